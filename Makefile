@@ -1,0 +1,62 @@
+# Everything a developer types. Needs make and a Python 3.11 or newer; `make install` fetches the rest.
+
+BIN     := .venv/bin
+PY      := $(BIN)/python
+WORKERS ?= 2
+TESTS   ?= tests
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo test check fix faults bench lock docs clean pytest coverage wheel
+
+help: ## list what can be made
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
+
+install: ## make .venv with everything in it (nothing to do when it is up to date)
+	@./scripts/bootstrap.sh
+
+demo: install ## index the example workspace and search it
+	@./scripts/demo.sh
+
+test: check pytest coverage wheel ## everything that must hold: checks, tests, coverage, the built wheel
+
+check: install ## formatting, lint, types, layers, lengths, generated pages
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(PY) -m mypy
+	@$(BIN)/lint-imports --no-logo
+	@$(PY) scripts/check_house.py
+	@$(PY) scripts/generate_docs.py --check
+
+fix: install ## format, repair what ruff can, write the generated pages anew
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+	@$(PY) scripts/generate_docs.py
+
+pytest: install
+	@rm -f .coverage .coverage.*
+	@$(PY) -m coverage run -m pytest -n $(WORKERS) --dist worksteal $(TESTS)
+
+# The pure packages are covered branch by branch; the rest to nine tenths, over every process the tests start.
+coverage: pytest
+	@$(PY) -m coverage combine --quiet
+	@$(PY) scripts/check_coverage.py
+
+wheel: install
+	@$(PY) scripts/check_wheel.py
+
+faults: install ## the fault tests at full size: thousands of kills, hundreds of rebuilds
+	@COMMONPLACE_FAULTS=full $(PY) -m pytest --timeout=3600 tests/faults
+
+bench: install ## measure a workspace of real size; the figures go to docs/performance.md
+	@$(PY) benchmarks/workspace_of_real_size.py
+
+lock: install ## resolve the dependencies into uv.lock again; UPGRADE=1 takes the newest
+	@$(PY) scripts/lock.py $(if $(UPGRADE),--upgrade)
+
+docs: install ## write the generated pages
+	@$(PY) scripts/generate_docs.py
+
+clean: ## remove what the other targets made, .venv included
+	@rm -rf .venv dist build .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	@rm -rf src/commonplace/embedding/model
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

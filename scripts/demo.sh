@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# Index the example workspace in a temporary folder and use it: what `make demo` shows.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+PATH="$PWD/.venv/bin:$PATH"
+
+scratch="$(mktemp -d "${TMPDIR:-/tmp}/commonplace-demo.XXXXXX")"
+trap 'rm -rf "$scratch"' EXIT
+cp -r examples/workspace "$scratch/workspace"
+cd "$scratch/workspace"
+
+# Nothing of the person who runs this may change what is shown, and nothing may be written to their home.
+for name in $(compgen -e); do
+    case "$name" in COMMONPLACE_*) unset "$name" ;; esac
+done
+export COMMONPLACE_HOME="$scratch/home"
+export COMMONPLACE_WORKSPACE="$scratch/workspace"
+
+note() { printf '\n# %s\n' "$1"; }
+
+run() {
+    local shown='$' word
+    for word in "$@"; do
+        case "$word" in
+            *[!A-Za-z0-9_./:=-]*) shown+=" \"$word\"" ;;
+            *) shown+=" $word" ;;
+        esac
+    done
+    printf '%s\n' "$shown"
+    "$@"
+}
+
+note "Read the files once"
+run commonplace sync
+
+note "By word: an error string stands in one note"
+run commonplace search ERR_LEDGER_SKEW -n 1
+
+note "By meaning: the question and its answer share no word"
+run commonplace search "who looks after our cats when we travel?" -n 1
+
+note "In Chinese, in the same folder"
+run commonplace search "电池可以用多久？" -n 1
+
+note "About a day"
+run commonplace search "what was agreed on 2026-10-20?" -n 1
+
+note "Open the file that the first answer cites"
+read -r line path < <(
+    commonplace search ERR_LEDGER_SKEW -n 1 --json |
+        python -c 'import json, sys; best = json.load(sys.stdin)["results"][0]; print(best["startLine"], best["path"])'
+)
+run commonplace get "$path" --from "$line" --lines 4
+
+note "Write something down, and find it at once"
+run commonplace remember "The spare key of the pump house hangs behind the barometer."
+run commonplace search "where is the key to the pump house?" -n 1
+
+note "Where everything is"
+run commonplace status

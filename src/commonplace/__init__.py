@@ -1,0 +1,35 @@
+"""Commonplace: the memory of AI agents, kept in plain Markdown."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from commonplace.errors import CommonplaceError
+    from commonplace.memory.facade import Memory
+    from commonplace.model import SearchHit, SearchResult, SyncReport
+
+__all__ = ["CommonplaceError", "Memory", "SearchHit", "SearchResult", "SyncReport", "__version__"]
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "CommonplaceError": "commonplace.errors",
+    "Memory": "commonplace.memory.facade",
+    "SearchHit": "commonplace.model",
+    "SearchResult": "commonplace.model",
+    "SyncReport": "commonplace.model",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used: `commonplace --help` needs none of them."""
+    if name not in _HOME:
+        raise AttributeError(f"module `commonplace` has no attribute `{name}`")
+    from importlib import import_module
+
+    return getattr(import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,335 @@
+"""Every setting there is: its default, range and meaning, and whether a project file may set it."""
+
+# ruff: noqa: FBT003 -- the first argument of `setting` is the default, often True or False
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from commonplace.config.groups import Group, group, setting, settings_group
+from commonplace.config.kinds import Duration, Flag, Number, OneOf, SomeOf, Text, TextTable, Whole
+from commonplace.config.structured import ExtraPath, Paths, ProviderAccess, Providers, Rules, ScopeRule
+
+# A project file comes with a checked-out repository, written by somebody else. What it may set is an
+# allow-list: every setting says ALLOWED, or the reason why it is the user's alone.
+ALLOWED = ""
+SENDS = "it decides where your notes are sent"
+SPENDS = "it decides which keys are used, and what for"
+RUNS = "it decides which programs run on your machine"
+READS = "it decides which of your files are read"
+KEEPS = "it decides where your data is kept, and for how long"
+SHOWS = "it decides who gets to see your memory"
+SPEAKS = "it gives instructions to the model"
+
+_MB = 1024 * 1024
+_PATH = Text("a path", optional=True)
+_PATH_OF_INDEX = Text(
+    "a path in which nothing but {home} and {agentId} is filled in",
+    shape=r"(?:[^{}]|\{home\}|\{agentId\})+",
+)
+_TIME_ZONE = Text(
+    "the name of a time zone such as Europe/Vienna",
+    shape=r"[A-Za-z0-9_+-]+(?:/[A-Za-z0-9_+-]+)*",
+    optional=True,
+)
+_PROVIDERS = ("builtin", "local", "openai", "gemini", "voyage", "none")
+_EMBEDDERS = "commonplace.embedders"
+
+
+@settings_group
+class ChunkingSettings(Group):
+    """How files are cut into the pieces that a search finds."""
+
+    strategy: str = setting(
+        "markdown",
+        OneOf("markdown", "lines"),
+        ALLOWED,
+        "`markdown` cuts along headings and paragraphs, `lines` at a fixed size with an overlap.",
+    )
+    tokens: int = setting(400, Whole(8, 8192), ALLOWED, "Most tokens in a piece, about four characters each.")
+    overlap: int = setting(
+        80, Whole(0, 8191), ALLOWED, "Tokens repeated from the piece before; always fewer than `tokens`."
+    )
+
+
+@settings_group
+class SessionSyncSettings(Group):
+    """How much a transcript must grow before it is indexed again."""
+
+    delta_bytes: int = setting(100_000, Whole(0, 1024 * _MB), ALLOWED, "New bytes that make it due.")
+    delta_messages: int = setting(50, Whole(0, 1_000_000), ALLOWED, "New messages that make it due.")
+
+
+@settings_group
+class SyncSettings(Group):
+    """When the index catches up with the files."""
+
+    on_session_start: bool = setting(True, Flag(), ALLOWED, "Sync when a session starts.")
+    on_search: bool = setting(True, Flag(), ALLOWED, "Sync what changed before answering a search.")
+    watch: bool = setting(True, Flag(), ALLOWED, "Watch the files while a long-lived process runs.")
+    watch_debounce_ms: int = setting(
+        1500, Whole(0, 600_000), ALLOWED, "Quiet time after a change before it is indexed."
+    )
+    interval_minutes: int = setting(0, Whole(0, 10_080), ALLOWED, "Sync this often as well; 0 is never.")
+    sessions: SessionSyncSettings = group(SessionSyncSettings)
+
+
+@settings_group
+class HybridSettings(Group):
+    """How meaning and words are weighed against each other."""
+
+    enabled: bool = setting(True, Flag(), ALLOWED, "Ask both the vectors and the keywords.")
+    vector_weight: float = setting(
+        0.7, Number(0, 1_000_000), ALLOWED, "Weight of meaning; both weights are scaled to sum to 1."
+    )
+    text_weight: float = setting(
+        0.3, Number(0, 1_000_000), ALLOWED, "Weight of words; both weights are scaled to sum to 1."
+    )
+    candidate_multiplier: int = setting(
+        4, Whole(1, 20), ALLOWED, "Candidates taken from each side, per result wanted."
+    )
+
+
+@settings_group
+class TemporalDecaySettings(Group):
+    """How the age of a daily log counts."""
+
+    enabled: bool = setting(True, Flag(), ALLOWED, "Let older daily logs rank lower.")
+    half_life_days: float = setting(30.0, Number(0.1, 36_500), ALLOWED, "Age at which that effect is halved.")
+    floor: float = setting(
+        0.95, Number(0, 1), ALLOWED, "What age leaves of a score at least; 0 lets old logs fade to nothing."
+    )
+
+
+@settings_group
+class MmrSettings(Group):
+    """How results that say the same thing are spread out."""
+
+    enabled: bool = setting(False, Flag(), ALLOWED, "Prefer results that differ from those above them.")
+    relevance: float = setting(
+        0.7, Number(0, 1), ALLOWED, "1 looks at relevance only, 0 at difference only.", name="lambda"
+    )
+
+
+@settings_group
+class QuerySettings(Group):
+    """What a search returns when it is not told otherwise."""
+
+    max_results: int = setting(6, Whole(1, 200), ALLOWED, "Most results of a search.")
+    min_score: float = setting(0.35, Number(0, 1), ALLOWED, "Results that score less are left out.")
+    hybrid: HybridSettings = group(HybridSettings)
+    temporal_decay: TemporalDecaySettings = group(TemporalDecaySettings)
+    mmr: MmrSettings = group(MmrSettings)
+
+
+@settings_group
+class CacheSettings(Group):
+    """The cache of embeddings, shared by all workspaces."""
+
+    enabled: bool = setting(True, Flag(), KEEPS, "Keep embeddings, so that unchanged text is not sent again.")
+    max_entries: int = setting(50_000, Whole(1, 100_000_000), KEEPS, "Embeddings kept before old ones go.")
+    max_bytes: int = setting(512 * _MB, Whole(_MB, 1024 * 1024 * _MB), KEEPS, "Size of the cache's file.")
+
+
+@settings_group
+class StoreSettings(Group):
+    """Where the index is kept."""
+
+    driver: str = setting(
+        "sqlite",
+        OneOf("sqlite", "lancedb", "postgres", plugins="commonplace.stores"),
+        SENDS,
+        "What keeps the index.",
+    )
+    path: str = setting(
+        "{home}/index/{agentId}",
+        _PATH_OF_INDEX,
+        KEEPS,
+        "Folder of the index; `{home}` and `{agentId}` are filled in.",
+    )
+    vector_enabled: bool = setting(
+        True, Flag(), KEEPS, "Keep vectors; without them keywords answer alone.", name="vector.enabled"
+    )
+
+
+@settings_group
+class BatchSettings(Group):
+    """Bulk embedding jobs of remote providers: cheaper, but not immediate."""
+
+    enabled: bool = setting(False, Flag(), SENDS, "Send large amounts of text as a bulk job.")
+    wait: bool = setting(True, Flag(), SPENDS, "Wait for the job before the sync ends.")
+    concurrency: int = setting(2, Whole(1, 16), SPENDS, "Jobs at the same time.")
+    poll_interval_ms: int = setting(2000, Whole(100, 600_000), SPENDS, "Pause between two looks at a job.")
+    timeout_minutes: int = setting(60, Whole(1, 1440), SPENDS, "Longest wait for a job.")
+
+
+@settings_group
+class RemoteSettings(Group):
+    """How a remote embedding provider is reached."""
+
+    base_url: str | None = setting(
+        None,
+        Text("an http:// or https:// address", shape=r"https?://[^\s/]\S*", optional=True),
+        SENDS,
+        "Address of the provider, or of any server that speaks its language.",
+    )
+    api_key: str | None = setting(
+        None,
+        Text(optional=True),
+        SPENDS,
+        "The key, or `env:NAME` to take it from the environment.",
+        secret=True,
+    )
+    headers: Mapping[str, str] = setting(
+        {}, TextTable(), SENDS, "Headers sent with each request.", secret=True
+    )
+    batch: BatchSettings = group(BatchSettings)
+
+
+@settings_group
+class LocalSettings(Group):
+    """A model that runs on this machine."""
+
+    model_path: str | None = setting(None, _PATH, READS, "GGUF file, or an `hf:` address of one.")
+    model_cache_dir: str | None = setting(None, _PATH, KEEPS, "Folder for models that were fetched.")
+
+
+@settings_group
+class MemoryFlushSettings(Group):
+    """The silent turn that saves what lasts before a conversation is compacted."""
+
+    enabled: bool = setting(True, Flag(), ALLOWED, "Ask the model to save what lasts.")
+    soft_threshold_tokens: int = setting(
+        4000, Whole(0, 10_000_000), ALLOWED, "How long before the compaction to ask, in tokens."
+    )
+    prompt: str | None = setting(None, Text(optional=True), SPEAKS, "The request, instead of ours.")
+    system_prompt: str | None = setting(
+        None, Text(optional=True), SPEAKS, "The system prompt of that turn, instead of ours."
+    )
+
+
+@settings_group
+class LimitSettings(Group):
+    """How much recalled text may reach a model at once."""
+
+    max_results: int = setting(6, Whole(1, 200), ALLOWED, "Most results given to a model.")
+    max_snippet_chars: int = setting(700, Whole(40, 20_000), ALLOWED, "Longest snippet.")
+    max_injected_chars: int = setting(4000, Whole(40, 1_000_000), ALLOWED, "All snippets together.")
+    timeout_ms: int = setting(4000, Whole(100, 600_000), ALLOWED, "Longest wait for an answer.")
+
+
+@settings_group
+class HistorySettings(Group):
+    """How long old versions of rewritten files can be brought back."""
+
+    max_age_days: int = setting(90, Whole(0, 36_500), KEEPS, "Days that an old version is kept.")
+    max_bytes: int = setting(200 * _MB, Whole(0, 1024 * 1024 * _MB), KEEPS, "Size of all old versions.")
+
+
+@settings_group
+class ScopeSettings(Group):
+    """In which conversations the memory may be seen; the first rule that matches decides."""
+
+    default: str = setting("deny", OneOf("deny", "allow"), SHOWS, "What holds where no rule matches.")
+    rules: tuple[ScopeRule, ...] = setting(
+        (ScopeRule("allow", chat_type="direct"),),
+        Rules(),
+        SHOWS,
+        "Exceptions by kind of chat, channel or key.",
+    )
+
+
+@settings_group
+class QmdSettings(Group):
+    """The external program `qmd`, when it is the `backend`."""
+
+    command: str = setting("qmd", Text("a command"), RUNS, "The program.")
+    search_mode: str = setting("search", OneOf("search", "vsearch", "query"), RUNS, "How it searches.")
+    include_default_memory: bool = setting(True, Flag(), READS, "Give it `MEMORY.md` and `memory/`.")
+    paths: tuple[ExtraPath, ...] = setting((), Paths(), READS, "More folders for it to index.")
+    sessions_enabled: bool = setting(False, Flag(), READS, "Give it transcripts.", name="sessions.enabled")
+    retention_days: int = setting(
+        30, Whole(1, 36_500), KEEPS, "Days that exported transcripts are kept.", name="sessions.retentionDays"
+    )
+    export_dir: str | None = setting(
+        None, _PATH, KEEPS, "Folder of exported transcripts.", name="sessions.exportDir"
+    )
+    update_interval_s: float = setting(
+        300.0, Duration(), RUNS, "How often it updates its index.", name="update.interval"
+    )
+    embed_interval_s: float = setting(
+        3600.0, Duration(), RUNS, "How often it embeds.", name="update.embedInterval"
+    )
+    debounce_ms: int = setting(
+        15_000, Whole(0, 3_600_000), RUNS, "Least time between two updates.", name="update.debounceMs"
+    )
+    on_boot: bool = setting(True, Flag(), RUNS, "Update it at the start.", name="update.onBoot")
+
+
+@settings_group
+class Settings(Group):
+    """Everything that can be set."""
+
+    enabled: bool = setting(True, Flag(), ALLOWED, "Whether agents get the memory tools.")
+    workspace: str | None = setting(None, _PATH, READS, "The folder that holds `MEMORY.md` and `memory/`.")
+    agent_id: str = setting(
+        "main",
+        Text("letters, digits, `-` and `_`, at most 64", shape=r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}"),
+        KEEPS,
+        "Whose memory it is; each agent has an index of its own.",
+    )
+    user_timezone: str | None = setting(
+        None,
+        _TIME_ZONE,
+        ALLOWED,
+        "Time zone that decides which day it is; unset is the system's.",
+    )
+    openclaw_config: str | None = setting(
+        None, _PATH, READS, "An `openclaw.json` whose settings count just above the defaults."
+    )
+    backend: str = setting(
+        "builtin",
+        OneOf("builtin", "qmd", plugins="commonplace.backends"),
+        RUNS,
+        "What indexes and searches.",
+    )
+    sources: tuple[str, ...] = setting(
+        ("memory",), SomeOf("memory", "sessions"), READS, "What is searched: memory files, transcripts."
+    )
+    extra_paths: tuple[ExtraPath, ...] = setting(
+        (), Paths(), ALLOWED, "More Markdown to index; a project file may only name paths in the workspace."
+    )
+    max_file_bytes: int = setting(16 * _MB, Whole(1024, 256 * _MB), ALLOWED, "Larger files are skipped.")
+    provider: str = setting(
+        "auto",
+        OneOf("auto", *_PROVIDERS, plugins=_EMBEDDERS),
+        SENDS,
+        "Who turns text into vectors; `builtin` and `local` keep it on this machine.",
+    )
+    model: str | None = setting(
+        None, Text(optional=True), SPENDS, "The provider's model, instead of its usual one."
+    )
+    fallback: str = setting(
+        "none", OneOf(*_PROVIDERS, plugins=_EMBEDDERS), SENDS, "The provider to use when the first one fails."
+    )
+    citations: str = setting(
+        "auto", OneOf("auto", "on", "off"), ALLOWED, "Name file and lines; `auto` does so in direct chats."
+    )
+    reserve_tokens_floor: int = setting(
+        20_000, Whole(0, 10_000_000), ALLOWED, "Tokens of the context window that stay free."
+    )
+    provider_access: Mapping[str, ProviderAccess] = setting(
+        {}, Providers(), SPENDS, "Keys and addresses by provider.", name="models.providers", secret=True
+    )
+    chunking: ChunkingSettings = group(ChunkingSettings)
+    sync: SyncSettings = group(SyncSettings)
+    query: QuerySettings = group(QuerySettings)
+    cache: CacheSettings = group(CacheSettings)
+    store: StoreSettings = group(StoreSettings)
+    remote: RemoteSettings = group(RemoteSettings)
+    local: LocalSettings = group(LocalSettings)
+    memory_flush: MemoryFlushSettings = group(MemoryFlushSettings)
+    limits: LimitSettings = group(LimitSettings)
+    history: HistorySettings = group(HistorySettings)
+    scope: ScopeSettings = group(ScopeSettings)
+    qmd: QmdSettings = group(QmdSettings)

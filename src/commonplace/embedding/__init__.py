@@ -1,0 +1,1 @@
+"""Text to vectors: read `protocol.py` first, then `registry.py`."""

@@ -1,0 +1,234 @@
+"""Vectors by who made them and the hash of the text, in an SQLite file that can always be thrown away."""
+
+from __future__ import annotations
+
+import json
+import math
+import threading
+import time
+from array import array
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import TypeVar
+
+import apsw
+
+from commonplace.embedding.cache_file import (
+    CacheFile,
+    Damaged,
+    drop_damaged_copies,
+    empty_log,
+    inode_of,
+    set_aside,
+    writing,
+)
+from commonplace.errors import StorageFailure
+from commonplace.model import EmbedderIdentity, Vector
+
+_HASHES_A_QUERY = 400
+_UNIT_TOLERANCE = 1e-3
+_ATTEMPTS = 3
+
+_Answer = TypeVar("_Answer")
+
+_LOOKUP = """
+    SELECT hash, embedding
+      FROM embedding_cache
+     WHERE hash IN (SELECT value FROM json_each(:hashes))
+       AND provider = :provider AND model = :model AND provider_key = :provider_key AND dims = :dims
+"""
+_TOUCH = """
+    UPDATE embedding_cache
+       SET used_at = :now
+     WHERE hash IN (SELECT value FROM json_each(:hashes))
+       AND provider = :provider AND model = :model AND provider_key = :provider_key
+"""
+_INSERT = """
+    INSERT OR REPLACE INTO embedding_cache (hash, provider, model, provider_key, used_at, dims, embedding)
+    VALUES (:hash, :provider, :model, :provider_key, :now, :dims, :embedding)
+"""
+_FORGET = "DELETE FROM embedding_cache WHERE hash IN (SELECT value FROM json_each(:hashes))"
+_TOTALS = "SELECT count(*), coalesce(sum(dims), 0) * 4 FROM embedding_cache"
+_OLDEST = "SELECT rowid, dims * 4 FROM embedding_cache ORDER BY used_at, rowid"
+_EVICT = "DELETE FROM embedding_cache WHERE rowid = ?"
+
+
+def _never_buried(_: str) -> bool:
+    return False
+
+
+class SqliteEmbeddingCache:
+    """A cache shared by threads and processes. Raises StorageFailure when the disk refuses.
+
+    `buried` says whether a text was forgotten: its vector, still on its way when that happened, is not kept.
+    `max_bytes` counts the vectors themselves.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        *,
+        max_entries: int = 50_000,
+        max_bytes: int = 512 * 1024 * 1024,
+        buried: Callable[[str], bool] = _never_buried,
+        now_ns: Callable[[], int] = time.time_ns,
+    ) -> None:
+        self._path = path
+        self._max_entries = max_entries
+        self._max_bytes = max_bytes
+        self._buried = buried
+        self._now_ns = now_ns
+        self._turn = threading.RLock()
+        self._file: CacheFile | None = None
+        self._set_aside = 0
+
+    def lookup(self, identity: EmbedderIdentity, hashes: Sequence[str]) -> Mapping[str, Vector]:
+        """Find the known vectors among `hashes`; looking one up makes it recently used."""
+        with self._turn:
+            return self._healed(lambda connection: self._found(connection, identity, hashes))
+
+    def insert(self, identity: EmbedderIdentity, vectors: Mapping[str, Vector]) -> None:
+        """Keep vectors, dropping the least recently used beyond the caps."""
+        if not vectors:
+            return
+        with self._turn:
+            self._healed(lambda connection: self._keep(connection, identity, vectors))
+
+    def forget(self, hashes: Sequence[str]) -> None:
+        """Erase vectors of these texts, whoever made them, from the file, its log and damaged copies."""
+        if not hashes:
+            return
+        with self._turn:
+            self._healed(lambda connection: _erased(connection, hashes))
+            drop_damaged_copies(self._path)  # nothing can be picked out of them, so they go whole
+
+    def describe(self) -> Mapping[str, int]:
+        """Facts for `status`; `setAside` counts how often the file was found damaged and begun anew."""
+        with self._turn:
+            entries, size = self._healed(lambda connection: connection.execute(_TOTALS).get)
+            return {
+                "entries": entries,
+                "bytes": size,
+                "maxEntries": self._max_entries,
+                "maxBytes": self._max_bytes,
+                "setAside": self._set_aside,
+            }
+
+    def close(self) -> None:
+        """Let go of the file; the next call opens it again."""
+        with self._turn:
+            file, self._file = self._file, None
+            if file is not None:
+                file.close()
+
+    def _healed(self, work: Callable[[apsw.Connection], _Answer]) -> _Answer:
+        """Run `work`; when the file turns out to be damaged, set it aside and run `work` on an empty one."""
+        try:
+            for _ in range(_ATTEMPTS):
+                inode = inode_of(self._path) if self._file is None else self._file.inode
+                try:
+                    return work(self._opened())
+                except Damaged:
+                    with suppress(*Damaged):
+                        self.close()
+                    self._set_aside += set_aside(self._path, inode) is not None
+        except (apsw.Error, OSError) as error:
+            raise StorageFailure(
+                f"the embedding cache {self._path} cannot be used: {error}",
+                hint="it holds nothing that cannot be made again; delete it when no commonplace is running",
+            ) from error
+        raise StorageFailure(
+            f"the embedding cache {self._path} is damaged and another process has it open",
+            hint="it is replaced as soon as that process closes it",
+        )
+
+    def _opened(self) -> apsw.Connection:
+        if self._file is None:
+            self._file = CacheFile(self._path)
+        return self._file.connection
+
+    def _found(
+        self, connection: apsw.Connection, identity: EmbedderIdentity, hashes: Sequence[str]
+    ) -> dict[str, Vector]:
+        found: dict[str, Vector] = {}
+        for some in _portions(hashes):
+            parameters = {**_key(identity), "dims": identity.dims, "hashes": some}
+            for name, embedding in connection.execute(_LOOKUP, parameters):
+                vector = _sound_vector(embedding, identity.dims)
+                if vector is not None:
+                    found[name] = vector
+        # The order of use is advice. A disk that is full, read-only or busy must not hide what was found.
+        with suppress(apsw.BusyError, apsw.FullError, apsw.ReadOnlyError, apsw.IOError):
+            self._touch(connection, identity, list(found))
+        return found
+
+    def _touch(self, connection: apsw.Connection, identity: EmbedderIdentity, hashes: Sequence[str]) -> None:
+        if not hashes:
+            return
+        with writing(connection):
+            for some in _portions(hashes):
+                connection.execute(_TOUCH, {**_key(identity), "now": self._now_ns(), "hashes": some})
+
+    def _keep(
+        self, connection: apsw.Connection, identity: EmbedderIdentity, vectors: Mapping[str, Vector]
+    ) -> None:
+        with writing(connection):
+            # Asked inside the transaction: a text forgotten before it is buried by now, and one forgotten
+            # after it is deleted after it.
+            rows = (
+                {
+                    **_key(identity),
+                    "hash": name,
+                    "now": self._now_ns(),
+                    "dims": len(vector),
+                    "embedding": vector.tobytes(),
+                }
+                for name, vector in vectors.items()
+                if not self._buried(name)
+            )
+            connection.executemany(_INSERT, rows)
+            self._evict(connection)
+
+    def _evict(self, connection: apsw.Connection) -> None:
+        entries, size = connection.execute(_TOTALS).get
+        victims = []
+        if entries > self._max_entries or size > self._max_bytes:
+            for rowid, bytes_freed in connection.execute(_OLDEST):
+                if entries <= self._max_entries and size <= self._max_bytes:
+                    break
+                victims.append((rowid,))
+                entries, size = entries - 1, size - bytes_freed
+        connection.executemany(_EVICT, victims)
+
+
+def _key(identity: EmbedderIdentity) -> dict[str, str]:
+    return {"provider": identity.provider, "model": identity.model, "provider_key": identity.endpoint}
+
+
+def _portions(hashes: Sequence[str]) -> list[str]:
+    """JSON lists of at most 400 hashes, for `json_each`."""
+    return [
+        json.dumps(list(hashes[start : start + _HASHES_A_QUERY]))
+        for start in range(0, len(hashes), _HASHES_A_QUERY)
+    ]
+
+
+def _sound_vector(embedding: bytes, dims: int) -> Vector | None:
+    """Read a stored vector; one that is not of unit length was damaged on disk and counts as unknown."""
+    if len(embedding) != dims * 4:
+        return None
+    vector = array("f", embedding)
+    return vector if abs(math.hypot(*vector) - 1) < _UNIT_TOLERANCE else None
+
+
+def _erased(connection: apsw.Connection, hashes: Sequence[str]) -> None:
+    with writing(connection):
+        for some in _portions(hashes):
+            connection.execute(_FORGET, {"hashes": some})
+    try:
+        empty_log(connection)
+    except apsw.BusyError as error:
+        raise StorageFailure(
+            "the vectors are deleted, but another process reads the cache and its log still holds them",
+            hint="forget again in a moment",
+        ) from error

@@ -1,0 +1,70 @@
+"""Remembers what an embedder said: a decorator for providers that are slow or cost money.
+
+The builtin model is not wrapped: it computes faster than a lookup.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from commonplace.embedding.protocol import Embedder, EmbeddingCache
+from commonplace.errors import StorageFailure
+from commonplace.model import EmbedderIdentity, Vector
+from commonplace.text.hashing import sha256_text
+
+
+class CachedEmbedder:
+    """Asks the embedder only for texts that the cache does not know, each once."""
+
+    def __init__(self, embedder: Embedder, cache: EmbeddingCache) -> None:
+        self._embedder = embedder
+        self._cache = cache
+        self.trouble: str | None = None  # why the cache was last not used, for `status`
+
+    @property
+    def identity(self) -> EmbedderIdentity:
+        """Whose vectors these are."""
+        return self._embedder.identity
+
+    @property
+    def sends_text_to(self) -> str | None:
+        """The host that sees texts the cache does not know."""
+        return self._embedder.sends_text_to
+
+    def embed_query(self, text: str) -> Vector:
+        """Pass the question on: some providers embed questions and documents differently."""
+        return self._embedder.embed_query(text)
+
+    def embed_documents(self, texts: Sequence[str]) -> list[Vector | None]:
+        """Embed each distinct unknown text once; the answers come in the order of `texts`."""
+        hashes = [sha256_text(text) for text in texts]
+        text_by_hash = dict(zip(hashes, texts, strict=True))
+        vectors: dict[str, Vector | None] = dict(self._known(list(text_by_hash)))
+        missing = [text for name, text in text_by_hash.items() if name not in vectors]
+        if missing:
+            made = self._embedder.embed_documents(missing)
+            fresh = {sha256_text(text): vector for text, vector in zip(missing, made, strict=True)}
+            vectors.update(fresh)
+            self._keep({name: vector for name, vector in fresh.items() if vector is not None})
+        return [vectors[name] for name in hashes]
+
+    def close(self) -> None:
+        """Let go of the embedder and of the cache."""
+        try:
+            self._embedder.close()
+        finally:
+            self._cache.close()
+
+    def _known(self, hashes: Sequence[str]) -> dict[str, Vector]:
+        try:
+            return dict(self._cache.lookup(self.identity, hashes))
+        except StorageFailure as error:
+            # Without its cache a provider is slower, not wrong: go on, and let `status` tell.
+            self.trouble = str(error)
+            return {}
+
+    def _keep(self, vectors: dict[str, Vector]) -> None:
+        try:
+            self._cache.insert(self.identity, vectors)
+        except StorageFailure as error:
+            self.trouble = str(error)

@@ -1,0 +1,83 @@
+"""Every error a user can meet, each with what to do about it.
+
+CommonplaceError
+├── ConfigError            a setting is wrong; names the key
+├── WorkspaceError         the workspace is missing, unreadable or not writable
+├── PathNotAllowed         a path outside the memory, or one we refuse to follow
+├── NotFound               the file, line or entry does not exist
+├── ConflictError          the text changed under an edit; nothing was overwritten
+├── WouldShrink            a rewrite would drop most of a file; nothing was written
+├── LockTimeout            another process holds a lock; names the holder
+├── StorageFailure         the disk refused: full, read-only, failing; nothing was acknowledged
+├── IndexUnavailable       the index cannot be used and could not be rebuilt
+│   └── IndexCorrupt       a generation is damaged; the next sync rebuilds it
+└── EmbeddingError         a provider failed
+    ├── TransientEmbeddingError   worth retrying
+    └── BadVector                 the provider answered with something that must not be stored
+"""
+
+from __future__ import annotations
+
+
+class CommonplaceError(Exception):
+    """An error that a user can understand: one sentence, and a hint that says what to do."""
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+class ConfigError(CommonplaceError):
+    """A setting is wrong. `key` is its full path, `query.hybrid.textWeight`."""
+
+    def __init__(self, message: str, *, key: str | None = None, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.key = key
+
+
+class WorkspaceError(CommonplaceError):
+    """The workspace is missing, unreadable or not writable."""
+
+
+class PathNotAllowed(CommonplaceError):
+    """A path outside the memory, or one that we refuse to follow."""
+
+
+class NotFound(CommonplaceError):
+    """The file, line or entry does not exist."""
+
+
+class ConflictError(CommonplaceError):
+    """The text changed under an edit; nothing was overwritten."""
+
+
+class WouldShrink(CommonplaceError):
+    """A rewrite would drop most of a file; nothing was written."""
+
+
+class LockTimeout(CommonplaceError):
+    """Another process holds a lock for longer than we may wait."""
+
+
+class StorageFailure(CommonplaceError):
+    """The disk refused a write. Nothing was acknowledged and the old bytes are intact."""
+
+
+class IndexUnavailable(CommonplaceError):
+    """The index cannot be used and could not be rebuilt."""
+
+
+class IndexCorrupt(IndexUnavailable):
+    """A generation of the index is damaged; it is set aside and the next sync rebuilds it."""
+
+
+class EmbeddingError(CommonplaceError):
+    """An embedding provider failed for good."""
+
+
+class TransientEmbeddingError(EmbeddingError):
+    """An embedding provider failed in a way that is worth retrying."""
+
+
+class BadVector(EmbeddingError):
+    """A provider answered with something that must not be stored."""

@@ -1,0 +1,59 @@
+"""A document cut into chunks that are ready to embed and to store."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from commonplace.model import Chunk, Document
+from commonplace.text.chunking import chunk
+from commonplace.text.day_terms import terms_of_day
+from commonplace.text.lines import split_lines
+from commonplace.text.notes import ID_MARK, without_note_ids
+from commonplace.text.terms import document_terms
+
+Strategy: TypeAlias = Literal["markdown", "lines"]
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkingSettings:
+    """How documents are cut."""
+
+    strategy: Strategy = "markdown"
+    tokens: int = 400
+    overlap: int = 80  # only "lines" repeats text
+
+    @property
+    def fingerprint(self) -> str:
+        """What an index made with these settings is known by."""
+        return f"{self.strategy}/{self.tokens}/{self.overlap}"
+
+
+def chunks_of(document: Document, settings: ChunkingSettings) -> list[Chunk]:
+    """Cut a document; the ids of machine notes are left out, line numbers stay."""
+    text = document.text
+    if ID_MARK in text:
+        text = "\n".join(without_note_ids(line) for line in split_lines(text))
+    passages = chunk(text, strategy=settings.strategy, tokens=settings.tokens, overlap=settings.overlap)
+    return [
+        Chunk(
+            path=document.path,
+            source=document.source,
+            ordinal=ordinal,
+            start_line=_cited(document, passage.start_line),
+            end_line=_cited(document, passage.end_line),
+            text=passage.text,
+            context=passage.context,
+            day=document.day,
+        )
+        for ordinal, passage in enumerate(passages)
+    ]
+
+
+def terms_of(chunk: Chunk) -> tuple[str, ...]:
+    """The keyword terms of a chunk: its text under its headings, and its day."""
+    return (*document_terms(chunk.embedded_text), *terms_of_day(chunk.day))
+
+
+def _cited(document: Document, line: int) -> int:
+    return line if document.line_map is None else document.line_map[line - 1]

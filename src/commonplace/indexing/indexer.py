@@ -1,0 +1,283 @@
+"""Brings the index up to date with the files: reads what changed, embeds it, and writes it file by file."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from commonplace.embedding.protocol import Embedder
+from commonplace.errors import CommonplaceError, EmbeddingError, NotFound
+from commonplace.files.locks import hold_lock
+from commonplace.indexing.chunks import ChunkingSettings, chunks_of, terms_of
+from commonplace.indexing.disappearances import Disappearances
+from commonplace.indexing.plan import SyncPlan, mtime_to_record, plan_removal, plan_sync
+from commonplace.model import (
+    Chunk,
+    EmbeddedChunk,
+    FileFailure,
+    FileState,
+    IndexFingerprint,
+    Progress,
+    ProgressCallback,
+    Source,
+    SyncReport,
+    Vector,
+)
+from commonplace.sources.discovery import FoundFile
+from commonplace.sources.protocol import TextSource
+from commonplace.store.protocol import IndexStore
+from commonplace.text.terms import TERMS_VERSION
+
+SCHEMA_VERSION = 1
+# Enough for a provider's largest request, small enough to keep few files in memory.
+CHUNKS_PER_BATCH = 512
+# In front of the hash of a file whose vectors could not be had: the next sync tries again.
+WITHOUT_VECTORS = "without-vectors:"
+
+
+@dataclass(slots=True)
+class _Tally:
+    """What a sync has done so far."""
+
+    progress: ProgressCallback | None
+    total: int = 0
+    seen: int = 0
+    indexed: list[str] = field(default_factory=list)
+    removed: list[str] = field(default_factory=list)
+    withheld: list[str] = field(default_factory=list)
+    unchanged: int = 0
+    skipped: list[FileFailure] = field(default_factory=list)
+    failed: list[FileFailure] = field(default_factory=list)
+    degraded: dict[str, None] = field(default_factory=dict)  # in order, each reason once
+    chunks: int = 0
+
+    def step(self, path: str) -> None:
+        self.seen += 1
+        if self.progress is not None:
+            self.progress(Progress(self.seen, self.total, path))
+
+    def report(self, *, rebuilt: str | None, seconds: float) -> SyncReport:
+        return SyncReport(
+            indexed=tuple(self.indexed),
+            removed=tuple(self.removed),
+            unchanged=self.unchanged,
+            skipped=tuple(self.skipped),
+            failed=tuple(self.failed),
+            chunks=self.chunks,
+            rebuilt=rebuilt,
+            withheld=tuple(self.withheld),
+            degraded=tuple(self.degraded),
+            seconds=round(seconds, 3),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A file that was read and cut, waiting for its vectors."""
+
+    found: FoundFile
+    state: FileState
+    chunks: tuple[Chunk, ...]
+
+
+class Indexer:
+    """Keeps one index equal to what its sources hold."""
+
+    def __init__(
+        self,
+        sources: Sequence[TextSource],
+        store: IndexStore,
+        embedder: Embedder,
+        chunking: ChunkingSettings,
+        disappearances: Disappearances,
+        *,
+        erasing_lock: str,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._sources = tuple(sources)
+        self._store = store
+        self._embedder = embedder
+        self._chunking = chunking
+        self._disappearances = disappearances
+        self._erasing_lock = erasing_lock
+        self._clock = clock
+
+    @property
+    def fingerprint(self) -> IndexFingerprint:
+        """How an index made now would be made."""
+        return IndexFingerprint(
+            embedder=self._embedder.identity,
+            chunking=self._chunking.fingerprint,
+            keywords=TERMS_VERSION,
+            schema=SCHEMA_VERSION,
+        )
+
+    def rebuild_reason(self) -> str | None:
+        """Why the index would have to be made anew, None when it can be kept."""
+        with self._store.reading() as reader:
+            made = reader.fingerprint()
+        return "there is no index yet" if made is None else made.difference(self.fingerprint)
+
+    def sync(self, *, force: bool = False, progress: ProgressCallback | None = None) -> SyncReport:
+        """Index what changed. `force` makes the whole index anew and takes missing files as deleted."""
+        started = time.perf_counter()
+        tally = _Tally(progress)
+        reason = "asked for" if force else self.rebuild_reason()
+        if reason is not None and not force and self._looks_unmounted():
+            tally.degraded[
+                f"the index is out of date ({reason}) and its files are not there to make it anew"
+            ] = None
+            reason = None
+        if reason is not None:
+            with self._store.rebuild(self.fingerprint, reason=reason) as fresh:
+                self._bring_up_to_date(fresh, tally, confirmed=True)
+        # Also after a rebuild: what others wrote to the old index meanwhile is caught up with here.
+        catch_up = tally if reason is None else _Tally(None)
+        self._bring_up_to_date(self._store, catch_up, confirmed=force)
+        return tally.report(rebuilt=reason, seconds=time.perf_counter() - started)
+
+    def _looks_unmounted(self) -> bool:
+        """Whether so much is missing that a rebuild would lose what only the index still knows."""
+        with self._store.reading() as reader:
+            known = reader.files()
+        for source in self._sources:
+            plan = plan_sync(source.discover(), known, source.source)
+            count = sum(1 for of, _ in known if of == source.source)
+            removal = plan_removal(
+                plan.missing, known_count=count, seen_before=None, at=self._clock(), confirmed=False
+            )
+            if removal.withheld or plan.hidden:
+                return True
+        return False
+
+    def _bring_up_to_date(self, store: IndexStore, tally: _Tally, *, confirmed: bool) -> None:
+        with store.reading() as reader:
+            known = reader.files()
+        for source in self._sources:
+            found = source.discover()
+            plan = plan_sync(found, known, source.source)
+            tally.skipped += found.skipped
+            tally.unchanged += plan.unchanged
+            tally.total += len(plan.to_read)
+            count = sum(1 for of, _ in known if of == source.source)
+            self._remove(store, source.source, plan, count, tally, confirmed=confirmed)
+            self._index(store, source, plan.to_read, known, tally)
+
+    def _remove(
+        self,
+        store: IndexStore,
+        source: Source,
+        plan: SyncPlan,
+        known_count: int,
+        tally: _Tally,
+        *,
+        confirmed: bool,
+    ) -> None:
+        removal = plan_removal(
+            plan.missing,
+            known_count=known_count,
+            seen_before=self._disappearances.read(source),
+            at=self._clock(),
+            confirmed=confirmed,
+        )
+        for path in removal.now:
+            store.remove_file(source, path)
+            tally.removed.append(path)
+        self._disappearances.write(source, removal.remember)
+        tally.withheld += (*removal.withheld, *plan.hidden)
+
+    def _index(
+        self,
+        store: IndexStore,
+        source: TextSource,
+        files: Iterable[FoundFile],
+        known: Mapping[tuple[Source, str], FileState],
+        tally: _Tally,
+    ) -> None:
+        for batch in _batches(self._read_changed(store, source, files, known, tally)):
+            vectors = self._embedded([chunk for file in batch for chunk in file.chunks], tally)
+            for file in batch:
+                self._write(store, file, vectors, tally)
+
+    def _read_changed(
+        self,
+        store: IndexStore,
+        source: TextSource,
+        files: Iterable[FoundFile],
+        known: Mapping[tuple[Source, str], FileState],
+        tally: _Tally,
+    ) -> Iterator[_Read]:
+        """Read files one after the other; those whose text did not change are only touched."""
+        for found in files:
+            try:
+                document, state = source.read(found)
+                state = replace(
+                    state, mtime_ns=mtime_to_record(state.mtime_ns, read_at_ns=int(self._clock() * 1e9))
+                )
+                before = known.get((state.source, state.path))
+                if before is not None and before.hash == state.hash:
+                    if before != state:
+                        store.touch_file(state)
+                    tally.unchanged += 1
+                    tally.step(found.path)
+                    continue
+                yield _Read(found, state, tuple(chunks_of(document, self._chunking)))
+            except NotFound:
+                continue  # deleted since it was listed: the next sync sees it missing
+            except CommonplaceError as error:
+                # One bad file never stops the others.
+                tally.failed.append(FileFailure(found.path, str(error)))
+                tally.step(found.path)
+
+    def _embedded(self, chunks: Sequence[Chunk], tally: _Tally) -> dict[str, Vector | None]:
+        """Vectors by text; empty when the provider failed, and then the reason is in the tally."""
+        if not self._embedder.identity.dims:
+            return {}
+        texts = list(dict.fromkeys(chunk.embedded_text for chunk in chunks))
+        try:
+            return dict(zip(texts, self._embedder.embed_documents(texts), strict=True))
+        except EmbeddingError as error:
+            tally.degraded[f"embedding: {error}"] = None
+            return {}
+
+    def _write(
+        self, store: IndexStore, file: _Read, vectors: dict[str, Vector | None], tally: _Tally
+    ) -> None:
+        state = file.state
+        if file.chunks and not vectors and self._embedder.identity.dims:
+            state = replace(state, hash=WITHOUT_VECTORS + state.hash, mtime_ns=-1)
+        embedded = [
+            EmbeddedChunk(chunk, vectors.get(chunk.embedded_text), terms_of(chunk)) for chunk in file.chunks
+        ]
+        # Nothing is erased between the look at the file and the commit, so forgotten text cannot come back here.
+        with hold_lock(self._erasing_lock, operation="index a file", timeout_s=60.0, shared=True):
+            if not _is_as_read(file.found):
+                return  # changed since it was read: the next sync reads it again
+            store.replace_file(state, embedded)
+        tally.indexed.append(state.path)
+        tally.chunks += len(file.chunks)
+        tally.step(state.path)
+
+
+def _is_as_read(found: FoundFile) -> bool:
+    try:
+        now = os.stat(found.real, follow_symlinks=False)
+    except OSError:
+        return False
+    return (now.st_size, now.st_mtime_ns, now.st_ino) == (found.size, found.mtime_ns, found.inode)
+
+
+def _batches(files: Iterable[_Read]) -> Iterator[list[_Read]]:
+    """Group files so that requests to an embedder cross file boundaries."""
+    batch: list[_Read] = []
+    waiting = 0
+    for file in files:
+        batch.append(file)
+        waiting += len(file.chunks)
+        if waiting >= CHUNKS_PER_BATCH:
+            yield batch
+            batch, waiting = [], 0
+    if batch:
+        yield batch

@@ -1,0 +1,93 @@
+"""Decide what a sync has to do, by comparing disk and index; the disk is always right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from commonplace.model import FileState, Source
+from commonplace.sources.discovery import Discovery, FoundFile
+
+# Files written this shortly before they were read may change again without a new time stamp.
+RACY_NS = 2_000_000_000
+NEVER = -1
+
+# Losing more than this at once looks like an unmounted disk rather than like tidying up.
+SUSPICIOUS_SHARE = 0.2
+SUSPICIOUS_COUNT = 3
+CONFIRM_AFTER_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class SyncPlan:
+    """What differs between disk and index, for one source."""
+
+    to_read: tuple[FoundFile, ...]  # new, or of another size, time or inode
+    missing: tuple[str, ...]  # in the index, not on disk
+    hidden: tuple[str, ...]  # in the index, and somewhere that could not be looked at
+    unchanged: int
+
+
+def plan_sync(found: Discovery, known: Mapping[tuple[Source, str], FileState], source: Source) -> SyncPlan:
+    """Compare by size, time and inode; whether the text changed is for the reader to see."""
+    on_disk = {file.path: file for file in found.files}
+    in_index = {path: state for (of, path), state in known.items() if of == source}
+    to_read = tuple(file for path, file in on_disk.items() if not looks_the_same(file, in_index.get(path)))
+    gone = sorted(in_index.keys() - on_disk.keys())
+    return SyncPlan(
+        to_read=to_read,
+        missing=tuple(path for path in gone if not found.may_hide(path)),
+        hidden=tuple(path for path in gone if found.may_hide(path)),
+        unchanged=len(on_disk) - len(to_read),
+    )
+
+
+def looks_the_same(found: FoundFile, known: FileState | None) -> bool:
+    """Whether a file can be taken as unchanged without reading it."""
+    return known is not None and (
+        (found.size, found.mtime_ns, found.inode) == (known.size, known.mtime_ns, known.inode)
+    )
+
+
+def mtime_to_record(mtime_ns: int, *, read_at_ns: int) -> int:
+    """The time to remember: one that never matches for a file so fresh that its time proves nothing."""
+    return NEVER if mtime_ns >= read_at_ns - RACY_NS else mtime_ns
+
+
+@dataclass(frozen=True, slots=True)
+class Disappearance:
+    """Files that were missing at once, and when that was first seen."""
+
+    paths: frozenset[str]
+    seen_at: float  # seconds since the epoch
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """What to drop from the index now, what to keep for a while, and what to remember about it."""
+
+    now: tuple[str, ...]
+    withheld: tuple[str, ...]
+    remember: Disappearance | None
+
+
+def plan_removal(
+    missing: Iterable[str], *, known_count: int, seen_before: Disappearance | None, at: float, confirmed: bool
+) -> Removal:
+    """Drop files that are gone, unless so many went at once that the disk may only be unmounted.
+
+    Then they are kept until a second look, at least a minute after the first, still finds them gone. A clock that
+    jumped backwards starts the minute anew.
+    """
+    gone = tuple(missing)
+    suspicious = len(gone) == known_count or len(gone) > max(SUSPICIOUS_COUNT, SUSPICIOUS_SHARE * known_count)
+    if confirmed or not gone or not suspicious:
+        return Removal(now=gone, withheld=(), remember=None)
+    if seen_before is not None and seen_before.seen_at <= at - CONFIRM_AFTER_S:
+        now = tuple(path for path in gone if path in seen_before.paths)
+        later = tuple(path for path in gone if path not in seen_before.paths)
+        return Removal(
+            now=now, withheld=later, remember=Disappearance(frozenset(later), at) if later else None
+        )
+    first_seen = at if seen_before is None or seen_before.seen_at > at else seen_before.seen_at
+    return Removal(now=(), withheld=gone, remember=Disappearance(frozenset(gone), first_seen))

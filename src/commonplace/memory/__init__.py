@@ -1,0 +1,1 @@
+"""The memory as a whole: settings in, a working `Memory` out."""

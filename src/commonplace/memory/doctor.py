@@ -1,0 +1,166 @@
+"""Everything that could be wrong with a memory, checked one by one, each with what to do about it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from commonplace.errors import CommonplaceError
+from commonplace.files.locks import hold_lock, try_lock
+from commonplace.memory.wiring import Parts
+
+Verdict: TypeAlias = Literal["ok", "warning", "problem"]
+
+ENOUGH_FREE_BYTES = 100_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was looked at."""
+
+    name: str
+    verdict: Verdict
+    detail: str
+    hint: str | None = None
+
+
+def examine(parts: Parts, *, verify: bool) -> list[Check]:
+    """Run every check; `verify` also reads all that was ever written, which takes a while."""
+    examiners: list[Callable[[Parts], Iterator[Check]]] = [
+        _workspace,
+        _skipped_files,
+        _permissions,
+        _disk_space,
+        _locks,
+        _embedder,
+        _index,
+        _settings,
+    ]
+    if verify:
+        examiners += [_written_notes, _index_equals_files]
+    checks: list[Check] = []
+    for examiner in examiners:
+        name = examiner.__name__.strip("_").replace("_", " ")
+        try:
+            checks += examiner(parts)
+        except (CommonplaceError, OSError) as error:
+            checks.append(Check(name, "problem", str(error), getattr(error, "hint", None)))
+    return checks
+
+
+def _workspace(parts: Parts) -> Iterator[Check]:
+    path = parts.workspace.path
+    if not os.path.isdir(path):
+        yield Check("workspace", "problem", f"{path} does not exist", f"run `commonplace init {path}`")
+        return
+    count = len(parts.workspace.discover().files)
+    yield Check("workspace", "ok", f"{path}: {count} files ({parts.places.workspace.origin})")
+    if not os.access(path, os.W_OK):
+        yield Check("workspace", "warning", f"{path} is read-only", "searching works; remembering does not")
+
+
+def _skipped_files(parts: Parts) -> Iterator[Check]:
+    for skipped in parts.workspace.discover().skipped:
+        conflict = "sync conflict" in skipped.reason
+        hint = "merge it by hand, then delete the copy" if conflict else None
+        yield Check("skipped files", "warning", f"{skipped.path}: {skipped.reason}", hint)
+
+
+def _permissions(parts: Parts) -> Iterator[Check]:
+    home = parts.places.home
+    if not os.path.isdir(home):
+        return
+    mode = stat.S_IMODE(os.stat(home).st_mode)
+    if mode & 0o077:
+        yield Check("permissions", "warning", f"{home} can be read by others ({mode:o})", f"chmod 700 {home}")
+    else:
+        yield Check("permissions", "ok", f"{home} is yours alone")
+
+
+def _disk_space(parts: Parts) -> Iterator[Check]:
+    for path in dict.fromkeys((parts.workspace.path, parts.places.home)):
+        if os.path.isdir(path):
+            free = shutil.disk_usage(path).free
+            verdict: Verdict = "ok" if free >= ENOUGH_FREE_BYTES else "warning"
+            hint = None if verdict == "ok" else "free some space: a full disk refuses every note"
+            yield Check("disk space", verdict, f"{free / 1e9:.1f} GB free at {path}", hint)
+
+
+def _locks(parts: Parts) -> Iterator[Check]:
+    """Some network mounts grant every lock: then two writers would believe that they are alone."""
+    path = os.path.join(parts.places.state, "locks", "self-test.lock")
+    with hold_lock(path, operation="self-test"):
+        second = try_lock(path, operation="self-test")
+    if second is None:
+        yield Check("locks", "ok", "a second holder is refused")
+    else:
+        second.release()
+        yield Check(
+            "locks",
+            "problem",
+            f"the file system of {parts.places.home} grants one lock to two holders",
+            "move COMMONPLACE_HOME to a local disk",
+        )
+
+
+def _embedder(parts: Parts) -> Iterator[Check]:
+    identity = parts.embedder.identity
+    if not identity.dims:
+        yield Check(
+            "embedding", "warning", "no provider: keywords answer alone", "set `provider` to `builtin`"
+        )
+        return
+    parts.embedder.embed_query("a short question")
+    where = parts.embedder.sends_text_to or "this machine"
+    yield Check(
+        "embedding", "ok", f"{identity.provider} {identity.model}, {identity.dims} dimensions, on {where}"
+    )
+
+
+def _index(parts: Parts) -> Iterator[Check]:
+    reason = parts.indexer.rebuild_reason()
+    facts = parts.store.describe()
+    if reason is not None:
+        yield Check("index", "warning", f"out of date: {reason}", "run `commonplace sync`")
+    else:
+        yield Check("index", "ok", f"{facts['driver']} at {facts['path']}")
+    if facts.get("recovered"):
+        yield Check("index", "warning", f"a damaged index was replaced: {facts['recovered']}")
+
+
+def _settings(parts: Parts) -> Iterator[Check]:
+    for note in parts.loaded.notes:
+        yield Check("settings", "warning", note)
+
+
+def _written_notes(parts: Parts) -> Iterator[Check]:
+    def read_file(path: str) -> bytes | None:
+        try:
+            return parts.notebook.read_bytes(path)[1]
+        except CommonplaceError:
+            return None
+
+    problems = parts.history.verify(read_file)
+    for problem in problems:
+        yield Check(
+            "written notes",
+            "problem",
+            f"{problem.path}: {problem.what}",
+            "`commonplace history` tells what was written; an editor may have saved over it",
+        )
+    if not problems:
+        yield Check("written notes", "ok", "every note that was acknowledged is in its file")
+
+
+def _index_equals_files(parts: Parts) -> Iterator[Check]:
+    parts.indexer.sync()
+    before = parts.store.digest()
+    parts.indexer.sync(force=True)
+    if parts.store.digest() == before:
+        yield Check("index equals files", "ok", "a rebuild gives the same index")
+    else:
+        yield Check("index equals files", "warning", "the index differed from its files and was made anew")

@@ -1,0 +1,217 @@
+"""One memory in one object: everything that a program, a tool or a command does goes through here."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
+from types import TracebackType
+from typing import Any, Self
+
+from commonplace.errors import WorkspaceError
+from commonplace.files.history import Version
+from commonplace.indexing.scheduler import SharedSync
+from commonplace.memory.doctor import Check, examine
+from commonplace.memory.exporting import ExportedFile, exported_files
+from commonplace.memory.forgetting import Forgetting, Forgotten
+from commonplace.memory.status import Status, status_of
+from commonplace.memory.wiring import Parts, wire
+from commonplace.model import Excerpt, ProgressCallback, SearchFilter, SearchResult, Source, SyncReport
+from commonplace.sources.discovery import FoundFile
+from commonplace.sources.excerpt import DEFAULT_LINES, read_excerpt
+from commonplace.sources.notebook import Edited, Remembered
+
+
+class Memory:
+    """The memory that lives in a workspace.
+
+        with Memory("~/notes") as memory:
+            memory.remember("the gateway moved to Hetzner")
+            print(memory.search("where does the gateway run?").hits[0].snippet)
+
+    `config` holds settings that win over the configuration files, such as `{"query": {"maxResults": 3}}`.
+    Safe to share between threads; not between a process and its forks.
+    """
+
+    def __init__(
+        self,
+        workspace: str | os.PathLike[str] | None = None,
+        *,
+        home: str | os.PathLike[str] | None = None,
+        config: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.parts: Parts = wire(
+            workspace=None if workspace is None else os.fspath(workspace),
+            home=None if home is None else os.fspath(home),
+            flags=config or {},
+            environ=os.environ,
+            cwd=os.getcwd(),
+        )
+        self._sync = SharedSync(self.parts.indexer.sync)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def workspace(self) -> str:
+        """The folder that holds the memory, absolute."""
+        return self.parts.workspace.path
+
+    def search(
+        self,
+        query: str,
+        *,
+        max_results: int | None = None,
+        min_score: float | None = None,
+        sources: Sequence[Source] | None = None,
+        snippet_chars: int | None = None,
+        explain: bool = False,
+        today: date | None = None,
+        progress: ProgressCallback | None = None,
+    ) -> SearchResult:
+        """Find the lines that answer a question. Sees every write that came before it."""
+        settings = self.parts.loaded.settings
+        degraded: tuple[str, ...] = ()
+        if settings.sync.on_search:
+            degraded = notes_of(self._synced_for_search(progress))
+        result = self.parts.engine.search(
+            query,
+            where=SearchFilter(frozenset(sources or settings.sources)),  # type: ignore[arg-type]
+            today=today or self.parts.now().date(),
+            max_results=max_results,
+            min_score=min_score,
+            snippet_chars=snippet_chars,
+            explain=explain,
+        )
+        return with_notes(result, degraded)
+
+    def get(
+        self,
+        path: str,
+        *,
+        first_line: int = 1,
+        line_count: int | None = DEFAULT_LINES,
+        max_chars: int | None = None,
+    ) -> Excerpt:
+        """Read lines of a memory file; `path` may be a citation such as `MEMORY.md#L3-L7`."""
+        limits = {} if max_chars is None else {"max_chars": max_chars}
+        return read_excerpt(
+            self.parts.workspace, path, first_line=first_line, line_count=line_count, **limits
+        )
+
+    def list(self) -> tuple[FoundFile, ...]:
+        """List the files of the memory."""
+        self._require_workspace()
+        return self.parts.workspace.discover().files
+
+    def remember(self, text: str, *, durable: bool = False) -> Remembered:
+        """Add a note to today's log, or with `durable` to the curated memory. On disk when this returns."""
+        self._require_workspace()
+        return self.parts.notebook.remember(text, durable=durable)
+
+    def edit(
+        self, path: str, old: str, new: str, *, base_hash: str | None = None, allow_shrink: bool = False
+    ) -> Edited:
+        """Replace a text that stands exactly once in a file. `history` and `restore` undo it."""
+        return self.parts.notebook.edit(path, old, new, base_hash=base_hash, allow_shrink=allow_shrink)
+
+    def forget(self, what: str, *, dry_run: bool = False) -> Forgotten:
+        """Remove lines for good: from the files, the index, the cache and the history.
+
+        `what` is a citation (`memory/2026-02-10.md#L3-L5`), the id of a note, or a text: then every line that
+        contains it goes. With `dry_run` nothing is changed and the answer says what would go.
+        """
+        self._require_workspace()
+        forgetting = Forgetting(self.parts)
+        chosen = forgetting.select(what)
+        return chosen if dry_run else forgetting.apply(chosen, self.sync)
+
+    def history(self, path: str | None = None) -> list[Version]:
+        """List what was changed, newest first."""
+        return self.parts.history.versions(path)
+
+    def restore(self, version_id: str) -> Edited:
+        """Bring an old version of a file back."""
+        self._require_workspace()
+        return self.parts.notebook.restore(version_id)
+
+    def sync(self, *, force: bool = False, progress: ProgressCallback | None = None) -> SyncReport:
+        """Bring the index up to date; `force` makes it anew. Callers at the same time share one run."""
+        if not self._workspace_is_there() and not self._has_index():
+            self._require_workspace()
+        return self._sync.run(force=force, progress=progress)
+
+    def watch(self, stop: threading.Event) -> Iterator[SyncReport]:
+        """Keep the index up to date until `stop` is set, yielding what each sync did."""
+        from commonplace.sources.watching import watch
+
+        settings = self.parts.loaded.settings.sync
+        for _ in watch(
+            self.parts.workspace.watched_paths(), debounce_ms=settings.watch_debounce_ms, stop=stop
+        ):
+            yield self.sync()
+
+    def status(self, *, deep: bool = False) -> Status:
+        """What is known, where it is kept, and what leaves this machine."""
+        return status_of(self.parts, deep=deep)
+
+    def doctor(self, *, verify: bool = False) -> list[Check]:
+        """Look for everything that could be wrong, and say what to do about it."""
+        return examine(self.parts, verify=verify)
+
+    def export(self) -> Iterator[ExportedFile]:
+        """Every file of the memory, with its text."""
+        self._require_workspace()
+        return exported_files(self.parts.workspace)
+
+    def close(self) -> None:
+        """Let go of files and locks. Closing twice is fine."""
+        self.parts.close()
+
+    def _synced_for_search(self, progress: ProgressCallback | None) -> SyncReport:
+        if not self._workspace_is_there() and not self._has_index():
+            self._require_workspace()
+        return self._sync.run(progress=progress)
+
+    def _workspace_is_there(self) -> bool:
+        return os.path.isdir(self.parts.workspace.root.real)
+
+    def _has_index(self) -> bool:
+        with self.parts.store.reading() as reader:
+            return bool(reader.files())
+
+    def _require_workspace(self) -> None:
+        if self._workspace_is_there():
+            return
+        path = self.parts.workspace.path
+        raise WorkspaceError(
+            f"there is no workspace at `{path}`",
+            hint=f"`commonplace init {path}` creates one; or name another with --workspace",
+        )
+
+
+def notes_of(report: SyncReport) -> tuple[str, ...]:
+    """What a person should know about the sync behind an answer."""
+    notes = list(report.degraded)
+    notes += [f"not indexed: {failure.path}: {failure.reason}" for failure in report.failed]
+    if report.withheld:
+        notes.append(
+            f"{len(report.withheld)} files are missing on disk and still answered from the index; they are dropped"
+            " when they stay missing for a minute"
+        )
+    return tuple(notes)
+
+
+def with_notes(result: SearchResult, notes: tuple[str, ...]) -> SearchResult:
+    """Add what was not consulted to an answer."""
+    if not notes:
+        return result
+    from dataclasses import replace
+
+    return replace(result, degraded=(*result.degraded, *notes))

@@ -1,0 +1,270 @@
+"""A question in, cited lines out: asks the index by word and by meaning, then reads the best chunks closely."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from itertools import islice
+
+from commonplace.embedding.protocol import Embedder
+from commonplace.errors import EmbeddingError
+from commonplace.model import (
+    Candidate,
+    Chunk,
+    Mode,
+    SearchFilter,
+    SearchHit,
+    SearchResult,
+    Source,
+    Vector,
+)
+from commonplace.search.calibration import calibrated
+from commonplace.search.query import ParsedQuery, names_day, parse, term_weights
+from commonplace.search.relevance import Weights, signals_of
+from commonplace.search.settings import SearchSettings
+from commonplace.search.snippets import ScoredUnit, Snippet, grow_snippets
+from commonplace.search.units import matches_in, units_of
+from commonplace.store.protocol import IndexReader, IndexStore
+from commonplace.text.day_terms import terms_of_span
+
+# A question that names days is about them: worth as much as a third of its words.
+DAY_BONUS = 0.15
+# How far the chunks around the best ones are read, to fill up snippets at the edge of a chunk.
+MARGIN_LINES = 12
+CHUNKS_WITH_MARGIN = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """A chunk that is worth reading line by line."""
+
+    chunk: Chunk
+    keywords: float
+    meaning: float
+
+
+class SearchEngine:
+    """Finds lines in one index with one embedder."""
+
+    def __init__(self, store: IndexStore, embedder: Embedder, settings: SearchSettings) -> None:
+        self._store = store
+        self._embedder = embedder
+        self._settings = settings
+
+    def search(
+        self,
+        text: str,
+        *,
+        where: SearchFilter,
+        today: date,
+        max_results: int | None = None,
+        min_score: float | None = None,
+        snippet_chars: int | None = None,
+        explain: bool = False,
+    ) -> SearchResult:
+        """Answer a question; what could not be consulted is in `degraded`."""
+        settings = self._settings
+        clock = Stopwatch(time.perf_counter)
+        query = parse(text, today=today)
+        vector, degraded = self._embedded(query)
+        clock.lap("embed")
+        with self._store.reading() as reader:
+            ranked, weights = self._ranked(reader, query, vector, where, clock)
+            files = self._read_closely(reader, query, ranked, weights, today)
+            clock.lap("read")
+        pool = max(max_results or settings.max_results, 20)
+        snippets = list(islice(grow_snippets(files, budget=snippet_chars or settings.snippet_chars), pool))
+        hits = self._hits(query, snippets, explain=explain, today=today)
+        floor = settings.min_score if min_score is None else min_score
+        kept = [hit for hit in hits if hit.score >= floor][: max_results or settings.max_results]
+        clock.lap("rank")
+        identity = self._embedder.identity
+        return SearchResult(
+            query=query.text,
+            hits=tuple(kept),
+            provider=identity.provider,
+            model=identity.model,
+            mode=self._mode(vector),
+            degraded=degraded,
+            timings=clock.milliseconds(),
+        )
+
+    def _embedded(self, query: ParsedQuery) -> tuple[Vector | None, tuple[str, ...]]:
+        if query.is_empty or not self._settings.use_vectors or not self._embedder.identity.dims:
+            return None, ()
+        try:
+            return self._embedder.embed_query(query.text), ()
+        except EmbeddingError as error:
+            # Keywords alone still answer most questions: serve those, and say so.
+            return None, (f"vector search: {error}",)
+
+    def _mode(self, vector: Vector | None) -> Mode:
+        if vector is None:
+            return "keyword"
+        return "hybrid" if self._settings.use_keywords else "vector"
+
+    def _ranked(
+        self,
+        reader: IndexReader,
+        query: ParsedQuery,
+        vector: Vector | None,
+        where: SearchFilter,
+        clock: Stopwatch,
+    ) -> tuple[list[Ranked], Mapping[str, float]]:
+        """The chunks worth reading closely, best first, and what each term of the question weighs."""
+        settings = self._settings
+        weights = term_weights(query.terms, reader.term_statistics(query.terms))
+        found: dict[int, Candidate] = {}
+        if settings.use_keywords:
+            for terms in _lookups(query):
+                found |= _by_id(reader.keyword_candidates(terms, where=where, limit=settings.proposals))
+        clock.lap("keywords")
+        if vector is not None:
+            found |= _by_id(reader.vector_candidates(vector, where=where, limit=settings.proposals))
+        ids = list(found)
+        keywords = reader.keyword_scores(query.terms, ids) if settings.use_keywords else [0.0] * len(ids)
+        meaning = reader.similarities(vector, ids) if vector is not None else [0.0] * len(ids)
+        clock.lap("vectors")
+        mixed = self._mixed(vector)
+        ranked = [
+            Ranked(found[id_].chunk, keywords=by_word, meaning=max(0.0, by_meaning))
+            for id_, by_word, by_meaning in zip(ids, keywords, meaning, strict=True)
+        ]
+        ranked.sort(key=lambda chunk: (-_chunk_score(chunk, mixed, query), _place(chunk.chunk)))
+        return ranked[: settings.read_closely], weights
+
+    def _mixed(self, vector: Vector | None) -> Weights:
+        return self._settings.weights.scaled(
+            with_vectors=vector is not None, with_keywords=self._settings.use_keywords
+        )
+
+    def _read_closely(
+        self,
+        reader: IndexReader,
+        query: ParsedQuery,
+        ranked: Sequence[Ranked],
+        term_weights: Mapping[str, float],
+        today: date,
+    ) -> list[list[ScoredUnit]]:
+        """Every line of the ranked chunks with its score, by file in reading order."""
+        settings = self._settings
+        has_vectors = any(chunk.meaning for chunk in ranked)
+        weights = settings.weights.scaled(with_vectors=has_vectors, with_keywords=settings.use_keywords)
+        lines: dict[tuple[Source, str], dict[tuple[int, int], ScoredUnit]] = {}
+        for item in ranked:
+            chunk = item.chunk
+            units = units_of(chunk)
+            factor = settings.recency.factor(chunk.day, today=today)
+            bonus = DAY_BONUS if names_day(query, chunk.day) else 0.0
+            signals = signals_of(
+                units,
+                term_weights=term_weights,
+                keywords=item.keywords,
+                meaning=item.meaning,
+                window_chars=settings.snippet_chars,
+            )
+            file = lines.setdefault((chunk.source, chunk.path), {})
+            for unit, signal in zip(units, signals, strict=True):
+                score = (signal.mixed(weights) + bonus) * factor if unit.text.strip() else None
+                file[unit.line, unit.piece] = ScoredUnit(
+                    chunk.source, chunk.path, unit, score, signal, chunk.day
+                )
+        for item in ranked[:CHUNKS_WITH_MARGIN]:
+            self._add_margin(reader, item.chunk, lines[item.chunk.source, item.chunk.path])
+        return [[file[key] for key in sorted(file)] for file in lines.values()]
+
+    def _add_margin(self, reader: IndexReader, chunk: Chunk, file: dict[tuple[int, int], ScoredUnit]) -> None:
+        """Add the lines around a chunk as filling, where they are not known already."""
+        around = reader.chunks_between(
+            chunk.source, chunk.path, max(1, chunk.start_line - MARGIN_LINES), chunk.end_line + MARGIN_LINES
+        )
+        for neighbour in around:
+            for unit in units_of(neighbour):
+                filling = ScoredUnit(chunk.source, chunk.path, unit, None)
+                file.setdefault((unit.line, unit.piece), filling)
+
+    def _hits(
+        self, query: ParsedQuery, snippets: Iterable[Snippet], *, explain: bool, today: date
+    ) -> list[SearchHit]:
+        hits = []
+        for snippet in snippets:
+            best = snippet.best
+            assert best.score is not None
+            assert best.signals is not None
+            exact = bool(query.exact & matches_in(snippet.text, dict.fromkeys(query.exact, 1.0)).keys())
+            score = calibrated(best.score, has_exact_token=exact)
+            hit = SearchHit(
+                path=best.path,
+                start_line=snippet.start_line,
+                end_line=snippet.end_line,
+                score=score,
+                snippet=snippet.text,
+                source=best.source,
+                explanation=self._explanation(query, best, score, exact, today) if explain else None,
+            )
+            hits.append((hit, score, frozenset(snippet.text.split())))
+        return self._settings.diversity.reorder(hits)
+
+    def _explanation(
+        self, query: ParsedQuery, best: ScoredUnit, score: float, exact: bool, today: date
+    ) -> Mapping[str, object]:
+        signals = best.signals
+        assert signals is not None
+        return {
+            "score": round(score, 4),
+            "raw": round(best.score or 0.0, 4),
+            "coverage": round(signals.coverage, 4),
+            "passage": round(signals.passage, 4),
+            "keywords": round(signals.keywords, 4),
+            "meaning": round(signals.meaning, 4),
+            "recency": round(self._settings.recency.factor(best.day, today=today), 4),
+            "namedDay": names_day(query, best.day),
+            "exactToken": exact,
+            "matched": list(signals.matched),
+            "bestLine": best.unit.line,
+        }
+
+
+class Stopwatch:
+    """Laps of one search, in milliseconds."""
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        self._now = now
+        self._started = self._last = now()
+        self._laps: dict[str, float] = {}
+
+    def lap(self, name: str) -> None:
+        """Note the time since the last lap."""
+        now = self._now()
+        self._laps[name] = round((now - self._last) * 1000, 3)
+        self._last = now
+
+    def milliseconds(self) -> Mapping[str, float]:
+        """All laps, and the total."""
+        return {**self._laps, "total": round((self._last - self._started) * 1000, 3)}
+
+
+def _lookups(query: ParsedQuery) -> list[tuple[str, ...]]:
+    """The keyword lookups of a question: its words, and its words on the days that it names."""
+    lookups = [query.terms] if query.terms else []
+    days = tuple(term for span in query.days for term in terms_of_span(span))
+    if days:
+        lookups.append(query.terms + days)
+    return lookups
+
+
+def _by_id(candidates: Sequence[Candidate]) -> dict[int, Candidate]:
+    return {candidate.id: candidate for candidate in candidates}
+
+
+def _chunk_score(item: Ranked, weights: Weights, query: ParsedQuery) -> float:
+    """What a chunk is worth before it is read: its words count for the lines in it too."""
+    words = weights.coverage + weights.passage + weights.keywords
+    bonus = DAY_BONUS if names_day(query, item.chunk.day) else 0.0
+    return words * item.keywords + weights.meaning * 1.5 * item.meaning + bonus
+
+
+def _place(chunk: Chunk) -> tuple[str, str, int]:
+    return chunk.source, chunk.path, chunk.ordinal

@@ -1,0 +1,55 @@
+"""A question, taken apart once: its terms, what they weigh, and the days it names."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+
+from commonplace.model import TermStatistics
+from commonplace.text.dates import DayRange, mentioned_days
+from commonplace.text.terms import query_terms
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedQuery:
+    """What a question asks for, in words and in days."""
+
+    text: str
+    terms: tuple[str, ...]
+    exact: frozenset[str]  # identifiers, ids, error strings: a line that has one always survives
+    days: tuple[DayRange, ...]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is left to look for."""
+        return not self.text
+
+
+def parse(text: str, *, today: date) -> ParsedQuery:
+    """Take a question apart; `today` decides what "last Friday" means."""
+    text = " ".join(text.split())
+    found = query_terms(text)
+    return ParsedQuery(text=text, terms=found.terms, exact=found.exact, days=mentioned_days(text, today))
+
+
+def term_weights(terms: Sequence[str], statistics: TermStatistics) -> Mapping[str, float]:
+    """Weigh terms by rarity. A term that stands nowhere weighs most: its absence must lower every score."""
+    total = statistics.chunk_count
+    return {
+        term: math.log(1 + (total - count + 0.5) / (count + 0.5))
+        for term in terms
+        for count in (min(total, statistics.chunks_with.get(term, 0)),)
+    }
+
+
+def names_day(query: ParsedQuery, day: str | None) -> bool:
+    """Whether the question names the day, or a span that holds it."""
+    if day is None or not query.days:
+        return False
+    try:
+        wanted = date.fromisoformat(day)
+    except ValueError:
+        return False
+    return any(span.first <= wanted <= span.last for span in query.days)

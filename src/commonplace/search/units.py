@@ -1,0 +1,90 @@
+"""Chunks taken apart into the smallest things a snippet can show: lines, and pieces of very long lines."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from commonplace.model import Chunk
+from commonplace.text.lines import split_lines
+from commonplace.text.terms import document_terms
+
+# Long enough for a few sentences, short enough that two of them and a half fit a 700-character snippet.
+PIECE_CHARS = 280
+SENTENCE_END = re.compile(r"[.!?。！？…]['\")\]”’」』）]*\s*|[;；]\s+|\n")
+
+_TERMS_OF_WORD: dict[str, tuple[str, ...]] = {}
+_REMEMBERED_WORDS = 50_000
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """One line, or one piece of a line too long to show whole. Pieces of a line join without a separator."""
+
+    line: int
+    piece: int  # 0, 1, 2 … within the line, across the chunks that share it
+    text: str
+
+
+def units_of(chunk: Chunk) -> list[Unit]:
+    """Take a chunk apart, in reading order."""
+    lines = split_lines(chunk.text)
+    if len(lines) != chunk.end_line - chunk.start_line + 1:
+        # A piece of one overlong line, or a message flattened from its transcript: one cited line for all of it.
+        # The ordinal keeps pieces of the same line that come from different chunks in order.
+        return [
+            Unit(chunk.start_line, chunk.ordinal * 10_000 + number, piece)
+            for number, piece in enumerate(pieces(chunk.text))
+        ]
+    return [
+        Unit(line, number, piece)
+        for line, text in enumerate(lines, chunk.start_line)
+        for number, piece in enumerate(pieces(text))
+    ]
+
+
+def pieces(text: str, limit: int = PIECE_CHARS) -> Iterator[str]:
+    """Cut a long text after sentences, or words, or anywhere; the pieces joined are the text."""
+    if len(text) <= 2 * limit:
+        yield text
+        return
+    start = 0
+    while len(text) - start > limit:
+        cut = _last_end(SENTENCE_END, text, start + limit // 3, start + limit)
+        if cut is None:
+            space = text.rfind(" ", start + limit // 3, start + limit)
+            cut = space + 1 if space >= 0 else start + limit
+        yield text[start:cut]
+        start = cut
+    if start < len(text):
+        yield text[start:]
+
+
+def matches_in(text: str, wanted: Mapping[str, float]) -> dict[str, int]:
+    """Count the wanted terms in a text."""
+    found: dict[str, int] = {}
+    for word in text.split():
+        terms = _TERMS_OF_WORD.get(word)
+        if terms is None:
+            terms = _remember(word)
+        for term in terms:
+            if term in wanted:
+                found[term] = found.get(term, 0) + 1
+    return found
+
+
+def _remember(word: str) -> tuple[str, ...]:
+    """Terms of a word, kept: words repeat, and taking them apart is what a search spends its time on."""
+    if len(_TERMS_OF_WORD) >= _REMEMBERED_WORDS:
+        _TERMS_OF_WORD.clear()
+    terms = _TERMS_OF_WORD[word] = tuple(document_terms(word))
+    return terms
+
+
+def _last_end(pattern: re.Pattern[str], text: str, first: int, last: int) -> int | None:
+    """Where the last match inside a window ends."""
+    end = None
+    for match in pattern.finditer(text, first, last):
+        end = match.end()
+    return end

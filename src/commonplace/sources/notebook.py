@@ -1,0 +1,230 @@
+"""The workspace as something to write in: notes are appended, text is edited and lines are removed."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from commonplace.errors import CommonplaceError, NotFound, WorkspaceError
+from commonplace.files.append import append
+from commonplace.files.history import APPEND, History
+from commonplace.files.ids import new_id
+from commonplace.files.records import Tail
+from commonplace.files.replace import content_hash, replace
+from commonplace.sources.workspace import Workspace
+from commonplace.text.notes import day_header, format_note
+
+# A note longer than this is a document: it belongs in a file of its own.
+MAX_NOTE_CHARS = 200_000
+
+_LINE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """Where a note stands now."""
+
+    path: str
+    start_line: int
+    end_line: int
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Edited:
+    """What a file is after an edit; `line` is where the new text begins."""
+
+    path: str
+    line: int
+    hash: str
+
+
+class Notebook:
+    """Writes to one workspace. Every change goes through `files/` and into the history."""
+
+    def __init__(
+        self, workspace: Workspace, history: History, *, state_dir: str, now: Callable[[], datetime]
+    ) -> None:
+        self._workspace = workspace
+        self._history = history
+        self._state_dir = state_dir
+        self._now = now
+
+    def remember(self, text: str, *, durable: bool = False) -> Remembered:
+        """Append a note to today's log, or to the curated memory; on disk when this returns."""
+        text = _checked(text)
+        now = self._now()
+        note_id = new_id(now.timestamp)
+        note = format_note(text, note_id=note_id, clock_time=None if durable else now.strftime("%H:%M"))
+        path = self._curated_path() if durable else f"memory/{now.date().isoformat()}.md"
+        header = "# Memory\n\n" if durable else day_header(now.date())
+        record = note.encode("utf-8", "replace")
+        target = self._target(path)
+        appended = append(
+            target,
+            record,
+            state_dir=self._state_dir,
+            record_id=f"<!-- m:{note_id} -->",
+            tail=Tail.MARKDOWN,
+            header=header.encode(),
+            separator=b"\n" if note.count("\n") > 1 else b"",
+        )
+        self._history.record(
+            path,
+            operation=APPEND,
+            hash=content_hash(record),
+            length=len(record),
+            previous=None,
+            id=note_id,
+        )
+        first = _line_at(target, appended.offset)
+        return Remembered(path, first, first + note.count("\n") - 1, note_id)
+
+    def edit(
+        self, path: str, old: str, new: str, *, base_hash: str | None = None, allow_shrink: bool = False
+    ) -> Edited:
+        """Replace a text that stands exactly once in a file; with `base_hash`, only if the file is still that one."""
+        target, data = self.read_bytes(path)
+        wanted, wished = _in_endings_of(data, old), _in_endings_of(data, new)
+        count = data.count(wanted) if wanted else 0
+        if count != 1:
+            raise _not_exactly_once(path, data, wanted, count)
+        start = data.index(wanted)
+        edited = data[:start] + wished + data[start + len(wanted) :]
+        replaced = replace(
+            target,
+            edited,
+            base_hash=base_hash or content_hash(data),
+            state_dir=self._state_dir,
+            history=self._history,
+            reason="edit",
+            name=path,
+            allow_shrink=allow_shrink,
+        )
+        return Edited(path, data.count(b"\n", 0, start) + 1, replaced.new_hash)
+
+    def remove_lines(self, path: str, ranges: Sequence[tuple[int, int]], *, base_hash: str) -> str:
+        """Take lines out of a file, the bytes of all others unchanged; the hash of what is left."""
+        target, data = self.read_bytes(path)
+        doomed = {line for first, last in ranges for line in range(first, last + 1)}
+        kept = b"".join(line for number, line in enumerate(byte_lines(data), 1) if number not in doomed)
+        replaced = replace(
+            target,
+            kept,
+            base_hash=base_hash,
+            state_dir=self._state_dir,
+            history=self._history,
+            reason="forget",
+            name=path,
+            allow_shrink=True,
+        )
+        return replaced.new_hash
+
+    def restore(self, version_id: str) -> Edited:
+        """Bring back what a file was; what it is now goes into the history first."""
+        version = next((v for v in self._history.versions() if v.id == version_id), None)
+        if version is None or not version.available:
+            raise NotFound(
+                f"there is no version `{version_id}` to bring back",
+                hint="`commonplace history` lists the versions that are kept",
+            )
+        data = self._history.read(version_id)
+        target = self._target(version.path)
+        try:
+            _, current = self.read_bytes(version.path)
+            base: str | None = content_hash(current)
+        except NotFound:
+            base = None
+        replaced = replace(
+            target,
+            data,
+            base_hash=base,
+            state_dir=self._state_dir,
+            history=self._history,
+            reason="restore",
+            name=version.path,
+            allow_shrink=True,
+        )
+        return Edited(version.path, 1, replaced.new_hash)
+
+    def read_bytes(self, path: str) -> tuple[str, bytes]:
+        """Where a file of the memory is, and its bytes."""
+        found = self._workspace.locate(path)
+        data, _ = found.root.read(found.relative, max_bytes=self._workspace.max_file_bytes)
+        return found.real, data
+
+    def _curated_path(self) -> str:
+        listed = {found.path for found in self._workspace.discover().files}
+        return "memory.md" if "memory.md" in listed else "MEMORY.md"
+
+    def _target(self, path: str) -> str:
+        """The place on disk to write a file of the workspace to; never through a link."""
+        root = self._workspace.root
+        folder, _, name = path.rpartition("/")
+        try:
+            os.close(root.open_folder(folder))
+        except FileNotFoundError:
+            # `append` makes the folder `memory/`; the workspace itself must be there, or a note would land on
+            # the empty mount point of a disk that is not mounted.
+            if not os.path.isdir(root.real):
+                raise WorkspaceError(
+                    f"the workspace `{root.path}` does not exist",
+                    hint=f"run `commonplace init {root.path}`, mount it again, or name another one",
+                ) from None
+        except OSError as error:
+            raise WorkspaceError(
+                f"`{folder or root.path}` cannot be written to: {error.strerror}",
+                hint="it must be a plain folder of the workspace, not a link",
+            ) from error
+        return os.path.join(root.real, folder, name)
+
+
+def byte_lines(data: bytes) -> list[bytes]:
+    """Cut bytes into lines with their endings, at the same places where the text is cut into lines."""
+    return _LINE.findall(data)
+
+
+def _checked(text: str) -> str:
+    text = text.replace("\x00", "").strip()
+    if not text:
+        raise CommonplaceError("there is nothing to remember", hint="give the text of the note")
+    if len(text) > MAX_NOTE_CHARS:
+        raise CommonplaceError(
+            f"a note of {len(text):,} characters is too long; the limit is {MAX_NOTE_CHARS:,}",
+            hint="save it as a file beneath `memory/` instead",
+        )
+    return text
+
+
+def _in_endings_of(data: bytes, text: str) -> bytes:
+    """Write a text with the line endings that the file has."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    raw = text.encode("utf-8", "surrogateescape")
+    return raw.replace(b"\n", b"\r\n") if b"\r\n" in data else raw
+
+
+def _not_exactly_once(path: str, data: bytes, wanted: bytes, count: int) -> NotFound:
+    if not wanted:
+        return NotFound("there is no text to replace", hint="give the text that stands in the file now")
+    if not count:
+        return NotFound(
+            f"the text to replace is not in `{path}`",
+            hint=f"it must match to the letter; read the file with `commonplace get {path}`",
+        )
+    lines, at = [], data.find(wanted)
+    while at >= 0 and len(lines) < 5:
+        lines.append(str(data.count(b"\n", 0, at) + 1))
+        at = data.find(wanted, at + len(wanted))
+    return NotFound(
+        f"the text to replace stands {count} times in `{path}` (lines {', '.join(lines)})",
+        hint="give more of the text around it, so that it stands only once",
+    )
+
+
+def _line_at(path: str, offset: int) -> int:
+    """The number of the line that begins at an offset."""
+    with open(path, "rb") as file:
+        return len(byte_lines(file.read(offset))) + 1

@@ -1,0 +1,169 @@
+"""The Markdown files of a workspace: which there are, what they say, and which may be read at all."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import unicodedata
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+from commonplace.errors import CommonplaceError, NotFound, PathNotAllowed, WorkspaceError
+from commonplace.files.beneath import Root, check_relative, printable
+from commonplace.model import Document, FileState, Source
+from commonplace.sources.dates import day_of
+from commonplace.sources.decoding import decode
+from commonplace.sources.discovery import Discovery, FoundFile, Sweep, system_reason
+from commonplace.sources.mounts import ExtraPath, Mount, mounts_of
+
+MAX_FILE_BYTES = 16_000_000
+
+# A write within the same tick of the file system's clock leaves size and time as they were.
+RACY_WINDOW_NS = 2_000_000_000
+
+_MOST_NAMES_COMPARED = 5_000
+
+_LEFT_OUT_HINT = "`commonplace status` lists everything that is left out, and why"
+
+
+class Workspace:
+    """`MEMORY.md`, `memory/**/*.md` and the extra paths: what discovery lists is all that can be read."""
+
+    def __init__(
+        self, path: str, *, extra_paths: Sequence[ExtraPath] = (), max_file_bytes: int = MAX_FILE_BYTES
+    ) -> None:
+        self.root = Root(path)
+        self.max_file_bytes = max_file_bytes
+        daily = Mount(self.root, "memory", "memory", expected=False)
+        self._mounts = (daily, *mounts_of(self.root, extra_paths))
+
+    @property
+    def source(self) -> Source:
+        """Which source its files are cited as."""
+        return "memory"
+
+    @property
+    def path(self) -> str:
+        """The workspace folder as the operator named it, absolute."""
+        return self.root.path
+
+    def discover(self) -> Discovery:
+        """List the files of the memory, always in the same order. Never raises for what is on disk."""
+        return self._swept(Sweep(max_file_bytes=self.max_file_bytes))
+
+    def locate(self, path: str) -> FoundFile:
+        """Find the file that a cited path names, only if discovery lists it.
+
+        Raises PathNotAllowed or NotFound with the reason, WorkspaceError when the memory cannot be looked at.
+        """
+        wanted = path.removeprefix("./")
+        if os.path.isabs(wanted):
+            raise self._absolute_path_refused(wanted)
+        check_relative(wanted)
+        discovery = self._swept(Sweep(max_file_bytes=self.max_file_bytes, wanted=wanted))
+        for found in discovery.files:
+            if found.path == wanted:
+                return found
+        raise self._why_not(wanted, discovery)
+
+    def read(self, file: FoundFile | str) -> tuple[Document, FileState]:
+        """Read a file that was found, or one by its cited path: the text, and what the file looked like.
+
+        Raises PathNotAllowed, NotFound or WorkspaceError.
+        """
+        found = self.locate(file) if isinstance(file, str) else file
+        raw, status = found.root.read(found.relative, max_bytes=self.max_file_bytes)
+        document = Document(found.path, self.source, decode(raw), day_of(found.path))
+        hashed = hashlib.sha256(raw).hexdigest()
+        return document, FileState(
+            found.path, self.source, hashed, status.st_size, status.st_mtime_ns, status.st_ino
+        )
+
+    def watched_paths(self) -> tuple[str, ...]:
+        """Files and folders where a change may matter, for `watch`."""
+        curated = (os.path.join(self.root.real, name) for name in ("MEMORY.md", "memory.md"))
+        return tuple(dict.fromkeys((*curated, *(mount.real for mount in self._mounts))))
+
+    def _swept(self, sweep: Sweep) -> Discovery:
+        root_missing = False
+        try:
+            os.close(self.root.open_folder())
+        except OSError as error:
+            root_missing = True
+            if not isinstance(error, FileNotFoundError):
+                sweep.skip("", system_reason(error))
+        if not root_missing:
+            sweep.visit_curated(self.root)
+        for mount in self._mounts:
+            if not (root_missing and mount.root is self.root):
+                sweep.visit(mount)
+        return sweep.result(root_missing=root_missing)
+
+    def _absolute_path_refused(self, path: str) -> PathNotAllowed:
+        hint = "name a file by its path inside the memory, for example `memory/2026-02-10.md`"
+        for top in (self.root.path, self.root.real):
+            if path.startswith(top + "/"):
+                hint = f"use `{printable(path.removeprefix(top + '/'))}`"
+        return PathNotAllowed(f"the path `{printable(path[:200])}` is not allowed: it is absolute", hint=hint)
+
+    def _why_not(self, path: str, discovery: Discovery) -> CommonplaceError:
+        """Say why discovery does not list a path."""
+        if discovery.root_missing:
+            reason = next(
+                (skipped.reason for skipped in discovery.skipped if skipped.path == "."), "it does not exist"
+            )
+            return WorkspaceError(
+                f"the workspace `{printable(self.path)}` cannot be read: {reason}",
+                hint="create it, mount it again, or name another one",
+            )
+        for skipped in discovery.skipped:
+            if path == skipped.path or path.startswith(skipped.path + "/"):
+                kind = WorkspaceError if discovery.may_hide(path) else PathNotAllowed
+                subject = f"`{path}`" if path == skipped.path else f"`{path}` in `{skipped.path}`"
+                return kind(f"{subject} is not read: {skipped.reason}", hint=_LEFT_OUT_HINT)
+        if not path.lower().endswith(".md"):
+            return PathNotAllowed(
+                f"`{path}` is not part of the memory: only `.md` files are", hint=self._hint(path)
+            )
+        if path in {"MEMORY.md", "memory.md"} or any(
+            _is_beneath(path, mount.cited) for mount in self._mounts
+        ):
+            return NotFound(f"`{path}` is not in the memory", hint=self._hint(path))
+        return PathNotAllowed(f"`{path}` is not part of the memory", hint=self._hint(path))
+
+    def _hint(self, path: str) -> str:
+        near = nearest(path, (found.path for found in self.discover().files))
+        if near:
+            return "did you mean " + " or ".join(f"`{name}`" for name in near) + "?"
+        return "the memory is `MEMORY.md`, the `.md` files beneath `memory/`, and the extra paths"
+
+
+def _is_beneath(path: str, folder: str) -> bool:
+    return not folder or path == folder or path.startswith(folder + "/")
+
+
+def nearest(path: str, known: Iterable[str], *, limit: int = 3) -> tuple[str, ...]:
+    """Name the known paths that were probably meant: the same file name elsewhere, then similar spelling."""
+    names = list(known)
+    wanted = _folded(os.path.basename(path))
+    same_name = [name for name in names if _folded(os.path.basename(name)) == wanted]
+    if same_name:
+        return tuple(same_name[:limit])
+    from difflib import get_close_matches
+
+    return tuple(get_close_matches(path[:300], names[:_MOST_NAMES_COMPARED], n=limit, cutoff=0.75))
+
+
+def _folded(name: str) -> str:
+    return unicodedata.normalize("NFC", name).casefold().removesuffix(".md")
+
+
+def changed(found: FoundFile, known: FileState, *, scanned_at_ns: int) -> bool | Literal["racy"]:
+    """Compare a file with what is known of it without reading it.
+
+    `scanned_at_ns` is when the scan that recorded `known` ran. "racy" means: it looks the same, but was
+    written so shortly before that scan that a later write may show the same time; only its hash can tell.
+    """
+    if (found.size, found.mtime_ns, found.inode) != (known.size, known.mtime_ns, known.inode):
+        return True
+    return "racy" if known.mtime_ns >= scanned_at_ns - RACY_WINDOW_NS else False

@@ -1,0 +1,99 @@
+"""What a place to keep the index must promise; read `memory.py` next, it keeps these promises with dicts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from commonplace.model import (
+    Candidate,
+    Chunk,
+    EmbeddedChunk,
+    FileState,
+    IndexFingerprint,
+    SearchFilter,
+    Source,
+    TermStatistics,
+    Vector,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class IndexCounts:
+    """How much is in the index, by source."""
+
+    files: Mapping[Source, int]
+    chunks: Mapping[Source, int]
+
+
+class IndexReader(Protocol):
+    """One consistent view of the index: nothing that another process writes meanwhile is half visible."""
+
+    def fingerprint(self) -> IndexFingerprint | None:
+        """How this index was made; None when nothing was ever written."""
+
+    def files(self) -> Mapping[tuple[Source, str], FileState]:
+        """Every indexed file, by (source, path)."""
+
+    def counts(self) -> IndexCounts:
+        """Files and chunks by source."""
+
+    def term_statistics(self, terms: Sequence[str]) -> TermStatistics:
+        """In how many chunks each term stands; terms that stand nowhere are 0."""
+
+    def keyword_candidates(self, terms: Sequence[str], *, where: SearchFilter, limit: int) -> list[Candidate]:
+        """The chunks with any of `terms`, by BM25, best first.
+
+        The score is BM25 over the most that any chunk could have for these terms, so it is 0..1, comparable
+        between queries, and small when the rare terms of the query stand nowhere.
+        """
+
+    def vector_candidates(self, vector: Vector, *, where: SearchFilter, limit: int) -> list[Candidate]:
+        """The chunks nearest to `vector`, best first; the score is the cosine, negatives counted as 0."""
+
+    def keyword_scores(self, terms: Sequence[str], ids: Sequence[int]) -> list[float]:
+        """The keyword score of given candidates, 0.0 for those without any term."""
+
+    def similarities(self, vector: Vector, ids: Sequence[int]) -> list[float]:
+        """The cosine of given candidates, 0.0 for those without a vector."""
+
+    def chunks_between(self, source: Source, path: str, first_line: int, last_line: int) -> list[Chunk]:
+        """The chunks of one file that share a line with the range, in order."""
+
+
+class IndexStore(Protocol):
+    """Keeps chunks and finds them again. Stores are safe to share between threads."""
+
+    def reading(self) -> AbstractContextManager[IndexReader]:
+        """Open one consistent view, of the newest published index."""
+
+    def replace_file(self, file: FileState, chunks: Sequence[EmbeddedChunk]) -> None:
+        """Swap in the chunks of `file`, all or nothing."""
+
+    def touch_file(self, file: FileState) -> None:
+        """Record a new size, mtime or inode of a file whose text did not change."""
+
+    def remove_file(self, source: Source, path: str) -> None:
+        """Drop a file and all its chunks; dropping what is not there is fine."""
+
+    def rebuild(self, fingerprint: IndexFingerprint, *, reason: str) -> AbstractContextManager[IndexStore]:
+        """Build a new index beside this one: fill the store this yields; leaving the block publishes it.
+
+        Until then every reader, of every process, sees the old index. An exception in the block discards
+        the new one. What others wrote to the old index meanwhile is the caller's to catch up on: call
+        `files()` after the block and sync what differs.
+        """
+
+    def erase(self, source: Source, path: str) -> None:
+        """Drop a file so that its text is in no byte of the store's files when this returns."""
+
+    def describe(self) -> Mapping[str, Any]:
+        """Facts for `status`: `driver`, `path`, sizes, versions. Never note text."""
+
+    def digest(self) -> str:
+        """SHA-256 over everything that a rebuild would write again; equal digests mean equal indexes."""
+
+    def close(self) -> None:
+        """Let go of files and locks. Closing twice is fine."""

@@ -1,0 +1,68 @@
+"""The days that a query names: "2026-02-10", "last March", "three days ago", 昨天."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from commonplace.text.spans import DatePattern
+
+_LONGEST_QUERY = 4000
+# Every English way to name a day contains a digit or one of these: most queries need none of the patterns.
+_HINT = re.compile(
+    r"\d|day|week|month|quarter|year|night|morning|afternoon|evening|mon|tue|wed|thu|fri|sat|sun"
+    r"|spring|summer|autumn|fall|winter|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec",
+    re.IGNORECASE,
+)
+_SINCE = re.compile(r"\bsince\s+(?:the\s+)?$", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class DayRange:
+    """Days from `first` to `last`, both included, and the words that named them."""
+
+    first: dt.date
+    last: dt.date
+    text: str
+
+
+def mentioned_days(query: str, today: dt.date) -> tuple[DayRange, ...]:
+    """Return the days that a query names, in its order.
+
+    Without a year the past is meant: the latest such day or month that has begun. Dates that no calendar
+    has, like 30 February, name nothing.
+    """
+    query = unicodedata.normalize("NFKC", query[:_LONGEST_QUERY])
+    taken = bytearray(len(query))
+    found: dict[int, DayRange] = {}
+    for pattern, resolve in _patterns(query):
+        for match in pattern.finditer(query):
+            start, end = match.span()
+            if any(taken[start:end]):
+                continue
+            taken[start:end] = b"\x01" * (end - start)
+            try:
+                span = resolve(match, today)
+            except (ValueError, OverflowError):  # a day outside the calendar is no day
+                continue
+            if span is not None:
+                first, last = span
+                if _SINCE.search(query[:start]):
+                    last = max(last, today)
+                found[start] = DayRange(first, last, match[0].strip())
+    return tuple(found[start] for start in sorted(found))
+
+
+def _patterns(query: str) -> Iterator[DatePattern]:
+    """Yield what may match, the more specific first; compiling all of it would slow a cold search."""
+    if _HINT.search(query):
+        from commonplace.text.dates_english import ENGLISH_DATES
+
+        yield from ENGLISH_DATES
+    if not query.isascii():
+        from commonplace.text.dates_east_asian import EAST_ASIAN_DATES
+
+        yield from EAST_ASIAN_DATES

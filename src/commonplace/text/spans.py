@@ -1,0 +1,105 @@
+"""Calendar arithmetic: the first and last day of what people call a week, a month, a season."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Callable
+from typing import TypeAlias
+
+Span: TypeAlias = tuple[dt.date, dt.date]
+Match: TypeAlias = re.Match[str]
+# A way to name days, and what it means on a given day. It may raise ValueError or OverflowError for no day.
+DatePattern: TypeAlias = tuple[re.Pattern[str], Callable[[Match, dt.date], Span | None]]
+
+MONTHS_OF_SEASON = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}  # the first of three
+DAYS_OF_UNIT = {"day": 1, "week": 7, "fortnight": 14, "month": 30, "quarter": 91, "year": 365}
+
+
+def day(date: dt.date) -> Span:
+    """Return one day as a span."""
+    return date, date
+
+
+def days_before(today: dt.date, count: int) -> dt.date:
+    """Return the day that many days earlier; raises OverflowError before the year 1."""
+    return today - dt.timedelta(days=count)
+
+
+def week_of(date: dt.date) -> Span:
+    """Return Monday to Sunday."""
+    monday = days_before(date, date.weekday())
+    return monday, monday + dt.timedelta(days=6)
+
+
+def months(year: int, first_month: int, count: int = 1) -> Span:
+    """Return whole months; `first_month` may lie outside 1..12 and then counts into other years."""
+    first, following = (_first_of_month(year, month) for month in (first_month, first_month + count))
+    return first, days_before(following, 1)
+
+
+def year_span(year: int) -> Span:
+    """Return January to December."""
+    return dt.date(year, 1, 1), dt.date(year, 12, 31)
+
+
+def calendar_span(unit: str, today: dt.date, periods_back: int) -> Span:
+    """Return the week, month, quarter or year that lies so many periods before today's."""
+    if unit == "year":
+        return year_span(today.year - periods_back)
+    if unit == "month":
+        return months(today.year, today.month - periods_back)
+    if unit == "quarter":
+        return months(today.year, (today.month - 1) // 3 * 3 + 1 - 3 * periods_back, 3)
+    return week_of(days_before(today, 7 * periods_back))
+
+
+def rolling(today: dt.date, count: int, unit: str) -> Span:
+    """Return the days from so many units ago up to today."""
+    return days_before(today, count * DAYS_OF_UNIT[unit]), today
+
+
+def ago(today: dt.date, count: int, unit: str) -> Span:
+    """Return what "so many units ago" means: the vaguer the unit, the wider the span."""
+    if unit in ("month", "year"):
+        return calendar_span(unit, today, count)
+    date = days_before(today, count * DAYS_OF_UNIT[unit])
+    vagueness = dt.timedelta(days=0 if unit == "day" else 3)
+    return date - vagueness, date + vagueness
+
+
+def weekend_before(today: dt.date) -> Span:
+    """Return the last Saturday and Sunday that are over."""
+    sunday = days_before(today, today.weekday() + 1)
+    return days_before(sunday, 1), sunday
+
+
+def weekday_before(today: dt.date, weekday: int, *, or_today: bool) -> Span:
+    """Return the latest such weekday (Monday is 0), today itself only when allowed."""
+    back = (today.weekday() - weekday) % 7
+    return day(days_before(today, back if back or or_today else 7))
+
+
+def recent_months(today: dt.date, first_month: int, count: int, *, over: bool) -> Span:
+    """Return the latest such months that have begun, or that are over."""
+    for year in (today.year, today.year - 1):
+        span = months(year, first_month, count)
+        if span[1] < today if over else span[0] <= today:
+            return span
+    return months(today.year - 2, first_month, count)
+
+
+def recent_day(today: dt.date, month: int, day_of_month: int) -> Span | None:
+    """Return the latest such day that is not in the future; 29 February may be eight years back."""
+    for year in range(today.year, today.year - 9, -1):
+        try:
+            date = dt.date(year, month, day_of_month)
+        except ValueError:  # not in this year; perhaps in no year
+            continue
+        if date <= today:
+            return day(date)
+    return None
+
+
+def _first_of_month(year: int, month: int) -> dt.date:
+    return dt.date(year + (month - 1) // 12, (month - 1) % 12 + 1, 1)

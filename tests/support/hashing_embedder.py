@@ -1,0 +1,47 @@
+"""An embedder for tests: 64 dimensions from the SHA-256 of each word, the same on every machine."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from array import array
+from collections.abc import Sequence
+
+from commonplace.errors import EmbeddingError
+from commonplace.model import EmbedderIdentity, Vector
+
+_WORD = re.compile(r"\w+")
+
+
+class HashingEmbedder:
+    """Texts that share words are near each other; `embedded` lists every text it was asked for."""
+
+    identity = EmbedderIdentity("hashing", "sha256-words", dims=64)
+    sends_text_to = None
+
+    def __init__(self) -> None:
+        self.embedded: list[str] = []
+
+    def embed_query(self, text: str) -> Vector:
+        vector = _vector(text)
+        if vector is None:
+            raise EmbeddingError("nothing to embed: the query has no words")
+        return vector
+
+    def embed_documents(self, texts: Sequence[str]) -> list[Vector | None]:
+        self.embedded.extend(texts)
+        return [_vector(text) for text in texts]
+
+    def close(self) -> None:
+        pass
+
+
+def _vector(text: str) -> Vector | None:
+    sums = [0.0] * 64
+    for word in _WORD.findall(text.casefold()):
+        digest = hashlib.sha256(word.encode("utf-8", "surrogatepass")).digest()
+        halves = [half for byte in digest for half in (byte >> 4, byte & 15)]
+        sums = [total + half - 7.5 for total, half in zip(sums, halves, strict=True)]
+    norm = math.hypot(*sums)
+    return array("f", [total / norm for total in sums]) if norm else None
