@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 Source: TypeAlias = Literal["memory", "sessions"]
+SOURCES: tuple[Source, ...] = ("memory", "sessions")
 Mode: TypeAlias = Literal["hybrid", "keyword", "vector"]
+
+
+def known_sources(names: Iterable[str]) -> tuple[Source, ...]:
+    """The sources among the names that settings hold as text."""
+    wanted = set(names)
+    return tuple(source for source in SOURCES if source in wanted)
+
 
 # Unit-length float32. An `array("f")` rather than an ndarray: a cold `commonplace search` must not pay
 # for importing numpy, and numpy, simsimd and SQLite all read it through the buffer protocol without a copy.

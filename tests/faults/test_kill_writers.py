@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import selectors
 import signal
 import subprocess
 import sys
 import time
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -205,15 +207,12 @@ def test_no_acknowledged_note_is_missing_doubled_or_torn(tmp_path: Path, seed: i
     storm = Storm("markdown", tmp_path, seed, people=True)
     storm.rage(2_000 if FULL else 50)
 
-    texts = {path.name: path.read_bytes() for path in (tmp_path / "memory").iterdir()}
-    copies = {
-        note.name: sum(text.count(markdown_note(note.name, note.size)[:-1]) for text in texts.values())
-        for note in storm.ledger.notes.values()
-    }
-    fragments = sum(
-        sum(text.count(b"m:" + note.name.encode()) for text in texts.values()) - copies[note.name]
-        for note in storm.ledger.notes.values()
-    )
+    texts = defaultdict(bytes) | {path.name: path.read_bytes() for path in (tmp_path / "memory").iterdir()}
+    notes = storm.ledger.notes.values()
+    copies = {note.name: texts[note.file].count(markdown_note(note.name, note.size)[:-1]) for note in notes}
+    marks = Counter((file, mark) for file, text in texts.items() for mark in re.findall(rb"m:(\w{16})", text))
+    astray = [(file, mark) for file, mark in marks if storm.ledger.notes[mark.decode()].file != file]
+    fragments = marks.total() - sum(copies.values())
     acknowledged = storm.ledger.acknowledged
     print(  # noqa: T201 -- what a run amounted to, shown on failure and with -s
         f"{storm.kills} kills, {len(acknowledged)} notes acknowledged, {fragments} fragments with an id, "
@@ -222,6 +221,7 @@ def test_no_acknowledged_note_is_missing_doubled_or_torn(tmp_path: Path, seed: i
     assert len(acknowledged) > storm.kills / 5
     assert [note for note in acknowledged if copies[note.name] != 1] == []
     assert [name for name, count in copies.items() if count > 1] == []
+    assert astray == []
     assert [line for file, line in storm.person.lines if texts[file.name].count(line) != 1] == []
 
 

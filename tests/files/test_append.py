@@ -215,13 +215,16 @@ SAVES: dict[str, Callable[[Path, bytes], None]] = {
 
 @pytest.mark.parametrize("how", SAVES)
 @pytest.mark.parametrize("loaded", ["just now", "before the append"])
-def test_a_save_at_any_moment_of_an_append_loses_neither_text(note: Path, how: str, loaded: str) -> None:
+@pytest.mark.parametrize("look_back", [None, 0], ids=["retry", "first try"])
+def test_a_save_at_any_moment_of_an_append_loses_neither_text(
+    note: Path, how: str, loaded: str, look_back: int | None
+) -> None:
     """For every call of an append: an editor saves right before it, the newest text or an older one."""
     old = b"# Monday\n- a note\n"
     quiet = FaultySystem()
     add(note)  # makes the lock file too: from now on every append makes the same calls
     note.write_bytes(old)
-    add(note, system=quiet)
+    add(note, system=quiet, look_back_bytes=look_back)
     # After its last look at the name, or at its bytes in the file, an append cannot notice any more.
     last_look = max(
         n for n, call in enumerate(quiet.calls, 1) if call == ("stat" if how == "by rename" else "pread")
@@ -235,7 +238,7 @@ def test_a_save_at_any_moment_of_an_append_loses_neither_text(note: Path, how: s
             if number == moment:
                 SAVES[how](note, b"a person's line\n" + (note.read_bytes() if loaded == "just now" else old))
 
-        add(note, system=FaultySystem(before=save))
+        add(note, system=FaultySystem(before=save), look_back_bytes=look_back)
 
         text = note.read_bytes()
         assert text.count(RECORD) == 1, quiet.calls[moment - 1]
@@ -316,3 +319,22 @@ def test_paths_without_a_folder_work(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.chdir(tmp_path)
     append("note.md", RECORD, state_dir="state", record_id="m:01J", tail=Tail.MARKDOWN)
     assert (tmp_path / "note.md").read_bytes() == RECORD
+
+
+def test_a_retry_finds_its_record_however_much_others_wrote_since(note: Path) -> None:
+    add(note)
+    with note.open("ab") as file:
+        file.write(b"- another note\n" * 200_000)
+
+    assert add(note).already_there
+
+
+def test_the_bytes_are_synced_then_the_name_then_both_are_looked_at(note: Path) -> None:
+    system = FaultySystem()
+    add(note, system=system)
+
+    after_the_record = system.calls[len(system.calls) - system.calls[::-1].index("write") :]
+    assert after_the_record == [
+        *("position", "fdatasync", "fsync_folder", "stat", "fstat", "pread"),
+        *("close", "flock", "close"),
+    ]

@@ -158,16 +158,16 @@ def test_a_forked_child_neither_keeps_nor_frees_its_parents_lock(lock: str) -> N
         os.write(ready[1], b"r")
         os.read(done[0], 1)
         os._exit(0)
-    os.read(ready[0], 1)
-
-    assert not is_free(lock), "the child freed it"
-    held.release()
-    assert is_free(lock), "the child kept it"
-
-    os.write(done[1], b"d")
-    os.waitpid(child, 0)
-    for fd in (*ready, *done):
-        os.close(fd)
+    try:
+        os.read(ready[0], 1)
+        assert not is_free(lock), "the child freed it"
+        held.release()
+        assert is_free(lock), "the child kept it"
+    finally:
+        os.write(done[1], b"d")
+        os.waitpid(child, 0)
+        for fd in (*ready, *done):
+            os.close(fd)
 
 
 def test_a_lock_file_that_was_deleted_keeps_nobody_in_the_dark(lock: str) -> None:

@@ -56,9 +56,6 @@ class Blobs:
         """Every stored content and the bytes it takes on the disk."""
         return {name: os.stat(self._path(name)).st_size for name in self}
 
-    def __contains__(self, name: str) -> bool:
-        return os.path.exists(self._path(name))
-
     def __iter__(self) -> Iterator[str]:
         return (name for name in sorted(self._names()) if _HASH.fullmatch(name))
 

@@ -7,20 +7,30 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from commonplace.errors import WorkspaceError
+from commonplace.errors import CommonplaceError, WorkspaceError
 from commonplace.files.history import Version
 from commonplace.indexing.scheduler import SharedSync
-from commonplace.memory.doctor import Check, examine
-from commonplace.memory.exporting import ExportedFile, exported_files
-from commonplace.memory.forgetting import Forgetting, Forgotten
-from commonplace.memory.status import Status, status_of
 from commonplace.memory.wiring import Parts, wire
-from commonplace.model import Excerpt, ProgressCallback, SearchFilter, SearchResult, Source, SyncReport
+from commonplace.model import (
+    Excerpt,
+    ProgressCallback,
+    SearchFilter,
+    SearchResult,
+    Source,
+    SyncReport,
+    known_sources,
+)
 from commonplace.sources.discovery import FoundFile
 from commonplace.sources.excerpt import DEFAULT_LINES, read_excerpt
 from commonplace.sources.notebook import Edited, Remembered
+
+if TYPE_CHECKING:  # a search needs none of these, and pays for none of them
+    from commonplace.memory.doctor import Check
+    from commonplace.memory.exporting import ExportedFile
+    from commonplace.memory.forgetting import Forgotten
+    from commonplace.memory.status import Status
 
 
 class Memory:
@@ -82,7 +92,7 @@ class Memory:
             degraded = notes_of(self._synced_for_search(progress))
         result = self.parts.engine.search(
             query,
-            where=SearchFilter(frozenset(sources or settings.sources)),  # type: ignore[arg-type]
+            where=SearchFilter(frozenset(known_sources(sources or settings.sources))),
             today=today or self.parts.now().date(),
             max_results=max_results,
             min_score=min_score,
@@ -121,20 +131,33 @@ class Memory:
         """Replace a text that stands exactly once in a file. `history` and `restore` undo it."""
         return self.parts.notebook.edit(path, old, new, base_hash=base_hash, allow_shrink=allow_shrink)
 
-    def forget(self, what: str, *, dry_run: bool = False) -> Forgotten:
+    def forget(self, what: str | Forgotten, *, dry_run: bool = False) -> Forgotten:
         """Remove lines for good: from the files, the index, the cache and the history.
 
         `what` is a citation (`memory/2026-02-10.md#L3-L5`), the id of a note, or a text: then every line that
-        contains it goes. With `dry_run` nothing is changed and the answer says what would go.
+        contains it goes. With `dry_run` nothing is changed and the answer says what would go; given back as
+        `what`, it is exactly that which goes, or nothing when the files have changed since.
         """
+        from commonplace.memory.forgetting import Forgetting
+
         self._require_workspace()
         forgetting = Forgetting(self.parts)
-        chosen = forgetting.select(what)
+        chosen = forgetting.select(what) if isinstance(what, str) else what
         return chosen if dry_run else forgetting.apply(chosen, self.sync)
 
-    def history(self, path: str | None = None) -> list[Version]:
+    def history(self, path: str | None = None) -> Sequence[Version]:
         """List what was changed, newest first."""
         return self.parts.history.versions(path)
+
+    def read_version(self, version_id: str) -> bytes:
+        """What a file was in a version that `history` lists as available."""
+        return self.parts.history.read(version_id)
+
+    def keep_version(self, path: str, *, reason: str) -> str:
+        """Keep what a file is now, before somebody edits it by other means; where it is on disk."""
+        place, data = self.parts.notebook.read_bytes(path)
+        self.parts.history.keep(path, data, reason)
+        return place
 
     def restore(self, version_id: str) -> Edited:
         """Bring an old version of a file back."""
@@ -155,18 +178,29 @@ class Memory:
         for _ in watch(
             self.parts.workspace.watched_paths(), debounce_ms=settings.watch_debounce_ms, stop=stop
         ):
-            yield self.sync()
+            try:
+                report = self.sync()
+            except CommonplaceError as error:
+                # A disk that was unmounted or a lock that is held now need not be so at the next look.
+                report = SyncReport(degraded=(str(error),))
+            yield report
 
     def status(self, *, deep: bool = False) -> Status:
         """What is known, where it is kept, and what leaves this machine."""
+        from commonplace.memory.status import status_of
+
         return status_of(self.parts, deep=deep)
 
-    def doctor(self, *, verify: bool = False) -> list[Check]:
+    def doctor(self, *, verify: bool = False) -> Sequence[Check]:
         """Look for everything that could be wrong, and say what to do about it."""
+        from commonplace.memory.doctor import examine
+
         return examine(self.parts, verify=verify)
 
     def export(self) -> Iterator[ExportedFile]:
         """Every file of the memory, with its text."""
+        from commonplace.memory.exporting import exported_files
+
         self._require_workspace()
         return exported_files(self.parts.workspace)
 

@@ -19,6 +19,7 @@ from commonplace.text.notes import find_note
 
 _CITATION = re.compile(r"(?P<path>.+\.md)(?:#L|:)(?P<first>\d{1,9})(?:-L?(?P<last>\d{1,9}))?", re.IGNORECASE)
 _NOTE_ID = re.compile(r"[0-9A-HJKMNP-TV-Z]{26}")
+NOTE_ID_COMMENT = re.compile(r"<!-- m:[0-9A-Za-z_-]+ -->")
 # Shorter texts match far more than anybody means.
 LEAST_TEXT = 3
 
@@ -39,6 +40,7 @@ class Forgotten:
     """What was forgotten, or would be."""
 
     lines: tuple[ForgottenLines, ...]
+    text: str | None = None  # what every one of them contains, when they were chosen by a text
     applied: bool = False
     versions_cleaned: int = 0
 
@@ -51,19 +53,19 @@ class Forgetting:
 
     def select(self, what: str) -> Forgotten:
         """Find the lines that are meant, by citation, note id or text; NotFound when there are none."""
-        cited = _CITATION.fullmatch(what.strip())
+        cited, text = _CITATION.fullmatch(what.strip()), None
         if cited:
             chosen = [self._cited(cited)]
         elif _NOTE_ID.fullmatch(what.strip()):
             chosen = list(self._note(what.strip()))
         else:
-            chosen = list(self._containing(what))
+            chosen, text = list(self._containing(what)), what.strip("\r\n")
         if not chosen:
             raise NotFound(
                 f"no line of the memory contains `{what}`",
                 hint="give a text as it stands in the file, a note id, or lines such as `MEMORY.md#L3-L5`",
             )
-        return Forgotten(tuple(chosen))
+        return Forgotten(tuple(chosen), text)
 
     def apply(self, chosen: Forgotten, sync: Callable[[], SyncReport]) -> Forgotten:
         """Remove the chosen lines. When this returns they are in no file of ours."""
@@ -71,7 +73,7 @@ class Forgetting:
         by_path: dict[str, list[ForgottenLines]] = {}
         for lines in chosen.lines:
             by_path.setdefault(lines.path, []).append(lines)
-        doomed = frozenset(line for lines in chosen.lines for line in _raw_lines(lines.text))
+        doomed = doomed_lines(chosen)
         with hold_lock(parts.places.erasing_lock, operation="forget", timeout_s=30.0):
             hashes = self._hashes_of_chunks(by_path)
             parts.tombstones.bury(hashes)
@@ -81,7 +83,7 @@ class Forgetting:
                     [(lines.start_line, lines.end_line) for lines in ranges],
                     base_hash=ranges[0].base_hash,
                 )
-            cleaned = parts.history.erase(lambda data: without_lines(data, doomed))
+            cleaned = parts.history.erase(doomed.removed_from)
             if parts.cache is not None:
                 parts.cache.forget(hashes)
             for path in by_path:
@@ -143,15 +145,33 @@ def runs_of(lines: list[str], wanted: list[str]) -> Iterator[tuple[int, int]]:
             yield start + 1, start + len(wanted)
 
 
-def without_lines(data: bytes, doomed: frozenset[bytes]) -> bytes:
-    """What is left of a stored version when the forgotten lines are taken out."""
-    return b"".join(line for line in byte_lines(data) if line.rstrip(b"\r\n") not in doomed)
+@dataclass(frozen=True, slots=True)
+class DoomedLines:
+    """How a line of an old version is known for one that is to be forgotten, though it may have been worded otherwise."""
+
+    exact: frozenset[bytes]
+    containing: tuple[bytes, ...]
+
+    def removed_from(self, data: bytes) -> bytes:
+        """What is left of a stored version."""
+        return b"".join(line for line in byte_lines(data) if not self._has(line.rstrip(b"\r\n")))
+
+    def _has(self, line: bytes) -> bool:
+        return line in self.exact or any(mark in line for mark in self.containing)
+
+
+def doomed_lines(chosen: Forgotten) -> DoomedLines:
+    """The lines themselves, every wording of the notes that they are, and whatever has the text they were chosen by."""
+    lines = [line for part in chosen.lines for line in split_lines(part.text)]
+    marks = {mark for line in lines for mark in NOTE_ID_COMMENT.findall(line)}
+    if chosen.text is not None and len(split_lines(chosen.text)) == 1:
+        marks.add(chosen.text)
+    return DoomedLines(
+        # A blank line is nobody's secret; taking every blank line out of the history would only spoil it.
+        exact=frozenset(line.encode("utf-8", "surrogatepass") for line in lines if line.strip()),
+        containing=tuple(mark.encode("utf-8", "surrogatepass") for mark in sorted(marks)),
+    )
 
 
 def _chosen(path: str, data: bytes, lines: list[str], first: int, last: int) -> ForgottenLines:
     return ForgottenLines(path, first, last, "\n".join(lines[first - 1 : last]), content_hash(data))
-
-
-def _raw_lines(text: str) -> Iterator[bytes]:
-    # A blank line is nobody's secret; taking every blank line out of the history would only spoil it.
-    return (line.encode("utf-8", "surrogatepass") for line in split_lines(text) if line.strip())

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from commonplace.indexing.plan import plan_sync
+from commonplace.errors import CommonplaceError
+from commonplace.indexing.plan import SyncPlan, plan_sync
 from commonplace.memory.wiring import Parts
-from commonplace.model import FileFailure
+from commonplace.model import FileFailure, FileState, Source, known_sources
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,7 @@ def status_of(parts: Parts, *, deep: bool) -> Status:
         known, counts, made = reader.files(), reader.counts(), reader.fingerprint()
     found = parts.workspace.discover()
     plan = plan_sync(found, known, parts.workspace.source)
+    changed = _really_changed(parts, plan, known)
     rebuild = "there is no index yet" if made is None else made.difference(parts.indexer.fingerprint)
     facts: dict[str, Any] = {
         "backend": settings.backend,
@@ -43,7 +45,7 @@ def status_of(parts: Parts, *, deep: bool) -> Status:
         "requestedProvider": settings.provider,
         "files": sum(counts.files.values()),
         "chunks": sum(counts.chunks.values()),
-        "dirty": bool(rebuild or plan.to_read or plan.missing),
+        "dirty": bool(rebuild or changed or plan.missing),
         "workspaceDir": parts.workspace.path,
         "workspaceOrigin": str(parts.places.workspace.origin),
         "workspaceMissing": found.root_missing,
@@ -58,11 +60,11 @@ def status_of(parts: Parts, *, deep: bool) -> Status:
                 "files": counts.files.get(source, 0),
                 "chunks": counts.chunks.get(source, 0),
             }
-            for source in settings.sources
+            for source in known_sources(settings.sources)
         ],
         "pending": {
             "rebuild": rebuild,
-            "changed": len(plan.to_read),
+            "changed": changed,
             "missing": len(plan.missing),
             "hidden": len(plan.hidden),
         },
@@ -82,6 +84,18 @@ def status_of(parts: Parts, *, deep: bool) -> Status:
         facts["sizes"] = _sizes(parts)
         facts["notes"] = list(parts.loaded.notes)
     return Status(facts)
+
+
+def _really_changed(parts: Parts, plan: SyncPlan, known: Mapping[tuple[Source, str], FileState]) -> int:
+    """How many files hold another text than the index: a new time stamp alone is no change."""
+    count = 0
+    for found in plan.to_read:
+        before = known.get((parts.workspace.source, found.path))
+        try:
+            count += before is None or parts.workspace.read(found)[1].hash != before.hash
+        except CommonplaceError:
+            count += 1
+    return count
 
 
 def _failure(failure: FileFailure) -> dict[str, str]:

@@ -15,7 +15,9 @@ from commonplace.embedding.protocol import Embedder, EmbeddingCache
 from commonplace.embedding.registry import create_embedder
 from commonplace.embedding.settings import EmbeddingSettings
 from commonplace.errors import ConfigError
+from commonplace.files.failures import explaining
 from commonplace.files.history import History
+from commonplace.files.system import SYSTEM, make_folders
 from commonplace.files.tombstones import Tombstones
 from commonplace.indexing.chunks import ChunkingSettings
 from commonplace.indexing.disappearances import Disappearances
@@ -92,10 +94,15 @@ def wire(
     loaded, resolved = load_here(workspace_flag=workspace, cwd=cwd, flags=flags, environ=environ)
     settings = loaded.settings
     places = places_of(settings, resolved, environ)
+    with explaining("create", places.home):
+        make_folders(SYSTEM, places.home)
     zone = _zone(settings.user_timezone)
     files = Workspace(
         resolved.path,
-        extra_paths=[ExtraPath(path.path, path.pattern, path.name) for path in settings.extra_paths],
+        extra_paths=[
+            ExtraPath(path.path, name=path.name, **({"pattern": path.pattern} if path.pattern else {}))
+            for path in settings.extra_paths
+        ],
         max_file_bytes=settings.max_file_bytes,
     )
     history = History(

@@ -152,19 +152,22 @@ class SearchEngine:
         settings = self._settings
         has_vectors = any(chunk.meaning for chunk in ranked)
         weights = settings.weights.scaled(with_vectors=has_vectors, with_keywords=settings.use_keywords)
-        lines: dict[tuple[Source, str], dict[tuple[int, int], ScoredUnit]] = {}
-        for item in ranked:
-            chunk = item.chunk
-            units = units_of(chunk)
-            factor = settings.recency.factor(chunk.day, today=today)
-            bonus = DAY_BONUS if names_day(query, chunk.day) else 0.0
-            signals = signals_of(
+        read = [(item.chunk, units_of(item.chunk)) for item in ranked]
+        weighed = [
+            signals_of(
                 units,
                 term_weights=term_weights,
                 keywords=item.keywords,
                 meaning=item.meaning,
                 window_chars=settings.snippet_chars,
             )
+            for item, (_, units) in zip(ranked, read, strict=True)
+        ]
+        weights = weights.leaning(max((s.coverage for signals in weighed for s in signals), default=0.0))
+        lines: dict[tuple[Source, str], dict[tuple[int, int], ScoredUnit]] = {}
+        for (chunk, units), signals in zip(read, weighed, strict=True):
+            factor = settings.recency.factor(chunk.day, today=today)
+            bonus = DAY_BONUS if names_day(query, chunk.day) else 0.0
             file = lines.setdefault((chunk.source, chunk.path), {})
             for unit, signal in zip(units, signals, strict=True):
                 score = (signal.mixed(weights) + bonus) * factor if unit.text.strip() else None
@@ -202,13 +205,15 @@ class SearchEngine:
                 score=score,
                 snippet=snippet.text,
                 source=best.source,
-                explanation=self._explanation(query, best, score, exact, today) if explain else None,
+                explanation=self._explanation(query, best, score, exact=exact, today=today)
+                if explain
+                else None,
             )
             hits.append((hit, score, frozenset(snippet.text.split())))
         return self._settings.diversity.reorder(hits)
 
     def _explanation(
-        self, query: ParsedQuery, best: ScoredUnit, score: float, exact: bool, today: date
+        self, query: ParsedQuery, best: ScoredUnit, score: float, *, exact: bool, today: date
     ) -> Mapping[str, object]:
         signals = best.signals
         assert signals is not None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from commonplace.search.units import Unit, matches_in
 
@@ -19,10 +19,10 @@ class Weights:
     matters is that all four are there, not their second digit.
     """
 
-    coverage: float = 0.31  # the share of the question's words that the line has
-    passage: float = 0.20  # the same for the best snippet-sized window around the line
-    keywords: float = 0.34  # BM25 of the whole chunk, headings included
-    meaning: float = 0.15  # cosine of the chunk's vector
+    coverage: float = 0.27  # the share of the question's words that the line has
+    passage: float = 0.18  # the same for the best snippet-sized window around the line
+    keywords: float = 0.31  # BM25 of the whole chunk, headings included
+    meaning: float = 0.24  # cosine of the chunk's vector
 
     def scaled(self, *, with_vectors: bool, with_keywords: bool) -> Weights:
         """Leave out the signals that were not consulted, so that the rest still reach 1."""
@@ -31,6 +31,11 @@ class Weights:
         parts = (self.coverage * words, self.passage * words, self.keywords * words, meaning)
         total = sum(parts) or 1.0
         return Weights(*(part / total for part in parts))
+
+    def leaning(self, best_coverage: float) -> Weights:
+        """Trust meaning more where no line has even half of the question's words: it was asked in other words."""
+        missing = max(0.0, 0.5 - best_coverage) / 0.5
+        return replace(self, meaning=min(1.0, self.meaning * (1.0 + 2.0 * missing)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,4 +24,4 @@ class SearchSettings:
     # How many chunks each side proposes, and how many of them are read line by line. Neither depends on
     # max_results, so that the first answer of 6 is the first answer of 20.
     proposals: int = 120
-    read_closely: int = 64
+    read_closely: int = 32

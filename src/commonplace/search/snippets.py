@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from commonplace.model import Source
@@ -62,7 +63,7 @@ def grow_snippets(files: Sequence[Sequence[ScoredUnit]], *, budget: int) -> Iter
         )
 
 
-def _grow(file: Sequence[ScoredUnit], position: int, budget: int, shown: Set[int]) -> tuple[int, int]:
+def _grow(file: Sequence[ScoredUnit], position: int, budget: int, shown: AbstractSet[int]) -> tuple[int, int]:
     """Widen a range towards whichever neighbour is worth more, while it fits."""
     first = last = position
     size = len(file[position].unit.text)

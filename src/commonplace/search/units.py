@@ -14,9 +14,6 @@ from commonplace.text.terms import document_terms
 PIECE_CHARS = 280
 SENTENCE_END = re.compile(r"[.!?。！？…]['\")\]”’」』）]*\s*|[;；]\s+|\n")
 
-_TERMS_OF_WORD: dict[str, tuple[str, ...]] = {}
-_REMEMBERED_WORDS = 50_000
-
 
 @dataclass(frozen=True, slots=True)
 class Unit:
@@ -64,22 +61,10 @@ def pieces(text: str, limit: int = PIECE_CHARS) -> Iterator[str]:
 def matches_in(text: str, wanted: Mapping[str, float]) -> dict[str, int]:
     """Count the wanted terms in a text."""
     found: dict[str, int] = {}
-    for word in text.split():
-        terms = _TERMS_OF_WORD.get(word)
-        if terms is None:
-            terms = _remember(word)
-        for term in terms:
-            if term in wanted:
-                found[term] = found.get(term, 0) + 1
+    for term in document_terms(text):
+        if term in wanted:
+            found[term] = found.get(term, 0) + 1
     return found
-
-
-def _remember(word: str) -> tuple[str, ...]:
-    """Terms of a word, kept: words repeat, and taking them apart is what a search spends its time on."""
-    if len(_TERMS_OF_WORD) >= _REMEMBERED_WORDS:
-        _TERMS_OF_WORD.clear()
-    terms = _TERMS_OF_WORD[word] = tuple(document_terms(word))
-    return terms
 
 
 def _last_end(pattern: re.Pattern[str], text: str, first: int, last: int) -> int | None:

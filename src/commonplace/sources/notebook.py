@@ -75,10 +75,10 @@ class Notebook:
         self._history.record(
             path,
             operation=APPEND,
-            hash=content_hash(record),
+            new_hash=content_hash(record),
             length=len(record),
             previous=None,
-            id=note_id,
+            record_id=note_id,
         )
         first = _line_at(target, appended.offset)
         return Remembered(path, first, first + note.count("\n") - 1, note_id)
@@ -214,7 +214,8 @@ def _not_exactly_once(path: str, data: bytes, wanted: bytes, count: int) -> NotF
             f"the text to replace is not in `{path}`",
             hint=f"it must match to the letter; read the file with `commonplace get {path}`",
         )
-    lines, at = [], data.find(wanted)
+    lines: list[str] = []
+    at = data.find(wanted)
     while at >= 0 and len(lines) < 5:
         lines.append(str(data.count(b"\n", 0, at) + 1))
         at = data.find(wanted, at + len(wanted))

@@ -1,0 +1,1 @@
+"""Where the index is kept; read `protocol.py` first, then `memory.py`."""

@@ -22,7 +22,7 @@ from commonplace.model import (
 
 @dataclass(frozen=True, slots=True)
 class IndexCounts:
-    """How much is in the index, by source."""
+    """How much is in the index, by source; a source without files is left out."""
 
     files: Mapping[Source, int]
     chunks: Mapping[Source, int]
@@ -32,7 +32,7 @@ class IndexReader(Protocol):
     """One consistent view of the index: nothing that another process writes meanwhile is half visible."""
 
     def fingerprint(self) -> IndexFingerprint | None:
-        """How this index was made; None when nothing was ever written."""
+        """How this index was made; None when it was never built, or was damaged and awaits a rebuild."""
 
     def files(self) -> Mapping[tuple[Source, str], FileState]:
         """Every indexed file, by (source, path)."""
@@ -44,36 +44,50 @@ class IndexReader(Protocol):
         """In how many chunks each term stands; terms that stand nowhere are 0."""
 
     def keyword_candidates(self, terms: Sequence[str], *, where: SearchFilter, limit: int) -> list[Candidate]:
-        """The chunks with any of `terms`, by BM25, best first.
+        """The chunks with any of `terms`, by BM25, best first; a repeated term counts once.
 
         The score is BM25 over the most that any chunk could have for these terms, so it is 0..1, comparable
         between queries, and small when the rare terms of the query stand nowhere.
         """
 
     def vector_candidates(self, vector: Vector, *, where: SearchFilter, limit: int) -> list[Candidate]:
-        """The chunks nearest to `vector`, best first; the score is the cosine, negatives counted as 0."""
+        """The chunks nearest to `vector`, best first; the score is the cosine, negatives counted as 0.
+
+        Raises BadVector when `vector` is not of this index: other dimensions, not of unit length.
+        """
 
     def keyword_scores(self, terms: Sequence[str], ids: Sequence[int]) -> list[float]:
         """The keyword score of given candidates, 0.0 for those without any term."""
 
     def similarities(self, vector: Vector, ids: Sequence[int]) -> list[float]:
-        """The cosine of given candidates, 0.0 for those without a vector."""
+        """The cosine of given candidates, negatives counted as 0; 0.0 for those without a vector."""
 
     def chunks_between(self, source: Source, path: str, first_line: int, last_line: int) -> list[Chunk]:
         """The chunks of one file that share a line with the range, in order."""
 
 
 class IndexStore(Protocol):
-    """Keeps chunks and finds them again. Stores are safe to share between threads."""
+    """Keeps chunks and finds them again. Stores are safe to share between threads, not across a fork."""
 
     def reading(self) -> AbstractContextManager[IndexReader]:
-        """Open one consistent view, of the newest published index."""
+        """Open one consistent view, of the newest published index.
 
-    def replace_file(self, file: FileState, chunks: Sequence[EmbeddedChunk]) -> None:
-        """Swap in the chunks of `file`, all or nothing."""
+        Raises IndexCorrupt when the index turns out to be damaged; it is set aside, and the next view is of
+        an empty index without a fingerprint.
+        """
+
+    def replace_file(
+        self, file: FileState, chunks: Sequence[EmbeddedChunk], *, expecting: IndexFingerprint | None = None
+    ) -> None:
+        """Swap in the chunks of `file`, all or nothing.
+
+        Raises IndexUnavailable when the index was never built, BadVector for a vector that does not belong,
+        and ConflictError when the index is not made as `expecting` says: someone has published a rebuild
+        since the chunks were embedded, and vectors of two models must never meet.
+        """
 
     def touch_file(self, file: FileState) -> None:
-        """Record a new size, mtime or inode of a file whose text did not change."""
+        """Record a new size, mtime or inode of a file whose text did not change; others are left alone."""
 
     def remove_file(self, source: Source, path: str) -> None:
         """Drop a file and all its chunks; dropping what is not there is fine."""
@@ -82,7 +96,7 @@ class IndexStore(Protocol):
         """Build a new index beside this one: fill the store this yields; leaving the block publishes it.
 
         Until then every reader, of every process, sees the old index. An exception in the block discards
-        the new one. What others wrote to the old index meanwhile is the caller's to catch up on: call
+        the new one. What others wrote to the old index meanwhile is the caller's to catch up on: read
         `files()` after the block and sync what differs.
         """
 
@@ -93,7 +107,10 @@ class IndexStore(Protocol):
         """Facts for `status`: `driver`, `path`, sizes, versions. Never note text."""
 
     def digest(self) -> str:
-        """SHA-256 over everything that a rebuild would write again; equal digests mean equal indexes."""
+        """SHA-256 over everything that a rebuild would write again; equal digests mean equal indexes.
+
+        Raises IndexCorrupt when the parts of the index contradict each other.
+        """
 
     def close(self) -> None:
         """Let go of files and locks. Closing twice is fine."""

@@ -1,0 +1,1 @@
+"""Translations of the memory for people and programs; nothing is decided here."""

@@ -1,0 +1,74 @@
+"""Cosines over packed float16 vectors: all the arithmetic on vectors that a store needs, without numpy."""
+
+from __future__ import annotations
+
+import struct
+from array import array
+from collections.abc import Callable
+from typing import Any
+
+from commonplace.errors import BadVector
+from commonplace.model import Vector
+
+BYTES_PER_NUMBER = 2  # float16: half the size of float32, cosines differ by less than 0.0002
+
+Dots = Callable[[bytes, "bytes | memoryview", int], list[float]]
+
+
+def packed(vector: Vector, dims: int) -> bytes:
+    """The float16 bytes of a unit vector of `dims` numbers; anything else must not come near an index."""
+    if len(vector) != dims:
+        raise BadVector(
+            f"a vector of {len(vector)} numbers does not belong into an index of {dims}",
+            hint="the embedding model has changed: run `commonplace sync --force`",
+        )
+    square = sum(number * number for number in vector)
+    if not 0.98 < square < 1.02:  # also catches NaN, which is in no range
+        raise BadVector(
+            f"a vector of length {square**0.5:.3g} instead of 1 must not be stored or searched for"
+        )
+    return struct.pack(f"={dims}e", *vector)
+
+
+def unpacked(half: bytes) -> Vector:
+    """The float32 vector of float16 bytes."""
+    return array("f", struct.unpack(f"={len(half) // BYTES_PER_NUMBER}e", half))
+
+
+def _dots_by_simsimd(simsimd: Any) -> Dots:
+    def dots(query: bytes, block: bytes | memoryview, dims: int) -> list[float]:
+        # memoryview cannot be cast to "e"; the view says uint16 and `dtype` says what the bits mean.
+        rows = len(block) // (dims * BYTES_PER_NUMBER)
+        left = memoryview(query).cast("B").cast("H", (1, dims))
+        right = memoryview(block).cast("B").cast("H", (rows, dims))
+        cosines = simsimd.cdist(left, right, "dot", dtype="float16")
+        found: list[float] = array("d", memoryview(cosines).cast("B").tobytes()).tolist()
+        return found
+
+    return dots
+
+
+def _dots_by_numpy() -> Dots:
+    import numpy as np
+
+    def dots(query: bytes, block: bytes | memoryview, dims: int) -> list[float]:
+        left = np.frombuffer(query, dtype=np.float16).astype(np.float32)
+        right = np.frombuffer(block, dtype=np.float16).reshape(-1, dims).astype(np.float32)
+        found: list[float] = (right @ left).astype(np.float64).tolist()
+        return found
+
+    return dots
+
+
+def choose_dots() -> tuple[str, Dots]:
+    """The fastest implementation that this machine has, and its name; both are exact."""
+    try:
+        import simsimd
+    except ImportError:
+        return "numpy", _dots_by_numpy()
+    return "simsimd", _dots_by_simsimd(simsimd)
+
+
+def cosine_score(dot: float) -> float:
+    """The score of a cosine: 0..1, rounding and negatives cut off."""
+    return min(1.0, max(0.0, dot))

@@ -1,0 +1,206 @@
+"""An index in dicts: the whole contract of a store on two screens, for tests and for reading first."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from commonplace.model import (
+    Candidate,
+    Chunk,
+    EmbeddedChunk,
+    FileState,
+    IndexFingerprint,
+    SearchFilter,
+    Source,
+    TermStatistics,
+    Vector,
+)
+from commonplace.store import bm25, kernels
+from commonplace.store.agreement import check_agreement
+from commonplace.store.digest import file_digest, index_digest
+from commonplace.store.protocol import IndexCounts
+
+
+@dataclass(frozen=True, slots=True)
+class _StoredChunk:
+    id: int
+    chunk: Chunk
+    terms: tuple[str, ...]
+    occurrences: Mapping[str, int]
+    vector: bytes | None  # float16, as on disk, so that every store gives the same scores
+
+
+@dataclass(frozen=True, slots=True)
+class _Index:
+    """Never changed, only replaced as a whole: whoever reads one sees nothing of later writes."""
+
+    fingerprint: IndexFingerprint | None = None
+    states: Mapping[tuple[Source, str], FileState] = field(default_factory=dict)
+    chunks: Mapping[tuple[Source, str], tuple[_StoredChunk, ...]] = field(default_factory=dict)
+    next_id: int = 1
+
+    def with_file(self, state: FileState, chunks: Sequence[EmbeddedChunk]) -> _Index:
+        dims = self.fingerprint.embedder.dims if self.fingerprint else 0
+        stored = []
+        for id_, each in enumerate(chunks, self.next_id):
+            terms = tuple(bm25.storable_terms(each.terms))
+            vector = None if each.vector is None else kernels.packed(each.vector, dims)
+            stored.append(_StoredChunk(id_, each.chunk, terms, Counter(terms), vector))
+        key = (state.source, state.path)
+        return replace(
+            self,
+            states={**self.states, key: state},
+            chunks={**self.chunks, key: tuple(stored)},
+            next_id=self.next_id + len(stored),
+        )
+
+    def without_file(self, source: Source, path: str) -> _Index:
+        kept = [key for key in self.states if key != (source, path)]
+        return replace(
+            self,
+            states={key: self.states[key] for key in kept},
+            chunks={key: self.chunks[key] for key in kept},
+        )
+
+
+class _MemoryReader:
+    """One version of the index."""
+
+    def __init__(self, index: _Index) -> None:
+        self._index = index
+        self._all = {each.id: each for chunks in index.chunks.values() for each in chunks}
+
+    def fingerprint(self) -> IndexFingerprint | None:
+        return self._index.fingerprint
+
+    def files(self) -> Mapping[tuple[Source, str], FileState]:
+        return self._index.states
+
+    def counts(self) -> IndexCounts:
+        files = Counter(source for source, _ in self._index.states)
+        chunks = Counter(dict.fromkeys(files, 0))
+        chunks.update(each.chunk.source for each in self._all.values())
+        return IndexCounts(files=files, chunks=chunks)
+
+    def term_statistics(self, terms: Sequence[str]) -> TermStatistics:
+        counted = {term: self._chunks_with(bm25.storable_term(term)) for term in terms}
+        return TermStatistics(chunk_count=len(self._all), chunks_with=counted)
+
+    def keyword_candidates(self, terms: Sequence[str], *, where: SearchFilter, limit: int) -> list[Candidate]:
+        ids = [each.id for each in self._all.values() if each.chunk.source in where.sources]
+        found = {id_: score for id_, score in zip(ids, self.keyword_scores(terms, ids), strict=True) if score}
+        return self._candidates(found, limit)
+
+    def vector_candidates(self, vector: Vector, *, where: SearchFilter, limit: int) -> list[Candidate]:
+        near = self._cosines(vector)
+        return self._candidates(
+            {id_: cosine for id_, cosine in near.items() if self._all[id_].chunk.source in where.sources},
+            limit,
+        )
+
+    def keyword_scores(self, terms: Sequence[str], ids: Sequence[int]) -> list[float]:
+        asked = bm25.distinct_terms(terms)
+        if not asked or not self._all:
+            return [0.0] * len(ids)
+        weights = bm25.term_weights(len(self._all), {term: self._chunks_with(term) for term in asked})
+        average = sum(len(each.terms) for each in self._all.values()) / len(self._all)
+        stored = [self._all[id_] for id_ in ids]
+        return [
+            bm25.score(weights, each.occurrences, bm25.length_penalty(len(each.terms), average))
+            for each in stored
+        ]
+
+    def similarities(self, vector: Vector, ids: Sequence[int]) -> list[float]:
+        near = self._cosines(vector)
+        return [kernels.cosine_score(near.get(id_, 0.0)) for id_ in ids]
+
+    def chunks_between(self, source: Source, path: str, first_line: int, last_line: int) -> list[Chunk]:
+        chunks = (each.chunk for each in self._index.chunks.get((source, path), ()))
+        return [each for each in chunks if each.start_line <= last_line and each.end_line >= first_line]
+
+    def _chunks_with(self, term: str) -> int:
+        return sum(term in each.occurrences for each in self._all.values())
+
+    def _cosines(self, vector: Vector) -> dict[int, float]:
+        fingerprint = self._index.fingerprint
+        if fingerprint is None:
+            return {}
+        query = kernels.packed(vector, fingerprint.embedder.dims)
+        _, dots = kernels.choose_dots()
+        with_vector = [each for each in self._all.values() if each.vector is not None]
+        block = b"".join(each.vector or b"" for each in with_vector)
+        cosines = dots(query, block, len(vector)) if block else []
+        return {each.id: cosine for each, cosine in zip(with_vector, cosines, strict=True)}
+
+    def _candidates(self, found: Mapping[int, float], limit: int) -> list[Candidate]:
+        return [
+            Candidate(id=id_, chunk=self._all[id_].chunk, score=kernels.cosine_score(score))
+            for id_, score in bm25.best(found, limit)
+        ]
+
+
+class MemoryStore:
+    """Keeps the index in this process; gone when it ends."""
+
+    def __init__(self, fingerprint: IndexFingerprint | None = None) -> None:
+        self._index = _Index(fingerprint=fingerprint)
+        self._writing = threading.Lock()
+
+    @contextmanager
+    def reading(self) -> Iterator[_MemoryReader]:
+        """Look at the index as it is now."""
+        yield _MemoryReader(self._index)
+
+    def replace_file(
+        self, file: FileState, chunks: Sequence[EmbeddedChunk], *, expecting: IndexFingerprint | None = None
+    ) -> None:
+        """Swap in the chunks of `file`, all or nothing."""
+        with self._writing:
+            check_agreement(self._index.fingerprint, expecting)
+            self._index = self._index.with_file(file, chunks)
+
+    def touch_file(self, file: FileState) -> None:
+        """Record a new size, mtime or inode of a file whose text did not change."""
+        key = (file.source, file.path)
+        with self._writing:
+            known = self._index.states.get(key)
+            if known is not None and known.hash == file.hash:
+                self._index = replace(self._index, states={**self._index.states, key: file})
+
+    def remove_file(self, source: Source, path: str) -> None:
+        """Drop a file and all its chunks."""
+        with self._writing:
+            self._index = self._index.without_file(source, path)
+
+    erase = remove_file  # there are no bytes on a disk to scrub
+
+    @contextmanager
+    def rebuild(self, fingerprint: IndexFingerprint, *, reason: str) -> Iterator[MemoryStore]:  # noqa: ARG002
+        """Fill a second store, then take its index."""
+        beside = MemoryStore(fingerprint)
+        yield beside
+        with self._writing:
+            self._index = beside._index
+
+    def describe(self) -> Mapping[str, Any]:
+        """Facts for `status`."""
+        return {"driver": "memory", "path": None}
+
+    def digest(self) -> str:
+        """Hash the whole index."""
+        index = self._index
+        return index_digest(
+            index.fingerprint,
+            (
+                file_digest(state, ((each.chunk, each.terms, each.vector) for each in index.chunks[key]))
+                for key, state in index.states.items()
+            ),
+        )
+
+    def close(self) -> None:
+        """Do nothing: there is nothing to let go of."""

@@ -1,0 +1,45 @@
+"""Stores by name: strings instead of imports, so that nobody pays for a store they do not use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any, cast
+
+from commonplace.errors import ConfigError
+from commonplace.store.protocol import IndexStore
+
+ENTRY_POINTS = "commonplace.stores"
+
+_BUILT_IN: Mapping[str, str] = {
+    "memory": "commonplace.store.memory:MemoryStore",
+    "sqlite": "commonplace.store.sqlite.store:SqliteStore",
+}
+
+
+def open_store(driver: str, **options: Any) -> IndexStore:
+    """Open a store by the name of its driver, or by "module:factory"; `options` go to its factory."""
+    return _factory(driver)(**options)
+
+
+def _factory(driver: str) -> Callable[..., IndexStore]:
+    target = _BUILT_IN.get(driver) or (driver if ":" in driver else _installed().get(driver))
+    if target is None:
+        known = ", ".join(sorted({*_BUILT_IN, *_installed()}))
+        raise ConfigError(f"unknown store: `{driver}`", key="store.driver", hint=f"use one of {known}")
+    module, _, name = target.partition(":")
+    try:
+        return cast("Callable[..., IndexStore]", getattr(import_module(module), name))
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ConfigError(
+            f"the store `{driver}` cannot be loaded: {error}",
+            key="store.driver",
+            hint=f"`{target}` must name a module and a factory in it",
+        ) from error
+
+
+def _installed() -> Mapping[str, str]:
+    """What other packages offer."""
+    from importlib.metadata import entry_points
+
+    return {each.name: each.value for each in entry_points(group=ENTRY_POINTS)}

@@ -1,0 +1,107 @@
+"""A generation that is being built beside the one that answers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, NoReturn
+
+import apsw
+
+from commonplace.errors import IndexUnavailable, LockTimeout
+from commonplace.model import IndexFingerprint, Source
+from commonplace.store.sqlite import writer
+from commonplace.store.sqlite.changes import Changes
+from commonplace.store.sqlite.connection import connect, create, empty_log, speaking_plainly, transaction
+from commonplace.store.sqlite.digest import check_parts, digest_generation
+from commonplace.store.sqlite.folder import IndexFolder
+from commonplace.store.sqlite.generation import Generation
+from commonplace.store.sqlite.reader import SqliteReader
+
+
+class BuildingStore(Changes):
+    """What `rebuild()` yields: it takes files as any store does, and nobody else sees it yet."""
+
+    def __init__(self, generation: Generation) -> None:
+        self.generation = generation
+
+    @classmethod
+    def begin(
+        cls, folder: IndexFolder, fingerprint: IndexFingerprint, reason: str, *, write_ahead: bool
+    ) -> BuildingStore:
+        """Create the next generation, locked so that nobody takes it for abandoned."""
+        with folder.writer_lock("begin a rebuild"):
+            number = folder.next_number()
+            lock = folder.share(number)
+            if lock is None:  # cannot be: the number is new, and whoever deletes holds the writer lock
+                raise IndexUnavailable(f"generation {number} is locked", hint="try again")
+            try:
+                db = create(folder.database(number), write_ahead=write_ahead)
+            except BaseException:
+                lock.release()
+                raise
+        generation = Generation(number, folder.database(number), lock, db)
+        with generation.writing() as db:
+            writer.write_fingerprint(db, fingerprint, reason)
+        return cls(generation)
+
+    def finish(self) -> None:
+        """Bring everything into one file and make sure that it is sound."""
+        with speaking_plainly():
+            db = connect(self.generation.path, for_writing=True)
+            try:
+                check_parts(db)
+                empty_log(db)
+            finally:
+                db.close()
+
+    def reading(self) -> AbstractContextManager[SqliteReader]:
+        """Look at what was built so far."""
+        return self.generation.reading()
+
+    def erase(self, source: Source, path: str) -> None:
+        """Drop a file and every trace of it."""
+        self.remove_file(source, path)
+        erase_traces(self.generation.path, source, path)
+
+    def rebuild(self, fingerprint: IndexFingerprint, *, reason: str) -> NoReturn:  # noqa: ARG002
+        """Refuse: this is a rebuild already."""
+        raise IndexUnavailable("an index that is being built cannot be rebuilt", hint="leave the block first")
+
+    def describe(self) -> Mapping[str, Any]:
+        """Say what this is."""
+        return {"driver": "sqlite", "path": self.generation.path, "building": True}
+
+    def digest(self) -> str:
+        """Hash what was built so far."""
+        with self.generation.writing() as db:
+            return digest_generation(db)
+
+    def close(self) -> None:
+        """Do nothing: the end of the `rebuild()` block closes it."""
+
+    @contextmanager
+    def _changing(self, operation: str) -> Iterator[apsw.Connection]:  # noqa: ARG002
+        with self.generation.writing() as db:
+            yield db
+
+
+def erase_traces(database: str, source: Source, path: str) -> None:
+    """Take a file out of one generation, and out of its postings, free pages and log."""
+    with speaking_plainly():
+        db = connect(database, for_writing=True)
+        try:
+            with transaction(db):
+                writer.remove_file(db, source, path)
+                writer.merge_postings(db)
+            deadline = time.monotonic() + 10
+            while not empty_log(db):
+                if time.monotonic() > deadline:
+                    raise LockTimeout(
+                        "the text is out of the index, but a reader keeps the log that still holds it",
+                        hint="end long-running searches, then forget it again",
+                    )
+                time.sleep(0.01)
+        finally:
+            db.close()

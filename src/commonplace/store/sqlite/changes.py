@@ -1,0 +1,35 @@
+"""The changes that every SQLite store offers, whichever generation it writes to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+
+import apsw
+
+from commonplace.model import EmbeddedChunk, FileState, IndexFingerprint, Source
+from commonplace.store.sqlite import writer
+
+
+class Changes:
+    """Each method is one transaction."""
+
+    def _changing(self, operation: str) -> AbstractContextManager[apsw.Connection]:
+        raise NotImplementedError
+
+    def replace_file(
+        self, file: FileState, chunks: Sequence[EmbeddedChunk], *, expecting: IndexFingerprint | None = None
+    ) -> None:
+        """Swap in the chunks of `file`, all or nothing."""
+        with self._changing("index a file") as db:
+            writer.replace_file(db, file, chunks, expecting)
+
+    def touch_file(self, file: FileState) -> None:
+        """Record a new size, mtime or inode of a file whose text did not change."""
+        with self._changing("touch a file") as db:
+            writer.touch_file(db, file)
+
+    def remove_file(self, source: Source, path: str) -> None:
+        """Drop a file and all its chunks."""
+        with self._changing("remove a file") as db:
+            writer.remove_file(db, source, path)

@@ -1,0 +1,231 @@
+"""The index in a folder of SQLite generations, for many threads and processes at once."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from typing import Any
+
+import apsw
+
+from commonplace.errors import IndexCorrupt, IndexUnavailable
+from commonplace.files.system import SYSTEM, make_folders
+from commonplace.model import IndexFingerprint, Source
+from commonplace.store.kernels import choose_dots
+from commonplace.store.sqlite.building import BuildingStore, erase_traces
+from commonplace.store.sqlite.changes import Changes
+from commonplace.store.sqlite.connection import SCHEMA_VERSION, create
+from commonplace.store.sqlite.digest import digest_generation
+from commonplace.store.sqlite.filesystem import MOUNTS, allows_write_ahead, file_system_of
+from commonplace.store.sqlite.folder import IndexFolder, Signature
+from commonplace.store.sqlite.generation import Generation
+from commonplace.store.sqlite.reader import SqliteReader
+from commonplace.store.sqlite.recovery import read_recoveries, record_recovery
+
+_ATTEMPTS = 50
+_DAMAGED_POINTER = -1
+
+
+class _Damage(Exception):
+    """A generation cannot be opened: which one (None: there is none yet), and why."""
+
+    def __init__(self, number: int | None, reason: str) -> None:
+        super().__init__(reason)
+        self.number = number
+
+
+class SqliteStore(Changes):
+    """Follows the pointer to the newest generation before each view and each change.
+
+    Not to be used on both sides of a fork: SQLite's locks do not survive it. Start processes by spawning.
+    """
+
+    def __init__(self, folder: str, *, mounts: str = MOUNTS) -> None:
+        """Open the index in `folder`; both are created when missing. `mounts` is the kernel's mount table."""
+        self._folder = IndexFolder(folder)
+        self._mounts = mounts
+        self._guard = threading.Lock()  # never held while waiting for the writer lock
+        self._generation: Generation | None = None
+        self._signature: Signature | None = None
+
+    @contextmanager
+    def reading(self) -> Iterator[SqliteReader]:
+        """Open one consistent view, of the newest published index."""
+        with self._setting_aside_damage(), self._newest() as generation, generation.reading() as reader:
+            yield reader
+
+    @contextmanager
+    def rebuild(self, fingerprint: IndexFingerprint, *, reason: str) -> Iterator[BuildingStore]:
+        """Build a new index beside this one and publish it at the end of the block."""
+        self._make_folder()
+        beside = BuildingStore.begin(self._folder, fingerprint, reason, write_ahead=self._write_ahead())
+        number = beside.generation.number
+        try:
+            yield beside
+            beside.finish()
+        except BaseException:
+            beside.generation.retire()
+            with self._folder.writer_lock("discard a rebuild"):
+                self._folder.delete(number)
+            raise
+        with self._folder.writer_lock("publish a rebuild"):
+            self._folder.publish(number)
+            beside.generation.retire()
+        with self._newest():  # lets go of the old generation, so that it can be deleted
+            self._collect()
+
+    def erase(self, source: Source, path: str) -> None:
+        """Drop a file so that its text is in no byte of any generation."""
+        with self._setting_aside_damage(), self._folder_in_order("erase a file"):
+            current = self._folder.current()
+            for number in self._folder.numbers():
+                if number == current or not self._folder.delete(number):
+                    erase_traces(self._folder.database(number), source, path)
+            self._folder.delete_bad()
+
+    def describe(self) -> Mapping[str, Any]:
+        """Facts for `status`."""
+        with self._newest() as generation, generation.reading() as reader:
+            fingerprint = reader.fingerprint()
+            path = generation.path
+        recoveries = read_recoveries(self._folder.recoveries)
+        kernel, _ = choose_dots()
+        return {
+            "driver": "sqlite",
+            "path": path,
+            "generation": generation.number,
+            "generations": len(self._folder.numbers()),
+            "bytes": sum(os.path.getsize(path + end) for end in ("", "-wal") if os.path.exists(path + end)),
+            "schema": SCHEMA_VERSION,
+            "sqlite": apsw.sqlite_lib_version(),
+            "journal": "wal" if self._write_ahead() else "truncate (no write-ahead log on a shared file system)",
+            "fileSystem": file_system_of(self._folder.path, mounts=self._mounts),
+            "vector": {
+                "dims": fingerprint.embedder.dims if fingerprint else 0, "stored": "float16", "kernel": kernel,
+            },
+            "recovered": {"count": len(recoveries), "last": recoveries[-1] if recoveries else None},
+            "setAside": self._folder.bad(),
+        }  # fmt: skip
+
+    def digest(self) -> str:
+        """Hash everything that a rebuild would write again."""
+        with self._setting_aside_damage(), self._newest() as generation, generation.writing() as db:
+            return digest_generation(db)
+
+    def close(self) -> None:
+        """Let go of files and locks; the next use opens them again."""
+        with self._guard:
+            generation, self._generation = self._generation, None
+        if generation is not None:
+            generation.retire()
+
+    @contextmanager
+    def _changing(self, operation: str) -> Iterator[apsw.Connection]:
+        with (
+            self._setting_aside_damage(),
+            self._folder_in_order(operation) as generation,
+            generation.writing() as db,
+        ):
+            yield db
+
+    @contextmanager
+    def _folder_in_order(self, operation: str) -> Iterator[Generation]:
+        """Hold the writer lock with the newest generation open: the pointer cannot change any more."""
+        self._make_folder()
+        with self._folder.writer_lock(operation), self._newest(writer_locked=True) as generation:
+            yield generation
+
+    @contextmanager
+    def _setting_aside_damage(self) -> Iterator[None]:
+        """When a block finds its generation damaged, put an empty one in its place."""
+        try:
+            yield
+        except IndexCorrupt as error:
+            with self._guard:
+                found = self._generation
+            if found is not None:
+                self._recover(_Damage(found.number, str(error)), writer_locked=False)
+            raise
+
+    @contextmanager
+    def _newest(self, *, writer_locked: bool = False) -> Iterator[Generation]:
+        for _ in range(_ATTEMPTS):
+            try:
+                generation, old = self._follow_pointer()
+            except _Damage as damage:
+                self._recover(damage, writer_locked=writer_locked)
+                continue
+            with generation.in_use():
+                if old is not None:
+                    old.retire()
+                    if not writer_locked:
+                        self._collect()
+                yield generation
+                return
+        raise IndexUnavailable("the index changes faster than it can be opened", hint="try again")
+
+    def _follow_pointer(self) -> tuple[Generation, Generation | None]:
+        """The generation to use now, and the one it has replaced."""
+        with self._guard:
+            signature = self._folder.signature()
+            if self._generation is not None and signature == self._signature:
+                return self._generation, None
+            opened = self._open()
+            old, self._generation, self._signature = self._generation, opened, signature
+            return opened, old
+
+    def _open(self) -> Generation:
+        while True:
+            try:
+                number = self._folder.current()
+            except IndexCorrupt as error:
+                raise _Damage(_DAMAGED_POINTER, str(error)) from error
+            if number is None:
+                raise _Damage(None, "there is no index yet")
+            lock = self._folder.share(number)
+            if lock is None or self._folder.current() != number:
+                if lock is not None:
+                    lock.release()
+                continue
+            try:
+                return Generation(number, self._folder.database(number), lock)
+            except IndexCorrupt as error:
+                lock.release()
+                raise _Damage(number, str(error)) from error
+            except BaseException:
+                lock.release()
+                raise
+
+    def _recover(self, damage: _Damage, *, writer_locked: bool) -> None:
+        """Put an empty generation, which asks for a rebuild, in the place of a damaged or missing one."""
+        self._make_folder()
+        with nullcontext() if writer_locked else self._folder.writer_lock("replace a damaged index"):
+            try:
+                now = self._folder.current()
+            except IndexCorrupt:
+                now = _DAMAGED_POINTER
+            if now != damage.number:
+                return  # another process was faster
+            self.close()
+            if damage.number is not None:
+                record_recovery(self._folder.recoveries, str(damage))
+            number = self._folder.next_number()
+            create(self._folder.database(number), write_ahead=self._write_ahead()).close()
+            self._folder.publish(number)
+            if damage.number is not None and damage.number >= 0:
+                self._folder.set_aside(damage.number)
+            self._folder.collect()
+
+    def _collect(self) -> None:
+        lock = self._folder.try_writer_lock("delete old indexes")
+        if lock is not None:  # otherwise whoever writes now will collect, or the next one
+            with lock:
+                self._folder.collect()
+
+    def _make_folder(self) -> None:
+        make_folders(SYSTEM, self._folder.path)
+
+    def _write_ahead(self) -> bool:
+        return allows_write_ahead(file_system_of(self._folder.path, mounts=self._mounts))

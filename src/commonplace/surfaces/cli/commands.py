@@ -1,0 +1,47 @@
+"""Every command by name: a line about it, and the module that is imported when somebody uses it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser
+
+
+class Command(NamedTuple):
+    """A command that need not be imported to be listed; no dataclass, whose import `--help` would pay for."""
+
+    name: str
+    module: str  # in this package; has `add_<name>(parser)`
+    summary: str
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Tell the parser what the command takes, and what it runs."""
+        from importlib import import_module
+
+        module = import_module(f"commonplace.surfaces.cli.{self.module}")
+        add: Callable[[ArgumentParser], None] = getattr(module, f"add_{self.name}")
+        add(parser)
+
+
+_IN_ORDER = (
+    Command("init", "starting", "make a workspace to keep notes in"),
+    Command("remember", "writing", "write a note down"),
+    Command("search", "searching", "find the lines that answer a question"),
+    Command("get", "reading", "read lines of a file"),
+    Command("list", "reading", "list the files of the memory"),
+    Command("edit", "writing", "replace a text in a file, or open it in your editor"),
+    Command("forget", "forgetting", "remove lines for good, from everywhere"),
+    Command("history", "past", "show what was changed, and what files were before"),
+    Command("restore", "past", "bring back what a file was"),
+    Command("sync", "indexing", "bring the index up to date now"),
+    Command("watch", "indexing", "keep the index up to date until you stop it"),
+    Command("status", "health", "say what is known, where it is kept and what leaves this machine"),
+    Command("doctor", "health", "look for everything that could be wrong"),
+    Command("config", "configuring", "show and change settings"),
+    Command("export", "exporting", "write the whole memory into one file"),
+    Command("completion", "completing", "print a completion script for your shell"),
+)
+
+COMMANDS: Mapping[str, Command] = {command.name: command for command in _IN_ORDER}

@@ -1,0 +1,241 @@
+"""`config`: show settings with their origins, and change one."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from commonplace.surfaces.cli.console import Console
+from commonplace.surfaces.cli.options import HelpFormatter, add_shared_options, describe
+
+if TYPE_CHECKING:
+    from commonplace.config.load import Loaded
+    from commonplace.config.locations import ResolvedWorkspace
+
+
+def add_config(parser: argparse.ArgumentParser) -> None:
+    """Say what `config` takes."""
+    describe(
+        parser,
+        """\
+Show every setting with its origin, or change one. Flags win over the environment, over the workspace's
+.commonplace.json5, over your own commonplace.json5, over the defaults.
+
+Changes go to commonplace.json5 in ~/.commonplace; comments in it stay.""",
+        examples=(
+            "commonplace config list",
+            "commonplace config set query.maxResults 10",
+            "commonplace config get query",
+        ),
+        run=run_list_settings,
+    )
+    below = parser.add_subparsers(title="what to do", metavar="WHAT")
+
+    def add(name: str, text: str, example: str, run: Callable[..., int]) -> argparse.ArgumentParser:
+        added = below.add_parser(
+            name,
+            help=text,
+            formatter_class=HelpFormatter,
+            allow_abbrev=False,
+        )
+        describe(added, f"{text[0].upper()}{text[1:]}.", examples=(example,), run=run)
+        add_shared_options(added, level=2)
+        return added
+
+    listing = add(
+        "list", "show settings with their origins", "commonplace config list --set", run_list_settings
+    )
+    listing.add_argument(
+        "--set", dest="only_set", action="store_true", help="only those that are not the default"
+    )
+    getting = add(
+        "get",
+        "show one setting, or all of a section",
+        "commonplace config get query.maxResults",
+        run_get_setting,
+    )
+    getting.add_argument("key", metavar="KEY", help="its name, such as query.maxResults")
+    setting = add(
+        "set", "set a value in your own file", "commonplace config set query.maxResults 10", run_set_setting
+    )
+    setting.add_argument("key", metavar="KEY", help="its name, such as query.maxResults")
+    setting.add_argument("value", metavar="VALUE", help="a number, text, true or false, or a,b for a list")
+    add("path", "show which files settings are read from", "commonplace config path", run_path)
+    importing = add(
+        "import-openclaw",
+        "take over the settings of an openclaw.json, which stays where it is and is read each time",
+        "commonplace config import-openclaw ~/.openclaw/openclaw.json",
+        run_import_openclaw,
+    )
+    importing.add_argument("path", metavar="PATH", help="the openclaw.json")
+
+
+def run_list_settings(arguments: argparse.Namespace, console: Console) -> int:
+    """Print every setting."""
+    from commonplace.config.show import rows
+
+    loaded, _ = _loaded(arguments)
+    shown = [
+        row
+        for row in rows(loaded)
+        if row.origin.kind != "default" or not getattr(arguments, "only_set", False)
+    ]
+    if console.json:
+        console.result(
+            {
+                "settings": [
+                    {"key": row.key, "value": row.value, "origin": _origin(row.origin), "doc": row.doc}
+                    for row in shown
+                ],
+                "notes": list(loaded.notes),
+            }
+        )
+        return 0
+    width = max((len(row.key) for row in shown), default=0)
+    for row in shown:
+        origin = "" if row.origin.kind == "default" else console.styled(f"  from {row.origin}", "dim")
+        console.answer(f"{row.key:{width}}  {_as_text(row.value)}{origin}")
+    for note in loaded.notes:
+        console.note(note)
+    if not shown:
+        console.note("everything is at its default")
+    return 0
+
+
+def run_get_setting(arguments: argparse.Namespace, console: Console) -> int:
+    """Print one value, or a section."""
+    from commonplace.config.keys import canonical
+    from commonplace.config.show import get_value
+
+    loaded, _ = _loaded(arguments)
+    value = get_value(loaded, arguments.key)
+    origin = loaded.origins.get(canonical(arguments.key))
+    if console.json:
+        console.result({"key": arguments.key, "value": value, "origin": _origin(origin) if origin else None})
+    elif origin is None:
+        for name, inner in value.items():
+            console.answer(f"{name} = {_as_text(inner)}")
+    else:
+        console.answer(value if isinstance(value, str) else _as_text(value))
+    return 0
+
+
+def run_set_setting(arguments: argparse.Namespace, console: Console) -> int:
+    """Write one value to the user's file."""
+    change = _set(arguments, arguments.key, arguments.value)
+    if console.json:
+        console.result({"path": change.path, "key": change.key, "value": change.value})
+    else:
+        console.say(f"{change.key} = {_as_text(change.value)} in {change.path}")
+    return 0
+
+
+def run_path(arguments: argparse.Namespace, console: Console) -> int:
+    """Print which files count."""
+    from commonplace.config.load import user_file
+    from commonplace.config.locations import home_folder
+
+    loaded, workspace = _loaded(arguments)
+    user = user_file(home_folder(_environ(arguments)))
+    project = next((origin.where for origin in loaded.origins.values() if origin.kind == "project"), None)
+    if console.json:
+        console.result(
+            {
+                "user": user,
+                "userExists": os.path.exists(user),
+                "project": project,
+                "openclaw": loaded.settings.openclaw_config,
+                "workspaceDir": workspace.path,
+                "workspaceOrigin": _origin(workspace.origin),
+            }
+        )
+        return 0
+    console.answer(user)
+    if project:
+        console.answer(project)
+    if not os.path.exists(user):
+        console.note("it does not exist yet; `commonplace config set` creates it")
+    return 0
+
+
+def run_import_openclaw(arguments: argparse.Namespace, console: Console) -> int:
+    """Let settings of OpenClaw count, just above the defaults."""
+    from commonplace.config.openclaw import read_openclaw
+
+    path = os.path.abspath(os.path.expanduser(arguments.path))
+    loaded, _ = _loaded(arguments)
+    found = read_openclaw(path, agent_id=loaded.settings.agent_id)
+    change = _set(arguments, "openclawConfig", path)
+    loaded, _ = _loaded(arguments)
+    from commonplace.config.show import get_value
+
+    taken = {key: get_value(loaded, key) for key in sorted(found.values)}
+    if console.json:
+        console.result(
+            {"path": change.path, "openclawConfig": path, "values": taken, "notes": list(found.notes)}
+        )
+        return 0
+    console.say(f"settings are now taken over from {path}, each time it is read (set in {change.path})")
+    for key, value in taken.items():
+        console.answer(f"{key} = {_as_text(value)}")
+    for note in found.notes:
+        console.note(note)
+    return 0
+
+
+def _environ(arguments: argparse.Namespace) -> dict[str, str]:
+    home = (
+        {}
+        if arguments.home is None
+        else {"COMMONPLACE_HOME": os.path.abspath(os.path.expanduser(arguments.home))}
+    )
+    return {**os.environ, **home}
+
+
+def _loaded(arguments: argparse.Namespace) -> tuple[Loaded, ResolvedWorkspace]:
+    from commonplace.config.load import load_here
+
+    return load_here(
+        workspace_flag=arguments.workspace,
+        cwd=os.getcwd(),
+        flags=arguments.settings,
+        environ=_environ(arguments),
+    )
+
+
+def _set(arguments: argparse.Namespace, key: str, value: str) -> Any:
+    from commonplace.config.locations import home_folder
+    from commonplace.config.show import set_user_value
+
+    home = home_folder(_environ(arguments))
+
+    def write(path: str, data: bytes, base_hash: str | None) -> None:
+        from commonplace.files.history import History
+        from commonplace.files.replace import replace
+
+        state = os.path.join(home, "state", "settings")
+        history = History(os.path.join(state, "history"))
+        replace(
+            # A settings file may be a link into a folder of dotfiles: what is behind it is changed.
+            os.path.realpath(path),
+            data,
+            base_hash=base_hash,
+            state_dir=state,
+            history=history,
+            reason="config set",
+            allow_shrink=True,
+        )
+
+    return set_user_value(home, key, value, write=write)
+
+
+def _origin(origin: Any) -> dict[str, str]:
+    return {"kind": origin.kind, "where": origin.where}
+
+
+def _as_text(value: Any) -> str:
+    import json
+
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,123 @@
+"""`status` and `doctor`: what is known, and what could be wrong."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from commonplace.surfaces.cli.console import Console, visible
+from commonplace.surfaces.cli.opening import opened
+from commonplace.surfaces.cli.options import describe
+from commonplace.surfaces.cli.wording import counted, size_in_words
+
+_MARKS = {"ok": ("✓", "green"), "warning": ("!", "yellow"), "problem": ("✗", "red")}
+_MOST_SKIPPED = 10
+
+
+def add_status(parser: argparse.ArgumentParser) -> None:
+    """Say what `status` takes."""
+    describe(
+        parser,
+        """\
+Say which files are known, where everything is kept, what was left out and why, and what leaves this machine.
+
+Only reads.""",
+        examples=("commonplace status", "commonplace status --deep --json"),
+        run=run_status,
+    )
+    parser.add_argument("--deep", action="store_true", help="also measure sizes and show remarks on settings")
+
+
+def run_status(arguments: argparse.Namespace, console: Console) -> int:
+    """Print the facts."""
+    with opened(arguments) as memory:
+        facts = memory.status(deep=arguments.deep).as_dict()
+    if console.json:
+        console.result(facts)
+        return 0
+    for name, value in _lines(facts):
+        console.answer(f"{console.styled(f'{name:10}', 'bold')} {visible(value)}".rstrip())
+    if facts["workspaceMissing"]:
+        console.note(f"there is no workspace at {facts['workspaceDir']} yet")
+        console.hint(f"`commonplace init {facts['workspaceDir']}` makes one")
+    elif not facts["files"] and not facts["pending"]["changed"]:
+        console.note("there are no notes yet")
+        console.hint('write the first one: commonplace remember "…"')
+    elif facts["dirty"]:
+        console.note(f"the index is behind: {_behind(facts['pending'])}; the next search or sync catches up")
+    return 0
+
+
+def _lines(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    yield "workspace", f"{facts['workspaceDir']} ({facts['workspaceOrigin']})"
+    yield "indexed", f"{counted(facts['files'], 'file')}, {counted(facts['chunks'], 'chunk')}"
+    for extra in facts["extraPaths"]:
+        yield "also", str(extra)
+    yield "index", f"{facts['dbPath']} ({facts['store'].get('driver', '?')}, agent {facts['agentId']})"
+    vector = facts["vector"]
+    if vector["available"]:
+        dims = f"{vector['dims']} dimensions"
+        yield "meaning", f"{facts['provider']} {facts['model']}, {dims}"
+    else:
+        yield "meaning", "not searched by meaning: words alone answer"
+    sent = facts["sendsTextTo"]
+    yield "privacy", f"text is sent to {sent}" if sent else "nothing leaves this machine"
+    if facts["fallback"]:
+        yield "fallback", str(facts["fallback"])
+    for name, count in facts.get("sizes", {}).items():
+        yield name.removesuffix("Bytes"), size_in_words(count)
+    for note in facts.get("notes", ()):
+        yield "remark", note
+    skipped = facts["skipped"]
+    for left in skipped[:_MOST_SKIPPED]:
+        yield "left out", f"{left['path']}: {left['reason']}"
+    if len(skipped) > _MOST_SKIPPED:
+        yield "", f"and {len(skipped) - _MOST_SKIPPED} more; --json lists them all"
+
+
+def _behind(pending: Mapping[str, Any]) -> str:
+    parts = [pending["rebuild"]] if pending["rebuild"] else []
+    parts += [f"{pending[name]} {name}" for name in ("changed", "missing", "hidden") if pending[name]]
+    return ", ".join(parts)
+
+
+def add_doctor(parser: argparse.ArgumentParser) -> None:
+    """Say what `doctor` takes."""
+    describe(
+        parser,
+        """\
+Look at everything that could be wrong, one line each: ✓ fine, ! worth knowing, ✗ broken. Exit status 1 when something
+is broken.
+
+Only reads; with --verify it makes the index anew in ~/.commonplace and compares.""",
+        examples=("commonplace doctor", "commonplace doctor --verify"),
+        run=run_doctor,
+    )
+    parser.add_argument(
+        "--verify",
+        action="store_true",
+        help="also check that every note ever written is there, and that the index equals the files",
+    )
+
+
+def run_doctor(arguments: argparse.Namespace, console: Console) -> int:
+    """Print what was looked at."""
+    with opened(arguments) as memory:
+        checks = memory.doctor(verify=arguments.verify)
+    broken = any(check.verdict == "problem" for check in checks)
+    if console.json:
+        rows = [
+            {"name": check.name, "verdict": check.verdict, "detail": check.detail, "hint": check.hint}
+            for check in checks
+        ]
+        console.result({"ok": not broken, "checks": rows})
+        return int(broken)
+    for check in checks:
+        if check.verdict == "ok" and console.quiet:
+            continue
+        sign, style = _MARKS[check.verdict]
+        console.answer(f"{console.styled(sign, style)} {check.name}: {visible(check.detail)}")
+        if check.hint:
+            console.answer(f"    {visible(check.hint)}")
+    return int(broken)

@@ -1,0 +1,123 @@
+"""`search`: ask the memory a question."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from commonplace.surfaces.cli.console import Console
+from commonplace.surfaces.cli.opening import opened, text_of
+from commonplace.surfaces.cli.options import day, describe, share, whole_number
+
+DEGRADED = 3
+_SOURCES = {"memory": ("memory",), "sessions": ("sessions",), "all": ("memory", "sessions")}
+
+
+def add_search(parser: argparse.ArgumentParser) -> None:
+    """Say what `search` takes."""
+    describe(
+        parser,
+        """\
+Find the lines that answer a question, by meaning and by word, best first. Every edit that was saved before is seen.
+
+Reads the workspace and keeps an index of it in ~/.commonplace; nothing else is written.""",
+        examples=(
+            "commonplace search which VLAN is the printer on",
+            "commonplace search ERR_LEDGER_SKEW -n 1 --explain",
+            "echo 'what did we decide on Friday?' | commonplace search - --json",
+        ),
+        run=run_search,
+    )
+    parser.add_argument(
+        "words", metavar="QUERY", nargs="+", help="the question; quotes are optional, - reads stdin"
+    )
+    parser.add_argument(
+        "-n", dest="max_results", metavar="N", type=whole_number(1, 1000), help="at most N hits (6)"
+    )
+    parser.add_argument(
+        "--min-score", metavar="S", type=share, help="leave out hits below S, from 0 to 1 (0.35)"
+    )
+    parser.add_argument("--source", choices=tuple(_SOURCES), help="look only here")
+    parser.add_argument(
+        "--snippet-chars",
+        metavar="C",
+        type=whole_number(20, 100_000),
+        help="at most C characters of each hit (700)",
+    )
+    parser.add_argument("--explain", action="store_true", help="say why each hit is where it is")
+    parser.add_argument("--today", metavar="DATE", type=day, help="search as if it were this day")
+    parser.add_argument(
+        "--strict", action="store_true", help="exit with 3 when not everything could be consulted"
+    )
+
+
+def run_search(arguments: argparse.Namespace, console: Console) -> int:
+    """Search and print the hits."""
+    query = text_of(arguments.words)
+    with opened(arguments) as memory:
+        with console.progress("indexing") as progress:
+            result = memory.search(
+                query,
+                max_results=arguments.max_results,
+                min_score=arguments.min_score,
+                sources=_SOURCES[arguments.source] if arguments.source else None,  # type: ignore[arg-type]
+                snippet_chars=arguments.snippet_chars,
+                explain=arguments.explain,
+                today=arguments.today,
+                progress=progress,
+            )
+        if console.json:
+            console.result(_as_json(result, with_citations=memory.parts.loaded.settings.citations != "off"))
+        else:
+            from commonplace.surfaces.cli.hits import print_hits
+
+            print_hits(console, result, today=arguments.today or memory.parts.now().date())
+            if not result.hits:
+                _explain_nothing(
+                    console, query, is_empty=not memory.status()["files"], workspace=memory.workspace
+                )
+    return DEGRADED if arguments.strict and result.degraded else 0
+
+
+def _as_json(result: Any, *, with_citations: bool) -> dict[str, Any]:
+    from commonplace.surfaces.cli.hits import citation
+
+    hits = []
+    for hit in result.hits:
+        fields = {
+            "path": hit.path,
+            "startLine": hit.start_line,
+            "endLine": hit.end_line,
+            "score": round(hit.score, 4),
+            "snippet": hit.snippet,
+            "source": hit.source,
+        }
+        if with_citations:
+            fields["citation"] = hit.citation or citation(hit)
+        if hit.explanation is not None:
+            fields["explanation"] = dict(hit.explanation)
+        hits.append(fields)
+    answer = {
+        "query": result.query,
+        "results": hits,
+        "provider": result.provider,
+        "model": result.model,
+        "mode": result.mode,
+        "degraded": list(result.degraded),
+        "timings": dict(result.timings),
+    }
+    if result.fallback is not None:
+        answer["fallback"] = dict(result.fallback)
+    return answer
+
+
+def _explain_nothing(console: Console, query: str, *, is_empty: bool, workspace: str) -> None:
+    if is_empty:
+        console.note(f"there is nothing to search in {workspace} yet")
+        console.hint('write something down: commonplace remember "…", or put Markdown files into memory/')
+    elif not query.strip():
+        console.note("the question is empty")
+    else:
+        console.note(
+            "nothing was found; try other words, a lower --min-score, or `commonplace list` to see what there is"
+        )

@@ -1,0 +1,53 @@
+from datetime import date
+
+import pytest
+
+from commonplace.model import TermStatistics
+from commonplace.search.query import names_day, parse, term_weights
+
+TODAY = date(2026, 11, 15)
+
+
+def test_a_question_keeps_its_content_words_and_drops_the_rest():
+    query = parse("  Where does\nthe gateway run? ", today=TODAY)
+
+    assert query.text == "Where does the gateway run?"
+    assert query.terms == ("gateway", "run")
+    assert not query.is_empty
+
+
+def test_blank_text_asks_nothing():
+    assert parse(" \n ", today=TODAY).is_empty
+
+
+def test_an_identifier_is_an_exact_token():
+    assert "a828e60" in parse("what broke in a828e60", today=TODAY).exact
+
+
+def test_rare_terms_weigh_more_and_unknown_terms_most():
+    weights = term_weights(["common", "rare", "unknown"], TermStatistics(100, {"common": 90, "rare": 2}))
+
+    assert 0 < weights["common"] < weights["rare"] < weights["unknown"]
+
+
+def test_a_count_above_the_total_does_not_break_the_weight():
+    assert term_weights(["odd"], TermStatistics(1, {"odd": 5}))["odd"] > 0
+
+
+def test_an_empty_index_gives_weights_too():
+    assert term_weights(["anything"], TermStatistics(0, {}))["anything"] > 0
+
+
+@pytest.mark.parametrize(
+    ("question", "day", "named"),
+    [
+        ("what happened on 2026-02-10?", "2026-02-10", True),
+        ("what happened on 2026-02-10?", "2026-02-11", False),
+        ("what happened in February 2026?", "2026-02-28", True),
+        ("what happened?", "2026-02-10", False),
+        ("what happened yesterday?", None, False),
+        ("what happened yesterday?", "not a day", False),
+    ],
+)
+def test_a_question_names_the_days_inside_its_spans(question, day, named):
+    assert names_day(parse(question, today=TODAY), day) is named

@@ -1,0 +1,60 @@
+import pytest
+
+from commonplace.search.relevance import Signals, Weights, signals_of
+from commonplace.search.units import Unit
+
+WEIGHTS = {"gateway": 3.0, "hetzner": 5.0}
+
+
+def signals(*lines, window_chars=700):
+    units = [Unit(number, 0, line) for number, line in enumerate(lines, 1)]
+    return signals_of(units, term_weights=WEIGHTS, keywords=0.5, meaning=0.25, window_chars=window_chars)
+
+
+def test_coverage_is_the_share_of_the_question_that_a_line_has():
+    both, one, none = signals("the gateway moved to Hetzner", "a gateway", "nothing of it")
+
+    assert both.coverage == 1.0
+    assert one.coverage == pytest.approx(3 / 8)
+    assert none.coverage == 0.0
+
+
+def test_a_line_between_two_matches_shares_in_their_passage():
+    first, between, last = signals("the gateway", "then we talked", "moved to Hetzner")
+
+    assert between.coverage == 0.0
+    assert between.passage == first.passage == last.passage > 0
+
+
+def test_a_passage_ends_where_the_snippet_would():
+    first, last = signals("the gateway " + "x" * 50, "moved to Hetzner", window_chars=60)
+
+    assert first.passage < signals("the gateway", "moved to Hetzner")[0].passage
+    assert last.passage > 0
+
+
+def test_what_is_known_of_the_chunk_is_known_of_each_line():
+    assert {(signal.keywords, signal.meaning) for signal in signals("one", "two")} == {(0.5, 0.25)}
+
+
+def test_a_question_without_terms_still_has_its_meaning():
+    (signal,) = signals_of([Unit(1, 0, "text")], term_weights={}, keywords=0.0, meaning=0.8, window_chars=700)
+
+    assert signal.coverage == 0.0
+    assert signal.mixed(Weights(0, 0, 0, 1)) == pytest.approx(0.8)
+
+
+@pytest.mark.parametrize("with_vectors", [True, False])
+@pytest.mark.parametrize("with_keywords", [True, False])
+def test_the_signals_that_were_consulted_can_reach_one(with_vectors, with_keywords):
+    weights = Weights().scaled(with_vectors=with_vectors, with_keywords=with_keywords)
+    best = Signals(coverage=1, passage=1, keywords=1, meaning=1).mixed(weights)
+
+    assert best == pytest.approx(1.0 if with_vectors or with_keywords else 0.0)
+
+
+def test_where_the_words_are_missing_meaning_counts_more():
+    weights = Weights()
+
+    assert weights.leaning(0.8) == weights
+    assert weights.leaning(0.0).meaning > weights.leaning(0.3).meaning > weights.meaning

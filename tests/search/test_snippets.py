@@ -1,0 +1,105 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from commonplace.search.snippets import ScoredUnit, grow_snippets
+from commonplace.search.units import Unit
+
+
+def unit(line, text, score, piece=0, path="memory/a.md"):
+    return ScoredUnit("memory", path, Unit(line, piece, text), score)
+
+
+def file_of(*lines, path="memory/a.md"):
+    return [unit(number, text, score, path=path) for number, (text, score) in enumerate(lines, 1)]
+
+
+def test_a_snippet_grows_towards_the_better_neighbour():
+    file = file_of(("worse neighbour", 0.1), ("best", 0.9), ("better neighbour", 0.5))
+    (first, *_) = grow_snippets([file], budget=len("best\nbetter neighbour"))
+
+    assert (first.start_line, first.end_line) == (2, 3)
+    assert first.text == "best\nbetter neighbour"
+
+
+def test_between_equals_a_snippet_grows_towards_what_follows():
+    file = file_of(("before", 0.0), ("best", 0.9), ("after!", 0.0))
+    (first, *_) = grow_snippets([file], budget=len("best\nafter!"))
+
+    assert first.text == "best\nafter!"
+
+
+def test_no_line_is_shown_twice():
+    file = file_of(("one", 0.9), ("two", 0.8), ("three", 0.7))
+    snippets = list(grow_snippets([file], budget=len("one\ntwo")))
+
+    assert [snippet.text for snippet in snippets] == ["one\ntwo", "three"]
+
+
+def test_the_best_comes_first_across_files():
+    good, better = file_of(("good", 0.5)), file_of(("better", 0.6), path="memory/b.md")
+
+    assert [s.best.path for s in grow_snippets([good, better], budget=50)] == ["memory/b.md", "memory/a.md"]
+
+
+def test_filling_never_starts_a_snippet():
+    file = [unit(1, "filling", None), unit(2, "seed", 0.4)]
+
+    assert [snippet.text for snippet in grow_snippets([file], budget=50)] == ["filling\nseed"]
+
+
+def test_blank_lines_between_are_kept_so_that_line_numbers_fit():
+    file = [unit(1, "above", 0.4), unit(3, "below", 0.3)]
+    (snippet,) = grow_snippets([file], budget=50)
+
+    assert snippet.text == "above\n\nbelow"
+    assert (snippet.start_line, snippet.end_line) == (1, 3)
+
+
+def test_lines_far_apart_are_not_joined():
+    file = [unit(1, "here", 0.4), unit(9, "there", 0.3)]
+
+    assert [snippet.text for snippet in grow_snippets([file], budget=500)] == ["here", "there"]
+
+
+def test_a_cut_line_says_where_it_was_cut():
+    file = [unit(5, "Before. ", 0.1, 0), unit(5, "The answer. ", 0.9, 1), unit(5, "After.", 0.1, 2)]
+    first = next(iter(grow_snippets([file], budget=14)))
+
+    assert first.text == "…The answer.…"
+    assert (first.start_line, first.end_line) == (5, 5)
+
+
+def test_a_line_longer_than_the_budget_is_cut_to_it():
+    (snippet,) = grow_snippets([file_of(("x" * 900, 0.5))], budget=700)
+
+    assert len(snippet.text) == 700
+
+
+scored_lines = st.lists(
+    st.tuples(
+        st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r\n"), min_size=1, max_size=40),
+        st.none() | st.floats(0, 1),
+    ),
+    max_size=30,
+)
+
+
+@given(scored_lines, st.integers(min_value=40, max_value=200))
+def test_what_is_cited_is_what_is_shown(lines, budget):
+    file = file_of(*lines)
+    shown = set()
+    for snippet in grow_snippets([file], budget=budget):
+        cited = [text for text, _ in lines[snippet.start_line - 1 : snippet.end_line]]
+        assert snippet.text == "\n".join(cited)
+        assert len(snippet.text) <= budget
+        assert not shown & set(range(snippet.start_line, snippet.end_line + 1))
+        shown |= set(range(snippet.start_line, snippet.end_line + 1))
+
+
+@given(scored_lines, st.integers(min_value=1, max_value=5))
+def test_the_first_snippets_do_not_depend_on_how_many_are_taken(lines, count):
+    file = file_of(*lines)
+    everything = list(grow_snippets([file], budget=60))
+    few = [snippet for snippet, _ in zip(grow_snippets([file], budget=60), range(count), strict=False)]
+
+    assert few == everything[:count]

@@ -1,0 +1,118 @@
+"""`config` shows settings with their origins and changes the user's file."""
+
+from __future__ import annotations
+
+import json
+
+
+def test_every_setting_is_listed_with_its_origin(cli, workspace, home, monkeypatch):
+    home.mkdir()
+    (home / "commonplace.json5").write_text("{ query: { maxResults: 9 } } // mine\n")
+    monkeypatch.setenv("COMMONPLACE_CITATIONS", "off")
+
+    rows = {row["key"]: row for row in cli("config", "list", "--json").json["settings"]}
+    text = cli("config").out
+
+    assert rows["query.maxResults"]["value"] == 9
+    assert rows["query.maxResults"]["origin"] == {"kind": "user", "where": str(home / "commonplace.json5")}
+    assert rows["citations"]["origin"] == {"kind": "environment", "where": "COMMONPLACE_CITATIONS"}
+    assert rows["sync.watch"]["origin"]["kind"] == "default"
+    assert f"9  from user ({home / 'commonplace.json5'})" in text
+
+
+def test_only_what_was_set_can_be_listed(cli):
+    assert "everything is at its default" in cli("config", "list", "--set").err
+    cli("config", "set", "query.maxResults", "7")
+    assert cli("config", "list", "--set").out.startswith("query.maxResults  7  from user")
+
+
+def test_a_value_and_a_section_can_be_read(cli, workspace):
+    assert cli("config", "get", "query.maxResults").out == "6\n"
+    assert cli("config", "get", "citations").out == "auto\n"
+    assert "maxResults = 6" in cli("config", "get", "query").out
+
+
+def test_set_changes_the_file_and_keeps_its_comments(cli, workspace, home):
+    home.mkdir()
+    (home / "commonplace.json5").write_text("{\n  // how many\n  query: { maxResults: 9 },\n}\n")
+
+    change = cli("config", "set", "query.maxResults", "7", "--json").json
+
+    assert change == {
+        "schema_version": 1, "path": str(home / "commonplace.json5"), "key": "query.maxResults", "value": 7,
+    }  # fmt: skip
+    assert "// how many" in (home / "commonplace.json5").read_text()
+    assert cli("config", "get", "query.maxResults").out == "7\n"
+
+
+def test_set_creates_the_file(cli, home):
+    assert cli("config", "set", "citations", "off").status == 0
+    assert "citations" in (home / "commonplace.json5").read_text()
+
+
+def test_set_writes_through_a_link_into_a_folder_of_dotfiles(cli, home, tmp_path):
+    home.mkdir()
+    (tmp_path / "dotfiles.json5").write_text("{}\n")
+    (home / "commonplace.json5").symlink_to(tmp_path / "dotfiles.json5")
+
+    assert cli("config", "set", "citations", "off").status == 0
+    assert "citations" in (tmp_path / "dotfiles.json5").read_text()
+    assert (home / "commonplace.json5").is_symlink()
+
+
+def test_an_unknown_setting_is_answered_with_the_nearest(cli):
+    answer = cli("config", "set", "query.maxResult", "3")
+
+    assert answer.status == 1
+    assert "unknown setting `query.maxResult`" in answer.err
+    assert "did you mean `query.maxResults`?" in answer.err
+
+
+def test_a_broken_file_names_the_key_and_the_file(cli, workspace, home):
+    home.mkdir()
+    (home / "commonplace.json5").write_text('{ query: { maxResults: "many" } }')
+
+    answer = cli("search", "gateway")
+
+    assert answer.status == 1
+    assert "`query.maxResults` must be" in answer.err
+    assert str(home / "commonplace.json5") in answer.err
+
+
+def test_path_names_the_files_that_count(cli, workspace, home):
+    (workspace / ".commonplace.json5").write_text("{ citations: 'off' }")
+
+    paths = cli("config", "path", "--json").json
+    text = cli("config", "path")
+
+    assert (paths["user"], paths["userExists"]) == (str(home / "commonplace.json5"), False)
+    assert paths["project"] == str(workspace / ".commonplace.json5")
+    assert text.out.splitlines() == [paths["user"], paths["project"]]
+    assert "does not exist yet" in text.err
+
+
+def test_settings_of_openclaw_are_taken_over_and_read_each_time(cli, workspace, tmp_path):
+    theirs = tmp_path / "openclaw.json"
+    theirs.write_text(
+        json.dumps({"agents": {"defaults": {"memorySearch": {"query": {"maxResults": 11}, "odd": 1}}}})
+    )
+
+    taken = cli("config", "import-openclaw", "openclaw.json", "--json").json
+    origin = cli("config", "get", "query.maxResults", "--json").json["origin"]
+
+    assert taken["values"] == {"query.maxResults": 11}
+    assert (taken["openclawConfig"], len(taken["notes"])) == (str(theirs), 1)
+    assert origin == {"kind": "openclaw", "where": str(theirs)}
+
+
+def test_an_openclaw_file_that_is_not_there_changes_nothing(cli, home):
+    answer = cli("config", "import-openclaw", "nowhere.json")
+
+    assert answer.status == 1
+    assert not (home / "commonplace.json5").exists()
+
+
+def test_home_can_be_named_by_an_option(cli, tmp_path):
+    cli("--home", "other", "config", "set", "citations", "off")
+
+    assert (tmp_path / "other" / "commonplace.json5").exists()

@@ -1,0 +1,112 @@
+"""`status` and `doctor` tell what is known and what is wrong."""
+
+from __future__ import annotations
+
+import shutil
+
+PROMISED = {
+    "backend", "provider", "model", "files", "chunks", "dirty", "workspaceDir", "dbPath", "sources", "sourceCounts",
+    "cache", "fts", "vector", "fallback",
+}  # fmt: skip
+
+
+def test_status_as_json_has_the_promised_fields(cli, workspace):
+    before = cli("status", "--json").json
+    cli("sync")
+    after = cli("status", "--json").json
+
+    assert before.keys() >= PROMISED
+    assert (before["files"], before["dirty"]) == (0, True)
+    assert (after["files"], after["dirty"], after["workspaceDir"]) == (3, False, str(workspace))
+    assert after["sourceCounts"][0]["files"] == 3
+
+
+def test_status_says_what_is_kept_where_and_what_leaves_the_machine(cli, workspace, home):
+    cli("sync")
+
+    answer = cli("status")
+
+    assert "3 files" in answer.out
+    assert str(home) in answer.out
+    assert "nothing leaves this machine" in answer.out
+    assert answer.err == ""
+
+
+def test_a_deep_status_measures(cli, workspace):
+    cli("sync")
+
+    assert cli("status", "--deep", "--json").json["sizes"]["indexBytes"] > 0
+    assert "workspace " in cli("status", "--deep").out
+
+
+def test_status_says_that_the_index_is_behind(cli, workspace):
+    cli("sync")
+    (workspace / "memory" / "new.md").write_text("A quokka.\n")
+
+    assert "the index is behind: 1 changed" in cli("status").err
+
+
+def test_status_names_what_is_left_out_and_why(cli, workspace):
+    for number in range(12):
+        (workspace / "memory" / f"link{number}.md").symlink_to(workspace / "MEMORY.md")
+
+    answer = cli("status")
+
+    assert "memory/link0.md: a symbolic link" in answer.out
+    assert "and 2 more" in answer.out
+
+
+def test_status_of_a_missing_workspace_says_how_to_make_one(cli, tmp_path):
+    answer = cli("status", "--workspace", "nowhere")
+
+    assert answer.status == 0
+    assert "there is no workspace" in answer.err
+    assert "commonplace init" in answer.err
+    assert cli("status", "--workspace", "nowhere", "--json").json["workspaceMissing"] is True
+
+
+def test_status_of_an_empty_workspace_says_what_to_do(cli, tmp_path):
+    (tmp_path / "empty").mkdir()
+
+    assert "commonplace remember" in cli("status", "--workspace", "empty").err
+
+
+def test_status_without_vectors_says_that_words_answer(cli, workspace):
+    assert "words alone answer" in cli("status", "--config", "provider=none").out
+
+
+def test_a_healthy_memory_has_no_problem(cli, workspace):
+    cli("sync")
+
+    answer = cli("doctor", "--verify")
+    checks = cli("doctor", "--json").json
+
+    assert answer.status == 0
+    assert "✗" not in answer.out
+    assert "✓ workspace" in answer.out
+    assert checks["ok"] is True
+    assert list(checks["checks"][0]) == ["name", "verdict", "detail", "hint"]
+
+
+def test_a_missing_workspace_is_a_problem_with_status_1(cli, workspace):
+    shutil.rmtree(workspace)
+
+    answer = cli("doctor")
+
+    assert answer.status == 1
+    assert "✗ workspace" in answer.out
+    assert cli("doctor", "--json").json["ok"] is False
+
+
+def test_a_quiet_doctor_speaks_only_of_what_is_not_fine(cli, workspace):
+    assert "✓" not in cli("doctor", "--quiet").out
+
+
+def test_a_note_that_vanished_from_its_file_is_found_by_verify(cli, workspace):
+    note = cli("remember", "Tea, not coffee.", "--json").json
+    (workspace / note["path"]).write_text("# emptied by an editor\n")
+
+    answer = cli("doctor", "--verify")
+
+    assert answer.status == 1
+    assert "✗ written notes" in answer.out

@@ -1,0 +1,102 @@
+"""`sync` and `watch` say what they did."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+
+import pytest
+from tests.surfaces.terminal import COMMAND
+
+from commonplace.model import FileFailure, SyncReport
+from commonplace.surfaces.cli.indexing import summary
+
+
+def test_a_sync_says_what_it_indexed_and_then_that_nothing_changed(cli, workspace):
+    first = cli("sync")
+    second = cli("sync")
+
+    assert first.out.startswith("indexed 3 files (")
+    assert second.out.startswith("up to date, 3 files in ")
+
+
+def test_a_sync_as_json_lists_every_file(cli, workspace):
+    answer = cli("sync", "--json").json
+
+    assert list(answer) == [
+        "schema_version", "indexed", "removed", "unchanged", "skipped", "failed", "chunks", "rebuilt", "withheld",
+        "degraded", "seconds",
+    ]  # fmt: skip
+    assert sorted(answer["indexed"]) == ["MEMORY.md", "memory/2026-02-10.md", "memory/network.md"]
+
+
+def test_force_makes_the_index_anew(cli, workspace):
+    cli("sync")
+
+    answer = cli("sync", "--force", "--json").json
+
+    assert (answer["rebuilt"], len(answer["indexed"])) == ("asked for", 3)
+
+
+def test_an_empty_workspace_says_what_to_do(cli, tmp_path):
+    (tmp_path / "empty").mkdir()
+
+    answer = cli("sync", "--workspace", "empty")
+
+    assert answer.status == 0
+    assert "no notes" in answer.err
+    assert "commonplace remember" in answer.err
+
+
+def test_a_quiet_sync_prints_nothing(cli, workspace):
+    answer = cli("sync", "--quiet")
+
+    assert (answer.status, answer.out, answer.err) == (0, "", "")
+
+
+def test_files_that_are_left_out_are_mentioned(cli, workspace):
+    (workspace / "memory" / "link.md").symlink_to(workspace / "MEMORY.md")
+
+    answer = cli("sync")
+
+    assert "1 file left out" in answer.err
+    assert cli("sync", "--json").json["skipped"][0]["path"] == "memory/link.md"
+
+
+def test_the_summary_counts_what_there_is_to_count():
+    report = SyncReport(
+        indexed=("a.md",),
+        removed=("b.md",),
+        failed=(FileFailure("c.md", "bad"),),
+        unchanged=1200,
+        chunks=2,
+        seconds=75,
+    )
+
+    assert summary(report) == "indexed 1 file (2 chunks), removed 1, 1 failed, 1,200 unchanged in 1 min 15 s"
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_watch_takes_changes_in_until_a_signal_ends_it_cleanly(workspace, number):
+    watching = subprocess.Popen(
+        [COMMAND, "watch", "--json", "--config", "sync.watchDebounceMs=50"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=os.environ,
+    )
+    try:
+        first = json.loads(watching.stdout.readline())
+        (workspace / "memory" / "new.md").write_text("A quokka.\n")
+        second = json.loads(watching.stdout.readline())
+        watching.send_signal(number)
+        out, err = watching.communicate(timeout=15)
+    finally:
+        watching.kill()
+
+    assert len(first["indexed"]) == 3
+    assert second["indexed"] == ["memory/new.md"]
+    assert (watching.returncode, out, err) == (0, b"", b"")
