@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import signal
 import subprocess
+import termios
 import time
 
 import pytest
@@ -104,22 +106,41 @@ def test_a_broken_configuration_names_its_file(cli, workspace, home, text):
     assert_clear(cli("search", "q"), "commonplace.json5")
 
 
-def test_a_damaged_index_is_made_anew_and_the_answer_comes(cli, workspace, home):
+@pytest.mark.parametrize("first_page", [0, 1, 3, 20])
+@pytest.mark.parametrize("command", ["search", "sync"])
+def test_a_damaged_index_is_made_anew_and_says_so(cli, workspace, home, first_page, command):
     cli("sync")
-    damaged = 0
-    for folder, _, names in os.walk(home / "index"):
-        for name in names:
-            path = os.path.join(folder, name)
-            if os.path.getsize(path) > 4096:
-                with open(path, "r+b") as file:
-                    file.write(b"\xff" * 4096)
-                damaged += 1
-    assert damaged
+    (database,) = home.glob("index/**/*.sqlite")
+    pages = database.stat().st_size // 4096
+    with open(database, "r+b") as file:
+        file.seek(first_page * 4096)
+        file.write(b"\xa5" * 4096 * (pages - first_page))
 
-    answer = cli("search", "gateway")
+    answer = cli(command, *(["gateway"] if command == "search" else []))
+    again = cli("search", "gateway")
 
     assert answer.status == 0
-    assert "memory/network.md" in answer.out
+    # A sync that need not read the damaged page cannot know of it; the search that does mends it.
+    assert "the index was damaged" in answer.err + again.err
+    assert "memory/network.md" in again.out
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(60)
+def test_a_lock_that_somebody_holds_is_named_and_searching_goes_on(cli, workspace, home):
+    cli("sync")
+    (workspace / "memory" / "new.md").write_text("A second gateway.\n")
+    (lock,) = home.glob("index/**/writer.lock")
+    holder = subprocess.Popen(["flock", str(lock), "sleep", "60"])
+    try:
+        time.sleep(0.3)
+        answer = cli("search", "gateway", "--strict")
+    finally:
+        holder.kill()
+        holder.wait()
+
+    assert (answer.status, "memory/network.md" in answer.out) == (3, True)
+    assert "the latest changes may be missing: could not lock" in answer.err
 
 
 def test_a_home_that_is_a_file_is_explained(cli, workspace, tmp_path):
@@ -210,7 +231,9 @@ def test_ctrl_c_ends_a_command_with_130_and_without_a_traceback(workspace):
     waiting = subprocess.Popen(
         [COMMAND, "remember", "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
-    time.sleep(1)
+    os.write(waiting.stdin.fileno(), b"half a note")
+    while fcntl.ioctl(waiting.stdin.fileno(), termios.FIONREAD, b"\0" * 4) != b"\0" * 4:
+        time.sleep(0.01)  # until it has begun to read
     waiting.send_signal(signal.SIGINT)
     out, err = waiting.communicate(timeout=10)
 

@@ -6,11 +6,13 @@ import hashlib
 import io
 import json
 import os
+import subprocess
 import sys
 import zipfile
 from datetime import datetime
 
 import pytest
+from tests.surfaces.terminal import COMMAND
 
 
 def test_get_prints_the_lines_that_were_asked_for(cli, workspace):
@@ -234,3 +236,14 @@ def test_export_does_not_overwrite_a_note_by_mistake(cli, workspace):
 
     assert cli("export", "--output", str(workspace / "MEMORY.md")).status == 1
     assert (workspace / "MEMORY.md").read_bytes() == before
+
+
+def test_an_old_version_goes_to_a_pipe_byte_by_byte(cli, workspace):
+    before = b"\xef\xbb\xbfcaf\xe9 VLAN 40\r\n"
+    (workspace / "memory" / "odd.md").write_bytes(before)
+    cli("edit", "memory/odd.md", "--old", "VLAN 40", "--new", "VLAN 41")
+    oldest = cli("history", "memory/odd.md", "--json").json["versions"][-1]["id"]
+
+    shown = subprocess.run([COMMAND, "history", "--show", oldest], capture_output=True, check=True)
+
+    assert shown.stdout == before

@@ -199,3 +199,13 @@ def test_escape_sequences_in_notes_do_not_reach_a_terminal(monkeypatch, capsys):
     assert "\x1b]" not in printed
     assert "\x1b[1mgateway\x1b[0m" in printed
     assert "\x1b[36mmemory/a.md:1\x1b[0m" in printed
+
+
+def test_colours_can_be_declined(cli, workspace, monkeypatch):
+    monkeypatch.setattr("commonplace.surfaces.cli.console.is_terminal", lambda _stream: True)
+    monkeypatch.setenv("TERM", "xterm")
+
+    assert "\x1b[36m" in cli("search", "gateway").out
+    assert "\x1b" not in cli("search", "gateway", "--no-color", "--quiet").out
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b" not in cli("search", "gateway", "--quiet").out

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from commonplace.embedding.protocol import Embedder
-from commonplace.errors import CommonplaceError, EmbeddingError, NotFound
+from commonplace.errors import CommonplaceError, ConflictError, EmbeddingError, NotFound
 from commonplace.files.locks import hold_lock
 from commonplace.indexing.chunks import ChunkingSettings, chunks_of, terms_of
 from commonplace.indexing.disappearances import Disappearances
@@ -31,6 +31,7 @@ from commonplace.store.protocol import IndexStore
 from commonplace.text.terms import TERMS_VERSION
 
 SCHEMA_VERSION = 1
+NO_INDEX_YET = "there is no index yet"
 # Enough for a provider's largest request, small enough to keep few files in memory.
 CHUNKS_PER_BATCH = 512
 # In front of the hash of a file whose vectors could not be had: the next sync tries again.
@@ -118,7 +119,7 @@ class Indexer:
         """Why the index would have to be made anew, None when it can be kept."""
         with self._store.reading() as reader:
             made = reader.fingerprint()
-        return "there is no index yet" if made is None else made.difference(self.fingerprint)
+        return NO_INDEX_YET if made is None else made.difference(self.fingerprint)
 
     def sync(self, *, force: bool = False, progress: ProgressCallback | None = None) -> SyncReport:
         """Index what changed. `force` makes the whole index anew and takes missing files as deleted."""
@@ -135,7 +136,11 @@ class Indexer:
                 self._bring_up_to_date(fresh, tally, confirmed=True)
         # Also after a rebuild: what others wrote to the old index meanwhile is caught up with here.
         catch_up = tally if reason is None else _Tally(None)
-        self._bring_up_to_date(self._store, catch_up, confirmed=force)
+        try:
+            self._bring_up_to_date(self._store, catch_up, confirmed=force)
+        except ConflictError as error:
+            # Another process has just rebuilt the index with other settings; its vectors are not ours to mix with.
+            tally.degraded[f"the index was left as it is: {error}"] = None
         return tally.report(rebuilt=reason, seconds=time.perf_counter() - started)
 
     def _looks_unmounted(self) -> bool:
@@ -255,7 +260,7 @@ class Indexer:
         with hold_lock(self._erasing_lock, operation="index a file", timeout_s=60.0, shared=True):
             if not _is_as_read(file.found):
                 return  # changed since it was read: the next sync reads it again
-            store.replace_file(state, embedded)
+            store.replace_file(state, embedded, expecting=self.fingerprint)
         tally.indexed.append(state.path)
         tally.chunks += len(file.chunks)
         tally.step(state.path)

@@ -128,8 +128,13 @@ def _index(parts: Parts) -> Iterator[Check]:
         yield Check("index", "warning", f"out of date: {reason}", "run `commonplace sync`")
     else:
         yield Check("index", "ok", f"{facts['driver']} at {facts['path']}")
-    if facts.get("recovered"):
-        yield Check("index", "warning", f"a damaged index was replaced: {facts['recovered']}")
+    recovered = facts.get("recovered") or {}
+    if recovered.get("count"):
+        yield Check(
+            "index",
+            "warning",
+            f"a damaged index was replaced {recovered['count']} times: {recovered['last']}",
+        )
 
 
 def _settings(parts: Parts) -> Iterator[Check]:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import date
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from commonplace.errors import CommonplaceError, WorkspaceError
+from commonplace.errors import CommonplaceError, IndexCorrupt, LockTimeout, StorageFailure, WorkspaceError
 from commonplace.files.history import Version
+from commonplace.indexing.indexer import NO_INDEX_YET
 from commonplace.indexing.scheduler import SharedSync
 from commonplace.memory.wiring import Parts, wire
 from commonplace.model import (
@@ -87,19 +89,25 @@ class Memory:
     ) -> SearchResult:
         """Find the lines that answer a question. Sees every write that came before it."""
         settings = self.parts.loaded.settings
-        degraded: tuple[str, ...] = ()
-        if settings.sync.on_search:
-            degraded = notes_of(self._synced_for_search(progress))
-        result = self.parts.engine.search(
-            query,
-            where=SearchFilter(frozenset(known_sources(sources or settings.sources))),
-            today=today or self.parts.now().date(),
-            max_results=max_results,
-            min_score=min_score,
-            snippet_chars=snippet_chars,
-            explain=explain,
-        )
-        return with_notes(result, degraded)
+        notes = self._caught_up(progress) if settings.sync.on_search else ()
+
+        def ask() -> SearchResult:
+            return self.parts.engine.search(
+                query,
+                where=SearchFilter(frozenset(known_sources(sources or settings.sources))),
+                today=today or self.parts.now().date(),
+                max_results=max_results,
+                min_score=min_score,
+                snippet_chars=snippet_chars,
+                explain=explain,
+            )
+
+        try:
+            return with_notes(ask(), notes)
+        except IndexCorrupt:
+            # It is set aside by now, and all that it knew stands in the files.
+            notes = self._caught_up(progress)
+            return with_notes(ask(), notes)
 
     def get(
         self,
@@ -166,9 +174,7 @@ class Memory:
 
     def sync(self, *, force: bool = False, progress: ProgressCallback | None = None) -> SyncReport:
         """Bring the index up to date; `force` makes it anew. Callers at the same time share one run."""
-        if not self._workspace_is_there() and not self._has_index():
-            self._require_workspace()
-        return self._sync.run(force=force, progress=progress)
+        return self._run_sync(force=force, progress=progress)
 
     def watch(self, stop: threading.Event) -> Iterator[SyncReport]:
         """Keep the index up to date until `stop` is set, yielding what each sync did."""
@@ -208,10 +214,34 @@ class Memory:
         """Let go of files and locks. Closing twice is fine."""
         self.parts.close()
 
-    def _synced_for_search(self, progress: ProgressCallback | None) -> SyncReport:
+    def _caught_up(self, progress: ProgressCallback | None) -> tuple[str, ...]:
+        """Sync before a search; what is worth knowing about it."""
+        try:
+            return notes_of(self._run_sync(progress=progress))
+        except (LockTimeout, StorageFailure, WorkspaceError) as error:
+            if not self._has_index():
+                raise
+            # Yesterday's index answers better than nothing, as long as it says so.
+            return (f"the latest changes may be missing: {error}",)
+
+    def _run_sync(self, *, force: bool = False, progress: ProgressCallback | None = None) -> SyncReport:
         if not self._workspace_is_there() and not self._has_index():
             self._require_workspace()
-        return self._sync.run(progress=progress)
+        try:
+            report = self._sync.run(force=force, progress=progress)
+        except IndexCorrupt:
+            report = self._sync.run(force=force, progress=progress)  # the damaged one is set aside by now
+        damage = self._damage() if report.rebuilt == NO_INDEX_YET else None
+        return replace(report, degraded=(*report.degraded, damage)) if damage else report
+
+    def _damage(self) -> str | None:
+        """Say that there was an index, which had to be set aside."""
+        recovered = self.parts.store.describe().get("recovered")
+        return (
+            f"the index was damaged and has been made anew from your files ({recovered})"
+            if recovered
+            else None
+        )
 
     def _workspace_is_there(self) -> bool:
         return os.path.isdir(self.parts.workspace.root.real)
@@ -246,6 +276,4 @@ def with_notes(result: SearchResult, notes: tuple[str, ...]) -> SearchResult:
     """Add what was not consulted to an answer."""
     if not notes:
         return result
-    from dataclasses import replace
-
     return replace(result, degraded=(*result.degraded, *notes))

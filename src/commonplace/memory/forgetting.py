@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from commonplace.errors import CommonplaceError, NotFound
+from commonplace.files.conflicts import erase_conflict_copies
 from commonplace.files.locks import hold_lock
 from commonplace.files.replace import content_hash
 from commonplace.memory.wiring import Parts
@@ -84,6 +85,7 @@ class Forgetting:
                     base_hash=ranges[0].base_hash,
                 )
             cleaned = parts.history.erase(doomed.removed_from)
+            erase_conflict_copies(parts.places.state, lambda data: doomed.removed_from(data) != data)
             if parts.cache is not None:
                 parts.cache.forget(hashes)
             for path in by_path:
@@ -147,7 +149,7 @@ def runs_of(lines: list[str], wanted: list[str]) -> Iterator[tuple[int, int]]:
 
 @dataclass(frozen=True, slots=True)
 class DoomedLines:
-    """How a line of an old version is known for one that is to be forgotten, though it may have been worded otherwise."""
+    """How a line of an old version is known for one that is to be forgotten, however it was worded then."""
 
     exact: frozenset[bytes]
     containing: tuple[bytes, ...]

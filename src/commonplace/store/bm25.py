@@ -13,6 +13,7 @@ LENGTH_WEIGHT = 0.75  # b: how much a long chunk has to mention a term more ofte
 MAX_TERM_CHARACTERS = 1_000
 
 _UNSTORABLE = re.compile(r"[\s\x00-\x1f\x7f\ud800-\udfff]")
+_UNSTORABLE_OR_LONG = re.compile(r"[^\S ]|[\x00-\x1f\x7f\ud800-\udfff]|\S{500}")
 
 
 def storable_term(term: str) -> str:
@@ -25,7 +26,12 @@ def storable_term(term: str) -> str:
 
 def storable_terms(terms: Iterable[str]) -> list[str]:
     """The terms of a chunk, in order and with repeats; empty ones are dropped."""
-    return [storable_term(term) for term in terms if term]
+    given = [term for term in terms if term]
+    joined = " ".join(given)
+    # One look at all of them is ten times as fast as one at each, and ends here for terms from `text/`.
+    if joined.count(" ") == len(given) - 1 and _UNSTORABLE_OR_LONG.search(joined) is None:
+        return joined.casefold().split(" ")
+    return [storable_term(term) for term in given]
 
 
 def distinct_terms(terms: Iterable[str]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import struct
 from array import array
 from collections.abc import Callable
@@ -22,11 +23,9 @@ def packed(vector: Vector, dims: int) -> bytes:
             f"a vector of {len(vector)} numbers does not belong into an index of {dims}",
             hint="the embedding model has changed: run `commonplace sync --force`",
         )
-    square = sum(number * number for number in vector)
-    if not 0.98 < square < 1.02:  # also catches NaN, which is in no range
-        raise BadVector(
-            f"a vector of length {square**0.5:.3g} instead of 1 must not be stored or searched for"
-        )
+    length = math.hypot(*vector)
+    if not 0.99 < length < 1.01:  # also catches NaN, which is in no range
+        raise BadVector(f"a vector of length {length:.3g} instead of 1 must not be stored or searched for")
     return struct.pack(f"={dims}e", *vector)
 
 

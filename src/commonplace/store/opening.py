@@ -12,7 +12,7 @@ from commonplace.store.protocol import IndexStore
 ENTRY_POINTS = "commonplace.stores"
 
 _BUILT_IN: Mapping[str, str] = {
-    "memory": "commonplace.store.memory:MemoryStore",
+    "memory": "commonplace.store.memory:open_memory_store",
     "sqlite": "commonplace.store.sqlite.store:SqliteStore",
 }
 

@@ -13,11 +13,22 @@ from commonplace.errors import IndexUnavailable, LockTimeout
 from commonplace.model import IndexFingerprint, Source
 from commonplace.store.sqlite import writer
 from commonplace.store.sqlite.changes import Changes
-from commonplace.store.sqlite.connection import connect, create, empty_log, speaking_plainly, transaction
-from commonplace.store.sqlite.digest import check_parts, digest_generation
+from commonplace.store.sqlite.connection import (
+    connect,
+    create,
+    empty_log,
+    setting,
+    speaking_plainly,
+    transaction,
+)
 from commonplace.store.sqlite.folder import IndexFolder
 from commonplace.store.sqlite.generation import Generation
 from commonplace.store.sqlite.reader import SqliteReader
+
+# Nobody reads it yet, so the log may grow; each checkpoint waits for the disk twice.
+_PAGES_BETWEEN_CHECKPOINTS = 8_000
+
+_LOG_TIMEOUT_S = 10.0
 
 
 class BuildingStore(Changes):
@@ -41,6 +52,7 @@ class BuildingStore(Changes):
             except BaseException:
                 lock.release()
                 raise
+        setting(db, f"wal_autocheckpoint = {_PAGES_BETWEEN_CHECKPOINTS}")
         generation = Generation(number, folder.database(number), lock, db)
         with generation.writing() as db:
             writer.write_fingerprint(db, fingerprint, reason)
@@ -48,6 +60,8 @@ class BuildingStore(Changes):
 
     def finish(self) -> None:
         """Bring everything into one file and make sure that it is sound."""
+        from commonplace.store.sqlite.digest import check_parts
+
         with speaking_plainly():
             db = connect(self.generation.path, for_writing=True)
             try:
@@ -75,6 +89,8 @@ class BuildingStore(Changes):
 
     def digest(self) -> str:
         """Hash what was built so far."""
+        from commonplace.store.sqlite.digest import digest_generation
+
         with self.generation.writing() as db:
             return digest_generation(db)
 
@@ -95,7 +111,7 @@ def erase_traces(database: str, source: Source, path: str) -> None:
             with transaction(db):
                 writer.remove_file(db, source, path)
                 writer.merge_postings(db)
-            deadline = time.monotonic() + 10
+            deadline = time.monotonic() + _LOG_TIMEOUT_S
             while not empty_log(db):
                 if time.monotonic() > deadline:
                     raise LockTimeout(

@@ -21,9 +21,11 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from commonplace.errors import IndexCorrupt
 from commonplace.files.failures import explaining
 from commonplace.files.locks import HeldLock, hold_lock, try_lock
+from commonplace.files.system import SYSTEM, make_folders
 
 _GENERATION = re.compile(r"gen-(\d{6,18})\.(?:sqlite|lock)")
 _POINTER = re.compile(rb"gen-(\d{6,18})\n")
+_WRITER_TIMEOUT_S = 10.0
 _WITH_LOGS = ("-wal", "-shm", "-journal", "")
 
 Signature = tuple[int, int, int]
@@ -38,13 +40,18 @@ class IndexFolder:
         self._pointer = os.path.join(self.path, "CURRENT")
         self._writer = os.path.join(self.path, "writer.lock")
 
+    def make(self) -> None:
+        """Make the folder, private to the user, if it is not there."""
+        with explaining("make", self.path):
+            make_folders(SYSTEM, self.path)
+
     def database(self, number: int) -> str:
         """The file of a generation."""
         return os.path.join(self.path, f"gen-{number:06d}.sqlite")
 
     def writer_lock(self, operation: str) -> AbstractContextManager[None]:
         """Wait to be the only one who changes the index."""
-        return hold_lock(self._writer, operation=operation)
+        return hold_lock(self._writer, operation=operation, timeout_s=_WRITER_TIMEOUT_S)
 
     def try_writer_lock(self, operation: str) -> HeldLock | None:
         """Be the only one who changes the index, if that is possible at once."""
@@ -56,10 +63,11 @@ class IndexFolder:
 
     def signature(self) -> Signature | None:
         """What changes whenever another generation is published; None before the first."""
-        try:
-            found = os.stat(self._pointer)
-        except FileNotFoundError:
-            return None
+        with explaining("look at", self._pointer):
+            try:
+                found = os.stat(self._pointer)
+            except FileNotFoundError:
+                return None
         return found.st_ino, found.st_mtime_ns, found.st_size
 
     def current(self) -> int | None:
@@ -100,7 +108,6 @@ class IndexFolder:
     def collect(self) -> None:
         """Delete what no process uses: old generations, half-built ones of the dead. Needs the writer lock."""
         from commonplace.files.atomic import remove_abandoned
-        from commonplace.files.system import SYSTEM
 
         current = self.current()
         for number in self.numbers():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from commonplace.errors import IndexUnavailable
@@ -23,6 +23,15 @@ def read_recoveries(path: str) -> list[Mapping[str, Any]]:
         return []
     except (ValueError, TypeError, KeyError):
         return [{"at": time.time(), "reason": "the record of recoveries was damaged"}]
+
+
+def describe_last(recoveries: Sequence[Mapping[str, Any]]) -> str | None:
+    """How often the index was replaced and why it was the last time, in words; None when it never was."""
+    if not recoveries:
+        return None
+    at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(recoveries[-1]["at"]))
+    times = "once" if len(recoveries) == 1 else f"{len(recoveries)} times, last"
+    return f"{times} on {at}: {recoveries[-1]['reason']}"
 
 
 def record_recovery(path: str, reason: str) -> None:

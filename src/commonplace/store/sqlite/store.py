@@ -11,18 +11,16 @@ from typing import Any
 import apsw
 
 from commonplace.errors import IndexCorrupt, IndexUnavailable
-from commonplace.files.system import SYSTEM, make_folders
 from commonplace.model import IndexFingerprint, Source
 from commonplace.store.kernels import choose_dots
 from commonplace.store.sqlite.building import BuildingStore, erase_traces
 from commonplace.store.sqlite.changes import Changes
 from commonplace.store.sqlite.connection import SCHEMA_VERSION, create
-from commonplace.store.sqlite.digest import digest_generation
 from commonplace.store.sqlite.filesystem import MOUNTS, allows_write_ahead, file_system_of
 from commonplace.store.sqlite.folder import IndexFolder, Signature
 from commonplace.store.sqlite.generation import Generation
 from commonplace.store.sqlite.reader import SqliteReader
-from commonplace.store.sqlite.recovery import read_recoveries, record_recovery
+from commonplace.store.sqlite.recovery import describe_last, read_recoveries, record_recovery
 
 _ATTEMPTS = 50
 _DAMAGED_POINTER = -1
@@ -59,7 +57,7 @@ class SqliteStore(Changes):
     @contextmanager
     def rebuild(self, fingerprint: IndexFingerprint, *, reason: str) -> Iterator[BuildingStore]:
         """Build a new index beside this one and publish it at the end of the block."""
-        self._make_folder()
+        self._folder.make()
         beside = BuildingStore.begin(self._folder, fingerprint, reason, write_ahead=self._write_ahead())
         number = beside.generation.number
         try:
@@ -105,12 +103,15 @@ class SqliteStore(Changes):
             "vector": {
                 "dims": fingerprint.embedder.dims if fingerprint else 0, "stored": "float16", "kernel": kernel,
             },
-            "recovered": {"count": len(recoveries), "last": recoveries[-1] if recoveries else None},
+            "recoveries": len(recoveries),
+            "recovered": describe_last(recoveries),
             "setAside": self._folder.bad(),
         }  # fmt: skip
 
     def digest(self) -> str:
         """Hash everything that a rebuild would write again."""
+        from commonplace.store.sqlite.digest import digest_generation
+
         with self._setting_aside_damage(), self._newest() as generation, generation.writing() as db:
             return digest_generation(db)
 
@@ -133,7 +134,7 @@ class SqliteStore(Changes):
     @contextmanager
     def _folder_in_order(self, operation: str) -> Iterator[Generation]:
         """Hold the writer lock with the newest generation open: the pointer cannot change any more."""
-        self._make_folder()
+        self._folder.make()
         with self._folder.writer_lock(operation), self._newest(writer_locked=True) as generation:
             yield generation
 
@@ -200,7 +201,7 @@ class SqliteStore(Changes):
 
     def _recover(self, damage: _Damage, *, writer_locked: bool) -> None:
         """Put an empty generation, which asks for a rebuild, in the place of a damaged or missing one."""
-        self._make_folder()
+        self._folder.make()
         with nullcontext() if writer_locked else self._folder.writer_lock("replace a damaged index"):
             try:
                 now = self._folder.current()
@@ -223,9 +224,6 @@ class SqliteStore(Changes):
         if lock is not None:  # otherwise whoever writes now will collect, or the next one
             with lock:
                 self._folder.collect()
-
-    def _make_folder(self) -> None:
-        make_folders(SYSTEM, self._folder.path)
 
     def _write_ahead(self) -> bool:
         return allows_write_ahead(file_system_of(self._folder.path, mounts=self._mounts))

@@ -8,7 +8,7 @@ from dataclasses import asdict
 
 import apsw
 
-from commonplace.model import EmbeddedChunk, EmbedderIdentity, FileState, IndexFingerprint, Source
+from commonplace.model import Chunk, EmbeddedChunk, EmbedderIdentity, FileState, IndexFingerprint, Source
 from commonplace.store.agreement import check_agreement
 from commonplace.store.bm25 import storable_terms
 from commonplace.store.kernels import packed
@@ -21,10 +21,11 @@ _INSERT_FILE = """INSERT INTO files (source, path, hash, size, mtime_ns, inode)
                   VALUES (?, ?, ?, ?, ?, ?) RETURNING id"""
 _TOUCH_FILE = """UPDATE files SET size = ?, mtime_ns = ?, inode = ?
                   WHERE source = ? AND path = ? AND hash = ?"""
-_INSERT_CHUNK = """INSERT INTO chunks (file_id, ordinal, start_line, end_line, term_count, day, context, text)
-                   VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING id"""
+_LAST_CHUNK_ID = "SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'chunks'"
+_INSERT_CHUNK = """INSERT INTO chunks (id, file_id, ordinal, start_line, end_line, term_count, slot,
+                                       day, context, text)
+                   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
 _INSERT_TERMS = "INSERT INTO chunks_fts (rowid, terms) VALUES (?, ?)"
-_SET_SLOT = "UPDATE chunks SET slot = ? WHERE id = ?"
 _CHUNKS_OF = "SELECT id, term_count, slot FROM chunks WHERE file_id = ?"
 _DELETE_TERMS = "DELETE FROM chunks_fts WHERE rowid = ?"
 _DELETE_CHUNKS = "DELETE FROM chunks WHERE file_id = ?"
@@ -65,26 +66,17 @@ def replace_file(
         _INSERT_FILE,
         (file.source, file.path, file.hash, file.size, file.mtime_ns, signed_64(file.inode)),
     )
-    vectors: list[tuple[int, bytes]] = []
-    term_total = 0
-    for each in chunks:
-        terms = storable_terms(each.terms)
-        term_total += len(terms)
-        chunk = each.chunk
-        (id_,) = one_row(
-            db,
-            _INSERT_CHUNK,
-            (
-                file_id, chunk.ordinal, chunk.start_line, chunk.end_line,
-                len(terms), chunk.day, chunk.context, chunk.text,
-            ),
-        )  # fmt: skip
-        db.execute(_INSERT_TERMS, (id_, " ".join(terms)))
-        if each.vector is not None:
-            vectors.append((id_, packed(each.vector, dims)))
+    (last_id,) = one_row(db, _LAST_CHUNK_ID)
+    numbered = list(enumerate(chunks, last_id + 1))
+    vectors = [(id_, packed(each.vector, dims)) for id_, each in numbered if each.vector is not None]
     slots = put_vectors(db, file.source, vectors, dims=dims, revision=revision)
-    db.executemany(_SET_SLOT, [(slot, id_) for id_, slot in slots.items()])
-    db.execute(_ADD_TO_TOTALS, (file.source, 1, len(chunks), term_total))
+    terms = {id_: storable_terms(each.terms) for id_, each in numbered}
+    db.executemany(
+        _INSERT_CHUNK,
+        [_chunk_row(id_, file_id, each.chunk, len(terms[id_]), slots.get(id_)) for id_, each in numbered],
+    )
+    db.executemany(_INSERT_TERMS, [(id_, " ".join(own)) for id_, own in terms.items()])
+    db.execute(_ADD_TO_TOTALS, (file.source, 1, len(chunks), sum(map(len, terms.values()))))
 
 
 def touch_file(db: apsw.Connection, file: FileState) -> None:
@@ -116,6 +108,13 @@ def signed_64(number: int) -> int:
 def unsigned_64(number: int) -> int:
     """Undo `signed_64`."""
     return number + 2**64 if number < 0 else number
+
+
+def _chunk_row(id_: int, file_id: int, chunk: Chunk, term_count: int, slot: int | None) -> tuple[object, ...]:
+    return (
+        id_, file_id, chunk.ordinal, chunk.start_line, chunk.end_line, term_count, slot,
+        chunk.day, chunk.context, chunk.text,
+    )  # fmt: skip
 
 
 def _drop_file(db: apsw.Connection, source: Source, path: str, *, dims: int, revision: int) -> None:

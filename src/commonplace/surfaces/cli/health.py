@@ -50,7 +50,7 @@ def run_status(arguments: argparse.Namespace, console: Console) -> int:
 
 
 def _lines(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    yield "workspace", f"{facts['workspaceDir']} ({facts['workspaceOrigin']})"
+    yield "workspace", f"{facts['workspaceDir']}, from {facts['workspaceOrigin']}"
     yield "indexed", f"{counted(facts['files'], 'file')}, {counted(facts['chunks'], 'chunk')}"
     for extra in facts["extraPaths"]:
         yield "also", str(extra)
@@ -65,8 +65,12 @@ def _lines(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "privacy", f"text is sent to {sent}" if sent else "nothing leaves this machine"
     if facts["fallback"]:
         yield "fallback", str(facts["fallback"])
-    for name, count in facts.get("sizes", {}).items():
-        yield name.removesuffix("Bytes"), size_in_words(count)
+    if "sizes" in facts:
+        sizes = facts["sizes"].items()
+        yield (
+            "sizes",
+            ", ".join(f"{name.removesuffix('Bytes')} {size_in_words(count)}" for name, count in sizes),
+        )
     for note in facts.get("notes", ()):
         yield "remark", note
     skipped = facts["skipped"]

@@ -120,7 +120,7 @@ def summary(report: SyncReport) -> str:
 
 def _print_notes(report: SyncReport, console: Console) -> None:
     if report.rebuilt:
-        console.note(f"the index was made anew: {report.rebuilt}")
+        console.note(f"built a whole new index: {report.rebuilt}")
     for failure in report.failed:
         console.note(f"not indexed: {failure.path}: {failure.reason}")
     if report.skipped:

@@ -40,7 +40,7 @@ consulted and --strict was given."""
 _REFUSALS = {
     errno.EACCES: "check the permissions",
     errno.EPERM: "check the permissions",
-    errno.EROFS: "it is on a read-only file system",
+    errno.EROFS: "make it writable, or choose another place with --home or COMMONPLACE_HOME",
     errno.ENOSPC: "free some space",
     errno.EDQUOT: "free some space",
     errno.ENOENT: "check the path",

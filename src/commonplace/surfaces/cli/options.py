@@ -138,7 +138,7 @@ def describe(
     """Say what a command is for and how it is used, and name the function that does it."""
     parser.description = text
     shown = "\n".join(f"    {example}" for example in examples)  # Markdown reads this as code
-    parser.epilog = f"Examples:\n\n{shown}"
+    parser.epilog = f"Examples:\n\n{shown}\n\nMore options that work everywhere: `commonplace --help`."
     parser.set_defaults(run=run)
 
 

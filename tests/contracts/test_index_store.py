@@ -1,0 +1,566 @@
+"""What every index store promises, whatever it is made of."""
+
+from __future__ import annotations
+
+import random
+import threading
+from array import array
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.support.index_contents import (
+    DIMS,
+    EVERYWHERE,
+    blend,
+    embedded,
+    file_state,
+    fingerprint,
+    found_texts,
+    near_texts,
+    put,
+    vector,
+)
+
+from commonplace.errors import BadVector, ConflictError, IndexUnavailable
+from commonplace.model import SearchFilter
+from commonplace.store.opening import open_store
+
+MEMORY_ONLY = SearchFilter(sources=frozenset({"memory"}))
+STUDIO = "the gateway runs on a Mac Studio"
+HETZNER = "the gateway moved to Hetzner"
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def unbuilt(request, tmp_path):
+    store = open_store(request.param, folder=str(tmp_path / "index"))
+    yield store
+    store.close()
+
+
+@pytest.fixture
+def store(unbuilt):
+    with unbuilt.rebuild(fingerprint(), reason="there is no index yet"):
+        pass
+    return unbuilt
+
+
+def test_an_index_that_was_never_built_is_empty_and_has_no_fingerprint(unbuilt):
+    with unbuilt.reading() as reader:
+        assert reader.fingerprint() is None
+        assert reader.files() == {}
+        assert reader.keyword_candidates(["gateway"], where=EVERYWHERE, limit=5) == []
+        assert reader.vector_candidates(vector("gateway"), where=EVERYWHERE, limit=5) == []
+        assert reader.term_statistics(["gateway"]).chunks_with == {"gateway": 0}
+
+
+def test_an_index_that_was_never_built_takes_no_files(unbuilt):
+    with pytest.raises(IndexUnavailable, match="not been built"):
+        put(unbuilt, "MEMORY.md", STUDIO)
+
+
+def test_a_rebuilt_index_knows_how_it_was_made(store):
+    with store.reading() as reader:
+        assert reader.fingerprint() == fingerprint()
+
+
+def test_a_file_comes_back_as_it_was_put_in(store):
+    state = replace(file_state("memory/größe.md", "x"), inode=2**64 - 1, size=2**40, mtime_ns=2**62)
+    chunks = embedded(state.path, "erste Zeile", "zweite Zeile")
+    chunks[0] = replace(chunks[0], chunk=replace(chunks[0].chunk, context="Netz › Tor", day="2026-02-10"))
+    store.replace_file(state, chunks)
+
+    with store.reading() as reader:
+        assert reader.files() == {("memory", state.path): state}
+        assert reader.chunks_between("memory", state.path, 1, 99) == [each.chunk for each in chunks]
+
+
+def test_replacing_a_file_leaves_none_of_its_old_chunks(store):
+    put(store, "MEMORY.md", STUDIO)
+    put(store, "MEMORY.md", HETZNER)
+
+    assert found_texts(store, "studio") == []
+    assert found_texts(store, "gateway") == [HETZNER]
+    assert near_texts(store, STUDIO) == [HETZNER]
+    with store.reading() as reader:
+        assert reader.counts().chunks == {"memory": 1}
+
+
+def test_removing_a_file_leaves_the_others(store):
+    put(store, "a.md", STUDIO)
+    put(store, "b.md", HETZNER)
+    store.remove_file("memory", "a.md")
+
+    assert found_texts(store, "gateway") == [HETZNER]
+    assert near_texts(store, STUDIO) == [HETZNER]
+    with store.reading() as reader:
+        assert list(reader.files()) == [("memory", "b.md")]
+
+
+def test_removing_what_is_not_there_is_fine(store):
+    store.remove_file("memory", "never.md")
+    store.erase("memory", "never.md")
+
+
+def test_the_same_path_in_two_sources_is_two_files(store):
+    put(store, "a.md", STUDIO, source="memory")
+    put(store, "a.md", HETZNER, source="sessions")
+    store.remove_file("memory", "a.md")
+
+    assert found_texts(store, "gateway") == [HETZNER]
+
+
+def test_touching_a_file_changes_how_it_looks_and_nothing_else(store):
+    state = put(store, "a.md", STUDIO)
+    digest = store.digest()
+    touched = replace(state, mtime_ns=99, inode=100)
+    store.touch_file(touched)
+
+    with store.reading() as reader:
+        assert reader.files() == {("memory", "a.md"): touched}
+    assert store.digest() == digest
+
+
+def test_touching_a_file_whose_text_changed_or_that_is_unknown_does_nothing(store):
+    state = put(store, "a.md", STUDIO)
+    store.touch_file(replace(state, hash="0" * 64, mtime_ns=99))
+    store.touch_file(file_state("never.md"))
+
+    with store.reading() as reader:
+        assert reader.files() == {("memory", "a.md"): state}
+
+
+def test_a_file_without_chunks_is_still_known(store):
+    state = put(store, "empty.md")
+
+    with store.reading() as reader:
+        assert reader.files() == {("memory", "empty.md"): state}
+        assert reader.counts().files == {"memory": 1}
+        assert reader.counts().chunks == {"memory": 0}
+
+
+def test_chunks_are_found_by_the_lines_they_share(store):
+    put(store, "a.md", "one", "two", "three")  # lines 1-3, 4-6, 7-9
+
+    with store.reading() as reader:
+        assert [each.text for each in reader.chunks_between("memory", "a.md", 3, 4)] == ["one", "two"]
+        assert [each.text for each in reader.chunks_between("memory", "a.md", 9, 50)] == ["three"]
+        assert reader.chunks_between("memory", "a.md", 10, 50) == []
+        assert reader.chunks_between("sessions", "a.md", 1, 9) == []
+
+
+# --- keywords ------------------------------------------------------------------------------------------------
+
+
+def test_three_notes_about_one_thing_still_rank_by_the_word_that_tells_them_apart(store):
+    put(store, "a.md", "gateway on the mac")
+    put(store, "b.md", "gateway on hetzner")
+    put(store, "c.md", "gateway gone")
+
+    with store.reading() as reader:
+        found = reader.keyword_candidates(["gateway", "hetzner"], where=EVERYWHERE, limit=5)
+    assert [each.chunk.path for each in found][0] == "b.md"
+    assert len(found) == 3
+    assert all(0 < each.score <= 1 for each in found)
+    assert found[0].score > 2 * found[1].score
+
+
+def test_the_only_note_is_found_by_its_words(store):
+    put(store, "a.md", STUDIO)
+
+    with store.reading() as reader:
+        (found,) = reader.keyword_candidates(["studio"], where=EVERYWHERE, limit=5)
+    assert found.score > 0.3
+
+
+def test_a_rare_word_that_stands_nowhere_lowers_every_score(store):
+    for number in range(20):
+        put(store, f"{number}.md", f"gateway number {number}")
+
+    with store.reading() as reader:
+        alone = reader.keyword_candidates(["gateway"], where=EVERYWHERE, limit=1)[0].score
+        with_missing = reader.keyword_candidates(["gateway", "zeppelin"], where=EVERYWHERE, limit=1)[0].score
+    assert with_missing < alone / 10
+
+
+def test_a_repeated_query_term_counts_once(store):
+    put(store, "a.md", STUDIO)
+    put(store, "b.md", HETZNER)
+
+    with store.reading() as reader:
+        once = reader.keyword_candidates(["studio", "gateway"], where=EVERYWHERE, limit=5)
+        twice = reader.keyword_candidates(["studio", "gateway", "studio"], where=EVERYWHERE, limit=5)
+    assert once == twice
+
+
+def test_no_terms_find_nothing(store):
+    put(store, "a.md", STUDIO)
+
+    assert found_texts(store) == []
+    assert found_texts(store, "") == []
+    assert found_texts(store, "studio", limit=0) == []
+    assert near_texts(store, "studio", limit=0) == []
+
+
+def test_term_statistics_count_chunks_not_occurrences(store):
+    put(store, "a.md", "mac mac mac", "mac studio")
+    put(store, "b.md", "hetzner")
+
+    with store.reading() as reader:
+        statistics = reader.term_statistics(["mac", "studio", "nowhere"])
+    assert statistics.chunk_count == 3
+    assert statistics.chunks_with == {"mac": 2, "studio": 1, "nowhere": 0}
+
+
+def test_statistics_forget_what_was_removed(store):
+    put(store, "a.md", "mac mac")
+    put(store, "b.md", "mac")
+    store.remove_file("memory", "a.md")
+
+    with store.reading() as reader:
+        assert reader.term_statistics(["mac"]).chunks_with == {"mac": 1}
+        assert reader.term_statistics(["mac"]).chunk_count == 1
+
+
+HOSTILE = [
+    'a"b', '"', '""', "'", "*", "foo*", "AND", "NOT", "NEAR(", "-x", "+x", "col:x", "^a", "(", ")", "{}", "\\",
+    "a\x00b", "\x00", "\x01", "\x7f", "\x1c", "\ud800", "\udfff", "😀", "👩‍👩‍👧", "é", "e\u0301", "İ", "ß", "ς", "Σ",
+    "\u00a0", "\u3000", "\u2028", "\u200b", "\ufeff", "\uffff", "\U0010ffff", "中文", "a b", "%_", "'; DROP TABLE chunks; --",
+    "x" * 40_000, "--", "/*", "C++", "#L3-L7", "src/app.py:17", "$HOME", "`x`", "~", "|", "=", ";", "@", "[", "]",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("term", HOSTILE, ids=[ascii(term)[:24] for term in HOSTILE])
+def test_any_term_at_all_is_found_exactly_where_it_stands(store, term):
+    state = file_state("a.md", "a")
+    chunks = embedded("a.md", "with it", "without it")
+    chunks[0] = replace(chunks[0], terms=("before", term, "after"))
+    store.replace_file(state, chunks)
+
+    assert found_texts(store, term) == ["with it"]
+    with store.reading() as reader:
+        assert reader.term_statistics([term]).chunks_with == {term: 1}
+
+
+TERM = st.text(st.sampled_from("ab\"'*\x00 é中😀\ud800-"), min_size=1, max_size=4)
+
+
+@given(chunks=st.lists(st.lists(TERM, max_size=6), max_size=6), query=st.lists(TERM, max_size=4))
+@settings(
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+def test_scores_are_shares_of_one_and_the_same_for_ids_as_for_candidates(store, chunks, query):
+    texts = embedded("a.md", *(f"text {at}" for at in range(len(chunks))))
+    store.replace_file(
+        file_state("a.md"), [replace(each, terms=tuple(own)) for each, own in zip(texts, chunks, strict=True)]
+    )
+
+    with store.reading() as reader:
+        found = reader.keyword_candidates(query, where=EVERYWHERE, limit=10)
+        again = reader.keyword_scores(query, [each.id for each in found])
+    assert all(0 < each.score <= 1 for each in found)
+    assert [each.score for each in found] == pytest.approx(again)
+    assert [each.score for each in found] == sorted((each.score for each in found), reverse=True)
+
+
+def test_a_larger_limit_only_adds_at_the_end(store):
+    dice = random.Random(5)
+    for number in range(40):
+        put(store, f"{number}.md", " ".join(dice.choices(["mac", "studio", "tor", "netz", "port"], k=6)))
+
+    with store.reading() as reader:
+        few = reader.keyword_candidates(["mac", "tor"], where=EVERYWHERE, limit=6)
+        many = reader.keyword_candidates(["mac", "tor"], where=EVERYWHERE, limit=20)
+        near = reader.vector_candidates(vector("mac"), where=EVERYWHERE, limit=6)
+        nearer = reader.vector_candidates(vector("mac"), where=EVERYWHERE, limit=20)
+    assert many[:6] == few
+    assert nearer[:6] == near
+
+
+def test_candidates_without_a_term_score_zero(store):
+    put(store, "a.md", STUDIO)
+    put(store, "b.md", "hetzner")
+
+    with store.reading() as reader:
+        near = reader.vector_candidates(vector(STUDIO), where=EVERYWHERE, limit=2)
+        scores = reader.keyword_scores(["hetzner"], [each.id for each in near])
+    assert scores[0] == 0.0
+    assert scores[1] > 0.3
+
+
+# --- vectors -------------------------------------------------------------------------------------------------
+
+
+def test_the_nearest_chunk_comes_first_with_its_cosine(store):
+    put(store, "a.md", STUDIO)
+    put(store, "b.md", HETZNER)
+    between = blend(vector(STUDIO), vector(HETZNER), 0.8)
+    expected = sum(a * b for a, b in zip(between, vector(STUDIO), strict=True))
+
+    with store.reading() as reader:
+        found = reader.vector_candidates(between, where=EVERYWHERE, limit=2)
+    assert [each.chunk.text for each in found] == [STUDIO, HETZNER]
+    assert found[0].score == pytest.approx(expected, abs=2e-3)
+
+
+def test_opposite_vectors_score_zero_and_not_less(store):
+    put(store, "a.md", STUDIO)
+    opposite = array("f", (-number for number in vector(STUDIO)))
+
+    with store.reading() as reader:
+        (found,) = reader.vector_candidates(opposite, where=EVERYWHERE, limit=2)
+        assert found.score == 0.0
+        assert reader.similarities(opposite, [found.id]) == [0.0]
+
+
+def test_chunks_without_a_vector_are_found_by_words_only(store):
+    put(store, "a.md", STUDIO, without_vector=True)
+    put(store, "b.md", HETZNER)
+
+    assert near_texts(store, STUDIO) == [HETZNER]
+    assert found_texts(store, "studio") == [STUDIO]
+    with store.reading() as reader:
+        (found,) = reader.keyword_candidates(["studio"], where=EVERYWHERE, limit=1)
+        assert reader.similarities(vector(STUDIO), [found.id]) == [0.0]
+
+
+def test_similarities_are_those_of_the_candidates(store):
+    put(store, "a.md", *(f"note number {number}" for number in range(50)))
+    query = vector("note number 7")
+
+    with store.reading() as reader:
+        found = reader.vector_candidates(query, where=EVERYWHERE, limit=20)
+        again = reader.similarities(query, [each.id for each in reversed(found)])
+    assert found[0].chunk.text == "note number 7"
+    assert list(reversed(again)) == pytest.approx([each.score for each in found])
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        array("f", [1.0] + [0.0] * DIMS),
+        array("f", [1.0]),
+        array("f", [0.0] * DIMS),
+        array("f", [float("nan")] * DIMS),
+        array("f", [float("inf")] + [0.0] * (DIMS - 1)),
+        array("f", [2.0] + [0.0] * (DIMS - 1)),
+    ],
+    ids=["too long", "too short", "zero", "not a number", "infinite", "not a unit"],
+)
+def test_a_bad_vector_gets_neither_in_nor_searched_for(store, bad):
+    put(store, "a.md", STUDIO)
+    chunks = embedded("a.md", HETZNER, "second")
+
+    with pytest.raises(BadVector):
+        store.replace_file(file_state("a.md"), [chunks[0], replace(chunks[1], vector=bad)])
+    with store.reading() as reader, pytest.raises(BadVector):
+        reader.vector_candidates(bad, where=EVERYWHERE, limit=5)
+    assert found_texts(store, "gateway") == [STUDIO]
+    assert near_texts(store, STUDIO) == [STUDIO]
+
+
+def test_freed_places_of_vectors_are_used_again_and_never_surface(store):
+    for turn in range(6):
+        put(store, "a.md", *(f"turn {turn} note {number}" for number in range(300)))
+        if turn % 2:
+            store.remove_file("memory", "a.md")
+            assert near_texts(store, "turn 1 note 1") == []
+    put(store, "b.md", STUDIO)
+
+    assert near_texts(store, "turn 1 note 1", limit=50) == [STUDIO]
+
+
+# --- filters -------------------------------------------------------------------------------------------------
+
+
+def test_a_filter_hides_the_other_source_from_every_retriever(store):
+    put(store, "a.md", STUDIO, source="memory")
+    put(store, "s.jsonl", STUDIO, source="sessions")
+
+    with store.reading() as reader:
+        words = reader.keyword_candidates(["studio"], where=MEMORY_ONLY, limit=10)
+        near = reader.vector_candidates(vector(STUDIO), where=MEMORY_ONLY, limit=10)
+        nothing = SearchFilter(sources=frozenset())
+        assert reader.keyword_candidates(["studio"], where=nothing, limit=10) == []
+        assert reader.vector_candidates(vector(STUDIO), where=nothing, limit=10) == []
+    assert [each.chunk.source for each in words] == ["memory"]
+    assert [each.chunk.source for each in near] == ["memory"]
+
+
+def test_hidden_rows_do_not_take_the_places_of_visible_ones(store):
+    put(store, "s.jsonl", *(f"{STUDIO} studio {number}" for number in range(30)), source="sessions")
+    put(store, "a.md", f"{STUDIO} and much more that makes this note a long one", source="memory")
+
+    assert len(found_texts(store, "studio", where=MEMORY_ONLY, limit=3)) == 1
+    assert len(near_texts(store, f"{STUDIO} studio 4", where=MEMORY_ONLY, limit=3)) == 1
+
+
+# --- rebuilding ----------------------------------------------------------------------------------------------
+
+
+def test_a_rebuild_is_invisible_until_it_is_complete(store):
+    put(store, "a.md", STUDIO)
+
+    with store.rebuild(fingerprint(model="other"), reason="a test") as fresh:
+        put(fresh, "b.md", HETZNER)
+        assert found_texts(fresh, "gateway") == [HETZNER]
+        assert found_texts(store, "gateway") == [STUDIO]
+        put(store, "c.md", "written to the old index meanwhile")
+    assert found_texts(store, "gateway") == [HETZNER]
+    with store.reading() as reader:
+        assert reader.fingerprint() == fingerprint(model="other")
+        assert list(reader.files()) == [("memory", "b.md")]
+
+
+def test_an_error_discards_a_rebuild(store):
+    put(store, "a.md", STUDIO)
+    digest = store.digest()
+
+    with pytest.raises(KeyError), store.rebuild(fingerprint(), reason="a test") as fresh:
+        put(fresh, "b.md", HETZNER)
+        raise KeyError("power to the people")
+    assert store.digest() == digest
+
+
+def test_a_view_does_not_change_while_others_write_and_rebuild(store):
+    put(store, "a.md", STUDIO)
+
+    with store.reading() as reader:
+        put(store, "a.md", HETZNER)
+        with store.rebuild(fingerprint(), reason="a test") as fresh:
+            put(fresh, "b.md", "something else")
+        found = reader.keyword_candidates(["gateway"], where=EVERYWHERE, limit=5)
+        assert [each.chunk.text for each in found] == [STUDIO]
+        assert list(reader.files()) == [("memory", "a.md")]
+    assert found_texts(store, "else") == ["something else"]
+
+
+def test_chunks_made_for_another_index_are_refused(store):
+    with store.rebuild(fingerprint(model="new"), reason="a test"):
+        pass
+
+    with pytest.raises(ConflictError, match="words"):
+        store.replace_file(file_state("a.md"), embedded("a.md", STUDIO), expecting=fingerprint())
+    store.replace_file(file_state("a.md"), embedded("a.md", STUDIO), expecting=fingerprint(model="new"))
+    assert found_texts(store, "studio") == [STUDIO]
+
+
+def test_other_dimensions_take_a_rebuild(store):
+    put(store, "a.md", STUDIO)
+    with store.rebuild(fingerprint(dims=8), reason="dimensions") as fresh:
+        put(fresh, "a.md", STUDIO, dims=8)
+
+    with store.reading() as reader:
+        (found,) = reader.vector_candidates(vector(STUDIO, 8), where=EVERYWHERE, limit=5)
+        assert found.score == pytest.approx(1, abs=2e-3)
+
+
+def test_an_index_without_vectors_answers_by_words(store):
+    with store.rebuild(fingerprint(dims=0), reason="no embedder") as fresh:
+        put(fresh, "a.md", STUDIO, without_vector=True)
+
+    assert found_texts(store, "studio") == [STUDIO]
+
+
+# --- digests -------------------------------------------------------------------------------------------------
+
+
+def test_the_digest_is_that_of_a_rebuild_whatever_happened_before(store):
+    for turn in range(3):
+        for number in range(8):
+            put(store, f"{number}.md", f"turn {turn} of {number}", STUDIO, HETZNER)
+    store.remove_file("memory", "3.md")
+    store.erase("memory", "4.md")
+    lived = store.digest()
+
+    with store.rebuild(fingerprint(), reason="a test") as fresh:
+        for number in reversed([0, 1, 2, 5, 6, 7]):
+            put(fresh, f"{number}.md", f"turn 2 of {number}", STUDIO, HETZNER)
+    assert store.digest() == lived
+
+
+def test_the_digest_tells_apart_what_answers_differently(store):
+    seen = set()
+    chunks = embedded("a.md", STUDIO)
+    for change in (
+        {},
+        {"vector": vector("else")},
+        {"vector": None},
+        {"terms": ("studio",)},
+        {"chunk": replace(chunks[0].chunk, text="other")},
+        {"chunk": replace(chunks[0].chunk, end_line=99)},
+        {"chunk": replace(chunks[0].chunk, day="2026-01-01")},
+    ):
+        store.replace_file(file_state("a.md"), [replace(chunks[0], **change)])
+        seen.add(store.digest())
+    store.replace_file(file_state("a.md", "other bytes"), chunks)
+    seen.add(store.digest())
+    assert len(seen) == 8
+
+
+# --- life ----------------------------------------------------------------------------------------------------
+
+
+def test_erased_files_are_gone(store):
+    put(store, "a.md", STUDIO)
+    put(store, "b.md", HETZNER)
+    store.erase("memory", "a.md")
+
+    assert found_texts(store, "gateway") == [HETZNER]
+    with store.reading() as reader:
+        assert list(reader.files()) == [("memory", "b.md")]
+
+
+def test_a_store_describes_itself_without_the_text_of_notes(store):
+    put(store, "a.md", "zanzibar")
+    facts = store.describe()
+
+    assert facts["driver"] in {"memory", "sqlite"}
+    assert "zanzibar" not in repr(facts)
+
+
+def test_closing_twice_is_fine(store):
+    put(store, "a.md", STUDIO)
+    store.close()
+    store.close()
+
+
+def test_threads_share_a_store(store):
+    errors: list[BaseException] = []
+    done = threading.Event()
+
+    def guarded(work):
+        try:
+            work()
+        except BaseException as error:  # noqa: BLE001 (told to the test below)
+            errors.append(error)
+
+    def write(name):
+        for turn in range(15):
+            put(store, f"{name}.md", *(f"{name} turn{turn} part{part}" for part in range(4)))
+
+    def read():
+        while not done.is_set():
+            with store.reading() as reader:
+                found = reader.keyword_candidates(["part0", "part1"], where=EVERYWHERE, limit=50)
+                turns = Counter((each.chunk.path, each.chunk.text.split()[1]) for each in found)
+                assert all(count == 2 for count in turns.values()), turns
+                near = reader.vector_candidates(vector("x"), where=EVERYWHERE, limit=50)
+                assert len(near) == sum(reader.counts().chunks.values())
+
+    writers = [threading.Thread(target=guarded, args=(lambda n=n: write(n),)) for n in ("a", "b")]
+    readers = [threading.Thread(target=guarded, args=(read,)) for _ in range(3)]
+    for thread in writers + readers:
+        thread.start()
+    for thread in writers:
+        thread.join()
+    done.set()
+    for thread in readers:
+        thread.join()
+    assert errors == []
+    with store.reading() as reader:
+        assert reader.counts().chunks == {"memory": 8}

@@ -1,0 +1,256 @@
+import pytest
+
+from commonplace.errors import ConflictError, EmbeddingError
+from commonplace.indexing.chunks import ChunkingSettings
+from commonplace.indexing.indexer import WITHOUT_VECTORS
+from commonplace.model import EmbedderIdentity, SearchFilter
+from commonplace.store.memory import MemoryStore
+from commonplace.store.sqlite.store import SqliteStore
+from tests.indexing.conftest import make_desk
+from tests.support.hashing_embedder import HashingEmbedder
+
+EVERYTHING = SearchFilter(frozenset({"memory", "sessions"}))
+
+
+def test_the_first_sync_indexes_everything_and_says_why(desk):
+    desk.write("MEMORY.md", "the gateway runs on a Mac Studio")
+    report = desk.indexer.sync()
+
+    assert report.indexed == ("MEMORY.md",)
+    assert report.rebuilt == "there is no index yet"
+    assert desk.indexed_text("MEMORY.md") == "the gateway runs on a Mac Studio"
+
+
+def test_a_second_sync_reads_nothing(desk):
+    desk.write("MEMORY.md", "text")
+    desk.indexer.sync()
+    desk.embedder.embedded.clear()
+    report = desk.indexer.sync()
+
+    assert (report.indexed, report.unchanged, report.rebuilt) == ((), 1, None)
+    assert desk.embedder.embedded == []
+
+
+def test_an_edited_file_replaces_its_old_text(desk):
+    desk.write("MEMORY.md", "old words")
+    desk.indexer.sync()
+    desk.write("MEMORY.md", "new words, and more of them")
+    report = desk.indexer.sync()
+
+    assert report.indexed == ("MEMORY.md",)
+    assert "old" not in desk.indexed_text("MEMORY.md")
+
+
+def test_an_edit_that_leaves_size_and_time_alone_is_seen_when_the_file_was_fresh(desk):
+    import os
+
+    desk.write("MEMORY.md", "aaaa")
+    target = desk.folder / "MEMORY.md"
+    desk.clock.now = target.stat().st_mtime + 1.0
+    desk.indexer.sync()
+    before = target.stat()
+    target.write_text("bbbb")
+    os.utime(target, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+    assert desk.indexer.sync().indexed == ("MEMORY.md",)
+    assert desk.indexed_text("MEMORY.md") == "bbbb"
+
+
+def test_a_new_time_without_a_new_text_is_only_noted(desk):
+    desk.write("MEMORY.md", "same")
+    desk.indexer.sync()
+    desk.write("MEMORY.md", "same")
+    report = desk.indexer.sync()
+
+    assert (report.indexed, report.unchanged) == ((), 1)
+
+
+def test_a_deleted_file_leaves_the_index(desk):
+    desk.write("MEMORY.md", "stays")
+    desk.write("memory/a.md", "goes")
+    desk.indexer.sync()
+    (desk.folder / "memory" / "a.md").unlink()
+
+    assert desk.indexer.sync().removed == ("memory/a.md",)
+    assert desk.indexed_paths() == {"MEMORY.md"}
+
+
+def test_an_unmounted_workspace_loses_nothing_until_it_stays_away(desk, tmp_path):
+    for number in range(10):
+        desk.write(f"memory/{number}.md", f"note {number}")
+    desk.indexer.sync()
+    desk.folder.rename(tmp_path / "elsewhere")
+
+    report = desk.indexer.sync()
+    assert len(report.withheld) == 10
+    assert len(desk.indexed_paths()) == 10
+
+    desk.folder.mkdir()
+    desk.indexer.sync()
+    desk.clock.now += 30
+    assert desk.indexer.sync().removed == ()
+    desk.clock.now += 31
+    assert len(desk.indexer.sync().removed) == 10
+
+
+def test_a_rebuild_waits_for_an_unmounted_workspace(desk, tmp_path):
+    desk.write("MEMORY.md", "precious")
+    desk.indexer.sync()
+    desk.folder.rename(tmp_path / "elsewhere")
+    other = make_desk(tmp_path, desk.folder, desk.store, ChunkingSettings(tokens=100))
+    report = other.indexer.sync()
+
+    assert report.rebuilt is None
+    assert any("not there" in note for note in report.degraded)
+    assert desk.indexed_paths() == {"MEMORY.md"}
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"chunking": ChunkingSettings(tokens=100)}, "chunking"),
+        ({"embedder": "other"}, "embedding model"),
+    ],
+)
+def test_another_way_to_make_the_index_rebuilds_it_with_the_reason(desk, tmp_path, change, reason):
+    desk.write("MEMORY.md", "text")
+    desk.indexer.sync()
+    if "embedder" in change:
+        embedder = HashingEmbedder()
+        embedder.identity = EmbedderIdentity("hashing", "another-model", dims=64)
+        change = {"embedder": embedder}
+    report = make_desk(tmp_path, desk.folder, desk.store, **change).indexer.sync()
+
+    assert reason in report.rebuilt
+    assert report.indexed == ("MEMORY.md",)
+
+
+def test_force_makes_the_index_anew(desk):
+    desk.write("MEMORY.md", "text")
+    desk.indexer.sync()
+
+    assert desk.indexer.sync(force=True).rebuilt == "asked for"
+
+
+def test_one_bad_file_is_reported_and_the_others_are_indexed(desk, monkeypatch):
+    desk.write("MEMORY.md", "good")
+    desk.write("memory/bad.md", "bad")
+    source = desk.indexer._sources[0]
+    read = source.read
+
+    def refusing(file):
+        if file.path == "memory/bad.md":
+            from commonplace.errors import WorkspaceError
+
+            raise WorkspaceError("cannot be read")
+        return read(file)
+
+    monkeypatch.setattr(source, "read", refusing)
+    report = desk.indexer.sync()
+
+    assert report.indexed == ("MEMORY.md",)
+    assert [(failure.path, failure.reason) for failure in report.failed] == [
+        ("memory/bad.md", "cannot be read")
+    ]
+
+
+class FailingEmbedder(HashingEmbedder):
+    fails = True
+
+    def embed_documents(self, texts):
+        if self.fails:
+            raise EmbeddingError("the provider is down")
+        return super().embed_documents(texts)
+
+
+def test_without_vectors_keywords_still_answer_and_the_next_sync_tries_again(tmp_path):
+    folder = tmp_path / "workspace"
+    folder.mkdir()
+    embedder = FailingEmbedder()
+    desk = make_desk(tmp_path, folder, embedder=embedder)
+    desk.write("MEMORY.md", "the gateway")
+
+    report = desk.indexer.sync()
+    assert report.degraded == ("embedding: the provider is down",)
+    with desk.store.reading() as reader:
+        assert reader.files()["memory", "MEMORY.md"].hash.startswith(WITHOUT_VECTORS)
+        assert reader.keyword_candidates(["gateway"], where=EVERYTHING, limit=5)
+
+    embedder.fails = False
+    assert desk.indexer.sync().indexed == ("MEMORY.md",)
+    assert desk.indexer.sync().unchanged == 1
+
+
+def test_texts_that_stand_twice_are_embedded_once(desk):
+    desk.write("memory/a.md", "the same note")
+    desk.write("memory/b.md", "the same note")
+    desk.indexer.sync()
+
+    assert desk.embedder.embedded.count("the same note") == 1
+
+
+def test_progress_counts_every_file(desk):
+    for number in range(3):
+        desk.write(f"memory/{number}.md", "text")
+    seen = []
+    desk.indexer.sync(progress=seen.append)
+
+    assert [(step.completed, step.total) for step in seen] == [(1, 3), (2, 3), (3, 3)]
+
+
+def test_a_file_that_changes_while_it_is_embedded_is_left_for_the_next_sync(tmp_path):
+    folder = tmp_path / "workspace"
+    folder.mkdir()
+
+    class Meanwhile(HashingEmbedder):
+        def embed_documents(self, texts):
+            if not self.embedded:
+                (folder / "MEMORY.md").write_text("another text, longer than before")
+            return super().embed_documents(texts)
+
+    desk = make_desk(tmp_path, folder, embedder=Meanwhile())
+    desk.write("MEMORY.md", "first")
+    report = desk.indexer.sync()
+
+    assert "first" not in desk.indexed_text("MEMORY.md")
+    assert report.failed == ()
+    assert "another text" in desk.indexed_text("MEMORY.md")
+
+
+def test_a_rebuild_by_another_process_is_not_mixed_with(desk, monkeypatch):
+    desk.write("MEMORY.md", "text")
+    desk.indexer.sync()
+    desk.write("MEMORY.md", "text again")
+
+    def refuse(*_args, **_options):
+        raise ConflictError("the index was made with another model")
+
+    monkeypatch.setattr(desk.store, "replace_file", refuse)
+
+    assert any("another model" in note for note in desk.indexer.sync().degraded)
+
+
+def test_an_index_kept_up_step_by_step_equals_one_made_at_once(tmp_path):
+    folder = tmp_path / "workspace"
+    folder.mkdir()
+    store = SqliteStore(str(tmp_path / "index"))
+    desk = make_desk(tmp_path, folder, store)
+    for step in range(6):
+        desk.write(f"memory/{step % 3}.md", f"# Part {step}\n\n" + f"words of step {step}\n" * (step + 1))
+        desk.indexer.sync()
+    stepwise = store.digest()
+    desk.indexer.sync(force=True)
+
+    assert store.digest() == stepwise
+    store.close()
+
+
+def test_the_same_files_give_the_same_digest_in_another_store(tmp_path):
+    folder = tmp_path / "workspace"
+    folder.mkdir()
+    one, other = make_desk(tmp_path, folder), make_desk(tmp_path, folder, MemoryStore())
+    one.write("MEMORY.md", "text")
+    one.indexer.sync()
+    other.indexer.sync()
+
+    assert one.store.digest() == other.store.digest()

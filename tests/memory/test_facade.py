@@ -1,0 +1,294 @@
+import threading
+from datetime import date
+
+import pytest
+
+from commonplace import Memory
+from commonplace.errors import (
+    CommonplaceError,
+    ConfigError,
+    NotFound,
+    PathNotAllowed,
+    WorkspaceError,
+)
+
+
+def test_the_right_lines_come_back_for_words_and_for_meaning(memory):
+    by_word = memory.search("E4021").hits[0]
+    by_meaning = memory.search("who takes care of our pet during the holidays?").hits[0]
+
+    assert (by_word.path, by_word.source) == ("memory/2026-02-10.md", "memory")
+    assert "E4021" in by_word.snippet
+    assert by_meaning.path == "memory/people.md"
+
+
+def test_what_is_cited_is_what_the_file_says(memory, workspace):
+    hit = memory.search("where does the gateway run").hits[0]
+    lines = (workspace / hit.path).read_text().splitlines()
+
+    assert hit.snippet == "\n".join(lines[hit.start_line - 1 : hit.end_line])
+
+
+def test_a_note_is_found_by_the_next_search(memory):
+    note = memory.remember("The zebra printer stands in room 12.")
+    hit = memory.search("zebra printer").hits[0]
+
+    assert hit.path == note.path
+    assert hit.start_line <= note.start_line <= hit.end_line
+    assert "<!--" not in hit.snippet
+
+
+def test_an_edit_in_any_editor_is_found_by_the_next_search(memory, workspace):
+    memory.search("gateway")
+    (workspace / "MEMORY.md").write_text("# Memory\n\n- The gateway moved to a Raspberry Pi.\n")
+
+    assert "Raspberry" in memory.search("gateway").hits[0].snippet
+
+
+def test_durable_notes_go_to_the_curated_memory(memory, workspace):
+    note = memory.remember("Prefers tea.", durable=True)
+
+    assert note.path == "MEMORY.md"
+    assert "Prefers tea." in (workspace / "MEMORY.md").read_text().splitlines()[note.start_line - 1]
+
+
+def test_a_long_note_keeps_its_lines(memory, workspace):
+    note = memory.remember("First line.\n\n- a list\n- of things")
+    lines = (workspace / note.path).read_text().splitlines()[note.start_line - 1 : note.end_line]
+
+    assert lines[0].startswith("## ")
+    assert lines[-2:] == ["- a list", "- of things"]
+
+
+def test_memory_md_in_lower_case_is_used_when_it_is_the_one_there(tmp_path, home):
+    folder = tmp_path / "lower"
+    folder.mkdir()
+    (folder / "memory.md").write_text("notes\n")
+    with Memory(folder, home=home) as memory:
+        assert memory.remember("more", durable=True).path == "memory.md"
+
+
+def test_the_first_hit_does_not_depend_on_how_many_are_asked_for(memory):
+    few = memory.search("gateway backups cat", max_results=1, min_score=0).hits
+    many = memory.search("gateway backups cat", max_results=20, min_score=0).hits
+
+    assert few[0] == many[0]
+
+
+def test_a_question_about_a_day_finds_that_day(memory):
+    hit = memory.search("what happened on 2026-02-10?", today=date(2026, 11, 15)).hits[0]
+
+    assert hit.path == "memory/2026-02-10.md"
+
+
+def test_words_that_stand_nowhere_do_not_score_high(memory):
+    assert all(hit.score < 0.5 for hit in memory.search("quantum chromodynamics lattice", min_score=0).hits)
+
+
+def test_an_empty_question_has_no_answer(memory):
+    assert memory.search("   ").hits == ()
+
+
+@pytest.mark.parametrize("question", ['"', "AND OR NOT", "a*b", "NEAR(", "\x00", "-", "(((", "'; DROP TABLE"])
+def test_no_question_breaks_the_search(memory, question):
+    memory.search(question)
+
+
+def test_every_score_can_be_explained(memory):
+    explanation = memory.search("gateway", explain=True).hits[0].explanation
+
+    assert explanation["matched"] == ["gateway"]
+    assert {"coverage", "passage", "keywords", "meaning", "recency", "raw"} <= explanation.keys()
+
+
+def test_without_an_embedder_words_still_answer(workspace, home):
+    with Memory(workspace, home=home, config={"provider": "none"}) as memory:
+        result = memory.search("gateway")
+
+        assert result.mode == "keyword"
+        assert result.hits[0].path == "MEMORY.md"
+
+
+def test_settings_given_in_code_win(workspace, home):
+    with Memory(workspace, home=home, config={"query": {"maxResults": 1, "minScore": 0}}) as memory:
+        assert len(memory.search("gateway backups cat").hits) == 1
+
+
+def test_a_wrong_setting_names_its_key(workspace, home):
+    with pytest.raises(ConfigError) as caught:
+        Memory(workspace, home=home, config={"query": {"maxReslts": 1}})
+
+    assert "maxReslts" in str(caught.value)
+    assert "maxResults" in (caught.value.hint or "")
+
+
+def test_lines_are_read_by_number_and_by_citation(memory):
+    assert memory.get("MEMORY.md", first_line=3, line_count=1).text.startswith("- The gateway")
+    assert memory.get("memory/people.md#L1-L1").text == "# People"
+
+
+@pytest.mark.parametrize(
+    "path", ["../secret.md", "/etc/passwd", "memory/../../x.md", "notes.txt", "a\x00b.md"]
+)
+def test_nothing_outside_the_memory_can_be_read(memory, path):
+    with pytest.raises(PathNotAllowed):
+        memory.get(path)
+
+
+def test_editing_replaces_text_that_stands_once(memory, workspace):
+    memory.edit("MEMORY.md", "Mac Studio", "Mac mini")
+
+    assert "Mac mini" in (workspace / "MEMORY.md").read_text()
+
+
+def test_editing_keeps_line_endings(memory, workspace):
+    (workspace / "MEMORY.md").write_bytes(b"one\r\ntwo\r\nthree\r\n")
+    memory.edit("MEMORY.md", "one\ntwo", "1\n2")
+
+    assert (workspace / "MEMORY.md").read_bytes() == b"1\r\n2\r\nthree\r\n"
+
+
+@pytest.mark.parametrize(("old", "message"), [("nowhere", "is not in"), ("a", "stands"), ("", "no text")])
+def test_editing_text_that_does_not_stand_exactly_once_changes_nothing(memory, workspace, old, message):
+    before = (workspace / "MEMORY.md").read_bytes()
+    with pytest.raises(NotFound, match=message):
+        memory.edit("MEMORY.md", old, "x")
+
+    assert (workspace / "MEMORY.md").read_bytes() == before
+
+
+def test_an_edit_can_be_undone(memory, workspace):
+    before = (workspace / "MEMORY.md").read_bytes()
+    memory.edit("MEMORY.md", "Mac Studio", "toaster")
+    old = next(version for version in memory.history("MEMORY.md") if version.available)
+    memory.restore(old.id)
+
+    assert (workspace / "MEMORY.md").read_bytes() == before
+
+
+def test_an_unknown_version_cannot_be_restored(memory):
+    with pytest.raises(NotFound, match="no version"):
+        memory.restore("01ARZ3NDEKTSV4RRFFQ69G5FAV")
+
+
+@pytest.mark.parametrize("text", ["", "  \n", "\x00"])
+def test_nothing_is_not_remembered(memory, text):
+    with pytest.raises(CommonplaceError, match="nothing to remember"):
+        memory.remember(text)
+
+
+def test_a_note_as_long_as_a_book_is_refused(memory):
+    with pytest.raises(CommonplaceError, match="too long"):
+        memory.remember("x" * 200_001)
+
+
+def test_a_missing_workspace_explains_itself(tmp_path, home):
+    with Memory(tmp_path / "nowhere", home=home) as memory:
+        for call in (lambda: memory.search("x"), memory.sync, memory.list, lambda: memory.remember("x")):
+            with pytest.raises(WorkspaceError, match="no workspace"):
+                call()
+
+
+def test_an_unmounted_workspace_is_still_answered_from_the_index(memory, workspace, tmp_path):
+    memory.sync()
+    workspace.rename(tmp_path / "elsewhere")
+    result = memory.search("gateway")
+
+    assert result.hits[0].path == "MEMORY.md"
+    assert any("missing on disk" in note for note in result.degraded)
+
+
+def test_a_linked_memory_folder_is_not_written_through(tmp_path, home):
+    folder, outside = tmp_path / "ws", tmp_path / "outside"
+    folder.mkdir()
+    outside.mkdir()
+    (folder / "memory").symlink_to(outside)
+    with Memory(folder, home=home) as memory, pytest.raises(WorkspaceError):
+        memory.remember("secret")
+
+    assert list(outside.iterdir()) == []
+
+
+def test_the_files_are_listed_and_exported(memory):
+    assert [file.path for file in memory.list()] == ["MEMORY.md", "memory/2026-02-10.md", "memory/people.md"]
+    exported = {file.path: file for file in memory.export()}
+    assert exported["memory/2026-02-10.md"].day == "2026-02-10"
+    assert "Anna" in exported["memory/people.md"].text
+
+
+def test_status_tells_what_is_known_and_what_leaves_the_machine(memory):
+    assert memory.status()["dirty"]
+    memory.sync()
+    facts = memory.status(deep=True).as_dict()
+
+    assert (facts["files"], facts["dirty"], facts["sendsTextTo"]) == (3, False, None)
+    assert facts["sizes"]["workspaceBytes"] > 0
+    assert facts["sourceCounts"] == [{"source": "memory", "files": 3, "chunks": facts["chunks"]}]
+
+
+def test_a_healthy_memory_passes_every_check(memory):
+    memory.remember("something to verify")
+    memory.sync()
+    checks = memory.doctor(verify=True)
+
+    assert {check.verdict for check in checks} == {"ok"}
+
+
+def test_a_lost_note_is_found_by_the_doctor(memory, workspace):
+    note = memory.remember("important")
+    (workspace / note.path).write_text("# an editor saved an old version\n")
+    problems = [check for check in memory.doctor(verify=True) if check.verdict == "problem"]
+
+    assert any(note.id in check.detail for check in problems)
+
+
+def test_watching_brings_the_index_up_to_date(workspace, home):
+    stop = threading.Event()
+    reports = []
+    with Memory(workspace, home=home, config={"sync": {"watchDebounceMs": 50}}) as memory:
+        memory.sync()
+
+        def watch():
+            for report in memory.watch(stop):
+                reports.append(report)
+                if report.indexed:
+                    stop.set()
+
+        thread = threading.Thread(target=watch)
+        thread.start()
+        (workspace / "memory" / "new.md").write_text("a new file\n")
+        thread.join(8)
+        stop.set()
+        thread.join(8)
+
+    assert any("memory/new.md" in report.indexed for report in reports)
+
+
+def test_threads_share_one_memory(memory):
+    failures = []
+
+    def work(number):
+        try:
+            memory.remember(f"note number {number}")
+            assert memory.search(f"note number {number}").hits
+        except Exception as error:  # noqa: BLE001 -- whatever goes wrong in a thread is the finding
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+
+    assert failures == []
+
+
+def test_a_damaged_index_is_made_anew_and_still_answers(memory, home):
+    memory.search("gateway")
+    memory.close()
+    for database in home.rglob("gen-*.sqlite"):
+        database.write_bytes(b"this is not a database" * 1000)
+    for log in home.rglob("gen-*.sqlite-*"):
+        log.unlink()
+
+    assert memory.search("gateway").hits[0].path == "MEMORY.md"

@@ -1,0 +1,597 @@
+"""What the SQLite store promises beyond the contract: files, generations, processes, erasure."""
+
+from __future__ import annotations
+
+import os
+import random
+import stat
+import subprocess
+import sys
+import textwrap
+import threading
+
+import apsw
+import pytest
+from tests.support.index_contents import (
+    EVERYWHERE,
+    embedded,
+    file_state,
+    fingerprint,
+    found_texts,
+    near_texts,
+    put,
+    vector,
+)
+
+from commonplace.errors import IndexCorrupt, IndexUnavailable, LockTimeout, WorkspaceError
+from commonplace.store.memory import MemoryStore
+from commonplace.store.sqlite import connection
+from commonplace.store.sqlite.store import SqliteStore
+
+GATEWAY = "the gateway runs on a Mac Studio"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return tmp_path / "state" / "index"
+
+
+@pytest.fixture
+def store(folder):
+    opened = SqliteStore(str(folder))
+    with opened.rebuild(fingerprint(), reason="there is no index yet"):
+        pass
+    yield opened
+    opened.close()
+
+
+def names(folder):
+    return sorted(entry.name for entry in folder.iterdir())
+
+
+def generations(folder):
+    return sorted(entry.name for entry in folder.glob("gen-*.sqlite"))
+
+
+def run_elsewhere(folder, program):
+    """Run a program in another process, with the store open as `store`."""
+    opening = f"""
+import os, signal, sys
+from tests.support.index_contents import *
+from commonplace.store.sqlite.store import SqliteStore
+store = SqliteStore({str(folder)!r})
+"""
+    return subprocess.run(
+        [sys.executable, "-c", opening + textwrap.dedent(program)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+# --- files ---------------------------------------------------------------------------------------------------
+
+
+def test_everything_is_private_to_the_user(store, folder):
+    put(store, "a.md", GATEWAY)
+
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert {stat.S_IMODE(entry.stat().st_mode) for entry in folder.iterdir()} == {0o600}
+
+
+def test_the_settings_that_keep_an_index_whole_are_set(store):
+    put(store, "a.md", GATEWAY)
+    with store._newest() as generation:
+        db = connection.connect(generation.path, for_writing=True)
+    found = {
+        name: connection.setting(db, name)
+        for name in (
+            "journal_mode",
+            "synchronous",
+            "secure_delete",
+            "cell_size_check",
+            "trusted_schema",
+            "busy_timeout",
+        )
+    }
+    secure = db.execute("SELECT v FROM chunks_fts_config WHERE k = 'secure-delete'").fetchone()
+    db.close()
+
+    assert found == {
+        "journal_mode": "wal", "synchronous": 1, "secure_delete": 1, "cell_size_check": 1,
+        "trusted_schema": 0, "busy_timeout": 5000,
+    }  # fmt: skip
+    assert secure == (1,)
+
+
+def test_opening_never_creates_a_database_by_accident(tmp_path):
+    with pytest.raises(IndexCorrupt, match="missing"):
+        connection.connect(str(tmp_path / "gen-000009.sqlite"), for_writing=True)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_index_outlives_its_process(store, folder):
+    put(store, "a.md", GATEWAY)
+    digest = store.digest()
+    store.close()
+
+    again = SqliteStore(str(folder))
+    assert found_texts(again, "studio") == [GATEWAY]
+    assert again.digest() == digest
+    again.close()
+
+
+def test_a_closed_store_opens_again_when_it_is_used(store):
+    put(store, "a.md", GATEWAY)
+    store.close()
+
+    assert found_texts(store, "studio") == [GATEWAY]
+
+
+def test_both_stores_answer_alike(store):
+    memory = MemoryStore(fingerprint())
+    dice = random.Random(11)
+    words = [f"word{number}" for number in range(40)]
+    for _ in range(60):
+        path = f"{dice.randrange(25)}.md"
+        source = "memory" if int(path[:-3]) % 3 else "sessions"
+        texts = [" ".join(dice.choices(words, k=dice.randint(3, 30))) for _ in range(dice.randint(0, 5))]
+        for each in (memory, store):
+            put(each, path, *texts, source=source)
+            if path == "7.md":
+                each.remove_file(source, path)
+
+    assert store.digest() == memory.digest()
+    for _ in range(30):
+        terms, query = dice.choices(words, k=4), vector(dice.choice(words))
+        with memory.reading() as one, store.reading() as other:
+            assert one.counts() == other.counts()
+            assert one.files() == other.files()
+            assert one.term_statistics(terms) == other.term_statistics(terms)
+            for ask in ("keyword_candidates", "vector_candidates"):
+                given = terms if ask == "keyword_candidates" else query
+                left = getattr(one, ask)(given, where=EVERYWHERE, limit=500)
+                right = getattr(other, ask)(given, where=EVERYWHERE, limit=500)
+                assert {each.chunk: each.score for each in left} == pytest.approx(
+                    {each.chunk: each.score for each in right}
+                )
+
+
+def test_segments_fill_before_new_ones_begin(store, folder):
+    put(store, "a.md", *(f"note {number}" for number in range(2_500)))
+    store.remove_file("memory", "a.md")
+    put(store, "b.md", *(f"other {number}" for number in range(2_500)))
+
+    with store._newest() as generation, generation.writing() as db:
+        assert [used for (used,) in db.execute("SELECT used FROM vector_segments")] == [1024, 1024, 452]
+    assert near_texts(store, "other 2400", limit=1) == ["other 2400"]
+    assert store.digest()
+
+
+def test_vectors_that_another_process_wrote_are_seen_at_once(store, folder):
+    put(store, "a.md", GATEWAY)
+    assert near_texts(store, "zanzibar") == [GATEWAY]
+
+    done = run_elsewhere(folder, 'put(store, "a.md", "zanzibar"); put(store, "b.md", "other")')
+    assert done.returncode == 0, done.stderr
+    assert near_texts(store, "zanzibar", limit=1) == ["zanzibar"]
+    assert found_texts(store, "zanzibar") == ["zanzibar"]
+    assert found_texts(store, "gateway") == []
+
+
+# --- generations ---------------------------------------------------------------------------------------------
+
+
+def test_a_rebuild_leaves_one_generation_and_no_temporary_file(store, folder):
+    for turn in range(5):
+        with store.rebuild(fingerprint(), reason="a test") as fresh:
+            put(fresh, "a.md", f"turn {turn}")
+
+    assert generations(folder) == ["gen-000006.sqlite"]
+    assert [name for name in names(folder) if not name.startswith("gen-000006")] == ["CURRENT", "writer.lock"]
+
+
+def test_a_discarded_rebuild_leaves_nothing(store, folder):
+    before = generations(folder)
+    with pytest.raises(ZeroDivisionError), store.rebuild(fingerprint(), reason="a test") as fresh:
+        put(fresh, "a.md", GATEWAY)
+        raise ZeroDivisionError
+
+    assert generations(folder) == before
+
+
+def test_a_generation_that_is_read_is_not_deleted(store, folder):
+    put(store, "a.md", GATEWAY)
+    other = SqliteStore(str(folder))
+    with other.reading() as reader:
+        for _ in range(3):
+            with store.rebuild(fingerprint(), reason="a test"):
+                pass
+        assert generations(folder) == ["gen-000001.sqlite", "gen-000004.sqlite"]
+        assert len(reader.keyword_candidates(["gateway"], where=EVERYWHERE, limit=5)) == 1
+    assert found_texts(other, "gateway") == []
+    assert generations(folder) == ["gen-000004.sqlite"]
+    other.close()
+
+
+def test_a_rebuild_by_another_process_is_seen_by_the_next_view(store, folder):
+    put(store, "a.md", GATEWAY)
+    done = run_elsewhere(
+        folder,
+        """
+        with store.rebuild(fingerprint(model="new"), reason="a test") as fresh:
+            put(fresh, "b.md", "from elsewhere")
+        """,
+    )
+    assert done.returncode == 0, done.stderr
+
+    assert found_texts(store, "elsewhere") == ["from elsewhere"]
+    put(store, "c.md", "written here")
+    assert found_texts(SqliteStore(str(folder)), "written") == ["written here"]
+
+
+def test_what_a_killed_rebuild_left_is_swept_up(store, folder):
+    put(store, "a.md", GATEWAY)
+    done = run_elsewhere(
+        folder,
+        """
+        with store.rebuild(fingerprint(), reason="a test") as fresh:
+            put(fresh, "b.md", "half")
+            os.kill(os.getpid(), signal.SIGKILL)
+        """,
+    )
+    assert done.returncode == -9
+    assert len(generations(folder)) == 2
+    assert found_texts(store, "studio") == [GATEWAY]
+
+    with store.rebuild(fingerprint(), reason="a test"):
+        pass
+    assert len(generations(folder)) == 1
+
+
+def test_a_rebuild_in_progress_is_not_taken_for_abandoned(store, folder):
+    with store.rebuild(fingerprint(), reason="slow") as slow:
+        put(slow, "slow.md", "slow")
+        with store.rebuild(fingerprint(), reason="fast") as fast:
+            put(fast, "fast.md", "fast")
+        assert found_texts(store, "fast") == ["fast"]
+        put(slow, "more.md", "slow too")
+    assert len(found_texts(store, "slow")) == 2
+    assert len(generations(folder)) == 1
+
+
+# --- erasure -------------------------------------------------------------------------------------------------
+
+
+def occurrences(folder, *needles):
+    return [
+        (entry.name, needle)
+        for entry in sorted(folder.iterdir())
+        for needle in needles
+        if needle.encode() in entry.read_bytes()
+    ]
+
+
+SECRET = ("kwisatzhaderach", "muaddibusul", "memory/arrakis.md")
+
+
+def plant(store):
+    for number in range(50):
+        put(store, f"{number}.md", f"plain note {number}", f"another of {number}")
+    put(store, SECRET[2], f"my {SECRET[0]} is {SECRET[1]}", SECRET[0] * 2_000)
+
+
+def test_erased_text_is_in_no_byte_of_any_file(store, folder):
+    plant(store)
+    assert {needle for _, needle in occurrences(folder, *SECRET)} == set(SECRET)
+    store.erase("memory", SECRET[2])
+
+    assert occurrences(folder, *SECRET) == []
+    assert len(found_texts(store, "plain", limit=99)) == 50
+    store.digest()
+
+
+def test_text_that_was_replaced_earlier_is_erased_with_its_file(store, folder):
+    plant(store)
+    put(store, SECRET[2], "harmless now")
+    store.erase("memory", SECRET[2])
+
+    assert occurrences(folder, *SECRET) == []
+
+
+def test_erasing_reaches_older_generations_that_are_still_read(store, folder):
+    plant(store)
+    other = SqliteStore(str(folder))
+    assert len(found_texts(other, SECRET[0])) == 1  # holds the old generation open
+    with store.rebuild(fingerprint(), reason="a test") as fresh:
+        plant(fresh)
+    assert len(generations(folder)) == 2
+    store.erase("memory", SECRET[2])
+
+    assert occurrences(folder, *SECRET) == []
+    assert found_texts(other, SECRET[0]) == []
+    other.close()
+
+
+def test_erasing_deletes_damaged_generations_that_were_kept(store, folder):
+    plant(store)
+    store.close()
+    (database,) = folder.glob("gen-*.sqlite")
+    with database.open("r+b") as file:
+        file.write(b"garbage!")
+    assert found_texts(store, SECRET[0]) == []
+    assert occurrences(folder, *SECRET) != []
+    store.erase("memory", SECRET[2])
+
+    assert occurrences(folder, *SECRET) == []
+
+
+def test_a_reader_that_keeps_the_log_is_named_as_the_reason(store, monkeypatch):
+    plant(store)
+    monkeypatch.setattr("commonplace.store.sqlite.connection.BUSY_TIMEOUT_MS", 50)
+    monkeypatch.setattr("commonplace.store.sqlite.building._LOG_TIMEOUT_S", 0.1)
+
+    with store.reading(), pytest.raises(LockTimeout, match="reader"):
+        store.erase("memory", SECRET[2])
+    store.erase("memory", SECRET[2])
+
+
+# --- damage --------------------------------------------------------------------------------------------------
+
+
+def overwrite_middle(path):
+    with path.open("r+b") as file:
+        file.seek(4096)
+        file.write(os.urandom(path.stat().st_size - 4096))
+
+
+DAMAGES = {
+    "header": lambda path: path.write_bytes(b"not a database" * 1000),
+    "zero bytes": lambda path: path.write_bytes(b""),
+    "missing": lambda path: path.unlink(),
+    "cut": lambda path: os.truncate(path, 5000),
+    "pages": overwrite_middle,
+    "pointer": lambda path: path.with_name("CURRENT").write_bytes(b"\x00\xffgarbage"),
+    "empty pointer": lambda path: path.with_name("CURRENT").write_bytes(b""),
+    "pointer to nowhere": lambda path: path.with_name("CURRENT").write_bytes(b"gen-000099\n"),
+    "another database": lambda path: (path.unlink(), apsw.Connection(str(path)).execute("CREATE TABLE t(x)")),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_index_is_set_aside_and_asks_for_a_rebuild(store, folder, damage):
+    put(store, "a.md", *(f"{GATEWAY} {number}" for number in range(50)))
+    store.close()
+    (database,) = folder.glob("gen-*.sqlite")
+    for log in folder.glob("gen-*-*"):
+        log.unlink()
+    DAMAGES[damage](database)
+
+    try:  # damage in the middle shows when it is read, damage at the door when it is opened
+        found_texts(store, "studio")
+        store.digest()
+    except IndexCorrupt as error:
+        assert error.hint is not None
+    with store.reading() as reader:
+        assert reader.fingerprint() is None
+        assert reader.files() == {}
+    facts = store.describe()
+    assert facts["recoveries"] == 1
+    assert facts["recovered"].startswith("once on 20")
+    with store.rebuild(fingerprint(), reason="damage") as fresh:
+        put(fresh, "a.md", GATEWAY)
+    assert found_texts(store, "studio") == [GATEWAY]
+    assert len(generations(folder)) == 1
+
+
+def test_a_damaged_database_is_kept_under_another_name(store, folder):
+    put(store, "a.md", GATEWAY)
+    store.close()
+    (database,) = folder.glob("gen-*.sqlite")
+    database.write_bytes(b"garbage" * 999)
+    found_texts(store, "studio")
+
+    assert (folder / "bad-000001.sqlite").read_bytes() == b"garbage" * 999
+    assert store.describe()["setAside"] == ["bad-000001.sqlite"]
+
+
+def test_damage_in_the_middle_of_a_write_is_told_and_repaired(store, folder):
+    put(store, "a.md", *(f"{GATEWAY} {number}" for number in range(50)))
+    with store._newest() as generation, generation.writing() as db:
+        db.execute("DELETE FROM vector_blocks")
+
+    with pytest.raises(IndexCorrupt):
+        put(store, "a.md", GATEWAY)
+    with pytest.raises(IndexUnavailable, match="not been built"):
+        put(store, "a.md", GATEWAY)
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        "DELETE FROM chunks WHERE id = 2",
+        "DELETE FROM chunks_fts WHERE rowid = 2",
+        "UPDATE chunks SET slot = slot + 1 WHERE id = 2",
+        "UPDATE totals SET terms = terms + 1",
+        "INSERT INTO chunks_fts (rowid, terms) VALUES (99, 'orphan')",
+    ],
+)
+def test_a_digest_is_not_given_when_the_parts_contradict_each_other(store, spoil):
+    put(store, "a.md", "one", "two", "three")
+    with store._newest() as generation, generation.writing() as db:
+        db.execute(spoil)
+
+    with pytest.raises(IndexCorrupt, match="contradicts itself"):
+        store.digest()
+
+
+def test_damage_that_comes_back_again_and_again_stops(store, folder):
+    for _ in range(3):
+        found_texts(store, "x")
+        store.close()
+        for database in folder.glob("gen-*.sqlite"):
+            database.write_bytes(b"bad")
+        found_texts(store, "x")
+    store.close()
+    for database in folder.glob("gen-*.sqlite"):
+        database.write_bytes(b"bad")
+
+    with pytest.raises(IndexUnavailable, match="3 times") as caught:
+        found_texts(store, "x")
+    assert "delete the index folder" in (caught.value.hint or "")
+
+
+def test_old_damage_does_not_count(store, folder):
+    (folder / "recoveries.json").write_text(
+        '[{"at": 1, "reason": "x"}, {"at": 2, "reason": "x"}, {"at": 3, "reason": "x"}]'
+    )
+    store.close()
+    (folder / "CURRENT").write_bytes(b"?")
+
+    assert found_texts(store, "x") == []
+    assert store.describe()["recovered"].startswith("4 times, last on 20")
+
+
+def test_a_damaged_record_of_damage_is_no_obstacle(store, folder):
+    (folder / "recoveries.json").write_text("{")
+    store.close()
+    (folder / "CURRENT").write_bytes(b"?")
+
+    assert found_texts(store, "x") == []
+    assert store.describe()["recoveries"] == 2
+
+
+def test_an_index_of_another_format_is_made_anew(store, folder):
+    put(store, "a.md", GATEWAY)
+    with store._newest() as generation, generation.writing() as db:
+        connection.setting(db, "user_version = 99")
+    store.close()
+
+    with store.reading() as reader:
+        assert reader.fingerprint() is None
+    assert "format 99" in store.describe()["recovered"]
+
+
+def test_two_processes_recover_from_the_same_damage_once(store, folder):
+    store.close()
+    (folder / "CURRENT").write_bytes(b"?")
+    program = 'found_texts(store, "x"); put_ok = True'
+    results = []
+    threads = [
+        threading.Thread(target=lambda: results.append(run_elsewhere(folder, program))) for _ in range(3)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert [done.returncode for done in results] == [0, 0, 0], [done.stderr for done in results]
+    assert store.describe()["recoveries"] == 1
+
+
+# --- refusals ------------------------------------------------------------------------------------------------
+
+
+def test_a_database_that_stays_locked_is_told_as_such(store, monkeypatch):
+    put(store, "a.md", GATEWAY)
+    monkeypatch.setattr(connection, "BUSY_TIMEOUT_MS", 50)
+    with store._newest() as generation:
+        intruder = apsw.Connection(generation.path)
+    intruder.execute("BEGIN IMMEDIATE")
+    other = SqliteStore(str(store._folder.path))
+
+    with pytest.raises(LockTimeout, match="locked"):
+        put(other, "b.md", "x")
+    assert found_texts(other, "studio") == [GATEWAY]
+    intruder.execute("ROLLBACK")
+    put(other, "b.md", "x")
+    intruder.close()
+    other.close()
+
+
+def test_a_held_writer_lock_is_told_with_its_holder(store, monkeypatch):
+    monkeypatch.setattr("commonplace.store.sqlite.folder._WRITER_TIMEOUT_S", 0.05)
+    with store._folder.writer_lock("a long sync"), pytest.raises(LockTimeout, match="a long sync"):
+        put(store, "a.md", GATEWAY)
+
+
+def test_a_full_disk_leaves_the_old_index_answering(store, folder):
+    put(store, "a.md", GATEWAY)
+    digest = store.digest()
+    store.close()
+    done = run_elsewhere(
+        folder,
+        """
+        import resource
+        from commonplace.errors import StorageFailure
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        found_texts(store, "x")
+        resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
+        try:
+            put(store, "big.md", *("word " * 2_000 + str(number) for number in range(200)))
+        except StorageFailure as error:
+            print(error, error.hint)
+        assert found_texts(store, "studio") == ["the gateway runs on a Mac Studio"]
+        try:
+            with store.rebuild(fingerprint(), reason="a test") as fresh:
+                put(fresh, "big.md", *("word " * 2_000 + str(number) for number in range(200)))
+        except StorageFailure as error:
+            print(error, error.hint)
+        """,
+    )
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.splitlines()) == 2, done.stdout
+
+    assert store.digest() == digest
+    put(store, "b.md", "space again")
+    assert found_texts(store, "space") == ["space again"]
+    with store.rebuild(fingerprint(), reason="sweep"):
+        pass
+    assert len(generations(folder)) == 1
+
+
+def test_on_a_shared_file_system_there_is_no_write_ahead_log(tmp_path):
+    mounts = tmp_path / "mountinfo"
+    mounts.write_text("1 1 0:1 / / rw - nfs4 server:/ rw\n")
+    store = SqliteStore(str(tmp_path / "index"), mounts=str(mounts))
+    with store.rebuild(fingerprint(), reason="a test") as fresh:
+        put(fresh, "a.md", GATEWAY)
+    put(store, "b.md", "zanzibar")
+
+    assert found_texts(store, "studio") == [GATEWAY]
+    assert store.describe()["journal"].startswith("truncate")
+    assert store.describe()["fileSystem"] == "nfs4"
+    assert not [name for name in names(tmp_path / "index") if name.endswith(("-wal", "-shm"))]
+    store.erase("memory", "b.md")
+    assert occurrences(tmp_path / "index", "zanzibar") == []
+    store.close()
+
+
+def test_a_rebuild_within_a_rebuild_is_refused(store):
+    with store.rebuild(fingerprint(), reason="a test") as fresh:
+        put(fresh, "a.md", GATEWAY)
+        fresh.erase("memory", "a.md")
+        assert fresh.describe()["building"] is True
+        assert fresh.digest()
+        fresh.close()
+        with pytest.raises(IndexUnavailable, match="being built"):
+            fresh.rebuild(fingerprint(), reason="again")
+
+
+def test_a_failed_file_leaves_the_old_one_whole(store):
+    put(store, "a.md", GATEWAY)
+    digest = store.digest()
+    chunks = embedded("a.md", "new one", "new two")
+    broken = [chunks[0], object()]
+
+    with pytest.raises(AttributeError):
+        store.replace_file(file_state("a.md", "new"), broken)
+    assert store.digest() == digest
+
+
+def test_a_folder_that_cannot_be_made_is_told(tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    store = SqliteStore(str(tmp_path / "file" / "index"))
+
+    with pytest.raises(WorkspaceError, match="could not"), store.reading():
+        pass
