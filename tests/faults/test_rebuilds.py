@@ -64,6 +64,8 @@ class Worker:
         self.process.wait(timeout=30)
         self.listener.join()
         assert self.process.stderr is not None
+        if self.process.stderr.closed:
+            return  # it ended by itself, and has been heard
         complaint = self.process.stderr.read()
         self.process.stderr.close()
         if not self.killed or complaint:

@@ -1,15 +1,15 @@
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from tests.support.hashing_embedder import HashingEmbedder
 
+from commonplace.files.erasures import Erasures
 from commonplace.indexing.chunks import ChunkingSettings
 from commonplace.indexing.disappearances import Disappearances
 from commonplace.indexing.indexer import Indexer
 from commonplace.sources.workspace import Workspace
 from commonplace.store.memory import MemoryStore
-from tests.support.hashing_embedder import HashingEmbedder
 
 
 class Clock:
@@ -47,10 +47,10 @@ class Desk:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
+def desk(tmp_path: Path) -> Desk:
     folder = tmp_path / "workspace"
     folder.mkdir()
-    yield make_desk(tmp_path, folder)
+    return make_desk(tmp_path, folder)
 
 
 def make_desk(tmp_path: Path, folder: Path, store=None, chunking=None, embedder=None) -> Desk:
@@ -63,7 +63,7 @@ def make_desk(tmp_path: Path, folder: Path, store=None, chunking=None, embedder=
         embedder,
         chunking or ChunkingSettings(),
         Disappearances(str(tmp_path / "state")),
-        erasing_lock=str(tmp_path / "state" / "erasing.lock"),
+        erasures=Erasures(str(tmp_path / "state")),
         clock=clock,
     )
     return Desk(folder, store, embedder, clock, indexer)

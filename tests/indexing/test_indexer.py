@@ -1,13 +1,14 @@
 import pytest
+from tests.indexing.conftest import make_desk
+from tests.support.hashing_embedder import HashingEmbedder
 
 from commonplace.errors import ConflictError, EmbeddingError
+from commonplace.files.erasures import Erasures
 from commonplace.indexing.chunks import ChunkingSettings
 from commonplace.indexing.indexer import WITHOUT_VECTORS
 from commonplace.model import EmbedderIdentity, SearchFilter
 from commonplace.store.memory import MemoryStore
 from commonplace.store.sqlite.store import SqliteStore
-from tests.indexing.conftest import make_desk
-from tests.support.hashing_embedder import HashingEmbedder
 
 EVERYTHING = SearchFilter(frozenset({"memory", "sessions"}))
 
@@ -198,23 +199,45 @@ def test_progress_counts_every_file(desk):
     assert [(step.completed, step.total) for step in seen] == [(1, 3), (2, 3), (3, 3)]
 
 
-def test_a_file_that_changes_while_it_is_embedded_is_left_for_the_next_sync(tmp_path):
+def test_a_file_that_somebody_else_indexed_meanwhile_is_read_again(tmp_path):
+    folder = tmp_path / "workspace"
+    folder.mkdir()
+    store = MemoryStore()
+
+    class Meanwhile(HashingEmbedder):
+        """While this one embeds, another process indexes a newer text."""
+
+        def embed_documents(self, texts):
+            if "first" in texts and store.digest():
+                (folder / "MEMORY.md").write_text("second, and longer")
+                make_desk(tmp_path, folder, store).indexer.sync()
+            return super().embed_documents(texts)
+
+    make_desk(tmp_path, folder, store).indexer.sync()
+    desk = make_desk(tmp_path, folder, store, embedder=Meanwhile())
+    desk.write("MEMORY.md", "first")
+    desk.indexer.sync()
+
+    assert desk.indexed_text("MEMORY.md") == "second, and longer"
+
+
+def test_text_that_was_erased_while_it_was_embedded_does_not_come_back(tmp_path):
     folder = tmp_path / "workspace"
     folder.mkdir()
 
     class Meanwhile(HashingEmbedder):
         def embed_documents(self, texts):
-            if not self.embedded:
-                (folder / "MEMORY.md").write_text("another text, longer than before")
+            if "secret\nharmless" in texts:
+                with Erasures(str(tmp_path / "state")).erasing():
+                    (folder / "MEMORY.md").write_text("harmless")
             return super().embed_documents(texts)
 
     desk = make_desk(tmp_path, folder, embedder=Meanwhile())
-    desk.write("MEMORY.md", "first")
-    report = desk.indexer.sync()
+    desk.indexer.sync()
+    desk.write("MEMORY.md", "secret\nharmless")
+    desk.indexer.sync()
 
-    assert "first" not in desk.indexed_text("MEMORY.md")
-    assert report.failed == ()
-    assert "another text" in desk.indexed_text("MEMORY.md")
+    assert desk.indexed_text("MEMORY.md") == "harmless"
 
 
 def test_a_rebuild_by_another_process_is_not_mixed_with(desk, monkeypatch):

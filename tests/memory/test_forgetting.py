@@ -1,5 +1,6 @@
 import subprocess
 import zlib
+from contextlib import suppress
 
 import pytest
 
@@ -16,10 +17,8 @@ def traces(*folders):
             if not path.is_file():
                 continue
             data = path.read_bytes()
-            try:
+            with suppress(zlib.error):
                 data += zlib.decompress(data)
-            except zlib.error:
-                pass
             if CANARY.encode() in data:
                 found.append(path)
     return found

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+from contextlib import suppress
 
 import apsw
 import pytest
@@ -23,7 +24,7 @@ from tests.support.index_contents import (
     vector,
 )
 
-from commonplace.errors import IndexCorrupt, IndexUnavailable, LockTimeout, WorkspaceError
+from commonplace.errors import BadVector, IndexCorrupt, IndexUnavailable, LockTimeout, WorkspaceError
 from commonplace.store.memory import MemoryStore
 from commonplace.store.sqlite import connection
 from commonplace.store.sqlite.store import SqliteStore
@@ -193,9 +194,8 @@ def test_a_rebuild_leaves_one_generation_and_no_temporary_file(store, folder):
 
 def test_a_discarded_rebuild_leaves_nothing(store, folder):
     before = generations(folder)
-    with pytest.raises(ZeroDivisionError), store.rebuild(fingerprint(), reason="a test") as fresh:
-        put(fresh, "a.md", GATEWAY)
-        raise ZeroDivisionError
+    with pytest.raises(BadVector), store.rebuild(fingerprint(), reason="a test") as fresh:
+        put(fresh, "a.md", GATEWAY, dims=3)
 
     assert generations(folder) == before
 
@@ -367,11 +367,9 @@ def test_a_damaged_index_is_set_aside_and_asks_for_a_rebuild(store, folder, dama
         log.unlink()
     DAMAGES[damage](database)
 
-    try:  # damage in the middle shows when it is read, damage at the door when it is opened
+    with suppress(IndexCorrupt):  # damage in the middle shows when it is read, at the door when it is opened
         found_texts(store, "studio")
         store.digest()
-    except IndexCorrupt as error:
-        assert error.hint is not None
     with store.reading() as reader:
         assert reader.fingerprint() is None
         assert reader.files() == {}

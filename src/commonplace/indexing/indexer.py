@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 
 from commonplace.embedding.protocol import Embedder
 from commonplace.errors import CommonplaceError, ConflictError, EmbeddingError, NotFound
-from commonplace.files.locks import hold_lock
+from commonplace.files.erasures import Erasures
 from commonplace.indexing.chunks import ChunkingSettings, chunks_of, terms_of
 from commonplace.indexing.disappearances import Disappearances
 from commonplace.indexing.plan import SyncPlan, mtime_to_record, plan_removal, plan_sync
@@ -34,6 +34,8 @@ SCHEMA_VERSION = 1
 NO_INDEX_YET = "there is no index yet"
 # Enough for a provider's largest request, small enough to keep few files in memory.
 CHUNKS_PER_BATCH = 512
+# How often a file is read anew in one sync when others keep indexing newer versions of it.
+MOST_TRIES = 10
 # In front of the hash of a file whose vectors could not be had: the next sync tries again.
 WITHOUT_VECTORS = "without-vectors:"
 
@@ -78,9 +80,10 @@ class _Tally:
 class _Read:
     """A file that was read and cut, waiting for its vectors."""
 
-    found: FoundFile
     state: FileState
     chunks: tuple[Chunk, ...]
+    replacing: str | None  # the hash that the index held for it
+    erasures: object  # what `Erasures.stamp` was before it was read
 
 
 class Indexer:
@@ -94,7 +97,7 @@ class Indexer:
         chunking: ChunkingSettings,
         disappearances: Disappearances,
         *,
-        erasing_lock: str,
+        erasures: Erasures,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._sources = tuple(sources)
@@ -102,7 +105,7 @@ class Indexer:
         self._embedder = embedder
         self._chunking = chunking
         self._disappearances = disappearances
-        self._erasing_lock = erasing_lock
+        self._erasures = erasures
         self._clock = clock
 
     @property
@@ -168,7 +171,21 @@ class Indexer:
             tally.total += len(plan.to_read)
             count = sum(1 for of, _ in known if of == source.source)
             self._remove(store, source.source, plan, count, tally, confirmed=confirmed)
-            self._index(store, source, plan.to_read, known, tally)
+            overtaken = self._index(store, source, plan.to_read, known, tally)
+            for _ in range(MOST_TRIES):
+                if not overtaken:
+                    break
+                overtaken = self._index_again(store, source, overtaken, tally)
+
+    def _index_again(
+        self, store: IndexStore, source: TextSource, paths: AbstractSet[str], tally: _Tally
+    ) -> set[str]:
+        """Read files anew that somebody else has indexed, or erased from, since they were read."""
+        with store.reading() as reader:
+            known = reader.files()
+        files = [found for found in source.discover().files if found.path in paths]
+        tally.total += len(files)
+        return self._index(store, source, files, known, tally)
 
     def _remove(
         self,
@@ -200,11 +217,13 @@ class Indexer:
         files: Iterable[FoundFile],
         known: Mapping[tuple[Source, str], FileState],
         tally: _Tally,
-    ) -> None:
+    ) -> set[str]:
+        """Read, embed and write files; those that somebody else was quicker with are left, and named."""
+        overtaken = set()
         for batch in _batches(self._read_changed(store, source, files, known, tally)):
             vectors = self._embedded([chunk for file in batch for chunk in file.chunks], tally)
-            for file in batch:
-                self._write(store, file, vectors, tally)
+            overtaken |= {file.state.path for file in batch if not self._write(store, file, vectors, tally)}
+        return overtaken
 
     def _read_changed(
         self,
@@ -216,6 +235,7 @@ class Indexer:
     ) -> Iterator[_Read]:
         """Read files one after the other; those whose text did not change are only touched."""
         for found in files:
+            erasures = self._erasures.stamp()
             try:
                 document, state = source.read(found)
                 state = replace(
@@ -228,7 +248,8 @@ class Indexer:
                     tally.unchanged += 1
                     tally.step(found.path)
                     continue
-                yield _Read(found, state, tuple(chunks_of(document, self._chunking)))
+                chunks = tuple(chunks_of(document, self._chunking))
+                yield _Read(state, chunks, before.hash if before else None, erasures)
             except NotFound:
                 continue  # deleted since it was listed: the next sync sees it missing
             except CommonplaceError as error:
@@ -249,29 +270,24 @@ class Indexer:
 
     def _write(
         self, store: IndexStore, file: _Read, vectors: dict[str, Vector | None], tally: _Tally
-    ) -> None:
+    ) -> bool:
         state = file.state
         if file.chunks and not vectors and self._embedder.identity.dims:
             state = replace(state, hash=WITHOUT_VECTORS + state.hash, mtime_ns=-1)
         embedded = [
             EmbeddedChunk(chunk, vectors.get(chunk.embedded_text), terms_of(chunk)) for chunk in file.chunks
         ]
-        # Nothing is erased between the look at the file and the commit, so forgotten text cannot come back here.
-        with hold_lock(self._erasing_lock, operation="index a file", timeout_s=60.0, shared=True):
-            if not _is_as_read(file.found):
-                return  # changed since it was read: the next sync reads it again
-            store.replace_file(state, embedded, expecting=self.fingerprint)
+        # Nothing is erased between this look and the commit, so forgotten text cannot come back here.
+        with self._erasures.held_off():
+            written = self._erasures.stamp() == file.erasures and store.replace_file(
+                state, embedded, expecting=self.fingerprint, replacing=file.replacing
+            )
+        tally.step(state.path)
+        if not written:
+            return False
         tally.indexed.append(state.path)
         tally.chunks += len(file.chunks)
-        tally.step(state.path)
-
-
-def _is_as_read(found: FoundFile) -> bool:
-    try:
-        now = os.stat(found.real, follow_symlinks=False)
-    except OSError:
-        return False
-    return (now.st_size, now.st_mtime_ns, now.st_ino) == (found.size, found.mtime_ns, found.inode)
+        return True
 
 
 def _batches(files: Iterable[_Read]) -> Iterator[list[_Read]]:

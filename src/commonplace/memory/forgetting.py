@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 
 from commonplace.errors import CommonplaceError, NotFound
 from commonplace.files.conflicts import erase_conflict_copies
-from commonplace.files.locks import hold_lock
 from commonplace.files.replace import content_hash
 from commonplace.memory.wiring import Parts
 from commonplace.model import SyncReport
@@ -75,7 +74,7 @@ class Forgetting:
         for lines in chosen.lines:
             by_path.setdefault(lines.path, []).append(lines)
         doomed = doomed_lines(chosen)
-        with hold_lock(parts.places.erasing_lock, operation="forget", timeout_s=30.0):
+        with parts.erasures.erasing():
             hashes = self._hashes_of_chunks(by_path)
             parts.tombstones.bury(hashes)
             for path, ranges in by_path.items():

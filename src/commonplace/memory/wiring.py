@@ -15,6 +15,7 @@ from commonplace.embedding.protocol import Embedder, EmbeddingCache
 from commonplace.embedding.registry import create_embedder
 from commonplace.embedding.settings import EmbeddingSettings
 from commonplace.errors import ConfigError
+from commonplace.files.erasures import Erasures
 from commonplace.files.failures import explaining
 from commonplace.files.history import History
 from commonplace.files.system import SYSTEM, make_folders
@@ -45,11 +46,6 @@ class Places:
     index: str  # of this agent and workspace
     cache: str  # of this agent, shared by its workspaces
 
-    @property
-    def erasing_lock(self) -> str:
-        """Held alone while text is erased, and shared while a file is written to the index."""
-        return os.path.join(self.state, "erasing.lock")
-
 
 @dataclass(frozen=True, slots=True)
 class Parts:
@@ -61,6 +57,7 @@ class Parts:
     workspace: Workspace
     history: History
     tombstones: Tombstones
+    erasures: Erasures
     notebook: Notebook
     embedder: Embedder
     cache: EmbeddingCache | None
@@ -110,6 +107,7 @@ def wire(
         max_age_days=settings.history.max_age_days,
         max_bytes=settings.history.max_bytes,
     )
+    erasures = Erasures(places.state)
     tombstones = Tombstones(os.path.join(places.state, "tombstones.jsonl"))
     embedder, cache = _embedder(settings, places, tombstones)
     store = open_store(settings.store.driver, folder=places.index)
@@ -120,6 +118,7 @@ def wire(
         workspace=files,
         history=history,
         tombstones=tombstones,
+        erasures=erasures,
         notebook=Notebook(
             files, history, state_dir=places.state, now=lambda: datetime.now(zone).astimezone(zone)
         ),
@@ -136,7 +135,7 @@ def wire(
                 settings.chunking.overlap,
             ),
             Disappearances(places.index),
-            erasing_lock=places.erasing_lock,
+            erasures=erasures,
         ),
         engine=SearchEngine(store, embedder, search_settings(loaded)),
     )

@@ -23,7 +23,7 @@ from commonplace.model import (
 from commonplace.store import bm25, kernels
 from commonplace.store.agreement import check_agreement
 from commonplace.store.digest import file_digest, index_digest
-from commonplace.store.protocol import IndexCounts
+from commonplace.store.protocol import ANY_CONTENT, IndexCounts
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,12 +157,21 @@ class MemoryStore:
         yield _MemoryReader(self._index)
 
     def replace_file(
-        self, file: FileState, chunks: Sequence[EmbeddedChunk], *, expecting: IndexFingerprint | None = None
-    ) -> None:
+        self,
+        file: FileState,
+        chunks: Sequence[EmbeddedChunk],
+        *,
+        expecting: IndexFingerprint | None = None,
+        replacing: str | None = ANY_CONTENT,
+    ) -> bool:
         """Swap in the chunks of `file`, all or nothing."""
         with self._writing:
             check_agreement(self._index.fingerprint, expecting)
+            known = self._index.states.get((file.source, file.path))
+            if replacing not in {ANY_CONTENT, known.hash if known else None}:
+                return False
             self._index = self._index.with_file(file, chunks)
+            return True
 
     def touch_file(self, file: FileState) -> None:
         """Record a new size, mtime or inode of a file whose text did not change."""

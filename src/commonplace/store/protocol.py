@@ -19,6 +19,9 @@ from commonplace.model import (
     Vector,
 )
 
+# Replace whatever the index holds for a file.
+ANY_CONTENT = "*"
+
 
 @dataclass(frozen=True, slots=True)
 class IndexCounts:
@@ -77,9 +80,17 @@ class IndexStore(Protocol):
         """
 
     def replace_file(
-        self, file: FileState, chunks: Sequence[EmbeddedChunk], *, expecting: IndexFingerprint | None = None
-    ) -> None:
+        self,
+        file: FileState,
+        chunks: Sequence[EmbeddedChunk],
+        *,
+        expecting: IndexFingerprint | None = None,
+        replacing: str | None = ANY_CONTENT,
+    ) -> bool:
         """Swap in the chunks of `file`, all or nothing.
+
+        `replacing` is the hash that the index held for the file when it was read, None when it held none. If it
+        holds another one by now, somebody has indexed a newer text: nothing changes and the answer is False.
 
         Raises IndexUnavailable when the index was never built, BadVector for a vector that does not belong,
         and ConflictError when the index is not made as `expecting` says: someone has published a rebuild

@@ -91,7 +91,7 @@ class BuildingStore(Changes):
         """Hash what was built so far."""
         from commonplace.store.sqlite.digest import digest_generation
 
-        with self.generation.writing() as db:
+        with self.generation.viewing() as db:
             return digest_generation(db)
 
     def close(self) -> None:

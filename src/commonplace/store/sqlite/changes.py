@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager
 import apsw
 
 from commonplace.model import EmbeddedChunk, FileState, IndexFingerprint, Source
+from commonplace.store.protocol import ANY_CONTENT
 from commonplace.store.sqlite import writer
 
 
@@ -18,11 +19,16 @@ class Changes:
         raise NotImplementedError
 
     def replace_file(
-        self, file: FileState, chunks: Sequence[EmbeddedChunk], *, expecting: IndexFingerprint | None = None
-    ) -> None:
+        self,
+        file: FileState,
+        chunks: Sequence[EmbeddedChunk],
+        *,
+        expecting: IndexFingerprint | None = None,
+        replacing: str | None = ANY_CONTENT,
+    ) -> bool:
         """Swap in the chunks of `file`, all or nothing."""
         with self._changing("index a file") as db:
-            writer.replace_file(db, file, chunks, expecting)
+            return writer.replace_file(db, file, chunks, expecting, replacing)
 
     def touch_file(self, file: FileState) -> None:
         """Record a new size, mtime or inode of a file whose text did not change."""

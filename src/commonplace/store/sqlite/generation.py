@@ -51,6 +51,12 @@ class Generation:
     @contextmanager
     def reading(self) -> Iterator[SqliteReader]:
         """One view: everything is read as it was at the start of the block."""
+        with self.viewing() as db:
+            yield SqliteReader(db, self._cache)
+
+    @contextmanager
+    def viewing(self) -> Iterator[apsw.Connection]:
+        """A connection in a transaction that only reads."""
         with self.in_use(), speaking_plainly():
             with self._guard:
                 db = self._idle.pop() if self._idle else None
@@ -58,7 +64,7 @@ class Generation:
                 db = connect(self.path, for_writing=False)
             try:
                 db.execute("BEGIN")
-                yield SqliteReader(db, self._cache)
+                yield db
                 db.execute("COMMIT")
             except BaseException:
                 db.close(force=True)  # after an error, nobody can say in what state it is

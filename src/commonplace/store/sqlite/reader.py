@@ -6,6 +6,7 @@ import json
 import threading
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 
 import apsw
 
@@ -161,7 +162,7 @@ class SqliteReader:
         asked = bm25.distinct_terms(terms)
         for term in asked:
             if term not in self._postings:
-                self._postings[term] = Counter(doc for (doc,) in self._db.execute(_OCCURRENCES, (term,)))
+                self._postings[term] = Counter(chain.from_iterable(self._db.execute(_OCCURRENCES, (term,))))
         if not asked:
             return {}
         return bm25.term_weights(self._chunk_count, {term: len(self._postings[term]) for term in asked})

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import Any
 
 import apsw
 
-from commonplace.errors import IndexCorrupt, IndexUnavailable
+from commonplace.errors import CommonplaceError, IndexCorrupt, IndexUnavailable
 from commonplace.model import IndexFingerprint, Source
 from commonplace.store.kernels import choose_dots
 from commonplace.store.sqlite.building import BuildingStore, erase_traces
@@ -22,7 +23,8 @@ from commonplace.store.sqlite.generation import Generation
 from commonplace.store.sqlite.reader import SqliteReader
 from commonplace.store.sqlite.recovery import describe_last, read_recoveries, record_recovery
 
-_ATTEMPTS = 50
+_ATTEMPTS = 200
+_PAUSE_S = 0.005
 _DAMAGED_POINTER = -1
 
 
@@ -51,7 +53,7 @@ class SqliteStore(Changes):
     @contextmanager
     def reading(self) -> Iterator[SqliteReader]:
         """Open one consistent view, of the newest published index."""
-        with self._setting_aside_damage(), self._newest() as generation, generation.reading() as reader:
+        with self._setting_aside_damage(self._newest()) as generation, generation.reading() as reader:
             yield reader
 
     @contextmanager
@@ -76,7 +78,7 @@ class SqliteStore(Changes):
 
     def erase(self, source: Source, path: str) -> None:
         """Drop a file so that its text is in no byte of any generation."""
-        with self._setting_aside_damage(), self._folder_in_order("erase a file"):
+        with self._setting_aside_damage(self._folder_in_order("erase a file")):
             current = self._folder.current()
             for number in self._folder.numbers():
                 if number == current or not self._folder.delete(number):
@@ -85,7 +87,7 @@ class SqliteStore(Changes):
 
     def describe(self) -> Mapping[str, Any]:
         """Facts for `status`."""
-        with self._newest() as generation, generation.reading() as reader:
+        with self._setting_aside_damage(self._newest()) as generation, generation.reading() as reader:
             fingerprint = reader.fingerprint()
             path = generation.path
         recoveries = read_recoveries(self._folder.recoveries)
@@ -112,7 +114,7 @@ class SqliteStore(Changes):
         """Hash everything that a rebuild would write again."""
         from commonplace.store.sqlite.digest import digest_generation
 
-        with self._setting_aside_damage(), self._newest() as generation, generation.writing() as db:
+        with self._setting_aside_damage(self._newest()) as generation, generation.viewing() as db:
             return digest_generation(db)
 
     def close(self) -> None:
@@ -125,8 +127,7 @@ class SqliteStore(Changes):
     @contextmanager
     def _changing(self, operation: str) -> Iterator[apsw.Connection]:
         with (
-            self._setting_aside_damage(),
-            self._folder_in_order(operation) as generation,
+            self._setting_aside_damage(self._folder_in_order(operation)) as generation,
             generation.writing() as db,
         ):
             yield db
@@ -139,15 +140,16 @@ class SqliteStore(Changes):
             yield generation
 
     @contextmanager
-    def _setting_aside_damage(self) -> Iterator[None]:
-        """When a block finds its generation damaged, put an empty one in its place."""
+    def _setting_aside_damage(self, opened: AbstractContextManager[Generation]) -> Iterator[Generation]:
+        """When a block finds its generation damaged, put an empty one in its place once it is closed."""
+        number: int | None = None
         try:
-            yield
+            with opened as generation:
+                number = generation.number
+                yield generation
         except IndexCorrupt as error:
-            with self._guard:
-                found = self._generation
-            if found is not None:
-                self._recover(_Damage(found.number, str(error)), writer_locked=False)
+            if number is not None:
+                self._recover(_Damage(number, str(error)), writer_locked=False)
             raise
 
     @contextmanager
@@ -178,7 +180,7 @@ class SqliteStore(Changes):
             return opened, old
 
     def _open(self) -> Generation:
-        while True:
+        for _ in range(_ATTEMPTS):
             try:
                 number = self._folder.current()
             except IndexCorrupt as error:
@@ -189,6 +191,7 @@ class SqliteStore(Changes):
             if lock is None or self._folder.current() != number:
                 if lock is not None:
                     lock.release()
+                time.sleep(_PAUSE_S)
                 continue
             try:
                 return Generation(number, self._folder.database(number), lock)
@@ -198,6 +201,7 @@ class SqliteStore(Changes):
             except BaseException:
                 lock.release()
                 raise
+        raise IndexUnavailable("the index changes faster than it can be opened", hint="try again")
 
     def _recover(self, damage: _Damage, *, writer_locked: bool) -> None:
         """Put an empty generation, which asks for a rebuild, in the place of a damaged or missing one."""
@@ -220,10 +224,12 @@ class SqliteStore(Changes):
             self._folder.collect()
 
     def _collect(self) -> None:
-        lock = self._folder.try_writer_lock("delete old indexes")
-        if lock is not None:  # otherwise whoever writes now will collect, or the next one
-            with lock:
-                self._folder.collect()
+        # Nobody asked for it: whoever cannot (another writes, a read-only disk) leaves it to the next one.
+        with suppress(CommonplaceError):
+            lock = self._folder.try_writer_lock("delete old indexes")
+            if lock is not None:
+                with lock:
+                    self._folder.collect()
 
     def _write_ahead(self) -> bool:
         return allows_write_ahead(file_system_of(self._folder.path, mounts=self._mounts))

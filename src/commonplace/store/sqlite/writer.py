@@ -12,10 +12,12 @@ from commonplace.model import Chunk, EmbeddedChunk, EmbedderIdentity, FileState,
 from commonplace.store.agreement import check_agreement
 from commonplace.store.bm25 import storable_terms
 from commonplace.store.kernels import packed
+from commonplace.store.protocol import ANY_CONTENT
 from commonplace.store.sqlite.connection import one_row, rows
 from commonplace.store.sqlite.vectors import put_vectors, take_vectors
 
 _NEXT_REVISION = "UPDATE revision SET value = value + 1 RETURNING value"
+_FILE_HASH = "SELECT hash FROM files WHERE source = ? AND path = ?"
 _FILE_ID = "SELECT id FROM files WHERE source = ? AND path = ?"
 _INSERT_FILE = """INSERT INTO files (source, path, hash, size, mtime_ns, inode)
                   VALUES (?, ?, ?, ?, ?, ?) RETURNING id"""
@@ -55,10 +57,18 @@ def read_fingerprint(db: apsw.Connection) -> IndexFingerprint | None:
 
 
 def replace_file(
-    db: apsw.Connection, file: FileState, chunks: Sequence[EmbeddedChunk], expecting: IndexFingerprint | None
-) -> None:
-    """Take the old chunks of a file out and put the new ones in."""
+    db: apsw.Connection,
+    file: FileState,
+    chunks: Sequence[EmbeddedChunk],
+    expecting: IndexFingerprint | None,
+    replacing: str | None,
+) -> bool:
+    """Take the old chunks of a file out and put the new ones in; False when another text was put in before."""
     dims = check_agreement(read_fingerprint(db), expecting).embedder.dims
+    if replacing != ANY_CONTENT:
+        known = db.execute(_FILE_HASH, (file.source, file.path)).fetchone()
+        if replacing != (known and known[0]):
+            return False
     revision = _next_revision(db)
     _drop_file(db, file.source, file.path, dims=dims, revision=revision)
     (file_id,) = one_row(
@@ -77,6 +87,7 @@ def replace_file(
     )
     db.executemany(_INSERT_TERMS, [(id_, " ".join(own)) for id_, own in terms.items()])
     db.execute(_ADD_TO_TOTALS, (file.source, 1, len(chunks), sum(map(len, terms.values()))))
+    return True
 
 
 def touch_file(db: apsw.Connection, file: FileState) -> None:

@@ -1,0 +1,50 @@
+"""One process of several that use a memory at the same time: python together.py ROLE WORKSPACE HOME SECONDS."""
+
+import sys
+import time
+
+from commonplace import Memory
+
+
+def searching(memory, until):
+    count = 0
+    while time.monotonic() < until:
+        result = memory.search("the gateway and its backups")
+        assert result.hits, "a search found nothing"
+        assert not result.degraded, result.degraded
+        count += 1
+    print(f"searched {count}")
+
+
+def syncing(memory, until):
+    count = 0
+    while time.monotonic() < until:
+        memory.sync(force=True)
+        count += 1
+    print(f"rebuilt {count}")
+
+
+def writing(memory, until):
+    count = 0
+    while time.monotonic() < until:
+        note = memory.remember(f"note {count} about the gateway")
+        print(f"wrote {note.id}", flush=True)
+        count += 1
+        time.sleep(0.01)
+
+
+def finding_own_notes(memory, until):
+    """Read your writes, whatever the others do."""
+    count = 0
+    while time.monotonic() < until:
+        word = f"quagga{count}x"
+        memory.remember(f"seen a {word} today")
+        assert any(word in hit.snippet for hit in memory.search(word).hits), f"{word} was not found"
+        count += 1
+    print(f"found {count}")
+
+
+if __name__ == "__main__":
+    role, workspace, home, seconds = sys.argv[1:]
+    with Memory(workspace, home=home) as opened:
+        globals()[role](opened, time.monotonic() + float(seconds))
