@@ -107,7 +107,7 @@ def work(role: str, folder: str, notes: Path, name: str) -> None:
         except (ConflictError, IndexUnavailable) as error:
             # Neither may happen: there is one fingerprint, and the index is never damaged.
             sys.exit(f"{role}: {error}")
-        print(json.dumps({"role": role, "turn": turn, "seconds": time.perf_counter() - started}), flush=True)  # noqa: T201
+        print(json.dumps({"role": role, "turn": turn, "seconds": time.perf_counter() - started}), flush=True)
 
 
 if __name__ == "__main__":

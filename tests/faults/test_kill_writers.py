@@ -214,7 +214,7 @@ def test_no_acknowledged_note_is_missing_doubled_or_torn(tmp_path: Path, seed: i
     astray = [(file, mark) for file, mark in marks if storm.ledger.notes[mark.decode()].file != file]
     fragments = marks.total() - sum(copies.values())
     acknowledged = storm.ledger.acknowledged
-    print(  # noqa: T201 -- what a run amounted to, shown on failure and with -s
+    print(
         f"{storm.kills} kills, {len(acknowledged)} notes acknowledged, {fragments} fragments with an id, "
         f"{len(storm.person.lines)} saves by a person, seed {seed}"
     )
@@ -247,7 +247,7 @@ def test_every_line_of_a_jsonl_file_parses_and_every_acknowledged_one_is_there_o
         )
     torn = len(list((tmp_path / "memory").glob("*.torn-*")))
     acknowledged = storm.ledger.acknowledged
-    print(f"{storm.kills} kills, {len(acknowledged)} acknowledged, {torn} put aside, seed {seed}")  # noqa: T201
+    print(f"{storm.kills} kills, {len(acknowledged)} acknowledged, {torn} put aside, seed {seed}")
     assert len(acknowledged) > storm.kills / 5
     assert [note for note in acknowledged if seen.get(note.name) != 1] == []
     assert [name for name, count in seen.items() if count != 1] == []
