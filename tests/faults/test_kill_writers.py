@@ -196,13 +196,16 @@ class Storm:
             writer.thaw()
 
 
-def seeds() -> list[int]:
-    return [int(os.environ.get("COMMONPLACE_SEED", time.time_ns() % 1_000_000))]
+@pytest.fixture
+def seed() -> int:
+    """Another one each run; a failure shows the line that repeats it."""
+    chosen = int(os.environ.get("COMMONPLACE_SEED", time.time_ns() % 1_000_000))
+    print(f"COMMONPLACE_SEED={chosen}")
+    return chosen
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800 if FULL else 60)
-@pytest.mark.parametrize("seed", seeds(), ids=lambda seed: f"COMMONPLACE_SEED={seed}")
 def test_no_acknowledged_note_is_missing_doubled_or_torn(tmp_path: Path, seed: int) -> None:
     storm = Storm("markdown", tmp_path, seed, people=True)
     storm.rage(2_000 if FULL else 50)
@@ -227,7 +230,6 @@ def test_no_acknowledged_note_is_missing_doubled_or_torn(tmp_path: Path, seed: i
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800 if FULL else 60)
-@pytest.mark.parametrize("seed", seeds(), ids=lambda seed: f"COMMONPLACE_SEED={seed}")
 def test_every_line_of_a_jsonl_file_parses_and_every_acknowledged_one_is_there_once(
     tmp_path: Path, seed: int
 ) -> None:
