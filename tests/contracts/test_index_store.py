@@ -564,3 +564,37 @@ def test_threads_share_a_store(store):
     assert errors == []
     with store.reading() as reader:
         assert reader.counts().chunks == {"memory": 8}
+
+
+def test_an_older_text_never_replaces_a_newer_one(store):
+    first, second = file_state("MEMORY.md", STUDIO), file_state("MEMORY.md", HETZNER)
+    assert store.replace_file(first, embedded("MEMORY.md", STUDIO), replacing=None)
+    assert store.replace_file(second, embedded("MEMORY.md", HETZNER), replacing=first.hash)
+
+    assert not store.replace_file(first, embedded("MEMORY.md", STUDIO), replacing=None)
+    assert not store.replace_file(first, embedded("MEMORY.md", STUDIO), replacing=first.hash)
+    assert found_texts(store, "gateway") == [HETZNER]
+
+
+def test_what_others_wrote_during_a_rebuild_can_be_caught_up_on_before_it_is_published(store):
+    def bring_over(fresh):
+        put(fresh, "memory/late.md", "written while the new index was made")
+
+    with store.rebuild(fingerprint(), reason="asked for", catch_up=bring_over) as fresh:
+        put(fresh, "MEMORY.md", STUDIO)
+        put(store, "memory/late.md", "written while the new index was made")
+
+    with store.reading() as reader:
+        assert {path for _, path in reader.files()} == {"MEMORY.md", "memory/late.md"}
+
+
+def test_a_rebuild_that_cannot_catch_up_is_discarded(store):
+    put(store, "MEMORY.md", STUDIO)
+
+    def fail(_fresh):
+        raise OSError("disk")
+
+    with pytest.raises(OSError, match="disk"), store.rebuild(fingerprint(), reason="x", catch_up=fail):
+        pass
+
+    assert found_texts(store, "gateway") == [STUDIO]

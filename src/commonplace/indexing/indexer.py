@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 
 from commonplace.embedding.protocol import Embedder
@@ -135,16 +136,25 @@ class Indexer:
             ] = None
             reason = None
         if reason is not None:
-            with self._store.rebuild(self.fingerprint, reason=reason) as fresh:
-                self._bring_up_to_date(fresh, tally, confirmed=True)
-        # Also after a rebuild: what others wrote to the old index meanwhile is caught up with here.
-        catch_up = tally if reason is None else _Tally(None)
+            self._rebuild(reason, tally)
+            return tally.report(rebuilt=reason, seconds=time.perf_counter() - started)
         try:
-            self._bring_up_to_date(self._store, catch_up, confirmed=force)
+            self._bring_up_to_date(self._store, tally, confirmed=False)
         except ConflictError as error:
             # Another process has just rebuilt the index with other settings; its vectors are not ours to mix with.
             tally.degraded[f"the index was left as it is: {error}"] = None
         return tally.report(rebuilt=reason, seconds=time.perf_counter() - started)
+
+    def _rebuild(self, reason: str, tally: _Tally) -> None:
+        def catch_up(fresh: IndexStore) -> None:
+            """Bring over what changed while the new index was made, now that nobody else can index it."""
+            self._bring_up_to_date(fresh, _Tally(None), confirmed=True)
+
+        rebuilding = self._store.rebuild(self.fingerprint, reason=reason, catch_up=catch_up)
+        with ExitStack() as until_published, rebuilding as fresh:
+            self._bring_up_to_date(fresh, tally, confirmed=True)
+            # Before the store's own lock, as everybody who takes both does: erasing comes first.
+            until_published.enter_context(self._erasures.held_off())
 
     def _looks_unmounted(self) -> bool:
         """Whether so much is missing that a rebuild would lose what only the index still knows."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -23,7 +23,7 @@ from commonplace.model import (
 from commonplace.store import bm25, kernels
 from commonplace.store.agreement import check_agreement
 from commonplace.store.digest import file_digest, index_digest
-from commonplace.store.protocol import ANY_CONTENT, IndexCounts
+from commonplace.store.protocol import ANY_CONTENT, IndexCounts, IndexStore, leave_as_is
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,11 +189,18 @@ class MemoryStore:
     erase = remove_file  # there are no bytes on a disk to scrub
 
     @contextmanager
-    def rebuild(self, fingerprint: IndexFingerprint, *, reason: str) -> Iterator[MemoryStore]:  # noqa: ARG002
+    def rebuild(
+        self,
+        fingerprint: IndexFingerprint,
+        *,
+        reason: str,  # noqa: ARG002
+        catch_up: Callable[[IndexStore], None] = leave_as_is,
+    ) -> Iterator[MemoryStore]:
         """Fill a second store, then take its index."""
         beside = MemoryStore(fingerprint)
         yield beside
         with self._writing:
+            catch_up(beside)
             self._index = beside._index
 
     def describe(self) -> Mapping[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -69,6 +69,10 @@ class IndexReader(Protocol):
         """The chunks of one file that share a line with the range, in order."""
 
 
+def leave_as_is(_store: IndexStore) -> None:
+    """Catch up on nothing: for an index that nobody else writes to."""
+
+
 class IndexStore(Protocol):
     """Keeps chunks and finds them again. Stores are safe to share between threads, not across a fork."""
 
@@ -103,12 +107,18 @@ class IndexStore(Protocol):
     def remove_file(self, source: Source, path: str) -> None:
         """Drop a file and all its chunks; dropping what is not there is fine."""
 
-    def rebuild(self, fingerprint: IndexFingerprint, *, reason: str) -> AbstractContextManager[IndexStore]:
+    def rebuild(
+        self,
+        fingerprint: IndexFingerprint,
+        *,
+        reason: str,
+        catch_up: Callable[[IndexStore], None] = leave_as_is,
+    ) -> AbstractContextManager[IndexStore]:
         """Build a new index beside this one: fill the store this yields; leaving the block publishes it.
 
         Until then every reader, of every process, sees the old index. An exception in the block discards
-        the new one. What others wrote to the old index meanwhile is the caller's to catch up on: read
-        `files()` after the block and sync what differs.
+        the new one. `catch_up` is called with the new index when nobody can write to the old one any more: what
+        others have written there meanwhile must be brought over now, or it is lost with the old index.
         """
 
     def erase(self, source: Source, path: str) -> None:

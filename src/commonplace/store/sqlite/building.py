@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, NoReturn
 
@@ -11,6 +11,7 @@ import apsw
 
 from commonplace.errors import IndexUnavailable, LockTimeout
 from commonplace.model import IndexFingerprint, Source
+from commonplace.store.protocol import IndexStore, leave_as_is
 from commonplace.store.sqlite import writer
 from commonplace.store.sqlite.changes import Changes
 from commonplace.store.sqlite.connection import (
@@ -59,13 +60,22 @@ class BuildingStore(Changes):
         return cls(generation)
 
     def finish(self) -> None:
-        """Bring everything into one file and make sure that it is sound."""
+        """Make sure that it is sound, and bring everything into one file."""
         from commonplace.store.sqlite.digest import check_parts
 
         with speaking_plainly():
             db = connect(self.generation.path, for_writing=True)
             try:
                 check_parts(db)
+            finally:
+                db.close()
+        self.settle()
+
+    def settle(self) -> None:
+        """Bring into one file what was written last."""
+        with speaking_plainly():
+            db = connect(self.generation.path, for_writing=True)
+            try:
                 empty_log(db)
             finally:
                 db.close()
@@ -79,7 +89,13 @@ class BuildingStore(Changes):
         self.remove_file(source, path)
         erase_traces(self.generation.path, source, path)
 
-    def rebuild(self, fingerprint: IndexFingerprint, *, reason: str) -> NoReturn:  # noqa: ARG002
+    def rebuild(
+        self,
+        fingerprint: IndexFingerprint,  # noqa: ARG002
+        *,
+        reason: str,  # noqa: ARG002
+        catch_up: Callable[[IndexStore], None] = leave_as_is,  # noqa: ARG002
+    ) -> NoReturn:
         """Refuse: this is a rebuild already."""
         raise IndexUnavailable("an index that is being built cannot be rebuilt", hint="leave the block first")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import Any
 
@@ -14,6 +14,7 @@ import apsw
 from commonplace.errors import CommonplaceError, IndexCorrupt, IndexUnavailable
 from commonplace.model import IndexFingerprint, Source
 from commonplace.store.kernels import choose_dots
+from commonplace.store.protocol import IndexStore, leave_as_is
 from commonplace.store.sqlite.building import BuildingStore, erase_traces
 from commonplace.store.sqlite.changes import Changes
 from commonplace.store.sqlite.connection import SCHEMA_VERSION, create
@@ -57,7 +58,13 @@ class SqliteStore(Changes):
             yield reader
 
     @contextmanager
-    def rebuild(self, fingerprint: IndexFingerprint, *, reason: str) -> Iterator[BuildingStore]:
+    def rebuild(
+        self,
+        fingerprint: IndexFingerprint,
+        *,
+        reason: str,
+        catch_up: Callable[[IndexStore], None] = leave_as_is,
+    ) -> Iterator[BuildingStore]:
         """Build a new index beside this one and publish it at the end of the block."""
         self._folder.make()
         beside = BuildingStore.begin(self._folder, fingerprint, reason, write_ahead=self._write_ahead())
@@ -65,14 +72,16 @@ class SqliteStore(Changes):
         try:
             yield beside
             beside.finish()
+            with self._folder.writer_lock("publish a rebuild"):
+                catch_up(beside)
+                beside.settle()
+                self._folder.publish(number)
         except BaseException:
             beside.generation.retire()
             with self._folder.writer_lock("discard a rebuild"):
                 self._folder.delete(number)
             raise
-        with self._folder.writer_lock("publish a rebuild"):
-            self._folder.publish(number)
-            beside.generation.retire()
+        beside.generation.retire()
         with self._newest():  # lets go of the old generation, so that it can be deleted
             self._collect()
 
