@@ -203,7 +203,7 @@ def test_a_file_of_another_owner_stays_theirs_if_that_can_be_done(
     given: list[tuple[int, int]] = []
 
     class Owners(System):
-        def fchown(self, fd: int, uid: int, gid: int) -> None:  # noqa: ARG002
+        def fchown(self, fd: int, uid: int, gid: int) -> None:
             given.append((uid, gid))
             raise PermissionError
 

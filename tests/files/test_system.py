@@ -45,7 +45,7 @@ def test_ranges_are_read_whole_even_if_the_system_reads_less(tmp_path: Path) -> 
 
 def test_writing_all_ends_when_the_disk_takes_nothing(tmp_path: Path) -> None:
     class Stuck(System):
-        def write(self, fd: int, data: bytes | memoryview) -> int:  # noqa: ARG002
+        def write(self, fd: int, data: bytes | memoryview) -> int:
             return 0
 
     with pytest.raises(OSError, match="no more bytes"):

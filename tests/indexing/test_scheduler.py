@@ -12,7 +12,7 @@ class SlowSync:
         self.started = threading.Event()
         self.go_on = threading.Event()
 
-    def __call__(self, *, force=False, progress=None):  # noqa: ARG002
+    def __call__(self, *, force=False, progress=None):
         self.runs += 1
         self.started.set()
         assert self.go_on.wait(5)

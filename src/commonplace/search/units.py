@@ -54,8 +54,7 @@ def pieces(text: str, limit: int = PIECE_CHARS) -> Iterator[str]:
             cut = space + 1 if space >= 0 else start + limit
         yield text[start:cut]
         start = cut
-    if start < len(text):
-        yield text[start:]
+    yield text[start:]
 
 
 def matches_in(text: str, wanted: Mapping[str, float]) -> dict[str, int]:

@@ -1,0 +1,103 @@
+from datetime import date
+
+import pytest
+from tests.support.hashing_embedder import HashingEmbedder
+
+from commonplace.errors import EmbeddingError
+from commonplace.indexing.chunks import ChunkingSettings, chunks_of, terms_of
+from commonplace.model import (
+    Document,
+    EmbeddedChunk,
+    EmbedderIdentity,
+    FileState,
+    IndexFingerprint,
+    SearchFilter,
+)
+from commonplace.search.engine import SearchEngine
+from commonplace.search.settings import SearchSettings
+from commonplace.store.memory import MemoryStore
+
+MEMORY = SearchFilter(frozenset({"memory"}))
+TODAY = date(2026, 11, 15)
+
+
+def store_of(embedder, **texts):
+    store = MemoryStore()
+    with store.rebuild(IndexFingerprint(embedder.identity, "", "", 1), reason="test") as fresh:
+        for name, text in texts.items():
+            path = f"memory/{name}.md"
+            chunks = chunks_of(Document(path, "memory", text), ChunkingSettings())
+            vectors = embedder.embed_documents([chunk.embedded_text for chunk in chunks])
+            fresh.replace_file(
+                FileState(path, "memory", "hash", 1, 1, 1),
+                [
+                    EmbeddedChunk(chunk, vector, terms_of(chunk))
+                    for chunk, vector in zip(chunks, vectors, strict=True)
+                ],
+            )
+    return store
+
+
+def search(question, embedder=None, settings=None, where=MEMORY, **texts):
+    embedder = embedder or HashingEmbedder()
+    engine = SearchEngine(store_of(embedder, **texts), embedder, settings or SearchSettings(min_score=0.0))
+    return engine.search(question, where=where, today=TODAY)
+
+
+class DownEmbedder(HashingEmbedder):
+    def embed_query(self, text):
+        raise EmbeddingError("the provider is down")
+
+
+def test_when_the_embedder_is_down_words_answer_and_the_result_says_so():
+    result = search("gateway", DownEmbedder(), a="the gateway runs here", b="nothing")
+
+    assert result.mode == "keyword"
+    assert result.degraded == ("vector search: the provider is down",)
+    assert [hit.path for hit in result.hits] == ["memory/a.md"]
+
+
+def test_without_keywords_meaning_answers_alone():
+    settings = SearchSettings(min_score=0.0, use_keywords=False)
+    result = search("the gateway runs here", settings=settings, a="the gateway runs here", b="other words")
+
+    assert result.mode == "vector"
+    assert result.hits[0].path == "memory/a.md"
+
+
+def test_without_vectors_in_the_index_keywords_answer():
+    class NoVectors(HashingEmbedder):
+        identity = EmbedderIdentity("none", "none", dims=0)
+
+        def embed_documents(self, texts):
+            return [None for _ in texts]
+
+    assert search("gateway", NoVectors(), a="the gateway").mode == "keyword"
+
+
+def test_a_source_that_may_not_be_seen_is_not():
+    assert search("gateway", where=SearchFilter(frozenset({"sessions"})), a="the gateway").hits == ()
+
+
+def test_a_snippet_at_the_edge_of_a_chunk_is_filled_from_the_next_one():
+    lines = [f"line {number} " + "filling words " * 10 for number in range(60)]
+    lines[30] = "the quokka lives here"
+    result = search("quokka", a="\n".join(lines))
+
+    assert result.hits[0].start_line <= 31 <= result.hits[0].end_line
+    assert len(result.hits[0].snippet) > 400
+
+
+def test_every_stage_is_timed():
+    assert {"embed", "keywords", "vectors", "read", "rank", "total"} <= search("x", a="x").timings.keys()
+
+
+@pytest.mark.parametrize("max_results", [1, 3, 50])
+def test_no_more_than_asked_for_comes_back(max_results):
+    embedder = HashingEmbedder()
+    store = store_of(embedder, **{f"n{number}": f"note {number} about gateways" for number in range(30)})
+    engine = SearchEngine(store, embedder, SearchSettings(min_score=0.0))
+    hits = engine.search("gateways", where=MEMORY, today=TODAY, max_results=max_results).hits
+
+    assert len(hits) == min(max_results, 30)
+    assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
