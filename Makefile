@@ -4,9 +4,10 @@ BIN     := .venv/bin
 PY      := $(BIN)/python
 WORKERS ?= 2
 TESTS   ?= tests
+EVALS   ?= ../shared/evals
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check fix faults bench lock docs clean pytest coverage wheel
+.PHONY: help install demo test check fix faults bench eval lock docs clean pytest coverage wheel
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
@@ -49,6 +50,9 @@ faults: install ## the fault tests at full size: thousands of kills, hundreds of
 
 bench: install ## measure a workspace of real size; the figures go to docs/performance.md
 	@$(PY) benchmarks/workspace_of_real_size.py
+
+eval: install ## measure the answers on the public sets in EVALS; the figures go to docs/quality.md
+	@$(PY) scripts/evaluate.py $(EVALS)
 
 lock: install ## resolve the dependencies into uv.lock again; UPGRADE=1 takes the newest
 	@$(PY) scripts/lock.py $(if $(UPGRADE),--upgrade)

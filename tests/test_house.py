@@ -101,7 +101,7 @@ def test_make_help_lists_every_public_target():
     )
 
     assert re.findall(r"^make (\w+)", shown.stdout, re.M) == [
-        "help", "install", "demo", "test", "check", "fix", "faults", "bench", "lock", "docs", "clean",
+        "help", "install", "demo", "test", "check", "fix", "faults", "bench", "eval", "lock", "docs", "clean",
     ]  # fmt: skip
 
 

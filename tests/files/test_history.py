@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import zlib
 from pathlib import Path
 
@@ -276,3 +277,32 @@ def test_a_long_journal_is_searched_only_at_its_end(
     history.keep("MEMORY.md", b"one", "edit")  # too far up to be noticed: told again
 
     assert len(history.versions("MEMORY.md")) == 2
+
+
+def test_recording_drops_what_is_too_old_once_a_day(history: History, clock: Clock, tmp_path: Path) -> None:
+    change(history, b"one", b"two")
+    clock.now += 200 * DAY
+    change(history, b"three", b"four")
+
+    assert stored(tmp_path) == [b"three"]
+    assert [version.operation for version in history.versions()] == ["edit", "before edit"]
+
+
+def test_a_clock_that_was_set_back_does_not_put_off_pruning(
+    history: History, clock: Clock, tmp_path: Path
+) -> None:
+    clock.now += 3_000 * DAY
+    change(history, b"one", b"two")
+    clock.now -= 3_000 * DAY
+    change(history, bytes(20) + random.Random(1).randbytes(6_000), b"x")
+    change(history, b"three", b"four")
+
+    assert sum(map(len, stored(tmp_path))) < 5_000
+
+
+def test_paths_are_found_by_what_their_old_contents_had(history: History) -> None:
+    change(history, b"one apple", b"two", path="a.md")
+    change(history, b"one pear", b"two", path="b.md")
+
+    assert history.paths_with(lambda data: b"apple" in data) == ["a.md"]
+    assert history.paths_with(lambda data: b"plum" in data) == []

@@ -1,3 +1,5 @@
+import pytest
+
 from commonplace.indexing.chunks import ChunkingSettings, chunks_of, terms_of
 from commonplace.model import Document
 
@@ -25,9 +27,24 @@ def test_ids_of_notes_are_not_indexed_and_lines_stay_where_they_are():
 
 def test_a_line_map_leads_back_to_the_original_lines():
     document = Document("sessions/a.jsonl", "sessions", "User: hi\nAssistant: hello", None, (4, 6))
-    (chunk,) = chunks_of(document, ChunkingSettings())
+    chunks = chunks_of(document, ChunkingSettings())
 
-    assert (chunk.start_line, chunk.end_line) == (4, 6)
+    assert [(chunk.start_line, chunk.end_line) for chunk in chunks] == [(4, 4), (6, 6)]
+
+
+@pytest.mark.parametrize("strategy", ["markdown", "lines"])
+def test_no_chunk_of_a_transcript_holds_two_messages(strategy):
+    long = " ".join(f"sentence number {number} of a long answer." for number in range(40))
+    document = Document(
+        "sessions/a.jsonl", "sessions", f"User: hi\nAssistant: {long}\nUser: # thanks", None, (1, 2, 5)
+    )
+    chunks = chunks_of(document, ChunkingSettings(strategy=strategy, tokens=100))
+
+    assert [chunk.start_line for chunk in chunks] == [1, *[2] * (len(chunks) - 2), 5]
+    assert all(chunk.start_line == chunk.end_line for chunk in chunks)
+    assert len(chunks) > 4
+    assert "".join(chunk.text for chunk in chunks if chunk.start_line == 2) == f"Assistant: {long}"
+    assert [chunk.ordinal for chunk in chunks] == list(range(len(chunks)))
 
 
 def test_a_dated_chunk_is_filed_under_its_day():

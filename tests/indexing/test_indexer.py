@@ -2,7 +2,7 @@ import pytest
 from tests.indexing.conftest import make_desk
 from tests.support.hashing_embedder import HashingEmbedder
 
-from commonplace.errors import ConflictError, EmbeddingError
+from commonplace.errors import ConflictError, EmbeddingError, LockTimeout, WorkspaceError
 from commonplace.files.erasures import Erasures
 from commonplace.indexing.chunks import ChunkingSettings
 from commonplace.indexing.indexer import WITHOUT_VECTORS
@@ -277,3 +277,72 @@ def test_the_same_files_give_the_same_digest_in_another_store(tmp_path):
     other.indexer.sync()
 
     assert one.store.digest() == other.store.digest()
+
+
+def test_a_provider_that_failed_is_not_asked_again_while_everybody_waits_for_the_rebuild(tmp_path):
+    folder = tmp_path / "workspace"
+    folder.mkdir()
+
+    class Counting(HashingEmbedder):
+        calls = 0
+
+        def embed_documents(self, texts):
+            self.calls += 1
+            raise EmbeddingError("the provider is down")
+
+    embedder = Counting()
+    desk = make_desk(tmp_path, folder, embedder=embedder)
+    desk.write("MEMORY.md", "the gateway")
+    desk.indexer.sync()
+
+    assert embedder.calls == 1
+    desk.indexer.sync()
+    assert embedder.calls == 2
+
+
+def test_an_index_that_cannot_be_written_to_is_not_blamed_on_the_files(tmp_path):
+    folder = tmp_path / "workspace"
+    folder.mkdir()
+
+    class Locked(MemoryStore):
+        def touch_file(self, file):
+            raise LockTimeout("another process writes")
+
+    desk = make_desk(tmp_path, folder, Locked())
+    desk.write("MEMORY.md", "same")
+    desk.indexer.sync()
+    desk.write("MEMORY.md", "same")
+
+    with pytest.raises(LockTimeout):
+        desk.indexer.sync()
+
+
+def test_a_file_that_fails_at_first_and_is_caught_up_with_is_told_as_indexed(desk, monkeypatch):
+    desk.write("MEMORY.md", "good")
+    source = desk.indexer._sources[0]
+    read, refused = source.read, []
+
+    def refusing_once(file):
+        if not refused:
+            refused.append(file)
+            raise WorkspaceError("cannot be read")
+        return read(file)
+
+    monkeypatch.setattr(source, "read", refusing_once)
+    report = desk.indexer.sync()
+
+    assert (report.indexed, report.failed) == (("MEMORY.md",), ())
+
+
+def test_a_file_that_others_keep_indexing_is_told(tmp_path):
+    folder = tmp_path / "workspace"
+    folder.mkdir()
+
+    class Overtaken(MemoryStore):
+        def replace_file(self, file, chunks, **options):
+            return False
+
+    desk = make_desk(tmp_path, folder, Overtaken(fingerprint=make_desk(tmp_path, folder).indexer.fingerprint))
+    desk.write("MEMORY.md", "text")
+
+    assert [failure.path for failure in desk.indexer.sync().failed] == ["MEMORY.md"]

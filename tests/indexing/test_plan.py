@@ -115,3 +115,13 @@ def test_every_missing_file_is_either_dropped_or_kept(missing, more, confirmed):
 
     assert {*plan.now, *plan.withheld} == missing
     assert not {*plan.now} & {*plan.withheld}
+
+
+def test_files_that_went_missing_later_get_a_minute_of_their_own():
+    half, all_of_them = [f"{n}.md" for n in range(5)], [f"{n}.md" for n in range(10)]
+    first = plan_removal(half, known_count=10, seen_before=None, at=1000.0, confirmed=False)
+    second = plan_removal(all_of_them, known_count=10, seen_before=first.remember, at=1059.0, confirmed=False)
+    third = plan_removal(all_of_them, known_count=10, seen_before=second.remember, at=1061.0, confirmed=False)
+
+    assert third.now == ()
+    assert set(third.withheld) == set(all_of_them)

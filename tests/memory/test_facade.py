@@ -9,6 +9,7 @@ from commonplace.errors import (
     ConfigError,
     NotFound,
     PathNotAllowed,
+    StorageFailure,
     WorkspaceError,
 )
 
@@ -292,3 +293,103 @@ def test_a_damaged_index_is_made_anew_and_still_answers(memory, home):
         log.unlink()
 
     assert memory.search("gateway").hits[0].path == "MEMORY.md"
+
+
+def test_a_file_outside_the_workspace_is_restored_where_it_was(workspace, home, tmp_path):
+    outside = tmp_path / "project"
+    outside.mkdir()
+    (outside / "plan.md").write_text("the first plan\n")
+    with Memory(workspace, home=home, config={"extraPaths": [str(outside)]}) as memory:
+        memory.edit("project/plan.md", "first", "second")
+        old = next(version for version in memory.history("project/plan.md") if version.available)
+        memory.restore(old.id)
+        assert (outside / "plan.md").read_text() == "the first plan\n"
+
+        (outside / "plan.md").unlink()
+        memory.restore(old.id)
+        assert (outside / "plan.md").read_text() == "the first plan\n"
+    assert not (workspace / "project").exists()
+
+
+def test_a_file_of_a_folder_that_is_no_extra_path_any_more_is_not_restored_elsewhere(
+    workspace, home, tmp_path
+):
+    outside = tmp_path / "project"
+    outside.mkdir()
+    (outside / "plan.md").write_text("the first plan\n")
+    with Memory(workspace, home=home, config={"extraPaths": [str(outside)]}) as memory:
+        memory.edit("project/plan.md", "first", "second")
+        old = next(version for version in memory.history("project/plan.md") if version.available)
+    with Memory(workspace, home=home) as memory, pytest.raises(CommonplaceError):
+        memory.restore(old.id)
+
+    assert not (workspace / "project").exists()
+
+
+def test_a_note_that_the_history_missed_says_that_it_is_written(memory, workspace, home):
+    memory.remember("the first")
+    (journal,) = home.rglob("journal.jsonl")
+    journal.unlink()
+    journal.mkdir()
+    with pytest.raises(StorageFailure, match="the note is in") as caught:
+        memory.remember("the second")
+
+    assert "do not write it again" in (caught.value.hint or "")
+    assert sum("the second" in path.read_text() for path in workspace.rglob("*.md")) == 1
+
+
+def test_the_doctor_tells_of_an_index_that_was_damaged(memory, home):
+    memory.search("gateway")
+    memory.close()
+    for database in home.rglob("gen-*.sqlite"):
+        database.write_bytes(b"this is not a database" * 1000)
+    for log in home.rglob("gen-*.sqlite-*"):
+        log.unlink()
+    memory.search("gateway")
+
+    assert any("replaced once" in check.detail for check in memory.doctor())
+
+
+def test_the_doctor_does_not_take_an_unmounted_workspace_for_an_empty_one(memory, workspace, tmp_path):
+    memory.sync()
+    workspace.rename(tmp_path / "elsewhere")
+    checks = memory.doctor(verify=True)
+
+    assert memory.status()["files"] == 3
+    assert any("not compared" in check.detail for check in checks)
+
+
+def test_watching_says_once_why_it_only_looks_now_and_then(memory, monkeypatch):
+    def no_watcher(*_):
+        raise OSError(24, "Too many open files")
+
+    monkeypatch.setattr("watchfiles._rust_notify.RustNotify", no_watcher)
+    stop = threading.Event()
+    watching = memory.watch(stop)
+    reports = [next(watching), next(watching)]
+    stop.set()
+
+    assert [sum("Too many open files" in note for note in report.degraded) for report in reports] == [1, 0]
+
+
+def test_the_promised_arguments_may_be_given_by_position(workspace, home):
+    with Memory(workspace, home, {"query": {"maxResults": 3}}) as memory:
+        assert len(memory.search("the", 1, 0.0).hits) <= 1
+
+
+@pytest.mark.parametrize("count", [0, -1])
+def test_a_search_for_no_hits_is_refused(memory, count):
+    with pytest.raises(CommonplaceError, match="max_results"):
+        memory.search("gateway", max_results=count)
+
+
+def test_a_source_of_which_nothing_is_indexed_is_not_passed_over_in_silence(memory):
+    assert memory.search("gateway", sources=["sessions"]).degraded == ("nothing from `sessions` is indexed",)
+    assert memory.search("gateway", sources=["memory", "sessions"]).degraded == ()
+
+
+def test_exported_files_have_their_bytes(memory, workspace):
+    (workspace / "memory" / "odd.md").write_bytes(b"\xef\xbb\xbfcaf\xe9\r\n")
+    odd = next(file for file in memory.export() if file.path == "memory/odd.md")
+
+    assert (odd.raw, odd.text) == (b"\xef\xbb\xbfcaf\xe9\r\n", "caf\ufffd\n")

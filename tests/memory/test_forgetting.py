@@ -1,10 +1,11 @@
 import subprocess
+import threading
 import zlib
 from contextlib import suppress
 
 import pytest
 
-from commonplace.errors import CommonplaceError, NotFound
+from commonplace.errors import CommonplaceError, ConflictError, NotFound
 
 CANARY = "quokkaberry"
 
@@ -100,3 +101,104 @@ def test_other_notes_keep_their_history(memory, workspace):
 
     assert "the gateway is blue" in (workspace / note.path).read_text()
     assert CANARY not in subprocess.check_output(["cat", workspace / note.path], text=True)
+
+
+def test_a_spelling_of_the_path_does_not_save_the_text(memory, workspace, home):
+    (workspace / "memory" / "b.md").write_text(f"# B\n\n- the {CANARY}\n- another\n")
+    memory.sync()
+    memory.forget("./memory/b.md#L3")
+
+    assert traces(workspace, home) == []
+
+
+@pytest.mark.parametrize("line", [b"\xef\xbb\xbf" + CANARY.encode(), CANARY.encode() + b" \xff"])
+def test_bytes_that_are_no_plain_text_go_from_the_history_too(memory, workspace, home, line):
+    (workspace / "memory" / "b.md").write_bytes(line + b"\nanother\n")
+    memory.sync()
+    memory.forget("memory/b.md#L1")
+
+    assert traces(workspace, home) == []
+
+
+def test_every_wording_of_a_long_note_goes_with_its_id(memory, workspace, home):
+    note = memory.remember(f"A list:\n\n- the {CANARY}\n- another")
+    other = memory.remember("Another list:\n\n- stays\n- too")
+    memory.edit(note.path, f"the {CANARY}", "nothing")
+    memory.edit(other.path, "stays", "remains")
+    memory.forget(note.id)
+
+    assert traces(workspace, home) == []
+    kept = [memory.read_version(version.id) for version in memory.history() if version.available]
+    assert any(b"- stays\n- too" in data for data in kept)
+
+
+@pytest.mark.parametrize("selector", ["text", "id", "several lines"])
+def test_what_only_older_versions_have_can_still_be_forgotten(memory, workspace, home, selector):
+    note = memory.remember(f"First.\n\nthe {CANARY}\nLast.")
+    memory.sync()
+    place = workspace / note.path
+    memory.keep_version(note.path, reason="a test")
+    place.write_text("# an editor saved it without the note\n")
+    memory.sync()
+    what = {"text": CANARY, "id": note.id, "several lines": f"the {CANARY}\nLast."}[selector]
+    assert memory.forget(what, dry_run=True).lines == ()
+    forgotten = memory.forget(what)
+
+    assert forgotten.versions_cleaned == 1
+    assert traces(workspace, home) == []
+
+
+def test_what_was_kept_aside_in_a_conflict_can_still_be_forgotten(memory, workspace, home):
+    with pytest.raises(ConflictError):
+        memory.edit("MEMORY.md", "Mac Studio", CANARY, base_hash="0" * 64)
+    assert traces(home)
+    memory.forget(CANARY)
+
+    assert traces(workspace, home) == []
+
+
+def test_when_one_file_has_changed_since_nothing_is_removed_from_the_others(memory, workspace, home):
+    first, second = workspace / "memory" / "b.md", workspace / "memory" / "c.md"
+    first.write_text(f"{CANARY}\nkeep\n")
+    second.write_text(f"{CANARY}\nkeep\n")
+    chosen = memory.forget(CANARY, dry_run=True)
+    second.write_text(f"new\n{CANARY}\nkeep\n")
+    with pytest.raises(ConflictError):
+        memory.forget(chosen)
+
+    assert first.read_text() == f"{CANARY}\nkeep\n"
+    assert traces(home / "state") == []
+
+
+def test_an_old_version_that_is_brought_back_meanwhile_is_not_forgotten_by_half(memory, workspace, home):
+    note = memory.remember(f"the {CANARY}")
+    memory.edit(note.path, "the", "one")
+    old = next(version for version in memory.history(note.path) if version.operation == "before edit")
+    chosen = memory.forget(CANARY, dry_run=True)
+    read, outcome = memory.parts.history.read, []
+
+    def forget():
+        try:
+            outcome.append(memory.forget(chosen))
+        except ConflictError as error:
+            outcome.append(error)
+
+    forgetting = threading.Thread(target=forget)
+
+    class Slow:
+        """The history, which takes so long to read that somebody forgets the text meanwhile."""
+
+        def __getattr__(self, name):
+            return getattr(memory.parts.history, name)
+
+        def read(self, version_id):
+            data = read(version_id)
+            forgetting.start()
+            forgetting.join(0.5)
+            return data
+
+    memory.parts.notebook._history = Slow()
+    memory.restore(old.id)
+    forgetting.join()
+
+    assert isinstance(outcome[0], ConflictError) or traces(workspace, home) == []

@@ -101,3 +101,31 @@ def test_no_more_than_asked_for_comes_back(max_results):
 
     assert len(hits) == min(max_results, 30)
     assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
+
+
+def test_who_is_asked_about_is_more_likely_to_answer():
+    result = search("What does Anna paint?", a="Bob: Anna will paint", b="Anna: Anna will paint")
+
+    assert result.hits[0].path == "memory/b.md"
+
+
+def test_what_people_said_counts_more_than_what_an_assistant_made_of_it():
+    embedder = HashingEmbedder()
+    store = MemoryStore()
+    lines = {1: "Assistant: the gateway is blue", 2: "User: the gateway is blue"}
+    with store.rebuild(IndexFingerprint(embedder.identity, "", "", 1), reason="test") as fresh:
+        chunks = chunks_of(
+            Document("sessions/a.jsonl", "sessions", "\n".join(lines.values())), ChunkingSettings()
+        )
+        vectors = embedder.embed_documents([chunk.embedded_text for chunk in chunks])
+        fresh.replace_file(
+            FileState("sessions/a.jsonl", "sessions", "hash", 1, 1, 1),
+            [
+                EmbeddedChunk(chunk, vector, terms_of(chunk))
+                for chunk, vector in zip(chunks, vectors, strict=True)
+            ],
+        )
+    engine = SearchEngine(store, embedder, SearchSettings(min_score=0.0, snippet_chars=40))
+    hits = engine.search("gateway", where=SearchFilter(frozenset({"sessions"})), today=TODAY).hits
+
+    assert hits[0].start_line == 2

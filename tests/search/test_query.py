@@ -51,3 +51,13 @@ def test_an_empty_index_gives_weights_too():
 )
 def test_a_question_names_the_days_inside_its_spans(question, day, named):
     assert names_day(parse(question, today=TODAY), day) is named
+
+
+def test_a_question_names_the_people_in_it_but_not_its_first_word():
+    query = parse("Where did Anna and Zoë Smith go?", today=TODAY)
+
+    assert query.names("Anna")
+    assert query.names("zoë smith")
+    assert not query.names("Where")
+    assert not query.names("Bob")
+    assert not query.names(None)

@@ -1,6 +1,6 @@
 import pytest
 
-from commonplace.search.relevance import Signals, Weights, signals_of
+from commonplace.search.relevance import Signals, Weights, signals_of, speaker_of
 from commonplace.search.units import Unit
 
 WEIGHTS = {"gateway": 3.0, "hetzner": 5.0}
@@ -8,7 +8,14 @@ WEIGHTS = {"gateway": 3.0, "hetzner": 5.0}
 
 def signals(*lines, window_chars=700):
     units = [Unit(number, 0, line) for number, line in enumerate(lines, 1)]
-    return signals_of(units, term_weights=WEIGHTS, keywords=0.5, meaning=0.25, window_chars=window_chars)
+    return signals_of(
+        units,
+        term_weights=WEIGHTS,
+        window_chars=window_chars,
+        keywords=0.5,
+        neighbours=0.125,
+        meaning=0.25,
+    )
 
 
 def test_coverage_is_the_share_of_the_question_that_a_line_has():
@@ -34,21 +41,26 @@ def test_a_passage_ends_where_the_snippet_would():
 
 
 def test_what_is_known_of_the_chunk_is_known_of_each_line():
-    assert {(signal.keywords, signal.meaning) for signal in signals("one", "two")} == {(0.5, 0.25)}
+    known = {(signal.keywords, signal.neighbours, signal.meaning) for signal in signals("one", "two")}
+
+    assert known == {(0.5, 0.125, 0.25)}
 
 
 def test_a_question_without_terms_still_has_its_meaning():
-    (signal,) = signals_of([Unit(1, 0, "text")], term_weights={}, keywords=0.0, meaning=0.8, window_chars=700)
+    (signal,) = signals_of(
+        [Unit(1, 0, "text")], term_weights={}, window_chars=700, keywords=0.0, neighbours=0.0, meaning=0.8
+    )
+    only_meaning = Weights().scaled(with_vectors=True, with_keywords=False)
 
     assert signal.coverage == 0.0
-    assert signal.mixed(Weights(0, 0, 0, 1)) == pytest.approx(0.8)
+    assert signal.mixed(only_meaning) == pytest.approx(0.8)
 
 
 @pytest.mark.parametrize("with_vectors", [True, False])
 @pytest.mark.parametrize("with_keywords", [True, False])
 def test_the_signals_that_were_consulted_can_reach_one(with_vectors, with_keywords):
     weights = Weights().scaled(with_vectors=with_vectors, with_keywords=with_keywords)
-    best = Signals(coverage=1, passage=1, keywords=1, meaning=1).mixed(weights)
+    best = Signals(1, 1, 1, 1, 1, 1).mixed(weights)
 
     assert best == pytest.approx(1.0 if with_vectors or with_keywords else 0.0)
 
@@ -58,3 +70,28 @@ def test_where_the_words_are_missing_meaning_counts_more():
 
     assert weights.leaning(0.8) == weights
     assert weights.leaning(0.0).meaning > weights.leaning(0.3).meaning > weights.meaning
+
+
+def test_a_line_borrows_the_words_that_only_its_neighbours_have():
+    asked, answered, far, *_ = signals(
+        "where is the gateway?", "at Hetzner", "yes", "well", "so", "the gateway"
+    )
+
+    assert answered.nearby == pytest.approx(3 / 8)
+    assert asked.nearby == pytest.approx(5 / 8)
+    assert far.nearby == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("line", "speaker"),
+    [
+        ("Anna: I moved", "Anna"),
+        ("**Anna:** I moved", "Anna"),
+        ("- Anna: I moved", "Anna"),
+        ("陈静：你好", "陈静"),
+        ("no one speaks here", None),
+        ("a note to: somebody", None),
+    ],
+)
+def test_the_speaker_of_a_line_stands_before_a_colon(line, speaker):
+    assert speaker_of(line) == speaker

@@ -103,3 +103,15 @@ def test_the_first_snippets_do_not_depend_on_how_many_are_taken(lines, count):
     few = [snippet for snippet, _ in zip(grow_snippets([file], budget=60), range(count), strict=False)]
 
     assert few == everything[:count]
+
+
+def test_another_file_comes_before_the_third_helping_of_the_same_one():
+    long = file_of(("one" * 20, 0.50), ("two" * 20, 0.50), ("three" * 12, 0.50))
+    other = file_of(("other", 0.46), path="memory/b.md")
+
+    assert [s.best.path for s in grow_snippets([long, other], budget=60)] == [
+        "memory/a.md",
+        "memory/a.md",
+        "memory/b.md",
+        "memory/a.md",
+    ]

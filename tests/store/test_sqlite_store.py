@@ -7,9 +7,12 @@ import random
 import stat
 import subprocess
 import sys
+import tempfile
 import textwrap
 import threading
+import time
 from contextlib import suppress
+from pathlib import Path
 
 import apsw
 import pytest
@@ -24,7 +27,15 @@ from tests.support.index_contents import (
     vector,
 )
 
-from commonplace.errors import BadVector, IndexCorrupt, IndexUnavailable, LockTimeout, WorkspaceError
+from commonplace.errors import (
+    BadVector,
+    IndexCorrupt,
+    IndexUnavailable,
+    LockTimeout,
+    StorageFailure,
+    WorkspaceError,
+)
+from commonplace.files.locks import try_lock
 from commonplace.store.memory import MemoryStore
 from commonplace.store.sqlite import connection
 from commonplace.store.sqlite.store import SqliteStore
@@ -593,3 +604,108 @@ def test_a_folder_that_cannot_be_made_is_told(tmp_path):
 
     with pytest.raises(WorkspaceError, match="could not"), store.reading():
         pass
+
+
+def test_a_rebuild_that_fails_while_another_writes_says_at_once_why(store, folder):
+    def fail_while_another_writes():
+        with store.rebuild(fingerprint(), reason="a test"):
+            locks.append(try_lock(str(folder / "writer.lock"), operation="a long write"))
+            raise ZeroDivisionError
+
+    locks = []
+    started = time.monotonic()
+    with pytest.raises(ZeroDivisionError):
+        fail_while_another_writes()
+    locks[0].release()
+
+    assert time.monotonic() - started < 5
+    with store.rebuild(fingerprint(), reason="a test"):
+        pass
+    assert len(generations(folder)) == 1
+
+
+def test_a_rebuild_that_fails_when_it_is_already_published_still_answers(store, folder, monkeypatch):
+    publish = store._folder.publish
+
+    def publish_and_fail(number):
+        publish(number)
+        raise StorageFailure("the folder could not be synced")
+
+    monkeypatch.setattr(store._folder, "publish", publish_and_fail)
+    with pytest.raises(StorageFailure), store.rebuild(fingerprint(), reason="a test") as fresh:
+        put(fresh, "a.md", GATEWAY)
+    monkeypatch.undo()
+
+    assert found_texts(store, "studio") == [GATEWAY]
+    assert store.describe()["recoveries"] == 0
+
+
+def test_a_lock_without_a_generation_is_no_damage_for_an_erasure(store, folder):
+    put(store, "a.md", GATEWAY)
+    put(store, "b.md", "zanzibar")
+    with try_lock(str(folder / "gen-000099.lock"), operation="read an old index", shared=True):
+        store.erase("memory", "b.md")
+
+    assert found_texts(store, "studio") == [GATEWAY]
+    assert store.describe()["recoveries"] == 0
+
+
+def test_damage_in_an_old_generation_is_told_and_leaves_the_current_one_alone(store, folder):
+    put(store, "a.md", GATEWAY)
+    (folder / "gen-000099.sqlite").write_bytes(b"no database" * 1000)
+    with (
+        try_lock(str(folder / "gen-000099.lock"), operation="read an old index", shared=True),
+        pytest.raises(IndexUnavailable, match="another process"),
+    ):
+        store.erase("memory", "b.md")
+
+    assert found_texts(store, "studio") == [GATEWAY]
+    assert store.describe()["recoveries"] == 0
+
+
+def test_a_rebuild_in_another_thread_does_not_take_the_index_from_under_a_reader(store, monkeypatch):
+    put(store, "a.md", GATEWAY)
+    follow = store._follow_pointer
+
+    def rebuild():
+        with store.rebuild(fingerprint(), reason="a test") as fresh:
+            put(fresh, "a.md", GATEWAY)
+
+    def follow_slowly():
+        """Let another thread publish a rebuild, and delete the old index, before the first view begins."""
+        found = follow()
+        monkeypatch.setattr(store, "_follow_pointer", follow)
+        thread = threading.Thread(target=rebuild)
+        thread.start()
+        thread.join()
+        return found
+
+    monkeypatch.setattr(store, "_follow_pointer", follow_slowly)
+
+    assert found_texts(store, "studio") == [GATEWAY]
+
+
+def test_an_index_on_a_read_only_disk_answers():
+    # Beneath pytest's own folders another user, who is needed when root runs this, could see nothing.
+    with tempfile.TemporaryDirectory() as top:
+        folder = Path(top) / "index"
+        store = SqliteStore(str(folder))
+        with store.rebuild(fingerprint(), reason="a test"):
+            pass
+        put(store, "a.md", GATEWAY)
+        store.close()
+        assert not list(folder.glob("*-wal"))
+        if os.geteuid() == 0:
+            for path in (Path(top), folder, *folder.iterdir()):
+                os.chown(path, 65534, 65534)
+        folder.chmod(0o500)
+        program = """
+        import urllib.parse  # now: the other user may not be allowed to read Python's own files
+        if os.geteuid() == 0:
+            os.setuid(65534)
+        print(found_texts(store, "studio"))
+        """
+        answer = run_elsewhere(folder, program)
+        folder.chmod(0o700)
+
+    assert answer.stdout.strip() == str([GATEWAY]), answer.stderr

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import shutil
 import subprocess
 from dataclasses import dataclass
 
@@ -92,4 +93,19 @@ def process():
         )
         return Answer(ended.returncode, ended.stdout.decode(), ended.stderr.decode())
 
+    return run
+
+
+@pytest.fixture
+def as_plain_user():
+    """Run the installed command as somebody who is bound by permissions; root is only without its privileges."""
+
+    def run(*argv):
+        caps = "-dac_override,-dac_read_search"
+        dropping = ["setpriv", f"--bounding-set={caps}", f"--inh-caps={caps}"] if os.getuid() == 0 else []
+        ended = subprocess.run([*dropping, COMMAND, *argv], capture_output=True, check=False, timeout=30)
+        return Answer(ended.returncode, ended.stdout.decode(), ended.stderr.decode())
+
+    if os.getuid() == 0 and shutil.which("setpriv") is None:
+        pytest.skip("setpriv is not installed")
     return run

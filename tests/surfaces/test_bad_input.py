@@ -37,6 +37,17 @@ def test_a_workspace_that_is_a_file_is_explained(cli, tmp_path):
 
 
 @pytest.mark.parametrize(
+    "argv", [["search", "q"], ["sync"], ["list"], ["remember", "x"], ["watch"], ["export"]]
+)
+def test_a_workspace_that_may_not_be_read_is_not_taken_for_an_empty_one(as_plain_user, workspace, argv):
+    workspace.chmod(0)
+    try:
+        assert_clear(as_plain_user(*argv), str(workspace), "cannot be read: Permission denied")
+    finally:
+        workspace.chmod(0o755)
+
+
+@pytest.mark.parametrize(
     "path",
     ["../secret.md", "memory/../../secret.md", "/etc/passwd", "memory/link.md", "memory/twin.md", "notes.txt", "a\0.md",
      "memory", "", "memory/nothing.md", "memory/\udcff.md", "memory/" + "x" * 5000 + ".md"],
@@ -204,6 +215,20 @@ def test_output_that_cannot_be_written_is_an_error(workspace):
 
     assert ended.returncode == 1
     assert ended.stderr == "error: the output: No space left on device\nhint: free some space\n"
+
+
+@pytest.mark.parametrize("argv", [["list", "--json"], ["get", "memory/none.md", "--json"]])
+def test_json_that_cannot_be_written_is_an_error_without_a_buffer_too(workspace, argv):
+    env = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    with open("/dev/full", "w") as full:
+        ended = subprocess.run(
+            [COMMAND, *argv], stdout=full, stderr=subprocess.PIPE, text=True, check=False, env=env
+        )
+
+    assert (ended.returncode, ended.stderr) == (
+        1,
+        "error: the output: No space left on device\nhint: free some space\n",
+    )
 
 
 def test_a_reader_that_goes_away_is_no_error(workspace):

@@ -116,3 +116,12 @@ def test_home_can_be_named_by_an_option(cli, tmp_path):
     cli("--home", "other", "config", "set", "citations", "off")
 
     assert (tmp_path / "other" / "commonplace.json5").exists()
+
+
+def test_a_number_out_of_range_is_not_replaced_silently(cli):
+    low = cli("config", "set", "query.maxResults", "-5")
+    fine = cli("config", "set", "query.maxResults", "5")
+
+    assert low.out.startswith("query.maxResults = 1 ")
+    assert low.err == "note: -5 is out of range; 1 is the nearest that is allowed\n"
+    assert fine.err == ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import io
 import json
@@ -247,3 +248,68 @@ def test_an_old_version_goes_to_a_pipe_byte_by_byte(cli, workspace):
     shown = subprocess.run([COMMAND, "history", "--show", oldest], capture_output=True, check=True)
 
     assert shown.stdout == before
+
+
+ODD = b"\xef\xbb\xbfcaf\xe9\r\nnul\0\r\n"
+
+
+def test_a_zip_holds_the_bytes_of_the_files_whatever_they_are(cli, workspace):
+    (workspace / "memory" / "odd.md").write_bytes(ODD)
+    cli("export", "--format", "zip", "-o", "memory.zip")
+
+    with zipfile.ZipFile("memory.zip") as archive:
+        assert archive.read("memory/odd.md") == ODD
+
+
+def test_export_to_a_folder_or_beneath_none_names_what_was_asked_for(cli, workspace, tmp_path):
+    (tmp_path / "folder").mkdir()
+    folder = cli("export", "-o", "folder", "--force")
+    nowhere = cli("export", "-o", "nowhere/memory.jsonl")
+
+    assert (folder.status, nowhere.status) == (1, 1)
+    assert folder.err.startswith(f"error: {tmp_path / 'folder'} is not a file")
+    assert nowhere.err.startswith(f"error: there is no folder {tmp_path / 'nowhere'}\n")
+
+
+def test_a_forced_export_that_fails_leaves_the_old_one(cli, workspace, tmp_path, monkeypatch):
+    cli("export", "-o", "memory.jsonl")
+    before = (tmp_path / "memory.jsonl").read_bytes()
+
+    def refuse(*_):
+        raise OSError(errno.EIO, "Input/output error")
+
+    for call in ("os.link", "os.replace"):
+        monkeypatch.setattr(call, refuse)
+
+    assert cli("export", "-o", "memory.jsonl", "--force").status == 1
+    assert (tmp_path / "memory.jsonl").read_bytes() == before
+    assert not [name for name in os.listdir(tmp_path) if name.startswith(".export-")]
+
+
+def test_export_works_on_a_file_system_without_hard_links(cli, workspace, tmp_path, monkeypatch):
+    def refuse(*_):
+        raise OSError(errno.EOPNOTSUPP, "Operation not supported")
+
+    monkeypatch.setattr("os.link", refuse)
+
+    assert cli("export", "-o", "memory.jsonl").status == 0
+    assert "exists already" in cli("export", "-o", "memory.jsonl").err
+
+
+def test_an_editor_that_changes_nothing_is_not_said_to_have(cli, workspace, monkeypatch):
+    monkeypatch.setenv("EDITOR", "true")
+    untouched = cli("edit", "memory/network.md")  # nothing is indexed yet
+    monkeypatch.setenv("EDITOR", "rm")
+    removed = cli("edit", "memory/network.md", "--json").json
+
+    assert untouched.out == "memory/network.md is as it was\n"
+    assert removed["changed"] is True
+
+
+def test_operations_of_any_length_stand_in_one_column(cli, workspace, monkeypatch):
+    cli("remember", "Tea, not coffee.")
+    monkeypatch.setenv("EDITOR", "true")
+    cli("edit", "memory/network.md")
+
+    columns = {line.index(" bytes") for line in cli("history").out.splitlines()}
+    assert len(columns) == 1

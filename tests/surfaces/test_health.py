@@ -110,3 +110,28 @@ def test_a_note_that_vanished_from_its_file_is_found_by_verify(cli, workspace):
 
     assert answer.status == 1
     assert "✗ written notes" in answer.out
+
+
+def test_status_of_a_vanished_workspace_does_not_advise_to_make_a_new_one(cli, workspace, tmp_path):
+    cli("sync")
+    workspace.rename(tmp_path / "elsewhere")
+
+    answer = cli("status")
+
+    assert "cannot be read; 3 files answered from the index" in answer.err
+    assert "commonplace init" not in answer.err
+
+
+def test_status_says_that_an_index_was_damaged(cli, workspace, home):
+    cli("sync")
+    for database in home.glob("index/**/*.sqlite"):
+        database.write_bytes(b"this is not a database" * 1000)
+    cli("search", "gateway")
+
+    assert "damaged    the index was made anew once" in cli("status").out
+
+
+def test_a_file_that_may_not_be_read_is_named(process, as_plain_user, workspace):
+    (workspace / "MEMORY.md").chmod(0)
+
+    assert "! workspace: no permission to read MEMORY.md" in as_plain_user("doctor").out

@@ -11,7 +11,8 @@ import pytest
 from tests.surfaces.terminal import COMMAND
 
 from commonplace.model import FileFailure, SyncReport
-from commonplace.surfaces.cli.indexing import summary
+from commonplace.surfaces.cli.console import Console
+from commonplace.surfaces.cli.indexing import _print_sync, summary
 
 
 def test_a_sync_says_what_it_indexed_and_then_that_nothing_changed(cli, workspace):
@@ -100,3 +101,32 @@ def test_watch_takes_changes_in_until_a_signal_ends_it_cleanly(workspace, number
     assert len(first["indexed"]) == 3
     assert second["indexed"] == ["memory/new.md"]
     assert (watching.returncode, out, err) == (0, b"", b"")
+
+
+@pytest.mark.parametrize("argv", [["sync"], ["sync", "--force"], ["watch"]])
+def test_a_workspace_that_vanished_is_an_error_and_its_index_stays(cli, workspace, tmp_path, argv):
+    cli("sync")
+    workspace.rename(tmp_path / "elsewhere")
+
+    answer = cli(*argv)
+
+    assert (answer.status, answer.out) == (1, "")
+    assert answer.err.startswith("error: there is no workspace at ")
+    assert cli("status", "--json").json["files"] == 3
+
+
+def test_files_that_are_missing_together_are_not_taken_for_a_new_workspace(cli, workspace):
+    cli("sync")
+    for path in workspace.rglob("*.md"):
+        path.unlink()
+
+    answer = cli("sync")
+
+    assert "3 files missing on disk" in answer.err
+    assert "commonplace remember" not in answer.err
+
+
+def test_a_look_that_failed_is_not_called_up_to_date(capsys):
+    _print_sync(SyncReport(degraded=("the disk is gone",)), Console())
+
+    assert "could not look for changes" in capsys.readouterr().out

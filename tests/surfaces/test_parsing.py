@@ -27,7 +27,7 @@ def all_commands():
 def test_every_command_that_was_promised_is_there():
     assert list(COMMANDS) == [
         "init", "remember", "search", "get", "list", "edit", "forget", "history", "restore", "sync", "watch", "status",
-        "doctor", "config", "export", "completion",
+        "doctor", "config", "export", "bench", "completion",
     ]  # fmt: skip
 
 

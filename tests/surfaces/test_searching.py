@@ -71,7 +71,7 @@ def test_explain_adds_one_readable_line_and_every_component(cli, workspace):
     ]
 
     (why,) = [line for line in text.splitlines() if line.startswith("  why: ")]
-    assert "2 of 2 words (backups, Ana) in the line" in why
+    assert why.startswith("  why: line 3 has all 2 words (backups, Ana); ")
     assert "2 days old" in why
     assert {"coverage", "keywords", "meaning", "recency", "matched"} <= explained.keys()
 
@@ -182,8 +182,26 @@ def test_the_reason_of_a_hit_counts_words_not_stems():
     explanation = {"matched": ["电池"], "meaning": 0.0, "exactToken": False, "namedDay": True}
 
     assert reason(explanation, "电池", "memory/2026-02-12.md", TODAY) == (
-        "1 of 1 words (电池) in the line; from a day that the question names; today"
+        "the line has the word (电池); from a day that the question names; today"
     )
+
+
+@pytest.mark.parametrize(
+    ("explanation", "why"),
+    [
+        ({"bestLine": 4, "matched": ["gateway"]}, "line 4 has 1 of 2 words (gateway); 2 days old"),
+        (
+            {"bestLine": 4, "passage": 0.5, "recency": 0.93},
+            "line 4 has none of the words, but stands near some; 2 days old, weighs × 0.93",
+        ),
+        (
+            {"bestLine": 1, "meaning": 0.61, "speaker": True, "recency": 1.0},
+            "line 1 has none of the words; said by somebody whom the question names; meaning 0.61; 2 days old",
+        ),
+    ],
+)
+def test_the_reason_of_a_hit_names_its_line_and_what_spoke_for_it(explanation, why):
+    assert reason(explanation, "gateway host", "memory/2026-02-10.md", TODAY) == why
 
 
 def test_escape_sequences_in_notes_do_not_reach_a_terminal(monkeypatch, capsys):

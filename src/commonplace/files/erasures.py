@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from commonplace.files.atomic import write_atomically
+from commonplace.files.failures import explaining
 from commonplace.files.ids import new_id
 from commonplace.files.locks import hold_lock
 
@@ -26,10 +27,11 @@ class Erasures:
 
     def stamp(self) -> tuple[int, int] | None:
         """What changes with every erasure; None before the first."""
-        try:
-            status = os.stat(self._mark)
-        except FileNotFoundError:
-            return None
+        with explaining("look at", self._mark, outcome="nothing was indexed"):
+            try:
+                status = os.stat(self._mark)
+            except FileNotFoundError:
+                return None
         return status.st_ino, status.st_mtime_ns
 
     @contextmanager

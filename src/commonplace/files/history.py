@@ -6,11 +6,11 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
-from commonplace.errors import NotFound, StorageFailure
+from commonplace.errors import CommonplaceError, NotFound, StorageFailure
 from commonplace.files.append import append
 from commonplace.files.atomic import write_atomically
 from commonplace.files.blobs import Blobs
@@ -23,6 +23,7 @@ from commonplace.files.system import SYSTEM, System, read_range
 APPEND = "append"
 
 _RECENT_JOURNAL_BYTES = 1 << 18
+_PRUNED_EVERY_S = 24 * 3600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +89,10 @@ class History:
     ) -> Version:
         """Tell the journal of a change that was made; an `APPEND` names its record, to be verified later."""
         with self._locked(f"record {operation}"):
-            return self._tell(path, operation, new_hash, length, previous=previous, record_id=record_id)
+            version = self._tell(path, operation, new_hash, length, previous=previous, record_id=record_id)
+            with suppress(CommonplaceError):  # the change is made and told; the next one prunes again
+                self._prune_once_a_day()
+            return version
 
     def versions(self, path: str | None = None) -> list[Version]:
         """List what the journal tells, of one path or of all, newest first."""
@@ -109,21 +113,12 @@ class History:
         )
 
     def prune(self) -> int:
-        """Drop what is too old, then the oldest contents until the rest fits; how many contents went."""
+        """Drop what is too old, then the oldest contents until the rest fits; how many contents went.
+
+        `record` does this once a day.
+        """
         with self._locked("prune"):
-            self._blobs.sweep()
-            lines, unreadable = self._read_journal()
-            oldest = _iso(self._now() - self._max_age)
-            recent = [line for line in lines if line.at >= oldest]
-            # A content that was replaced recently was current until then, however old it is.
-            wanted = {line.hash for line in recent} | {line.previous for line in recent}
-            kept = [line for line in lines if line.at >= oldest or line.hash in wanted]
-            if len(kept) < len(lines):
-                self._write_journal(kept, unreadable)
-            dropped = self._too_much(recent)
-            for name in dropped:
-                self._blobs.destroy(name)
-            return len(dropped)
+            return self._prune()
 
     def erase(self, without: Callable[[bytes], bytes | None]) -> int:
         """Remove forgotten text from every stored content; how many had it.
@@ -149,6 +144,16 @@ class History:
             for name in doomed:
                 self._blobs.destroy(name)
             return len(doomed)
+
+    def paths_with(self, matches: Callable[[bytes], bool]) -> list[str]:
+        """Name the paths of the stored contents that match; "" for one of which the journal tells nothing."""
+        with self._locked("look through"):
+            found = {name for name in self._blobs if matches(self._readable(name) or b"")}
+            if not found:
+                return []
+            lines, _ = self._read_journal()
+        told = {line.hash: line.path for line in lines} | {line.previous: line.path for line in lines}
+        return sorted({told.get(name, "") for name in found})
 
     def verify(self, read_file: Callable[[str], bytes | None]) -> list[Problem]:
         """Check every stored content, and that every journalled append is still in its file.
@@ -179,6 +184,34 @@ class History:
                 if name.encode() not in data
             ]
         return problems
+
+    def _prune_once_a_day(self) -> None:
+        mark, now, last = os.path.join(self._folder, "pruned"), self._clock(), float("-inf")
+        with explaining("read", mark, outcome="nothing was pruned"):
+            try:
+                with open(mark, "rb") as file:
+                    last = float(file.read(64))
+            except (FileNotFoundError, ValueError):
+                pass  # never done, or the mark is damaged
+        # A day in either direction: a clock that was set back must not put it off for years.
+        if abs(now - last) >= _PRUNED_EVERY_S:
+            self._prune()
+            write_atomically(mark, f"{now:.0f}\n".encode(), system=self._system)
+
+    def _prune(self) -> int:
+        self._blobs.sweep()
+        lines, unreadable = self._read_journal()
+        oldest = _iso(self._now() - self._max_age)
+        recent = [line for line in lines if line.at >= oldest]
+        # A content that was replaced recently was current until then, however old it is.
+        wanted = {line.hash for line in recent} | {line.previous for line in recent}
+        kept = [line for line in lines if line.at >= oldest or line.hash in wanted]
+        if len(kept) < len(lines):
+            self._write_journal(kept, unreadable)
+        dropped = self._too_much(recent)
+        for name in dropped:
+            self._blobs.destroy(name)
+        return len(dropped)
 
     def _too_much(self, recent: list[Version]) -> list[str]:
         """Choose the contents that no recent line names, and the oldest of the others beyond the limit."""

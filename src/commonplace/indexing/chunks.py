@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from commonplace.model import Chunk, Document
+from commonplace.model import Chunk, Document, Passage
 from commonplace.text.chunking import chunk
 from commonplace.text.day_terms import terms_of_day
 from commonplace.text.lines import split_lines
@@ -24,6 +24,11 @@ class ChunkingSettings:
     overlap: int = 80  # only "lines" repeats text
 
     @property
+    def text_tokens(self) -> int:
+        """How much of a chunk is text: an eighth is left for the headings that are embedded with it."""
+        return max(8, self.tokens * 7 // 8) if self.strategy == "markdown" else self.tokens
+
+    @property
     def fingerprint(self) -> str:
         """What an index made with these settings is known by."""
         return f"{self.strategy}/{self.tokens}/{self.overlap}"
@@ -34,7 +39,7 @@ def chunks_of(document: Document, settings: ChunkingSettings) -> list[Chunk]:
     text = document.text
     if ID_MARK in text:
         text = "\n".join(without_note_ids(line) for line in split_lines(text))
-    passages = chunk(text, strategy=settings.strategy, tokens=settings.tokens, overlap=settings.overlap)
+    passages = _messages(text, settings) if document.source == "sessions" else _passages(text, settings)
     return [
         Chunk(
             path=document.path,
@@ -53,6 +58,19 @@ def chunks_of(document: Document, settings: ChunkingSettings) -> list[Chunk]:
 def terms_of(chunk: Chunk) -> tuple[str, ...]:
     """The keyword terms of a chunk: its text under its headings, and its day."""
     return (*document_terms(chunk.embedded_text), *terms_of_day(chunk.day))
+
+
+def _passages(text: str, settings: ChunkingSettings) -> list[Passage]:
+    return chunk(text, strategy=settings.strategy, tokens=settings.text_tokens, overlap=settings.overlap)
+
+
+def _messages(text: str, settings: ChunkingSettings) -> list[Passage]:
+    """One passage a message, which is one line of a transcript; a long one is cut, and no two share a passage."""
+    return [
+        replace(passage, start_line=number, end_line=number)
+        for number, line in enumerate(split_lines(text), 1)
+        for passage in chunk(line, strategy=settings.strategy, tokens=settings.text_tokens, overlap=0)
+    ]
 
 
 def _cited(document: Document, line: int) -> int:

@@ -56,11 +56,25 @@ class _Tally:
     failed: list[FileFailure] = field(default_factory=list)
     degraded: dict[str, None] = field(default_factory=dict)  # in order, each reason once
     chunks: int = 0
+    # By source and path: the hash of what went in without vectors, because the provider failed.
+    without_vectors: dict[tuple[Source, str], str] = field(default_factory=dict)
 
     def step(self, path: str) -> None:
         self.seen += 1
         if self.progress is not None:
             self.progress(Progress(self.seen, self.total, path))
+
+    def follow_up(self) -> _Tally:
+        """A tally for a second look, which does not ask the provider again for what it has just refused."""
+        return _Tally(None, without_vectors=self.without_vectors)
+
+    def take_over(self, later: _Tally) -> None:
+        """Add what a second look at all files found; what could not be read then is what cannot be read now."""
+        gone = set(later.removed)
+        self.indexed = [path for path in dict.fromkeys(self.indexed + later.indexed) if path not in gone]
+        self.skipped, self.failed = later.skipped, later.failed
+        self.degraded |= later.degraded
+        self.chunks += later.chunks
 
     def report(self, *, rebuilt: str | None, seconds: float) -> SyncReport:
         return SyncReport(
@@ -148,7 +162,9 @@ class Indexer:
     def _rebuild(self, reason: str, tally: _Tally) -> None:
         def catch_up(fresh: IndexStore) -> None:
             """Bring over what changed while the new index was made, now that nobody else can index it."""
-            self._bring_up_to_date(fresh, _Tally(None), confirmed=True)
+            later = tally.follow_up()
+            self._bring_up_to_date(fresh, later, confirmed=True)
+            tally.take_over(later)
 
         rebuilding = self._store.rebuild(self.fingerprint, reason=reason, catch_up=catch_up)
         with ExitStack() as until_published, rebuilding as fresh:
@@ -186,6 +202,10 @@ class Indexer:
                 if not overtaken:
                     break
                 overtaken = self._index_again(store, source, overtaken, tally)
+            tally.failed += [
+                FileFailure(path, "others keep indexing it; the next sync tries again")
+                for path in sorted(overtaken)
+            ]
 
     def _index_again(
         self, store: IndexStore, source: TextSource, paths: AbstractSet[str], tally: _Tally
@@ -248,24 +268,28 @@ class Indexer:
             erasures = self._erasures.stamp()
             try:
                 document, state = source.read(found)
-                state = replace(
-                    state, mtime_ns=mtime_to_record(state.mtime_ns, read_at_ns=int(self._clock() * 1e9))
-                )
-                before = known.get((state.source, state.path))
-                if before is not None and before.hash == state.hash:
-                    if before != state:
-                        store.touch_file(state)
-                    tally.unchanged += 1
-                    tally.step(found.path)
-                    continue
-                chunks = tuple(chunks_of(document, self._chunking))
-                yield _Read(state, chunks, before.hash if before else None, erasures)
             except NotFound:
                 continue  # deleted since it was listed: the next sync sees it missing
             except CommonplaceError as error:
-                # One bad file never stops the others.
+                # One bad file never stops the others; an index that refuses to be written to does.
                 tally.failed.append(FileFailure(found.path, str(error)))
                 tally.step(found.path)
+                continue
+            state = replace(
+                state, mtime_ns=mtime_to_record(state.mtime_ns, read_at_ns=int(self._clock() * 1e9))
+            )
+            before = known.get((state.source, state.path))
+            if before is not None and state.hash in {
+                before.hash,
+                tally.without_vectors.get((state.source, state.path)),
+            }:
+                if before.hash == state.hash and before != state:
+                    store.touch_file(state)
+                tally.unchanged += 1
+                tally.step(found.path)
+                continue
+            chunks = tuple(chunks_of(document, self._chunking))
+            yield _Read(state, chunks, before.hash if before else None, erasures)
 
     def _embedded(self, chunks: Sequence[Chunk], tally: _Tally) -> dict[str, Vector | None]:
         """Vectors by text; empty when the provider failed, and then the reason is in the tally."""
@@ -295,6 +319,8 @@ class Indexer:
         tally.step(state.path)
         if not written:
             return False
+        if state.hash != file.state.hash:
+            tally.without_vectors[state.source, state.path] = file.state.hash
         tally.indexed.append(state.path)
         tally.chunks += len(file.chunks)
         return True

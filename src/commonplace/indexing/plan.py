@@ -77,7 +77,7 @@ def plan_removal(
     """Drop files that are gone, unless so many went at once that the disk may only be unmounted.
 
     Then they are kept until a second look, at least a minute after the first, still finds them gone. A clock that
-    jumped backwards starts the minute anew.
+    jumped backwards starts the minute anew, and so do files that were still there at the first look.
     """
     gone = tuple(missing)
     suspicious = len(gone) == known_count or len(gone) > max(SUSPICIOUS_COUNT, SUSPICIOUS_SHARE * known_count)
@@ -89,5 +89,6 @@ def plan_removal(
         return Removal(
             now=now, withheld=later, remember=Disappearance(frozenset(later), at) if later else None
         )
-    first_seen = at if seen_before is None or seen_before.seen_at > at else seen_before.seen_at
+    same = seen_before is not None and seen_before.seen_at <= at and seen_before.paths.issuperset(gone)
+    first_seen = seen_before.seen_at if seen_before is not None and same else at
     return Removal(now=(), withheld=gone, remember=Disappearance(frozenset(gone), first_seen))

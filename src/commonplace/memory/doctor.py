@@ -57,8 +57,16 @@ def _workspace(parts: Parts) -> Iterator[Check]:
     if not os.path.isdir(path):
         yield Check("workspace", "problem", f"{path} does not exist", f"run `commonplace init {path}`")
         return
-    count = len(parts.workspace.discover().files)
-    yield Check("workspace", "ok", f"{path}: {count} files ({parts.places.workspace.origin})")
+    found = parts.workspace.discover()
+    if found.root_missing:
+        yield Check("workspace", "problem", f"{path} cannot be read", "check its permissions and its disk")
+        return
+    files = f"{len(found.files)} {'file' if len(found.files) == 1 else 'files'}"
+    yield Check("workspace", "ok", f"{path}: {files} ({parts.places.workspace.origin})")
+    for file in found.files:
+        if not os.access(file.real, os.R_OK):
+            hint = "its text is not found until you make it readable"
+            yield Check("workspace", "warning", f"no permission to read {file.path}", hint)
     if not os.access(path, os.W_OK):
         yield Check("workspace", "warning", f"{path} is read-only", "searching works; remembering does not")
 
@@ -128,13 +136,8 @@ def _index(parts: Parts) -> Iterator[Check]:
         yield Check("index", "warning", f"out of date: {reason}", "run `commonplace sync`")
     else:
         yield Check("index", "ok", f"{facts['driver']} at {facts['path']}")
-    recovered = facts.get("recovered") or {}
-    if recovered.get("count"):
-        yield Check(
-            "index",
-            "warning",
-            f"a damaged index was replaced {recovered['count']} times: {recovered['last']}",
-        )
+    if recovered := facts.get("recovered"):
+        yield Check("index", "warning", f"a damaged index was replaced {recovered}")
 
 
 def _settings(parts: Parts) -> Iterator[Check]:
@@ -162,7 +165,16 @@ def _written_notes(parts: Parts) -> Iterator[Check]:
 
 
 def _index_equals_files(parts: Parts) -> Iterator[Check]:
-    parts.indexer.sync()
+    report = parts.indexer.sync()
+    if report.withheld:
+        # A rebuild would take them for deleted, and a disk that is not mounted for an empty one.
+        yield Check(
+            "index equals files",
+            "warning",
+            f"not compared: {len(report.withheld)} files of the index are missing on disk",
+            "mount the disk they are on; files that are gone for good leave the index after a minute",
+        )
+        return
     before = parts.store.digest()
     parts.indexer.sync(force=True)
     if parts.store.digest() == before:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from commonplace.sources.dates import day_of
+from commonplace.sources.decoding import decode
 from commonplace.sources.workspace import Workspace
 
 
@@ -13,7 +16,8 @@ class ExportedFile:
     """One file of the memory, whole."""
 
     path: str
-    text: str
+    text: str  # as it is indexed: without a byte order mark, lines ended by a line feed
+    raw: bytes  # as it is on disk
     day: str | None
     sha256: str
     bytes: int
@@ -22,5 +26,6 @@ class ExportedFile:
 def exported_files(workspace: Workspace) -> Iterator[ExportedFile]:
     """Read the files one after the other, in their order."""
     for found in workspace.discover().files:
-        document, state = workspace.read(found)
-        yield ExportedFile(document.path, document.text, document.day, state.hash, state.size)
+        raw, _ = found.root.read(found.relative, max_bytes=workspace.max_file_bytes)
+        digest = hashlib.sha256(raw).hexdigest()
+        yield ExportedFile(found.path, decode(raw), raw, day_of(found.path), digest, len(raw))

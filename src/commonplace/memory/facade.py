@@ -49,18 +49,29 @@ class Memory:
     def __init__(
         self,
         workspace: str | os.PathLike[str] | None = None,
-        *,
         home: str | os.PathLike[str] | None = None,
         config: Mapping[str, Any] | None = None,
     ) -> None:
-        self.parts: Parts = wire(
-            workspace=None if workspace is None else os.fspath(workspace),
-            home=None if home is None else os.fspath(home),
-            flags=config or {},
-            environ=os.environ,
-            cwd=os.getcwd(),
+        self._take(
+            wire(
+                workspace=None if workspace is None else os.fspath(workspace),
+                home=None if home is None else os.fspath(home),
+                flags=config or {},
+                environ=os.environ,
+                cwd=os.getcwd(),
+            )
         )
-        self._sync = SharedSync(self.parts.indexer.sync)
+
+    @classmethod
+    def of(cls, parts: Parts) -> Self:
+        """A memory of parts that were wired by the caller, with sources that no setting names."""
+        memory = cls.__new__(cls)
+        memory._take(parts)  # noqa: SLF001 (its own)
+        return memory
+
+    def _take(self, parts: Parts) -> None:
+        self.parts: Parts = parts
+        self._sync = SharedSync(parts.indexer.sync)
 
     def __enter__(self) -> Self:
         return self
@@ -78,16 +89,21 @@ class Memory:
     def search(
         self,
         query: str,
-        *,
         max_results: int | None = None,
         min_score: float | None = None,
+        *,
         sources: Sequence[Source] | None = None,
         snippet_chars: int | None = None,
         explain: bool = False,
         today: date | None = None,
         progress: ProgressCallback | None = None,
     ) -> SearchResult:
-        """Find the lines that answer a question. Sees every write that came before it."""
+        """Find the lines that answer a question. Sees every write that came before it.
+
+        `max_results` and `min_score` are those of the settings (6 and 0.35) when they are left out.
+        """
+        if max_results is not None and max_results < 1:
+            raise CommonplaceError(f"max_results is {max_results}", hint="ask for at least one hit")
         settings = self.parts.loaded.settings
         notes = self._caught_up(progress) if settings.sync.on_search else ()
 
@@ -103,11 +119,12 @@ class Memory:
             )
 
         try:
-            return with_notes(ask(), notes)
+            result = ask()
         except IndexCorrupt:
             # It is set aside by now, and all that it knew stands in the files.
             notes = self._caught_up(progress)
-            return with_notes(ask(), notes)
+            result = ask()
+        return with_notes(result, (*notes, *self._not_indexed(sources or ())))
 
     def get(
         self,
@@ -163,9 +180,7 @@ class Memory:
 
     def keep_version(self, path: str, *, reason: str) -> str:
         """Keep what a file is now, before somebody edits it by other means; where it is on disk."""
-        place, data = self.parts.notebook.read_bytes(path)
-        self.parts.history.keep(path, data, reason)
-        return place
+        return self.parts.notebook.keep(path, reason=reason)
 
     def restore(self, version_id: str) -> Edited:
         """Bring an old version of a file back."""
@@ -174,14 +189,20 @@ class Memory:
 
     def sync(self, *, force: bool = False, progress: ProgressCallback | None = None) -> SyncReport:
         """Bring the index up to date; `force` makes it anew. Callers at the same time share one run."""
+        self._require_workspace()
         return self._run_sync(force=force, progress=progress)
 
     def watch(self, stop: threading.Event) -> Iterator[SyncReport]:
         """Keep the index up to date until `stop` is set, yielding what each sync did."""
+        self._require_workspace()
+        return self._watched(stop)
+
+    def _watched(self, stop: threading.Event) -> Iterator[SyncReport]:
         from commonplace.sources.watching import watch
 
         settings = self.parts.loaded.settings.sync
-        for _ in watch(
+        told: str | None = None
+        for hint in watch(
             self.parts.workspace.watched_paths(), debounce_ms=settings.watch_debounce_ms, stop=stop
         ):
             try:
@@ -189,6 +210,10 @@ class Memory:
             except CommonplaceError as error:
                 # A disk that was unmounted or a lock that is held now need not be so at the next look.
                 report = SyncReport(degraded=(str(error),))
+            reason = hint.reason if hint.cause == "polling" else None
+            if reason is not None and reason != told:  # once, not with every look
+                report = replace(report, degraded=(*report.degraded, reason))
+            told = reason
             yield report
 
     def status(self, *, deep: bool = False) -> Status:
@@ -224,8 +249,16 @@ class Memory:
             # Yesterday's index answers better than nothing, as long as it says so.
             return (f"the latest changes may be missing: {error}",)
 
+    def _not_indexed(self, asked_for: Sequence[Source]) -> tuple[str, ...]:
+        """Say that a source that was asked for, and no other, has nothing in the index."""
+        if not asked_for or self.parts.workspace.source in asked_for:
+            return ()
+        with self.parts.store.reading() as reader:
+            counts = reader.counts().files
+        return tuple(f"nothing from `{source}` is indexed" for source in asked_for if not counts.get(source))
+
     def _run_sync(self, *, force: bool = False, progress: ProgressCallback | None = None) -> SyncReport:
-        if not self._workspace_is_there() and not self._has_index():
+        if self._refusal_of_workspace() is not None and not self._has_index():
             self._require_workspace()
         try:
             report = self._sync.run(force=force, progress=progress)
@@ -243,20 +276,30 @@ class Memory:
             else None
         )
 
-    def _workspace_is_there(self) -> bool:
-        return os.path.isdir(self.parts.workspace.root.real)
+    def _refusal_of_workspace(self) -> OSError | None:
+        """Why the workspace cannot be looked at."""
+        try:
+            os.close(self.parts.workspace.root.open_folder())
+        except OSError as error:
+            return error
+        return None
 
     def _has_index(self) -> bool:
         with self.parts.store.reading() as reader:
             return bool(reader.files())
 
     def _require_workspace(self) -> None:
-        if self._workspace_is_there():
+        refusal, path = self._refusal_of_workspace(), self.parts.workspace.path
+        if refusal is None:
             return
-        path = self.parts.workspace.path
+        if not isinstance(refusal, FileNotFoundError | NotADirectoryError):
+            raise WorkspaceError(
+                f"the workspace `{path}` cannot be read: {refusal.strerror}",
+                hint="check its permissions and its disk, or name another with --workspace",
+            ) from refusal
         raise WorkspaceError(
             f"there is no workspace at `{path}`",
-            hint=f"`commonplace init {path}` creates one; or name another with --workspace",
+            hint=f"`commonplace init {path}` creates one; or mount its disk, or name another with --workspace",
         )
 
 
@@ -266,8 +309,8 @@ def notes_of(report: SyncReport) -> tuple[str, ...]:
     notes += [f"not indexed: {failure.path}: {failure.reason}" for failure in report.failed]
     if report.withheld:
         notes.append(
-            f"{len(report.withheld)} files are missing on disk and still answered from the index; they are dropped"
-            " when they stay missing for a minute"
+            f"{len(report.withheld)} {'file is' if len(report.withheld) == 1 else 'files are'} missing on disk and"
+            " still answered from the index, until it is sure that nothing is only unmounted"
         )
     return tuple(notes)
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from commonplace.errors import CommonplaceError, NotFound
-from commonplace.files.conflicts import erase_conflict_copies
+from commonplace.files.conflicts import conflict_copies, erase_conflict_copies
+from commonplace.files.failures import explaining
 from commonplace.files.replace import content_hash
 from commonplace.memory.wiring import Parts
 from commonplace.model import SyncReport
@@ -15,7 +16,7 @@ from commonplace.sources.decoding import decode
 from commonplace.sources.notebook import byte_lines
 from commonplace.text.hashing import sha256_text
 from commonplace.text.lines import split_lines
-from commonplace.text.notes import find_note
+from commonplace.text.notes import ID_MARK, find_note
 
 _CITATION = re.compile(r"(?P<path>.+\.md)(?:#L|:)(?P<first>\d{1,9})(?:-L?(?P<last>\d{1,9}))?", re.IGNORECASE)
 _NOTE_ID = re.compile(r"[0-9A-HJKMNP-TV-Z]{26}")
@@ -41,6 +42,7 @@ class Forgotten:
 
     lines: tuple[ForgottenLines, ...]
     text: str | None = None  # what every one of them contains, when they were chosen by a text
+    note_id: str | None = None  # of the note that they are, when they were chosen by its id
     applied: bool = False
     versions_cleaned: int = 0
 
@@ -52,20 +54,23 @@ class Forgetting:
         self._parts = parts
 
     def select(self, what: str) -> Forgotten:
-        """Find the lines that are meant, by citation, note id or text; NotFound when there are none."""
-        cited, text = _CITATION.fullmatch(what.strip()), None
-        if cited:
-            chosen = [self._cited(cited)]
+        """Find the lines that are meant, by citation, note id or text.
+
+        A text or a note that no file has any more may still be in older versions: then no lines are chosen, and
+        `apply` cleans those. NotFound when there is nothing to forget at all.
+        """
+        if cited := _CITATION.fullmatch(what.strip()):
+            chosen = Forgotten((self._cited(cited),))
         elif _NOTE_ID.fullmatch(what.strip()):
-            chosen = list(self._note(what.strip()))
+            chosen = Forgotten(tuple(self._note(what.strip())), note_id=what.strip())
         else:
-            chosen, text = list(self._containing(what)), what.strip("\r\n")
-        if not chosen:
+            chosen = Forgotten(tuple(self._containing(what)), text=what.strip("\r\n"))
+        if not chosen.lines and not self._is_in_the_past(doomed_lines(chosen)):
             raise NotFound(
                 f"no line of the memory contains `{what}`",
                 hint="give a text as it stands in the file, a note id, or lines such as `MEMORY.md#L3-L5`",
             )
-        return Forgotten(tuple(chosen), text)
+        return chosen
 
     def apply(self, chosen: Forgotten, sync: Callable[[], SyncReport]) -> Forgotten:
         """Remove the chosen lines. When this returns they are in no file of ours."""
@@ -75,7 +80,10 @@ class Forgetting:
             by_path.setdefault(lines.path, []).append(lines)
         doomed = doomed_lines(chosen)
         with parts.erasures.erasing():
-            hashes = self._hashes_of_chunks(by_path)
+            for path, ranges in by_path.items():  # all of them before the first changes: all go, or none
+                parts.notebook.read_unchanged(path, ranges[0].base_hash)
+            paths = list(by_path) or parts.history.paths_with(doomed.are_in)
+            hashes = self._hashes_of_chunks(paths)
             parts.tombstones.bury(hashes)
             for path, ranges in by_path.items():
                 parts.notebook.remove_lines(
@@ -84,15 +92,22 @@ class Forgetting:
                     base_hash=ranges[0].base_hash,
                 )
             cleaned = parts.history.erase(doomed.removed_from)
-            erase_conflict_copies(parts.places.state, lambda data: doomed.removed_from(data) != data)
+            erase_conflict_copies(parts.places.state, doomed.are_in)
             if parts.cache is not None:
                 parts.cache.forget(hashes)
-            for path in by_path:
+            for path in paths:
                 parts.store.erase("memory", path)
         sync()
         return replace(chosen, applied=True, versions_cleaned=cleaned)
 
-    def _hashes_of_chunks(self, paths: dict[str, list[ForgottenLines]]) -> list[str]:
+    def _is_in_the_past(self, doomed: DoomedLines) -> bool:
+        """Whether an older version or a conflict copy still has it."""
+        copies = conflict_copies(self._parts.places.state)
+        return bool(self._parts.history.paths_with(doomed.are_in)) or any(
+            doomed.are_in(_content(copy)) for copy in copies
+        )
+
+    def _hashes_of_chunks(self, paths: Iterable[str]) -> list[str]:
         """Hashes of everything that the index holds of these files: what the cache may know them by."""
         with self._parts.store.reading() as reader:
             return [
@@ -102,15 +117,16 @@ class Forgetting:
             ]
 
     def _cited(self, cited: re.Match[str]) -> ForgottenLines:
+        path = cited["path"].removeprefix("./")
         first, last = int(cited["first"]), int(cited["last"] or cited["first"])
-        _, data = self._parts.notebook.read_bytes(cited["path"])
+        _, data = self._parts.notebook.read_bytes(path)
         lines = split_lines(decode(data))
         if not 1 <= first <= last <= len(lines):
             raise NotFound(
-                f"`{cited['path']}` has {len(lines)} lines; there is no range {first}-{last}",
-                hint=f"read it with `commonplace get {cited['path']}`",
+                f"`{path}` has {len(lines)} lines; there is no range {first}-{last}",
+                hint=f"read it with `commonplace get {path}`",
             )
-        return _chosen(cited["path"], data, lines, first, last)
+        return _chosen(path, data, lines, first, last)
 
     def _note(self, note_id: str) -> Iterator[ForgottenLines]:
         for path, data, lines in self._files():
@@ -150,28 +166,67 @@ def runs_of(lines: list[str], wanted: list[str]) -> Iterator[tuple[int, int]]:
 class DoomedLines:
     """How a line of an old version is known for one that is to be forgotten, however it was worded then."""
 
-    exact: frozenset[bytes]
-    containing: tuple[bytes, ...]
+    exact: frozenset[str]
+    containing: tuple[str, ...]
+    notes: tuple[str, ...]  # ids of notes that go whole
+    run: tuple[str, ...]  # lines that go where they follow each other
 
     def removed_from(self, data: bytes) -> bytes:
         """What is left of a stored version."""
-        return b"".join(line for line in byte_lines(data) if not self._has(line.rstrip(b"\r\n")))
+        pieces = byte_lines(data)
+        # Compared as text, as they were chosen: the bytes may have a byte order mark, or not be valid UTF-8.
+        doomed = self._numbers([decode(piece).removesuffix("\n") for piece in pieces])
+        return b"".join(piece for number, piece in enumerate(pieces, 1) if number not in doomed)
 
-    def _has(self, line: bytes) -> bool:
+    def are_in(self, data: bytes) -> bool:
+        """Whether a stored version has any of them."""
+        return self.removed_from(data) != data
+
+    def _numbers(self, lines: list[str]) -> set[int]:
+        ranges = [found for note in self.notes if (found := find_note(lines, note))]
+        if self.run:
+            ranges += runs_of(lines, list(self.run))
+        return {number for number, line in enumerate(lines, 1) if self._has(line)} | {
+            number for first, last in ranges for number in range(first, last + 1)
+        }
+
+    def _has(self, line: str) -> bool:
         return line in self.exact or any(mark in line for mark in self.containing)
 
 
 def doomed_lines(chosen: Forgotten) -> DoomedLines:
     """The lines themselves, every wording of the notes that they are, and whatever has the text they were chosen by."""
-    lines = [line for part in chosen.lines for line in split_lines(part.text)]
+    parts = [split_lines(part.text) for part in chosen.lines]
+    lines = [line for part in parts for line in part]
     marks = {mark for line in lines for mark in NOTE_ID_COMMENT.findall(line)}
-    if chosen.text is not None and len(split_lines(chosen.text)) == 1:
-        marks.add(chosen.text)
+    notes = {note for part in parts for note in _notes_of_several_lines(part)}
+    if chosen.note_id is not None:
+        notes.add(chosen.note_id)
+    wanted = () if chosen.text is None else tuple(split_lines(chosen.text))
+    if len(wanted) == 1:
+        marks.add(wanted[0])
     return DoomedLines(
         # A blank line is nobody's secret; taking every blank line out of the history would only spoil it.
-        exact=frozenset(line.encode("utf-8", "surrogatepass") for line in lines if line.strip()),
-        containing=tuple(mark.encode("utf-8", "surrogatepass") for mark in sorted(marks)),
+        exact=frozenset(line for line in lines if line.strip()),
+        containing=tuple(sorted(marks)),
+        notes=tuple(sorted(notes)),
+        run=wanted if len(wanted) > 1 else (),
     )
+
+
+def _notes_of_several_lines(lines: list[str]) -> Iterator[str]:
+    """Name the notes of which more than the line with the id was chosen."""
+    for line in lines:
+        for note in NOTE_ID_COMMENT.findall(line):
+            name = note.removeprefix(ID_MARK).removesuffix(" -->")
+            found = find_note(lines, name)
+            if found and found[1] > found[0]:
+                yield name
+
+
+def _content(path: str) -> bytes:
+    with explaining("read", path, outcome="nothing was changed"), open(path, "rb") as file:
+        return file.read()
 
 
 def _chosen(path: str, data: bytes, lines: list[str], first: int, last: int) -> ForgottenLines:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from typing import Any
@@ -30,6 +30,7 @@ from commonplace.search.relevance import Weights
 from commonplace.search.settings import SearchSettings
 from commonplace.sources.mounts import ExtraPath
 from commonplace.sources.notebook import Notebook
+from commonplace.sources.protocol import TextSource
 from commonplace.sources.workspace import Workspace
 from commonplace.store.opening import open_store
 from commonplace.store.protocol import IndexStore
@@ -84,8 +85,12 @@ def wire(
     flags: Mapping[str, Any],
     environ: Mapping[str, str],
     cwd: str,
+    more_sources: Sequence[TextSource] = (),
 ) -> Parts:
-    """Make a memory from its configuration. Opens nothing that is not needed to answer."""
+    """Make a memory from its configuration. Opens nothing that is not needed to answer.
+
+    `more_sources` are indexed beside the workspace; no setting leads to them.
+    """
     if home is not None:
         environ = {**environ, "COMMONPLACE_HOME": os.path.abspath(os.path.expanduser(home))}
     loaded, resolved = load_here(workspace_flag=workspace, cwd=cwd, flags=flags, environ=environ)
@@ -120,13 +125,17 @@ def wire(
         tombstones=tombstones,
         erasures=erasures,
         notebook=Notebook(
-            files, history, state_dir=places.state, now=lambda: datetime.now(zone).astimezone(zone)
+            files,
+            history,
+            erasures=erasures,
+            state_dir=places.state,
+            now=lambda: datetime.now(zone).astimezone(zone),
         ),
         embedder=embedder,
         cache=cache,
         store=store,
         indexer=Indexer(
-            [files],
+            [files, *more_sources],
             store,
             embedder,
             ChunkingSettings(

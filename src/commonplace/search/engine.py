@@ -22,7 +22,7 @@ from commonplace.model import (
 )
 from commonplace.search.calibration import calibrated
 from commonplace.search.query import ParsedQuery, names_day, parse, term_weights
-from commonplace.search.relevance import Weights, signals_of
+from commonplace.search.relevance import Weights, signals_of, speaker_of
 from commonplace.search.settings import SearchSettings
 from commonplace.search.snippets import ScoredUnit, Snippet, grow_snippets
 from commonplace.search.units import matches_in, units_of
@@ -31,6 +31,10 @@ from commonplace.text.day_terms import terms_of_span
 
 # A question that names days is about them: worth as much as a third of its words.
 DAY_BONUS = 0.15
+# A line spoken by somebody whom the question names is more likely the answer than one that only mentions them.
+SPEAKER_BONUS = 0.08
+# In transcripts, what people said about themselves counts more than what an assistant made of it.
+ASKED_BONUS = 0.25
 # How far the chunks around the best ones are read, to fill up snippets at the edge of a chunk.
 MARGIN_LINES = 12
 CHUNKS_WITH_MARGIN = 12
@@ -152,24 +156,27 @@ class SearchEngine:
         settings = self._settings
         has_vectors = any(chunk.meaning for chunk in ranked)
         weights = settings.weights.scaled(with_vectors=has_vectors, with_keywords=settings.use_keywords)
-        read = [(item.chunk, units_of(item.chunk)) for item in ranked]
+        by_place = {_place(item.chunk): item.keywords for item in ranked}
         weighed = [
             signals_of(
-                units,
+                units_of(item.chunk),
                 term_weights=term_weights,
-                keywords=item.keywords,
-                meaning=item.meaning,
                 window_chars=settings.snippet_chars,
+                keywords=item.keywords,
+                neighbours=_best_beside(item.chunk, by_place),
+                meaning=item.meaning,
             )
-            for item, (_, units) in zip(ranked, read, strict=True)
+            for item in ranked
         ]
         weights = weights.leaning(max((s.coverage for signals in weighed for s in signals), default=0.0))
         lines: dict[tuple[Source, str], dict[tuple[int, int], ScoredUnit]] = {}
-        for (chunk, units), signals in zip(read, weighed, strict=True):
+        for item, signals in zip(ranked, weighed, strict=True):
+            chunk = item.chunk
             factor = settings.recency.factor(chunk.day, today=today)
-            bonus = DAY_BONUS if names_day(query, chunk.day) else 0.0
+            of_chunk = _bonus_of_chunk(query, chunk)
             file = lines.setdefault((chunk.source, chunk.path), {})
-            for unit, signal in zip(units, signals, strict=True):
+            for unit, signal in zip(units_of(chunk), signals, strict=True):
+                bonus = of_chunk + (SPEAKER_BONUS if query.names(speaker_of(unit.text)) else 0.0)
                 score = (signal.mixed(weights) + bonus) * factor if unit.text.strip() else None
                 file[unit.line, unit.piece] = ScoredUnit(
                     chunk.source, chunk.path, unit, score, signal, chunk.day
@@ -197,7 +204,7 @@ class SearchEngine:
             assert best.score is not None
             assert best.signals is not None
             exact = bool(query.exact & matches_in(snippet.text, dict.fromkeys(query.exact, 1.0)).keys())
-            score = calibrated(best.score, has_exact_token=exact)
+            score = calibrated(snippet.score, has_exact_token=exact)
             hit = SearchHit(
                 path=best.path,
                 start_line=snippet.start_line,
@@ -221,9 +228,12 @@ class SearchEngine:
             "score": round(score, 4),
             "raw": round(best.score or 0.0, 4),
             "coverage": round(signals.coverage, 4),
+            "nearby": round(signals.nearby, 4),
             "passage": round(signals.passage, 4),
             "keywords": round(signals.keywords, 4),
+            "neighbours": round(signals.neighbours, 4),
             "meaning": round(signals.meaning, 4),
+            "speaker": query.names(speaker_of(best.unit.text)),
             "recency": round(self._settings.recency.factor(best.day, today=today), 4),
             "namedDay": names_day(query, best.day),
             "exactToken": exact,
@@ -266,9 +276,20 @@ def _by_id(candidates: Sequence[Candidate]) -> dict[int, Candidate]:
 
 def _chunk_score(item: Ranked, weights: Weights, query: ParsedQuery) -> float:
     """What a chunk is worth before it is read: its words count for the lines in it too."""
-    words = weights.coverage + weights.passage + weights.keywords
-    bonus = DAY_BONUS if names_day(query, item.chunk.day) else 0.0
-    return words * item.keywords + weights.meaning * 1.5 * item.meaning + bonus
+    words = 1.0 - weights.meaning
+    return words * item.keywords + weights.meaning * item.meaning + _bonus_of_chunk(query, item.chunk)
+
+
+def _bonus_of_chunk(query: ParsedQuery, chunk: Chunk) -> float:
+    named = DAY_BONUS if names_day(query, chunk.day) else 0.0
+    asked = ASKED_BONUS if chunk.source == "sessions" and chunk.text.startswith("User:") else 0.0
+    return named + asked
+
+
+def _best_beside(chunk: Chunk, keywords: Mapping[tuple[str, str, int], float]) -> float:
+    """BM25 of the better of the chunks before and after, as far as they were proposed too."""
+    source, path, ordinal = _place(chunk)
+    return max(keywords.get((source, path, ordinal + step), 0.0) for step in (-1, 1))
 
 
 def _place(chunk: Chunk) -> tuple[str, str, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -10,6 +11,8 @@ from datetime import date
 from commonplace.model import TermStatistics
 from commonplace.text.dates import DayRange, mentioned_days
 from commonplace.text.terms import query_terms
+
+_CAPITALISED = re.compile(r"\b[^\W\d_a-z]\w+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +23,11 @@ class ParsedQuery:
     terms: tuple[str, ...]
     exact: frozenset[str]  # identifiers, ids, error strings: a line that has one always survives
     days: tuple[DayRange, ...]
+    named: frozenset[str] = frozenset()  # capitalised words inside the question, folded: mostly people
+
+    def names(self, speaker: str | None) -> bool:
+        """Whether the question names this person."""
+        return speaker is not None and any(word in self.named for word in speaker.casefold().split())
 
     @property
     def is_empty(self) -> bool:
@@ -31,7 +39,14 @@ def parse(text: str, *, today: date) -> ParsedQuery:
     """Take a question apart; `today` decides what "last Friday" means."""
     text = " ".join(text.split())
     found = query_terms(text)
-    return ParsedQuery(text=text, terms=found.terms, exact=found.exact, days=mentioned_days(text, today))
+    return ParsedQuery(
+        text=text,
+        terms=found.terms,
+        exact=found.exact,
+        days=mentioned_days(text, today),
+        # The first word has a capital of its own: it names nobody.
+        named=frozenset(word.casefold() for word in _CAPITALISED.findall(text.partition(" ")[2])),
+    )
 
 
 def term_weights(terms: Sequence[str], statistics: TermStatistics) -> Mapping[str, float]:

@@ -1,59 +1,75 @@
-"""How much each line of a chunk answers a question, from four signals that are each between 0 and 1."""
+"""How much each line of a chunk answers a question, from signals that are each between 0 and 1."""
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 from commonplace.search.units import Unit, matches_in
 
 # BM25's saturation: the second mention of a word counts less than the first.
 SATURATION = 1.2
+# The first of the question's words that a line has tell more than the last.
+COVERAGE_POWER = 0.85
+# How many lines around a line may lend it words that it does not have.
+NEARBY_LINES = 2
+
+_SPEAKER = re.compile(r"[\s>*_-]*(\w+)[*_]*\s?[:：]")
 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """How the four signals are mixed; they are scaled to sum to 1.
+    """How the signals are mixed; those that are consulted are scaled to sum to 1.
 
-    Fitted on questions about conversations, documents and transcripts (docs/decisions), then rounded: what
-    matters is that all four are there, not their second digit.
+    Fitted on questions about conversations, documents and transcripts (docs/decisions), then rounded: what matters is
+    that they are there, not their second digit.
     """
 
     coverage: float = 0.27  # the share of the question's words that the line has
-    passage: float = 0.18  # the same for the best snippet-sized window around the line
-    keywords: float = 0.31  # BM25 of the whole chunk, headings included
-    meaning: float = 0.24  # cosine of the chunk's vector
+    nearby: float = 0.08  # the share that only the lines beside it have
+    passage: float = 0.18  # the words of the best snippet-sized window around the line
+    keywords: float = 0.42  # BM25 of the whole chunk, headings included
+    neighbours: float = 0.08  # BM25 of the better of the chunks before and after
+    meaning: float = 0.18  # cosine of the chunk's vector
 
     def scaled(self, *, with_vectors: bool, with_keywords: bool) -> Weights:
         """Leave out the signals that were not consulted, so that the rest still reach 1."""
-        meaning = self.meaning if with_vectors else 0.0
-        words = 1.0 if with_keywords else 0.0
-        parts = (self.coverage * words, self.passage * words, self.keywords * words, meaning)
-        total = sum(parts) or 1.0
-        return Weights(*(part / total for part in parts))
+        consulted = {
+            field.name: getattr(self, field.name)
+            for field in fields(self)
+            if (with_vectors if field.name == "meaning" else with_keywords)
+        }
+        total = sum(consulted.values()) or 1.0
+        return Weights(**{field.name: consulted.get(field.name, 0.0) / total for field in fields(self)})
 
     def leaning(self, best_coverage: float) -> Weights:
         """Trust meaning more where no line has even half of the question's words: it was asked in other words."""
         missing = max(0.0, 0.5 - best_coverage) / 0.5
-        return replace(self, meaning=min(1.0, self.meaning * (1.0 + 2.0 * missing)))
+        return replace(self, meaning=min(1.0, self.meaning * (1.0 + 1.5 * missing)))
 
 
 @dataclass(frozen=True, slots=True)
 class Signals:
     """What speaks for one line."""
 
-    coverage: float
-    passage: float
-    keywords: float
-    meaning: float
+    coverage: float = 0.0
+    nearby: float = 0.0
+    passage: float = 0.0
+    keywords: float = 0.0
+    neighbours: float = 0.0
+    meaning: float = 0.0
     matched: tuple[str, ...] = ()
 
     def mixed(self, weights: Weights) -> float:
-        """One number from the four."""
+        """One number from all."""
         return (
-            weights.coverage * self.coverage
+            weights.coverage * math.pow(self.coverage, COVERAGE_POWER)
+            + weights.nearby * self.nearby
             + weights.passage * self.passage
             + weights.keywords * self.keywords
+            + weights.neighbours * self.neighbours
             + weights.meaning * self.meaning
         )
 
@@ -62,9 +78,10 @@ def signals_of(
     units: Sequence[Unit],
     *,
     term_weights: Mapping[str, float],
-    keywords: float,
-    meaning: float,
     window_chars: int,
+    keywords: float,
+    neighbours: float,
+    meaning: float,
 ) -> list[Signals]:
     """Weigh every unit of one chunk, in order."""
     total = sum(term_weights.values()) or 1.0
@@ -73,13 +90,28 @@ def signals_of(
     return [
         Signals(
             coverage=sum(term_weights[term] for term in matched) / total,
-            passage=best / total,
+            nearby=_lent(found, position, term_weights) / total,
+            passage=passage[position] / total,
             keywords=keywords,
+            neighbours=neighbours,
             meaning=meaning,
             matched=tuple(matched),
         )
-        for matched, best in zip(found, passage, strict=True)
+        for position, matched in enumerate(found)
     ]
+
+
+def speaker_of(text: str) -> str | None:
+    """Who says a line of a conversation: `Anna: …`, `**Anna:** …`, `- Anna: …`."""
+    match = _SPEAKER.match(text)
+    return match[1] if match else None
+
+
+def _lent(found: Sequence[Mapping[str, int]], position: int, term_weights: Mapping[str, float]) -> float:
+    """What the words weigh that stand beside a unit and not in it."""
+    first = max(0, position - NEARBY_LINES)
+    beside = {term for matched in found[first : position + NEARBY_LINES + 1] for term in matched}
+    return sum(term_weights[term] for term in beside if term not in found[position])
 
 
 def _best_windows(

@@ -23,5 +23,5 @@ class SearchSettings:
     diversity: Diversity = field(default_factory=Diversity)
     # How many chunks each side proposes, and how many of them are read line by line. Neither depends on
     # max_results, so that the first answer of 6 is the first answer of 20.
-    proposals: int = 120
+    proposals: int = 48
     read_closely: int = 32

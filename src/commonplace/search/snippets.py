@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
 
 from commonplace.model import Source
 from commonplace.search.relevance import Signals
@@ -13,6 +14,8 @@ from commonplace.search.units import Unit
 # Lines further apart than this are not neighbours: something that was not indexed lies between them.
 NEAR_LINES = 3
 ELLIPSIS = "…"
+# Each further snippet of the same file is worth a little less: other files may know something else.
+SAME_FILE = 0.95
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +35,7 @@ class Snippet:
     """A run of neighbouring lines that fits the budget, grown around its best line."""
 
     best: ScoredUnit
+    score: float  # of its best line, less what its file has said already
     start_line: int
     end_line: int
     text: str
@@ -42,21 +46,31 @@ def grow_snippets(files: Sequence[Sequence[ScoredUnit]], *, budget: int) -> Iter
 
     A generator: the first snippets are the same however many the caller takes.
     """
-    seeds = sorted(
-        (-unit.score, number, position)
+    seeds = [
+        (-unit.score, number, position, 0)
         for number, file in enumerate(files)
         for position, unit in enumerate(file)
         if unit.score is not None
-    )
+    ]
+    heapify(seeds)
     shown: list[set[int]] = [set() for _ in files]
-    for _, number, position in seeds:
+    taken = [0] * len(files)
+    while seeds:
+        worth, number, position, known = heappop(seeds)
         if position in shown[number]:
             continue
         file = files[number]
+        if taken[number] > known:
+            # The file has given snippets since this line was weighed: weigh it again.
+            score = file[position].score or 0.0
+            heappush(seeds, (-score * SAME_FILE ** taken[number], number, position, taken[number]))
+            continue
         first, last = _grow(file, position, budget, shown[number])
         shown[number].update(range(first, last + 1))
+        taken[number] += 1
         yield Snippet(
             best=file[position],
+            score=-worth,
             start_line=file[first].unit.line,
             end_line=file[last].unit.line,
             text=_shown(file, first, last, budget),

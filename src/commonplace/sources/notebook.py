@@ -8,8 +8,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from commonplace.errors import CommonplaceError, NotFound, WorkspaceError
+from commonplace.errors import CommonplaceError, ConflictError, NotFound, StorageFailure, WorkspaceError
 from commonplace.files.append import append
+from commonplace.files.erasures import Erasures
+from commonplace.files.failures import explaining
 from commonplace.files.history import APPEND, History
 from commonplace.files.ids import new_id
 from commonplace.files.records import Tail
@@ -46,10 +48,17 @@ class Notebook:
     """Writes to one workspace. Every change goes through `files/` and into the history."""
 
     def __init__(
-        self, workspace: Workspace, history: History, *, state_dir: str, now: Callable[[], datetime]
+        self,
+        workspace: Workspace,
+        history: History,
+        *,
+        erasures: Erasures,
+        state_dir: str,
+        now: Callable[[], datetime],
     ) -> None:
         self._workspace = workspace
         self._history = history
+        self._erasures = erasures
         self._state_dir = state_dir
         self._now = now
 
@@ -72,14 +81,20 @@ class Notebook:
             header=header.encode(),
             separator=b"\n" if note.count("\n") > 1 else b"",
         )
-        self._history.record(
-            path,
-            operation=APPEND,
-            new_hash=content_hash(record),
-            length=len(record),
-            previous=None,
-            record_id=note_id,
-        )
+        try:
+            self._history.record(
+                path,
+                operation=APPEND,
+                new_hash=content_hash(record),
+                length=len(record),
+                previous=None,
+                record_id=note_id,
+            )
+        except CommonplaceError as error:
+            raise StorageFailure(
+                f"the note is in `{path}`, but the history does not know of it: {error}",
+                hint="do not write it again; " + (error.hint or "check the disk"),
+            ) from error
         first = _line_at(target, appended.offset)
         return Remembered(path, first, first + note.count("\n") - 1, note_id)
 
@@ -87,6 +102,11 @@ class Notebook:
         self, path: str, old: str, new: str, *, base_hash: str | None = None, allow_shrink: bool = False
     ) -> Edited:
         """Replace a text that stands exactly once in a file; with `base_hash`, only if the file is still that one."""
+        # What is read here is written later, perhaps as a conflict copy: nothing may be forgotten between the two.
+        with self._erasures.held_off():
+            return self._edit(path.removeprefix("./"), old, new, base_hash, allow_shrink=allow_shrink)
+
+    def _edit(self, path: str, old: str, new: str, base_hash: str | None, *, allow_shrink: bool) -> Edited:
         target, data = self.read_bytes(path)
         wanted, wished = _in_endings_of(data, old), _in_endings_of(data, new)
         count = data.count(wanted) if wanted else 0
@@ -108,7 +128,7 @@ class Notebook:
 
     def remove_lines(self, path: str, ranges: Sequence[tuple[int, int]], *, base_hash: str) -> str:
         """Take lines out of a file, the bytes of all others unchanged; the hash of what is left."""
-        target, data = self.read_bytes(path)
+        target, data = self.read_unchanged(path, base_hash)
         doomed = {line for first, last in ranges for line in range(first, last + 1)}
         kept = b"".join(line for number, line in enumerate(byte_lines(data), 1) if number not in doomed)
         replaced = replace(
@@ -125,6 +145,17 @@ class Notebook:
 
     def restore(self, version_id: str) -> Edited:
         """Bring back what a file was; what it is now goes into the history first."""
+        with self._erasures.held_off():  # or a version that is being forgotten would come back
+            return self._restore(version_id)
+
+    def keep(self, path: str, *, reason: str) -> str:
+        """Put what a file is now into the history; where it is on disk."""
+        with self._erasures.held_off():
+            place, data = self.read_bytes(path)
+            self._history.keep(path.removeprefix("./"), data, reason)
+        return place
+
+    def _restore(self, version_id: str) -> Edited:
         version = next((v for v in self._history.versions() if v.id == version_id), None)
         if version is None or not version.available:
             raise NotFound(
@@ -132,12 +163,11 @@ class Notebook:
                 hint="`commonplace history` lists the versions that are kept",
             )
         data = self._history.read(version_id)
-        target = self._target(version.path)
         try:
-            _, current = self.read_bytes(version.path)
+            target, current = self.read_bytes(version.path)
             base: str | None = content_hash(current)
         except NotFound:
-            base = None
+            target, base = self._target(version.path), None
         replaced = replace(
             target,
             data,
@@ -156,14 +186,24 @@ class Notebook:
         data, _ = found.root.read(found.relative, max_bytes=self._workspace.max_file_bytes)
         return found.real, data
 
+    def read_unchanged(self, path: str, base_hash: str) -> tuple[str, bytes]:
+        """Like `read_bytes`; ConflictError when it is not the content any more that lines were chosen in."""
+        place, data = self.read_bytes(path)
+        if content_hash(data) != base_hash:
+            raise ConflictError(
+                f"`{path}` has changed since the lines were chosen; they were not removed",
+                hint="choose them again",
+            )
+        return place, data
+
     def _curated_path(self) -> str:
         listed = {found.path for found in self._workspace.discover().files}
         return "memory.md" if "memory.md" in listed else "MEMORY.md"
 
     def _target(self, path: str) -> str:
-        """The place on disk to write a file of the workspace to; never through a link."""
-        root = self._workspace.root
-        folder, _, name = path.rpartition("/")
+        """The place on disk to write a file of the memory to; never through a link."""
+        root, relative = self._workspace.place_of(path)
+        folder, _, name = relative.rpartition("/")
         try:
             os.close(root.open_folder(folder))
         except FileNotFoundError:
@@ -227,5 +267,5 @@ def _not_exactly_once(path: str, data: bytes, wanted: bytes, count: int) -> NotF
 
 def _line_at(path: str, offset: int) -> int:
     """The number of the line that begins at an offset."""
-    with open(path, "rb") as file:
+    with explaining("read", path, outcome="the note was written"), open(path, "rb") as file:
         return len(byte_lines(file.read(offset))) + 1

@@ -79,6 +79,18 @@ class Workspace:
             found.path, self.source, hashed, status.st_size, status.st_mtime_ns, status.st_ino
         )
 
+    def place_of(self, path: str) -> tuple[Root, str]:
+        """Where a file with this cited path belongs, also when it is gone. NotFound when no place has its name."""
+        if path in {"MEMORY.md", "memory.md"}:
+            return self.root, path
+        for mount in self._mounts:
+            if _is_beneath(path, mount.cited):
+                rest = path.removeprefix(mount.cited).removeprefix("/")
+                return mount.root, "/".join(filter(None, (mount.base, rest)))
+        raise NotFound(
+            f"`{path}` is not part of the memory any more", hint="name its folder in `extraPaths` again"
+        )
+
     def watched_paths(self) -> tuple[str, ...]:
         """Files and folders where a change may matter, for `watch`."""
         curated = (os.path.join(self.root.real, name) for name in ("MEMORY.md", "memory.md"))

@@ -132,7 +132,7 @@ def erase_traces(database: str, source: Source, path: str) -> None:
                 if time.monotonic() > deadline:
                     raise LockTimeout(
                         "the text is out of the index, but a reader keeps the log that still holds it",
-                        hint="end long-running searches, then forget it again",
+                        hint="end long-running searches, then run `commonplace sync --force`: it makes the index anew",
                     )
                 time.sleep(0.01)
         finally:

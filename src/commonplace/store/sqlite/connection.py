@@ -57,14 +57,16 @@ def connect(path: str, *, for_writing: bool) -> apsw.Connection:
             raise IndexCorrupt(
                 f"the index file {os.path.basename(path)} is missing", hint="run `commonplace sync`"
             )
-        db = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
         try:
-            _configure(db, for_writing=for_writing)
-            _check_schema(db)
-        except BaseException:
-            db.close()
-            raise
-        return db
+            return _checked(apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE), for_writing=for_writing)
+        except (apsw.CantOpenError, apsw.ReadOnlyError):
+            if for_writing or os.access(os.path.dirname(path), os.W_OK):
+                raise
+        # On a read-only disk SQLite cannot make the shared memory of a log, and needs none: nobody writes there.
+        from urllib.parse import quote
+
+        flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+        return _checked(apsw.Connection(f"file:{quote(path)}?immutable=1", flags=flags), for_writing=False)
 
 
 def create(path: str, *, write_ahead: bool) -> apsw.Connection:
@@ -127,6 +129,17 @@ def empty_log(db: apsw.Connection) -> bool:
     """Move the write-ahead log into the file and cut it to nothing; False when a reader is in the way."""
     busy, _, _ = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone() or (0, 0, 0)
     return not busy
+
+
+def _checked(db: apsw.Connection, *, for_writing: bool) -> apsw.Connection:
+    """Make a connection ready for use, or close it."""
+    try:
+        _configure(db, for_writing=for_writing)
+        _check_schema(db)
+    except BaseException:
+        db.close()
+        raise
+    return db
 
 
 def _configure(db: apsw.Connection, *, for_writing: bool) -> None:

@@ -39,14 +39,22 @@ class Generation:
     @contextmanager
     def in_use(self) -> Iterator[None]:
         """Keep the connections open during a block."""
-        with self._guard:
-            self._users += 1
+        self.enter()
         try:
             yield
         finally:
-            with self._guard:
-                self._users -= 1
-                self._close_if_over()
+            self.leave()
+
+    def enter(self) -> None:
+        """Keep the connections and the lock until `leave()`; only for a generation that is not retired yet."""
+        with self._guard:
+            self._users += 1
+
+    def leave(self) -> None:
+        """End what `enter()` began."""
+        with self._guard:
+            self._users -= 1
+            self._close_if_over()
 
     @contextmanager
     def reading(self) -> Iterator[SqliteReader]:

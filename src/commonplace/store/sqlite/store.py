@@ -78,8 +78,7 @@ class SqliteStore(Changes):
                 self._folder.publish(number)
         except BaseException:
             beside.generation.retire()
-            with self._folder.writer_lock("discard a rebuild"):
-                self._folder.delete(number)
+            self._collect()  # takes it, unless it was published: then it is whole, and answers
             raise
         beside.generation.retire()
         with self._newest():  # lets go of the old generation, so that it can be deleted
@@ -90,9 +89,25 @@ class SqliteStore(Changes):
         with self._setting_aside_damage(self._folder_in_order("erase a file")):
             current = self._folder.current()
             for number in self._folder.numbers():
-                if number == current or not self._folder.delete(number):
+                if number == current:
                     erase_traces(self._folder.database(number), source, path)
+                elif not self._folder.delete(number):
+                    self._erase_beside(number, source, path)
             self._folder.delete_bad()
+
+    def _erase_beside(self, number: int, source: Source, path: str) -> None:
+        """Erase from a generation that another one still reads or builds."""
+        database = self._folder.database(number)
+        if not os.path.exists(database):
+            return  # whoever has its lock came too late for it, and is about to see that
+        try:
+            erase_traces(database, source, path)
+        except IndexCorrupt as error:
+            # The one that answers is not damaged, and must not be set aside for this one.
+            raise IndexUnavailable(
+                f"an old index that another process uses still holds the text: {error}",
+                hint="end the other processes that use this memory, then run `commonplace sync --force`",
+            ) from error
 
     def describe(self) -> Mapping[str, Any]:
         """Facts for `status`."""
@@ -106,7 +121,7 @@ class SqliteStore(Changes):
             "path": path,
             "generation": generation.number,
             "generations": len(self._folder.numbers()),
-            "bytes": sum(os.path.getsize(path + end) for end in ("", "-wal") if os.path.exists(path + end)),
+            "bytes": sum(_size(path + end) for end in ("", "-wal")),
             "schema": SCHEMA_VERSION,
             "sqlite": apsw.sqlite_lib_version(),
             "journal": "wal" if self._write_ahead() else "truncate (no write-ahead log on a shared file system)",
@@ -169,22 +184,29 @@ class SqliteStore(Changes):
             except _Damage as damage:
                 self._recover(damage, writer_locked=writer_locked)
                 continue
-            with generation.in_use():
+            try:
                 if old is not None:
                     old.retire()
                     if not writer_locked:
                         self._collect()
                 yield generation
-                return
+            finally:
+                generation.leave()
+            return
         raise IndexUnavailable("the index changes faster than it can be opened", hint="try again")
 
     def _follow_pointer(self) -> tuple[Generation, Generation | None]:
-        """The generation to use now, and the one it has replaced."""
+        """The generation to use now, entered, and the one it has replaced.
+
+        Entered before the guard is let go: another thread can only retire it afterwards, and then it stays open.
+        """
         with self._guard:
             signature = self._folder.signature()
             if self._generation is not None and signature == self._signature:
+                self._generation.enter()
                 return self._generation, None
             opened = self._open()
+            opened.enter()
             old, self._generation, self._signature = self._generation, opened, signature
             return opened, old
 
@@ -242,3 +264,10 @@ class SqliteStore(Changes):
 
     def _write_ahead(self) -> bool:
         return allows_write_ahead(file_system_of(self._folder.path, mounts=self._mounts))
+
+
+def _size(path: str) -> int:
+    """How large a file is; one that another process has just removed has no size."""
+    with suppress(FileNotFoundError):
+        return os.path.getsize(path)
+    return 0

@@ -41,6 +41,7 @@ _IN_ORDER = (
     Command("doctor", "health", "look for everything that could be wrong"),
     Command("config", "configuring", "show and change settings"),
     Command("export", "exporting", "write the whole memory into one file"),
+    Command("bench", "bench", "measure how good the answers are"),
     Command("completion", "completing", "print a completion script for your shell"),
 )
 

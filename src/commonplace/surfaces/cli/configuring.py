@@ -129,7 +129,16 @@ def run_set_setting(arguments: argparse.Namespace, console: Console) -> int:
         console.result({"path": change.path, "key": change.key, "value": change.value})
     else:
         console.say(f"{change.key} = {_as_text(change.value)} in {change.path}")
+    if isinstance(change.value, int | float) and _is_another_number(arguments.value, change.value):
+        console.note(f"{arguments.value} is out of range; {change.value:,} is the nearest that is allowed")
     return 0
+
+
+def _is_another_number(given: str, taken: float) -> bool:
+    try:
+        return float(given) != taken
+    except ValueError:
+        return False  # `true`, or a number in another spelling
 
 
 def run_path(arguments: argparse.Namespace, console: Console) -> int:

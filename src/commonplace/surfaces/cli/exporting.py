@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import IO, TYPE_CHECKING, TypeAlias
 
 from commonplace.errors import CommonplaceError
@@ -90,24 +91,51 @@ def _write_zip(files: Iterator[ExportedFile], stream: IO[bytes]) -> int:
             entry = ZipInfo(file.path.lstrip("/"), date_time=(1980, 1, 1, 0, 0, 0))
             entry.compress_type = ZIP_DEFLATED
             entry.external_attr = 0o600 << 16
-            archive.writestr(entry, file.text.encode("utf-8", "replace"))
+            archive.writestr(entry, file.raw)
     return count
 
 
 def _into_file(write: Write, files: Iterator[ExportedFile], path: str, *, overwrite: bool) -> int:
     """Write beside the target and rename: a half-written export never has the name that was asked for."""
-    from tempfile import NamedTemporaryFile
+    from tempfile import mkstemp
 
-    with NamedTemporaryFile(dir=os.path.dirname(path), prefix=".export-", suffix=".tmp") as temporary:
-        count = write(files, temporary)
-        temporary.flush()
-        os.fsync(temporary.fileno())
-        if overwrite and os.path.isfile(path):
-            os.unlink(path)
-        try:
-            os.link(temporary.name, path)  # unlike a rename, refuses when something is there
-        except FileExistsError:
-            raise CommonplaceError(
-                f"{path} exists already; nothing was written", hint="choose another name, or add --force"
-            ) from None
+    folder = os.path.dirname(path)
+    if not os.path.isdir(folder):
+        raise CommonplaceError(f"there is no folder {folder}", hint="make it, or choose another place")
+    if os.path.lexists(path):
+        _check_overwriting(path, overwrite=overwrite)
+    descriptor, temporary = mkstemp(dir=folder, prefix=".export-", suffix=".tmp")
+    try:
+        with open(descriptor, "wb") as file:
+            count = write(files, file)
+            file.flush()
+            os.fsync(file.fileno())
+        _give_name(temporary, path, overwrite=overwrite)
+    finally:
+        with suppress(FileNotFoundError):
+            os.unlink(temporary)
     return count
+
+
+def _give_name(temporary: str, path: str, *, overwrite: bool) -> None:
+    if not overwrite:
+        try:
+            os.link(temporary, path)  # unlike a rename, refuses when something is there
+        except FileExistsError:
+            _check_overwriting(path, overwrite=False)
+        except OSError:
+            if os.path.lexists(path):
+                _check_overwriting(path, overwrite=False)
+        else:
+            return
+    # Asked for, or a file system without hard links.
+    os.replace(temporary, path)
+
+
+def _check_overwriting(path: str, *, overwrite: bool) -> None:
+    if os.path.lexists(path) and not os.path.isfile(path):
+        raise CommonplaceError(f"{path} is not a file; nothing was written", hint="choose another name")
+    if not overwrite:
+        raise CommonplaceError(
+            f"{path} exists already; nothing was written", hint="choose another name, or add --force"
+        )

@@ -38,7 +38,11 @@ def run_status(arguments: argparse.Namespace, console: Console) -> int:
         return 0
     for name, value in _lines(facts):
         console.answer(f"{console.styled(f'{name:10}', 'bold')} {visible(value)}".rstrip())
-    if facts["workspaceMissing"]:
+    if facts["workspaceMissing"] and (facts["files"] or facts["skipped"]):
+        known = f"; {counted(facts['files'], 'file')} answered from the index" if facts["files"] else ""
+        console.note(f"the workspace {facts['workspaceDir']} cannot be read{known}")
+        console.hint("mount its disk, check its permissions, or name another with --workspace")
+    elif facts["workspaceMissing"]:
         console.note(f"there is no workspace at {facts['workspaceDir']} yet")
         console.hint(f"`commonplace init {facts['workspaceDir']}` makes one")
     elif not facts["files"] and not facts["pending"]["changed"]:
@@ -55,6 +59,8 @@ def _lines(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for extra in facts["extraPaths"]:
         yield "also", str(extra)
     yield "index", f"{facts['dbPath']} ({facts['store'].get('driver', '?')}, agent {facts['agentId']})"
+    if recovered := facts["store"].get("recovered"):
+        yield "damaged", f"the index was made anew {recovered}"
     vector = facts["vector"]
     if vector["available"]:
         dims = f"{vector['dims']} dimensions"

@@ -98,21 +98,34 @@ def _joined(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 def reason(explanation: Mapping[str, Any], query: str, path: str, today: date) -> str:
     """One readable line about why a hit was chosen."""
-    units = words_of(query)
-    matched = set(explanation.get("matched", ()))
-    found = [name for name, terms in units if matched & terms]
-    words = f"{len(found)} of {len(units)} words" if units else "no words to look for"
-    parts = [f"{words} ({one_of_many(found)}) in the line" if found else f"{words} in the line"]
+    line = f"line {explanation['bestLine']}" if "bestLine" in explanation else "the line"
+    parts = [f"{line} has {_words_in_line(explanation, query)}"]
     if explanation.get("exactToken"):
         parts.append("an exact match")
+    if explanation.get("speaker"):
+        parts.append("said by somebody whom the question names")
     if explanation.get("meaning"):
         parts.append(f"meaning {explanation['meaning']:.2f}")
     if explanation.get("namedDay"):
         parts.append("from a day that the question names")
     day = day_of(path)
     if day and (age := age_in_words(day, today)):
-        parts.append(age)
+        recency = float(explanation.get("recency", 1.0))
+        parts.append(f"{age}, weighs × {recency:.2f}" if recency < 0.995 else age)
     return "; ".join(parts)
+
+
+def _words_in_line(explanation: Mapping[str, Any], query: str) -> str:
+    words = words_of(query)
+    matched = set(explanation.get("matched", ()))
+    found = [name for name, terms in words if matched & terms]
+    if not found:
+        around = explanation.get("nearby") or explanation.get("passage") or explanation.get("keywords")
+        return "none of the words" + (", but stands near some" if words and around else "")
+    named = one_of_many(found)
+    if len(found) < len(words):
+        return f"{len(found)} of {len(words)} words ({named})"
+    return f"the word ({named})" if len(words) == 1 else f"all {len(words)} words ({named})"
 
 
 def words_of(query: str) -> list[tuple[str, frozenset[str]]]:

@@ -40,7 +40,7 @@ def run_sync(arguments: argparse.Namespace, console: Console) -> int:
     with opened(arguments) as memory:
         with console.progress("indexing") as progress:
             report = memory.sync(force=arguments.force, progress=progress)
-        is_empty = not report.indexed and not report.unchanged
+        is_empty = not report.indexed and not report.unchanged and not report.withheld
         workspace = memory.workspace
     if console.json:
         console.result(_as_json(report))
@@ -77,8 +77,9 @@ def run_watch(arguments: argparse.Namespace, console: Console) -> int:
     }
     try:
         with opened(arguments) as memory:
+            reports = memory.watch(stop)
             console.say(f"watching {memory.workspace} (Ctrl-C ends it)")
-            for number, report in enumerate(memory.watch(stop)):
+            for number, report in enumerate(reports):
                 if number == 0 or _did_something(report):
                     _print_sync(report, console)
     finally:
@@ -94,8 +95,9 @@ def _print_sync(report: SyncReport, console: Console) -> None:
     if console.json:
         console.result({"at": now.isoformat(timespec="seconds"), **_as_json(report)}, lines=True)
         return
+    looked = report.unchanged or report.indexed or report.removed or report.failed or not report.degraded
     if not console.quiet:
-        print(f"{now:%H:%M:%S} {summary(report)}", flush=True)
+        print(f"{now:%H:%M:%S} {summary(report) if looked else 'could not look for changes'}", flush=True)
     _print_notes(report, console)
 
 

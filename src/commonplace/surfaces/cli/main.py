@@ -106,7 +106,9 @@ def main(argv: Sequence[str]) -> int:
     except OSError as error:
         if error.errno not in _REFUSALS:
             raise
-        _report_refusal(Console() if _discarded_unwritable_output() else console, error)
+        # An error without a file name is one of stdout, where no JSON can go any more.
+        unwritable = _discarded_unwritable_output() or error.filename is None
+        _report_refusal(Console() if unwritable else console, error)
         status = FAILED
     return status
 

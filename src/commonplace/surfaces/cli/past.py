@@ -48,12 +48,13 @@ def run_history(arguments: argparse.Namespace, console: Console) -> int:
     if console.json:
         console.result({"versions": [_as_json(version) for version in versions]})
         return 0
+    width = max((len(version.operation) for version in versions), default=0)
     for version in versions:
         mark = "*" if version.available else " "
         when = version.at[:19].replace("T", " ")
         place = console.styled(console.shown(version.path), "path")
         console.answer(
-            f"{version.id} {mark} {when}  {version.operation:12} {size_in_words(version.length):>9}  {place}"
+            f"{version.id} {mark} {when}  {version.operation:{width}} {size_in_words(version.length):>9}  {place}"
         )
     if not versions:
         console.note(f"nothing was changed {'in ' + path if path else 'through commonplace'} yet")

@@ -111,12 +111,13 @@ def _edit_by_hand(memory: Memory, path: str, console: Console) -> int:
             "there is no editor to open", hint="set EDITOR, or give the texts with --old and --new"
         )
     place = memory.keep_version(path, reason="edit by hand")
+    before = _content(place)
     try:
         ended = subprocess.run([*shlex.split(editor), place], check=False)  # noqa: S603 (the user's own editor)
     except (FileNotFoundError, PermissionError, ValueError) as error:
         raise CommonplaceError(f"the editor `{editor}` could not be started", hint="check EDITOR") from error
-    report = memory.sync()
-    changed = path in report.indexed
+    memory.sync()
+    changed = _content(place) != before
     if console.json:
         console.result({"path": path, "changed": changed, "editorStatus": ended.returncode})
     else:
@@ -124,3 +125,11 @@ def _edit_by_hand(memory: Memory, path: str, console: Console) -> int:
     if ended.returncode:
         raise CommonplaceError(f"the editor ended with status {ended.returncode}", hint=f"look at {place}")
     return 0
+
+
+def _content(place: str) -> bytes | None:
+    try:
+        with open(place, "rb") as file:
+            return file.read()
+    except FileNotFoundError:  # the editor removed it
+        return None

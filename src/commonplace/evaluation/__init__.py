@@ -1,0 +1,1 @@
+"""How good the answers are: questions with known evidence, asked and scored, beside simpler recipes."""

@@ -1,0 +1,156 @@
+"""Transcripts of conversations as documents: one line of text a message, each leading back to its JSONL line.
+
+Secrets must be redacted before text is cut and stored. That is the business of the session store, which owns the
+transcripts of a user; until it exists this source serves only the evaluation of retrieval and no setting reaches it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from dataclasses import dataclass
+from typing import Any
+
+from commonplace.files.beneath import Root, file_refusal, in_words, name_refusal, printable
+from commonplace.model import Document, FileFailure, FileState, Source
+from commonplace.sources.discovery import Discovery, FoundFile, system_reason
+
+MAX_FILE_BYTES = 64_000_000
+_SUFFIX = ".jsonl"
+_SPEAKERS = {"user": "User", "assistant": "Assistant"}
+
+
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    """What was said in one conversation. `line_map[i]` is the JSONL line of text line i + 1."""
+
+    text: str
+    line_map: tuple[int, ...]
+    malformed: int = 0  # lines that are no JSON object
+    is_unfinished: bool = False  # the last line is still being written, and was left for the next read
+
+
+class Transcripts:
+    """The files `*.jsonl` of one folder, cited as `sessions/<file>`."""
+
+    def __init__(self, folder: str, *, max_file_bytes: int = MAX_FILE_BYTES) -> None:
+        self.root = Root(folder)
+        self.max_file_bytes = max_file_bytes
+        self.malformed_lines: dict[str, int] = {}  # by cited path, as of the latest read
+
+    @property
+    def source(self) -> Source:
+        """Which source its files are cited as."""
+        return "sessions"
+
+    def discover(self) -> Discovery:
+        """List the transcripts by name. Never raises for what is on disk."""
+        try:
+            with os.scandir(self.root.real) as listing:
+                entries = sorted(listing, key=lambda entry: entry.name)
+        except OSError as error:
+            unseen = () if isinstance(error, FileNotFoundError) else (FileFailure(".", system_reason(error)),)
+            return Discovery((), unseen, root_missing=True)
+        files: list[FoundFile] = []
+        skipped: list[FileFailure] = []
+        for entry in entries:
+            if not entry.name.endswith(_SUFFIX) or entry.name.startswith("."):
+                continue
+            found = self._found(entry)
+            if isinstance(found, FoundFile):
+                files.append(found)
+            else:
+                skipped.append(found)
+        return Discovery(tuple(files), tuple(skipped))
+
+    def read(self, file: FoundFile) -> tuple[Document, FileState]:
+        """Read one transcript. Raises PathNotAllowed, NotFound or WorkspaceError, never for what it says."""
+        raw, status = file.root.read(file.relative, max_bytes=self.max_file_bytes)
+        transcript = read_transcript(raw)
+        self.malformed_lines[file.path] = transcript.malformed
+        state = FileState(
+            file.path,
+            self.source,
+            hashlib.sha256(raw).hexdigest(),
+            status.st_size,
+            status.st_mtime_ns,
+            status.st_ino,
+        )
+        return Document(file.path, self.source, transcript.text, line_map=transcript.line_map), state
+
+    def _found(self, entry: os.DirEntry[str]) -> FoundFile | FileFailure:
+        cited = f"sessions/{entry.name}"
+        try:
+            status = entry.stat(follow_symlinks=False)
+        except OSError as error:
+            return FileFailure(printable(cited), system_reason(error))
+        reason = name_refusal(entry.name) or file_refusal(status)
+        if reason is None and status.st_size > self.max_file_bytes:
+            reason = f"{in_words(status.st_size)}, over the limit of {in_words(self.max_file_bytes)}"
+        if reason is not None:
+            return FileFailure(printable(cited), reason)
+        return FoundFile(
+            cited,
+            status.st_size,
+            status.st_mtime_ns,
+            status.st_ino,
+            status.st_ctime_ns,
+            self.root,
+            entry.name,
+        )
+
+
+def read_transcript(raw: bytes) -> Transcript:
+    """Flatten a transcript: `User: …` and `Assistant: …`, one line a message; total, whatever the bytes are."""
+    lines = raw.split(b"\n")
+    said: list[str] = []
+    line_map: list[int] = []
+    malformed = 0
+    is_unfinished = False
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        entry = _parsed(line)
+        if entry is None:
+            # Only the last line has no end yet: whoever writes it has not come to the closing brace.
+            is_unfinished = number == len(lines)
+            malformed += not is_unfinished
+            continue
+        message = _message(entry)
+        if message:
+            said.append(message)
+            line_map.append(number)
+    return Transcript("\n".join(said), tuple(line_map), malformed, is_unfinished)
+
+
+def _parsed(line: bytes) -> dict[str, Any] | None:
+    try:
+        entry = json.loads(line.decode("utf-8", "replace").removeprefix("\ufeff"))
+    except (ValueError, RecursionError):
+        return None
+    return entry if isinstance(entry, dict) else None
+
+
+def _message(entry: dict[str, Any]) -> str:
+    """One line for a message of a person or a model, empty for everything else."""
+    message = entry.get("message")
+    if entry.get("type") != "message" or not isinstance(message, dict):
+        return ""
+    role = message.get("role")
+    speaker = _SPEAKERS.get(role) if isinstance(role, str) else None
+    text = " ".join(_text_of(message.get("content")).split())
+    return f"{speaker}: {text}" if speaker and text else ""
+
+
+def _text_of(content: object) -> str:
+    if isinstance(content, str):
+        return _storable(content)
+    blocks = content if isinstance(content, list) else ()
+    texts = (block.get("text") for block in blocks if isinstance(block, dict) and block.get("type") == "text")
+    return _storable(" ".join(text for text in texts if isinstance(text, str)))
+
+
+def _storable(text: str) -> str:
+    r"""Drop NUL and half characters: JSON can escape both (`\u0000`, `\ud800`), a database takes neither."""
+    return text.replace("\0", "").encode("utf-8", "replace").decode()
