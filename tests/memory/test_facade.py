@@ -393,3 +393,21 @@ def test_exported_files_have_their_bytes(memory, workspace):
     odd = next(file for file in memory.export() if file.path == "memory/odd.md")
 
     assert (odd.raw, odd.text) == (b"\xef\xbb\xbfcaf\xe9\r\n", "caf\ufffd\n")
+
+
+def test_nothing_is_written_to_the_empty_mount_point_of_a_missing_disk(memory, workspace, tmp_path):
+    memory.sync()
+    workspace.rename(tmp_path / "the-disk")
+    workspace.mkdir()
+    with pytest.raises(WorkspaceError, match="may not be mounted"):
+        memory.remember("where would this go?")
+
+    assert list(workspace.iterdir()) == []
+
+
+@pytest.mark.parametrize("before", ["", "one\n", "one\r\ntwo\r\n", "one\rtwo\r", "no break at the end"])
+def test_the_line_of_a_note_is_counted_as_lines_are_shown(memory, workspace, before):
+    (workspace / "MEMORY.md").write_bytes(before.encode())
+    note = memory.remember("the last line", durable=True)
+
+    assert "the last line" in memory.get("MEMORY.md", first_line=note.start_line, line_count=1).text

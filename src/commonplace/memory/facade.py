@@ -148,6 +148,7 @@ class Memory:
     def remember(self, text: str, *, durable: bool = False) -> Remembered:
         """Add a note to today's log, or with `durable` to the curated memory. On disk when this returns."""
         self._require_workspace()
+        self._refuse_an_empty_mount_point()
         return self.parts.notebook.remember(text, durable=durable)
 
     def edit(
@@ -287,6 +288,18 @@ class Memory:
     def _has_index(self) -> bool:
         with self.parts.store.reading() as reader:
             return bool(reader.files())
+
+    def _refuse_an_empty_mount_point(self) -> None:
+        """Keep a note from landing beneath the disk that the memory is on, where nobody would find it again."""
+        if self.parts.workspace.discover().files:
+            return
+        with self.parts.store.reading() as reader:
+            known = len(reader.files())
+        if known:
+            raise WorkspaceError(
+                f"`{self.workspace}` is empty, but the index knows {known} files of it: its disk may not be mounted",
+                hint="mount it; or, if the files are gone on purpose, run `commonplace sync --force`",
+            )
 
     def _require_workspace(self) -> None:
         refusal, path = self._refusal_of_workspace(), self.parts.workspace.path

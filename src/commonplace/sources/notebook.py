@@ -22,6 +22,7 @@ from commonplace.text.notes import day_header, format_note
 # A note longer than this is a document: it belongs in a file of its own.
 MAX_NOTE_CHARS = 200_000
 
+_BLOCK_BYTES = 1 << 20
 _LINE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z")
 
 
@@ -267,5 +268,10 @@ def _not_exactly_once(path: str, data: bytes, wanted: bytes, count: int) -> NotF
 
 def _line_at(path: str, offset: int) -> int:
     """The number of the line that begins at an offset."""
+    breaks, last, left = 0, b"", offset
     with explaining("read", path, outcome="the note was written"), open(path, "rb") as file:
-        return len(byte_lines(file.read(offset))) + 1
+        while left and (block := file.read(min(left, _BLOCK_BYTES))):
+            # A break of two bytes that the blocks cut apart is one break.
+            breaks += block.count(b"\n") + block.count(b"\r") - (last + block).count(b"\r\n")
+            last, left = block[-1:], left - len(block)
+    return breaks + 1
