@@ -129,3 +129,9 @@ def test_what_people_said_counts_more_than_what_an_assistant_made_of_it():
     hits = engine.search("gateway", where=SearchFilter(frozenset({"sessions"})), today=TODAY).hits
 
     assert hits[0].start_line == 2
+
+
+def test_a_chinese_question_about_nothing_that_is_there_scores_low():
+    hits = search("火星上有几个月亮", a="今天买了牛奶", b="网关在上海").hits
+
+    assert all(hit.score < 0.35 for hit in hits)

@@ -61,3 +61,16 @@ def test_a_question_names_the_people_in_it_but_not_its_first_word():
     assert not query.names("Where")
     assert not query.names("Bob")
     assert not query.names(None)
+
+
+@pytest.mark.parametrize(
+    ("question", "spaceless"),
+    [
+        ("电池可以用多久？", True),
+        ("東京の天気は？", True),
+        ("what is 电池 in English", False),
+        ("plain", False),
+    ],
+)
+def test_a_question_in_a_script_without_spaces_is_known(question, spaceless):
+    assert parse(question, today=TODAY).is_spaceless is spaceless

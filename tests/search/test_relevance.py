@@ -1,7 +1,10 @@
+from collections import Counter
+
 import pytest
 
-from commonplace.search.relevance import Signals, Weights, signals_of, speaker_of
+from commonplace.search.relevance import Signals, Weights, signals_of, speaker_of, standing_out
 from commonplace.search.units import Unit
+from commonplace.text.terms import document_terms
 
 WEIGHTS = {"gateway": 3.0, "hetzner": 5.0}
 
@@ -10,6 +13,7 @@ def signals(*lines, window_chars=700):
     units = [Unit(number, 0, line) for number, line in enumerate(lines, 1)]
     return signals_of(
         units,
+        [Counter(document_terms(line)) for line in lines],
         term_weights=WEIGHTS,
         window_chars=window_chars,
         keywords=0.5,
@@ -48,7 +52,13 @@ def test_what_is_known_of_the_chunk_is_known_of_each_line():
 
 def test_a_question_without_terms_still_has_its_meaning():
     (signal,) = signals_of(
-        [Unit(1, 0, "text")], term_weights={}, window_chars=700, keywords=0.0, neighbours=0.0, meaning=0.8
+        [Unit(1, 0, "text")],
+        [{}],
+        term_weights={},
+        window_chars=700,
+        keywords=0.0,
+        neighbours=0.0,
+        meaning=0.8,
     )
     only_meaning = Weights().scaled(with_vectors=True, with_keywords=False)
 
@@ -95,3 +105,10 @@ def test_a_line_borrows_the_words_that_only_its_neighbours_have():
 )
 def test_the_speaker_of_a_line_stands_before_a_colon(line, speaker):
     assert speaker_of(line) == speaker
+
+
+def test_only_what_stands_out_from_equally_similar_texts_counts():
+    assert standing_out([0.6, 0.7, 0.6]) == pytest.approx([0.0, 0.25, 0.0])
+    assert standing_out([-0.2, 0.5]) == pytest.approx([0.0, 0.5])
+    assert standing_out([1.0]) == [0.0]
+    assert standing_out([]) == []

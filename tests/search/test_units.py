@@ -2,7 +2,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace.model import Chunk
-from commonplace.search.units import matches_in, pieces, units_of
+from commonplace.search.units import pieces, read, units_of
 
 
 def chunk(text, start=1, end=None, ordinal=0):
@@ -45,5 +45,8 @@ def test_pieces_joined_are_the_text(text, limit):
     assert "".join(pieces(text, limit)) == text
 
 
-def test_wanted_terms_are_counted_whatever_their_ending():
-    assert matches_in("Painting, painted and paints; nothing else.", {"paint": 1.0}) == {"paint": 3}
+def test_terms_are_counted_unit_by_unit_whatever_their_ending():
+    units, terms = read(chunk("Painting, painted and paints;\nnothing else."))
+
+    assert [unit.line for unit in units] == [1, 2]
+    assert [own["paint"] for own in terms] == [3, 0]

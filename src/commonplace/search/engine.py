@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from itertools import islice
 
@@ -22,12 +22,13 @@ from commonplace.model import (
 )
 from commonplace.search.calibration import calibrated
 from commonplace.search.query import ParsedQuery, names_day, parse, term_weights
-from commonplace.search.relevance import Weights, signals_of, speaker_of
+from commonplace.search.relevance import Weights, signals_of, speaker_of, standing_out
 from commonplace.search.settings import SearchSettings
 from commonplace.search.snippets import ScoredUnit, Snippet, grow_snippets
-from commonplace.search.units import matches_in, units_of
+from commonplace.search.units import read
 from commonplace.store.protocol import IndexReader, IndexStore
 from commonplace.text.day_terms import terms_of_span
+from commonplace.text.terms import document_terms
 
 # A question that names days is about them: worth as much as a third of its words.
 DAY_BONUS = 0.15
@@ -35,9 +36,13 @@ DAY_BONUS = 0.15
 SPEAKER_BONUS = 0.08
 # In transcripts, what people said about themselves counts more than what an assistant made of it.
 ASKED_BONUS = 0.25
+# How much of the weight of meaning is left where a small model knows the script only roughly.
+SPACELESS_SHARE = 2 / 3
 # How far the chunks around the best ones are read, to fill up snippets at the edge of a chunk.
 MARGIN_LINES = 12
-CHUNKS_WITH_MARGIN = 12
+CHUNKS_WITH_MARGIN = 8
+# How many snippets are weighed against each other where an exact token, or diversity, can change their order.
+REORDERED = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,18 +76,22 @@ class SearchEngine:
         """Answer a question; what could not be consulted is in `degraded`."""
         settings = self._settings
         clock = Stopwatch(time.perf_counter)
+        wanted = max_results or settings.max_results
         query = parse(text, today=today)
         vector, degraded = self._embedded(query)
         clock.lap("embed")
         with self._store.reading() as reader:
             ranked, weights = self._ranked(reader, query, vector, where, clock)
+            if wanted <= settings.read_closely:
+                ranked = ranked[: settings.read_closely]
             files = self._read_closely(reader, query, ranked, weights, today)
             clock.lap("read")
-        pool = max(max_results or settings.max_results, 20)
+        # More than wanted only where the order can still change: then always as many, whatever is wanted.
+        pool = max(wanted, REORDERED) if query.exact or settings.diversity.enabled else wanted
         snippets = list(islice(grow_snippets(files, budget=snippet_chars or settings.snippet_chars), pool))
         hits = self._hits(query, snippets, explain=explain, today=today)
         floor = settings.min_score if min_score is None else min_score
-        kept = [hit for hit in hits if hit.score >= floor][: max_results or settings.max_results]
+        kept = [hit for hit in hits if hit.score >= floor][:wanted]
         clock.lap("rank")
         identity = self._embedder.identity
         return SearchResult(
@@ -130,19 +139,25 @@ class SearchEngine:
         ids = list(found)
         keywords = reader.keyword_scores(query.terms, ids) if settings.use_keywords else [0.0] * len(ids)
         meaning = reader.similarities(vector, ids) if vector is not None else [0.0] * len(ids)
+        if query.is_spaceless:
+            meaning = standing_out(meaning)
         clock.lap("vectors")
-        mixed = self._mixed(vector)
+        mixed = self._mixed(query, with_vectors=vector is not None)
         ranked = [
             Ranked(found[id_].chunk, keywords=by_word, meaning=max(0.0, by_meaning))
             for id_, by_word, by_meaning in zip(ids, keywords, meaning, strict=True)
         ]
         ranked.sort(key=lambda chunk: (-_chunk_score(chunk, mixed, query), _place(chunk.chunk)))
-        return ranked[: settings.read_closely], weights
+        return ranked, weights
 
-    def _mixed(self, vector: Vector | None) -> Weights:
-        return self._settings.weights.scaled(
-            with_vectors=vector is not None, with_keywords=self._settings.use_keywords
-        )
+    def _mixed(self, query: ParsedQuery, *, with_vectors: bool) -> Weights:
+        """The weights of the signals that this question can consult."""
+        keywords = self._settings.use_keywords
+        if query.is_spaceless and keywords and with_vectors:
+            # What stands out is added to what the words say: it is too little to count for a share of the whole.
+            words = self._settings.weights.scaled(with_vectors=False, with_keywords=True)
+            return replace(words, meaning=self._settings.weights.meaning * SPACELESS_SHARE)
+        return self._settings.weights.scaled(with_vectors=with_vectors, with_keywords=keywords)
 
     def _read_closely(
         self,
@@ -154,12 +169,13 @@ class SearchEngine:
     ) -> list[list[ScoredUnit]]:
         """Every line of the ranked chunks with its score, by file in reading order."""
         settings = self._settings
-        has_vectors = any(chunk.meaning for chunk in ranked)
-        weights = settings.weights.scaled(with_vectors=has_vectors, with_keywords=settings.use_keywords)
-        by_place = {_place(item.chunk): item.keywords for item in ranked}
+        # What depends on other chunks looks at the same ones however many are read.
+        foremost = settings.read_closely
+        weights = self._mixed(query, with_vectors=any(item.meaning for item in ranked[:foremost]))
+        by_place = {_place(item.chunk): item.keywords for item in ranked[:foremost]}
         weighed = [
             signals_of(
-                units_of(item.chunk),
+                *read(item.chunk),
                 term_weights=term_weights,
                 window_chars=settings.snippet_chars,
                 keywords=item.keywords,
@@ -168,15 +184,18 @@ class SearchEngine:
             )
             for item in ranked
         ]
-        weights = weights.leaning(max((s.coverage for signals in weighed for s in signals), default=0.0))
+        weights = weights.leaning(
+            max((signal.coverage for signals in weighed[:foremost] for signal in signals), default=0.0)
+        )
         lines: dict[tuple[Source, str], dict[tuple[int, int], ScoredUnit]] = {}
         for item, signals in zip(ranked, weighed, strict=True):
             chunk = item.chunk
             factor = settings.recency.factor(chunk.day, today=today)
             of_chunk = _bonus_of_chunk(query, chunk)
             file = lines.setdefault((chunk.source, chunk.path), {})
-            for unit, signal in zip(units_of(chunk), signals, strict=True):
-                bonus = of_chunk + (SPEAKER_BONUS if query.names(speaker_of(unit.text)) else 0.0)
+            for unit, signal in zip(read(chunk)[0], signals, strict=True):
+                speaks = query.named and query.names(speaker_of(unit.text))
+                bonus = of_chunk + (SPEAKER_BONUS if speaks else 0.0)
                 score = (signal.mixed(weights) + bonus) * factor if unit.text.strip() else None
                 file[unit.line, unit.piece] = ScoredUnit(
                     chunk.source, chunk.path, unit, score, signal, chunk.day
@@ -191,7 +210,7 @@ class SearchEngine:
             chunk.source, chunk.path, max(1, chunk.start_line - MARGIN_LINES), chunk.end_line + MARGIN_LINES
         )
         for neighbour in around:
-            for unit in units_of(neighbour):
+            for unit in read(neighbour)[0]:
                 filling = ScoredUnit(chunk.source, chunk.path, unit, None)
                 file.setdefault((unit.line, unit.piece), filling)
 
@@ -203,7 +222,7 @@ class SearchEngine:
             best = snippet.best
             assert best.score is not None
             assert best.signals is not None
-            exact = bool(query.exact & matches_in(snippet.text, dict.fromkeys(query.exact, 1.0)).keys())
+            exact = bool(query.exact) and not query.exact.isdisjoint(document_terms(snippet.text))
             score = calibrated(snippet.score, has_exact_token=exact)
             hit = SearchHit(
                 path=best.path,
@@ -217,6 +236,7 @@ class SearchEngine:
                 else None,
             )
             hits.append((hit, score, frozenset(snippet.text.split())))
+        hits.sort(key=lambda scored: -scored[1])  # an exact token may have lifted one over those before it
         return self._settings.diversity.reorder(hits)
 
     def _explanation(

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from commonplace.model import TermStatistics
+from commonplace.text.cjk import letters_without_spaces
 from commonplace.text.dates import DayRange, mentioned_days
 from commonplace.text.terms import query_terms
 
@@ -28,6 +29,13 @@ class ParsedQuery:
     def names(self, speaker: str | None) -> bool:
         """Whether the question names this person."""
         return speaker is not None and any(word in self.named for word in speaker.casefold().split())
+
+    @property
+    def is_spaceless(self) -> bool:
+        """Whether most of the question is in a script without spaces, such as Chinese or Japanese."""
+        return not self.text.isascii() and 2 * letters_without_spaces(self.text) > len(
+            self.text.replace(" ", "")
+        )
 
     @property
     def is_empty(self) -> bool:

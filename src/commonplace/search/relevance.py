@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 
-from commonplace.search.units import Unit, matches_in
+from commonplace.search.units import Unit
 
 # BM25's saturation: the second mention of a word counts less than the first.
 SATURATION = 1.2
@@ -76,6 +76,7 @@ class Signals:
 
 def signals_of(
     units: Sequence[Unit],
+    terms: Sequence[Mapping[str, int]],
     *,
     term_weights: Mapping[str, float],
     window_chars: int,
@@ -83,10 +84,12 @@ def signals_of(
     neighbours: float,
     meaning: float,
 ) -> list[Signals]:
-    """Weigh every unit of one chunk, in order."""
+    """Weigh every unit of one chunk, in order; `terms` counts what stands in each."""
     total = sum(term_weights.values()) or 1.0
-    found = [matches_in(unit.text, term_weights) for unit in units]
+    found = [{term: own[term] for term in term_weights if term in own} for own in terms]
     passage = _best_windows(units, found, term_weights, window_chars)
+    # Most lines have none of the words, nor have those around them: they share one value.
+    silent = Signals(keywords=keywords, neighbours=neighbours, meaning=meaning)
     return [
         Signals(
             coverage=sum(term_weights[term] for term in matched) / total,
@@ -97,7 +100,21 @@ def signals_of(
             meaning=meaning,
             matched=tuple(matched),
         )
+        if passage[position] or any(found[max(0, position - NEARBY_LINES) : position + NEARBY_LINES + 1])
+        else silent
         for position, matched in enumerate(found)
+    ]
+
+
+def standing_out(similarities: Sequence[float]) -> list[float]:
+    """How far each similarity is above the least of them, as a share of what is possible.
+
+    A small model knows the scripts without spaces only roughly and puts all their texts close together, whatever they
+    say: two unrelated Chinese notes have a cosine of 0.6. There only the difference tells something.
+    """
+    least = max(0.0, min(similarities, default=0.0))
+    return [
+        max(0.0, similarity - least) / (1.0 - least) if least < 1.0 else 0.0 for similarity in similarities
     ]
 
 
@@ -109,9 +126,11 @@ def speaker_of(text: str) -> str | None:
 
 def _lent(found: Sequence[Mapping[str, int]], position: int, term_weights: Mapping[str, float]) -> float:
     """What the words weigh that stand beside a unit and not in it."""
-    first = max(0, position - NEARBY_LINES)
-    beside = {term for matched in found[first : position + NEARBY_LINES + 1] for term in matched}
-    return sum(term_weights[term] for term in beside if term not in found[position])
+    own, beside = found[position], set[str]()
+    for matched in found[max(0, position - NEARBY_LINES) : position + NEARBY_LINES + 1]:
+        if matched:
+            beside.update(matched)
+    return sum([term_weights[term] for term in beside if term not in own])
 
 
 def _best_windows(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from commonplace.model import Chunk
 from commonplace.text.lines import split_lines
@@ -24,12 +26,19 @@ class Unit:
     text: str
 
 
+@lru_cache(maxsize=2048)
+def read(chunk: Chunk) -> tuple[tuple[Unit, ...], tuple[Mapping[str, int], ...]]:
+    """Take a chunk apart and count the terms of each unit; kept, because good chunks are read again and again."""
+    units = tuple(units_of(chunk))
+    return units, tuple(Counter(document_terms(unit.text)) for unit in units)
+
+
 def units_of(chunk: Chunk) -> list[Unit]:
     """Take a chunk apart, in reading order."""
     lines = split_lines(chunk.text)
-    if len(lines) != chunk.end_line - chunk.start_line + 1:
-        # A piece of one overlong line, or a message flattened from its transcript: one cited line for all of it.
-        # The ordinal keeps pieces of the same line that come from different chunks in order.
+    if chunk.start_line == chunk.end_line:
+        # Perhaps a piece of an overlong line, or of a message: one cited line for all of it. The ordinal keeps pieces
+        # of the same line that come from different chunks apart, and in order.
         return [
             Unit(chunk.start_line, chunk.ordinal * 10_000 + number, piece)
             for number, piece in enumerate(pieces(chunk.text))
@@ -55,15 +64,6 @@ def pieces(text: str, limit: int = PIECE_CHARS) -> Iterator[str]:
         yield text[start:cut]
         start = cut
     yield text[start:]
-
-
-def matches_in(text: str, wanted: Mapping[str, float]) -> dict[str, int]:
-    """Count the wanted terms in a text."""
-    found: dict[str, int] = {}
-    for term in document_terms(text):
-        if term in wanted:
-            found[term] = found.get(term, 0) + 1
-    return found
 
 
 def _last_end(pattern: re.Pattern[str], text: str, first: int, last: int) -> int | None:

@@ -40,6 +40,11 @@ def weight(text: str) -> int:
     return len(text) + (WIDE_WEIGHT - 1) * sum(map(len, wide_run().findall(text)))
 
 
+def letters_without_spaces(text: str) -> int:
+    """Count the letters of scripts that are written without spaces."""
+    return sum(map(len, spaceless_run().findall(text)))
+
+
 def bigrams(run: str) -> list[str]:
     """Return the overlapping pairs of a run: 東京都 → 東京, 京都; a character alone stays as it is."""
     return list(map(add, run, run[1:])) if len(run) > 1 else [run]

@@ -9,8 +9,9 @@ from contextlib import contextmanager
 import apsw
 
 from commonplace.files.locks import HeldLock
+from commonplace.store.sqlite.cache import GenerationCache
 from commonplace.store.sqlite.connection import connect, speaking_plainly, transaction
-from commonplace.store.sqlite.reader import GenerationCache, SqliteReader
+from commonplace.store.sqlite.reader import SqliteReader
 
 _MOST_IDLE = 4
 

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import threading
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain
+from collections.abc import Mapping, Sequence
 
 import apsw
 
@@ -23,56 +19,18 @@ from commonplace.model import (
 from commonplace.store import bm25
 from commonplace.store.kernels import choose_dots, cosine_score, packed
 from commonplace.store.protocol import IndexCounts
+from commonplace.store.sqlite.cache import GenerationCache
 from commonplace.store.sqlite.connection import one_row, rows
-from commonplace.store.sqlite.vectors import SegmentCache, read_vectors
 from commonplace.store.sqlite.writer import read_fingerprint, unsigned_64
 
 _REVISION = "SELECT value FROM revision"
 _TOTALS = "SELECT source, files, chunks, terms FROM totals WHERE files > 0"
 _FILES = "SELECT path, source, hash, size, mtime_ns, inode FROM files"
 _CHUNKS_WITH = "SELECT doc FROM chunks_terms WHERE term = ?"
-_OCCURRENCES = "SELECT doc FROM chunks_occurrences WHERE term = ?"
-_PENALTIES = """SELECT c.id, :fixed + :per_term * c.term_count
-                  FROM files f JOIN chunks c ON c.file_id = f.id
-                 WHERE f.source IN (SELECT value FROM json_each(:sources))"""
-_LENGTHS = "SELECT id, term_count FROM chunks WHERE id IN (SELECT value FROM json_each(?))"
-_SLOTS = "SELECT id, slot FROM chunks WHERE slot IS NOT NULL AND id IN (SELECT value FROM json_each(?))"
-_CHUNK = """SELECT f.path, f.source, c.ordinal, c.start_line, c.end_line, c.text, c.context, c.day
-              FROM chunks c JOIN files f ON f.id = c.file_id"""
-_CHUNK_BY_ID = _CHUNK + " WHERE c.id = ?"
-_CHUNKS_BETWEEN = (
-    _CHUNK
-    + """
-             WHERE f.source = :source AND f.path = :path AND c.start_line <= :last AND c.end_line >= :first
-             ORDER BY c.ordinal"""
-)
-
-
-class GenerationCache:
-    """What the readers of one generation share: read once, and again only after a write."""
-
-    def __init__(self) -> None:
-        self.segments = SegmentCache()
-        self._lock = threading.Lock()
-        self._penalties: dict[frozenset[Source], tuple[int, Mapping[int, float]]] = {}
-
-    def penalties(
-        self, db: apsw.Connection, revision: int, sources: frozenset[Source], average: float
-    ) -> Mapping[int, float]:
-        """BM25's length penalty of every chunk of some sources."""
-        with self._lock:
-            known = self._penalties.get(sources)
-        if known is None or known[0] != revision:
-            fixed = bm25.length_penalty(0, average)
-            asked = {
-                "fixed": fixed,
-                "per_term": bm25.length_penalty(1, average) - fixed,
-                "sources": json.dumps(sorted(sources)),
-            }
-            known = (revision, dict(db.execute(_PENALTIES, asked)))
-            with self._lock:
-                self._penalties[sources] = known
-        return known[1]
+_CHUNKS_BETWEEN = """SELECT f.path, f.source, c.ordinal, c.start_line, c.end_line, c.text, c.context, c.day
+                       FROM chunks c JOIN files f ON f.id = c.file_id
+                      WHERE f.source = :source AND f.path = :path AND c.start_line <= :last AND c.end_line >= :first
+                      ORDER BY c.ordinal"""
 
 
 class SqliteReader:
@@ -83,7 +41,7 @@ class SqliteReader:
         self._cache = cache
         (self._revision,) = one_row(db, _REVISION)  # the first read fixes what the view sees
         self._fingerprint = read_fingerprint(db)
-        self._postings: dict[str, Counter[int]] = {}
+        self._postings: dict[str, Mapping[int, int]] = {}
         totals = rows(db, _TOTALS)
         self._counts = IndexCounts(
             files={source: files for source, files, _, _ in totals},
@@ -136,20 +94,23 @@ class SqliteReader:
     def keyword_scores(self, terms: Sequence[str], ids: Sequence[int]) -> list[float]:
         """The keyword score of given candidates."""
         weights = self._weights(terms)
-        lengths: dict[int, int] = dict(self._db.execute(_LENGTHS, (json.dumps(list(ids)),)))
-        penalties = {id_: bm25.length_penalty(n, self._average_length) for id_, n in lengths.items()}
-        occurrences = {id_: {term: self._postings[term][id_] for term in weights} for id_ in lengths}
+        stored = self._cache.chunks(self._db, ids)
+        penalties = {id_: bm25.length_penalty(stored[id_].term_count, self._average_length) for id_ in ids}
+        occurrences = {id_: {term: self._postings[term].get(id_, 0) for term in weights} for id_ in ids}
         return [bm25.score(weights, occurrences[id_], penalties[id_]) for id_ in ids]
 
     def similarities(self, vector: Vector, ids: Sequence[int]) -> list[float]:
         """The cosine of given candidates."""
-        slots: dict[int, int] = dict(self._db.execute(_SLOTS, (json.dumps(list(ids)),)))
-        if self._fingerprint is None or not slots:
+        if self._fingerprint is None:
             return [0.0] * len(ids)
         dims = self._fingerprint.embedder.dims
-        block = b"".join(read_vectors(self._db, list(slots.values()), dims=dims))
+        vectors = self._cache.vectors(self._db, ids, dims=dims)
+        if not vectors:
+            return [0.0] * len(ids)
         _, dots = choose_dots()
-        cosines = dict(zip(slots, dots(packed(vector, dims), block, dims), strict=True))
+        cosines = dict(
+            zip(vectors, dots(packed(vector, dims), b"".join(vectors.values()), dims), strict=True)
+        )
         return [cosine_score(cosines.get(id_, 0.0)) for id_ in ids]
 
     def chunks_between(self, source: Source, path: str, first_line: int, last_line: int) -> list[Chunk]:
@@ -162,13 +123,11 @@ class SqliteReader:
         asked = bm25.distinct_terms(terms)
         for term in asked:
             if term not in self._postings:
-                self._postings[term] = Counter(chain.from_iterable(self._db.execute(_OCCURRENCES, (term,))))
+                self._postings[term] = self._cache.postings(self._db, self._revision, term)
         if not asked:
             return {}
         return bm25.term_weights(self._chunk_count, {term: len(self._postings[term]) for term in asked})
 
-    def _candidates(self, ranked: Iterable[tuple[int, float]]) -> list[Candidate]:
-        return [
-            Candidate(id_, Chunk(*one_row(self._db, _CHUNK_BY_ID, (id_,))), cosine_score(score))
-            for id_, score in ranked
-        ]
+    def _candidates(self, ranked: Sequence[tuple[int, float]]) -> list[Candidate]:
+        chunks = self._cache.chunks(self._db, [id_ for id_, _ in ranked])
+        return [Candidate(id_, chunks[id_].chunk, cosine_score(score)) for id_, score in ranked]
