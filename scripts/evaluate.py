@@ -13,10 +13,12 @@ from pathlib import Path
 
 from commonplace.evaluation.baselines import BASELINES
 from commonplace.evaluation.dataset import read_dataset
+from commonplace.evaluation.reliability import Step, picture, reliability
 from commonplace.evaluation.running import Asking, Opener, Summary, evaluate, opened_memory, summarise
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "quality.md"
+CURVE = ROOT / "docs" / "quality-scores.svg"
 START = "<!-- public sets: written by `make eval`, edits here are lost -->"
 END = "<!-- public sets: end -->"
 MOST_MS = 10.0
@@ -159,6 +161,24 @@ def part_of(rows: Sequence[Row]) -> str:
     return "\n\n".join([f"`make eval`, {day}. Python {platform.python_version()}, {machine}.", *tables])
 
 
+def curve_of(sets: Sequence[Path]) -> list[Step]:
+    """Every result of every set, the low scores too, by what its score was."""
+    print("what scores mean …", file=sys.stderr)
+    everything = Asking(snippet_chars=DEFAULT.snippet_chars, min_score=0.0)
+    return reliability(
+        answer
+        for folder in sets
+        for answer in evaluate(read_dataset(str(folder)), opened_memory, everything).answers
+    )
+
+
+def curve_table(steps: Sequence[Step]) -> str:
+    """The curve in figures, under its picture."""
+    cells = [f"| {step.low:.1f}–{step.high:.1f} | {step.results:,} | {step.share:.1%} |" for step in steps]
+    head = "| Score | Results | with evidence |\n|---|---|---|"
+    return "\n".join([f"![What scores mean]({CURVE.name})", "", head, *cells])
+
+
 def publish(part: str) -> None:
     """Put the figures between their markers."""
     page = PAGE.read_text(encoding="utf-8")
@@ -183,7 +203,9 @@ def main() -> int:
     part = part_of(rows)
     print(part)
     if not arguments.only:
-        publish(part)
+        steps = curve_of(sets)
+        CURVE.write_text(picture(steps), encoding="utf-8")
+        publish(f"{part}\n\n**What a score means: ten results a question, all sets**\n\n{curve_table(steps)}")
         print(f"\nwritten to {PAGE.relative_to(ROOT)}")
     below = [f"{row.name} ({row.budget.name})" for row in rows if row.verdict == "**below**"]
     slow = [f"{row.name} ({row.budget.name})" for row in rows if row.ours.mean_ms > MOST_MS]

@@ -37,7 +37,7 @@ class Shown:
 
 def scores_of(question: Question, shown: Sequence[Shown]) -> dict[str, float]:
     """Score one answer by every metric. The question must have evidence."""
-    pieces = _pieces(question)
+    pieces = pieces_of(question)
     ranks = [_rank(piece, shown[:DEPTH]) for piece in pieces]
     found = [rank for rank in ranks if rank]
     early = sum(rank <= SHOWN_AT_ONCE for rank in found)
@@ -58,7 +58,7 @@ def means(rows: Sequence[Mapping[str, float]]) -> dict[str, float]:
     return {name: round(sum(row[name] for row in rows) / len(rows), 4) for name in METRICS}
 
 
-def _pieces(question: Question) -> list[_Piece]:
+def pieces_of(question: Question) -> list[_Piece]:
     """Take evidence apart into lines, each once; where one line proves a whole item, items stay whole."""
     items = [
         [(item.path, line) for line in range(item.first_line, item.last_line + 1)]
@@ -69,13 +69,14 @@ def _pieces(question: Question) -> list[_Piece]:
     return [frozenset([line]) for line in dict.fromkeys(line for lines in items for line in lines)]
 
 
-def _proves(result: Shown, piece: _Piece) -> bool:
+def proves(result: Shown, piece: _Piece) -> bool:
+    """Whether a result shows a line that proves a piece of evidence."""
     return any(path == result.path and result.start_line <= line <= result.end_line for path, line in piece)
 
 
 def _rank(piece: _Piece, shown: Sequence[Shown]) -> int:
     """Where the first result that proves a piece stands, from 1; 0 when none does."""
-    return next((rank for rank, result in enumerate(shown, 1) if _proves(result, piece)), 0)
+    return next((rank for rank, result in enumerate(shown, 1) if proves(result, piece)), 0)
 
 
 def _gain(ranks: Sequence[int]) -> float:
@@ -90,5 +91,5 @@ def _found_within_budget(pieces: Sequence[_Piece], shown: Sequence[Shown]) -> in
         if spent and spent + result.tokens > BUDGET_TOKENS:
             break
         spent += result.tokens
-        found |= {number for number, piece in enumerate(pieces) if _proves(result, piece)}
+        found |= {number for number, piece in enumerate(pieces) if proves(result, piece)}
     return len(found)
