@@ -74,3 +74,17 @@ def test_a_question_names_the_people_in_it_but_not_its_first_word():
 )
 def test_a_question_in_a_script_without_spaces_is_known(question, spaceless):
     assert parse(question, today=TODAY).is_spaceless is spaceless
+
+
+@pytest.mark.parametrize(
+    ("question", "asked"),
+    [
+        ("what did we decide lately?", True),
+        ("the current address of the office", True),
+        ("最近决定了什么", True),
+        ("what did we decide?", False),
+        ("the currency of Japan", False),
+    ],
+)
+def test_a_question_may_ask_for_what_is_recent(question, asked):
+    assert parse(question, today=TODAY).asks_for_recent is asked

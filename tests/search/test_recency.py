@@ -39,3 +39,11 @@ def test_it_can_be_switched_off():
 
 def test_a_day_that_no_calendar_has_does_not_age():
     assert Recency().factor("2026-02-31", today=TODAY) == 1.0
+
+
+def test_a_question_about_how_things_are_now_lets_age_count_more():
+    old = "2026-01-01"
+
+    assert Recency().factor(old, today=TODAY, asked_for_recent=True) < Recency().factor(old, today=TODAY)
+    assert Recency().factor(old, today=TODAY, asked_for_recent=True) >= 0.6
+    assert Recency(floor=0.1).factor(old, today=TODAY, asked_for_recent=True) < 0.2

@@ -190,7 +190,7 @@ class SearchEngine:
         lines: dict[tuple[Source, str], dict[tuple[int, int], ScoredUnit]] = {}
         for item, signals in zip(ranked, weighed, strict=True):
             chunk = item.chunk
-            factor = settings.recency.factor(chunk.day, today=today)
+            factor = settings.recency.factor(chunk.day, today=today, asked_for_recent=query.asks_for_recent)
             of_chunk = _bonus_of_chunk(query, chunk)
             file = lines.setdefault((chunk.source, chunk.path), {})
             for unit, signal in zip(read(chunk)[0], signals, strict=True):
@@ -254,7 +254,10 @@ class SearchEngine:
             "neighbours": round(signals.neighbours, 4),
             "meaning": round(signals.meaning, 4),
             "speaker": query.names(speaker_of(best.unit.text)),
-            "recency": round(self._settings.recency.factor(best.day, today=today), 4),
+            "recency": round(
+                self._settings.recency.factor(best.day, today=today, asked_for_recent=query.asks_for_recent),
+                4,
+            ),
             "namedDay": names_day(query, best.day),
             "exactToken": exact,
             "matched": list(signals.matched),

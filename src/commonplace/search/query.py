@@ -13,6 +13,11 @@ from commonplace.text.cjk import letters_without_spaces
 from commonplace.text.dates import DayRange, mentioned_days
 from commonplace.text.terms import query_terms
 
+_RECENT = re.compile(
+    r"\b(?:lately|latest|recent(?:ly)?|current(?:ly)?|newest|nowadays|right now|these days|most recent|as of now)\b"
+    r"|最近|最新|目前|现在|現在|如今|近頃|このごろ|今の|최근|최신|요즘|현재|지금",
+    re.IGNORECASE,
+)
 _CAPITALISED = re.compile(r"\b[^\W\d_a-z]\w+")
 
 
@@ -29,6 +34,11 @@ class ParsedQuery:
     def names(self, speaker: str | None) -> bool:
         """Whether the question names this person."""
         return speaker is not None and any(word in self.named for word in speaker.casefold().split())
+
+    @property
+    def asks_for_recent(self) -> bool:
+        """Whether the question is about how things are now, so that newer notes count more."""
+        return _RECENT.search(self.text) is not None
 
     @property
     def is_spaceless(self) -> bool:

@@ -19,8 +19,9 @@ class Recency:
     enabled: bool = True
     half_life_days: float = 30.0
     floor: float = 0.95
+    floor_when_asked: float = 0.6  # for questions about what is lately, latest or current
 
-    def factor(self, day: str | None, *, today: date) -> float:
+    def factor(self, day: str | None, *, today: date, asked_for_recent: bool = False) -> float:
         """What to multiply a score with; 1 for evergreen text and for days to come."""
         if not self.enabled or day is None:
             return 1.0
@@ -31,4 +32,5 @@ class Recency:
         if age_days <= 0:
             return 1.0
         decayed = math.exp(-math.log(2) / self.half_life_days * age_days)
-        return self.floor + (1.0 - self.floor) * decayed
+        floor = min(self.floor, self.floor_when_asked) if asked_for_recent else self.floor
+        return floor + (1.0 - floor) * decayed
