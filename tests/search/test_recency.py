@@ -45,5 +45,5 @@ def test_a_question_about_how_things_are_now_lets_age_count_more():
     old = "2026-01-01"
 
     assert Recency().factor(old, today=TODAY, asked_for_recent=True) < Recency().factor(old, today=TODAY)
-    assert Recency().factor(old, today=TODAY, asked_for_recent=True) >= 0.6
+    assert Recency().factor(old, today=TODAY, asked_for_recent=True) >= 0.85
     assert Recency(floor=0.1).factor(old, today=TODAY, asked_for_recent=True) < 0.2

@@ -201,6 +201,8 @@ class SearchEngine:
                     chunk.source, chunk.path, unit, score, signal, chunk.day
                 )
         for item in ranked[:CHUNKS_WITH_MARGIN]:
+            if item.chunk.source == "sessions":
+                continue  # a message is whole by itself, and a dozen around it may be a hundred pages
             self._add_margin(reader, item.chunk, lines[item.chunk.source, item.chunk.path])
         return [[file[key] for key in sorted(file)] for file in lines.values()]
 

@@ -14,7 +14,7 @@ from commonplace.text.dates import DayRange, mentioned_days
 from commonplace.text.terms import query_terms
 
 _RECENT = re.compile(
-    r"\b(?:lately|latest|recent(?:ly)?|current(?:ly)?|newest|nowadays|right now|these days|most recent|as of now)\b"
+    r"\b(?:lately|latest|current(?:ly)?|newest|nowadays|right now|these days|most recent|as of now)\b"
     r"|最近|最新|目前|现在|現在|如今|近頃|このごろ|今の|최근|최신|요즘|현재|지금",
     re.IGNORECASE,
 )

@@ -19,7 +19,7 @@ class Recency:
     enabled: bool = True
     half_life_days: float = 30.0
     floor: float = 0.95
-    floor_when_asked: float = 0.6  # for questions about what is lately, latest or current
+    floor_when_asked: float = 0.85  # for questions about what is lately, latest or current
 
     def factor(self, day: str | None, *, today: date, asked_for_recent: bool = False) -> float:
         """What to multiply a score with; 1 for evergreen text and for days to come."""
