@@ -138,17 +138,20 @@ def _best_windows(
 ) -> list[float]:
     """For each unit, the best score of any window of at most `limit` characters that holds it."""
     best = [0.0] * len(units)
-    for first, matched in enumerate(found):
-        if not matched:
-            continue  # a window that starts with an empty line is no better than one that starts after it
-        counts: dict[str, int] = {}
-        size, last = 0, first
+    counts: dict[str, int] = {}
+    size = last = 0
+    for first, leaving in enumerate(found):
         while last < len(units) and (last == first or size + len(units[last].text) <= limit):
             size += len(units[last].text) + 1
             for term, count in found[last].items():
                 counts[term] = counts.get(term, 0) + count
             last += 1
-        score = sum(term_weights[term] * count / (count + SATURATION) for term, count in counts.items())
+        size -= len(units[first].text) + 1
+        if not leaving:
+            continue  # a window that starts with an empty line is no better than one that starts after it
+        score = sum([term_weights[term] * count / (count + SATURATION) for term, count in counts.items()])
         for position in range(first, last):
             best[position] = max(best[position], score)
+        for term, count in leaving.items():
+            counts[term] -= count
     return best
