@@ -411,3 +411,14 @@ def test_the_line_of_a_note_is_counted_as_lines_are_shown(memory, workspace, bef
     note = memory.remember("the last line", durable=True)
 
     assert "the last line" in memory.get("MEMORY.md", first_line=note.start_line, line_count=1).text
+
+
+def test_a_provider_that_this_version_does_not_know_is_named_with_where_it_was_set(workspace, home):
+    home.mkdir()
+    (home / "commonplace.json5").write_text('{provider: "voyage"}')
+    with pytest.raises(ConfigError) as caught:
+        Memory(workspace, home=home)
+
+    assert "voyage" in str(caught.value)
+    assert "commonplace.json5" in str(caught.value)
+    assert "builtin" in (caught.value.hint or "")

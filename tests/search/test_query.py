@@ -88,3 +88,7 @@ def test_a_question_in_a_script_without_spaces_is_known(question, spaceless):
 )
 def test_a_question_may_ask_for_what_is_recent(question, asked):
     assert parse(question, today=TODAY).asks_for_recent is asked
+
+
+def test_a_book_pasted_as_a_question_is_cut():
+    assert len(parse("word " * 100_000, today=TODAY).text) <= 8_000

@@ -14,6 +14,7 @@ CURATED = """\
 # Memory
 
 What should still be true next month: people, preferences, decisions, where things are. Daily notes go to `memory/`.
+
 """
 START, END = "<!-- commonplace: start -->", "<!-- commonplace: end -->"
 RECALL_INSTRUCTION = f"""\

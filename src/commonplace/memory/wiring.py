@@ -114,7 +114,7 @@ def wire(
     )
     erasures = Erasures(places.state)
     tombstones = Tombstones(os.path.join(places.state, "tombstones.jsonl"))
-    embedder, cache = _embedder(settings, places, tombstones)
+    embedder, cache = _embedder(loaded, places, tombstones)
     store = open_store(settings.store.driver, folder=places.index)
     return Parts(
         loaded=loaded,
@@ -204,11 +204,20 @@ def _weights(loaded: Loaded) -> Weights:
 
 
 def _embedder(
-    settings: Settings, places: Places, tombstones: Tombstones
+    loaded: Loaded, places: Places, tombstones: Tombstones
 ) -> tuple[Embedder, EmbeddingCache | None]:
+    settings = loaded.settings
     name = settings.provider if settings.store.vector_enabled else "none"
     wanted = EmbeddingSettings(provider=name, model=settings.model, fallback=settings.fallback)
-    embedder = create_embedder(name, wanted)
+    try:
+        embedder = create_embedder(name, wanted)
+    except ConfigError as error:
+        # A provider may have come from a file that was written for another program: say which one.
+        raise ConfigError(
+            f"{error} (set by {loaded.origins['provider']})",
+            key=error.key,
+            hint=f"{error.hint}; `--config provider=builtin` works offline",
+        ) from error
     if not settings.cache.enabled or embedder.identity.provider in {"builtin", "none"}:
         return embedder, None
     from commonplace.embedding.cache import SqliteEmbeddingCache

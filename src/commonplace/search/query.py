@@ -13,6 +13,9 @@ from commonplace.text.cjk import letters_without_spaces
 from commonplace.text.dates import DayRange, mentioned_days
 from commonplace.text.terms import query_terms
 
+# A longer one is a document pasted by mistake: it would take seconds and match everything.
+LONGEST_QUESTION = 8_000
+
 _RECENT = re.compile(
     r"\b(?:lately|latest|current(?:ly)?|newest|nowadays|right now|these days|most recent|as of now)\b"
     r"|最近|最新|目前|现在|現在|如今|近頃|このごろ|今の|최근|최신|요즘|현재|지금",
@@ -55,7 +58,7 @@ class ParsedQuery:
 
 def parse(text: str, *, today: date) -> ParsedQuery:
     """Take a question apart; `today` decides what "last Friday" means."""
-    text = " ".join(text.split())
+    text = " ".join(text[:LONGEST_QUESTION].split())
     found = query_terms(text)
     return ParsedQuery(
         text=text,
