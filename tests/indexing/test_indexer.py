@@ -334,15 +334,44 @@ def test_a_file_that_fails_at_first_and_is_caught_up_with_is_told_as_indexed(des
     assert (report.indexed, report.failed) == (("MEMORY.md",), ())
 
 
-def test_a_file_that_others_keep_indexing_is_told(tmp_path):
+def test_a_file_that_others_keep_indexing_is_no_failure(tmp_path):
+    folder = tmp_path / "workspace"
+    folder.mkdir()
+    store = MemoryStore()
+    make_desk(tmp_path, folder, store).indexer.sync()
+
+    class Meanwhile(HashingEmbedder):
+        """Each time this one embeds, another process appends to the file and indexes it."""
+
+        def embed_documents(self, texts):
+            with (folder / "MEMORY.md").open("a") as file:
+                file.write(f"another note {len(self.embedded)}\n")
+            make_desk(tmp_path, folder, store).indexer.sync()
+            return super().embed_documents(texts)
+
+    desk = make_desk(tmp_path, folder, store, embedder=Meanwhile())
+    desk.write("MEMORY.md", "my own note\n")
+    report = desk.indexer.sync()
+
+    assert report.failed == ()
+    assert "my own note" in desk.indexed_text("MEMORY.md")
+
+
+def test_text_that_keeps_being_erased_is_told(tmp_path):
     folder = tmp_path / "workspace"
     folder.mkdir()
 
-    class Overtaken(MemoryStore):
-        def replace_file(self, file, chunks, **options):
-            return False
+    class Meanwhile(HashingEmbedder):
+        def embed_documents(self, texts):
+            with Erasures(str(tmp_path / "state")).erasing():
+                pass
+            return super().embed_documents(texts)
 
-    desk = make_desk(tmp_path, folder, Overtaken(fingerprint=make_desk(tmp_path, folder).indexer.fingerprint))
-    desk.write("MEMORY.md", "text")
+    store = MemoryStore()
+    make_desk(tmp_path, folder, store).indexer.sync()
+    desk = make_desk(tmp_path, folder, store, embedder=Meanwhile())
+    desk.write("MEMORY.md", "a note")
+    report = desk.indexer.sync()
 
-    assert [failure.path for failure in desk.indexer.sync().failed] == ["MEMORY.md"]
+    assert [failure.path for failure in report.failed] == ["MEMORY.md"]
+    assert "erased" in report.failed[0].reason

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from typing import Literal, TypeAlias
 
 from commonplace.embedding.protocol import Embedder
 from commonplace.errors import CommonplaceError, ConflictError, EmbeddingError, NotFound
@@ -31,11 +32,13 @@ from commonplace.sources.protocol import TextSource
 from commonplace.store.protocol import IndexStore
 from commonplace.text.terms import TERMS_VERSION
 
+_Left: TypeAlias = Literal["overtaken", "erased"]
+
 SCHEMA_VERSION = 1
 NO_INDEX_YET = "there is no index yet"
 # Enough for a provider's largest request, small enough to keep few files in memory.
 CHUNKS_PER_BATCH = 512
-# How often a file is read anew in one sync when others keep indexing newer versions of it.
+# How often a file is read anew in one sync when text keeps being erased from it.
 MOST_TRIES = 10
 # In front of the hash of a file whose vectors could not be had: the next sync tries again.
 WITHOUT_VECTORS = "without-vectors:"
@@ -197,19 +200,23 @@ class Indexer:
             tally.total += len(plan.to_read)
             count = sum(1 for of, _ in known if of == source.source)
             self._remove(store, source.source, plan, count, tally, confirmed=confirmed)
-            overtaken = self._index(store, source, plan.to_read, known, tally)
+            left = self._index(store, source, plan.to_read, known, tally)
+            again = set(left)
             for _ in range(MOST_TRIES):
-                if not overtaken:
+                if not again:
                     break
-                overtaken = self._index_again(store, source, overtaken, tally)
+                left = self._index_again(store, source, again, tally)
+                # Whoever overtakes us a second time has looked into the index after we did, and read the file after
+                # that: what they wrote holds all that stood in it when this sync began.
+                again = {path for path, why in left.items() if why == "erased"}
             tally.failed += [
-                FileFailure(path, "others keep indexing it; the next sync tries again")
-                for path in sorted(overtaken)
+                FileFailure(path, "text keeps being erased from it; the next sync tries again")
+                for path in sorted(again)
             ]
 
     def _index_again(
         self, store: IndexStore, source: TextSource, paths: AbstractSet[str], tally: _Tally
-    ) -> set[str]:
+    ) -> dict[str, _Left]:
         """Read files anew that somebody else has indexed, or erased from, since they were read."""
         with store.reading() as reader:
             known = reader.files()
@@ -247,13 +254,16 @@ class Indexer:
         files: Iterable[FoundFile],
         known: Mapping[tuple[Source, str], FileState],
         tally: _Tally,
-    ) -> set[str]:
-        """Read, embed and write files; those that somebody else was quicker with are left, and named."""
-        overtaken = set()
+    ) -> dict[str, _Left]:
+        """Read, embed and write files; those that could not be written are left, each with the reason."""
+        left: dict[str, _Left] = {}
         for batch in _batches(self._read_changed(store, source, files, known, tally)):
             vectors = self._embedded([chunk for file in batch for chunk in file.chunks], tally)
-            overtaken |= {file.state.path for file in batch if not self._write(store, file, vectors, tally)}
-        return overtaken
+            for file in batch:
+                why = self._write(store, file, vectors, tally)
+                if why is not None:
+                    left[file.state.path] = why
+        return left
 
     def _read_changed(
         self,
@@ -304,7 +314,8 @@ class Indexer:
 
     def _write(
         self, store: IndexStore, file: _Read, vectors: dict[str, Vector | None], tally: _Tally
-    ) -> bool:
+    ) -> _Left | None:
+        """Write one file; or say why it was left: text was erased, or somebody else was quicker."""
         state = file.state
         if file.chunks and not vectors and self._embedder.identity.dims:
             state = replace(state, hash=WITHOUT_VECTORS + state.hash, mtime_ns=-1)
@@ -313,17 +324,18 @@ class Indexer:
         ]
         # Nothing is erased between this look and the commit, so forgotten text cannot come back here.
         with self._erasures.held_off():
-            written = self._erasures.stamp() == file.erasures and store.replace_file(
+            erased = self._erasures.stamp() != file.erasures
+            written = not erased and store.replace_file(
                 state, embedded, expecting=self.fingerprint, replacing=file.replacing
             )
         tally.step(state.path)
         if not written:
-            return False
+            return "erased" if erased else "overtaken"
         if state.hash != file.state.hash:
             tally.without_vectors[state.source, state.path] = file.state.hash
         tally.indexed.append(state.path)
         tally.chunks += len(file.chunks)
-        return True
+        return None
 
 
 def _batches(files: Iterable[_Read]) -> Iterator[list[_Read]]:
