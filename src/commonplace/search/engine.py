@@ -40,7 +40,7 @@ ASKED_BONUS = 0.25
 SPACELESS_SHARE = 2 / 3
 # How far the chunks around the best ones are read, to fill up snippets at the edge of a chunk.
 MARGIN_LINES = 12
-CHUNKS_WITH_MARGIN = 8
+CHUNKS_WITH_MARGIN = 6
 # How many snippets are weighed against each other where an exact token, or diversity, can change their order.
 REORDERED = 50
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import KeysView, Mapping, Sequence
 
 import apsw
 
@@ -42,6 +42,8 @@ class SqliteReader:
         (self._revision,) = one_row(db, _REVISION)  # the first read fixes what the view sees
         self._fingerprint = read_fingerprint(db)
         self._postings: dict[str, Mapping[int, int]] = {}
+        # By a query's terms: what they gave, and which chunks were looked at for it.
+        self._found: dict[tuple[str, ...], tuple[Mapping[int, float], KeysView[int]]] = {}
         totals = rows(db, _TOTALS)
         self._counts = IndexCounts(
             files={source: files for source, files, _, _ in totals},
@@ -79,7 +81,9 @@ class SqliteReader:
         if not weights or limit <= 0:
             return []
         penalties = self._cache.penalties(self._db, self._revision, where.sources, self._average_length)
-        return self._candidates(bm25.best(bm25.scores(weights, self._postings, penalties), limit))
+        found = bm25.scores(weights, self._postings, penalties)
+        self._found[tuple(weights)] = (found, penalties.keys())
+        return self._candidates(bm25.best(found, limit))
 
     def vector_candidates(self, vector: Vector, *, where: SearchFilter, limit: int) -> list[Candidate]:
         """The chunks nearest to `vector`, best first."""
@@ -94,6 +98,10 @@ class SqliteReader:
     def keyword_scores(self, terms: Sequence[str], ids: Sequence[int]) -> list[float]:
         """The keyword score of given candidates."""
         weights = self._weights(terms)
+        if tuple(weights) in self._found:
+            found, weighed = self._found[tuple(weights)]
+            if all(id_ in weighed for id_ in ids):
+                return [found.get(id_, 0.0) for id_ in ids]
         stored = self._cache.chunks(self._db, ids)
         penalties = {id_: bm25.length_penalty(stored[id_].term_count, self._average_length) for id_ in ids}
         occurrences = {id_: {term: self._postings[term].get(id_, 0) for term in weights} for id_ in ids}
