@@ -5,6 +5,7 @@ from contextlib import suppress
 
 import pytest
 
+from commonplace import Memory
 from commonplace.errors import CommonplaceError, ConflictError, NotFound
 
 CANARY = "quokkaberry"
@@ -202,3 +203,16 @@ def test_an_old_version_that_is_brought_back_meanwhile_is_not_forgotten_by_half(
     forgetting.join()
 
     assert isinstance(outcome[0], ConflictError) or traces(workspace, home) == []
+
+
+def test_other_agents_forget_it_too(memory, workspace, home):
+    memory.remember(f"the {CANARY} is ripe")
+    memory.sync()
+    with Memory(workspace, home=home, config={"agentId": "second"}) as second:
+        assert second.search(CANARY).hits
+    memory.forget(CANARY)
+
+    assert traces(workspace, home) == []
+    with Memory(workspace, home=home, config={"agentId": "second"}) as second:
+        assert second.search("gateway").hits
+        assert all(CANARY not in hit.snippet for hit in second.search(CANARY, min_score=0).hits)

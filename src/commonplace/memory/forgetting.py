@@ -14,6 +14,7 @@ from commonplace.memory.wiring import Parts
 from commonplace.model import SyncReport
 from commonplace.sources.decoding import decode
 from commonplace.sources.notebook import byte_lines
+from commonplace.store.opening import open_store
 from commonplace.text.hashing import sha256_text
 from commonplace.text.lines import split_lines
 from commonplace.text.notes import ID_MARK, find_note
@@ -97,8 +98,19 @@ class Forgetting:
                 parts.cache.forget(hashes)
             for path in paths:
                 parts.store.erase("memory", path)
+            self._erase_for_other_agents(paths)
         sync()
         return replace(chosen, applied=True, versions_cleaned=cleaned)
+
+    def _erase_for_other_agents(self, paths: Iterable[str]) -> None:
+        """Take the files out of what other agents have indexed; their next sync reads what is left of them."""
+        for folder in self._parts.places.indexes_of_other_agents():
+            store = open_store(self._parts.loaded.settings.store.driver, folder=folder)
+            try:
+                for path in paths:
+                    store.erase("memory", path)
+            finally:
+                store.close()
 
     def _is_in_the_past(self, doomed: DoomedLines) -> bool:
         """Whether an older version or a conflict copy still has it."""

@@ -47,6 +47,17 @@ class Places:
     index: str  # of this agent and workspace
     cache: str  # of this agent, shared by its workspaces
 
+    def indexes_of_other_agents(self) -> list[str]:
+        """The folders beside ours in which other agents index the same workspace."""
+        agent, key = os.path.split(self.index)
+        beside = os.path.dirname(agent)
+        try:
+            agents = sorted(os.listdir(beside))
+        except OSError:
+            return []  # the index is kept in a place of its own
+        folders = (os.path.join(beside, name, key) for name in agents)
+        return [folder for folder in folders if folder != self.index and os.path.isdir(folder)]
+
 
 @dataclass(frozen=True, slots=True)
 class Parts:
