@@ -1,3 +1,6 @@
+import os
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,6 +15,7 @@ from commonplace.indexing.plan import (
 )
 from commonplace.model import FileState
 from commonplace.sources.discovery import Discovery, FoundFile
+from commonplace.sources.workspace import Workspace
 
 ROOT = Root("/")
 
@@ -125,3 +129,49 @@ def test_files_that_went_missing_later_get_a_minute_of_their_own():
 
     assert third.now == ()
     assert set(third.withheld) == set(all_of_them)
+
+
+def write(path, text):
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def state_of(found):
+    return FileState(found.path, "memory", "hash", found.size, found.mtime_ns, found.inode)
+
+
+def test_a_real_file_is_changed_when_its_size_time_or_inode_differ(tmp_path):
+    path = write(tmp_path / "memory" / "a.md", "text\n")
+    os.utime(path, ns=(10**18, 10**18))
+    workspace = Workspace(str(tmp_path))
+    (before,) = workspace.discover().files
+    known_state = state_of(before)
+
+    assert looks_the_same(before, known_state)
+    path.write_text("longer text\n")
+    os.utime(path, ns=(10**18, 10**18))
+    assert not looks_the_same(workspace.discover().files[0], known_state)
+    path.write_text("text\n")
+    assert not looks_the_same(workspace.discover().files[0], known_state)
+    path.rename(tmp_path / "aside")
+    write(path, "text\n")
+    os.utime(path, ns=(10**18, 10**18))
+    assert not looks_the_same(workspace.discover().files[0], known_state)
+
+
+def test_a_real_file_written_just_before_it_was_read_is_read_again(tmp_path):
+    path = write(tmp_path / "memory" / "a.md", "one\n")
+    workspace = Workspace(str(tmp_path))
+    (found_file,) = workspace.discover().files
+    written = found_file.mtime_ns
+    path.write_text("two\n")  # the same length, and within one tick of a coarse clock
+    os.utime(path, ns=(written, written))
+    (now,) = workspace.discover().files
+
+    def known_when_read_at(moment):
+        return replace(state_of(found_file), mtime_ns=mtime_to_record(written, read_at_ns=moment))
+
+    assert not looks_the_same(now, known_when_read_at(written + 1_900_000_000))
+    assert not looks_the_same(now, known_when_read_at(written - 5_000_000_000))  # a clock that ran ahead
+    assert looks_the_same(now, known_when_read_at(written + 2_100_000_000))

@@ -284,13 +284,17 @@ def test_threads_share_one_memory(memory):
     assert failures == []
 
 
-def test_a_damaged_index_is_made_anew_and_still_answers(memory, home):
-    memory.search("gateway")
+def damage_index(memory, home):
     memory.close()
     for database in home.rglob("gen-*.sqlite"):
         database.write_bytes(b"this is not a database" * 1000)
     for log in home.rglob("gen-*.sqlite-*"):
         log.unlink()
+
+
+def test_a_damaged_index_is_made_anew_and_still_answers(memory, home):
+    memory.search("gateway")
+    damage_index(memory, home)
 
     assert memory.search("gateway").hits[0].path == "MEMORY.md"
 
@@ -340,11 +344,7 @@ def test_a_note_that_the_history_missed_says_that_it_is_written(memory, workspac
 
 def test_the_doctor_tells_of_an_index_that_was_damaged(memory, home):
     memory.search("gateway")
-    memory.close()
-    for database in home.rglob("gen-*.sqlite"):
-        database.write_bytes(b"this is not a database" * 1000)
-    for log in home.rglob("gen-*.sqlite-*"):
-        log.unlink()
+    damage_index(memory, home)
     memory.search("gateway")
 
     assert any("replaced once" in check.detail for check in memory.doctor())

@@ -6,7 +6,6 @@ import hashlib
 import os
 import unicodedata
 from collections.abc import Iterable, Sequence
-from typing import Literal
 
 from commonplace.errors import CommonplaceError, NotFound, PathNotAllowed, WorkspaceError
 from commonplace.files.beneath import Root, check_relative, printable
@@ -17,9 +16,6 @@ from commonplace.sources.discovery import Discovery, FoundFile, Sweep, system_re
 from commonplace.sources.mounts import ExtraPath, Mount, mounts_of
 
 MAX_FILE_BYTES = 16_000_000
-
-# A write within the same tick of the file system's clock leaves size and time as they were.
-RACY_WINDOW_NS = 2_000_000_000
 
 _MOST_NAMES_COMPARED = 5_000
 
@@ -168,14 +164,3 @@ def nearest(path: str, known: Iterable[str], *, limit: int = 3) -> tuple[str, ..
 
 def _folded(name: str) -> str:
     return unicodedata.normalize("NFC", name).casefold().removesuffix(".md")
-
-
-def changed(found: FoundFile, known: FileState, *, scanned_at_ns: int) -> bool | Literal["racy"]:
-    """Compare a file with what is known of it without reading it.
-
-    `scanned_at_ns` is when the scan that recorded `known` ran. "racy" means: it looks the same, but was
-    written so shortly before that scan that a later write may show the same time; only its hash can tell.
-    """
-    if (found.size, found.mtime_ns, found.inode) != (known.size, known.mtime_ns, known.inode):
-        return True
-    return "racy" if known.mtime_ns >= scanned_at_ns - RACY_WINDOW_NS else False

@@ -29,11 +29,6 @@ def packed(vector: Vector, dims: int) -> bytes:
     return struct.pack(f"={dims}e", *vector)
 
 
-def unpacked(half: bytes) -> Vector:
-    """The float32 vector of float16 bytes."""
-    return array("f", struct.unpack(f"={len(half) // BYTES_PER_NUMBER}e", half))
-
-
 def _dots_by_simsimd(simsimd: Any) -> Dots:
     def dots(query: bytes, block: bytes | memoryview, dims: int) -> list[float]:
         # memoryview cannot be cast to "e"; the view says uint16 and `dtype` says what the bits mean.
