@@ -59,7 +59,9 @@ def test_a_set_is_measured_and_written_between_the_markers(tmp_path, monkeypatch
     (workspace / "queries.jsonl").write_text(json.dumps(question))
     page = tmp_path / "page.md"
     page.write_text(f"before\n{evaluate.START}\nold\n{evaluate.END}\nafter\n")
+    curve = tmp_path / "curve.svg"
     monkeypatch.setattr(evaluate, "PAGE", page)
+    monkeypatch.setattr(evaluate, "CURVE", curve)
     monkeypatch.setattr(evaluate, "ROOT", tmp_path)
     monkeypatch.setattr(sys, "argv", ["evaluate.py", str(tmp_path / "sets")])
 
@@ -70,3 +72,5 @@ def test_a_set_is_measured_and_written_between_the_markers(tmp_path, monkeypatch
     assert text.endswith(f"\n{evaluate.END}\nafter\n")
     assert text.count("| small (1) | 1.000 / 1.000 |") == 2
     assert "old" not in text
+    assert "![What scores mean](curve.svg)" in text
+    assert curve.read_text().startswith("<svg ")
