@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from commonplace.errors import CommonplaceError
     from commonplace.memory.facade import Memory
     from commonplace.model import SearchHit, SearchResult, SyncReport

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
 
-Source: TypeAlias = Literal["memory", "sessions"]
+from commonplace.value import field, value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Literal, TypeAlias
+
+Source: TypeAlias = "Literal['memory', 'sessions']"
 SOURCES: tuple[Source, ...] = ("memory", "sessions")
-Mode: TypeAlias = Literal["hybrid", "keyword", "vector"]
+Mode: TypeAlias = "Literal['hybrid', 'keyword', 'vector']"
 
 
 def known_sources(names: Iterable[str]) -> tuple[Source, ...]:
@@ -23,7 +27,7 @@ def known_sources(names: Iterable[str]) -> tuple[Source, ...]:
 Vector: TypeAlias = "array[float]"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class FileState:
     """What a file looked like when it was read; equal hashes mean equal text."""
 
@@ -35,7 +39,7 @@ class FileState:
     inode: int
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Document:
     """What a source read. `line_map[i]` is the cited line of text line i + 1; None means they are the same."""
 
@@ -46,7 +50,7 @@ class Document:
     line_map: tuple[int, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Passage:
     """A run of whole lines cut from one text (or a piece of one line too long to keep whole)."""
 
@@ -56,7 +60,7 @@ class Passage:
     context: str = ""  # the headings above it, "Network › Gateway": embedded and indexed, never shown
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Chunk:
     """What we embed, store and cite."""
 
@@ -75,7 +79,7 @@ class Chunk:
         return f"{self.context}\n{self.text}" if self.context else self.text
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class EmbeddedChunk:
     """A chunk ready to store. No vector means: found by keywords only."""
 
@@ -84,7 +88,7 @@ class EmbeddedChunk:
     terms: tuple[str, ...]  # keyword terms in order, repeats included: the store counts them
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Candidate:
     """One retriever's proposal. Scores are 0..1, higher is better: every store converts to this."""
 
@@ -93,7 +97,7 @@ class Candidate:
     score: float
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class TermStatistics:
     """How common terms are, so that rare ones can weigh more."""
 
@@ -101,14 +105,14 @@ class TermStatistics:
     chunks_with: Mapping[str, int]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class SearchFilter:
     """Which rows a search may see. Enforced inside the store's query, never after it."""
 
     sources: frozenset[Source]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class SearchHit:
     """One answer, ready to show: the cited lines are exactly the lines of the snippet."""
 
@@ -122,7 +126,7 @@ class SearchHit:
     explanation: Mapping[str, Any] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class SearchResult:
     """The answers to one query, and everything that was not consulted for them."""
 
@@ -132,11 +136,15 @@ class SearchResult:
     model: str
     mode: Mode
     degraded: tuple[str, ...] = ()
-    fallback: Mapping[str, str] | None = None
+    fallback: Mapping[str, str] | None = None  # {from, to, reason} when another provider's index answered
+    notes: tuple[str, ...] = ()  # worth knowing, though nothing is missing: where text was sent to
     timings: Mapping[str, float] = field(default_factory=dict)  # milliseconds by stage
 
 
-@dataclass(frozen=True, slots=True)
+EXCERPT_LINES = 120  # when nobody says how many
+
+
+@value
 class Excerpt:
     """Part of a file, by lines. `next_line` is where to go on reading when the file is longer."""
 
@@ -148,17 +156,22 @@ class Excerpt:
     next_line: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class EmbedderIdentity:
     """Vectors compare only within one identity; it keys the cache and the index."""
 
     provider: str
     model: str
     endpoint: str = ""  # SHA-256 of base URL, model and header names; never contains a credential
-    dims: int = 0  # 0: keyword search only
+    dims: int = 0  # 0: keyword search only, or not known before the first answer
+
+    def agrees_with(self, other: EmbedderIdentity) -> bool:
+        """Whether vectors of both can be compared; dimensions that are not known yet are no disagreement."""
+        same = (self.provider, self.model, self.endpoint) == (other.provider, other.model, other.endpoint)
+        return same and (self.dims == other.dims or not self.dims or not other.dims)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class IndexFingerprint:
     """How an index was made. A difference from the wanted one means a rebuild, with the reason."""
 
@@ -174,7 +187,8 @@ class IndexFingerprint:
             ("embedding provider", mine.provider, theirs.provider),
             ("embedding model", mine.model, theirs.model),
             ("embedding endpoint", mine.endpoint[:12], theirs.endpoint[:12]),
-            ("vector dimensions", mine.dims, theirs.dims),
+            # Not known yet is no difference: a good index is never made anew for that.
+            ("vector dimensions", mine.dims, theirs.dims or mine.dims),
             ("chunking", self.chunking, wanted.chunking),
             ("keyword rules", self.keywords, wanted.keywords),
             ("schema version", self.schema, wanted.schema),
@@ -183,7 +197,7 @@ class IndexFingerprint:
         return ", ".join(changed) or None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Progress:
     """How far a long piece of work has come."""
 
@@ -195,7 +209,7 @@ class Progress:
 ProgressCallback: TypeAlias = Callable[[Progress], None]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class FileFailure:
     """One file that could not be read or indexed, and why; the others still were."""
 
@@ -203,7 +217,7 @@ class FileFailure:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class SyncReport:
     """What a sync did. One bad file is reported, the others are still indexed."""
 
@@ -216,4 +230,6 @@ class SyncReport:
     rebuilt: str | None = None  # why the index was rebuilt, None when it was not
     withheld: tuple[str, ...] = ()  # files missing on disk whose rows are kept until confirmed (unmounted?)
     degraded: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # worth knowing, though nothing is missing: where text was sent to
+    fallback: Mapping[str, str] | None = None  # {from, to, reason} when another provider embeds
     seconds: float = 0.0

@@ -1,4 +1,5 @@
 import contextlib
+import itertools
 import os
 import socket
 import threading
@@ -15,15 +16,15 @@ from commonplace.files.beneath import (
     Root,
     check_relative,
     in_words,
-    open_beneath,
     open_by_components,
+    open_by_openat2,
     printable,
 )
 
 MB = 1_000_000
 
 
-@pytest.fixture(params=[open_beneath, open_by_components], ids=["openat2", "components"])
+@pytest.fixture(params=[open_by_openat2, open_by_components], ids=["openat2", "components"])
 def root(request, tmp_path):
     folder = tmp_path / "inside"
     (folder / "sub" / "deep").mkdir(parents=True)
@@ -287,12 +288,25 @@ def test_the_kernel_without_openat2_gets_the_other_way(root, monkeypatch):
     def unknown(folder, relative, flags):
         raise OSError(38, "Function not implemented")
 
+    without = Root(root.path, opener=open_by_openat2)
     monkeypatch.setattr(beneath, "_load_openat2", lambda: unknown)
-    assert Root(root.path).read("sub/deep/b.md", max_bytes=MB)[0] == b"beta\n"
+    assert without.read("sub/deep/b.md", max_bytes=MB)[0] == b"beta\n"
     monkeypatch.setattr(beneath, "_load_openat2", lambda: None)
-    assert Root(root.path).read("sub/deep/b.md", max_bytes=MB)[0] == b"beta\n"
+    assert without.read("sub/deep/b.md", max_bytes=MB)[0] == b"beta\n"
     with pytest.raises(NotFound):
-        Root(root.path).open("none.md")
+        without.open("none.md")
+
+
+def test_openat2_is_loaded_when_more_than_a_few_files_are_read(root, monkeypatch):
+    loaded = []
+    monkeypatch.setattr(beneath, "_opened", itertools.count())
+    monkeypatch.setattr(beneath, "_load_openat2", lambda: loaded.append("openat2"))
+    default = Root(root.path)
+
+    assert {default.read("a.md", max_bytes=MB)[0] for _ in range(beneath._FEW)} == {b"alpha\n"}
+    assert loaded == []
+    assert default.read("a.md", max_bytes=MB)[0] == b"alpha\n"
+    assert loaded == ["openat2"]
 
 
 def test_opening_and_failing_leaves_no_descriptor_open(root):

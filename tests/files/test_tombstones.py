@@ -70,7 +70,7 @@ def test_the_later_of_two_burials_counts(file: Path, clock: Clock) -> None:
 def test_a_file_that_has_grown_is_rid_of_what_expired(
     file: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "_COMPACT_ABOVE_BYTES", 2_000)
+    monkeypatch.setattr(module, "COMPACT_ABOVE_BYTES", 2_000)
     stones = Tombstones(str(file), clock=clock)
     stones.bury(f"{number:064}" for number in range(100))
     clock.now += 20 * HOUR

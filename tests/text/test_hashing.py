@@ -1,6 +1,12 @@
 import hashlib
+import importlib.util
+import sys
+import types
 
-from commonplace.text.hashing import chunk_id, sha256_text
+import pytest
+
+from commonplace.text import hashing
+from commonplace.text.hashing import chunk_id, sha256_bytes, sha256_text
 
 
 def test_the_hash_is_that_of_the_utf8_bytes():
@@ -14,3 +20,22 @@ def test_a_lone_surrogate_has_a_hash_of_its_own():
 def test_a_chunk_is_named_by_place_content_and_model():
     expected = hashlib.sha256(b"memory:memory/a.md:3:7:abc:static").hexdigest()
     assert chunk_id("memory", "memory/a.md", 3, 7, "abc", "static") == expected
+
+
+def test_large_and_small_data_are_hashed_alike():
+    for size in (0, 100, 1 << 20, (1 << 20) + 1):
+        data = b"x" * size
+        assert sha256_bytes(data) == hashlib.sha256(data).hexdigest()
+
+
+@pytest.mark.parametrize("known", [(), ("_sha2",), ("_sha256",)])
+def test_the_hash_is_the_same_whatever_this_python_was_built_with(monkeypatch, known):
+    own = types.ModuleType("own")
+    own.sha256 = hashlib.sha256
+    for name in ("_sha2", "_sha256"):
+        monkeypatch.setitem(sys.modules, name, own if name in known else None)
+    spec = importlib.util.spec_from_file_location("hashing_anew", hashing.__file__)
+    anew = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(anew)
+
+    assert anew.sha256_text("naïve 東京") == sha256_text("naïve 東京")

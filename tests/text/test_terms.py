@@ -1,13 +1,24 @@
 import re
 import threading
+import unicodedata
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace.text import terms
+from commonplace.text.stemming import stem
 from commonplace.text.stopwords import STOP_WORDS
-from commonplace.text.terms import LONGEST_TERM, TERMS_VERSION, document_terms, query_terms
+from commonplace.text.terms import (
+    LONGEST_TERM,
+    TERMS_VERSION,
+    clues,
+    document_terms,
+    query_terms,
+    spaceless_stretches,
+    word_terms,
+    words_of,
+)
 
 WHOLE_AND_PARTS = {
     "memorySearch.query.hybrid": [
@@ -218,6 +229,72 @@ def test_terms_are_short_and_without_whitespace(text):
 def test_words_known_already_give_the_same_terms(text):
     terms._known.clear()
     assert document_terms(text) == document_terms(text)
+
+
+@given(TEXTS)
+def test_the_terms_of_a_text_are_those_of_its_words(text):
+    assert document_terms(text) == [term for word in words_of(text) for term in word_terms(word)]
+
+
+@given(TEXTS)
+def test_every_plain_word_with_a_term_has_one_of_its_clues(text):
+    for word in words_of(text):
+        for term in word_terms(word) if word.isascii() else ():
+            assert any(clue in word.lower() for clue in clues(term))
+
+
+ENDINGS = (
+    "s es ies ied y ing ying ed eed er est ly ally ably ency ancy ation ational izer ization ality ility bility "
+    "ively iveness fulness ousness ogy ogist icate icity ical ful ness ative alize ement ment ent ence able ible e"
+)
+
+
+@given(
+    st.text("abcdefghijklmnopqrstuvwxyz", max_size=8), st.lists(st.sampled_from(ENDINGS.split()), max_size=3)
+)
+def test_a_word_begins_with_the_clue_of_its_stem(beginning, endings):
+    word = beginning + "".join(endings)
+    if word:
+        assert word.startswith(clues(stem(word)))
+
+
+def test_every_short_word_begins_with_the_clue_of_its_stem():
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    words = [
+        one + two + three
+        for one in letters
+        for two in letters
+        for three in ("", *letters, "ing", "ied", "ies")
+    ]
+
+    assert [word for word in words if not word.startswith(clues(stem(word)))] == []
+
+
+def test_no_plain_word_has_a_term_of_another_script():
+    assert clues("東京") == clues("café") == ()
+
+
+@pytest.mark.parametrize(
+    ("word", "stretches"),
+    [
+        ("gateway", ["gateway"]),
+        ("“café”—🙂", ["“café”—🙂"]),
+        ("東京Tower", ["", "東京", "Tower"]),
+        ("82线a", ["82", "线", "a"]),
+    ],
+)
+def test_what_is_written_without_spaces_stands_apart(word, stretches):
+    assert spaceless_stretches(word) == stretches
+
+
+def test_full_width_marks_are_those_that_unicode_makes_of_them():
+    for mark, plain in terms._FULL_WIDTH.items():
+        assert unicodedata.normalize("NFKC", mark) == plain
+
+
+def test_a_word_too_long_to_be_one_is_data_and_matched_as_written():
+    assert query_terms("stemming" * 30).exact == frozenset()
+    assert query_terms("stemming" * 40).exact
 
 
 def test_stop_words_are_folded_and_about_as_many_as_english_needs():

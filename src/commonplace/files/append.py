@@ -6,7 +6,6 @@ import os
 import stat
 import time
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from functools import partial
 
 from commonplace.errors import CommonplaceError, PathNotAllowed, StorageFailure
@@ -14,11 +13,12 @@ from commonplace.files.failures import explained, explaining
 from commonplace.files.locks import hold_lock, lock_path_for
 from commonplace.files.records import Found, Tail, find_record, is_whole_json
 from commonplace.files.system import SYSTEM, System, make_folders, read_range, write_all
+from commonplace.value import replace, value
 
 _BLOCK_BYTES = 1 << 16
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Appended:
     """Where the record now stands."""
 
@@ -28,7 +28,7 @@ class Appended:
     already_there: bool = False  # an earlier try had written it
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class _Wanted:
     """One call of `append`, unchanged through all its tries."""
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-import secrets
 import stat
 from contextlib import suppress
 
 from commonplace.files.failures import explaining
 from commonplace.files.system import SYSTEM, System, make_folders, write_all
+from commonplace.pattern import pattern
 
-_TEMPORARY = re.compile(r"\.(?P<name>.+)\.\d+\.[0-9a-f]{16}\.tmp", re.DOTALL)
+_TEMPORARY = pattern(r"\.(?P<name>.+)\.\d+\.[0-9a-f]{16}\.tmp", re.DOTALL)
 
 
 def write_atomically(path: str, data: bytes, *, mode: int = 0o600, system: System = SYSTEM) -> None:
@@ -31,7 +31,7 @@ def write_atomically(path: str, data: bytes, *, mode: int = 0o600, system: Syste
 def write_temporary(path: str, data: bytes, mode: int, like: os.stat_result | None, system: System) -> str:
     """Write beside the target, with the mode and owner of the file it will replace; synced, or gone."""
     folder, name = os.path.split(path)
-    temporary = os.path.join(folder, f".{name}.{os.getpid()}.{secrets.token_hex(8)}.tmp")
+    temporary = os.path.join(folder, f".{name}.{os.getpid()}.{os.urandom(8).hex()}.tmp")
     fd = system.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
     try:
         try:

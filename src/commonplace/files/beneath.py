@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import errno
+import itertools
 import os
-import re
 import stat
 from collections.abc import Callable
 from functools import cache
-from typing import TypeAlias
 
 from commonplace.errors import CommonplaceError, NotFound, PathNotAllowed, WorkspaceError
+from commonplace.pattern import pattern
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TypeAlias
 
 # Opens a checked relative path beneath an open folder without following any link: (folder, path, flags).
 Opener: TypeAlias = Callable[[int, str, int], int]
@@ -26,7 +30,7 @@ FOLDER_FLAGS = READ_FLAGS | os.O_DIRECTORY
 PASSAGE_FLAGS = FOLDER_FLAGS | getattr(os, "O_PATH", 0)
 
 # Control characters, line and paragraph separators, lone surrogates (a name that is not UTF-8), backslash.
-UNCITABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\\\\]")
+UNCITABLE = pattern("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\\\\]")
 
 _OPENAT2 = 437  # the same number on every Linux architecture that CPython supports
 _RESOLVE_NO_MAGICLINKS, _RESOLVE_NO_SYMLINKS, _RESOLVE_BENEATH = 0x02, 0x04, 0x08
@@ -34,6 +38,9 @@ _RESOLVE_NO_MAGICLINKS, _RESOLVE_NO_SYMLINKS, _RESOLVE_BENEATH = 0x02, 0x04, 0x0
 _NO_OPENAT2 = frozenset({errno.ENOSYS, errno.EPERM, errno.EINVAL, errno.E2BIG, errno.EAGAIN})
 
 _READ_SIZE = 1 << 20
+# Loading ctypes takes 3 ms, which nobody should wait for who reads a file or two.
+_FEW = 32
+_opened = itertools.count()
 
 
 def printable(path: str) -> str:
@@ -222,6 +229,12 @@ def in_words(size: int) -> str:
 
 
 def open_beneath(folder: int, relative: str, flags: int) -> int:
+    """Open in whichever way costs less: two as safe as each other, of which one must first be loaded."""
+    by_components = next(_opened) < _FEW
+    return (open_by_components if by_components else open_by_openat2)(folder, relative, flags)
+
+
+def open_by_openat2(folder: int, relative: str, flags: int) -> int:
     """Open by one openat2 call where the kernel has it, else component by component."""
     openat2 = _load_openat2()
     if openat2 is None:
@@ -262,7 +275,7 @@ def _open_name(folder: int, name: str, flags: int) -> int:
 
 @cache
 def _load_openat2() -> Opener | None:
-    """Bind the system call, or None where there is none. Loads ctypes, hence only when a file is read."""
+    """Bind the system call, or None where there is none."""
     import sys
 
     if sys.platform != "linux":

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 import zlib
 from collections.abc import Iterator
 
@@ -12,8 +11,9 @@ from commonplace.errors import StorageFailure
 from commonplace.files.atomic import write_atomically
 from commonplace.files.failures import explaining
 from commonplace.files.system import System, write_all
+from commonplace.pattern import pattern
 
-_HASH = re.compile(r"[0-9a-f]{64}")
+_HASH = pattern(r"[0-9a-f]{64}")
 
 
 def content_hash(data: bytes) -> str:

@@ -6,9 +6,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from commonplace.files.atomic import write_atomically
 from commonplace.files.failures import explaining
-from commonplace.files.ids import new_id
 from commonplace.files.locks import hold_lock
 
 TIMEOUT_S = 60.0
@@ -43,6 +41,9 @@ class Erasures:
     @contextmanager
     def erasing(self) -> Iterator[None]:
         """Let nobody write to the index meanwhile, and nobody write later what was read before."""
+        from commonplace.files.atomic import write_atomically
+        from commonplace.files.ids import new_id
+
         with hold_lock(self._lock, operation="forget", timeout_s=TIMEOUT_S):
             write_atomically(self._mark, new_id().encode())
             yield

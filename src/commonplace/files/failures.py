@@ -6,9 +6,12 @@ import errno
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TypeAlias
 
 from commonplace.errors import CommonplaceError, PathNotAllowed, StorageFailure, WorkspaceError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TypeAlias
 
 _Explanation: TypeAlias = tuple[type[CommonplaceError], str]
 

@@ -7,7 +7,6 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from commonplace.errors import CommonplaceError, NotFound, StorageFailure
@@ -19,6 +18,7 @@ from commonplace.files.ids import Clock, new_id
 from commonplace.files.locks import hold_lock
 from commonplace.files.records import Tail
 from commonplace.files.system import SYSTEM, System, read_range
+from commonplace.value import replace, value
 
 APPEND = "append"
 
@@ -26,7 +26,7 @@ _RECENT_JOURNAL_BYTES = 1 << 18
 _PRUNED_EVERY_S = 24 * 3600.0
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Version:
     """One journal line: our change gave `path` this content, or added this record to it."""
 
@@ -40,7 +40,7 @@ class Version:
     available: bool = False  # whether `read` can give it back
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Problem:
     """Something that a check of the history found wrong, in a sentence."""
 

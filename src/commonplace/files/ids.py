@@ -6,7 +6,10 @@ import os
 import threading
 import time
 from collections.abc import Callable
-from typing import TypeAlias
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TypeAlias
 
 Clock: TypeAlias = Callable[[], float]  # seconds since 1970
 RandomBytes: TypeAlias = Callable[[int], bytes]

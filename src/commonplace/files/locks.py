@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import fcntl
-import hashlib
 import json
 import os
 import threading
@@ -13,11 +12,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from types import TracebackType
-from typing import Self
 
 from commonplace.errors import LockTimeout
 from commonplace.files.failures import explaining
 from commonplace.files.system import SYSTEM, System, make_folders
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Self
 
 _FIRST_PAUSE_S = 0.001
 _LONGEST_PAUSE_S = 0.05
@@ -75,6 +77,8 @@ def lock_path_for(state_dir: str, path: str) -> str:
         import unicodedata
 
         spelled = unicodedata.normalize("NFC", spelled)
+    import hashlib  # loads OpenSSL, 2 ms that a search does not pay: it locks by other names
+
     digest = hashlib.sha256(os.fsencode(spelled)).hexdigest()
     return os.path.join(state_dir, "locks", f"{digest[:32]}.lock")
 

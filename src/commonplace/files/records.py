@@ -5,8 +5,12 @@ from __future__ import annotations
 import enum
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import TypeAlias
+
+from commonplace.value import value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TypeAlias
 
 Read: TypeAlias = Callable[[int, int], bytes]  # the bytes from one offset to another, fewer at the end
 
@@ -20,7 +24,7 @@ class Tail(enum.Enum):
     JSONL = "jsonl"  # ours: every line is one JSON value, a torn last line is put aside
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Found:
     """The record is in the bytes; `missing` is the end of it that a killed writer did not get to write."""
 

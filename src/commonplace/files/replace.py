@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-from dataclasses import dataclass
 
 from commonplace.errors import CommonplaceError, ConflictError, PathNotAllowed, WouldShrink
 from commonplace.files.atomic import put_in_place, remove_abandoned, write_atomically, write_temporary
@@ -14,13 +13,14 @@ from commonplace.files.failures import explaining
 from commonplace.files.history import History
 from commonplace.files.locks import hold_lock, lock_path_for
 from commonplace.files.system import SYSTEM, System, make_folders, read_range
+from commonplace.value import value
 
 __all__ = ["Replaced", "content_hash", "replace", "write_atomically"]
 
 _SMALL_BYTES = 200  # a file of a few lines may lose half of them without anyone having made a mistake
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Replaced:
     """What a file was and what it is; `old_hash` is None when it did not exist."""
 
@@ -28,7 +28,7 @@ class Replaced:
     new_hash: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class _Current:
     """The file as it was read under the lock."""
 

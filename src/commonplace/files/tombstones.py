@@ -17,7 +17,7 @@ from commonplace.files.replace import write_atomically
 from commonplace.files.system import SYSTEM, System
 
 _KEPT_S = 24 * 3600.0
-_COMPACT_ABOVE_BYTES = 1 << 18
+COMPACT_ABOVE_BYTES = 1 << 18
 
 
 class Tombstones:
@@ -72,7 +72,7 @@ class Tombstones:
 
     def _drop_expired(self) -> None:
         """Rewrite the file once it has grown, under the lock that `append` takes too."""
-        if not os.path.exists(self._path) or os.path.getsize(self._path) <= _COMPACT_ABOVE_BYTES:
+        if not os.path.exists(self._path) or os.path.getsize(self._path) <= COMPACT_ABOVE_BYTES:
             return
         lock = lock_path_for(self._folder, self._path)
         with hold_lock(lock, operation="drop expired tombstones", system=self._system):

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, pairwise
-from typing import Literal, NamedTuple, TypeAlias
 
 from commonplace.model import Passage
 from commonplace.text.cjk import weight
 from commonplace.text.cutting import cut
 from commonplace.text.lines import split_lines
 from commonplace.text.markdown import Block, read_blocks
+from commonplace.value import value
 
-Strategy: TypeAlias = Literal["markdown", "lines"]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Literal, TypeAlias
+
+Strategy: TypeAlias = "Literal['markdown', 'lines']"
 
 _CHARACTERS_PER_TOKEN = 4
 _SMALLEST_LIMIT = 32
@@ -65,7 +69,8 @@ def _limit(tokens: int) -> int:
     return max(_SMALLEST_LIMIT, tokens * _CHARACTERS_PER_TOKEN)
 
 
-class _Piece(NamedTuple):
+@value
+class _Piece:
     line: int  # 1-based
     text: str
     size: int  # weight, and one for the line break

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
+from commonplace.pattern import pattern
 from commonplace.text.cjk import WIDE_WEIGHT, weight, wide_run
 
 # In order of preference: after a sentence, after a clause, between words.
 _PAUSES = (
-    re.compile(r"[.!?…][\"'”’)\]]*\s+|[。！？]+[”’」』）]*"),
-    re.compile(r"[,;:]\s+|[，、；：]"),
-    re.compile(r"\s+"),
+    pattern(r"[.!?…][\"'”’)\]]*\s+|[。！？]+[”’」』）]*"),
+    pattern(r"[,;:]\s+|[，、；：]"),
+    pattern(r"\s+"),
 )
 
 

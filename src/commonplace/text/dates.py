@@ -5,22 +5,23 @@ from __future__ import annotations
 import datetime as dt
 import re
 import unicodedata
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 
-from commonplace.text.spans import DatePattern
+from commonplace.pattern import pattern
+from commonplace.text.spans import DatePattern, HintedPattern
+from commonplace.value import value
 
 _LONGEST_QUERY = 4000
 # Every English way to name a day contains a digit or one of these: most queries need none of the patterns.
-_HINT = re.compile(
-    r"\d|day|week|month|quarter|year|night|morning|afternoon|evening|mon|tue|wed|thu|fri|sat|sun"
-    r"|spring|summer|autumn|fall|winter|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec",
-    re.IGNORECASE,
+_HINTS = (
+    *("day", "week", "month", "quarter", "year", "night", "morning", "afternoon", "evening"),
+    *("mon", "tue", "wed", "thu", "fri", "sat", "sun", "spring", "summer", "autumn", "fall", "winter"),
+    *("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"),
 )
-_SINCE = re.compile(r"\bsince\s+(?:the\s+)?$", re.IGNORECASE)
+_SINCE = pattern(r"\bsince\s+(?:the\s+)?$", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class DayRange:
     """Days from `first` to `last`, both included, and the words that named them."""
 
@@ -38,8 +39,8 @@ def mentioned_days(query: str, today: dt.date) -> tuple[DayRange, ...]:
     query = unicodedata.normalize("NFKC", query[:_LONGEST_QUERY])
     taken = bytearray(len(query))
     found: dict[int, DayRange] = {}
-    for pattern, resolve in _patterns(query):
-        for match in pattern.finditer(query):
+    for words, resolve in _patterns(query):
+        for match in words.finditer(query):
             start, end = match.span()
             if any(taken[start:end]):
                 continue
@@ -58,11 +59,19 @@ def mentioned_days(query: str, today: dt.date) -> tuple[DayRange, ...]:
 
 def _patterns(query: str) -> Iterator[DatePattern]:
     """Yield what may match, the more specific first; compiling all of it would slow a cold search."""
-    if _HINT.search(query):
+    lowered = query.lower()
+    if any(map(str.isdecimal, query)) or any(hint in lowered for hint in _HINTS):
         from commonplace.text.dates_english import ENGLISH_DATES
 
-        yield from ENGLISH_DATES
+        yield from _possible(ENGLISH_DATES, lowered)
     if not query.isascii():
         from commonplace.text.dates_east_asian import EAST_ASIAN_DATES
 
-        yield from EAST_ASIAN_DATES
+        yield from _possible(EAST_ASIAN_DATES, lowered)
+
+
+def _possible(patterns: Iterable[HintedPattern], lowered: str) -> Iterator[DatePattern]:
+    shape = "".join(["0" if letter.isdecimal() else letter for letter in lowered])
+    for hints, words, resolve in patterns:
+        if all(any(hint in shape for hint in alternatives) for alternatives in hints):
+            yield words, resolve

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import datetime as dt
-import re
 from collections.abc import Iterable
 
+from commonplace.pattern import pattern
 from commonplace.text.spans import (
-    DatePattern,
+    HintedPattern,
     Match,
     Span,
     ago,
@@ -141,29 +141,54 @@ def _period(match: Match, today: dt.date) -> Span:
     return calendar_span(unit, today, periods_back)
 
 
-EAST_ASIAN_DATES: tuple[DatePattern, ...] = tuple(
-    (re.compile(pattern), resolve)
-    for pattern, resolve in (
-        (rf"(?<!\d)(?P<year>\d{{4}})\s*[年년]\s*{_MONTH}\s*{_DAY}", _date),
-        (rf"(?<!\d)(?P<year>\d{{4}})\s*[年년]\s*{_MONTH}", _month_of_year),
-        (rf"(?P<name>{_one_of(_YEARS_BACK)})[的の]?\s*{_MONTH}(?:\s*{_DAY})?", _in_a_year_by_name),
-        (rf"(?<!\d){_MONTH}\s*{_DAY}", _day_of_month),
-        (rf"{_NUMBER}\s*{_UNIT}\s*(?:以?前|之前|전)", _ago),
-        (rf"(?:最近|过去|過去|近|ここ|지난|최근)\s*{_NUMBER}\s*{_UNIT}", _rolling),
-        (r"(?P<which>[上这這本])[个個]?(?:周|週|星期|礼拜|禮拜)(?P<weekday>[一二三四五六日天])", _weekday),
+_A_YEAR = ("年", "년")
+_A_MONTH = ("月", "월")
+
+EAST_ASIAN_DATES: tuple[HintedPattern, ...] = tuple(
+    (hints, pattern(source), resolve)
+    for hints, source, resolve in (
+        ((_A_YEAR, _A_MONTH), rf"(?<!\d)(?P<year>\d{{4}})\s*[年년]\s*{_MONTH}\s*{_DAY}", _date),
+        ((_A_YEAR, _A_MONTH), rf"(?<!\d)(?P<year>\d{{4}})\s*[年년]\s*{_MONTH}", _month_of_year),
         (
+            (tuple(_YEARS_BACK), _A_MONTH),
+            rf"(?P<name>{_one_of(_YEARS_BACK)})[的の]?\s*{_MONTH}(?:\s*{_DAY})?",
+            _in_a_year_by_name,
+        ),
+        ((_A_MONTH,), rf"(?<!\d){_MONTH}\s*{_DAY}", _day_of_month),
+        ((("前", "전"),), rf"{_NUMBER}\s*{_UNIT}\s*(?:以?前|之前|전)", _ago),
+        (
+            (("近", "过去", "過去", "ここ", "지난", "최근"),),
+            rf"(?:最近|过去|過去|近|ここ|지난|최근)\s*{_NUMBER}\s*{_UNIT}",
+            _rolling,
+        ),
+        (
+            (("周", "週", "星期", "礼拜", "禮拜"),),
+            r"(?P<which>[上这這本])[个個]?(?:周|週|星期|礼拜|禮拜)(?P<weekday>[一二三四五六日天])",
+            _weekday,
+        ),
+        (
+            (("先週", "今週", "주"),),
             r"(?P<which>先週|今週|지난\s?주|이번\s?주)の?\s*(?P<weekday>[月火水木金土日월화수목금토일])(?:曜日?|요일)",
             _weekday,
         ),
-        (r"上个?周末|上週末|先週末|지난\s?주말", lambda _, today: weekend_before(today)),
+        (
+            (("周末", "週末", "주말"),),
+            r"上个?周末|上週末|先週末|지난\s?주말",
+            lambda _, today: weekend_before(today),
+        ),
         # 目前天气 ("the weather at present") does not say 前天.
         (
+            (tuple(_DAYS_BACK),),
             rf"{_one_of(_DAYS_BACK)}".replace("|前天", "|(?<![目以之午])前天"),
             lambda match, today: day(days_before(today, _DAYS_BACK[match[0]])),
         ),
-        (_one_of(_PERIODS_BACK), _period),
-        (r"(?<!\d)(?P<year>\d{4})\s*[年년]", lambda match, _: year_span(int(match["year"]))),
-        (_one_of(_YEARS_BACK), lambda match, today: year_span(today.year - _YEARS_BACK[match[0]])),
-        (rf"(?<![\d个個]){_MONTH}", _recent_month),
+        ((tuple(_PERIODS_BACK),), _one_of(_PERIODS_BACK), _period),
+        ((_A_YEAR,), r"(?<!\d)(?P<year>\d{4})\s*[年년]", lambda match, _: year_span(int(match["year"]))),
+        (
+            (tuple(_YEARS_BACK),),
+            _one_of(_YEARS_BACK),
+            lambda match, today: year_span(today.year - _YEARS_BACK[match[0]]),
+        ),
+        ((_A_MONTH,), rf"(?<![\d个個]){_MONTH}", _recent_month),
     )
 )

@@ -6,9 +6,10 @@ import datetime as dt
 import re
 from collections.abc import Callable
 
+from commonplace.pattern import pattern
 from commonplace.text.spans import (
     MONTHS_OF_SEASON,
-    DatePattern,
+    HintedPattern,
     Match,
     Span,
     ago,
@@ -128,64 +129,103 @@ def _days_ago(count: int) -> Callable[[Match, dt.date], Span]:
     return lambda _match, today: day(days_before(today, count))
 
 
-def _case_matters(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern)
+def _case_matters(source: str) -> re.Pattern[str]:
+    return pattern(source)
 
 
-def _any_case(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, re.IGNORECASE)
+def _any_case(source: str) -> re.Pattern[str]:
+    return pattern(source, re.IGNORECASE)
 
 
-ENGLISH_DATES: tuple[DatePattern, ...] = (
+# What a query must have in it, for the pattern to be tried.
+_A_DIGIT = ("0",)
+_A_YEAR = ("0000",)
+_A_SEASON = tuple(MONTHS_OF_SEASON)
+_A_UNIT = ("day", "week", "fortnight", "month", "year")
+_A_PERIOD = ("week", "month", "quarter", "year")
+_LAST = ("last", "previous")
+
+ENGLISH_DATES: tuple[HintedPattern, ...] = (
     (
+        (("0000-0", "0000/0", "0000.0"),),
         _any_case(r"(?<![\d.])(?P<year>\d{4})(?P<mark>[-/.])(?P<month>\d\d?)(?P=mark)(?P<day>\d\d?)(?!\d)"),
         _iso_day,
     ),
-    (_any_case(r"(?<![\d-])(?P<year>(?:19|20|21)\d\d)-(?P<month>\d\d)(?![\d-])"), _iso_month),
     (
+        (("0000-00",),),
+        _any_case(r"(?<![\d-])(?P<year>(?:19|20|21)\d\d)-(?P<month>\d\d)(?![\d-])"),
+        _iso_month,
+    ),
+    (
+        (("-0000", "/0000", ".0000"),),
         _any_case(
             r"(?<![\d./-])(?P<first>\d\d?)(?P<mark>[-/.])(?P<second>\d\d?)(?P=mark)"
             r"(?P<year>(?:19|20|21)\d\d)(?![\d/-]|\.\d)"
         ),
         _numeric_day,
     ),
-    (_any_case(rf"\b{_DAY}\s+(?:of\s+)?{_MONTH}(?:,?\s+{_YEAR})?"), _named_day),
-    (_any_case(rf"\b{_MONTH}\s+(?:the\s+)?{_DAY}(?:,?\s+{_YEAR})?"), _named_day),
-    (_any_case(rf"\b{_MONTH},?\s+(?:of\s+)?{_YEAR}"), _month_of_year),
-    (_any_case(rf"\bq(?P<quarter>[1-4])\s*(?:of\s+|/|-)?{_YEAR}"), _quarter),
-    (_any_case(rf"\b{_YEAR}[\s/-]*q(?P<quarter>[1-4])\b"), _quarter),
-    (_case_matters(r"\bQ(?P<quarter>[1-4])\b(?P<year>)"), _quarter),
-    (_any_case(rf"\b{_SEASON}\s+(?:of\s+)?{_YEAR}"), _season_of_year),
-    (_any_case(r"\b(?:the\s+)?day\s+before\s+yesterday\b"), _days_ago(2)),
-    (_any_case(r"\b(?:yesterday|last\s+night)\b"), _days_ago(1)),
-    (_any_case(r"\b(?:today|tonight|this\s+(?:morning|afternoon|evening))\b"), _days_ago(0)),
-    (_any_case(rf"\b{_COUNT}\s+{_UNIT}\s+(?:ago|back)\b"), lambda m, today: ago(today, _count(m), _unit(m))),
+    ((_A_DIGIT, _MONTHS), _any_case(rf"\b{_DAY}\s+(?:of\s+)?{_MONTH}(?:,?\s+{_YEAR})?"), _named_day),
+    ((_A_DIGIT, _MONTHS), _any_case(rf"\b{_MONTH}\s+(?:the\s+)?{_DAY}(?:,?\s+{_YEAR})?"), _named_day),
+    ((_A_YEAR, _MONTHS), _any_case(rf"\b{_MONTH},?\s+(?:of\s+)?{_YEAR}"), _month_of_year),
+    ((("q0",), _A_YEAR), _any_case(rf"\bq(?P<quarter>[1-4])\s*(?:of\s+|/|-)?{_YEAR}"), _quarter),
+    ((("q0",), _A_YEAR), _any_case(rf"\b{_YEAR}[\s/-]*q(?P<quarter>[1-4])\b"), _quarter),
+    ((("q0",),), _case_matters(r"\bQ(?P<quarter>[1-4])\b(?P<year>)"), _quarter),
+    ((_A_SEASON, _A_YEAR), _any_case(rf"\b{_SEASON}\s+(?:of\s+)?{_YEAR}"), _season_of_year),
+    ((("yesterday",),), _any_case(r"\b(?:the\s+)?day\s+before\s+yesterday\b"), _days_ago(2)),
+    ((("yesterday", "night"),), _any_case(r"\b(?:yesterday|last\s+night)\b"), _days_ago(1)),
     (
+        (("today", "tonight", "morning", "afternoon", "evening"),),
+        _any_case(r"\b(?:today|tonight|this\s+(?:morning|afternoon|evening))\b"),
+        _days_ago(0),
+    ),
+    (
+        (("ago", "back"),),
+        _any_case(rf"\b{_COUNT}\s+{_UNIT}\s+(?:ago|back)\b"),
+        lambda m, today: ago(today, _count(m), _unit(m)),
+    ),
+    (
+        (("past", *_LAST), _A_UNIT),
         _any_case(rf"\b(?:the\s+)?(?:past|last|previous)\s+{_COUNT}\s+{_UNIT}"),
         lambda m, today: rolling(today, _count(m), _unit(m)),
     ),
-    (_any_case(rf"\b(?:the\s+)?past\s+{_UNIT}"), lambda m, today: rolling(today, 1, _unit(m))),
-    (_any_case(r"\b(?:last|previous|past)\s+weekend\b"), lambda _, today: weekend_before(today)),
     (
+        (("past",), _A_UNIT),
+        _any_case(rf"\b(?:the\s+)?past\s+{_UNIT}"),
+        lambda m, today: rolling(today, 1, _unit(m)),
+    ),
+    (
+        (("weekend",),),
+        _any_case(r"\b(?:last|previous|past)\s+weekend\b"),
+        lambda _, today: weekend_before(today),
+    ),
+    (
+        (_LAST, _A_PERIOD),
         _any_case(r"\b(?:last|previous)\s+(?P<unit>week|month|quarter|year)\b"),
         lambda m, today: calendar_span(_unit(m), today, 1),
     ),
     (
+        (("this",), _A_PERIOD),
         _any_case(r"\bthis\s+(?P<unit>week|month|quarter|year)\b"),
         lambda m, today: calendar_span(_unit(m), today, 0),
     ),
-    (_case_matters(rf"\b(?P<which>(?i:last|previous|past|on|this))\s+{_WEEKDAY}"), _weekday),
+    ((_WEEKDAYS,), _case_matters(rf"\b(?P<which>(?i:last|previous|past|on|this))\s+{_WEEKDAY}"), _weekday),
     (
+        (_A_SEASON,),
         _any_case(rf"\b(?P<which>last|previous|past|this|(?:in|during|over)(?:\s+the)?)\s+{_SEASON}"),
         _season,
     ),
-    (_any_case(rf"\b(?:last|previous)\s+{_MONTH}"), _last_month_named),
-    (_any_case(rf"\b(?:in|during)\s+(?:early\s+|late\s+|mid[\s-])?{_MONTH}"), _recent_month_named),
-    (_any_case(rf"(?<=since\s){_MONTH}"), _recent_month_named),
-    (_case_matters(_BARE_MONTH), _recent_month_named),
+    ((_LAST, _MONTHS), _any_case(rf"\b(?:last|previous)\s+{_MONTH}"), _last_month_named),
     (
+        (_MONTHS,),
+        _any_case(rf"\b(?:in|during)\s+(?:early\s+|late\s+|mid[\s-])?{_MONTH}"),
+        _recent_month_named,
+    ),
+    ((("since",), _MONTHS), _any_case(rf"(?<=since\s){_MONTH}"), _recent_month_named),
+    ((_MONTHS,), _case_matters(_BARE_MONTH), _recent_month_named),
+    (
+        (_A_YEAR,),
         _any_case(rf"\b(?:in|during|throughout|from|of|year)\s+(?:early\s+|late\s+|mid[\s-])?{_YEAR}"),
         lambda m, _: year_span(int(m["year"])),
     ),
-    (_any_case(rf"(?<=since\s){_YEAR}"), lambda m, _: year_span(int(m["year"]))),
+    ((("since",), _A_YEAR), _any_case(rf"(?<=since\s){_YEAR}"), lambda m, _: year_span(int(m["year"]))),
 )

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
+from commonplace.pattern import pattern
 from commonplace.text.notes import without_note_ids
+from commonplace.value import field, record
 
-_HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]|$)")
-_UNDERLINE = re.compile(r" {0,3}(={2,}|-{2,})[ \t]*$")
-_FENCE = re.compile(r"[ \t]*(`{3,}(?=[^`]*$)|~{3,})")
-_ITEM = re.compile(r"[ \t]*(?:[-*+]|\d{1,9}[.)])(?:[ \t]|$)")
+_HEADING = pattern(r" {0,3}(#{1,6})(?:[ \t]|$)")
+_UNDERLINE = pattern(r" {0,3}(={2,}|-{2,})[ \t]*$")
+_FENCE = pattern(r"[ \t]*(`{3,}(?=[^`]*$)|~{3,})")
+_ITEM = pattern(r"[ \t]*(?:[-*+]|\d{1,9}[.)])(?:[ \t]|$)")
 _FRONT_MATTER_ENDS = ("---", "...")
 _LONGEST_TITLE = 80
 # Only lines that start with one of these need a closer look than "text".
 _MARKERS = frozenset("#=-`~*+0123456789")
 
 
-@dataclass(slots=True)
+@record
 class Block:
     """Lines `first` to `last` (0-based) that belong together; a heading has a level and a title."""
 

@@ -11,17 +11,18 @@ import datetime as dt
 import re
 from collections.abc import Sequence
 
+from commonplace.pattern import pattern
 from commonplace.text.lines import split_lines
 
 ID_MARK = "<!-- m:"  # what every id comment begins with
 
 _ID = r"[0-9A-Za-z][0-9A-Za-z_-]*"
-_VALID_ID = re.compile(_ID)
-_ID_COMMENT = re.compile(rf"<!-- m:({_ID}) -->")
-_ID_COMMENT_AND_SPACE = re.compile(rf"[ \t]*<!-- m:{_ID} -->")
-_COMMENT_OPENING = re.compile(r"<!--(?=(\s*m:)?)")
-_OUTER_HEADING = re.compile(r"#{1,2}(?=[ \t]|$)")
-_FENCE = re.compile(r"[ \t]*(`{3,}(?=[^`]*$)|~{3,})")
+_VALID_ID = pattern(_ID)
+_ID_COMMENT = pattern(rf"<!-- m:({_ID}) -->")
+_ID_COMMENT_AND_SPACE = pattern(rf"[ \t]*<!-- m:{_ID} -->")
+_COMMENT_OPENING = pattern(r"<!--(?=(\s*m:)?)")
+_OUTER_HEADING = pattern(r"#{1,2}(?=[ \t]|$)")
+_FENCE = pattern(r"[ \t]*(`{3,}(?=[^`]*$)|~{3,})")
 
 
 def format_note(text: str, *, note_id: str, clock_time: str | None) -> str:

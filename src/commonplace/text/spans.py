@@ -5,12 +5,18 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections.abc import Callable
-from typing import TypeAlias
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TypeAlias
 
 Span: TypeAlias = tuple[dt.date, dt.date]
 Match: TypeAlias = re.Match[str]
 # A way to name days, and what it means on a given day. It may raise ValueError or OverflowError for no day.
 DatePattern: TypeAlias = tuple[re.Pattern[str], Callable[[Match, dt.date], Span | None]]
+# What a query must have in it to be worth the pattern: of each group one, in lower case, with 0 for any digit.
+Hints: TypeAlias = tuple[tuple[str, ...], ...]
+HintedPattern: TypeAlias = tuple[Hints, re.Pattern[str], Callable[[Match, dt.date], Span | None]]
 
 MONTHS_OF_SEASON = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}  # the first of three
 DAYS_OF_UNIT = {"day": 1, "week": 7, "fortnight": 14, "month": 30, "quarter": 91, "year": 365}

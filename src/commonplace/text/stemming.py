@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import re
 import threading
 import unicodedata
 
 import Stemmer
 
-_ACCENTS = re.compile(r"[\u0300-\u036f]+")
+from commonplace.pattern import pattern
+
+_ACCENTS = pattern(r"[\u0300-\u036f]+")
 _UNDECOMPOSED = str.maketrans(
     {"ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe", "ħ": "h"}
 )

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import dataclass, field
-from functools import cache
 
+from commonplace.pattern import pattern
 from commonplace.text.cjk import bigrams, spaceless_run
 from commonplace.text.hashing import sha256_text
 from commonplace.text.stemming import fold, stem
 from commonplace.text.stopwords import ACRONYMS, STOP_WORDS
+from commonplace.value import value
 
 # Part of the index fingerprint: change it whenever the same text would give other terms.
 TERMS_VERSION = "1"
@@ -31,25 +31,34 @@ _MARKS = (
     r"\u06d6-\u06dc\u06df-\u06e8\u06ea-\u06ed\u0900-\u0963\u0966-\u0df3\u0f71-\u0f84\u0f90-\u0fbc\u135d-\u135f"
 )
 _INVISIBLE = "\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
+# What NFKC makes of marks that stand in every Chinese sentence: without them most texts are normalized already, which
+# is found out nine times as fast as it is done.
+_FULL_WIDTH = {"，": ",", "：": ":", "（": "(", "）": ")", "！": "!", "？": "?", "；": ";", "…": "..."}
+# Marks that stand around words, and at their ends belong to none.
+_AROUND = ".,;:!?()[]{}<>*\"'`/\\|-=~^%&$“”‘’—–"
 # A number with thousands separators, or letters joined by single marks. The repeat is bounded because the
 # matcher's memory grows with it.
 _WORD_RULE = (
     r"(?P<number>(?<!\w)\d{1,3}(?:,\d{3})+(?!\d)(?:\.\d+)?)"
     r"|[@#]?LETTER+(?:(?:://|::|[-./:@\\'’])LETTER+){0,40}(?:\+\+|(?<=\b\w)\#)?"
 )
-_ASCII_WORD = re.compile(_WORD_RULE.replace("LETTER", r"\w"))
-_JOINT = re.compile(r"://|::|[-./:@\\#+]+")
-_PATH_JOINT = re.compile(r"://|[/\\]")
-_CONTRACTED = re.compile(r"'(?:ll|re|ve|d|m|s)$", re.IGNORECASE)
-_CAMEL = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]{2}")
-_CAMEL_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^A-Za-z]+")
-_LETTERS = re.compile(r"[^\W\d_]{3,}")
-_CAPITALS = re.compile(r"[A-Z]{2,}s?")
-_ORDINAL = re.compile(r"\d+(?:st|nd|rd|th|s|am|pm)")
-_ALL_DIGITS = re.compile(r"\d+")
+_PLAIN_WORD = pattern(_WORD_RULE.replace("LETTER", r"\w"))
+_ANY_WORD = pattern(_WORD_RULE.replace("LETTER", rf"[\w{_MARKS}]"))
+# A pattern of many ranges takes a millisecond to compile: a dash or an accent can do without.
+_MAY_HAVE_MARKS = pattern(r"[\u0300-\u135f]")
+_MAY_BE_SPACELESS = pattern(r"[^\0-\u0e00\u1e00-\u2fff\ufe00-\ufe0f\U0001f000-\U0001ffff]")
+_JOINT = pattern(r"://|::|[-./:@\\#+]+")
+_PATH_JOINT = pattern(r"://|[/\\]")
+_CONTRACTED = pattern(r"'(?:ll|re|ve|d|m|s)$", re.IGNORECASE)
+_CAMEL = pattern(r"[a-z][A-Z]|[A-Z]{2}[a-z]{2}")
+_CAMEL_PART = pattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^A-Za-z]+")
+_LETTERS = pattern(r"[^\W\d_]{3,}")
+_CAPITALS = pattern(r"[A-Z]{2,}s?")
+_ORDINAL = pattern(r"\d+(?:st|nd|rd|th|s|am|pm)")
+_ALL_DIGITS = pattern(r"\d+")
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class QueryTerms:
     """What a query looks up. `exact` are the identifiers among the terms: rare, and matched as written."""
 
@@ -58,13 +67,15 @@ class QueryTerms:
     only_stop_words: bool = False  # then `terms` are those words, which no document is filed under
 
 
-@dataclass(slots=True)
 class _Found:
     """What the words of a text gave so far."""
 
-    terms: list[str] = field(default_factory=list)
-    exact: list[str] = field(default_factory=list)
-    stop_words: list[str] = field(default_factory=list)
+    __slots__ = ("exact", "stop_words", "terms")
+
+    def __init__(self) -> None:
+        self.terms: list[str] = []
+        self.exact: list[str] = []
+        self.stop_words: list[str] = []
 
 
 _known: dict[str, tuple[str, ...]] = {}
@@ -73,15 +84,48 @@ _known: dict[str, tuple[str, ...]] = {}
 def document_terms(text: str) -> list[str]:
     """Return the terms of a text in order, repeats included."""
     terms: list[str] = []
-    for word in _normalized(text).split():
+    for word in words_of(text):
         found = _known.get(word)
         terms.extend(_learn(word) if found is None else found)
     return terms
 
 
+def words_of(text: str) -> list[str]:
+    """Return what stands between spaces, normalized."""
+    return normalized(text).split()
+
+
+def word_terms(word: str) -> tuple[str, ...]:
+    """Return the terms of one word of `words_of`: those of a text are the terms of its words."""
+    found = _known.get(word)
+    return _learn(word) if found is None else found
+
+
+def clues(term: str) -> tuple[str, ...]:
+    """Return what to look for: every ASCII word with this term has one of these in it, in lower case.
+
+    A word begins with its stem, except that the stemmer may have put the last letter (cry → cri, using → use), or
+    after a single letter the last two (dying → die).
+    """
+    if not term.isascii():
+        return ()
+    if term.isalpha():
+        if len(term) == 3 and term.endswith("ie"):
+            return (term[0],)
+        return (term[:-1] if term[-1] in "eily" and len(term) > 1 else term,)
+    if len(term) == LONGEST_TERM:
+        return (term[0],)  # perhaps it was cut
+    number, point, decimals = term.partition(".")
+    if number.isdigit() and len(number) > 3:
+        head = len(number) % 3 or 3
+        groups = [number[:head], *(number[at : at + 3] for at in range(head, len(number), 3))]
+        return (term, f"{','.join(groups)}{point}{decimals}")
+    return (term,)
+
+
 def query_terms(text: str) -> QueryTerms:
     """Return the distinct terms of a query; a query of stop words alone keeps them and says so."""
-    text = _normalized(text)
+    text = normalized(text)
     words = text.split()
     if len(words) > 3 and text.isupper():  # a shouted sentence is not a row of acronyms
         words = [word.lower() if word.isascii() else word for word in words]
@@ -93,17 +137,25 @@ def query_terms(text: str) -> QueryTerms:
     return QueryTerms(tuple(dict.fromkeys(terms)), frozenset(found.exact), only_stop_words)
 
 
-def _normalized(text: str) -> str:
+def spaceless_stretches(word: str) -> list[str]:
+    """Divide a word: at odd positions stands what is written without spaces, at even ones everything else."""
+    return spaceless_run().split(word) if may_be_spaceless(word) else [word]
+
+
+def may_be_spaceless(text: str) -> bool:
+    """Whether a text may hold letters of scripts without spaces; never False when it does."""
+    return not text.isascii() and _MAY_BE_SPACELESS.search(text) is not None
+
+
+def normalized(text: str) -> str:
+    """Give a text the form in which equal words are equal strings."""
     if text.isascii():
         return text
     for character in _INVISIBLE:
         text = text.replace(character, "")
+    for character, mark in _FULL_WIDTH.items():
+        text = text.replace(character, mark)
     return unicodedata.normalize("NFKC", text)
-
-
-@cache
-def _any_word() -> re.Pattern[str]:
-    return re.compile(_WORD_RULE.replace("LETTER", rf"[\w{_MARKS}]"))
 
 
 def _learn(word: str) -> tuple[str, ...]:
@@ -119,10 +171,25 @@ def _learn(word: str) -> tuple[str, ...]:
 
 def _read(word: str, found: _Found) -> None:
     """Read what stands between two spaces."""
-    if word.isascii():
+    bare = word.strip(_AROUND)
+    plain = bare.isalpha() and bare.isascii() and (bare.islower() or bare[1:].islower())
+    if plain and len(bare) <= _LONGEST_DIVIDED:
+        _add_plain(bare.lower(), found)  # as most words are: nothing to divide
+    elif word.isascii():
         _read_spaced(word, found)
-        return
-    for number, stretch in enumerate(spaceless_run().split(word)):
+    else:
+        _read_stretches(word, found)
+
+
+def _add_plain(word: str, found: _Found) -> None:
+    if word in STOP_WORDS:
+        found.stop_words.append(word)
+    else:
+        _append(stem(word), found)
+
+
+def _read_stretches(word: str, found: _Found) -> None:
+    for number, stretch in enumerate(spaceless_stretches(word)):
         if number % 2:
             found.terms.extend(bigrams(stretch))
         else:
@@ -130,8 +197,8 @@ def _read(word: str, found: _Found) -> None:
 
 
 def _read_spaced(stretch: str, found: _Found) -> None:
-    pattern = _ASCII_WORD if stretch.isascii() else _any_word()
-    for match in pattern.finditer(stretch):
+    words = _ANY_WORD if _MAY_HAVE_MARKS.search(stretch) else _PLAIN_WORD
+    for match in words.finditer(stretch):
         token = match[0].replace("’", "'")
         if match["number"]:
             token = token.replace(",", "")

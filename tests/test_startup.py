@@ -1,0 +1,133 @@
+"""Start-up is a feature: every command imports what it needs and nothing else. A new command joins the table below."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+
+import pytest
+
+PROGRAM = """
+import sys
+before = set(sys.modules)
+from commonplace.surfaces.cli.main import main
+status = main(sys.argv[1:])
+print(*sorted(set(sys.modules) - before), file=sys.stderr)
+sys.exit(status)
+"""
+BUILD = (
+    "import sys; from commonplace.surfaces.cli.main import build_parser; build_parser(); print(*sys.modules)"
+)
+
+# What no short command may wait for: each takes from 1 to 65 ms to import.
+NEVER = (
+    "ast", "asyncio", "concurrent", "ctypes", "dataclasses", "difflib", "email", "hashlib", "importlib.metadata",
+    "inspect", "json5", "logging", "multiprocessing", "numpy", "pathlib", "random", "secrets", "shutil", "socket",
+    "ssl", "subprocess", "tempfile", "typing", "urllib", "watchfiles", "zipfile",
+)  # fmt: skip
+THE_MEMORY = (
+    "commonplace.memory",
+    "commonplace.config",
+    "commonplace.store",
+    "commonplace.search",
+    "apsw",
+    "simsimd",
+)
+WRITING = ("commonplace.sources.notebook", "commonplace.files.append", "commonplace.files.history")
+LESSER = ("commonplace.memory.doctor", "commonplace.memory.forgetting", "commonplace.memory.status")
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command line, the most modules it may import, and what it has no use for."""
+
+    argv: tuple[str, ...]
+    ours: int
+    others: int
+    without: tuple[str, ...] = ()
+
+
+COMMANDS = [
+    Command(("--version",), ours=11, others=31, without=(*THE_MEMORY, "datetime", "json")),
+    Command(("--help",), ours=11, others=31, without=(*THE_MEMORY, "datetime", "json")),
+    Command(("search", "--help"), ours=13, others=34, without=(*THE_MEMORY, "datetime", "json")),
+    Command(("search", "gateway", "-n", "1"), ours=125, others=62, without=(*WRITING, *LESSER)),
+    Command(("search", "gateway", "--json"), ours=125, others=62, without=(*WRITING, *LESSER)),
+    Command(
+        ("get", "MEMORY.md"), ours=50, others=50, without=(*WRITING, *LESSER, "commonplace.store", "apsw")
+    ),
+    Command(("sync",), ours=112, others=60, without=(*WRITING, *LESSER, "commonplace.search", "simsimd")),
+]
+
+
+@pytest.fixture
+def indexed(tmp_path, monkeypatch):
+    """A workspace whose index is up to date."""
+    for name in [name for name in os.environ if name.startswith("COMMONPLACE_")]:
+        monkeypatch.delenv(name)
+    folder = tmp_path / "notes"
+    (folder / "memory").mkdir(parents=True)
+    (folder / "MEMORY.md").write_text("# Memory\n\n- The printer is on VLAN 40.\n")
+    (folder / "memory" / "network.md").write_text("# Network\n\nThe gateway is a Mac Studio in the cellar.\n")
+    for path in folder.rglob("*.md"):
+        os.utime(path, (1.7e9, 1.7e9))  # a file that was written just now is read once more to be sure
+    monkeypatch.setenv("COMMONPLACE_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("COMMONPLACE_WORKSPACE", str(folder))
+    modules_of("sync")
+    return folder
+
+
+def modules_of(*argv):
+    # Whatever measures this test run must not import its own modules over there.
+    plain = {name: setting for name, setting in os.environ.items() if not name.startswith("COVERAGE")}
+    ended = subprocess.run(
+        [sys.executable, "-c", PROGRAM, *argv], capture_output=True, text=True, check=False, env=plain
+    )
+    assert ended.returncode == 0, ended.stderr
+    return set(ended.stderr.splitlines()[-1].split())
+
+
+def of_packages(modules, packages):
+    return sorted(
+        name
+        for name in modules
+        if name.startswith(tuple(f"{package}." for package in packages)) or name in packages
+    )
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: " ".join(command.argv))
+def test_a_command_imports_what_it_needs_and_nothing_else(command, indexed):
+    modules = modules_of(*command.argv)
+    ours = {name for name in modules if name.split(".")[0] == "commonplace"}
+
+    assert of_packages(modules, NEVER) == []
+    assert of_packages(modules, command.without) == []
+    assert len(ours) <= command.ours, sorted(ours)
+    assert len(modules - ours) <= command.others, sorted(modules - ours)
+
+
+def test_a_search_imports_the_modules_of_no_other_command(indexed):
+    modules = modules_of("search", "gateway")
+
+    used = {name.rpartition(".")[2] for name in of_packages(modules, ["commonplace.surfaces.cli"])}
+    assert used == {"cli", "commands", "console", "hits", "main", "opening", "options", "searching"}
+
+
+def test_a_search_right_after_an_edit_embeds_it_without_numpy(indexed):
+    (indexed / "memory" / "network.md").write_text("# Network\n\nThe gateway moved to Hetzner on Friday.\n")
+
+    assert of_packages(modules_of("search", "where is the gateway?"), ["numpy"]) == []
+
+
+def test_remembering_needs_neither_the_index_nor_numpy(indexed):
+    modules = modules_of("remember", "the gateway moved to Hetzner")
+
+    assert of_packages(modules, ["numpy", "commonplace.search", "dataclasses", "typing", "subprocess"]) == []
+
+
+def test_building_every_parser_needs_no_memory():
+    ended = subprocess.run([sys.executable, "-c", BUILD], capture_output=True, text=True, check=True)
+
+    assert of_packages(ended.stdout.split(), THE_MEMORY) == []
