@@ -151,6 +151,37 @@ def test_chunks_are_found_by_the_lines_they_share(store):
         assert reader.chunks_between("sessions", "a.md", 1, 9) == []
 
 
+def test_a_tall_chunk_is_found_by_each_of_its_lines(store):
+    state = file_state("a.md", "a")
+    chunks = embedded("a.md", "short", "tall", "after", "last")
+    tall = replace(chunks[1].chunk, start_line=2, end_line=400)
+    after = replace(chunks[2].chunk, start_line=3, end_line=3)
+    last = replace(chunks[3].chunk, start_line=401, end_line=401)
+    store.replace_file(
+        state,
+        [
+            chunks[0],
+            *(replace(each, chunk=c) for each, c in zip(chunks[1:], (tall, after, last), strict=True)),
+        ],
+    )
+
+    with store.reading() as reader:
+        assert [each.text for each in reader.chunks_between("memory", "a.md", 399, 400)] == ["tall"]
+        assert [each.text for each in reader.chunks_between("memory", "a.md", 3, 3)] == [
+            "short",
+            "tall",
+            "after",
+        ]
+        assert [each.text for each in reader.chunks_between("memory", "a.md", 401, 500)] == ["last"]
+
+
+def test_nobody_can_change_the_files_that_others_see(store):
+    put(store, "a.md", STUDIO)
+
+    with store.reading() as reader, pytest.raises(TypeError):
+        reader.files()["memory", "b.md"] = file_state("b.md")
+
+
 # --- keywords ------------------------------------------------------------------------------------------------
 
 
@@ -243,6 +274,21 @@ def test_any_term_at_all_is_found_exactly_where_it_stands(store, term):
     assert found_texts(store, term) == ["with it"]
     with store.reading() as reader:
         assert reader.term_statistics([term]).chunks_with == {term: 1}
+
+
+def test_a_term_that_stands_there_more_often_than_can_be_counted_is_found(store):
+    state = file_state("a.md", "a")
+    chunks = embedded("a.md", "often", "once")
+    store.replace_file(
+        state,
+        [replace(chunks[0], terms=("mac",) * 70_000), replace(chunks[1], terms=("mac", "studio"))],
+    )
+
+    with store.reading() as reader:
+        found = reader.keyword_candidates(["mac"], where=EVERYWHERE, limit=5)
+        assert {each.chunk.text for each in found} == {"often", "once"}
+        assert all(0 < each.score <= 1 for each in found)
+        assert reader.term_statistics(["mac"]).chunks_with == {"mac": 2}
 
 
 TERM = st.text(st.sampled_from("ab\"'*\x00 é中😀\ud800-"), min_size=1, max_size=4)
@@ -373,6 +419,33 @@ def test_freed_places_of_vectors_are_used_again_and_never_surface(store):
     put(store, "b.md", STUDIO)
 
     assert near_texts(store, "turn 1 note 1", limit=50) == [STUDIO]
+
+
+def test_hardly_any_of_the_nearest_is_missed(store):
+    dice = random.Random(2)
+    topics = [vector(f"topic {number}", 64) for number in range(12)]
+    with store.rebuild(fingerprint(dims=64), reason="a test") as fresh:
+        for number in range(30):
+            chunks = embedded(f"{number}.md", *(f"note {number} {part}" for part in range(100)), dims=64)
+            near = [
+                replace(each, vector=blend(dice.choice(topics), each.vector, dice.uniform(0.2, 0.7)))
+                for each in chunks
+            ]
+            fresh.replace_file(file_state(f"{number}.md", str(number)), near)
+
+    missed = 0
+    with store.reading() as reader:
+        all_ids = [each.id for each in reader.keyword_candidates(["note"], where=EVERYWHERE, limit=5_000)]
+        assert len(all_ids) == 3_000
+        for number in range(20):
+            query = blend(topics[number % 12], vector(f"query {number}", 64), 0.6)
+            exact = sorted(reader.similarities(query, all_ids), reverse=True)[:48]
+            found = reader.vector_candidates(query, where=EVERYWHERE, limit=48)
+            assert [each.score for each in found] == sorted((each.score for each in found), reverse=True)
+            missed += sum(score > found[-1].score for score in exact) - sum(
+                each.score > found[-1].score for each in found
+            )
+    assert missed <= 0.02 * 20 * 48
 
 
 # --- filters -------------------------------------------------------------------------------------------------
@@ -513,6 +586,23 @@ def test_erased_files_are_gone(store):
     assert found_texts(store, "gateway") == [HETZNER]
     with store.reading() as reader:
         assert list(reader.files()) == [("memory", "b.md")]
+
+
+def test_many_files_can_be_erased_at_once(store):
+    for number in range(4):
+        put(store, f"{number}.md", f"gateway {number}")
+    store.erase("memory", "0.md", "1.md", "never.md")
+
+    assert sorted(found_texts(store, "gateway")) == ["gateway 2", "gateway 3"]
+
+
+def test_sizes_say_what_takes_the_room(store):
+    put(store, "a.md", "gateway " * 50, HETZNER)
+    sizes = store.sizes()
+
+    assert sizes["chunks"] == 2
+    assert sizes["texts"] > 0
+    assert sizes["vectors"] == 2 * 2 * DIMS
 
 
 def test_a_store_describes_itself_without_the_text_of_notes(store):

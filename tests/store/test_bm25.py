@@ -55,17 +55,27 @@ def test_the_best_are_the_first_of_all_in_order(found, limit):
     assert list(bm25.best(found, limit)) == in_order[:limit]
 
 
-@given(
-    st.dictionaries(
-        st.integers(1, 9), st.dictionaries(st.sampled_from("abc"), st.integers(1, 4), min_size=1), max_size=9
-    )
-)
-def test_scoring_by_term_equals_scoring_by_chunk(occurrences):
-    weights = {"a": 0.5, "b": 0.3, "c": 0.2}
-    penalties = {id_: 1.0 + id_ / 10 for id_ in occurrences if id_ != 3}  # 3 is hidden by a filter
-    postings = {term: {id_: own[term] for id_, own in occurrences.items() if term in own} for term in weights}
+@given(st.lists(st.sampled_from(["a", "b", "c"]), max_size=20))
+def test_occurrences_are_counted(terms):
+    assert bm25.occurrences(terms) == {term: terms.count(term) for term in set(terms)}
 
-    found = bm25.scores(weights, postings, penalties)
-    assert found == pytest.approx(
-        {id_: bm25.score(weights, occurrences[id_], penalty) for id_, penalty in penalties.items()}
-    )
+
+def test_a_term_counts_at_most_255_times_and_a_chunk_is_at_most_65535_long():
+    counted = bm25.occurrences(["a"] * 1_000 + ["b"])
+
+    assert counted == {"a": 255, "b": 1}
+    assert bm25.length_of(counted) == 256
+    assert bm25.length_of({str(number): 255 for number in range(300)}) == 65_535
+
+
+def test_the_heaviest_terms_come_first():
+    weights = bm25.term_weights(100, {"common": 90, "rare": 1, "usual": 30, "as rare": 1})
+
+    assert list(weights) == ["rare", "as rare", "usual", "common"]
+
+
+@given(st.lists(st.text(st.characters(), max_size=4), max_size=8))
+def test_terms_of_any_characters_come_out_clean(terms):
+    for term in bm25.storable_terms(terms):
+        assert term
+        assert not any(character.isspace() or "\ud800" <= character <= "\udfff" for character in term)

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import math
-import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+
+from commonplace.pattern import pattern
 
 # The values that FTS5 and Lucene use; see Robertson and Zaragoza, "The Probabilistic Relevance Framework".
 TERM_SATURATION = 1.2  # k1: how soon a repeated term stops counting more
 LENGTH_WEIGHT = 0.75  # b: how much a long chunk has to mention a term more often
 
 MAX_TERM_CHARACTERS = 1_000
+# A term counts at most so often in a chunk, and a chunk is at most so long: one byte and two in an index. BM25 could
+# not tell them from more: what a term adds to a score has reached 99 % of its most long before.
+MOST_COUNTED = 255
+LONGEST = 65_535
 
-_UNSTORABLE = re.compile(r"[\s\x00-\x1f\x7f\ud800-\udfff]")
-_UNSTORABLE_OR_LONG = re.compile(r"[^\S ]|[\x00-\x1f\x7f\ud800-\udfff]|\S{500}")
+_UNSTORABLE = pattern(r"[\s\x00-\x1f\x7f\ud800-\udfff]")
+_UNSTORABLE_BUT_SPACE = pattern(r"[^\S ]|[\x00-\x1f\x7f\ud800-\udfff]")
+_SURELY_SHORT = MAX_TERM_CHARACTERS // 3  # folding makes at most three characters of one
 
 
 def storable_term(term: str) -> str:
@@ -26,12 +33,38 @@ def storable_term(term: str) -> str:
 
 def storable_terms(terms: Iterable[str]) -> list[str]:
     """The terms of a chunk, in order and with repeats; empty ones are dropped."""
-    given = [term for term in terms if term]
-    joined = " ".join(given)
+    given = list(filter(None, terms))
+    if not given:
+        return given
     # One look at all of them is ten times as fast as one at each, and ends here for terms from `text/`.
-    if joined.count(" ") == len(given) - 1 and _UNSTORABLE_OR_LONG.search(joined) is None:
-        return joined.casefold().split(" ")
+    joined = " ".join(given)
+    if (
+        joined.count(" ") == len(given) - 1
+        and len(max(given, key=len)) <= _SURELY_SHORT
+        and _is_clean(joined)
+    ):
+        folded = joined.casefold()
+        return given if folded == joined else folded.split(" ")
     return [storable_term(term) for term in given]
+
+
+def _is_clean(joined: str) -> bool:
+    if joined.isascii():
+        return joined.isprintable()
+    return _UNSTORABLE_BUT_SPACE.search(joined) is None
+
+
+def occurrences(terms: Iterable[str]) -> dict[str, int]:
+    """How often each term stands in a chunk, as far as it counts."""
+    counted = Counter(storable_terms(terms))
+    if max(counted.values(), default=0) <= MOST_COUNTED:
+        return counted
+    return {term: min(count, MOST_COUNTED) for term, count in counted.items()}
+
+
+def length_of(counted: Mapping[str, int]) -> int:
+    """How long a chunk is: the sum of what counts."""
+    return min(LONGEST, sum(counted.values()))
 
 
 def distinct_terms(terms: Iterable[str]) -> list[str]:
@@ -45,10 +78,14 @@ def inverse_frequency(chunk_count: int, chunks_with: int) -> float:
 
 
 def term_weights(chunk_count: int, chunks_with: Mapping[str, int]) -> dict[str, float]:
-    """Each term's share of the whole query. A rare term that stands nowhere keeps its share from everyone."""
+    """Each term's share of the whole query, the heaviest first: in this order scores are added up.
+
+    A rare term that stands nowhere keeps its share from everyone.
+    """
     told = {term: inverse_frequency(chunk_count, count) for term, count in chunks_with.items()}
     whole = sum(told.values())
-    return {term: worth / whole for term, worth in told.items()}
+    shares = {term: worth / whole for term, worth in told.items()}
+    return dict(sorted(shares.items(), key=lambda share: -share[1]))
 
 
 def length_penalty(length: int, average_length: float) -> float:
@@ -56,26 +93,18 @@ def length_penalty(length: int, average_length: float) -> float:
     return TERM_SATURATION * (1 - LENGTH_WEIGHT + LENGTH_WEIGHT * length / (average_length or 1.0))
 
 
-def score(weights: Mapping[str, float], occurrences: Mapping[str, int], penalty: float) -> float:
-    """The score of one chunk, 0..1: `occurrences` counts the terms of the query that stand in it."""
-    return sum(
-        weight * count / (count + penalty)
-        for term, weight in weights.items()
-        if (count := occurrences.get(term, 0))
-    )
+def score(weights: Mapping[str, float], counted: Mapping[str, int], penalty: float) -> float:
+    """The score of one chunk, 0..1: `counted` says how often the terms of the query stand in it.
 
-
-def scores(
-    weights: Mapping[str, float], postings: Mapping[str, Mapping[int, int]], penalties: Mapping[int, float]
-) -> dict[int, float]:
-    """The scores of every chunk in `penalties` with any of the terms; equal to `score`, term by term."""
-    found: dict[int, float] = {}
+    Added one by one, in the order of `weights` (`sum` is more exact since Python 3.12, and so not the same
+    everywhere): every store does the same operations in the same order, so that scores are equal to the last bit.
+    """
+    total = 0.0
     for term, weight in weights.items():
-        for chunk, count in postings[term].items():
-            penalty = penalties.get(chunk)
-            if penalty is not None:
-                found[chunk] = found.get(chunk, 0.0) + weight * count / (count + penalty)
-    return found
+        count = counted.get(term, 0)
+        if count:
+            total += weight * count / (count + penalty)
+    return total
 
 
 def best(found: Mapping[int, float], limit: int) -> Sequence[tuple[int, float]]:

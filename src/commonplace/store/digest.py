@@ -4,13 +4,38 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from collections.abc import Iterable, Mapping
 
 from commonplace.model import Chunk, FileState, IndexFingerprint
+from commonplace.value import asdict
+
+# What the terms of one chunk add up to: two sums of 64 bits.
+TermSum = tuple[int, int]
+_64_BITS = 2**64 - 1
 
 
-def file_digest(state: FileState, chunks: Iterable[tuple[Chunk, Sequence[str], bytes | None]]) -> bytes:
+def term_hash(term: str, count: int) -> TermSum:
+    """What one term of a chunk adds to the sum of its terms."""
+    found = hashlib.blake2b(
+        term.encode("utf-8", "surrogatepass"), digest_size=16, salt=bytes([count])
+    ).digest()
+    return int.from_bytes(found[:8], "little"), int.from_bytes(found[8:], "little")
+
+
+def term_sum(counted: Mapping[str, int]) -> TermSum:
+    """A sum that tells which terms a chunk has and how often each; the order makes no difference.
+
+    A sum, because postings are kept by term: a store adds to all chunks of a term at once, and needs no more
+    memory for it than sixteen bytes a chunk.
+    """
+    first = second = 0
+    for term, count in counted.items():
+        low, high = term_hash(term, count)
+        first, second = first + low, second + high
+    return first & _64_BITS, second & _64_BITS
+
+
+def file_digest(state: FileState, chunks: Iterable[tuple[Chunk, TermSum, bytes | None]]) -> bytes:
     """Hash one file: its content hash and, in order, each chunk with its terms and its packed vector.
 
     Size, mtime and inode stay out: they say nothing about what the index answers.

@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 import struct
 from array import array
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from commonplace.errors import BadVector
 from commonplace.model import Vector
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 BYTES_PER_NUMBER = 2  # float16: half the size of float32, cosines differ by less than 0.0002
 
@@ -52,6 +55,32 @@ def _dots_by_numpy() -> Dots:
         return found
 
     return dots
+
+
+def sign_distances(queries: Sequence[bytes], signs: bytes) -> list[memoryview]:
+    """In how many bits each row of `signs` differs from each query; a row of uint16 for each query."""
+    width = len(queries[0])
+    rows = len(signs) // width
+    try:
+        import simsimd
+    except ImportError:
+        return _sign_distances_by_numpy(queries, signs, width)
+    left = memoryview(b"".join(queries)).cast("B", (len(queries), width))
+    right = memoryview(signs).cast("B", (rows, width))
+    compare: Any = simsimd.cdist  # its stub does not know of whole numbers as a result
+    found = memoryview(compare(left, right, "hamming", dtype="bin8", out_dtype="uint16")).cast("B")
+    return [found[2 * rows * at : 2 * rows * (at + 1)].cast("H") for at in range(len(queries))]
+
+
+def _sign_distances_by_numpy(queries: Sequence[bytes], signs: bytes, width: int) -> list[memoryview]:
+    import numpy as np
+
+    rows = np.frombuffer(signs, dtype=np.uint8).reshape(-1, width)
+    found = []
+    for query in queries:
+        differing = np.bitwise_count(rows ^ np.frombuffer(query, dtype=np.uint8))
+        found.append(memoryview(differing.sum(axis=1, dtype=np.uint16)))
+    return found
 
 
 def choose_dots() -> tuple[str, Dots]:

@@ -6,8 +6,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from typing import Any
+from types import MappingProxyType
 
 from commonplace.model import (
     Candidate,
@@ -22,20 +21,25 @@ from commonplace.model import (
 )
 from commonplace.store import bm25, kernels
 from commonplace.store.agreement import check_agreement
-from commonplace.store.digest import file_digest, index_digest
+from commonplace.store.digest import file_digest, index_digest, term_sum
 from commonplace.store.protocol import ANY_CONTENT, IndexCounts, IndexStore, leave_as_is
+from commonplace.value import field, replace, value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class _StoredChunk:
     id: int
     chunk: Chunk
-    terms: tuple[str, ...]
-    occurrences: Mapping[str, int]
+    counted: Mapping[str, int]  # how often each term stands in it
+    length: int
     vector: bytes | None  # float16, as on disk, so that every store gives the same scores
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class _Index:
     """Never changed, only replaced as a whole: whoever reads one sees nothing of later writes."""
 
@@ -43,20 +47,33 @@ class _Index:
     states: Mapping[tuple[Source, str], FileState] = field(default_factory=dict)
     chunks: Mapping[tuple[Source, str], tuple[_StoredChunk, ...]] = field(default_factory=dict)
     next_id: int = 1
+    generation: int = 1
+    changes: int = 0
 
     def with_file(self, state: FileState, chunks: Sequence[EmbeddedChunk]) -> _Index:
         dims = self.fingerprint.embedder.dims if self.fingerprint else 0
         stored = []
         for id_, each in enumerate(chunks, self.next_id):
-            terms = tuple(bm25.storable_terms(each.terms))
+            counted = bm25.occurrences(each.terms)
             vector = None if each.vector is None else kernels.packed(each.vector, dims)
-            stored.append(_StoredChunk(id_, each.chunk, terms, Counter(terms), vector))
+            stored.append(_StoredChunk(id_, each.chunk, counted, bm25.length_of(counted), vector))
         key = (state.source, state.path)
         return replace(
             self,
             states={**self.states, key: state},
             chunks={**self.chunks, key: tuple(stored)},
             next_id=self.next_id + len(stored),
+            changes=self.changes + 1,
+        )
+
+    def with_state(self, state: FileState) -> _Index:
+        key = (state.source, state.path)
+        known = self.states.get(key)
+        is_same_text = known is not None and known.hash == state.hash
+        return replace(
+            self,
+            states={**self.states, key: state} if is_same_text else self.states,
+            changes=self.changes + 1,
         )
 
     def without_file(self, source: Source, path: str) -> _Index:
@@ -65,6 +82,7 @@ class _Index:
             self,
             states={key: self.states[key] for key in kept},
             chunks={key: self.chunks[key] for key in kept},
+            changes=self.changes + 1,
         )
 
 
@@ -78,8 +96,11 @@ class _MemoryReader:
     def fingerprint(self) -> IndexFingerprint | None:
         return self._index.fingerprint
 
+    def revision(self) -> tuple[int, int]:
+        return self._index.generation, self._index.changes
+
     def files(self) -> Mapping[tuple[Source, str], FileState]:
-        return self._index.states
+        return MappingProxyType(self._index.states)
 
     def counts(self) -> IndexCounts:
         files = Counter(source for source, _ in self._index.states)
@@ -108,11 +129,10 @@ class _MemoryReader:
         if not asked or not self._all:
             return [0.0] * len(ids)
         weights = bm25.term_weights(len(self._all), {term: self._chunks_with(term) for term in asked})
-        average = sum(len(each.terms) for each in self._all.values()) / len(self._all)
+        average = sum(each.length for each in self._all.values()) / len(self._all)
         stored = [self._all[id_] for id_ in ids]
         return [
-            bm25.score(weights, each.occurrences, bm25.length_penalty(len(each.terms), average))
-            for each in stored
+            bm25.score(weights, each.counted, bm25.length_penalty(each.length, average)) for each in stored
         ]
 
     def similarities(self, vector: Vector, ids: Sequence[int]) -> list[float]:
@@ -124,7 +144,7 @@ class _MemoryReader:
         return [each for each in chunks if each.start_line <= last_line and each.end_line >= first_line]
 
     def _chunks_with(self, term: str) -> int:
-        return sum(term in each.occurrences for each in self._all.values())
+        return sum(term in each.counted for each in self._all.values())
 
     def _cosines(self, vector: Vector) -> dict[int, float]:
         fingerprint = self._index.fingerprint
@@ -175,18 +195,18 @@ class MemoryStore:
 
     def touch_file(self, file: FileState) -> None:
         """Record a new size, mtime or inode of a file whose text did not change."""
-        key = (file.source, file.path)
         with self._writing:
-            known = self._index.states.get(key)
-            if known is not None and known.hash == file.hash:
-                self._index = replace(self._index, states={**self._index.states, key: file})
+            self._index = self._index.with_state(file)
 
     def remove_file(self, source: Source, path: str) -> None:
         """Drop a file and all its chunks."""
         with self._writing:
             self._index = self._index.without_file(source, path)
 
-    erase = remove_file  # there are no bytes on a disk to scrub
+    def erase(self, source: Source, *paths: str) -> None:
+        """Drop files; there are no bytes on a disk to scrub."""
+        for path in paths:
+            self.remove_file(source, path)
 
     @contextmanager
     def rebuild(
@@ -201,11 +221,20 @@ class MemoryStore:
         yield beside
         with self._writing:
             catch_up(beside)
-            self._index = beside._index
+            self._index = replace(beside._index, generation=self._index.generation + 1)
 
     def describe(self) -> Mapping[str, Any]:
         """Facts for `status`."""
         return {"driver": "memory", "path": None}
+
+    def sizes(self) -> Mapping[str, int]:
+        """Bytes by part."""
+        chunks = [each for of_file in self._index.chunks.values() for each in of_file]
+        return {
+            "chunks": len(chunks),
+            "texts": sum(len(each.chunk.text.encode("utf-8", "surrogatepass")) for each in chunks),
+            "vectors": sum(len(each.vector or b"") for each in chunks),
+        }
 
     def digest(self) -> str:
         """Hash the whole index."""
@@ -213,7 +242,9 @@ class MemoryStore:
         return index_digest(
             index.fingerprint,
             (
-                file_digest(state, ((each.chunk, each.terms, each.vector) for each in index.chunks[key]))
+                file_digest(
+                    state, ((each.chunk, term_sum(each.counted), each.vector) for each in index.chunks[key])
+                )
                 for key, state in index.states.items()
             ),
         )

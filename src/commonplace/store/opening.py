@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import Any, cast
 
 from commonplace.errors import ConfigError
 from commonplace.store.protocol import IndexStore
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 ENTRY_POINTS = "commonplace.stores"
 
@@ -29,13 +32,14 @@ def _factory(driver: str) -> Callable[..., IndexStore]:
         raise ConfigError(f"unknown store: `{driver}`", key="store.driver", hint=f"use one of {known}")
     module, _, name = target.partition(":")
     try:
-        return cast("Callable[..., IndexStore]", getattr(import_module(module), name))
+        found: Callable[..., IndexStore] = getattr(import_module(module), name)
     except (ImportError, AttributeError, ValueError) as error:
         raise ConfigError(
             f"the store `{driver}` cannot be loaded: {error}",
             key="store.driver",
             hint=f"`{target}` must name a module and a factory in it",
         ) from error
+    return found
 
 
 def _installed() -> Mapping[str, str]:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any, NoReturn
 
 import apsw
 
-from commonplace.errors import IndexUnavailable, LockTimeout
+from commonplace.errors import IndexUnavailable, LockTimeout, StorageFailure
 from commonplace.model import IndexFingerprint, Source
 from commonplace.store.protocol import IndexStore, leave_as_is
 from commonplace.store.sqlite import writer
+from commonplace.store.sqlite.bulk import InBulk
 from commonplace.store.sqlite.changes import Changes
 from commonplace.store.sqlite.connection import (
     connect,
@@ -26,6 +27,10 @@ from commonplace.store.sqlite.folder import IndexFolder
 from commonplace.store.sqlite.generation import Generation
 from commonplace.store.sqlite.reader import SqliteReader
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, NoReturn
+
 # Nobody reads it yet, so the log may grow; each checkpoint waits for the disk twice.
 _PAGES_BETWEEN_CHECKPOINTS = 8_000
 
@@ -37,6 +42,8 @@ class BuildingStore(Changes):
 
     def __init__(self, generation: Generation) -> None:
         self.generation = generation
+        self._bulk = self._placing = InBulk()
+        self._one_at_a_time = threading.RLock()
 
     @classmethod
     def begin(
@@ -63,6 +70,7 @@ class BuildingStore(Changes):
         """Make sure that it is sound, and bring everything into one file."""
         from commonplace.store.sqlite.digest import check_parts
 
+        self._flush()
         with speaking_plainly():
             db = connect(self.generation.path, for_writing=True)
             try:
@@ -73,6 +81,7 @@ class BuildingStore(Changes):
 
     def settle(self) -> None:
         """Bring into one file what was written last."""
+        self._flush()
         with speaking_plainly():
             db = connect(self.generation.path, for_writing=True)
             try:
@@ -82,12 +91,13 @@ class BuildingStore(Changes):
 
     def reading(self) -> AbstractContextManager[SqliteReader]:
         """Look at what was built so far."""
+        self._flush()
         return self.generation.reading()
 
-    def erase(self, source: Source, path: str) -> None:
-        """Drop a file and every trace of it."""
-        self.remove_file(source, path)
-        erase_traces(self.generation.path, source, path)
+    def erase(self, source: Source, *paths: str) -> None:
+        """Drop files and every trace of them."""
+        self._flush()
+        erase_traces(self.generation.path, source, paths)
 
     def rebuild(
         self,
@@ -103,10 +113,19 @@ class BuildingStore(Changes):
         """Say what this is."""
         return {"driver": "sqlite", "path": self.generation.path, "building": True}
 
+    def sizes(self) -> Mapping[str, int]:
+        """Counts and bytes by part of what was built so far."""
+        from commonplace.store.sqlite.sizes import sizes_of
+
+        self._flush()
+        with self.generation.viewing() as db:
+            return sizes_of(db)
+
     def digest(self) -> str:
         """Hash what was built so far."""
         from commonplace.store.sqlite.digest import digest_generation
 
+        self._flush()
         with self.generation.viewing() as db:
             return digest_generation(db)
 
@@ -115,18 +134,36 @@ class BuildingStore(Changes):
 
     @contextmanager
     def _changing(self, operation: str) -> Iterator[apsw.Connection]:  # noqa: ARG002
-        with self.generation.writing() as db:
-            yield db
+        with self._one_at_a_time:
+            try:
+                with self.generation.writing() as db:
+                    yield db
+            except BaseException:
+                self._bulk.ended(well=False)
+                raise
+            self._bulk.ended(well=True)
+        if self._bulk.is_full:
+            self._flush()
+
+    def _flush(self) -> None:
+        """Write the postings that wait for it."""
+        with self._one_at_a_time:
+            if self._bulk.waits:
+                with self.generation.writing() as db:
+                    self._bulk.write(db)
+                self._bulk.written()
 
 
-def erase_traces(database: str, source: Source, path: str) -> None:
-    """Take a file out of one generation, and out of its postings, free pages and log."""
+def erase_traces(database: str, source: Source, paths: Iterable[str]) -> None:
+    """Take files out of one generation, and out of its postings, free space and log."""
     with speaking_plainly():
         db = connect(database, for_writing=True)
         try:
             with transaction(db):
-                writer.remove_file(db, source, path)
-                writer.merge_postings(db)
+                for path in paths:
+                    writer.remove_file(db, source, path, writer.AT_ONCE)
+                writer.wipe_removed(db)
+            _write_anew(db)
             deadline = time.monotonic() + _LOG_TIMEOUT_S
             while not empty_log(db):
                 if time.monotonic() > deadline:
@@ -137,3 +174,14 @@ def erase_traces(database: str, source: Source, path: str) -> None:
                 time.sleep(0.01)
         finally:
             db.close()
+
+
+def _write_anew(db: apsw.Connection) -> None:
+    """Write every page anew: zeros go over what is deleted, but not over what SQLite has moved to another page."""
+    try:
+        db.execute("VACUUM")
+    except apsw.FullError as error:
+        raise StorageFailure(
+            "the text is out of the index, but the disk is too full to write over what may be left of it",
+            hint="free as much space as the index takes, then forget it again",
+        ) from error

@@ -1,127 +1,195 @@
-"""What a process has read of one generation, kept between searches and bounded.
+"""What a process has read of one generation, kept between searches within one budget of bytes.
 
-Ids are never used again, so what belongs to an id stays right as long as the generation lives. What depends on all
-chunks is kept together with the revision that it was read at.
+Ids are never used again, so what belongs to an id stays right as long as the generation lives. What belongs to a
+segment is kept under the revision at which it last changed: an edit makes nothing else be read again.
 """
 
 from __future__ import annotations
 
 import json
+import sys
 import threading
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import chain
-from typing import TypeVar
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 
 import apsw
 
-from commonplace.model import Chunk, Source
-from commonplace.store import bm25
-from commonplace.store.sqlite.vectors import SegmentCache, read_vectors
+from commonplace.model import Chunk, FileState, Source
+from commonplace.store.signs import signs_width
+from commonplace.store.sqlite.arithmetic.parts import Absences
+from commonplace.store.sqlite.connection import one_row
+from commonplace.store.sqlite.overview import Overview, read_files, read_overview
+from commonplace.store.sqlite.postings import Postings, read_postings
+from commonplace.store.sqlite.rough import RoughVectors
+from commonplace.store.sqlite.segments import Segment, read_absences, read_lengths, read_signs
+from commonplace.store.sqlite.texts import unsqueezed
 
-T = TypeVar("T")
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, TypeVar
 
-_MOST_CHUNKS = 4096  # about 8 MB of text
-_MOST_POSTINGS = 400_000  # about 40 MB
-_CHUNKS = """SELECT c.id, c.term_count, c.slot,
-                    f.path, f.source, c.ordinal, c.start_line, c.end_line, c.text, c.context, c.day
+    T = TypeVar("T")
+
+# What may be kept beside the signs, which every search looks through, and in all.
+BESIDE_SIGNS = 40_000_000
+BESIDE_ROUGH_VECTORS = 14_000_000
+MOST_BYTES = 64_000_000
+_OVERHEAD = 200  # of an entry: its key, its value's header, its place in a dictionary
+_CHUNK_OVERHEAD = 500
+
+_REVISION = "SELECT value, contents FROM revision"
+_CHUNKS = """SELECT c.id, f.path, f.source, c.ordinal, c.start_line, c.end_line, c.text, c.context, c.day
                FROM chunks c JOIN files f ON f.id = c.file_id
               WHERE c.id IN (SELECT value FROM json_each(?))"""
-_OCCURRENCES = "SELECT doc FROM chunks_occurrences WHERE term = ?"
-_PENALTIES = """SELECT c.id, :fixed + :per_term * c.term_count
-                  FROM files f JOIN chunks c ON c.file_id = f.id
-                 WHERE f.source IN (SELECT value FROM json_each(:sources))"""
+_VECTORS = "SELECT id, vector FROM vectors WHERE id IN (SELECT value FROM json_each(?))"
+_ABSENT = object()
 
 
-@dataclass(frozen=True, slots=True)
-class StoredChunk:
-    """A chunk, how many terms it has, and where its vector is."""
+class RecentlyUsed:
+    """Values within a budget of bytes: what was not asked for longest goes first."""
 
-    term_count: int
-    slot: int | None
-    chunk: Chunk
+    def __init__(self, most_bytes: int) -> None:
+        self.most_bytes = most_bytes
+        self._lock = threading.Lock()
+        # By last use. A plain dictionary, too, has an order, but finding its first key again and again is slow.
+        self._entries: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
+        self._size = 0
+
+    def get(self, key: Hashable, default: Any = None) -> Any:
+        """What is kept under a key."""
+        with self._lock:
+            entry = self._entries.get(key)
+            if entry is None:
+                return default
+            self._entries.move_to_end(key)
+        return entry[0]
+
+    def get_all(self, keys: Iterable[Hashable]) -> tuple[dict[Any, Any], list[Any]]:
+        """What is kept under many keys, and the keys under which there is nothing."""
+        found, missing = {}, []
+        get, move_to_end = self._entries.get, self._entries.move_to_end
+        with self._lock:
+            for key in keys:
+                entry = get(key)
+                if entry is None:
+                    missing.append(key)
+                else:
+                    move_to_end(key)
+                    found[key] = entry[0]
+        return found, missing
+
+    def put(self, key: Hashable, found: Any, size: int) -> None:
+        """Keep something of about this many bytes."""
+        self.put_all({key: (found, size)})
+
+    def put_all(self, entries: Mapping[Any, tuple[Any, int]]) -> None:
+        """Keep many things, each with about how many bytes it has."""
+        with self._lock:
+            for key, entry in entries.items():
+                replaced = self._entries.pop(key, None)
+                self._entries[key] = entry
+                self._size += entry[1] - (replaced[1] if replaced else 0)
+            while self._size > self.most_bytes:
+                _, (_, size) = self._entries.popitem(last=False)
+                self._size -= size
 
 
 class GenerationCache:
     """Shared by the readers of one generation."""
 
     def __init__(self) -> None:
-        self.segments = SegmentCache()
-        self._lock = threading.Lock()
-        self._chunks: dict[int, StoredChunk] = {}
-        self._vectors: dict[int, bytes] = {}
-        self._penalties: dict[frozenset[Source], tuple[int, Mapping[int, float]]] = {}
-        self._postings: dict[str, Mapping[int, int]] = {}
-        self._postings_revision = -1
-        self._postings_size = 0
+        self._kept = RecentlyUsed(BESIDE_SIGNS)
+        self._rough = RoughVectors()
+        self._overview: Overview | None = None
+        self._files: tuple[int, Mapping[tuple[Source, str], FileState]] | None = None
 
-    def chunks(self, db: apsw.Connection, ids: Sequence[int]) -> Mapping[int, StoredChunk]:
-        """Chunks by id."""
+    def overview(self, db: apsw.Connection) -> Overview:
+        """What the index holds, in numbers, as the view of this connection sees it."""
+        revision, contents = one_row(db, _REVISION)  # the first read fixes what the view sees
+        known = self._overview
+        if known is not None and known.contents == contents:
+            found = known if known.revision == revision else known.at(revision)
+        else:
+            found = read_overview(db, revision, contents)
+            signs = found.chunk_count * signs_width(found.dims)
+            self._kept.most_bytes = min(MOST_BYTES, BESIDE_SIGNS + signs)
+        self._overview = found
+        return found
 
-        def fetch(missing: Sequence[int]) -> dict[int, StoredChunk]:
-            return {
-                id_: StoredChunk(term_count, slot, Chunk(*row))
-                for id_, term_count, slot, *row in db.execute(_CHUNKS, (json.dumps(missing),))
-            }
-
-        return self._kept(self._chunks, ids, fetch)
-
-    def vectors(self, db: apsw.Connection, ids: Sequence[int], *, dims: int) -> Mapping[int, bytes]:
-        """Packed vectors by id; chunks without one are left out."""
-        stored = self.chunks(db, ids)
-
-        def fetch(missing: Sequence[int]) -> dict[int, bytes]:
-            slots = {id_: slot for id_ in missing if (slot := stored[id_].slot) is not None}
-            return dict(zip(slots, read_vectors(db, list(slots.values()), dims=dims), strict=True))
-
-        return self._kept(self._vectors, ids, fetch)
-
-    def postings(self, db: apsw.Connection, revision: int, term: str) -> Mapping[int, int]:
-        """How often a term stands in each chunk that has it."""
-        with self._lock:
-            if revision != self._postings_revision or self._postings_size > _MOST_POSTINGS:
-                self._postings = {}
-                self._postings_revision, self._postings_size = revision, 0
-            known = self._postings.get(term)
-        if known is None:
-            known = Counter(chain.from_iterable(db.execute(_OCCURRENCES, (term,))))
-            with self._lock:
-                if revision == self._postings_revision:
-                    self._postings[term] = known
-                    self._postings_size += len(known) + 1
-        return known
-
-    def penalties(
-        self, db: apsw.Connection, revision: int, sources: frozenset[Source], average: float
-    ) -> Mapping[int, float]:
-        """BM25's length penalty of every chunk of some sources."""
-        with self._lock:
-            known = self._penalties.get(sources)
+    def files(self, db: apsw.Connection, revision: int) -> Mapping[tuple[Source, str], FileState]:
+        """Every indexed file."""
+        known = self._files
         if known is None or known[0] != revision:
-            fixed = bm25.length_penalty(0, average)
-            asked = {
-                "fixed": fixed,
-                "per_term": bm25.length_penalty(1, average) - fixed,
-                "sources": json.dumps(sorted(sources)),
-            }
-            known = (revision, dict(db.execute(_PENALTIES, asked)))
-            with self._lock:
-                self._penalties[sources] = known
+            self._files = known = (revision, read_files(db))
         return known[1]
 
-    def _kept(
-        self, known: dict[int, T], ids: Sequence[int], fetch: Callable[[Sequence[int]], dict[int, T]]
-    ) -> dict[int, T]:
-        """What is known of some ids, with what is missing fetched and kept."""
-        with self._lock:
-            found = {id_: known[id_] for id_ in ids if id_ in known}
-        missing = [id_ for id_ in ids if id_ not in found]
+    def lengths(self, db: apsw.Connection, segment: Segment) -> memoryview:
+        """The lengths of a segment's chunks."""
+        key = ("lengths", segment.first_id, segment.revision)
+        return self._once(key, lambda: memoryview(read_lengths(db, segment)).cast("H"), 2 * segment.used)
+
+    def absences(self, db: apsw.Connection, segment: Segment) -> Absences:
+        """Which of a segment's chunks have no vector."""
+        key = ("absent", segment.first_id, segment.revision)
+        return self._once(key, lambda: Absences(read_absences(db, segment)), segment.used)
+
+    def signs(self, db: apsw.Connection, segment: Segment, dims: int) -> bytes:
+        """The signs of a segment's vectors."""
+        key = ("signs", segment.first_id, segment.posted)
+        return self._once(key, lambda: read_signs(db, segment, dims=dims), segment.used * signs_width(dims))
+
+    def postings(self, db: apsw.Connection, segment: Segment, term: str) -> Postings | None:
+        """The postings of a term in a segment."""
+        key = (term, segment.first_id, segment.posted)
+        found: Postings | None = self._kept.get(key, _ABSENT)
+        if found is _ABSENT:
+            found = read_postings(db, segment.first_id, term)
+            self._kept.put(key, found, _OVERHEAD + len(term) + (found.size if found else 0))
+        return found
+
+    def count(self, segment: Segment, term: str, counted: Callable[[], int]) -> int:
+        """In how many chunks of a segment a term stands."""
+        return self._once(("count", term, segment.first_id, segment.revision), counted, len(term))
+
+    def chunks(self, db: apsw.Connection, ids: Sequence[int]) -> Mapping[int, Chunk]:
+        """Chunks by id."""
+        known, missing = self._kept.get_all([("chunk", id_) for id_ in ids])
+        found: dict[int, Chunk] = {id_: chunk for (_, id_), chunk in known.items()}
         if missing:
-            fetched = fetch(missing)
-            with self._lock:
-                if len(known) + len(fetched) > _MOST_CHUNKS:
-                    known.clear()
-                known.update(fetched)
+            for id_, path, source, ordinal, first, last, text, context, day in db.execute(
+                _CHUNKS, (json.dumps([id_ for _, id_ in missing]),)
+            ):
+                plain = unsqueezed(text)
+                found[id_] = chunk = Chunk(path, source, ordinal, first, last, plain, context, day)
+                self._kept.put(("chunk", id_), chunk, _CHUNK_OVERHEAD + sys.getsizeof(plain))
+        return found
+
+    def rough_vectors(self, segments: Sequence[Segment], dims: int) -> RoughVectors | None:
+        """Rough copies of all vectors of some segments, once that is the cheaper way to search them."""
+        if not self._rough.are_worth_it(segments, dims):
+            return None
+        # They take the room of the signs, which are not read any more, and of vectors read one by one.
+        room = BESIDE_SIGNS - self._rough.bytes_for(segments, dims)
+        self._kept.most_bytes = max(BESIDE_ROUGH_VECTORS, room)
+        return self._rough
+
+    def compared(self, count: int) -> None:
+        """Note that a search had to read so many vectors."""
+        self._rough.compared(count)
+
+    def vectors(self, db: apsw.Connection, ids: Sequence[int]) -> Mapping[int, bytes]:
+        """Packed vectors by id; chunks without one are left out."""
+        found: dict[int, bytes]
+        found, missing = self._kept.get_all(ids)
+        if missing:
+            fetched: dict[int, bytes] = dict(db.execute(_VECTORS, (json.dumps(missing),)))
+            self._kept.put_all({id_: (vector, _OVERHEAD + len(vector)) for id_, vector in fetched.items()})
             found |= fetched
+        return found
+
+    def _once(self, key: Hashable, read: Callable[[], T], size: int) -> T:
+        found: T | None = self._kept.get(key)
+        if found is None:
+            found = read()
+            self._kept.put(key, found, _OVERHEAD + size)
         return found

@@ -15,6 +15,8 @@ from commonplace.store.sqlite import writer
 class Changes:
     """Each method is one transaction."""
 
+    _placing: writer.Placing = writer.AT_ONCE
+
     def _changing(self, operation: str) -> AbstractContextManager[apsw.Connection]:
         raise NotImplementedError
 
@@ -27,8 +29,11 @@ class Changes:
         replacing: str | None = ANY_CONTENT,
     ) -> bool:
         """Swap in the chunks of `file`, all or nothing."""
+        prepared = writer.prepared(chunks)
         with self._changing("index a file") as db:
-            return writer.replace_file(db, file, chunks, expecting, replacing)
+            return writer.replace_file(
+                db, file, prepared, expecting=expecting, replacing=replacing, placing=self._placing
+            )
 
     def touch_file(self, file: FileState) -> None:
         """Record a new size, mtime or inode of a file whose text did not change."""
@@ -38,4 +43,4 @@ class Changes:
     def remove_file(self, source: Source, path: str) -> None:
         """Drop a file and all its chunks."""
         with self._changing("remove a file") as db:
-            writer.remove_file(db, source, path)
+            writer.remove_file(db, source, path, self._placing)

@@ -5,18 +5,22 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeAlias
 
 import apsw
 
 from commonplace.errors import IndexCorrupt, LockTimeout, StorageFailure
 
-SCHEMA_VERSION = 1
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, TypeAlias
+
+SCHEMA_VERSION = 2
 
 Bindings: TypeAlias = "Sequence[Any] | Mapping[str, Any]"
 
 BUSY_TIMEOUT_MS = 5_000
-_CACHE_KIB = 16_000
+_CACHE_KIB = 4_000  # what is read again and again is in our own cache
+_PAGE_BYTES = 8_192  # holds fifteen vectors of 256 dimensions with little left over
 _JOURNAL_LIMIT_BYTES = 64 * 1024 * 1024
 _SCHEMA = os.path.join(os.path.dirname(__file__), "schema.sql")
 
@@ -76,6 +80,7 @@ def create(path: str, *, write_ahead: bool) -> apsw.Connection:
         db = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
         try:
             db.set_busy_timeout(BUSY_TIMEOUT_MS)
+            setting(db, f"page_size = {_PAGE_BYTES}")  # before the journal's mode, which fixes it
             setting(db, f"journal_mode = {'wal' if write_ahead else 'truncate'}")
             _configure(db, for_writing=True)
             with open(_SCHEMA, encoding="utf-8") as schema, transaction(db):
@@ -99,11 +104,6 @@ def one_row(db: apsw.Connection, statement: str, values: Bindings = ()) -> tuple
         raise IndexCorrupt("a row of the index is missing", hint="run `commonplace sync --force`")
     found: tuple[Any, ...] = row
     return found
-
-
-def open_block(db: apsw.Connection, segment: int, *, for_writing: bool) -> apsw.Blob:
-    """Open the packed vectors of one segment."""
-    return db.blob_open("main", "vector_blocks", "vectors", segment, for_writing)
 
 
 def setting(db: apsw.Connection, pragma: str) -> Any:

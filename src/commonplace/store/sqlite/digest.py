@@ -2,77 +2,164 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import apsw
 
 from commonplace.errors import IndexCorrupt
 from commonplace.model import Chunk, FileState
-from commonplace.store.digest import file_digest, index_digest
+from commonplace.store.digest import TermSum, file_digest, index_digest, term_hash
+from commonplace.store.signs import signs_of, signs_width
 from commonplace.store.sqlite.connection import rows
-from commonplace.store.sqlite.vectors import owners_of_slots, read_vectors
+from commonplace.store.sqlite.postings import all_postings
+from commonplace.store.sqlite.segments import Segment, all_segments, read_absences, read_lengths, read_signs
+from commonplace.store.sqlite.texts import unsqueezed
 from commonplace.store.sqlite.writer import read_fingerprint
 
-_ALL_OCCURRENCES = 'SELECT doc, term, "offset" FROM chunks_occurrences'
-_FILES = "SELECT id, path, source, hash FROM files"
-_CHUNKS = """SELECT id, ordinal, start_line, end_line, term_count, slot, text, context, day
-               FROM chunks WHERE file_id = ? ORDER BY ordinal, id"""
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    import numpy as np
+
+    Array = np.ndarray[Any, Any]
+
+_FILES = "SELECT id, path, source, hash, tallest FROM files"
+_CHUNKS = """SELECT c.id, c.ordinal, c.start_line, c.end_line, c.length, c.text, c.context, c.day, v.vector
+               FROM chunks c LEFT JOIN vectors v ON v.id = c.id
+              WHERE c.file_id = ? ORDER BY c.ordinal, c.id"""
 _TOTALS = "SELECT source, files, chunks, terms FROM totals WHERE files <> 0 OR chunks <> 0 OR terms <> 0"
-_COUNTED = """SELECT f.source, count(DISTINCT f.id), count(c.id), coalesce(sum(c.term_count), 0)
+_COUNTED = """SELECT f.source, count(DISTINCT f.id), count(c.id), coalesce(sum(c.length), 0)
                 FROM files f LEFT JOIN chunks c ON c.file_id = f.id
                GROUP BY f.source"""
+_STRAYS = """SELECT (SELECT count(*) FROM vectors WHERE id NOT IN (SELECT id FROM chunks)),
+                    (SELECT count(*) FROM postings WHERE segment NOT IN (SELECT first_id FROM segments)),
+                    (SELECT count(*) FROM chunks WHERE file_id NOT IN (SELECT id FROM files))"""
 
 
 def check_parts(db: apsw.Connection) -> None:
-    """Make sure that SQLite finds its file in order; FTS5 checks its own structures with it."""
+    """Make sure that SQLite finds its file in order."""
     answers = [row[0] for row in db.execute("PRAGMA quick_check(3)")]
     if answers != ["ok"]:
         raise _contradiction("; ".join(answers))
 
 
 def digest_generation(db: apsw.Connection) -> str:
-    """Hash everything that a rebuild would write again, inside a transaction that the caller has begun."""
+    """Hash everything that a rebuild would write again, inside a transaction that the caller has begun.
+
+    Takes about thirty bytes of memory for each chunk, however long the texts are.
+    """
     check_parts(db)
     fingerprint = read_fingerprint(db)
     dims = fingerprint.embedder.dims if fingerprint else 0
-    terms = _terms_of_chunks(db)
-    owners = owners_of_slots(db)
+    segments = _Segments(db, dims)
     digests = []
-    for id_, path, source, hash_ in rows(db, _FILES):
+    for id_, path, source, hash_, tallest in rows(db, _FILES):
         state = FileState(path, source, hash_, 0, 0, 0)
-        digests.append(file_digest(state, _chunks(db, (id_, state), terms, owners, dims)))
-    if terms or owners:
-        raise _contradiction(f"{len(terms)} postings and {len(owners)} vectors belong to no chunk")
+        digests.append(file_digest(state, _chunks(db, id_, state, tallest, segments)))
+    segments.check_holes()
+    if any(db.execute(_STRAYS).fetchone() or (1,)):
+        raise _contradiction("vectors, postings or chunks belong to nothing")
     if sorted(db.execute(_TOTALS)) != sorted(db.execute(_COUNTED)):
         raise _contradiction("the totals are not the sums of the rows")
     return index_digest(fingerprint, digests)
 
 
 def _chunks(
-    db: apsw.Connection,
-    file: tuple[int, FileState],
-    terms: dict[int, list[tuple[int, str]]],
-    owners: dict[int, int],
-    dims: int,
-) -> Iterator[tuple[Chunk, Sequence[str], bytes | None]]:
-    """The chunks of one file; takes what belongs to them out of `terms` and `owners`."""
-    file_id, state = file
-    for id_, ordinal, first, last, term_count, slot, text, context, day in rows(db, _CHUNKS, (file_id,)):
-        mine = [term for _, term in sorted(terms.pop(id_, []))]
-        if len(mine) != term_count:
-            raise _contradiction(f"a chunk of {term_count} terms has postings for {len(mine)}")
-        if slot is not None and owners.pop(slot, None) != id_:
-            raise _contradiction("the slot of a vector belongs to another chunk")
-        vector = None if slot is None else read_vectors(db, [slot], dims=dims)[0]
-        yield Chunk(state.path, state.source, ordinal, first, last, text, context, day), mine, vector
+    db: apsw.Connection, file_id: int, state: FileState, tallest: int, segments: _Segments
+) -> Iterator[tuple[Chunk, TermSum, bytes | None]]:
+    """The chunks of one file, each compared with what its segment holds of it."""
+    for id_, ordinal, first, last, length, text, context, day, vector in db.execute(_CHUNKS, (file_id,)):
+        if last - first > tallest:
+            raise _contradiction("a chunk has more lines than the tallest of its file")
+        terms = segments.terms_of(id_, state, length, vector)
+        yield (
+            Chunk(state.path, state.source, ordinal, first, last, unsqueezed(text), context, day),
+            terms,
+            vector,
+        )
 
 
-def _terms_of_chunks(db: apsw.Connection) -> dict[int, list[tuple[int, str]]]:
-    terms: dict[int, list[tuple[int, str]]] = defaultdict(list)
-    for doc, term, offset in db.execute(_ALL_OCCURRENCES):
-        terms[doc].append((offset, term))
-    return terms
+class _Segments:
+    """All segments, with the terms of each of their chunks added up."""
+
+    def __init__(self, db: apsw.Connection, dims: int) -> None:
+        self._contents = [_Contents(db, segment, dims) for segment in all_segments(db)]
+        self._firsts = [each.segment.first_id for each in self._contents]
+
+    def terms_of(self, id_: int, state: FileState, length: int, vector: bytes | None) -> TermSum:
+        """The sum of the terms of one chunk, found in order."""
+        from bisect import bisect_right
+
+        at = bisect_right(self._firsts, id_) - 1
+        if at < 0:
+            raise _contradiction("a chunk belongs to no segment")
+        found = self._contents[at]
+        if found.segment.source != state.source:
+            raise _contradiction("a chunk is in a segment of another source")
+        return found.terms_of(id_, length, vector)
+
+    def check_holes(self) -> None:
+        """Make sure that every position which is no chunk is a hole."""
+        for each in self._contents:
+            each.check_holes()
+
+
+class _Contents:
+    """One segment: what its blobs and its postings say about each position."""
+
+    def __init__(self, db: apsw.Connection, segment: Segment, dims: int) -> None:
+        import numpy as np
+
+        self.segment = segment
+        self._lengths = np.frombuffer(read_lengths(db, segment), dtype=np.uint16)
+        self._absent = read_absences(db, segment)
+        self._signs = read_signs(db, segment, dims=dims)
+        self._width = signs_width(dims)
+        self._seen = bytearray(segment.used)
+        self._sums = np.zeros((2, segment.used), dtype=np.uint64)
+        self._counted = np.zeros(segment.used, dtype=np.int64)
+        for term, postings in all_postings(db, segment.first_id):
+            positions = np.frombuffer(postings.positions, dtype=np.uint16)
+            counts = np.frombuffer(postings.counts, dtype=np.uint8)
+            if positions[-1] >= segment.used or np.any(positions[1:] <= positions[:-1]) or not counts.all():
+                raise _contradiction("the postings of a term are not in order")
+            self._add(term, positions, counts)
+
+    def _add(self, term: str, positions: Array, counts: Array) -> None:
+        import numpy as np
+
+        self._counted[positions] += counts
+        for count in np.unique(counts).tolist():
+            own = positions[counts == count]
+            for row, number in zip(self._sums, term_hash(term, count), strict=True):
+                row[own] += np.uint64(number)
+
+    def terms_of(self, id_: int, length: int, vector: bytes | None) -> TermSum:
+        position = id_ - self.segment.first_id
+        if position >= self.segment.used:
+            raise _contradiction("a chunk has a position that its segment has not given out")
+        if self._lengths[position] != length or min(65_535, int(self._counted[position])) != length:
+            raise _contradiction(f"a chunk of {length} terms has postings for {self._counted[position]}")
+        own = self._signs[position * self._width : (position + 1) * self._width]
+        if (vector is None) != bool(self._absent[position]) or (
+            vector is not None and signs_of(vector) != own
+        ):
+            raise _contradiction("the signs of a chunk are not those of its vector")
+        self._seen[position] = 1
+        return int(self._sums[0, position]), int(self._sums[1, position])
+
+    def check_holes(self) -> None:
+        import numpy as np
+
+        holes = np.frombuffer(self._seen, dtype=np.uint8) == 0
+        segment = self.segment
+        if np.count_nonzero(holes) != segment.dead or segment.stale > segment.dead:
+            raise _contradiction("a segment has other holes than it says")
+        if self._lengths[holes].any() or not np.frombuffer(self._absent, dtype=np.uint8)[holes].all():
+            raise _contradiction("a hole of a segment would be found")
+        if not segment.stale and self._counted[holes].any():
+            raise _contradiction("there are postings of no chunk")
 
 
 def _contradiction(found: str) -> IndexCorrupt:

@@ -14,7 +14,6 @@ that belongs to neither.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 
@@ -22,9 +21,11 @@ from commonplace.errors import IndexCorrupt
 from commonplace.files.failures import explaining
 from commonplace.files.locks import HeldLock, hold_lock, try_lock
 from commonplace.files.system import SYSTEM, make_folders
+from commonplace.pattern import pattern
 
-_GENERATION = re.compile(r"gen-(\d{6,18})\.(?:sqlite|lock)")
-_POINTER = re.compile(rb"gen-(\d{6,18})\n")
+_GENERATION = pattern(r"gen-(\d{6,18})\.(?:sqlite|lock)")
+_POINTER = pattern(r"gen-(\d{6,18})\n")
+_BAD = pattern(r"bad-\d+\.sqlite")
 _WRITER_TIMEOUT_S = 10.0
 _WITH_LOGS = ("-wal", "-shm", "-journal", "")
 
@@ -78,7 +79,7 @@ class IndexFolder:
                     content = file.read(64)
             except FileNotFoundError:
                 return None
-        match = _POINTER.fullmatch(content)
+        match = _POINTER.fullmatch(content.decode("latin-1"))
         if match is None:
             raise IndexCorrupt("the pointer to the index is damaged", hint="run `commonplace sync`")
         return int(match[1])
@@ -140,7 +141,7 @@ class IndexFolder:
 
     def bad(self) -> list[str]:
         """The names of damaged databases that are kept."""
-        return sorted(name for name in os.listdir(self.path) if re.fullmatch(r"bad-\d+\.sqlite", name))
+        return sorted(name for name in os.listdir(self.path) if _BAD.fullmatch(name))
 
     def delete_bad(self) -> None:
         """Delete damaged databases. Needs the writer lock."""

@@ -61,7 +61,7 @@ class Generation:
     def reading(self) -> Iterator[SqliteReader]:
         """One view: everything is read as it was at the start of the block."""
         with self.viewing() as db:
-            yield SqliteReader(db, self._cache)
+            yield SqliteReader(db, self._cache, self.number)
 
     @contextmanager
     def viewing(self) -> Iterator[apsw.Connection]:

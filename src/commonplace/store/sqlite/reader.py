@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import KeysView, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import apsw
 
@@ -19,123 +19,193 @@ from commonplace.model import (
 from commonplace.store import bm25
 from commonplace.store.kernels import choose_dots, cosine_score, packed
 from commonplace.store.protocol import IndexCounts
+from commonplace.store.signs import effort_for, query_signs
+from commonplace.store.sqlite.arithmetic import PER_POSTING, PER_VECTOR, choose_arithmetic
+from commonplace.store.sqlite.arithmetic.parts import SignPart, WordPart
 from commonplace.store.sqlite.cache import GenerationCache
-from commonplace.store.sqlite.connection import one_row, rows
-from commonplace.store.sqlite.writer import read_fingerprint, unsigned_64
+from commonplace.store.sqlite.segments import Segment
 
-_REVISION = "SELECT value FROM revision"
-_TOTALS = "SELECT source, files, chunks, terms FROM totals WHERE files > 0"
-_FILES = "SELECT path, source, hash, size, mtime_ns, inode FROM files"
-_CHUNKS_WITH = "SELECT doc FROM chunks_terms WHERE term = ?"
-_CHUNKS_BETWEEN = """SELECT f.path, f.source, c.ordinal, c.start_line, c.end_line, c.text, c.context, c.day
-                       FROM chunks c JOIN files f ON f.id = c.file_id
-                      WHERE f.source = :source AND f.path = :path AND c.start_line <= :last AND c.end_line >= :first
+# A byte a number moves a cosine by less than 0.002: so many times the wanted ones are compared exactly.
+ROUGH_EFFORT = 4
+
+_CHUNKS_BETWEEN = """SELECT c.id
+                       FROM files f JOIN chunks c ON c.file_id = f.id
+                      WHERE f.source = :source AND f.path = :path
+                        AND c.start_line BETWEEN :first - f.tallest AND :last AND c.end_line >= :first
                       ORDER BY c.ordinal"""
 
 
 class SqliteReader:
     """Reads inside one transaction, which the generation has begun and will end."""
 
-    def __init__(self, db: apsw.Connection, cache: GenerationCache) -> None:
+    def __init__(self, db: apsw.Connection, cache: GenerationCache, generation: int = 0) -> None:
         self._db = db
+        self._generation = generation
         self._cache = cache
-        (self._revision,) = one_row(db, _REVISION)  # the first read fixes what the view sees
-        self._fingerprint = read_fingerprint(db)
-        self._postings: dict[str, Mapping[int, int]] = {}
-        # By a query's terms: what they gave, and which chunks were looked at for it.
-        self._found: dict[tuple[str, ...], tuple[Mapping[int, float], KeysView[int]]] = {}
-        totals = rows(db, _TOTALS)
-        self._counts = IndexCounts(
-            files={source: files for source, files, _, _ in totals},
-            chunks={source: chunks for source, _, chunks, _ in totals},
-        )
-        self._chunk_count = sum(chunks for _, _, chunks, _ in totals)
-        self._average_length = sum(terms for *_, terms in totals) / (self._chunk_count or 1)
+        self._now = cache.overview(db)
+        self._counted: dict[str, int] = {}
+        self._scored: dict[tuple[str, ...], dict[int, float]] = {}  # by a query's terms: scores by id
 
     def fingerprint(self) -> IndexFingerprint | None:
         """How this index was made; None asks for a rebuild."""
-        return self._fingerprint
+        return self._now.fingerprint
+
+    def revision(self) -> tuple[int, int]:
+        """Which state of which generation this is."""
+        return self._generation, self._now.revision
 
     def files(self) -> Mapping[tuple[Source, str], FileState]:
         """Every indexed file, by (source, path)."""
-        found = {}
-        for path, source, hash_, size, mtime_ns, inode in self._db.execute(_FILES):
-            found[source, path] = FileState(path, source, hash_, size, mtime_ns, unsigned_64(inode))
-        return found
+        return self._cache.files(self._db, self._now.revision)
 
     def counts(self) -> IndexCounts:
         """Files and chunks by source."""
-        return self._counts
+        return self._now.counts
 
     def term_statistics(self, terms: Sequence[str]) -> TermStatistics:
         """In how many chunks each term stands."""
-        counted = {}
-        for term in terms:
-            row = self._db.execute(_CHUNKS_WITH, (bm25.storable_term(term),)).fetchone()
-            counted[term] = row[0] if row else 0
-        return TermStatistics(chunk_count=self._chunk_count, chunks_with=counted)
+        counted = {term: self._chunks_with(bm25.storable_term(term)) for term in terms}
+        return TermStatistics(chunk_count=self._now.chunk_count, chunks_with=counted)
 
     def keyword_candidates(self, terms: Sequence[str], *, where: SearchFilter, limit: int) -> list[Candidate]:
         """The chunks with any of `terms`, by BM25, best first."""
         weights = self._weights(terms)
         if not weights or limit <= 0:
             return []
-        penalties = self._cache.penalties(self._db, self._revision, where.sources, self._average_length)
-        found = bm25.scores(weights, self._postings, penalties)
-        self._found[tuple(weights)] = (found, penalties.keys())
-        return self._candidates(bm25.best(found, limit))
+        parts = [self._word_part(segment, weights) for segment in self._now.of(where.sources)]
+        arithmetic = choose_arithmetic(PER_POSTING * sum(self._counted[term] for term in weights))
+        ranked = arithmetic.best_by_words(
+            [part for part in parts if any(part.postings)],
+            list(weights.values()),
+            self._now.average_length,
+            limit,
+        )
+        self._scored.setdefault(tuple(weights), {}).update(ranked)
+        return self._candidates(ranked)
 
     def vector_candidates(self, vector: Vector, *, where: SearchFilter, limit: int) -> list[Candidate]:
         """The chunks nearest to `vector`, best first."""
-        if self._fingerprint is None or limit <= 0:
+        if self._now.fingerprint is None or limit <= 0:
             return []
-        dims = self._fingerprint.embedder.dims
-        near = self._cache.segments.nearest(
-            self._db, packed(vector, dims), where.sources, dims=dims, limit=limit
-        )
-        return self._candidates(bm25.best(near, limit))
+        query = packed(vector, self._now.dims)
+        segments = self._now.of(where.sources)
+        rough = self._cache.rough_vectors(segments, self._now.dims)
+        if rough is not None:
+            by_rough = rough.nearest(
+                self._db,
+                query,
+                [(segment, self._cache.absences(self._db, segment)) for segment in segments],
+                self._now.first_ids,
+                ROUGH_EFFORT * limit,
+            )
+            return self._candidates(bm25.best(self._cosines(query, by_rough), limit))
+        return self._candidates(bm25.best(self._nearest_by_signs(query, segments, limit), limit))
 
     def keyword_scores(self, terms: Sequence[str], ids: Sequence[int]) -> list[float]:
         """The keyword score of given candidates."""
         weights = self._weights(terms)
-        if tuple(weights) in self._found:
-            found, weighed = self._found[tuple(weights)]
-            if all(id_ in weighed for id_ in ids):
-                return [found.get(id_, 0.0) for id_ in ids]
-        stored = self._cache.chunks(self._db, ids)
-        penalties = {id_: bm25.length_penalty(stored[id_].term_count, self._average_length) for id_ in ids}
-        occurrences = {id_: {term: self._postings[term].get(id_, 0) for term in weights} for id_ in ids}
-        return [bm25.score(weights, occurrences[id_], penalties[id_]) for id_ in ids]
+        scored = self._scored.setdefault(tuple(weights), {})
+        missing = [id_ for id_ in ids if id_ not in scored]
+        if missing:
+            arithmetic = choose_arithmetic(PER_POSTING * len(missing) * len(weights))
+            for segment, own in self._now.by_segment(missing):
+                positions = [id_ - segment.first_id for id_ in own]
+                scores = arithmetic.word_scores(
+                    self._word_part(segment, weights),
+                    list(weights.values()),
+                    self._now.average_length,
+                    positions,
+                )
+                scored.update(zip(own, scores, strict=True))
+        return [scored[id_] for id_ in ids]
 
     def similarities(self, vector: Vector, ids: Sequence[int]) -> list[float]:
         """The cosine of given candidates."""
-        if self._fingerprint is None:
+        if self._now.fingerprint is None:
             return [0.0] * len(ids)
-        dims = self._fingerprint.embedder.dims
-        vectors = self._cache.vectors(self._db, ids, dims=dims)
-        if not vectors:
-            return [0.0] * len(ids)
-        _, dots = choose_dots()
-        cosines = dict(
-            zip(vectors, dots(packed(vector, dims), b"".join(vectors.values()), dims), strict=True)
-        )
+        cosines = self._cosines(packed(vector, self._now.dims), ids)
         return [cosine_score(cosines.get(id_, 0.0)) for id_ in ids]
 
     def chunks_between(self, source: Source, path: str, first_line: int, last_line: int) -> list[Chunk]:
         """The chunks of one file that share a line with the range, in order."""
         asked = {"source": source, "path": path, "first": first_line, "last": last_line}
-        return [Chunk(*row) for row in self._db.execute(_CHUNKS_BETWEEN, asked)]
+        ids = [id_ for (id_,) in self._db.execute(_CHUNKS_BETWEEN, asked)]
+        chunks = self._cache.chunks(self._db, ids)
+        return [chunks[id_] for id_ in ids]
 
     def _weights(self, terms: Sequence[str]) -> Mapping[str, float]:
-        """The weight of each distinct term, with its postings read."""
+        """The weight of each distinct term, the heaviest first."""
         asked = bm25.distinct_terms(terms)
-        for term in asked:
-            if term not in self._postings:
-                self._postings[term] = self._cache.postings(self._db, self._revision, term)
         if not asked:
             return {}
-        return bm25.term_weights(self._chunk_count, {term: len(self._postings[term]) for term in asked})
+        return bm25.term_weights(self._now.chunk_count, {term: self._chunks_with(term) for term in asked})
+
+    def _chunks_with(self, term: str) -> int:
+        """In how many living chunks, of all sources, a term stands."""
+        found = self._counted.get(term)
+        if found is None:
+            found = self._counted[term] = sum(
+                self._chunks_of_segment(segment, term) for segment in self._now.segments if segment.used
+            )
+        return found
+
+    def _chunks_of_segment(self, segment: Segment, term: str) -> int:
+        postings = self._cache.postings(self._db, segment, term)
+        if postings is None:
+            return 0
+        if not segment.stale:
+            return len(postings.counts)
+
+        def counted() -> int:
+            lengths = self._cache.lengths(self._db, segment)
+            return choose_arithmetic(PER_POSTING * len(lengths) // 4).count_living(postings, lengths)
+
+        return self._cache.count(segment, term, counted)
+
+    def _word_part(self, segment: Segment, terms: Mapping[str, float]) -> WordPart:
+        return WordPart(
+            segment.first_id,
+            self._cache.lengths(self._db, segment),
+            [self._cache.postings(self._db, segment, term) for term in terms],
+        )
+
+    def _nearest_by_signs(self, query: bytes, segments: Sequence[Segment], limit: int) -> dict[int, float]:
+        count = sum(segment.used - segment.dead for segment in segments)
+        effort = effort_for(count, limit)
+        parts = [
+            SignPart(
+                segment.first_id,
+                self._cache.signs(self._db, segment, self._now.dims),
+                self._cache.absences(self._db, segment),
+            )
+            for segment in segments
+        ]
+        if not parts:
+            return {}
+        arithmetic = choose_arithmetic(PER_VECTOR * count)
+        ids = arithmetic.nearest_by_signs(query_signs(query), parts, effort.most, effort.pool)
+        found = self._nearest(query, ids, limit, effort.batch)
+        self._cache.compared(len(found))
+        return found
+
+    def _nearest(self, query: bytes, ids: Sequence[int], limit: int, batch: int) -> dict[int, float]:
+        """The cosines of ids, nearest by their signs first, until a whole batch is no better than what there is."""
+        found: dict[int, float] = {}
+        for start in range(0, len(ids), batch):
+            floor = sorted(found.values())[-limit] if len(found) >= limit else -2.0
+            cosines = self._cosines(query, ids[start : start + batch])
+            found |= cosines
+            if max(cosines.values(), default=-2.0) <= floor:
+                break
+        return found
+
+    def _cosines(self, query: bytes, ids: Sequence[int]) -> dict[int, float]:
+        vectors = self._cache.vectors(self._db, ids)
+        if not vectors:
+            return {}
+        _, dots = choose_dots()
+        return dict(zip(vectors, dots(query, b"".join(vectors.values()), self._now.dims), strict=True))
 
     def _candidates(self, ranked: Sequence[tuple[int, float]]) -> list[Candidate]:
         chunks = self._cache.chunks(self._db, [id_ for id_, _ in ranked])
-        return [Candidate(id_, chunks[id_].chunk, cosine_score(score)) for id_, score in ranked]
+        return [Candidate(id_, chunks[id_], cosine_score(score)) for id_, score in ranked]

@@ -6,16 +6,18 @@ CREATE TABLE meta (
 ) WITHOUT ROWID;
 
 CREATE TABLE revision (
-    id    INTEGER PRIMARY KEY CHECK (id = 1),
-    value INTEGER NOT NULL     -- grows with every transaction, so that caches of any process notice
+    id       INTEGER PRIMARY KEY CHECK (id = 1),
+    value    INTEGER NOT NULL, -- grows with every transaction, so that caches of any process notice
+    contents INTEGER NOT NULL, -- `value` when a chunk last came or went: what touches of files leave as it is
+    next_id  INTEGER NOT NULL  -- ids below are taken, for ever
 );
-INSERT INTO revision VALUES (1, 0);
+INSERT INTO revision VALUES (1, 0, 0, 1);
 
 CREATE TABLE totals (          -- kept up to date by every transaction: counting rows would slow each search
     source TEXT PRIMARY KEY,
     files  INTEGER NOT NULL,
     chunks INTEGER NOT NULL,
-    terms  INTEGER NOT NULL    -- sum of chunks.term_count: BM25 needs the average length
+    terms  INTEGER NOT NULL    -- sum of chunks.length: BM25 needs the average length
 ) WITHOUT ROWID;
 
 CREATE TABLE files (
@@ -26,49 +28,62 @@ CREATE TABLE files (
     size     INTEGER NOT NULL,
     mtime_ns INTEGER NOT NULL,
     inode    INTEGER NOT NULL, -- two's complement: the largest inode numbers do not fit a signed integer
+    tallest  INTEGER NOT NULL, -- end_line - start_line of the tallest chunk: bounds the search for a line
     UNIQUE (source, path)
 );
 
 CREATE TABLE chunks (
-    id         INTEGER PRIMARY KEY AUTOINCREMENT, -- also the rowid in chunks_fts; never used twice
+    id         INTEGER PRIMARY KEY, -- first_id of its segment + its position there; never used twice
     file_id    INTEGER NOT NULL REFERENCES files (id),
     ordinal    INTEGER NOT NULL,
     start_line INTEGER NOT NULL,
     end_line   INTEGER NOT NULL,
-    term_count INTEGER NOT NULL,
-    slot       INTEGER,        -- segment id * 1024 + position in the segment; NULL: no vector
+    length     INTEGER NOT NULL,    -- how many terms it has, as BM25 counts them
     day        TEXT,
     context    TEXT NOT NULL,
-    text       TEXT NOT NULL
+    text       NOT NULL             -- a text, or a blob: the text in UTF-8, deflated
 );
 
--- Covers the lengths that BM25 reads, by source, without touching the texts.
-CREATE INDEX chunks_by_file ON chunks (file_id, ordinal, term_count, slot);
+CREATE INDEX chunks_by_file ON chunks (file_id, start_line);
 
--- The postings. `terms` arrives folded and stemmed, joined by spaces, so the tokenizer has to split at white
--- space only: every other ASCII character is made part of a token, as all characters beyond ASCII already are.
--- Contentless: the text is kept once, in `chunks`; deleting by rowid still works.
-CREATE VIRTUAL TABLE chunks_fts USING fts5 (
-    terms,
-    content = '', contentless_delete = 1,
-    tokenize = "ascii tokenchars '!""#$%&''''()*+,-./:;<=>?@[\]^_`{|}~'"
-);
-INSERT INTO chunks_fts (chunks_fts, rank) VALUES ('secure-delete', 1);
-
-CREATE VIRTUAL TABLE chunks_terms USING fts5vocab (chunks_fts, row);           -- in how many chunks a term stands
-CREATE VIRTUAL TABLE chunks_occurrences USING fts5vocab (chunks_fts, instance); -- where each of them is
-
--- Vectors are packed, because reading one row a chunk costs more than comparing its vector. A segment is of one
--- source, so that a filter leaves out whole segments.
-CREATE TABLE vector_segments (
-    id        INTEGER PRIMARY KEY AUTOINCREMENT,
-    source    TEXT NOT NULL,
-    used      INTEGER NOT NULL, -- slots taken
-    revision  INTEGER NOT NULL, -- revision.value of the last change: what caches compare
-    chunk_ids BLOB NOT NULL     -- 1024 native int64; 0: the slot is free
+CREATE TABLE vectors (         -- apart from the chunks: a search reads hundreds of vectors and few texts
+    id     INTEGER PRIMARY KEY,-- of the chunk
+    vector BLOB NOT NULL       -- float16 of unit length, in the byte order of the machine
 );
 
-CREATE TABLE vector_blocks (   -- apart from its segment: changed in place by blob I/O, never by UPDATE
-    id      INTEGER PRIMARY KEY REFERENCES vector_segments (id),
-    vectors BLOB NOT NULL      -- 1024 * dims native float16 of unit length; zeros in a free slot
+-- What is searched is packed in segments, because reading a row for each chunk costs more than comparing it. A segment
+-- is a run of chunk ids of one source, so that a filter leaves out whole segments. Positions are never used again:
+-- what was removed stays as a hole, and its postings with it, until the segment is mostly holes and what lives in it
+-- moves to another one.
+CREATE TABLE segments (
+    first_id INTEGER PRIMARY KEY,
+    source   TEXT NOT NULL,
+    capacity INTEGER NOT NULL, -- ids that belong to it, at most 65,536
+    used     INTEGER NOT NULL, -- positions that have been given out
+    dead     INTEGER NOT NULL, -- positions that are holes
+    stale    INTEGER NOT NULL, -- holes that are still in the postings
+    revision INTEGER NOT NULL, -- revision.value of the last change of its lengths and absences
+    posted   INTEGER NOT NULL  -- revision.value of the last change of its postings and signs
 );
+
+-- Blobs of segments, each in a table of its own: changed in place by blob I/O, never by UPDATE.
+CREATE TABLE lengths (
+    segment INTEGER PRIMARY KEY REFERENCES segments (first_id),
+    lengths BLOB NOT NULL      -- uint16 for each position: chunks.length, 0 for a hole
+);
+CREATE TABLE absences (
+    segment INTEGER PRIMARY KEY REFERENCES segments (first_id),
+    absent  BLOB NOT NULL      -- a byte for each position: 0 where there is a vector, 255 where there is none
+);
+CREATE TABLE signs (
+    segment INTEGER PRIMARY KEY REFERENCES segments (first_id),
+    signs   BLOB NOT NULL      -- the signs of each position's vector, dims / 8 bytes
+);
+
+CREATE TABLE postings (
+    segment   INTEGER NOT NULL REFERENCES segments (first_id),
+    term      TEXT NOT NULL,
+    positions BLOB NOT NULL,   -- uint16, ascending: where the term stands, or stood
+    counts    BLOB NOT NULL,   -- a byte for each of them: how often
+    PRIMARY KEY (segment, term)
+) WITHOUT ROWID;

@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from typing import Any
 
 import apsw
 
@@ -23,6 +22,10 @@ from commonplace.store.sqlite.folder import IndexFolder, Signature
 from commonplace.store.sqlite.generation import Generation
 from commonplace.store.sqlite.reader import SqliteReader
 from commonplace.store.sqlite.recovery import describe_last, read_recoveries, record_recovery
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _ATTEMPTS = 200
 _PAUSE_S = 0.005
@@ -84,24 +87,24 @@ class SqliteStore(Changes):
         with self._newest():  # lets go of the old generation, so that it can be deleted
             self._collect()
 
-    def erase(self, source: Source, path: str) -> None:
-        """Drop a file so that its text is in no byte of any generation."""
-        with self._setting_aside_damage(self._folder_in_order("erase a file")):
+    def erase(self, source: Source, *paths: str) -> None:
+        """Drop files so that their text is in no byte of any generation."""
+        with self._setting_aside_damage(self._folder_in_order("erase files")):
             current = self._folder.current()
             for number in self._folder.numbers():
                 if number == current:
-                    erase_traces(self._folder.database(number), source, path)
+                    erase_traces(self._folder.database(number), source, paths)
                 elif not self._folder.delete(number):
-                    self._erase_beside(number, source, path)
+                    self._erase_beside(number, source, paths)
             self._folder.delete_bad()
 
-    def _erase_beside(self, number: int, source: Source, path: str) -> None:
+    def _erase_beside(self, number: int, source: Source, paths: Iterable[str]) -> None:
         """Erase from a generation that another one still reads or builds."""
         database = self._folder.database(number)
         if not os.path.exists(database):
             return  # whoever has its lock came too late for it, and is about to see that
         try:
-            erase_traces(database, source, path)
+            erase_traces(database, source, paths)
         except IndexCorrupt as error:
             # The one that answers is not damaged, and must not be set aside for this one.
             raise IndexUnavailable(
@@ -133,6 +136,13 @@ class SqliteStore(Changes):
             "recovered": describe_last(recoveries),
             "setAside": self._folder.bad(),
         }  # fmt: skip
+
+    def sizes(self) -> Mapping[str, int]:
+        """Counts and bytes by part."""
+        from commonplace.store.sqlite.sizes import sizes_of
+
+        with self._setting_aside_damage(self._newest()) as generation, generation.viewing() as db:
+            return sizes_of(db)
 
     def digest(self) -> str:
         """Hash everything that a rebuild would write again."""

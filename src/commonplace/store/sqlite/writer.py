@@ -3,34 +3,50 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Iterable, Mapping, Sequence
 
 import apsw
 
-from commonplace.model import Chunk, EmbeddedChunk, EmbedderIdentity, FileState, IndexFingerprint, Source
+from commonplace.model import (
+    Chunk,
+    EmbeddedChunk,
+    EmbedderIdentity,
+    FileState,
+    IndexFingerprint,
+    Source,
+    Vector,
+)
+from commonplace.store import bm25
 from commonplace.store.agreement import check_agreement
-from commonplace.store.bm25 import storable_terms
 from commonplace.store.kernels import packed
 from commonplace.store.protocol import ANY_CONTENT
+from commonplace.store.signs import signs_of
 from commonplace.store.sqlite.connection import one_row, rows
-from commonplace.store.sqlite.vectors import put_vectors, take_vectors
+from commonplace.store.sqlite.moving import is_mostly_holes, move_out, wipe_holes
+from commonplace.store.sqlite.segments import Packed, append, bury, take_places
+from commonplace.store.sqlite.texts import squeezed
+from commonplace.value import asdict, value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Protocol
+else:
+    Protocol = object
 
 _NEXT_REVISION = "UPDATE revision SET value = value + 1 RETURNING value"
+_NEXT_CONTENTS = "UPDATE revision SET value = value + 1, contents = value + 1 RETURNING value"
 _FILE_HASH = "SELECT hash FROM files WHERE source = ? AND path = ?"
 _FILE_ID = "SELECT id FROM files WHERE source = ? AND path = ?"
-_INSERT_FILE = """INSERT INTO files (source, path, hash, size, mtime_ns, inode)
-                  VALUES (?, ?, ?, ?, ?, ?) RETURNING id"""
+_INSERT_FILE = """INSERT INTO files (source, path, hash, size, mtime_ns, inode, tallest)
+                  VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING id"""
 _TOUCH_FILE = """UPDATE files SET size = ?, mtime_ns = ?, inode = ?
                   WHERE source = ? AND path = ? AND hash = ?"""
-_LAST_CHUNK_ID = "SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'chunks'"
-_INSERT_CHUNK = """INSERT INTO chunks (id, file_id, ordinal, start_line, end_line, term_count, slot,
-                                       day, context, text)
-                   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
-_INSERT_TERMS = "INSERT INTO chunks_fts (rowid, terms) VALUES (?, ?)"
-_CHUNKS_OF = "SELECT id, term_count, slot FROM chunks WHERE file_id = ?"
-_DELETE_TERMS = "DELETE FROM chunks_fts WHERE rowid = ?"
-_DELETE_CHUNKS = "DELETE FROM chunks WHERE file_id = ?"
+_INSERT_CHUNK = """INSERT INTO chunks (id, file_id, ordinal, start_line, end_line, length, day, context, text)
+                   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+_INSERT_VECTOR = "INSERT INTO vectors (id, vector) VALUES (?, ?)"
+_CHUNKS_OF = "SELECT id, length FROM chunks WHERE file_id = ?"
+_DELETE_CHUNK = "DELETE FROM chunks WHERE id = ?"
+_DELETE_VECTOR = "DELETE FROM vectors WHERE id = ?"
 _DELETE_FILE = "DELETE FROM files WHERE id = ?"
 _ADD_TO_TOTALS = """INSERT INTO totals (source, files, chunks, terms) VALUES (?, ?, ?, ?)
                     ON CONFLICT (source) DO UPDATE SET files  = files  + excluded.files,
@@ -38,11 +54,82 @@ _ADD_TO_TOTALS = """INSERT INTO totals (source, files, chunks, terms) VALUES (?,
                                                        terms  = terms  + excluded.terms"""
 _SET_META = "INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)"
 _FINGERPRINT = "SELECT value FROM meta WHERE key = 'fingerprint'"
-_MERGE_POSTINGS = "INSERT INTO chunks_fts (chunks_fts) VALUES ('optimize')"
+
+
+@value
+class Prepared:
+    """A chunk made ready before anybody waits for the index."""
+
+    chunk: Chunk
+    text: str | bytes
+    counted: Mapping[str, int]
+    length: int
+    vector: Vector | None
+
+
+@value
+class Ready:
+    """A prepared chunk, with the vector as this index keeps it."""
+
+    prepared: Prepared
+    vector: bytes | None
+    signs: bytes | None
+
+
+class Placing(Protocol):
+    """Where chunks go when they come in, and what becomes of their places when they go."""
+
+    def put(
+        self, db: apsw.Connection, source: Source, chunks: Sequence[Ready], *, dims: int, revision: int
+    ) -> list[int]:
+        """Give every chunk an id, and make it found by it."""
+
+    def take(self, db: apsw.Connection, ids: Iterable[int], *, dims: int, revision: int) -> None:
+        """Let some ids be found no more."""
+
+
+class AtOnce:
+    """Chunks are found as soon as the transaction ends."""
+
+    def put(
+        self, db: apsw.Connection, source: Source, chunks: Sequence[Ready], *, dims: int, revision: int
+    ) -> list[int]:
+        """Append the chunks to the source's newest segment."""
+        ids: list[int] = []
+        for place in take_places(db, source, len(chunks), dims=dims, revision=revision):
+            new = Packed(dims)
+            own = chunks[len(ids) : len(ids) + place.count]
+            for position, each in enumerate(own, place.first_position):
+                new.add(each.prepared.length, each.signs)
+                new.postings.add(position, each.prepared.counted)
+            append(db, place, new, revision=revision)
+            ids += place.ids
+        return ids
+
+    def take(self, db: apsw.Connection, ids: Iterable[int], *, dims: int, revision: int) -> None:
+        """Leave holes, and move out of segments that are hardly more than holes."""
+        for segment in bury(db, ids, revision=revision):
+            if is_mostly_holes(segment):
+                move_out(db, segment, dims=dims, revision=revision)
+
+
+AT_ONCE = AtOnce()
+
+
+def prepared(chunks: Iterable[EmbeddedChunk]) -> list[Prepared]:
+    """Do what needs no index."""
+    found = []
+    for each in chunks:
+        counted = bm25.occurrences(each.terms)
+        found.append(
+            Prepared(each.chunk, squeezed(each.chunk.text), counted, bm25.length_of(counted), each.vector)
+        )
+    return found
 
 
 def write_fingerprint(db: apsw.Connection, fingerprint: IndexFingerprint, reason: str) -> None:
     """Say how the index is made, and why it was made anew."""
+    one_row(db, _NEXT_CONTENTS)
     db.execute(_SET_META, ("fingerprint", json.dumps(asdict(fingerprint))))
     db.execute(_SET_META, ("reason", reason))
 
@@ -59,9 +146,11 @@ def read_fingerprint(db: apsw.Connection) -> IndexFingerprint | None:
 def replace_file(
     db: apsw.Connection,
     file: FileState,
-    chunks: Sequence[EmbeddedChunk],
+    chunks: Sequence[Prepared],
+    *,
     expecting: IndexFingerprint | None,
     replacing: str | None,
+    placing: Placing,
 ) -> bool:
     """Take the old chunks of a file out and put the new ones in; False when another text was put in before."""
     dims = check_agreement(read_fingerprint(db), expecting).embedder.dims
@@ -69,46 +158,62 @@ def replace_file(
         known = db.execute(_FILE_HASH, (file.source, file.path)).fetchone()
         if replacing != (known and known[0]):
             return False
-    revision = _next_revision(db)
-    _drop_file(db, file.source, file.path, dims=dims, revision=revision)
+    ready = [_ready(each, dims) for each in chunks]
+    revision = next_contents(db)
+    _drop_file(db, file.source, file.path, placing, dims=dims, revision=revision)
     (file_id,) = one_row(
         db,
         _INSERT_FILE,
-        (file.source, file.path, file.hash, file.size, file.mtime_ns, signed_64(file.inode)),
+        (
+            file.source,
+            file.path,
+            file.hash,
+            file.size,
+            file.mtime_ns,
+            signed_64(file.inode),
+            max((each.chunk.end_line - each.chunk.start_line for each in chunks), default=0),
+        ),
     )
-    (last_id,) = one_row(db, _LAST_CHUNK_ID)
-    numbered = list(enumerate(chunks, last_id + 1))
-    vectors = [(id_, packed(each.vector, dims)) for id_, each in numbered if each.vector is not None]
-    slots = put_vectors(db, file.source, vectors, dims=dims, revision=revision)
-    terms = {id_: storable_terms(each.terms) for id_, each in numbered}
+    ids = placing.put(db, file.source, ready, dims=dims, revision=revision)
     db.executemany(
-        _INSERT_CHUNK,
-        [_chunk_row(id_, file_id, each.chunk, len(terms[id_]), slots.get(id_)) for id_, each in numbered],
+        _INSERT_CHUNK, [_chunk_row(id_, file_id, each) for id_, each in zip(ids, chunks, strict=True)]
     )
-    db.executemany(_INSERT_TERMS, [(id_, " ".join(own)) for id_, own in terms.items()])
-    db.execute(_ADD_TO_TOTALS, (file.source, 1, len(chunks), sum(map(len, terms.values()))))
+    db.executemany(
+        _INSERT_VECTOR,
+        [(id_, each.vector) for id_, each in zip(ids, ready, strict=True) if each.vector is not None],
+    )
+    db.execute(_ADD_TO_TOTALS, (file.source, 1, len(chunks), sum(each.length for each in chunks)))
     return True
 
 
 def touch_file(db: apsw.Connection, file: FileState) -> None:
     """Record what the file looks like now, if its text is the one that is indexed."""
-    _next_revision(db)
+    one_row(db, _NEXT_REVISION)
     db.execute(
         _TOUCH_FILE,
         (file.size, file.mtime_ns, signed_64(file.inode), file.source, file.path, file.hash),
     )
 
 
-def remove_file(db: apsw.Connection, source: Source, path: str) -> None:
+def remove_file(db: apsw.Connection, source: Source, path: str, placing: Placing) -> None:
     """Take a file and its chunks out, if they are there."""
     fingerprint = read_fingerprint(db)
     if fingerprint is not None:
-        _drop_file(db, source, path, dims=fingerprint.embedder.dims, revision=_next_revision(db))
+        dims = fingerprint.embedder.dims
+        _drop_file(db, source, path, placing, dims=dims, revision=next_contents(db))
 
 
-def merge_postings(db: apsw.Connection) -> None:
-    """Write the postings anew: until then the words of deleted chunks are only marked as deleted."""
-    db.execute(_MERGE_POSTINGS)
+def wipe_removed(db: apsw.Connection) -> None:
+    """Take the terms and signs of all that was removed, ever, out of the index."""
+    fingerprint = read_fingerprint(db)
+    if fingerprint is not None:
+        wipe_holes(db, dims=fingerprint.embedder.dims, revision=next_contents(db))
+
+
+def next_contents(db: apsw.Connection) -> int:
+    """The revision of a change of chunks, as all caches will notice it."""
+    (revision,) = one_row(db, _NEXT_CONTENTS)
+    return int(revision)
 
 
 def signed_64(number: int) -> int:
@@ -121,26 +226,31 @@ def unsigned_64(number: int) -> int:
     return number + 2**64 if number < 0 else number
 
 
-def _chunk_row(id_: int, file_id: int, chunk: Chunk, term_count: int, slot: int | None) -> tuple[object, ...]:
+def _ready(chunk: Prepared, dims: int) -> Ready:
+    if chunk.vector is None:
+        return Ready(chunk, None, None)
+    vector = packed(chunk.vector, dims)
+    return Ready(chunk, vector, signs_of(vector))
+
+
+def _chunk_row(id_: int, file_id: int, each: Prepared) -> tuple[object, ...]:
+    chunk = each.chunk
     return (
-        id_, file_id, chunk.ordinal, chunk.start_line, chunk.end_line, term_count, slot,
-        chunk.day, chunk.context, chunk.text,
+        id_, file_id, chunk.ordinal, chunk.start_line, chunk.end_line, each.length, chunk.day, chunk.context,
+        each.text,
     )  # fmt: skip
 
 
-def _drop_file(db: apsw.Connection, source: Source, path: str, *, dims: int, revision: int) -> None:
+def _drop_file(
+    db: apsw.Connection, source: Source, path: str, placing: Placing, *, dims: int, revision: int
+) -> None:
     row = db.execute(_FILE_ID, (source, path)).fetchone()
     if row is None:
         return
     chunks = rows(db, _CHUNKS_OF, row)
-    db.executemany(_DELETE_TERMS, [(id_,) for id_, _, _ in chunks])
-    taken = [slot for _, _, slot in chunks if slot is not None]
-    take_vectors(db, taken, dims=dims, revision=revision)
-    db.execute(_DELETE_CHUNKS, row)
+    ids = [(id_,) for id_, _ in chunks]
+    db.executemany(_DELETE_CHUNK, ids)
+    db.executemany(_DELETE_VECTOR, ids)
+    placing.take(db, (id_ for (id_,) in ids), dims=dims, revision=revision)
     db.execute(_DELETE_FILE, row)
-    db.execute(_ADD_TO_TOTALS, (source, -1, -len(chunks), -sum(count for _, count, _ in chunks)))
-
-
-def _next_revision(db: apsw.Connection) -> int:
-    (revision,) = one_row(db, _NEXT_REVISION)
-    return int(revision)
+    db.execute(_ADD_TO_TOTALS, (source, -1, -len(chunks), -sum(length for _, length in chunks)))

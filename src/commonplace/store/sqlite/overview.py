@@ -1,0 +1,79 @@
+"""What a generation holds, in numbers: read once for each revision, not once for each search."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby
+from types import MappingProxyType
+
+import apsw
+
+from commonplace.model import FileState, IndexFingerprint, Source
+from commonplace.store.protocol import IndexCounts
+from commonplace.store.sqlite.connection import rows
+from commonplace.store.sqlite.segments import Segment, all_segments
+from commonplace.store.sqlite.writer import read_fingerprint, unsigned_64
+from commonplace.value import replace, value
+
+_TOTALS = "SELECT source, files, chunks, terms FROM totals WHERE files > 0"
+_FILES = "SELECT path, source, hash, size, mtime_ns, inode FROM files"
+
+
+@value
+class Overview:
+    """One revision of a generation."""
+
+    revision: int
+    contents: int
+    fingerprint: IndexFingerprint | None
+    dims: int
+    counts: IndexCounts
+    chunk_count: int
+    average_length: float
+    segments: tuple[Segment, ...]  # by first id
+    first_ids: tuple[int, ...]
+
+    def at(self, revision: int) -> Overview:
+        """The same, at a revision that has changed no chunk."""
+        return replace(self, revision=revision)
+
+    def of(self, sources: Iterable[Source]) -> list[Segment]:
+        """The segments of some sources, those that hold anything."""
+        wanted = frozenset(sources)
+        return [each for each in self.segments if each.source in wanted and each.used > each.dead]
+
+    def by_segment(self, ids: Iterable[int]) -> Iterator[tuple[Segment, list[int]]]:
+        """Ids, each once and ascending, grouped by their segments."""
+        for at, own in groupby(sorted(set(ids)), key=lambda id_: bisect_right(self.first_ids, id_) - 1):
+            yield self.segments[at], list(own)
+
+
+def read_overview(db: apsw.Connection, revision: int, contents: int) -> Overview:
+    """Read all of it."""
+    fingerprint = read_fingerprint(db)
+    totals = rows(db, _TOTALS)
+    chunk_count = sum(chunks for _, _, chunks, _ in totals)
+    segments = all_segments(db)
+    return Overview(
+        revision=revision,
+        contents=contents,
+        fingerprint=fingerprint,
+        dims=fingerprint.embedder.dims if fingerprint else 0,
+        counts=IndexCounts(
+            files={source: files for source, files, _, _ in totals},
+            chunks={source: chunks for source, _, chunks, _ in totals},
+        ),
+        chunk_count=chunk_count,
+        average_length=sum(terms for *_, terms in totals) / (chunk_count or 1),
+        segments=tuple(segments),
+        first_ids=tuple(each.first_id for each in segments),
+    )
+
+
+def read_files(db: apsw.Connection) -> Mapping[tuple[Source, str], FileState]:
+    """Every indexed file, by (source, path)."""
+    found = {}
+    for path, source, hash_, size, mtime_ns, inode in db.execute(_FILES):
+        found[source, path] = FileState(path, source, hash_, size, mtime_ns, unsigned_64(inode))
+    return MappingProxyType(found)

@@ -1,0 +1,150 @@
+"""Rough copies of vectors: made by a process that stays, right after every change, never without numpy."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+from array import array
+
+import numpy as np
+import pytest
+from tests.support.index_contents import EVERYWHERE, embedded, file_state, fingerprint, near_texts, put
+
+from commonplace.store.memory import MemoryStore
+from commonplace.store.sqlite import rough
+from commonplace.store.sqlite.store import SqliteStore
+from commonplace.value import replace
+
+assert np  # the copies are only used once a process has imported it
+
+WORDS = ["gateway", "printer", "lantern", "harbour", "meadow", "copper", "violin", "thunder", "pepper", "marble"]
+
+
+@pytest.fixture
+def store(tmp_path):
+    opened = SqliteStore(str(tmp_path / "index"))
+    with opened.rebuild(fingerprint(), reason="there is no index yet"):
+        pass
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def copied(monkeypatch):
+    """Which segments were copied, and how many positions of each."""
+    seen = []
+    copy = rough._Copy.copy
+
+    def noted(self, db, segment):
+        seen.append((segment.first_id, segment.used - self.copied))
+        copy(self, db, segment)
+
+    monkeypatch.setattr(rough._Copy, "copy", noted)
+    return seen
+
+
+def some_text(chance):
+    return " ".join(chance.choices(WORDS, k=5))
+
+
+def fill(store, files=6, chunks=8, seed=1):
+    chance = random.Random(seed)
+    for number in range(files):
+        put(store, f"memory/{number}.md", *(some_text(chance) for _ in range(chunks)))
+
+
+def test_they_are_made_once_as_many_vectors_were_read_as_there_are(store, copied):
+    fill(store)
+    near_texts(store, "gateway printer")
+    assert not copied
+    near_texts(store, "gateway printer")
+    assert copied == [(1, 48)]
+
+
+def test_they_find_what_comparing_all_vectors_finds(store, copied):
+    exact = MemoryStore(fingerprint())
+    fill(store)
+    fill(exact)
+    chance = random.Random(2)
+    for _ in range(20):
+        asked = some_text(chance)
+        assert near_texts(store, asked, limit=5) == near_texts(exact, asked, limit=5)
+    assert copied
+
+
+def test_a_change_copies_only_what_has_come_and_hides_what_has_gone(store, copied):
+    fill(store)
+    for _ in range(3):
+        near_texts(store, "gateway")
+    copied.clear()
+    put(store, "memory/0.md", "violin thunder")
+    assert near_texts(store, "violin thunder")[0] == "violin thunder"
+    store.remove_file("memory", "memory/0.md")
+    assert "violin thunder" not in near_texts(store, "violin thunder")
+    assert [count for _, count in copied] == [1]
+
+
+def test_an_index_too_large_for_memory_goes_on_by_signs(store, copied, monkeypatch):
+    monkeypatch.setattr(rough, "MOST_BYTES", 100)
+    fill(store)
+    for _ in range(4):
+        assert near_texts(store, "gateway printer")
+    assert not copied
+
+
+def test_chunks_without_a_vector_are_never_near(store):
+    fill(store, files=2)
+    put(store, "memory/words.md", "only words", without_vector=True)
+    for _ in range(4):
+        assert "only words" not in near_texts(store, "only words", limit=50)
+
+
+def test_a_process_that_has_not_imported_numpy_is_not_made_to(tmp_path):
+    program = f"""
+import sys
+from tests.support.index_contents import *
+from commonplace.store.sqlite.store import SqliteStore
+store = SqliteStore({str(tmp_path / "index")!r})
+with store.rebuild(fingerprint(), reason="none yet"): pass
+put(store, "memory/a.md", *(f"gateway {{number}}" for number in range(20)))
+for _ in range(5): near_texts(store, "gateway")
+sys.exit("numpy" in sys.modules)
+"""
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+def test_a_byte_a_number_keeps_the_nearest_among_the_candidates(tmp_path):
+    chance = np.random.default_rng(5)
+    centres = chance.standard_normal((40, 64))
+    opened = SqliteStore(str(tmp_path / "index"))
+    exact = MemoryStore(fingerprint(64))
+    texts = [f"note {number}" for number in range(2_000)]
+    vectors = {}
+    for number, text in enumerate(texts):
+        drawn = centres[number % 40] + 0.4 * chance.standard_normal(64)
+        vectors[text] = (drawn / np.linalg.norm(drawn)).astype(np.float32)
+    with opened.rebuild(fingerprint(64), reason="none yet") as building:
+        for target in (building, exact):
+            _put_vectors(target, texts, vectors)
+    found = wanted = 0
+    for asked in texts[::40] * 2:
+        near = _near(opened, vectors[asked])
+        best = _near(exact, vectors[asked])
+        found += len(near & best)
+        wanted += len(best)
+    opened.close()
+    assert found / wanted > 0.99
+
+
+def _put_vectors(store, texts, vectors):
+    chunks = [
+        replace(each, vector=array("f", vectors[each.chunk.text])) for each in embedded("memory/a.md", *texts)
+    ]
+    store.replace_file(file_state("memory/a.md"), chunks)
+
+
+def _near(store, numbers):
+    with store.reading() as reader:
+        candidates = reader.vector_candidates(array("f", numbers), where=EVERYWHERE, limit=24)
+    return {candidate.chunk.text for candidate in candidates}

@@ -1,0 +1,303 @@
+"""Segments fill, empty and move, and what is searched is always what is there."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from tests.support.index_contents import (
+    EVERYWHERE,
+    embedded,
+    file_state,
+    fingerprint,
+    found_texts,
+    near_texts,
+    put,
+    vector,
+)
+
+from commonplace.errors import BadVector
+from commonplace.store.memory import MemoryStore
+from commonplace.store.sqlite import bulk, segments
+from commonplace.store.sqlite.store import SqliteStore
+
+
+@pytest.fixture
+def store(tmp_path):
+    opened = SqliteStore(str(tmp_path / "index"))
+    with opened.rebuild(fingerprint(), reason="a test"):
+        pass
+    yield opened
+    opened.close()
+
+
+def segments_of(store):
+    with store._newest() as generation, generation.viewing() as db:
+        return segments.all_segments(db)
+
+
+def ids_of(store, *terms):
+    with store.reading() as reader:
+        return {each.id for each in reader.keyword_candidates(terms, where=EVERYWHERE, limit=10_000)}
+
+
+def test_files_of_one_source_share_a_segment_until_it_is_full(store):
+    for number in range(6):
+        put(store, f"{number}.md", *(f"note {number} {part}" for part in range(100)))
+    put(store, "s.jsonl", "a message", source="sessions")
+
+    found = segments_of(store)
+    assert [(each.source, each.used) for each in found] == [("memory", 512), ("memory", 88), ("sessions", 1)]
+    assert near_texts(store, "note 5 99", limit=1) == ["note 5 99"]
+    assert len(found_texts(store, "note", limit=1_000)) == 600
+    store.digest()
+
+
+def test_a_large_file_gets_a_segment_of_its_size(store):
+    put(store, "large.md", *(f"part {number}" for number in range(1_500)))
+
+    assert [(each.capacity, each.used) for each in segments_of(store)] == [(1_500, 1_500)]
+    assert near_texts(store, "part 1444", limit=1) == ["part 1444"]
+
+
+def test_a_note_that_is_edited_a_thousand_times_takes_the_room_of_one(store):
+    put(store, "other.md", *(f"another note {number}" for number in range(30)))
+    sizes = []
+    for turn in range(400):
+        put(store, "today.md", *(f"turn {turn} entry {part}" for part in range(8)))
+        if turn % 100 == 99:
+            sizes.append((sum(each.used for each in segments_of(store)), store.sizes()["file"]))
+
+    assert all(used <= 1_600 for used, _ in sizes), sizes
+    assert sizes[-1][1] <= 1.5 * sizes[0][1], sizes
+    assert len(found_texts(store, "turn", limit=99)) == 8
+    assert len(found_texts(store, "note", limit=99)) == 30
+    with store.reading() as reader:
+        assert reader.term_statistics(["entry", "turn", "399"]).chunks_with == {
+            "entry": 8,
+            "turn": 8,
+            "399": 8,
+        }
+    store.digest()
+
+
+def test_what_lives_moves_out_of_a_segment_of_holes(store):
+    for number in range(32):
+        put(store, f"{number}.md", *(f"file{number} part{part}" for part in range(16)))
+    before = ids_of(store, "file5")
+    (full,) = segments_of(store)
+    for number in range(32):
+        if number != 5:
+            put(store, f"{number}.md", f"rewritten {number}")
+
+    assert full.first_id not in {each.first_id for each in segments_of(store)}
+    assert before.isdisjoint(ids_of(store, "file5"))
+    assert sorted(found_texts(store, "file5", limit=99)) == sorted(f"file5 part{part}" for part in range(16))
+    assert near_texts(store, "file5 part7", limit=1) == ["file5 part7"]
+    store.digest()
+
+
+def test_an_id_never_comes_back(store):
+    seen: set[int] = set()
+    for turn in range(150):
+        put(store, "a.md", *(f"turn {turn} part {part}" for part in range(10)))
+        new = ids_of(store, "turn")
+        assert len(new) == 10
+        assert seen.isdisjoint(new)
+        seen |= new
+
+
+def test_chunks_without_vectors_or_terms_are_no_trouble_when_they_move(store):
+    put(store, "keep.md", "kept without a vector", without_vector=True)
+    state = file_state("silent.md", "x")
+    store.replace_file(state, [each for each in embedded("silent.md", "no words") for each in [each]])
+    for turn in range(70):
+        put(store, "a.md", *(f"turn {turn} part {part}" for part in range(10)))
+
+    assert found_texts(store, "kept") == ["kept without a vector"]
+    assert near_texts(store, "no words", limit=1) == ["no words"]
+    store.digest()
+
+
+def test_an_index_without_dimensions_takes_single_files_too(tmp_path):
+    store = SqliteStore(str(tmp_path / "index"))
+    with store.rebuild(fingerprint(dims=0), reason="no embedder"):
+        pass
+    for turn in range(3):
+        put(store, "a.md", f"turn {turn}", "second", without_vector=True)
+    store.erase("memory", "b.md")
+
+    assert found_texts(store, "turn") == ["turn 2"]
+    store.digest()
+    store.close()
+
+
+# --- rebuilding ----------------------------------------------------------------------------------------------
+
+
+def test_a_rebuild_writes_one_segment_for_each_source(store):
+    with store.rebuild(fingerprint(), reason="a test") as fresh:
+        for number in range(40):
+            put(fresh, f"{number}.md", *(f"note {number} {part}" for part in range(20)))
+        put(fresh, "s.jsonl", "a message", source="sessions")
+
+    assert [(each.source, each.used, each.capacity) for each in segments_of(store)] == [
+        ("memory", 800, 800),
+        ("sessions", 1, 1),
+    ]
+    assert near_texts(store, "note 39 19", limit=1) == ["note 39 19"]
+
+
+def test_what_is_replaced_or_removed_before_it_is_written_never_is(store, tmp_path):
+    with store.rebuild(fingerprint(), reason="a test") as fresh:
+        for number in range(10):
+            put(fresh, f"{number}.md", f"first {number}")
+        put(fresh, "3.md", "second 3")
+        fresh.remove_file("memory", "4.md")
+        fresh.remove_file("memory", "never.md")
+    expected = MemoryStore(fingerprint())
+    for number in (0, 1, 2, 5, 6, 7, 8, 9):
+        put(expected, f"{number}.md", f"first {number}")
+    put(expected, "3.md", "second 3")
+
+    assert store.digest() == expected.digest()
+    with store.reading() as reader:
+        assert reader.term_statistics(["first", "4"]).chunks_with == {"first": 8, "4": 0}
+
+
+def test_a_rebuild_may_be_read_between_files(store):
+    with store.rebuild(fingerprint(), reason="a test") as fresh:
+        for number in range(5):
+            put(fresh, f"{number}.md", f"note {number}", f"more {number}")
+            assert len(found_texts(fresh, "note", limit=99)) == number + 1
+        put(fresh, "2.md", "note again")
+        assert near_texts(fresh, "note again", limit=1) == ["note again"]
+    store.digest()
+
+
+def test_a_rebuild_holds_no_more_in_memory_than_it_should(store, monkeypatch):
+    monkeypatch.setattr(bulk, "_MOST_BYTES", 3_000)
+    with store.rebuild(fingerprint(), reason="a test") as fresh:
+        for number in range(30):
+            put(fresh, f"{number}.md", *(f"note{number} part{part}" for part in range(10)))
+            fresh.remove_file("memory", f"{number - 3}.md")
+
+    assert len(segments_of(store)) > 2
+    assert len(found_texts(store, "part0", limit=99)) == 3
+    store.digest()
+
+
+def test_a_file_larger_than_a_segment_is_divided(store, monkeypatch):
+    monkeypatch.setattr(bulk, "MOST", 100)
+    with store.rebuild(fingerprint(), reason="a test") as fresh:
+        put(fresh, "a.md", *(f"part {number}" for number in range(250)))
+
+    assert [each.used for each in segments_of(store)] == [100, 100, 50]
+    assert near_texts(store, "part 222", limit=1) == ["part 222"]
+    store.digest()
+
+
+def test_a_failed_file_leaves_a_rebuild_whole(store):
+    with store.rebuild(fingerprint(), reason="a test") as fresh:
+        with pytest.raises(BadVector):
+            put(fresh, "bad.md", "of other dimensions", dims=3)
+        put(fresh, "good.md", "a good note")
+        with fresh.generation.writing() as db:
+            db.execute("CREATE TRIGGER refuse BEFORE INSERT ON vectors BEGIN SELECT RAISE(ABORT, 'no'); END")
+        with pytest.raises(Exception, match="no"):
+            put(fresh, "refused.md", "a refused note")
+        with fresh.generation.writing() as db:
+            db.execute("DROP TRIGGER refuse")
+        put(fresh, "last.md", "the last note")
+
+    assert sorted(found_texts(store, "note")) == ["a good note", "the last note"]
+    store.digest()
+
+
+def test_text_erased_while_a_rebuild_goes_on_elsewhere_does_not_come_back(store, tmp_path):
+    with store.rebuild(fingerprint(), reason="a test") as fresh:
+        put(fresh, "a.md", "plain words")
+        put(fresh, "secret.md", "kwisatzhaderach")
+        other = SqliteStore(str(tmp_path / "index"))
+        other.erase("memory", "secret.md")
+        other.close()
+        put(fresh, "b.md", "more plain words")
+
+    assert found_texts(store, "kwisatzhaderach") == []
+    store.digest()
+    store.close()
+    for entry in (tmp_path / "index").iterdir():
+        assert b"kwisatzhaderach" not in entry.read_bytes()
+
+
+# --- all of it -----------------------------------------------------------------------------------------------
+
+PATHS = st.sampled_from([f"{number}.md" for number in range(6)])
+WORDS = [f"w{number}" for number in range(12)]
+
+
+class BothStores(RuleBasedStateMachine):
+    """Whatever happens to a store, it answers as the one in memory does."""
+
+    def __init__(self):
+        super().__init__()
+        import tempfile
+
+        self.folder = tempfile.TemporaryDirectory()
+        self.memory = MemoryStore(fingerprint())
+        self.sqlite = SqliteStore(self.folder.name)
+        with self.sqlite.rebuild(fingerprint(), reason="a test"):
+            pass
+        self.fresh = None
+
+    def teardown(self):
+        self.sqlite.close()
+        self.folder.cleanup()
+
+    def texts(self, seed, count):
+        dice = random.Random(seed)
+        return [" ".join(dice.choices(WORDS, k=dice.randint(0, 9))) or "-" for _ in range(count)]
+
+    @rule(path=PATHS, seed=st.integers(0, 10**6), count=st.integers(0, 400), bare=st.booleans())
+    def replace(self, path, seed, count, bare):
+        texts = self.texts(seed, count)
+        for store in (self.memory, self.sqlite):
+            put(store, path, *texts, source="memory" if path < "4" else "sessions", without_vector=bare)
+
+    @rule(path=PATHS, erase=st.booleans())
+    def remove(self, path, erase):
+        source = "memory" if path < "4" else "sessions"
+        for store in (self.memory, self.sqlite):
+            (store.erase if erase else store.remove_file)(source, path)
+
+    @precondition(lambda self: self.memory._index.states)
+    @rule(seed=st.integers(0, 10**6))
+    def ask(self, seed):
+        dice = random.Random(seed)
+        terms, query = dice.choices(WORDS, k=3), vector(dice.choice(WORDS))
+        with self.memory.reading() as one, self.sqlite.reading() as other:
+            assert one.term_statistics(terms) == other.term_statistics(terms)
+            for left, right in (
+                (
+                    one.keyword_candidates(terms, where=EVERYWHERE, limit=4_000),
+                    other.keyword_candidates(terms, where=EVERYWHERE, limit=4_000),
+                ),
+                (
+                    one.vector_candidates(query, where=EVERYWHERE, limit=4_000),
+                    other.vector_candidates(query, where=EVERYWHERE, limit=4_000),
+                ),
+            ):
+                assert {each.chunk: each.score for each in left} == {each.chunk: each.score for each in right}
+
+    @invariant()
+    def equal(self):
+        assert self.memory.digest() == self.sqlite.digest()
+
+
+BothStores.TestCase.settings = settings(
+    max_examples=12, stateful_step_count=14, deadline=None, suppress_health_check=list(HealthCheck)
+)
+test_both_stores_live_alike = pytest.mark.slow(pytest.mark.timeout(120)(BothStores.TestCase))
