@@ -1,3 +1,6 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
 from commonplace.search.diversity import Diversity, jaccard
 
 
@@ -25,3 +28,22 @@ def test_relevance_alone_is_the_order_of_scores():
 
 def test_two_empty_texts_have_nothing_in_common():
     assert jaccard(frozenset(), frozenset()) == 0.0
+
+
+@given(
+    st.lists(st.tuples(st.floats(0, 1), st.frozensets(st.sampled_from("abcde"), max_size=4)), max_size=12),
+    st.floats(0, 1),
+)
+def test_each_item_adds_the_most_to_those_before_it(items, trade_off):
+    scored = [(number, score, words) for number, (score, words) in enumerate(items)]
+    order = Diversity(enabled=True, trade_off=trade_off).reorder(scored)
+
+    assert sorted(order) == list(range(len(items)))
+    for at in range(len(order)):
+        worths = {
+            number: trade_off * scored[number][1]
+            - (1.0 - trade_off)
+            * max([jaccard(scored[number][2], scored[other][2]) for other in order[:at]], default=0.0)
+            for number in order[at:]
+        }
+        assert worths[order[at]] == max(worths.values())

@@ -13,6 +13,7 @@ from commonplace.model import (
     IndexFingerprint,
     SearchFilter,
 )
+from commonplace.search.diversity import Diversity
 from commonplace.search.engine import SearchEngine
 from commonplace.search.settings import SearchSettings
 from commonplace.store.memory import MemoryStore
@@ -38,10 +39,10 @@ def store_of(embedder, **texts):
     return store
 
 
-def search(question, embedder=None, settings=None, where=MEMORY, **texts):
+def search(question, embedder=None, settings=None, where=MEMORY, explain=False, **texts):
     embedder = embedder or HashingEmbedder()
     engine = SearchEngine(store_of(embedder, **texts), embedder, settings or SearchSettings(min_score=0.0))
-    return engine.search(question, where=where, today=TODAY)
+    return engine.search(question, where=where, today=TODAY, explain=explain)
 
 
 class DownEmbedder(HashingEmbedder):
@@ -135,3 +136,63 @@ def test_a_chinese_question_about_nothing_that_is_there_scores_low():
     hits = search("火星上有几个月亮", a="今天买了牛奶", b="网关在上海").hits
 
     assert all(hit.score < 0.35 for hit in hits)
+
+
+def test_a_hit_can_say_why_it_is_there():
+    lines = "we talked\nAnna: the gateway is at Hetzner\nyes"
+    (hit,) = search("Where is Anna's gateway?", explain=True, a=lines).hits
+    why = hit.explanation
+
+    assert why["bestLine"] == 2
+    assert why["matched"] == ["anna", "gateway"]
+    assert why["coverage"] == why["speaker"] == 1.0
+    assert why["nearby"] == 0.0
+    assert why["score"] == round(hit.score, 4)
+    assert why["passage"] > 0
+    assert not why["exactToken"]
+    assert not why["namedDay"]
+
+
+def test_a_hit_without_any_of_the_words_says_so():
+    settings = SearchSettings(min_score=0.0, use_keywords=False)
+    (hit,) = search("zebra", settings=settings, explain=True, a="the gateway").hits
+
+    assert hit.explanation["matched"] == []
+    assert hit.explanation["coverage"] == hit.explanation["passage"] == 0.0
+
+
+def test_the_same_question_asked_again_has_the_same_answer():
+    embedder = HashingEmbedder()
+    texts = {f"n{number}": f"note {number}\nthe gateway is at Hetzner\nAnna: yes" for number in range(9)}
+    engine = SearchEngine(store_of(embedder, **texts), embedder, SearchSettings(min_score=0.0))
+    answers = [engine.search("Is Anna at Hetzner?", where=MEMORY, today=TODAY).hits for _ in range(4)]
+
+    assert answers[0]
+    assert all(answer == answers[0] for answer in answers)
+
+
+def test_with_diversity_a_copy_steps_back():
+    settings = SearchSettings(min_score=0.0, diversity=Diversity(enabled=True, trade_off=0.3))
+    texts = {"a": "gateway one two three", "b": "gateway one two three", "c": "gateway"}
+
+    assert [hit.path for hit in search("gateway", settings=settings, **texts).hits[:2]] == [
+        "memory/c.md",
+        "memory/a.md",
+    ]
+
+
+def test_the_notes_of_a_named_day_are_proposed_whatever_they_say():
+    embedder = HashingEmbedder()
+    store = MemoryStore()
+    with store.rebuild(IndexFingerprint(embedder.identity, "", "", 1), reason="test") as fresh:
+        for day in ("2026-02-10", "2026-02-11"):
+            path = f"memory/{day}.md"
+            chunks = chunks_of(Document(path, "memory", "bought milk", day=day), ChunkingSettings())
+            fresh.replace_file(
+                FileState(path, "memory", "hash", 1, 1, 1),
+                [EmbeddedChunk(chunk, None, terms_of(chunk)) for chunk in chunks],
+            )
+    engine = SearchEngine(store, embedder, SearchSettings(min_score=0.0, use_vectors=False))
+    hits = engine.search("what happened on 2026-02-10?", where=MEMORY, today=TODAY).hits
+
+    assert [hit.path for hit in hits] == ["memory/2026-02-10.md"]

@@ -24,6 +24,21 @@ def test_an_identifier_is_an_exact_token():
     assert "a828e60" in parse("what broke in a828e60", today=TODAY).exact
 
 
+@pytest.mark.parametrize(
+    ("text", "has_one"),
+    [
+        ("fixed in a828e60, today", True),
+        ("fixed in A828E60", True),
+        ("fixed in a828e6", False),
+        ("“a828e60” — at last", True),
+        ("nothing", False),
+    ],
+)
+def test_a_text_has_an_exact_token_or_has_not(text, has_one):
+    assert parse("what broke in a828e60", today=TODAY).has_exact_token(text) is has_one
+    assert not parse("what broke", today=TODAY).has_exact_token(text)
+
+
 def test_rare_terms_weigh_more_and_unknown_terms_most():
     weights = term_weights(["common", "rare", "unknown"], TermStatistics(100, {"common": 90, "rare": 2}))
 
@@ -82,6 +97,9 @@ def test_a_question_in_a_script_without_spaces_is_known(question, spaceless):
         ("what did we decide lately?", True),
         ("the current address of the office", True),
         ("最近决定了什么", True),
+        ("今天决定了什么", False),
+        ("right now", True),
+        ("something new now", False),
         ("what did we decide?", False),
         ("the currency of Japan", False),
     ],

@@ -1,25 +1,31 @@
-from collections import Counter
-
 import pytest
 
-from commonplace.search.relevance import Signals, Weights, signals_of, speaker_of, standing_out
-from commonplace.search.units import Unit
-from commonplace.text.terms import document_terms
+from commonplace.model import Chunk
+from commonplace.search.asked import Asked
+from commonplace.search.page import Page
+from commonplace.search.relevance import Judge, Weights, standing_out
 
 WEIGHTS = {"gateway": 3.0, "hetzner": 5.0}
 
 
+class Signals:
+    """The signals of one unit, as a judge reads them."""
+
+    def __init__(self, coverage, nearby, passage):
+        self.coverage, self.nearby, self.passage = coverage, nearby, passage
+
+
+def page(*lines):
+    return Page(Chunk("memory/a.md", "memory", 0, 1, len(lines) + 1, "\n".join(lines)))
+
+
 def signals(*lines, window_chars=700):
-    units = [Unit(number, 0, line) for number, line in enumerate(lines, 1)]
-    return signals_of(
-        units,
-        [Counter(document_terms(line)) for line in lines],
-        term_weights=WEIGHTS,
-        window_chars=window_chars,
-        keywords=0.5,
-        neighbours=0.125,
-        meaning=0.25,
-    )
+    asked = Asked(WEIGHTS)
+    wording = Judge(asked, Weights(), window_chars=window_chars).read(page(*lines))
+    return [
+        Signals(asked.shares[own], asked.shares[beside], passage)
+        for own, beside, passage in zip(wording.own, wording.beside(), wording.passages, strict=True)
+    ]
 
 
 def test_coverage_is_the_share_of_the_question_that_a_line_has():
@@ -44,35 +50,48 @@ def test_a_passage_ends_where_the_snippet_would():
     assert last.passage > 0
 
 
-def test_what_is_known_of_the_chunk_is_known_of_each_line():
-    known = {(signal.keywords, signal.neighbours, signal.meaning) for signal in signals("one", "two")}
+def test_a_later_window_may_be_better_than_the_first():
+    first, _, last = signals("a gateway " + "x" * 40, "nothing", "gateway, gateway, Hetzner", window_chars=60)
 
-    assert known == {(0.5, 0.125, 0.25)}
+    assert last.passage > first.passage > 0
 
 
-def test_a_question_without_terms_still_has_its_meaning():
-    (signal,) = signals_of(
-        [Unit(1, 0, "text")],
-        [{}],
-        term_weights={},
-        window_chars=700,
-        keywords=0.0,
-        neighbours=0.0,
-        meaning=0.8,
-    )
-    only_meaning = Weights().scaled(with_vectors=True, with_keywords=False)
+def test_a_window_that_reaches_no_further_than_another_adds_nothing():
+    passages = [
+        signal.passage for signal in signals("gateway", "gateway", "Hetzner", "x" * 40, window_chars=30)
+    ]
 
-    assert signal.coverage == 0.0
-    assert signal.mixed(only_meaning) == pytest.approx(0.8)
+    assert passages[0] == passages[1] == passages[2] > passages[3] == 0.0
+
+
+def test_a_worse_window_leaves_what_a_better_one_gave():
+    passages = [signal.passage for signal in signals("Hetzner", "gateway", "x" * 20, window_chars=30)]
+
+    assert passages[0] == passages[1] > passages[2] > 0
+
+
+def test_a_page_without_any_of_the_words_says_nothing():
+    assert Judge(Asked(WEIGHTS), Weights(), window_chars=700).read(page("nothing", "of it")) is None
+
+
+def test_the_words_of_a_line_those_beside_it_and_its_passage_are_mixed():
+    judge = Judge(Asked(WEIGHTS), Weights(coverage=1.0, nearby=0.5, passage=0.25), window_chars=700)
+    wording = judge.read(page("the gateway moved to Hetzner", "yes"))
+
+    assert judge.coverage(wording) == 1.0
+    assert judge.scores(wording) == [
+        pytest.approx(1.0 + 0.25 * wording.passages[0]),
+        pytest.approx(0.5 + 0.25 * wording.passages[1]),
+    ]
 
 
 @pytest.mark.parametrize("with_vectors", [True, False])
 @pytest.mark.parametrize("with_keywords", [True, False])
 def test_the_signals_that_were_consulted_can_reach_one(with_vectors, with_keywords):
     weights = Weights().scaled(with_vectors=with_vectors, with_keywords=with_keywords)
-    best = Signals(1, 1, 1, 1, 1, 1).mixed(weights)
+    words = weights.coverage + weights.nearby + weights.passage + weights.keywords + weights.neighbours
 
-    assert best == pytest.approx(1.0 if with_vectors or with_keywords else 0.0)
+    assert words + weights.meaning == pytest.approx(1.0 if with_vectors or with_keywords else 0.0)
 
 
 def test_where_the_words_are_missing_meaning_counts_more():
@@ -90,21 +109,6 @@ def test_a_line_borrows_the_words_that_only_its_neighbours_have():
     assert answered.nearby == pytest.approx(3 / 8)
     assert asked.nearby == pytest.approx(5 / 8)
     assert far.nearby == pytest.approx(1.0)
-
-
-@pytest.mark.parametrize(
-    ("line", "speaker"),
-    [
-        ("Anna: I moved", "Anna"),
-        ("**Anna:** I moved", "Anna"),
-        ("- Anna: I moved", "Anna"),
-        ("陈静：你好", "陈静"),
-        ("no one speaks here", None),
-        ("a note to: somebody", None),
-    ],
-)
-def test_the_speaker_of_a_line_stands_before_a_colon(line, speaker):
-    assert speaker_of(line) == speaker
 
 
 def test_only_what_stands_out_from_equally_similar_texts_counts():

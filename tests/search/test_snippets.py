@@ -1,16 +1,25 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.search.snippets import ScoredUnit, grow_snippets
-from commonplace.search.units import Unit
+from commonplace.search.snippets import Lines, grow_snippets
 
 
-def unit(line, text, score, piece=0, path="memory/a.md"):
-    return ScoredUnit("memory", path, Unit(line, piece, text), score)
+class File:
+    """A file of numbered lines with scores; those with a score of None only fill up a snippet."""
+
+    def __init__(self, *lines, best=None):
+        self._lines = lines
+        scores = [score for _, _, score in lines if score is not None]
+        self.best = max(scores, default=0.0) if best is None else best
+
+    def lines(self):
+        numbers, texts, scores = zip(*self._lines, strict=True) if self._lines else ((), (), ())
+        seeds = [at for at, score in enumerate(scores) if score is not None]
+        return Lines(numbers, texts, [score or 0.0 for score in scores], seeds)
 
 
-def file_of(*lines, path="memory/a.md"):
-    return [unit(number, text, score, path=path) for number, (text, score) in enumerate(lines, 1)]
+def file_of(*lines, best=None):
+    return File(*((number, text, score) for number, (text, score) in enumerate(lines, 1)), best=best)
 
 
 def test_a_snippet_grows_towards_the_better_neighbour():
@@ -36,19 +45,25 @@ def test_no_line_is_shown_twice():
 
 
 def test_the_best_comes_first_across_files():
-    good, better = file_of(("good", 0.5)), file_of(("better", 0.6), path="memory/b.md")
+    good, better = file_of(("good", 0.5)), file_of(("better", 0.6))
 
-    assert [s.best.path for s in grow_snippets([good, better], budget=50)] == ["memory/b.md", "memory/a.md"]
+    assert [snippet.file for snippet in grow_snippets([good, better], budget=50)] == [1, 0]
+
+
+def test_a_file_that_promises_more_than_it_has_is_not_put_first():
+    boasting, better = file_of(("good", 0.5), best=0.9), file_of(("better", 0.6))
+
+    assert [snippet.text for snippet in grow_snippets([boasting, better], budget=50)] == ["better", "good"]
 
 
 def test_filling_never_starts_a_snippet():
-    file = [unit(1, "filling", None), unit(2, "seed", 0.4)]
+    file = File((1, "filling", None), (2, "seed", 0.4))
 
     assert [snippet.text for snippet in grow_snippets([file], budget=50)] == ["filling\nseed"]
 
 
 def test_blank_lines_between_are_kept_so_that_line_numbers_fit():
-    file = [unit(1, "above", 0.4), unit(3, "below", 0.3)]
+    file = File((1, "above", 0.4), (3, "below", 0.3))
     (snippet,) = grow_snippets([file], budget=50)
 
     assert snippet.text == "above\n\nbelow"
@@ -56,13 +71,13 @@ def test_blank_lines_between_are_kept_so_that_line_numbers_fit():
 
 
 def test_lines_far_apart_are_not_joined():
-    file = [unit(1, "here", 0.4), unit(9, "there", 0.3)]
+    file = File((1, "here", 0.4), (9, "there", 0.3))
 
     assert [snippet.text for snippet in grow_snippets([file], budget=500)] == ["here", "there"]
 
 
 def test_a_cut_line_says_where_it_was_cut():
-    file = [unit(5, "Before. ", 0.1, 0), unit(5, "The answer. ", 0.9, 1), unit(5, "After.", 0.1, 2)]
+    file = File((5, "Before. ", 0.1), (5, "The answer. ", 0.9), (5, "After.", 0.1))
     first = next(iter(grow_snippets([file], budget=14)))
 
     assert first.text == "…The answer.…"
@@ -99,19 +114,14 @@ def test_what_is_cited_is_what_is_shown(lines, budget):
 @given(scored_lines, st.integers(min_value=1, max_value=5))
 def test_the_first_snippets_do_not_depend_on_how_many_are_taken(lines, count):
     file = file_of(*lines)
-    everything = list(grow_snippets([file], budget=60))
-    few = [snippet for snippet, _ in zip(grow_snippets([file], budget=60), range(count), strict=False)]
+    everything = [snippet.text for snippet in grow_snippets([file], budget=60)]
+    few = [snippet.text for snippet, _ in zip(grow_snippets([file], budget=60), range(count), strict=False)]
 
     assert few == everything[:count]
 
 
 def test_another_file_comes_before_the_third_helping_of_the_same_one():
     long = file_of(("one" * 20, 0.50), ("two" * 20, 0.50), ("three" * 12, 0.50))
-    other = file_of(("other", 0.46), path="memory/b.md")
+    other = file_of(("other", 0.46))
 
-    assert [s.best.path for s in grow_snippets([long, other], budget=60)] == [
-        "memory/a.md",
-        "memory/a.md",
-        "memory/b.md",
-        "memory/a.md",
-    ]
+    assert [snippet.file for snippet in grow_snippets([long, other], budget=60)] == [0, 0, 1, 0]

@@ -2,7 +2,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace.model import Chunk
-from commonplace.search.units import pieces, read, units_of
+from commonplace.search.units import is_one_line, pieces, places_of, units_of
 
 
 def chunk(text, start=1, end=None, ordinal=0):
@@ -10,26 +10,39 @@ def chunk(text, start=1, end=None, ordinal=0):
     return Chunk("memory/a.md", "memory", ordinal, start, start + lines if end is None else end, text)
 
 
-def test_each_line_of_a_chunk_is_one_unit_with_its_own_number():
-    units = units_of(chunk("first\n\nthird", start=7))
+def units(of):
+    return units_of(of.text, one_line=is_one_line(of))
 
-    assert [(unit.line, unit.text) for unit in units] == [(7, "first"), (8, ""), (9, "third")]
+
+def test_each_line_of_a_chunk_is_one_unit_with_its_own_number():
+    lines = chunk("first\n\nthird", start=7)
+
+    assert units(lines) == ["first", "", "third"]
+    assert places_of(lines) == [(7, 0), (8, 0), (9, 0)]
 
 
 def test_a_long_line_is_cut_after_sentences():
-    sentence = "The gateway moved to another machine last night. "
-    units = units_of(chunk(sentence * 20))
+    long = chunk("The gateway moved to another machine last night. " * 20)
 
-    assert len(units) > 2
-    assert {unit.line for unit in units} == {1}
-    assert all(unit.text.endswith(". ") for unit in units)
+    assert len(units(long)) > 2
+    assert {line for line, _ in places_of(long)} == {1}
+    assert all(unit.endswith(". ") for unit in units(long))
+
+
+def test_the_lines_around_a_long_one_keep_their_numbers():
+    lines = chunk("before\n" + "The gateway moved. " * 60 + "\nafter", start=4)
+
+    assert places_of(lines)[0] == (4, 0)
+    assert places_of(lines)[1:4] == [(5, 0), (5, 1), (5, 2)]
+    assert places_of(lines)[-1] == (6, 0)
+    assert len(places_of(lines)) == len(units(lines))
 
 
 def test_a_piece_of_a_longer_line_keeps_the_one_line_that_it_is_cited_by():
-    units = units_of(chunk("part one\npart two", start=5, end=5, ordinal=3))
+    piece = chunk("part one\npart two", start=5, end=5, ordinal=3)
 
-    assert {unit.line for unit in units} == {5}
-    assert units[0].piece >= 30_000
+    assert units(piece) == ["part one\npart two"]
+    assert places_of(piece) == [(5, 30_000)]
 
 
 def test_a_text_without_spaces_is_cut_anyway():
@@ -45,8 +58,9 @@ def test_pieces_joined_are_the_text(text, limit):
     assert "".join(pieces(text, limit)) == text
 
 
-def test_terms_are_counted_unit_by_unit_whatever_their_ending():
-    units, terms = read(chunk("Painting, painted and paints;\nnothing else."))
+@given(st.text("ab. \n", max_size=2000), st.booleans())
+def test_every_unit_has_a_place_and_no_two_the_same(text, one_line):
+    of = chunk(text, start=3, end=3 if one_line else 3 + max(1, text.count("\n")))
 
-    assert [unit.line for unit in units] == [1, 2]
-    assert [own["paint"] for own in terms] == [3, 0]
+    assert len(set(places_of(of))) == len(units(of))
+    assert places_of(of) == sorted(places_of(of))

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TypeVar
 
-T = TypeVar("T")
+from commonplace.value import value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TypeVar
+
+    T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Diversity:
     """Off unless asked for. `trade_off` 1 is relevance alone, 0 novelty alone."""
 
@@ -21,18 +25,21 @@ class Diversity:
         if not self.enabled:
             return [item for item, _, _ in scored]
         left = list(scored)
-        chosen: list[tuple[T, float, frozenset[str]]] = []
+        closest = [0.0] * len(left)  # how much each has in common with the nearest of the chosen
+        chosen: list[T] = []
         while left:
-            position = max(range(len(left)), key=lambda at: (self._worth(left[at], chosen), -at))
-            chosen.append(left.pop(position))
-        return [item for item, _, _ in chosen]
-
-    def _worth(
-        self, item: tuple[T, float, frozenset[str]], chosen: Sequence[tuple[T, float, frozenset[str]]]
-    ) -> float:
-        _, score, words = item
-        closest = max((jaccard(words, other) for _, _, other in chosen), default=0.0)
-        return self.trade_off * score - (1.0 - self.trade_off) * closest
+            worths = [
+                self.trade_off * score - (1.0 - self.trade_off) * near
+                for (_, score, _), near in zip(left, closest, strict=True)
+            ]
+            position = worths.index(max(worths))
+            item, _, words = left.pop(position)
+            del closest[position]
+            chosen.append(item)
+            closest = [
+                max(near, jaccard(words, other)) for (_, _, other), near in zip(left, closest, strict=True)
+            ]
+        return chosen
 
 
 def jaccard(one: frozenset[str], other: frozenset[str]) -> float:

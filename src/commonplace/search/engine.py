@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import date
 from itertools import islice
 
@@ -20,38 +19,28 @@ from commonplace.model import (
     Source,
     Vector,
 )
+from commonplace.search.asked import Asked
 from commonplace.search.calibration import calibrated
-from commonplace.search.query import ParsedQuery, names_day, parse, term_weights
-from commonplace.search.relevance import Weights, signals_of, speaker_of, standing_out
+from commonplace.search.close_reading import read_closely
+from commonplace.search.known_files import KnownFile
+from commonplace.search.query import ParsedQuery, parse, term_weights
+from commonplace.search.ranking import RankedChunk, ranked_chunks
+from commonplace.search.relevance import Judge, Weights, standing_out
 from commonplace.search.settings import SearchSettings
-from commonplace.search.snippets import ScoredUnit, Snippet, grow_snippets
-from commonplace.search.units import read
+from commonplace.search.shelf import Shelf
+from commonplace.search.snippets import Snippet, grow_snippets
 from commonplace.store.protocol import IndexReader, IndexStore
 from commonplace.text.day_terms import terms_of_span
-from commonplace.text.terms import document_terms
 
-# A question that names days is about them: worth as much as a third of its words.
-DAY_BONUS = 0.15
-# A line spoken by somebody whom the question names is more likely the answer than one that only mentions them.
-SPEAKER_BONUS = 0.08
-# In transcripts, what people said about themselves counts more than what an assistant made of it.
-ASKED_BONUS = 0.25
-# How much of the weight of meaning is left where a small model knows the script only roughly.
-SPACELESS_SHARE = 2 / 3
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from commonplace.search.explanation import Explanations
+
 # How far the chunks around the best ones are read, to fill up snippets at the edge of a chunk.
 MARGIN_LINES = 12
 CHUNKS_WITH_MARGIN = 6
 # How many snippets are weighed against each other where an exact token, or diversity, can change their order.
 REORDERED = 50
-
-
-@dataclass(frozen=True, slots=True)
-class Ranked:
-    """A chunk that is worth reading line by line."""
-
-    chunk: Chunk
-    keywords: float
-    meaning: float
 
 
 class SearchEngine:
@@ -61,6 +50,8 @@ class SearchEngine:
         self._store = store
         self._embedder = embedder
         self._settings = settings
+        self._shelf = Shelf()
+        self._mixes: dict[tuple[bool, bool], Weights] = {}
 
     def search(
         self,
@@ -81,15 +72,17 @@ class SearchEngine:
         vector, degraded = self._embedded(query)
         clock.lap("embed")
         with self._store.reading() as reader:
-            ranked, weights = self._ranked(reader, query, vector, where, clock)
-            if wanted <= settings.read_closely:
-                ranked = ranked[: settings.read_closely]
-            files = self._read_closely(reader, query, ranked, weights, today)
+            vector, degraded = self._comparable(reader, vector, degraded)
+            everything = wanted > settings.read_closely
+            ranked, weights = self._ranked(reader, query, vector, where, clock, everything=everything)
+            asked, files = self._read_closely(reader, query, ranked, weights, today)
             clock.lap("read")
-        # More than wanted only where the order can still change: then always as many, whatever is wanted.
-        pool = max(wanted, REORDERED) if query.exact or settings.diversity.enabled else wanted
-        snippets = list(islice(grow_snippets(files, budget=snippet_chars or settings.snippet_chars), pool))
-        hits = self._hits(query, snippets, explain=explain, today=today)
+            # More than wanted only where the order can still change: then always as many, whatever is wanted.
+            pool = max(wanted, REORDERED) if query.exact or settings.diversity.enabled else wanted
+            snippets = list(
+                islice(grow_snippets(files, budget=snippet_chars or settings.snippet_chars), pool)
+            )
+        hits = self._hits(query, files, snippets, self._explained(query, asked, today) if explain else None)
         floor = settings.min_score if min_score is None else min_score
         kept = [hit for hit in hits if hit.score >= floor][:wanted]
         clock.lap("rank")
@@ -113,6 +106,16 @@ class SearchEngine:
             # Keywords alone still answer most questions: serve those, and say so.
             return None, (f"vector search: {error}",)
 
+    def _comparable(
+        self, reader: IndexReader, vector: Vector | None, degraded: tuple[str, ...]
+    ) -> tuple[Vector | None, tuple[str, ...]]:
+        """Let go of the vector when this view is of an index that another embedder has made."""
+        made = reader.fingerprint()
+        if vector is None or made is None or made.embedder == self._embedder.identity:
+            return vector, degraded
+        who = f"{made.embedder.provider} {made.embedder.model}".strip()
+        return None, (*degraded, f"vector search: the index was made with {who}, and only its vectors compare")
+
     def _mode(self, vector: Vector | None) -> Mode:
         if vector is None:
             return "keyword"
@@ -125,11 +128,13 @@ class SearchEngine:
         vector: Vector | None,
         where: SearchFilter,
         clock: Stopwatch,
-    ) -> tuple[list[Ranked], Mapping[str, float]]:
+        *,
+        everything: bool,
+    ) -> tuple[list[RankedChunk], Mapping[str, float]]:
         """The chunks worth reading closely, best first, and what each term of the question weighs."""
         settings = self._settings
         weights = term_weights(query.terms, reader.term_statistics(query.terms))
-        found: dict[int, Candidate] = {}
+        found: dict[int, Chunk] = {}
         if settings.use_keywords:
             for terms in _lookups(query):
                 found |= _by_id(reader.keyword_candidates(terms, where=where, limit=settings.proposals))
@@ -143,128 +148,97 @@ class SearchEngine:
             meaning = standing_out(meaning)
         clock.lap("vectors")
         mixed = self._mixed(query, with_vectors=vector is not None)
-        ranked = [
-            Ranked(found[id_].chunk, keywords=by_word, meaning=max(0.0, by_meaning))
-            for id_, by_word, by_meaning in zip(ids, keywords, meaning, strict=True)
-        ]
-        ranked.sort(key=lambda chunk: (-_chunk_score(chunk, mixed, query), _place(chunk.chunk)))
+        ranked = ranked_chunks(
+            query,
+            found.values(),
+            keywords,
+            meaning,
+            meaning_weight=mixed.meaning,
+            foremost=settings.read_closely,
+            everything=everything,
+        )
         return ranked, weights
 
     def _mixed(self, query: ParsedQuery, *, with_vectors: bool) -> Weights:
         """The weights of the signals that this question can consult."""
-        keywords = self._settings.use_keywords
-        if query.is_spaceless and keywords and with_vectors:
-            # What stands out is added to what the words say: it is too little to count for a share of the whole.
-            words = self._settings.weights.scaled(with_vectors=False, with_keywords=True)
-            return replace(words, meaning=self._settings.weights.meaning * SPACELESS_SHARE)
-        return self._settings.weights.scaled(with_vectors=with_vectors, with_keywords=keywords)
+        key = query.is_spaceless, with_vectors
+        if key not in self._mixes:
+            self._mixes[key] = self._settings.mixed(
+                is_spaceless=query.is_spaceless, with_vectors=with_vectors
+            )
+        return self._mixes[key]
 
     def _read_closely(
         self,
         reader: IndexReader,
         query: ParsedQuery,
-        ranked: Sequence[Ranked],
+        ranked: Sequence[RankedChunk],
         term_weights: Mapping[str, float],
         today: date,
-    ) -> list[list[ScoredUnit]]:
-        """Every line of the ranked chunks with its score, by file in reading order."""
+    ) -> tuple[Asked, list[KnownFile]]:
+        """The words of the question, and the files of the ranked chunks with a score for every line."""
         settings = self._settings
-        # What depends on other chunks looks at the same ones however many are read.
+        asked = Asked(term_weights)
         foremost = settings.read_closely
         weights = self._mixed(query, with_vectors=any(item.meaning for item in ranked[:foremost]))
-        by_place = {_place(item.chunk): item.keywords for item in ranked[:foremost]}
-        weighed = [
-            signals_of(
-                *read(item.chunk),
-                term_weights=term_weights,
-                window_chars=settings.snippet_chars,
-                keywords=item.keywords,
-                neighbours=_best_beside(item.chunk, by_place),
-                meaning=item.meaning,
-            )
-            for item in ranked
-        ]
-        weights = weights.leaning(
-            max((signal.coverage for signals in weighed[:foremost] for signal in signals), default=0.0)
+        recent = query.asks_for_recent
+        read = read_closely(
+            ranked,
+            self._shelf,
+            Judge(asked, weights, window_chars=settings.snippet_chars),
+            weights,
+            foremost=foremost,
+            named=query.named,
+            age_factor=lambda day: settings.recency.factor(day, today=today, asked_for_recent=recent),
         )
-        lines: dict[tuple[Source, str], dict[tuple[int, int], ScoredUnit]] = {}
-        for item, signals in zip(ranked, weighed, strict=True):
-            chunk = item.chunk
-            factor = settings.recency.factor(chunk.day, today=today, asked_for_recent=query.asks_for_recent)
-            of_chunk = _bonus_of_chunk(query, chunk)
-            file = lines.setdefault((chunk.source, chunk.path), {})
-            for unit, signal in zip(read(chunk)[0], signals, strict=True):
-                speaks = query.named and query.names(speaker_of(unit.text))
-                bonus = of_chunk + (SPEAKER_BONUS if speaks else 0.0)
-                score = (signal.mixed(weights) + bonus) * factor if unit.text.strip() else None
-                file[unit.line, unit.piece] = ScoredUnit(
-                    chunk.source, chunk.path, unit, score, signal, chunk.day
-                )
-        for item in ranked[:CHUNKS_WITH_MARGIN]:
-            if item.chunk.source == "sessions":
-                continue  # a message is whole by itself, and a dozen around it may be a hundred pages
-            self._add_margin(reader, item.chunk, lines[item.chunk.source, item.chunk.path])
-        return [[file[key] for key in sorted(file)] for file in lines.values()]
 
-    def _add_margin(self, reader: IndexReader, chunk: Chunk, file: dict[tuple[int, int], ScoredUnit]) -> None:
-        """Add the lines around a chunk as filling, where they are not known already."""
-        around = reader.chunks_between(
-            chunk.source, chunk.path, max(1, chunk.start_line - MARGIN_LINES), chunk.end_line + MARGIN_LINES
-        )
-        for neighbour in around:
-            for unit in read(neighbour)[0]:
-                filling = ScoredUnit(chunk.source, chunk.path, unit, None)
-                file.setdefault((unit.line, unit.piece), filling)
+        def surroundings(chunk: Chunk) -> list[Chunk]:
+            first, last = max(1, chunk.start_line - MARGIN_LINES), chunk.end_line + MARGIN_LINES
+            return reader.chunks_between(chunk.source, chunk.path, first, last)
+
+        files: dict[tuple[Source, str], KnownFile] = {}
+        for number, item in enumerate(read):
+            chunk = item.ranked.chunk
+            key = chunk.source, chunk.path
+            if key not in files:
+                files[key] = KnownFile(surroundings)
+            # A message is whole by itself, and a dozen around it may be a hundred pages.
+            files[key].add(item, with_margin=number < CHUNKS_WITH_MARGIN and chunk.source != "sessions")
+        return asked, list(files.values())
+
+    def _explained(self, query: ParsedQuery, asked: Asked, today: date) -> Explanations:
+        from commonplace.search.explanation import Explanations
+
+        return Explanations(query, asked, self._settings.recency, today)
 
     def _hits(
-        self, query: ParsedQuery, snippets: Iterable[Snippet], *, explain: bool, today: date
+        self,
+        query: ParsedQuery,
+        files: Sequence[KnownFile],
+        snippets: Iterable[Snippet],
+        explained: Explanations | None,
     ) -> list[SearchHit]:
         hits = []
         for snippet in snippets:
-            best = snippet.best
-            assert best.score is not None
-            assert best.signals is not None
-            exact = bool(query.exact) and not query.exact.isdisjoint(document_terms(snippet.text))
+            best, unit = files[snippet.file].origin(snippet.best)
+            exact = query.has_exact_token(snippet.text)
             score = calibrated(snippet.score, has_exact_token=exact)
             hit = SearchHit(
-                path=best.path,
+                path=best.ranked.chunk.path,
                 start_line=snippet.start_line,
                 end_line=snippet.end_line,
                 score=score,
                 snippet=snippet.text,
-                source=best.source,
-                explanation=self._explanation(query, best, score, exact=exact, today=today)
-                if explain
-                else None,
+                source=best.ranked.chunk.source,
+                explanation=explained.of(best, unit, score, exact=exact) if explained else None,
             )
-            hits.append((hit, score, frozenset(snippet.text.split())))
+            hits.append((hit, score))
         hits.sort(key=lambda scored: -scored[1])  # an exact token may have lifted one over those before it
-        return self._settings.diversity.reorder(hits)
-
-    def _explanation(
-        self, query: ParsedQuery, best: ScoredUnit, score: float, *, exact: bool, today: date
-    ) -> Mapping[str, object]:
-        signals = best.signals
-        assert signals is not None
-        return {
-            "score": round(score, 4),
-            "raw": round(best.score or 0.0, 4),
-            "coverage": round(signals.coverage, 4),
-            "nearby": round(signals.nearby, 4),
-            "passage": round(signals.passage, 4),
-            "keywords": round(signals.keywords, 4),
-            "neighbours": round(signals.neighbours, 4),
-            "meaning": round(signals.meaning, 4),
-            "speaker": query.names(speaker_of(best.unit.text)),
-            "recency": round(
-                self._settings.recency.factor(best.day, today=today, asked_for_recent=query.asks_for_recent),
-                4,
-            ),
-            "namedDay": names_day(query, best.day),
-            "exactToken": exact,
-            "matched": list(signals.matched),
-            "bestLine": best.unit.line,
-        }
+        if not self._settings.diversity.enabled:
+            return [hit for hit, _ in hits]
+        return self._settings.diversity.reorder(
+            [(hit, score, frozenset(hit.snippet.split())) for hit, score in hits]
+        )
 
 
 class Stopwatch:
@@ -295,27 +269,5 @@ def _lookups(query: ParsedQuery) -> list[tuple[str, ...]]:
     return lookups
 
 
-def _by_id(candidates: Sequence[Candidate]) -> dict[int, Candidate]:
-    return {candidate.id: candidate for candidate in candidates}
-
-
-def _chunk_score(item: Ranked, weights: Weights, query: ParsedQuery) -> float:
-    """What a chunk is worth before it is read: its words count for the lines in it too."""
-    words = 1.0 - weights.meaning
-    return words * item.keywords + weights.meaning * item.meaning + _bonus_of_chunk(query, item.chunk)
-
-
-def _bonus_of_chunk(query: ParsedQuery, chunk: Chunk) -> float:
-    named = DAY_BONUS if names_day(query, chunk.day) else 0.0
-    asked = ASKED_BONUS if chunk.source == "sessions" and chunk.text.startswith("User:") else 0.0
-    return named + asked
-
-
-def _best_beside(chunk: Chunk, keywords: Mapping[tuple[str, str, int], float]) -> float:
-    """BM25 of the better of the chunks before and after, as far as they were proposed too."""
-    source, path, ordinal = _place(chunk)
-    return max(keywords.get((source, path, ordinal + step), 0.0) for step in (-1, 1))
-
-
-def _place(chunk: Chunk) -> tuple[str, str, int]:
-    return chunk.source, chunk.path, chunk.ordinal
+def _by_id(candidates: Sequence[Candidate]) -> dict[int, Chunk]:
+    return {candidate.id: candidate.chunk for candidate in candidates}

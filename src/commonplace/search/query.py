@@ -5,26 +5,31 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date
 
 from commonplace.model import TermStatistics
+from commonplace.pattern import pattern
 from commonplace.text.cjk import letters_without_spaces
 from commonplace.text.dates import DayRange, mentioned_days
-from commonplace.text.terms import query_terms
+from commonplace.text.terms import clues, document_terms, query_terms
+from commonplace.value import value
 
 # A longer one is a document pasted by mistake: it would take seconds and match everything.
 LONGEST_QUESTION = 8_000
 
-_RECENT = re.compile(
-    r"\b(?:lately|latest|current(?:ly)?|newest|nowadays|right now|these days|most recent|as of now)\b"
-    r"|最近|最新|目前|现在|現在|如今|近頃|このごろ|今の|최근|최신|요즘|현재|지금",
+_RECENT = pattern(
+    r"\b(?:lately|latest|current(?:ly)?|newest|nowadays|right now|these days|most recent|as of now)\b",
     re.IGNORECASE,
 )
-_CAPITALISED = re.compile(r"\b[^\W\d_a-z]\w+")
+_RECENT_HINTS = ("late", "current", "new", "now", "days", "recent")
+_RECENT_EAST_ASIAN = (
+    *("最近", "最新", "目前", "现在", "現在", "如今", "近頃", "このごろ", "今の"),
+    *("최근", "최신", "요즘", "현재", "지금"),
+)
+_CAPITALISED = pattern(r"\b[^\W\d_a-z]\w+")
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ParsedQuery:
     """What a question asks for, in words and in days."""
 
@@ -33,22 +38,28 @@ class ParsedQuery:
     exact: frozenset[str]  # identifiers, ids, error strings: a line that has one always survives
     days: tuple[DayRange, ...]
     named: frozenset[str] = frozenset()  # capitalised words inside the question, folded: mostly people
+    is_spaceless: bool = False  # most of it is in a script without spaces, such as Chinese or Japanese
 
     def names(self, speaker: str | None) -> bool:
         """Whether the question names this person."""
         return speaker is not None and any(word in self.named for word in speaker.casefold().split())
 
+    def has_exact_token(self, text: str) -> bool:
+        """Whether a text has one of the identifiers of the question, as written."""
+        if not self.exact:
+            return False
+        folded = text.lower()
+        if text.isascii() and not any(clue in folded for term in self.exact for clue in clues(term)):
+            return False
+        return not self.exact.isdisjoint(document_terms(text))
+
     @property
     def asks_for_recent(self) -> bool:
         """Whether the question is about how things are now, so that newer notes count more."""
-        return _RECENT.search(self.text) is not None
-
-    @property
-    def is_spaceless(self) -> bool:
-        """Whether most of the question is in a script without spaces, such as Chinese or Japanese."""
-        return not self.text.isascii() and 2 * letters_without_spaces(self.text) > len(
-            self.text.replace(" ", "")
-        )
+        lowered = self.text.lower()
+        if any(hint in lowered for hint in _RECENT_HINTS) and _RECENT.search(self.text):
+            return True
+        return not self.text.isascii() and any(word in self.text for word in _RECENT_EAST_ASIAN)
 
     @property
     def is_empty(self) -> bool:
@@ -67,6 +78,7 @@ def parse(text: str, *, today: date) -> ParsedQuery:
         days=mentioned_days(text, today),
         # The first word has a capital of its own: it names nobody.
         named=frozenset(word.casefold() for word in _CAPITALISED.findall(text.partition(" ")[2])),
+        is_spaceless=not text.isascii() and 2 * letters_without_spaces(text) > len(text.replace(" ", "")),
     )
 
 

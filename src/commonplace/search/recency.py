@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from datetime import date
 
+from commonplace.value import value
 
-@dataclass(frozen=True, slots=True)
+
+@value
 class Recency:
     """Exponential decay with a floor.
 

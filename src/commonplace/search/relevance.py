@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from bisect import bisect_right
+from collections.abc import Sequence
 
-from commonplace.search.units import Unit
+from commonplace.search.asked import Asked, Found, Memo, TermSet
+from commonplace.search.page import Page
+from commonplace.value import fields, replace, value
 
 # BM25's saturation: the second mention of a word counts less than the first.
 SATURATION = 1.2
 # The first of the question's words that a line has tell more than the last.
 COVERAGE_POWER = 0.85
-# How many lines around a line may lend it words that it does not have.
-NEARBY_LINES = 2
-
-_SPEAKER = re.compile(r"[\s>*_-]*(\w+)[*_]*\s?[:：]")
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Weights:
     """How the signals are mixed; those that are consulted are scaled to sum to 1.
 
@@ -50,60 +47,89 @@ class Weights:
         return replace(self, meaning=min(1.0, self.meaning * (1.0 + 1.5 * missing)))
 
 
-@dataclass(frozen=True, slots=True)
-class Signals:
-    """What speaks for one line."""
+class Wording:
+    """What the words of a page say to a question, unit by unit."""
 
-    coverage: float = 0.0
-    nearby: float = 0.0
-    passage: float = 0.0
-    keywords: float = 0.0
-    neighbours: float = 0.0
-    meaning: float = 0.0
-    matched: tuple[str, ...] = ()
+    __slots__ = ("own", "passages")
 
-    def mixed(self, weights: Weights) -> float:
-        """One number from all."""
-        return (
-            weights.coverage * math.pow(self.coverage, COVERAGE_POWER)
-            + weights.nearby * self.nearby
-            + weights.passage * self.passage
-            + weights.keywords * self.keywords
-            + weights.neighbours * self.neighbours
-            + weights.meaning * self.meaning
-        )
+    def __init__(self, own: list[TermSet], passages: list[float]) -> None:
+        self.own = own  # the terms that stand in the unit
+        self.passages = passages  # the share of the question that the best window around it has
+
+    def beside(self) -> list[TermSet]:
+        """For each unit the terms that stand in the two before or the two after it, and not in it."""
+        around = [0, 0, *self.own, 0, 0]
+        return [
+            (first | second | fourth | fifth) & ~own
+            for first, second, own, fourth, fifth in zip(
+                around, around[1:], self.own, around[3:], around[4:], strict=False
+            )
+        ]
 
 
-def signals_of(
-    units: Sequence[Unit],
-    terms: Sequence[Mapping[str, int]],
-    *,
-    term_weights: Mapping[str, float],
-    window_chars: int,
-    keywords: float,
-    neighbours: float,
-    meaning: float,
-) -> list[Signals]:
-    """Weigh every unit of one chunk, in order; `terms` counts what stands in each."""
-    total = sum(term_weights.values()) or 1.0
-    found = [{term: own[term] for term in term_weights if term in own} for own in terms]
-    passage = _best_windows(units, found, term_weights, window_chars)
-    # Most lines have none of the words, nor have those around them: they share one value.
-    silent = Signals(keywords=keywords, neighbours=neighbours, meaning=meaning)
-    return [
-        Signals(
-            coverage=sum(term_weights[term] for term in matched) / total,
-            nearby=_lent(found, position, term_weights) / total,
-            passage=passage[position] / total,
-            keywords=keywords,
-            neighbours=neighbours,
-            meaning=meaning,
-            matched=tuple(matched),
-        )
-        if passage[position] or any(found[max(0, position - NEARBY_LINES) : position + NEARBY_LINES + 1])
-        else silent
-        for position, matched in enumerate(found)
-    ]
+class Judge:
+    """Weighs the words of pages for one question."""
+
+    def __init__(self, asked: Asked, weights: Weights, *, window_chars: int) -> None:
+        self._asked = asked
+        self._window_chars = window_chars
+        self._passage_weight = weights.passage
+        shares = asked.shares
+        self._covered = Memo(lambda terms: weights.coverage * math.pow(shares[terms], COVERAGE_POWER))
+        self._lent = Memo(lambda terms: weights.nearby * shares[terms])
+
+    def read(self, page: Page) -> Wording | None:
+        """What the words of a page say; None when none of them was asked for."""
+        found = self._asked.found_in(page)
+        if not found:
+            return None
+        own = [0] * len(page.units)
+        for position, number, _ in found:
+            own[position] |= 1 << number
+        return Wording(own, self._best_windows(page, found))
+
+    def coverage(self, wording: Wording) -> float:
+        """The largest share of the question's words that any unit has."""
+        shares = self._asked.shares
+        return max([shares[terms] for terms in wording.own])
+
+    def scores(self, wording: Wording) -> list[float]:
+        """One number for each unit, from all that its words say."""
+        covered, lent, weight = self._covered, self._lent, self._passage_weight
+        return [
+            covered[own] + lent[beside] + weight * passage
+            for own, beside, passage in zip(wording.own, wording.beside(), wording.passages, strict=True)
+        ]
+
+    def _best_windows(self, page: Page, found: Found) -> list[float]:
+        """For each unit, the best score of any window of at most so many characters that holds it."""
+        weights, total, ends = self._asked.weights, self._asked.total, page.ends
+        best = [0.0] * len(page.units)
+        room, units, entries = self._window_chars + 1, len(best), len(found)
+        counts: dict[int, int] = {}
+        entering = leaving = last = 0
+        # A window that starts with a line without any of the words is no better than one that starts after it, and one
+        # that ends where an earlier one does is no better than that.
+        while last < units and leaving < entries:
+            first = found[leaving][0]
+            reached, last = last, max(first + 1, bisect_right(ends, ends[first] + room) - 1)
+            if last > reached:
+                while entering < entries and found[entering][0] < last:
+                    _, number, count = found[entering]
+                    counts[number] = counts.get(number, 0) + count
+                    entering += 1
+                score = sum(
+                    [weights[number] * count / (count + SATURATION) for number, count in counts.items()]
+                )
+                share = score / total
+                for position in range(first, last):
+                    if best[position] < share:  # noqa: PLR1730 (a call would cost as much as all the rest)
+                        best[position] = share
+            while leaving < entries and found[leaving][0] == first:
+                _, number, count = found[leaving]
+                counts[number] -= count
+                leaving += 1
+        return best
 
 
 def standing_out(similarities: Sequence[float]) -> list[float]:
@@ -116,42 +142,3 @@ def standing_out(similarities: Sequence[float]) -> list[float]:
     return [
         max(0.0, similarity - least) / (1.0 - least) if least < 1.0 else 0.0 for similarity in similarities
     ]
-
-
-def speaker_of(text: str) -> str | None:
-    """Who says a line of a conversation: `Anna: …`, `**Anna:** …`, `- Anna: …`."""
-    match = _SPEAKER.match(text)
-    return match[1] if match else None
-
-
-def _lent(found: Sequence[Mapping[str, int]], position: int, term_weights: Mapping[str, float]) -> float:
-    """What the words weigh that stand beside a unit and not in it."""
-    own, beside = found[position], set[str]()
-    for matched in found[max(0, position - NEARBY_LINES) : position + NEARBY_LINES + 1]:
-        if matched:
-            beside.update(matched)
-    return sum([term_weights[term] for term in beside if term not in own])
-
-
-def _best_windows(
-    units: Sequence[Unit], found: Sequence[Mapping[str, int]], term_weights: Mapping[str, float], limit: int
-) -> list[float]:
-    """For each unit, the best score of any window of at most `limit` characters that holds it."""
-    best = [0.0] * len(units)
-    counts: dict[str, int] = {}
-    size = last = 0
-    for first, leaving in enumerate(found):
-        while last < len(units) and (last == first or size + len(units[last].text) <= limit):
-            size += len(units[last].text) + 1
-            for term, count in found[last].items():
-                counts[term] = counts.get(term, 0) + count
-            last += 1
-        size -= len(units[first].text) + 1
-        if not leaving:
-            continue  # a window that starts with an empty line is no better than one that starts after it
-        score = sum([term_weights[term] * count / (count + SATURATION) for term, count in counts.items()])
-        for position in range(first, last):
-            best[position] = max(best[position], score)
-        for term, count in leaving.items():
-            counts[term] -= count
-    return best

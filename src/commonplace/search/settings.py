@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from commonplace.search.diversity import Diversity
 from commonplace.search.recency import Recency
 from commonplace.search.relevance import Weights
+from commonplace.value import field, replace, value
+
+# How much of the weight of meaning is left where a small model knows the script only roughly.
+SPACELESS_SHARE = 2 / 3
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class SearchSettings:
     """Defaults are the measured best; docs/decisions tells what was tried."""
 
@@ -25,3 +27,11 @@ class SearchSettings:
     # max_results, so that the first answer of 6 is the first answer of 20.
     proposals: int = 48
     read_closely: int = 32
+
+    def mixed(self, *, is_spaceless: bool, with_vectors: bool) -> Weights:
+        """The weights of the signals that a question can consult."""
+        if is_spaceless and self.use_keywords and with_vectors:
+            # What stands out is added to what the words say: it is too little to count for a share of the whole.
+            words = self.weights.scaled(with_vectors=False, with_keywords=True)
+            return replace(words, meaning=self.weights.meaning * SPACELESS_SHARE)
+        return self.weights.scaled(with_vectors=with_vectors, with_keywords=self.use_keywords)

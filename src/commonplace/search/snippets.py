@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
-from heapq import heapify, heappop, heappush
+from heapq import heapify, heappop, heapreplace
 
-from commonplace.model import Source
-from commonplace.search.relevance import Signals
-from commonplace.search.units import Unit
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Protocol
+else:
+    Protocol = object
 
 # Lines further apart than this are not neighbours: something that was not indexed lies between them.
 NEAR_LINES = 3
@@ -18,107 +19,134 @@ ELLIPSIS = "…"
 SAME_FILE = 0.95
 
 
-@dataclass(frozen=True, slots=True)
-class ScoredUnit:
-    """A line with what it is worth; lines with a score of None only fill up a snippet, they never start one."""
+class Lines:
+    """The known lines of one file in reading order, or pieces of lines: those of one line have the same number."""
 
-    source: Source
-    path: str
-    unit: Unit
-    score: float | None
-    signals: Signals | None = None
-    day: str | None = None
+    __slots__ = ("numbers", "scores", "seeds", "texts")
+
+    def __init__(
+        self, numbers: Sequence[int], texts: Sequence[str], scores: Sequence[float], seeds: Sequence[int]
+    ) -> None:
+        self.numbers = numbers
+        self.texts = texts
+        self.scores = scores
+        # The positions that may start a snippet, best first; the others only fill one up.
+        self.seeds = sorted(seeds, key=scores.__getitem__, reverse=True)
 
 
-@dataclass(frozen=True, slots=True)
+class LinesOfFile(Protocol):
+    """A file whose lines are put together only when one of them may be shown."""
+
+    @property
+    def best(self) -> float:
+        """At least the score of its best line."""
+
+    def lines(self) -> Lines:
+        """All of it that is known."""
+
+
 class Snippet:
     """A run of neighbouring lines that fits the budget, grown around its best line."""
 
-    best: ScoredUnit
-    score: float  # of its best line, less what its file has said already
-    start_line: int
-    end_line: int
-    text: str
+    __slots__ = ("best", "end_line", "file", "score", "start_line", "text")
+
+    def __init__(self, file: int, best: int, score: float, cited: tuple[int, int], text: str) -> None:
+        self.file = file  # which of the files it is of
+        self.best = best  # which of its lines it grew from
+        self.score = score  # of its best line, less what its file has said already
+        self.start_line, self.end_line = cited
+        self.text = text
 
 
-def grow_snippets(files: Sequence[Sequence[ScoredUnit]], *, budget: int) -> Iterator[Snippet]:
-    """Yield snippets, best first; no line is shown twice. Each inner sequence is one file, in reading order.
+class _Source:
+    """What is left of one file to make snippets of."""
+
+    __slots__ = ("lines", "next_seed", "shown", "taken")
+
+    def __init__(self, lines: Lines) -> None:
+        self.lines = lines
+        self.shown: set[int] = set()
+        self.taken = 0
+        self.next_seed = 0
+
+    def worth(self) -> float | None:
+        """What the next snippet is worth; None when every line is shown."""
+        seeds = self.lines.seeds
+        while self.next_seed < len(seeds) and seeds[self.next_seed] in self.shown:
+            self.next_seed += 1
+        if self.next_seed == len(seeds):
+            return None
+        return self.lines.scores[seeds[self.next_seed]] * SAME_FILE**self.taken
+
+
+def grow_snippets(files: Sequence[LinesOfFile], *, budget: int) -> Iterator[Snippet]:
+    """Yield snippets, best first; no line is shown twice.
 
     A generator: the first snippets are the same however many the caller takes.
     """
-    seeds = [
-        (-unit.score, number, position, 0)
-        for number, file in enumerate(files)
-        for position, unit in enumerate(file)
-        if unit.score is not None
-    ]
-    heapify(seeds)
-    shown: list[set[int]] = [set() for _ in files]
-    taken = [0] * len(files)
-    while seeds:
-        worth, number, position, known = heappop(seeds)
-        if position in shown[number]:
-            continue
-        file = files[number]
-        if taken[number] > known:
-            # The file has given snippets since this line was weighed: weigh it again.
-            score = file[position].score or 0.0
-            heappush(seeds, (-score * SAME_FILE ** taken[number], number, position, taken[number]))
-            continue
-        first, last = _grow(file, position, budget, shown[number])
-        shown[number].update(range(first, last + 1))
-        taken[number] += 1
-        yield Snippet(
-            best=file[position],
-            score=-worth,
-            start_line=file[first].unit.line,
-            end_line=file[last].unit.line,
-            text=_shown(file, first, last, budget),
-        )
+    # One entry a file: what its next snippet is worth, or at most is worth as long as it was not opened.
+    waiting = [(-file.best, number) for number, file in enumerate(files)]
+    heapify(waiting)
+    opened: dict[int, _Source] = {}
+    while waiting:
+        worth, number = waiting[0]
+        source = opened.get(number)
+        if source is None:
+            source = opened[number] = _Source(files[number].lines())
+        else:
+            lines, best = source.lines, source.lines.seeds[source.next_seed]
+            first, last = _grow(lines, best, budget, source.shown)
+            source.shown.update(range(first, last + 1))
+            source.taken += 1
+            cited = lines.numbers[first], lines.numbers[last]
+            yield Snippet(number, best, -worth, cited, _shown(lines, first, last, budget))
+        following = source.worth()
+        if following is None:
+            heappop(waiting)
+        else:
+            heapreplace(waiting, (-following, number))
 
 
-def _grow(file: Sequence[ScoredUnit], position: int, budget: int, shown: AbstractSet[int]) -> tuple[int, int]:
+def _grow(lines: Lines, position: int, budget: int, shown: AbstractSet[int]) -> tuple[int, int]:
     """Widen a range towards whichever neighbour is worth more, while it fits."""
+    scores = lines.scores
     first = last = position
-    size = len(file[position].unit.text)
+    left: float = budget - len(lines.texts[position])
+    before, after = _step(lines, first, -1, shown), _step(lines, last, 1, shown)
     while True:
-        options = []
-        for at, beside in ((first - 1, first), (last + 1, last)):
-            if (
-                not 0 <= at < len(file)
-                or at in shown
-                or not _are_neighbours(file[at].unit, file[beside].unit)
-            ):
-                continue
-            cost = len(file[at].unit.text) + _gap(file[min(at, beside)].unit, file[max(at, beside)].unit)
-            if size + cost <= budget:
-                # Ties go to what follows: an answer comes after its question.
-                options.append((file[at].score or 0.0, at > position, at, cost))
-        if not options:
+        before_fits, after_fits = before <= left, after <= left
+        # Ties go to what follows: an answer comes after its question.
+        if after_fits and not (before_fits and scores[first - 1] > scores[last + 1]):
+            last += 1
+            left -= after
+            after = _step(lines, last, 1, shown)
+        elif before_fits:
+            first -= 1
+            left -= before
+            before = _step(lines, first, -1, shown)
+        else:
             return first, last
-        _, _, at, cost = max(options)
-        size += cost
-        first, last = min(first, at), max(last, at)
 
 
-def _are_neighbours(one: Unit, other: Unit) -> bool:
-    return abs(one.line - other.line) <= NEAR_LINES
+def _step(lines: Lines, position: int, direction: int, shown: AbstractSet[int]) -> float:
+    """What the line beside a line costs, with the line breaks between them; infinite when it must not be taken."""
+    beside = position + direction
+    if not 0 <= beside < len(lines.texts) or beside in shown:
+        return float("inf")
+    gap = abs(lines.numbers[beside] - lines.numbers[position])  # 0 between pieces of one line
+    return len(lines.texts[beside]) + gap if gap <= NEAR_LINES else float("inf")
 
 
-def _gap(before: Unit, after: Unit) -> int:
-    """How many line breaks stand between two units: none between pieces of one line."""
-    return after.line - before.line
-
-
-def _shown(file: Sequence[ScoredUnit], first: int, last: int, budget: int) -> str:
+def _shown(lines: Lines, first: int, last: int, budget: int) -> str:
     """The text of a range, blank lines in between included; a line that is cut says so."""
-    parts = [file[first].unit.text]
+    numbers, texts = lines.numbers, lines.texts
+    parts = [texts[first]]
     for at in range(first + 1, last + 1):
-        parts.append("\n" * _gap(file[at - 1].unit, file[at].unit))
-        parts.append(file[at].unit.text)
+        parts.append("\n" * (numbers[at] - numbers[at - 1]))
+        parts.append(texts[at])
     text = "".join(parts)
-    if first and file[first - 1].unit.line == file[first].unit.line:
+    if first and numbers[first - 1] == numbers[first]:
         text = ELLIPSIS + text.lstrip()
-    if last + 1 < len(file) and file[last + 1].unit.line == file[last].unit.line:
+    if last + 1 < len(texts) and numbers[last + 1] == numbers[last]:
         text = text.rstrip() + ELLIPSIS
     return text[:budget].strip("\n")

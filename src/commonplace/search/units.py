@@ -1,53 +1,55 @@
-"""Chunks taken apart into the smallest things a snippet can show: lines, and pieces of very long lines."""
+"""Texts taken apart into the smallest things a snippet can show: lines, and pieces of very long lines."""
 
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from commonplace.model import Chunk
+from commonplace.pattern import pattern
 from commonplace.text.lines import split_lines
-from commonplace.text.terms import document_terms
 
 # Long enough for a few sentences, short enough that two of them and a half fit a 700-character snippet.
 PIECE_CHARS = 280
-SENTENCE_END = re.compile(r"[.!?。！？…]['\")\]”’」』）]*\s*|[;；]\s+|\n")
+SENTENCE_END = pattern(r"[.!?。！？…]['\")\]”’」』）]*\s*|[;；]\s+|\n")
+# More than any line has: keeps pieces of one line that come from different chunks apart, and in order.
+PIECES_OF_CHUNK = 10_000
 
 
-@dataclass(frozen=True, slots=True)
-class Unit:
-    """One line, or one piece of a line too long to show whole. Pieces of a line join without a separator."""
-
-    line: int
-    piece: int  # 0, 1, 2 … within the line, across the chunks that share it
-    text: str
+def is_one_line(chunk: Chunk) -> bool:
+    """Whether one cited line stands for all of a chunk: perhaps a piece of an overlong line, or of a message."""
+    return chunk.start_line == chunk.end_line
 
 
-@lru_cache(maxsize=2048)
-def read(chunk: Chunk) -> tuple[tuple[Unit, ...], tuple[Mapping[str, int], ...]]:
-    """Take a chunk apart and count the terms of each unit; kept, because good chunks are read again and again."""
-    units = tuple(units_of(chunk))
-    return units, tuple(Counter(document_terms(unit.text)) for unit in units)
+def units_of(text: str, *, one_line: bool) -> list[str]:
+    """Take a text apart, in reading order."""
+    lines = [text] if one_line else split_lines(text)
+    if not _has_cut(lines):
+        return lines
+    return [piece for line in lines for piece in _cut(line)]
 
 
-def units_of(chunk: Chunk) -> list[Unit]:
-    """Take a chunk apart, in reading order."""
+def places_of(chunk: Chunk) -> list[tuple[int, int]]:
+    """For each unit of a chunk the line that it is cited by, and which piece of that line it is."""
+    start = chunk.start_line
+    if is_one_line(chunk):
+        first_piece = chunk.ordinal * PIECES_OF_CHUNK
+        return [(start, first_piece + number) for number in range(len(_cut(chunk.text)))]
     lines = split_lines(chunk.text)
-    if chunk.start_line == chunk.end_line:
-        # Perhaps a piece of an overlong line, or of a message: one cited line for all of it. The ordinal keeps pieces
-        # of the same line that come from different chunks apart, and in order.
-        return [
-            Unit(chunk.start_line, chunk.ordinal * 10_000 + number, piece)
-            for number, piece in enumerate(pieces(chunk.text))
-        ]
-    return [
-        Unit(line, number, piece)
-        for line, text in enumerate(lines, chunk.start_line)
-        for number, piece in enumerate(pieces(text))
-    ]
+    if not _has_cut(lines):
+        return [(line, 0) for line in range(start, start + len(lines))]
+    return [(line, number) for line, text in enumerate(lines, start) for number in range(len(_cut(text)))]
+
+
+# Good chunks are read again and again, and cutting is most of the reading. A line is no longer than a chunk.
+@lru_cache(maxsize=1024)
+def _cut(line: str) -> tuple[str, ...]:
+    return tuple(pieces(line))
+
+
+def _has_cut(lines: Sequence[str]) -> bool:
+    return max(map(len, lines), default=0) > 2 * PIECE_CHARS
 
 
 def pieces(text: str, limit: int = PIECE_CHARS) -> Iterator[str]:
@@ -66,9 +68,9 @@ def pieces(text: str, limit: int = PIECE_CHARS) -> Iterator[str]:
     yield text[start:]
 
 
-def _last_end(pattern: re.Pattern[str], text: str, first: int, last: int) -> int | None:
+def _last_end(ends: re.Pattern[str], text: str, first: int, last: int) -> int | None:
     """Where the last match inside a window ends."""
     end = None
-    for match in pattern.finditer(text, first, last):
+    for match in ends.finditer(text, first, last):
         end = match.end()
     return end

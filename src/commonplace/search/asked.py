@@ -1,0 +1,163 @@
+"""The words of one question: what they weigh, and where they stand in a page."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from commonplace.search.page import BEYOND_ASCII, Page, WordIndex
+from commonplace.text.terms import (
+    clues,
+    may_be_spaceless,
+    normalized,
+    spaceless_stretches,
+    word_terms,
+    words_of,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+# A set of terms is a number with one bit for each: bit 0 is the first term of the question.
+TermSet: TypeAlias = int
+# In order: the position of a unit in its page, the number of a term that stands in it, and how often it does.
+Found: TypeAlias = Sequence[tuple[int, int, int]]
+
+
+class Asked:
+    """The terms of a question with their weights, ready to be looked for in many pages."""
+
+    def __init__(self, weights: Mapping[str, float]) -> None:
+        self.terms = tuple(weights)
+        self.weights = tuple(weights.values())
+        self.total = sum(self.weights) or 1.0
+        # By a set of terms: how much of the question's weight they carry.
+        self.shares = Memo(
+            lambda terms: sum([self.weights[number] for number in numbers_in(terms)]) / self.total
+        )
+        self._said = _Said(self.terms)
+        self._clues = {clue for term in self.terms for clue in clues(term)}
+        # The terms that are no words but two letters beside each other in a script without spaces.
+        self._pairs = [
+            (number, term)
+            for number, term in enumerate(self.terms)
+            if len(term) == 2 and len(spaceless_stretches(term)) > 1
+        ]
+
+    def found_in(self, page: Page) -> Found:
+        """Where the words stand, unit by unit."""
+        if page.index is not None:
+            return self._in_index(page.index)
+        found = self._in_every_word(page) if page.is_foreign else self._in_words_with_clues(page)
+        counts: dict[tuple[int, int], int] = {}
+        for place in found:
+            counts[place] = counts.get(place, 0) + 1
+        return sorted([(position, number, count) for (position, number), count in counts.items()])
+
+    def named(self, terms: TermSet) -> tuple[str, ...]:
+        """The terms of a set, in the order of the question."""
+        return tuple(self.terms[number] for number in numbers_in(terms))
+
+    def _in_index(self, index: WordIndex) -> Found:
+        return sorted(
+            [
+                (position, number, count)
+                for number, term in enumerate(self.terms)
+                if term in index
+                for position, count in index[term]
+            ]
+        )
+
+    def _in_words_with_clues(self, page: Page) -> list[tuple[int, int]]:
+        """Look at the words that may say a term: few of all."""
+        text, folded, ends, said = page.text, page.folded, page.ends, self._said
+        words: dict[int, str] = {}
+        for clue in self._clues:
+            at = folded.find(clue)
+            while at >= 0:
+                start = folded.rfind(" ", 0, at) + 1
+                end = folded.find(" ", at)
+                words[start] = text[start:end]
+                at = folded.find(clue, end)
+        if not page.is_plain:
+            for letter in BEYOND_ASCII.finditer(folded):
+                start = folded.rfind(" ", 0, letter.start()) + 1
+                words[start] = text[start : folded.find(" ", start)]
+        return [
+            (bisect_right(ends, start) - 1, number) for start, word in words.items() for number in said[word]
+        ]
+
+    def _in_every_word(self, page: Page) -> list[tuple[int, int]]:
+        """Look at all words, and at all pairs of letters."""
+        # A line break joins with no letter, whatever is normalized.
+        text = normalized("\n".join([unit.replace("\n", " ") for unit in page.units]))
+        units = text.split("\n")
+        pairs = [(number, pair) for number, pair in self._pairs if pair in text]
+        found = [
+            (position, number)
+            for number, pair in pairs
+            for position, unit in enumerate(units)
+            for _ in range(_overlapping(unit, pair))
+        ]
+        if len(self._pairs) < len(self.terms):
+            said = self._said
+            for position, unit in enumerate(units):
+                found += [(position, number) for word in _spaced(unit) for number in said[word]]
+        return found
+
+
+class _Said(dict[str, tuple[int, ...]]):
+    """By word as written: the numbers of the terms that it says, each as often as it says it."""
+
+    def __init__(self, terms: Sequence[str]) -> None:
+        super().__init__()
+        self._numbers = {term: number for number, term in enumerate(terms)}
+
+    def __missing__(self, word: str) -> tuple[int, ...]:
+        known = self._numbers
+        terms = [term for part in words_of(word) for term in word_terms(part)]
+        self[word] = numbers = tuple([known[term] for term in terms if term in known])
+        return numbers
+
+
+class Memo(dict[int, float]):
+    """What a function gives for sets of terms: few different ones occur, so each is worked out once."""
+
+    def __init__(self, function: Callable[[TermSet], float]) -> None:
+        super().__init__()
+        self._function = function
+
+    def __missing__(self, terms: TermSet) -> float:
+        self[terms] = worked_out = self._function(terms)
+        return worked_out
+
+
+def numbers_in(terms: TermSet) -> Iterator[int]:
+    """The numbers of the terms in a set, from the first of the question on."""
+    while terms:
+        lowest = terms & -terms
+        yield lowest.bit_length() - 1
+        terms ^= lowest
+
+
+def _spaced(unit: str) -> list[str]:
+    """The words of a unit; of what is written without spaces only letters that stand alone, for pairs are no words."""
+    if not may_be_spaceless(unit):
+        return unit.split()
+    words: list[str] = []
+    for word in unit.split():
+        stretches = spaceless_stretches(word)
+        words += filter(None, stretches[::2])
+        words += [run for run in stretches[1::2] if len(run) == 1]
+    return words
+
+
+def _overlapping(text: str, part: str) -> int:
+    """How often a part stands in a text, counting those that share a letter."""
+    count = 0
+    at = text.find(part)
+    while at >= 0:
+        count += 1
+        at = text.find(part, at + 1)
+    return count

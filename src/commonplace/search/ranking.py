@@ -1,0 +1,88 @@
+"""Which of the proposed chunks are worth reading, and what speaks for the whole of each."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from commonplace.model import Chunk
+from commonplace.search.query import ParsedQuery, names_day
+
+# A question that names days is about them: worth as much as a third of its words.
+DAY_BONUS = 0.15
+# In transcripts, what people said about themselves counts more than what an assistant made of it.
+ASKED_BONUS = 0.25
+
+
+class RankedChunk:
+    """A chunk that is worth reading line by line."""
+
+    __slots__ = ("bonus", "chunk", "keywords", "meaning", "neighbours")
+
+    def __init__(self, chunk: Chunk, keywords: float, meaning: float, bonus: float) -> None:
+        self.chunk = chunk
+        self.keywords = keywords  # BM25 of its words, headings included
+        self.meaning = meaning  # cosine of its vector
+        self.bonus = bonus  # for what it is, whatever it says
+        self.neighbours = (
+            0.0  # BM25 of the better of the chunks before and after, as far as they are foremost
+        )
+
+
+def ranked_chunks(
+    query: ParsedQuery,
+    chunks: Collection[Chunk],
+    keywords: Sequence[float],
+    meaning: Sequence[float],
+    *,
+    meaning_weight: float,
+    foremost: int,
+    everything: bool,
+) -> list[RankedChunk]:
+    """The foremost chunks, or all of them, best first: words count more here, for the lines in a chunk too."""
+    bonuses = _bonuses(query, chunks)
+    words_weight = 1.0 - meaning_weight
+    worths = [
+        words_weight * by_word + meaning_weight * by_meaning + bonus
+        for by_word, by_meaning, bonus in zip(keywords, meaning, bonuses, strict=True)
+    ]
+    most = len(worths) if everything else min(foremost, len(worths))
+    least = sorted(worths, reverse=True)[most - 1] if most else 0.0
+    ordered = sorted(
+        [
+            (-worth, chunk.source, chunk.path, chunk.ordinal, RankedChunk(chunk, by_word, by_meaning, bonus))
+            for worth, chunk, by_word, by_meaning, bonus in zip(
+                worths, chunks, keywords, meaning, bonuses, strict=True
+            )
+            if worth >= least
+        ]
+    )  # no two chunks have the same place, so that nothing after it is ever compared
+    ranked = [chunk for _, _, _, _, chunk in ordered[:most]]
+    _look_beside(ranked, foremost)
+    return ranked
+
+
+def _bonuses(query: ParsedQuery, chunks: Collection[Chunk]) -> list[float]:
+    """What chunks are worth beyond their words and their meaning."""
+    asked = [
+        ASKED_BONUS if chunk.source == "sessions" and chunk.text.startswith("User:") else 0.0
+        for chunk in chunks
+    ]
+    if not query.days:
+        return asked
+    return [
+        (DAY_BONUS if names_day(query, chunk.day) else 0.0) + bonus
+        for chunk, bonus in zip(chunks, asked, strict=True)
+    ]
+
+
+def _look_beside(ranked: Sequence[RankedChunk], foremost: int) -> None:
+    """Note what the words of the neighbours say; only the foremost are looked at, however many are read."""
+    keywords = {}
+    for item in ranked[:foremost]:
+        chunk = item.chunk
+        keywords[chunk.source, chunk.path, chunk.ordinal] = item.keywords
+    for item in ranked:
+        source, path, ordinal = item.chunk.source, item.chunk.path, item.chunk.ordinal
+        before = keywords.get((source, path, ordinal - 1), 0.0)
+        after = keywords.get((source, path, ordinal + 1), 0.0)
+        item.neighbours = max(before, after)
