@@ -28,8 +28,12 @@ from commonplace.embedding.builtin import BuiltinEmbedder
 
 embedder = BuiltinEmbedder()
 assert len(embedder.embed_query("where does the gateway run?")) == 256
-assert "numpy" not in sys.modules, "a query loaded numpy"
-assert len(embedder.embed_documents(["the gateway runs in the cellar"])[0]) == 256
+edited = [f"note {number}: the gateway runs in the cellar, ünd wärmt ihn" for number in range(40)]
+few = [embedder.embed_documents([text])[0] for text in edited]
+assert "numpy" not in sys.modules, "a query or an edit loaded numpy"
+many = embedder.embed_documents(edited * 20)
+assert "numpy" in sys.modules, "plain Python embedded a whole workspace"
+assert many == few * 20, "the two ways differ"
 print("done")
 """
 
@@ -44,7 +48,7 @@ def copied_model(tmp_path: Path) -> Path:
     return Path(shutil.copytree(BUNDLED, tmp_path / "model"))
 
 
-def test_a_query_needs_neither_network_nor_numpy() -> None:
+def test_a_query_and_an_edit_need_neither_network_nor_numpy() -> None:
     run = subprocess.run(
         [sys.executable, "-c", IN_A_FRESH_PROCESS], capture_output=True, text=True, check=False
     )
@@ -62,7 +66,7 @@ def test_queries_and_documents_are_embedded_alike(embedder: BuiltinEmbedder) -> 
                 embedder.embed_query(text)
         else:
             query = embedder.embed_query(text)
-            assert sum(a * b for a, b in zip(query, document, strict=True)) > 0.9999
+            assert query == document
 
     alike()
 

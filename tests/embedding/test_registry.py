@@ -41,21 +41,31 @@ def test_a_misspelt_provider_gets_the_nearest_name_and_all_others() -> None:
         create_embedder("Bultin", SETTINGS)
 
     assert caught.value.key == "provider"
-    assert caught.value.hint == "did you mean `builtin`? this version knows auto, builtin, none"
+    assert caught.value.hint == "did you mean `builtin`? this version knows auto, builtin, gemini, local, none, onnx, openai, voyage"
 
 
 def test_a_provider_like_no_other_still_gets_the_list() -> None:
     with pytest.raises(ConfigError) as caught:
         create_embedder("xyzzy", SETTINGS)
 
-    assert caught.value.hint == "this version knows auto, builtin, none"
+    assert caught.value.hint == "this version knows auto, builtin, gemini, local, none, onnx, openai, voyage"
 
 
 def test_an_installed_package_can_bring_a_provider(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install_plugin(tmp_path, monkeypatch, "shouting_embedder:create")
 
     assert isinstance(create_embedder("shouting", SETTINGS), NoEmbedder)
-    assert known_providers() == ("auto", "builtin", "none", "shouting")
+    assert known_providers() == (
+        "auto",
+        "builtin",
+        "gemini",
+        "local",
+        "none",
+        "onnx",
+        "openai",
+        "shouting",
+        "voyage",
+    )
 
 
 @pytest.mark.parametrize("target", ["no_such_module:create", "shouting_embedder:no_such_name"])

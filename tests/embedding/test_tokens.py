@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import random
+import re
 import time
 from pathlib import Path
 
@@ -12,9 +13,11 @@ from tokenizers import Tokenizer as OriginalTokenizer
 from commonplace.embedding import tokens
 from commonplace.embedding.static_model import BUNDLED
 from commonplace.embedding.tokens import Tokenizer
+from commonplace.embedding.vocabulary import Vocabulary
 
 ROOT = Path(__file__).parents[2]
-PIECES = (Path(BUNDLED) / "vocab").read_bytes().decode().split("\n")
+VOCABULARY = (Path(BUNDLED) / "vocab").read_bytes()
+PIECES = VOCABULARY.decode().split("\n")
 
 FRAGMENTS = [
     *(" ", "  ", "\n", "\t", "\r\n", "▁", "\u3000", "\x00", "\u200b", "\ufffd\ufffd"),
@@ -34,7 +37,7 @@ def original() -> OriginalTokenizer:
 
 @pytest.fixture(scope="module")
 def ours() -> Tokenizer:
-    return Tokenizer(PIECES)
+    return Tokenizer(Vocabulary(VOCABULARY))
 
 
 def original_ids(original: OriginalTokenizer, text: str) -> list[int]:
@@ -110,7 +113,7 @@ def test_no_piece_of_the_vocabulary_reaches_over_a_cut() -> None:
 
 
 def test_every_piece_is_what_its_own_characters_join_to() -> None:
-    units = tokens._Units(PIECES)
+    units = tokens._Units(Vocabulary(VOCABULARY))
 
     assert [piece for piece in PIECES[259:] if units._joined(piece)[0] != piece] == []
 
@@ -126,10 +129,10 @@ def test_the_cuts_leave_no_character_out() -> None:
 
 def test_remembered_units_stay_within_their_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tokens, "_REMEMBERED_UNITS", 100)
-    tokenizer = Tokenizer(PIECES)
+    tokenizer = Tokenizer(Vocabulary(VOCABULARY))
     text = " ".join(f"word{chr(97 + a)}{chr(97 + b)}" for a in range(26) for b in range(26))
 
-    assert tokenizer.encode(text) == Tokenizer(PIECES).encode(text)
+    assert tokenizer.encode(text) == Tokenizer(Vocabulary(VOCABULARY)).encode(text)
     assert len(tokenizer._units) <= 100
 
 
@@ -138,3 +141,17 @@ def test_a_word_of_two_hundred_thousand_characters_takes_no_quadratic_time(ours:
     ours.encode("abcdefghij" * 20_000)
 
     assert time.perf_counter() - started < 5
+
+
+def test_no_piece_joins_a_character_of_east_asia_with_another() -> None:
+    east_asian = re.compile("[⺀-鿿가-힣豈-﫿]")
+
+    assert [piece for piece in PIECES if len(piece) > 1 and east_asian.search(piece)] == []
+
+
+@given(st.lists(st.sampled_from(FRAGMENTS)).map("".join))
+def test_looking_up_whole_words_gives_what_cutting_them_gives(ours: Tokenizer, text: str) -> None:
+    text = text.replace("<", "")
+    cut = ours._units.of("▁" + text.replace(" ", "▁")) if text else b""
+
+    assert ours._encoded(text) == cut

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from commonplace.errors import CommonplaceError
-from commonplace.files.beneath import Root, open_beneath, open_by_components
+from commonplace.files.beneath import Root, open_by_components, open_by_openat2
 from commonplace.sources.excerpt import read_excerpt
 from commonplace.sources.mounts import ExtraPath
 from commonplace.sources.workspace import Workspace
@@ -222,7 +222,7 @@ def test_discovery_lists_only_what_is_inside(top):
     assert [found.path for found in workspace.discover().files] == ["memory/inside.md", "extra/a.md"]
 
 
-@pytest.mark.parametrize("opener", [open_beneath, open_by_components])
+@pytest.mark.parametrize("opener", [open_by_openat2, open_by_components])
 def test_the_root_alone_holds_against_the_same_paths(top, opener):
     """Without the allow-list, which keeps hidden and other files out: the root only holds links and paths."""
     paths = corpus(top)
@@ -261,7 +261,7 @@ print(count, flush=True)
 
 @pytest.mark.slow
 @pytest.mark.timeout(400 if FULL else 40)
-@pytest.mark.parametrize("opener", [open_beneath, open_by_components])
+@pytest.mark.parametrize("opener", [open_by_openat2, open_by_components])
 def test_a_folder_swapped_for_a_link_while_we_read_shows_nothing_behind_it(top, opener):
     swapped = top / "ws" / "memory" / "swapped"
     (swapped / "sub").mkdir(parents=True)

@@ -364,7 +364,7 @@ def test_text_that_keeps_being_erased_is_told(tmp_path):
     class Meanwhile(HashingEmbedder):
         def embed_documents(self, texts):
             with Erasures(str(tmp_path / "state")).erasing():
-                pass
+                (folder / "MEMORY.md").write_text(f"a note, less {len(self.embedded)} words")
             return super().embed_documents(texts)
 
     store = MemoryStore()

@@ -9,11 +9,13 @@ from commonplace.model import SyncReport
 class SlowSync:
     def __init__(self):
         self.runs = 0
+        self.thorough = []
         self.started = threading.Event()
         self.go_on = threading.Event()
 
-    def __call__(self, *, force=False, progress=None):
+    def __call__(self, *, force=False, progress=None, thorough=True):
         self.runs += 1
+        self.thorough.append(thorough)
         self.started.set()
         assert self.go_on.wait(5)
         return SyncReport(unchanged=self.runs)
@@ -51,7 +53,7 @@ def test_a_run_that_began_before_the_call_does_not_count():
 def test_after_a_failure_the_next_caller_tries_again():
     calls = []
 
-    def sometimes(*, force=False, progress=None):
+    def sometimes(*, force=False, progress=None, thorough=True):
         calls.append(force)
         if len(calls) == 1:
             raise OSError("disk")
@@ -63,3 +65,22 @@ def test_after_a_failure_the_next_caller_tries_again():
 
     assert shared.run(force=True) == SyncReport()
     assert calls == [False, True]
+
+
+def test_a_thorough_caller_is_not_content_with_a_run_that_was_not():
+    slow = SlowSync()
+    shared = SharedSync(slow)
+    threads = [threading.Thread(target=shared.run, kwargs={"thorough": False}) for _ in range(2)]
+    threads.append(threading.Thread(target=shared.run))
+    threads[0].start()
+    assert slow.started.wait(5)
+    for thread in threads[1:]:
+        thread.start()
+        while shared._arrived < threads.index(thread) + 1:
+            pass
+    slow.go_on.set()
+    for thread in threads:
+        thread.join(5)
+
+    assert slow.thorough.count(True) == 1
+    assert slow.runs == len(slow.thorough)

@@ -619,6 +619,7 @@ def test_discovery_and_locating_leave_no_descriptor_open(folder):
         with contextlib.suppress(CommonplaceError):
             workspace.read("memory/link/a.md")
 
+    workspace.close()
     assert len(os.listdir("/proc/self/fd")) == before
 
 

@@ -8,6 +8,7 @@ indexing a text twice gives the same bytes.
 from __future__ import annotations
 
 import math
+import sys
 import threading
 from array import array
 from collections import Counter
@@ -21,6 +22,8 @@ from commonplace.model import EmbedderIdentity, Vector
 
 _FIXED_POINT = 2.0**24  # a row's factor becomes a whole number of at most some 20 bits
 _SMALLEST_NORM = 1e-6
+# So much text takes about as long in plain Python as importing numpy does.
+_FEW_CHARACTERS = 20_000
 
 
 class BuiltinEmbedder:
@@ -31,6 +34,7 @@ class BuiltinEmbedder:
         self._opening = threading.Lock()
         self._model: StaticModel | None = None
         self._pooling: _Pooling | None = None
+        self._few_left = _FEW_CHARACTERS
 
     @cached_property
     def identity(self) -> EmbedderIdentity:
@@ -44,18 +48,11 @@ class BuiltinEmbedder:
         return
 
     def embed_query(self, text: str) -> Vector:
-        """Embed a question in plain Python, so that a cold search does not wait for numpy."""
-        model = self._opened()
-        dims, vectors, rows = model.card.dims, model.vectors, model.rows
-        sums = [0.0] * dims
-        for token, count in Counter(model.tokenizer.encode(text) if not _blank(text) else ()).items():
-            factor = count * float(round(rows[2 * token] * rows[2 * token + 1] * _FIXED_POINT))
-            row = vectors[token * dims : (token + 1) * dims]
-            sums = [total + factor * value for total, value in zip(sums, row, strict=True)]
-        norm = math.hypot(*sums)
-        if norm <= _SMALLEST_NORM * _FIXED_POINT:
+        """Embed a question."""
+        vector = _pooled(self._opened(), text)
+        if vector is None:
             raise EmbeddingError("nothing to embed: the query has no words")
-        return array("f", [total / norm for total in sums])
+        return vector
 
     def embed_documents(self, texts: Sequence[str]) -> list[Vector | None]:
         """Embed texts some thousands a second; a blank one has no vector."""
@@ -64,6 +61,9 @@ class BuiltinEmbedder:
         model = self._opened()
         pooling = self._pooling
         if pooling is None:
+            self._few_left -= sum(map(len, texts))
+            if self._few_left >= 0 and "numpy" not in sys.modules:
+                return [_pooled(model, text) for text in texts]
             pooling = self._pooling = _Pooling(model)
         return [pooling.pooled(text) for text in texts]
 
@@ -80,8 +80,24 @@ class BuiltinEmbedder:
         return model
 
 
+def _pooled(model: StaticModel, text: str) -> Vector | None:
+    """Make one vector in plain Python, so that a question or an edit does not wait for numpy."""
+    if _blank(text):
+        return None
+    dims, vectors, rows = model.card.dims, model.vectors, model.rows
+    sums = [0.0] * dims
+    for token, count in Counter(model.tokenizer.encode(text)).items():
+        factor = count * float(round(rows[2 * token] * rows[2 * token + 1] * _FIXED_POINT))
+        row = vectors[token * dims : (token + 1) * dims]
+        sums = [total + factor * one for total, one in zip(sums, row, strict=True)]
+    norm = math.hypot(*sums)
+    if norm <= _SMALLEST_NORM * _FIXED_POINT:
+        return None
+    return array("f", [total / norm for total in sums])
+
+
 class _Pooling:
-    """Means of many texts with numpy."""
+    """The same vectors with numpy, many times as fast."""
 
     def __init__(self, model: StaticModel) -> None:
         import numpy as np
@@ -93,14 +109,14 @@ class _Pooling:
         self._factors = np.rint(rows[:, 0] * rows[:, 1] * _FIXED_POINT)
 
     def pooled(self, text: str) -> Vector | None:
-        """One unit vector, or None for a text without words."""
+        """Make one unit vector, or None for a text without words."""
         if _blank(text):
             return None
         np = self._np
         tokens, counts = np.unique(np.frombuffer(self._encode(text), dtype=np.uint16), return_counts=True)
         # Not a matrix product: BLAS would start threads, which costs more than these few rows.
         sums = np.einsum("i,ij->j", self._factors[tokens] * counts, self._vectors[tokens])
-        norm = math.sqrt(np.einsum("i,i->", sums, sums))
+        norm = math.hypot(*sums.tolist())  # rounded as in plain Python, so that the bytes are the same
         if norm <= _SMALLEST_NORM * _FIXED_POINT:
             return None
         return array("f", (sums / norm).astype(np.float32).tobytes())

@@ -9,7 +9,6 @@ import time
 from array import array
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import TypeVar
 
 import apsw
 
@@ -24,12 +23,17 @@ from commonplace.embedding.cache_file import (
 )
 from commonplace.errors import StorageFailure
 from commonplace.model import EmbedderIdentity, Vector
+from commonplace.value import value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, TypeVar
+
+    _Answer = TypeVar("_Answer")
 
 _HASHES_A_QUERY = 400
 _UNIT_TOLERANCE = 1e-3
 _ATTEMPTS = 3
-
-_Answer = TypeVar("_Answer")
 
 _LOOKUP = """
     SELECT hash, embedding
@@ -51,6 +55,42 @@ _FORGET = "DELETE FROM embedding_cache WHERE hash IN (SELECT value FROM json_eac
 _TOTALS = "SELECT count(*), coalesce(sum(dims), 0) * 4 FROM embedding_cache"
 _OLDEST = "SELECT rowid, dims * 4 FROM embedding_cache ORDER BY used_at, rowid"
 _EVICT = "DELETE FROM embedding_cache WHERE rowid = ?"
+_COUNT = """
+    SELECT count(*)
+      FROM embedding_cache
+     WHERE provider = :provider AND model = :model AND provider_key = :provider_key
+"""
+_CONTENTS = """
+    SELECT provider, model, provider_key, count(*), sum(dims) * 4, min(used_at), max(used_at)
+      FROM embedding_cache
+     GROUP BY provider, model, provider_key
+     ORDER BY count(*) DESC, provider, model
+"""
+_PRUNE = """
+    DELETE FROM embedding_cache
+     WHERE (:since IS NULL OR used_at < :since) AND (:provider IS NULL OR provider = :provider)
+"""
+
+
+@value
+class Held:
+    """The vectors of one provider, model and endpoint; times are in nanoseconds since 1970."""
+
+    provider: str
+    model: str
+    endpoint: str
+    entries: int
+    bytes: int
+    used_first_ns: int
+    used_last_ns: int
+
+
+@value
+class Pruned:
+    """How much was dropped."""
+
+    entries: int
+    bytes: int
 
 
 def _never_buried(_: str) -> bool:
@@ -113,6 +153,50 @@ class SqliteEmbeddingCache:
                 "maxBytes": self._max_bytes,
                 "setAside": self._set_aside,
             }
+
+    def count(self, identity: EmbedderIdentity) -> int:
+        """How many vectors of one embedder it has."""
+        parameters = _key(identity)
+        with self._turn:
+            found: int = self._healed(lambda connection: connection.execute(_COUNT, parameters).get)
+            return found
+
+    def contents(self) -> list[Held]:
+        """What it holds, by who made it."""
+        with self._turn:
+            rows: list[Any] = self._healed(lambda connection: connection.execute(_CONTENTS).fetchall())
+        return [Held(*row) for row in rows]
+
+    def prune(
+        self,
+        *,
+        unused_since_ns: int | None = None,
+        provider: str | None = None,
+        max_entries: int | None = None,
+        max_bytes: int | None = None,
+    ) -> Pruned:
+        """Drop vectors: those of a provider, those not used since then, and the least recently used beyond the bounds.
+
+        Of age and provider both must hold where both are given. The file gets as small as what is left of it.
+        """
+
+        def work(connection: apsw.Connection) -> Pruned:
+            before = connection.execute(_TOTALS).get
+            with writing(connection):
+                if unused_since_ns is not None or provider is not None:
+                    connection.execute(_PRUNE, {"since": unused_since_ns, "provider": provider})
+                self._evict(
+                    connection,
+                    max_entries=self._max_entries if max_entries is None else max_entries,
+                    max_bytes=self._max_bytes if max_bytes is None else max_bytes,
+                )
+            connection.execute("VACUUM")
+            empty_log(connection)
+            after = connection.execute(_TOTALS).get
+            return Pruned(before[0] - after[0], before[1] - after[1])
+
+        with self._turn:
+            return self._healed(work)
 
     def close(self) -> None:
         """Let go of the file; the next call opens it again."""
@@ -187,14 +271,14 @@ class SqliteEmbeddingCache:
                 if not self._buried(name)
             )
             connection.executemany(_INSERT, rows)
-            self._evict(connection)
+            self._evict(connection, max_entries=self._max_entries, max_bytes=self._max_bytes)
 
-    def _evict(self, connection: apsw.Connection) -> None:
+    def _evict(self, connection: apsw.Connection, *, max_entries: int, max_bytes: int) -> None:
         entries, size = connection.execute(_TOTALS).get
         victims = []
-        if entries > self._max_entries or size > self._max_bytes:
+        if entries > max_entries or size > max_bytes:
             for rowid, bytes_freed in connection.execute(_OLDEST):
-                if entries <= self._max_entries and size <= self._max_bytes:
+                if entries <= max_entries and size <= max_bytes:
                     break
                 victims.append((rowid,))
                 entries, size = entries - 1, size - bytes_freed

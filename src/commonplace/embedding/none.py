@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NoReturn
 
 from commonplace.embedding.settings import EmbeddingSettings
 from commonplace.errors import EmbeddingError
 from commonplace.model import EmbedderIdentity, Vector
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
 
 
 class NoEmbedder:

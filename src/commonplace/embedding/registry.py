@@ -7,28 +7,35 @@ where the factory takes the settings and returns an `Embedder`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from importlib import import_module
-from typing import TYPE_CHECKING, TypeAlias
 
-from commonplace.embedding.protocol import Embedder
-from commonplace.embedding.settings import AUTO, EmbeddingSettings
+from commonplace.embedding.settings import AUTO, KEY_VARIABLES, EmbeddingSettings
 from commonplace.errors import ConfigError
+from commonplace.value import replace
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoints
+    from typing import TypeAlias
 
-Factory: TypeAlias = Callable[[EmbeddingSettings], Embedder]
+    from commonplace.embedding.protocol import Embedder
+
+Factory: TypeAlias = "Callable[[EmbeddingSettings], Embedder]"
 
 ENTRY_POINTS = "commonplace.embedders"
 _OURS = {
     "builtin": "commonplace.embedding.builtin:create",
+    "local": "commonplace.embedding.local:create",
     "none": "commonplace.embedding.none:create",
+    "onnx": "commonplace.embedding.onnx:create",
 }
 
 
 def create_embedder(name: str, settings: EmbeddingSettings) -> Embedder:
-    """Make the provider `name`; `auto` takes the best one that works without being set up."""
+    """Make the provider `name`; `auto` takes the best one that works without being set up.
+
+    Those on another machine need a key and a ledger too, and are made where these are known.
+    """
     if name == AUTO:
         # A model set beside `auto` belongs to whichever provider it was written for, not to this one.
         return create_embedder("builtin", replace(settings, provider="builtin", model=None))
@@ -36,8 +43,8 @@ def create_embedder(name: str, settings: EmbeddingSettings) -> Embedder:
 
 
 def known_providers() -> tuple[str, ...]:
-    """Every name that `create_embedder` takes, ours and those of installed plugins."""
-    return (AUTO, *sorted({*_OURS, *_plugins().names}))
+    """Every name that `provider` takes, ours and those of installed plugins."""
+    return (AUTO, *sorted({*_OURS, *KEY_VARIABLES, *_plugins().names}))
 
 
 def _factory(name: str) -> Factory:

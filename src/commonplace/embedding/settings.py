@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+
+from commonplace.value import value
 
 AUTO = "auto"
+# The environment variables that hold a provider's key, in the order in which `auto` looks for them.
+KEY_VARIABLES: Mapping[str, tuple[str, ...]] = {
+    "openai": ("OPENAI_API_KEY",),
+    "gemini": ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+    "voyage": ("VOYAGE_API_KEY",),
+}
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class CacheSettings:
     """How many vectors of remote and local models are remembered."""
 
@@ -16,7 +24,7 @@ class CacheSettings:
     max_bytes: int = 512 * 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class EmbeddingSettings:
     """Who turns text into vectors. `model` None means the provider's own default."""
 
@@ -24,3 +32,4 @@ class EmbeddingSettings:
     model: str | None = None
     fallback: str = "none"  # takes over only when the provider fails
     cache: CacheSettings = CacheSettings()
+    model_cache_dir: str | None = None  # where models of this machine are kept once they are downloaded

@@ -9,18 +9,23 @@ import json
 import mmap
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
 
 from commonplace.embedding.tokens import Tokenizer
+from commonplace.embedding.vocabulary import Vocabulary
 from commonplace.errors import EmbeddingError
+from commonplace.value import value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 
 BUNDLED = os.path.join(os.path.dirname(__file__), "model")
 _FORMAT = 1
 _REINSTALL = "reinstall the commonplace package; in a source tree run `make install`"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ModelCard:
     """What `model.json` says; `digest` changes with every byte of the model."""
 
@@ -30,7 +35,7 @@ class ModelCard:
     digest: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class StaticModel:
     """One vector a token. The value of row i, column j is `vectors[i * dims + j] * rows[2 * i]`."""
 
@@ -66,16 +71,16 @@ def open_model(folder: str) -> StaticModel:
     card = read_card(folder)
     try:
         with open(os.path.join(folder, "vocab"), "rb") as file:
-            pieces = file.read().decode().split("\n")
+            vocabulary = Vocabulary(file.read())
         vectors = _mapped(os.path.join(folder, "vectors.i8"), card.rows * card.dims)
         rows = _mapped(os.path.join(folder, "rows.f32"), card.rows * 8)
     except (OSError, ValueError) as error:
         raise EmbeddingError(
             f"the builtin embedding model cannot be opened: {error}", hint=_REINSTALL
         ) from error
-    if len(pieces) != card.rows:
+    if vocabulary.size != card.rows:
         raise EmbeddingError("the vocabulary of the builtin embedding model is damaged", hint=_REINSTALL)
-    return StaticModel(card, Tokenizer(pieces), vectors.cast("b"), rows.cast("f"))
+    return StaticModel(card, Tokenizer(vocabulary), vectors.cast("b"), rows.cast("f"))
 
 
 def _mapped(path: str, size: int) -> memoryview:

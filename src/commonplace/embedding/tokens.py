@@ -6,21 +6,23 @@ as the vocabulary knows the result, the piece with the lowest id first; unknown 
 
 from __future__ import annotations
 
-import re
 from array import array
-from collections.abc import Sequence
 from heapq import heapify, heappop, heappush
+
+from commonplace.embedding.vocabulary import Vocabulary
+from commonplace.pattern import pattern
 
 _SPECIAL = {"<unk>": 0, "<s>": 1, "</s>": 2}
 _FIRST_BYTE = 3  # ids 3 to 258 stand for the bytes 0 to 255
-_FIRST_PIECE = 259
-_LONGEST_RUN = 16  # of spaces in one piece
 
-_SPECIALS = re.compile("(<unk>|<s>|</s>)")
+_SPECIALS = pattern("(<unk>|<s>|</s>)")
 # Cuts that no piece of the vocabulary reaches over, so nothing is ever joined across them: before a `▁`,
 # between letters and signs, around digits, line ends and tabs.
 # (`²` counts as a sign: it has pieces such as `²,`.)
-_UNITS = re.compile(r"▁*[^\W\d_²]+|▁*(?:[^\w▁\n\t]|[_²])+|▁+|[\d\n\t]")
+_UNITS = pattern(r"▁*[^\W\d_²]+|▁*(?:[^\w▁\n\t]|[_²])+|▁+|[\d\n\t]")
+
+# No piece joins one of these with anything: characters of Chinese, Japanese and Korean stand for themselves.
+_ALL_SINGLE = pattern("▁?[⺀-鿿가-힣豈-﫿]+")
 
 _REMEMBERED_UNITS = 65_536
 _REMEMBERED_LENGTH = 32  # longer ones (links, hashes, unspaced scripts) seldom come again
@@ -29,8 +31,10 @@ _REMEMBERED_LENGTH = 32  # longer ones (links, hashes, unspaced scripts) seldom 
 class Tokenizer:
     """Turns text into token ids. Safe to share between threads."""
 
-    def __init__(self, pieces: Sequence[str]) -> None:
-        self._units = _Units(pieces)
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self._units = _Units(vocabulary)
+        self._words = _Words(self._units, "▁")
+        self._first_words = _Words(self._units, "")
 
     def encode(self, text: str) -> array[int]:
         """Ids of `text` as unsigned 16-bit numbers; the empty text has none."""
@@ -48,33 +52,59 @@ class Tokenizer:
     def _encoded(self, text: str) -> bytes:
         if not text:
             return b""
-        return b"".join(map(self._units.__getitem__, _UNITS.findall("▁" + text.replace(" ", "▁"))))
+        if "▁" in text:  # it may stand beside a space, and then belongs to the same run
+            return self._units.of("▁" + text.replace(" ", "▁"))
+        return self._units["\n"].join(map(self._encoded_line, f" {text}".split("\n")))
+
+    def _encoded_line(self, line: str) -> bytes:
+        """Look up whole words: to cut each one anew takes four times as long."""
+        if "  " in line:
+            return self._units.of(line.replace(" ", "▁"))
+        first, *others = line.split(" ")
+        return self._first_words[first] + b"".join(map(self._words.__getitem__, others))
+
+
+class _Words(dict[str, bytes]):
+    """Remembers the ids of what stands between two spaces or ends of lines; `before` is what it begins with."""
+
+    def __init__(self, units: _Units, before: str) -> None:
+        super().__init__()
+        self._units = units
+        self._before = before
+
+    def __missing__(self, word: str) -> bytes:
+        ids = self._units.of(self._before + word)
+        if len(word) <= _REMEMBERED_LENGTH:
+            if len(self) >= _REMEMBERED_UNITS:
+                self.clear()  # words in use come back at once; cheaper than keeping an order
+            self[word] = ids
+        return ids
 
 
 class _Units(dict[str, bytes]):
     """Remembers the ids of each run of characters between two cuts, as the bytes of an `array("H")`."""
 
-    def __init__(self, pieces: Sequence[str]) -> None:
+    def __init__(self, vocabulary: Vocabulary) -> None:
         super().__init__()
-        self._size = len(pieces)
-        # A piece's rank is its id, but runs of spaces are joined after everything else.
-        self._ranks = dict(zip(pieces[_FIRST_PIECE:], range(_FIRST_PIECE, self._size), strict=True))
-        for run in ("▁" * length for length in range(2, _LONGEST_RUN + 1)):
-            if run in self._ranks:
-                self._ranks[run] += self._size
+        self._vocabulary = vocabulary
+
+    def of(self, text: str) -> bytes:
+        """Cut a text, in which spaces are written `▁`, and give the ids of all that comes of it."""
+        return b"".join(map(self.__getitem__, _UNITS.findall(text)))
 
     def __missing__(self, unit: str) -> bytes:
-        rank = self._ranks.get(unit)
+        rank = self._vocabulary.rank_of(unit)
         if rank is not None:
             # Every piece of this vocabulary is what its own characters join to.
-            ids = array("H", [rank % self._size]).tobytes()
+            ids = array("H", [rank % self._vocabulary.size]).tobytes()
         elif len(unit) == 1:
             ids = array("H", [_FIRST_BYTE + byte for byte in unit.encode("utf-8", "surrogatepass")]).tobytes()
         else:
-            ids = b"".join(map(self.__getitem__, filter(None, self._joined(unit))))
+            pieces = unit if _ALL_SINGLE.fullmatch(unit) else filter(None, self._joined(unit))
+            ids = b"".join(map(self.__getitem__, pieces))
         if len(unit) <= _REMEMBERED_LENGTH:
             if len(self) >= _REMEMBERED_UNITS:
-                self.clear()  # words in use come back at once; cheaper than keeping an order
+                self.clear()
             self[unit] = ids
         return ids
 
@@ -82,7 +112,7 @@ class _Units(dict[str, bytes]):
         """Join neighbours by rank, then from left to right; what its left neighbour takes in becomes ''."""
         pieces = list(unit)
         count = len(pieces)
-        rank_of = self._ranks.get
+        rank_of = self._vocabulary.rank_of
         pairs = [
             (rank, at, joined)
             for at in range(count - 1)

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
-
 from commonplace.model import Chunk, Document, Passage
-from commonplace.text.chunking import chunk
 from commonplace.text.day_terms import terms_of_day
 from commonplace.text.lines import split_lines
 from commonplace.text.notes import ID_MARK, without_note_ids
 from commonplace.text.terms import document_terms
+from commonplace.value import replace, value
 
-Strategy: TypeAlias = Literal["markdown", "lines"]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Literal, TypeAlias
+
+Strategy: TypeAlias = "Literal['markdown', 'lines']"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ChunkingSettings:
     """How documents are cut."""
 
@@ -61,11 +62,15 @@ def terms_of(chunk: Chunk) -> tuple[str, ...]:
 
 
 def _passages(text: str, settings: ChunkingSettings) -> list[Passage]:
+    from commonplace.text.chunking import chunk  # not for a search that has nothing to cut
+
     return chunk(text, strategy=settings.strategy, tokens=settings.text_tokens, overlap=settings.overlap)
 
 
 def _messages(text: str, settings: ChunkingSettings) -> list[Passage]:
     """One passage a message, which is one line of a transcript; a long one is cut, and no two share a passage."""
+    from commonplace.text.chunking import chunk
+
     return [
         replace(passage, start_line=number, end_line=number)
         for number, line in enumerate(split_lines(text), 1)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 from contextlib import suppress
-from typing import Any
 
-from commonplace.files.replace import write_atomically
 from commonplace.indexing.plan import Disappearance
 from commonplace.model import Source
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 class Disappearances:
@@ -28,6 +30,8 @@ class Disappearances:
 
     def write(self, source: Source, disappearance: Disappearance | None) -> None:
         """Remember for the next look; None forgets."""
+        from commonplace.files.atomic import write_atomically
+
         entries = self._entries()
         if disappearance is None:
             if entries.pop(source, None) is None:

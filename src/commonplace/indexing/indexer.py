@@ -4,104 +4,70 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
-from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
-from typing import Literal, TypeAlias
+from contextlib import ExitStack, closing
 
-from commonplace.embedding.protocol import Embedder
-from commonplace.errors import CommonplaceError, ConflictError, EmbeddingError, NotFound
+from commonplace.errors import CommonplaceError, ConflictError, NotFound
 from commonplace.files.erasures import Erasures
-from commonplace.indexing.chunks import ChunkingSettings, chunks_of, terms_of
+from commonplace.indexing.chunks import ChunkingSettings
 from commonplace.indexing.disappearances import Disappearances
-from commonplace.indexing.plan import SyncPlan, mtime_to_record, plan_removal, plan_sync
+from commonplace.indexing.plan import (
+    UNCONDITIONALLY,
+    Conditions,
+    RebuildGivenUp,
+    SyncPlan,
+    looks_the_same,
+    looks_unmounted,
+    mtime_to_record,
+    plan_removal,
+    plan_sync,
+)
+from commonplace.indexing.settled import Agreement, Settled
+from commonplace.indexing.tally import FileKey, Tally
 from commonplace.model import (
-    Chunk,
     EmbeddedChunk,
     FileFailure,
     FileState,
     IndexFingerprint,
-    Progress,
     ProgressCallback,
-    Source,
     SyncReport,
-    Vector,
 )
 from commonplace.sources.discovery import FoundFile
-from commonplace.sources.protocol import TextSource
-from commonplace.store.protocol import IndexStore
 from commonplace.text.terms import TERMS_VERSION
+from commonplace.value import record, replace
 
-_Left: TypeAlias = Literal["overtaken", "erased"]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Set as AbstractSet
+    from typing import Literal, TypeAlias
 
-SCHEMA_VERSION = 1
+    from commonplace.embedding.protocol import Embedder
+    from commonplace.indexing.preparing import Preparation
+    from commonplace.indexing.sharing import Batch, ReadFile
+    from commonplace.model import Source
+    from commonplace.sources.noticing import Since
+    from commonplace.sources.protocol import TextSource
+    from commonplace.store.protocol import IndexStore
+
+_Left: TypeAlias = "Literal['overtaken', 'erased']"
+
+SCHEMA_VERSION = 2
 NO_INDEX_YET = "there is no index yet"
-# Enough for a provider's largest request, small enough to keep few files in memory.
-CHUNKS_PER_BATCH = 512
 # How often a file is read anew in one sync when text keeps being erased from it.
 MOST_TRIES = 10
 # In front of the hash of a file whose vectors could not be had: the next sync tries again.
 WITHOUT_VECTORS = "without-vectors:"
 
 
-@dataclass(slots=True)
-class _Tally:
-    """What a sync has done so far."""
+@record
+class _Run:
+    """One pass over the files: where it writes, how that index is made, and what it held at the start."""
 
-    progress: ProgressCallback | None
-    total: int = 0
-    seen: int = 0
-    indexed: list[str] = field(default_factory=list)
-    removed: list[str] = field(default_factory=list)
-    withheld: list[str] = field(default_factory=list)
-    unchanged: int = 0
-    skipped: list[FileFailure] = field(default_factory=list)
-    failed: list[FileFailure] = field(default_factory=list)
-    degraded: dict[str, None] = field(default_factory=dict)  # in order, each reason once
-    chunks: int = 0
-    # By source and path: the hash of what went in without vectors, because the provider failed.
-    without_vectors: dict[tuple[Source, str], str] = field(default_factory=dict)
-
-    def step(self, path: str) -> None:
-        self.seen += 1
-        if self.progress is not None:
-            self.progress(Progress(self.seen, self.total, path))
-
-    def follow_up(self) -> _Tally:
-        """A tally for a second look, which does not ask the provider again for what it has just refused."""
-        return _Tally(None, without_vectors=self.without_vectors)
-
-    def take_over(self, later: _Tally) -> None:
-        """Add what a second look at all files found; what could not be read then is what cannot be read now."""
-        gone = set(later.removed)
-        self.indexed = [path for path in dict.fromkeys(self.indexed + later.indexed) if path not in gone]
-        self.skipped, self.failed = later.skipped, later.failed
-        self.degraded |= later.degraded
-        self.chunks += later.chunks
-
-    def report(self, *, rebuilt: str | None, seconds: float) -> SyncReport:
-        return SyncReport(
-            indexed=tuple(self.indexed),
-            removed=tuple(self.removed),
-            unchanged=self.unchanged,
-            skipped=tuple(self.skipped),
-            failed=tuple(self.failed),
-            chunks=self.chunks,
-            rebuilt=rebuilt,
-            withheld=tuple(self.withheld),
-            degraded=tuple(self.degraded),
-            seconds=round(seconds, 3),
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class _Read:
-    """A file that was read and cut, waiting for its vectors."""
-
-    state: FileState
-    chunks: tuple[Chunk, ...]
-    replacing: str | None  # the hash that the index held for it
-    erasures: object  # what `Erasures.stamp` was before it was read
+    store: IndexStore
+    made: IndexFingerprint
+    known: Mapping[FileKey, FileState]
+    tally: Tally
+    conditions: Conditions
+    is_whole: bool = False  # all vectors, or nothing
 
 
 class Indexer:
@@ -116,62 +82,142 @@ class Indexer:
         disappearances: Disappearances,
         *,
         erasures: Erasures,
+        private: frozenset[Source] = frozenset(),
         clock: Callable[[], float] = time.time,
     ) -> None:
+        """`private` sources are embedded by nobody who sends text away: words alone find what they say."""
         self._sources = tuple(sources)
         self._store = store
         self._embedder = embedder
         self._chunking = chunking
+        self._preparation: Preparation | None = None
         self._disappearances = disappearances
         self._erasures = erasures
+        self._private = private
         self._clock = clock
+        self._settled = Settled(self._sources)
 
     @property
     def fingerprint(self) -> IndexFingerprint:
         """How an index made now would be made."""
         return IndexFingerprint(
             embedder=self._embedder.identity,
-            chunking=self._chunking.fingerprint,
+            chunking=", ".join((self._chunking.fingerprint, *(f"{name} by words" for name in self.withheld))),
             keywords=TERMS_VERSION,
             schema=SCHEMA_VERSION,
         )
 
+    @property
+    def withheld(self) -> list[Source]:
+        """The sources whose text is not embedded, because it would leave this machine."""
+        if not self._private or self._embedder.sends_text_to is None:
+            return []
+        return sorted(self._private.intersection(source.source for source in self._sources))
+
     def rebuild_reason(self) -> str | None:
         """Why the index would have to be made anew, None when it can be kept."""
         with self._store.reading() as reader:
-            made = reader.fingerprint()
-        return NO_INDEX_YET if made is None else made.difference(self.fingerprint)
+            return self._reason(reader.fingerprint(), UNCONDITIONALLY)
 
-    def sync(self, *, force: bool = False, progress: ProgressCallback | None = None) -> SyncReport:
-        """Index what changed. `force` makes the whole index anew and takes missing files as deleted."""
+    def _reason(self, made: IndexFingerprint | None, conditions: Conditions) -> str | None:
+        if made is None:
+            return NO_INDEX_YET
+        return None if conditions.rebuilding == "never" else made.difference(self.fingerprint)
+
+    def sync(
+        self,
+        *,
+        force: bool = False,
+        progress: ProgressCallback | None = None,
+        thorough: bool = True,
+        conditions: Conditions = UNCONDITIONALLY,
+    ) -> SyncReport:
+        """Index what changed. `force` makes the whole index anew and takes missing files as deleted.
+
+        Unless `thorough`, files that the system has reported no change of are not looked at. Raises RebuildGivenUp.
+        """
         started = time.perf_counter()
-        tally = _Tally(progress)
-        reason = "asked for" if force else self.rebuild_reason()
+        if not thorough and not force:
+            tally = self._catch_up(progress, conditions)
+            if tally is not None:
+                return tally.report(rebuilt=None, seconds=time.perf_counter() - started)
+        tally = Tally(progress)
+        with self._store.reading() as reader:
+            made = reader.fingerprint()
+        reason = "asked for" if force else self._reason(made, conditions)
         if reason is not None and not force and self._looks_unmounted():
             tally.degraded[
                 f"the index is out of date ({reason}) and its files are not there to make it anew"
             ] = None
             reason = None
         if reason is not None:
-            self._rebuild(reason, tally)
+            self._settled.forget()
+            is_whole = made is not None and conditions.rebuilding == "whole"
+            self._rebuild(reason, tally, conditions, is_whole=is_whole)
             return tally.report(rebuilt=reason, seconds=time.perf_counter() - started)
         try:
-            self._bring_up_to_date(self._store, tally, confirmed=False)
+            self._bring_up_to_date(self._store, tally, conditions, made=made or self.fingerprint)
         except ConflictError as error:
             # Another process has just rebuilt the index with other settings; its vectors are not ours to mix with.
             tally.degraded[f"the index was left as it is: {error}"] = None
         return tally.report(rebuilt=reason, seconds=time.perf_counter() - started)
 
-    def _rebuild(self, reason: str, tally: _Tally) -> None:
+    def _catch_up(self, progress: ProgressCallback | None, conditions: Conditions) -> Tally | None:
+        """Index the few files that are reported to have changed; None when everything must be looked at."""
+        with self._store.reading() as reader:
+            made, revision = reader.fingerprint(), reader.revision()
+        found = None if self._reason(made, conditions) else self._settled.changes(revision)
+        if found is None or made is None:
+            return None
+        agreement, changes = found
+        tally = Tally(progress, unchanged=len(agreement.known))
+        if any(since.files for since in changes):
+            run = _Run(self._store, made, agreement.known, tally, conditions)
+            try:
+                if not all(map(self._index_changed, [run] * len(changes), self._sources, changes)):
+                    return None
+            except ConflictError:
+                return None
+        self._settle(replace(agreement, moments=tuple(since.moment for since in changes)), tally)
+        return tally
+
+    def _index_changed(self, run: _Run, source: TextSource, since: Since) -> bool:
+        """Index files that have changed; False when a look at everything is called for.
+
+        So it is when a file came or went: whether it counts, or many went at once, depends on the others.
+        """
+        changed: list[FoundFile] = []
+        for path in sorted(since.files):
+            before = run.known.get((source.source, path))
+            found = None if before is None else source.look_at(path)
+            if found is None:
+                return False
+            if not looks_the_same(found, before):
+                changed.append(found)
+        run.tally.total += len(changed)
+        run.tally.unchanged -= len(changed)
+        return not self._index(run, source, changed)
+
+    def _settle(self, before: Agreement, tally: Tally) -> None:
+        """Remember that the index is as the files are, if it is for sure."""
+        now = before.revision
+        if tally.changes:
+            with self._store.reading() as reader:
+                now = reader.revision()
+        self._settled.settle(before, tally, now)
+
+    def _rebuild(self, reason: str, tally: Tally, conditions: Conditions, *, is_whole: bool) -> None:
+        wanted = self.fingerprint
+
         def catch_up(fresh: IndexStore) -> None:
             """Bring over what changed while the new index was made, now that nobody else can index it."""
             later = tally.follow_up()
-            self._bring_up_to_date(fresh, later, confirmed=True)
+            self._bring_up_to_date(fresh, later, conditions, made=wanted)
             tally.take_over(later)
 
-        rebuilding = self._store.rebuild(self.fingerprint, reason=reason, catch_up=catch_up)
+        rebuilding = self._store.rebuild(wanted, reason=reason, catch_up=catch_up)
         with ExitStack() as until_published, rebuilding as fresh:
-            self._bring_up_to_date(fresh, tally, confirmed=True)
+            self._bring_up_to_date(fresh, tally, conditions, made=wanted, is_whole=is_whole)
             # Before the store's own lock, as everybody who takes both does: erasing comes first.
             until_published.enter_context(self._erasures.held_off())
 
@@ -179,101 +225,120 @@ class Indexer:
         """Whether so much is missing that a rebuild would lose what only the index still knows."""
         with self._store.reading() as reader:
             known = reader.files()
-        for source in self._sources:
-            plan = plan_sync(source.discover(), known, source.source)
-            count = sum(1 for of, _ in known if of == source.source)
-            removal = plan_removal(
-                plan.missing, known_count=count, seen_before=None, at=self._clock(), confirmed=False
-            )
-            if removal.withheld or plan.hidden:
-                return True
-        return False
+        return any(
+            looks_unmounted(plan_sync(source.discover(), known, source.source)) for source in self._sources
+        )
 
-    def _bring_up_to_date(self, store: IndexStore, tally: _Tally, *, confirmed: bool) -> None:
+    def _bring_up_to_date(
+        self,
+        store: IndexStore,
+        tally: Tally,
+        conditions: Conditions,
+        *,
+        made: IndexFingerprint,
+        is_whole: bool = False,
+    ) -> None:
         with store.reading() as reader:
-            known = reader.files()
+            revision = reader.revision()
+            agreed = self._settled.known_at(revision) if store is self._store else None
+            known = reader.files() if agreed is None else agreed
+        run = _Run(store, made, known, tally, conditions, is_whole)
+        confirmed = store is not self._store  # what a new index lacks was deleted before it was begun
+        moments: list[int | None] = []
         for source in self._sources:
             found = source.discover()
-            plan = plan_sync(found, known, source.source)
+            plan = plan_sync(found, run.known, source.source)
             tally.skipped += found.skipped
             tally.unchanged += plan.unchanged
             tally.total += len(plan.to_read)
-            count = sum(1 for of, _ in known if of == source.source)
-            self._remove(store, source.source, plan, count, tally, confirmed=confirmed)
-            left = self._index(store, source, plan.to_read, known, tally)
-            again = set(left)
-            for _ in range(MOST_TRIES):
-                if not again:
-                    break
-                left = self._index_again(store, source, again, tally)
-                # Whoever overtakes us a second time has looked into the index after we did, and read the file after
-                # that: what they wrote holds all that stood in it when this sync began.
-                again = {path for path, why in left.items() if why == "erased"}
-            tally.failed += [
-                FileFailure(path, "text keeps being erased from it; the next sync tries again")
-                for path in sorted(again)
-            ]
+            self._remove(run, source, plan, confirmed=confirmed)
+            left = self._index(run, source, plan.to_read)
+            moments.append(None if left else found.moment)
+            self._index_left(run, source, left)
+        if store is self._store:
+            self._settle(Agreement(revision, run.known, tuple(moments)), tally)
 
-    def _index_again(
-        self, store: IndexStore, source: TextSource, paths: AbstractSet[str], tally: _Tally
-    ) -> dict[str, _Left]:
+    def _index_left(self, run: _Run, source: TextSource, left: Mapping[str, _Left]) -> None:
         """Read files anew that somebody else has indexed, or erased from, since they were read."""
-        with store.reading() as reader:
-            known = reader.files()
-        files = [found for found in source.discover().files if found.path in paths]
-        tally.total += len(files)
-        return self._index(store, source, files, known, tally)
+        again: AbstractSet[str] = left.keys()
+        for _ in range(MOST_TRIES):
+            if not again:
+                break
+            with run.store.reading() as reader:
+                run = replace(run, known=reader.files())
+            files = [found for found in source.discover().files if found.path in again]
+            run.tally.total += len(files)
+            left = self._index(run, source, files)
+            # Whoever overtakes us a second time has looked into the index after we did, and read the file after
+            # that: what they wrote holds all that stood in it when this sync began.
+            again = {path for path, why in left.items() if why == "erased"}
+        run.tally.failed += [
+            FileFailure(path, "text keeps being erased from it; the next sync tries again")
+            for path in sorted(again)
+        ]
 
-    def _remove(
-        self,
-        store: IndexStore,
-        source: Source,
-        plan: SyncPlan,
-        known_count: int,
-        tally: _Tally,
-        *,
-        confirmed: bool,
-    ) -> None:
+    def _remove(self, run: _Run, source: TextSource, plan: SyncPlan, *, confirmed: bool) -> None:
         removal = plan_removal(
             plan.missing,
-            known_count=known_count,
-            seen_before=self._disappearances.read(source),
+            known_count=plan.known,
+            seen_before=self._disappearances.read(source.source),
             at=self._clock(),
             confirmed=confirmed,
         )
         for path in removal.now:
-            store.remove_file(source, path)
-            tally.removed.append(path)
-        self._disappearances.write(source, removal.remember)
-        tally.withheld += (*removal.withheld, *plan.hidden)
+            run.store.remove_file(source.source, path)
+            run.tally.removed.append(path)
+            run.tally.wrote((source.source, path), None)
+        self._disappearances.write(source.source, removal.remember)
+        run.tally.withheld += (*removal.withheld, *plan.hidden)
 
-    def _index(
-        self,
-        store: IndexStore,
-        source: TextSource,
-        files: Iterable[FoundFile],
-        known: Mapping[tuple[Source, str], FileState],
-        tally: _Tally,
-    ) -> dict[str, _Left]:
+    def _index(self, run: _Run, source: TextSource, files: Sequence[FoundFile]) -> dict[str, _Left]:
         """Read, embed and write files; those that could not be written are left, each with the reason."""
+        if not files:
+            return {}
+        from commonplace.indexing.sharing import prepared  # not for a search that finds every file as it was
+
+        preparation = self._preparation_of(run, source, files)
         left: dict[str, _Left] = {}
-        for batch in _batches(self._read_changed(store, source, files, known, tally)):
-            vectors = self._embedded([chunk for file in batch for chunk in file.chunks], tally)
-            for file in batch:
-                why = self._write(store, file, vectors, tally)
-                if why is not None:
-                    left[file.state.path] = why
+        ready = prepared(
+            self._read_changed(run, source, files, is_refused=preparation.is_refused),
+            preparation,
+            total_bytes=sum(found.size for found in files),
+            tell=lambda why: run.tally.degraded.setdefault(why, None),
+        )
+        with closing(ready):  # at once when writing fails, for a second process may be at work
+            for batch, made in ready:
+                if made.failure is not None:
+                    if run.is_whole:
+                        raise RebuildGivenUp(made.failure)
+                    run.tally.degraded[made.failure] = None
+                left |= self._write(run, batch, made.documents, has_vectors=made.failure is None)
         return left
 
+    def _preparation_of(self, run: _Run, source: TextSource, files: Sequence[FoundFile]) -> Preparation:
+        """Who prepares these files: with vectors, unless they are private or somebody refuses to pay for them."""
+        from commonplace.indexing.preparing import Preparation, texts_of
+
+        if source.source in self.withheld:
+            return Preparation.without_vectors(self._chunking)
+        self._preparation = self._preparation or Preparation(self._chunking, self._embedder)
+        ask = run.conditions.before_embedding
+        if ask is None or self._preparation.is_refused:
+            return self._preparation
+        size = sum(found.size for found in files)
+        refusal = ask(size, lambda: texts_of(source, files, self._chunking))
+        return self._preparation if refusal is None else self._preparation.refused(refusal)
+
     def _read_changed(
-        self,
-        store: IndexStore,
-        source: TextSource,
-        files: Iterable[FoundFile],
-        known: Mapping[tuple[Source, str], FileState],
-        tally: _Tally,
-    ) -> Iterator[_Read]:
-        """Read files one after the other; those whose text did not change are only touched."""
+        self, run: _Run, source: TextSource, files: Iterable[FoundFile], *, is_refused: bool
+    ) -> Iterator[ReadFile]:
+        """Read files one after the other; those whose text did not change are only touched.
+
+        Where vectors are refused, a file that went in without them is as it can be.
+        """
+        from commonplace.indexing.sharing import ReadFile
+
+        tally = run.tally
         for found in files:
             erasures = self._erasures.stamp()
             try:
@@ -288,65 +353,48 @@ class Indexer:
             state = replace(
                 state, mtime_ns=mtime_to_record(state.mtime_ns, read_at_ns=int(self._clock() * 1e9))
             )
-            before = known.get((state.source, state.path))
-            if before is not None and state.hash in {
-                before.hash,
-                tally.without_vectors.get((state.source, state.path)),
-            }:
+            key = state.source, state.path
+            before = run.known.get(key)
+            if is_refused and before is not None and before.hash == WITHOUT_VECTORS + state.hash:
+                tally.without_vectors[key] = state.hash
+            if before is not None and state.hash in {before.hash, tally.without_vectors.get(key)}:
                 if before.hash == state.hash and before != state:
-                    store.touch_file(state)
+                    run.store.touch_file(state)
+                    tally.wrote(key, state)
                 tally.unchanged += 1
                 tally.step(found.path)
                 continue
-            chunks = tuple(chunks_of(document, self._chunking))
-            yield _Read(state, chunks, before.hash if before else None, erasures)
-
-    def _embedded(self, chunks: Sequence[Chunk], tally: _Tally) -> dict[str, Vector | None]:
-        """Vectors by text; empty when the provider failed, and then the reason is in the tally."""
-        if not self._embedder.identity.dims:
-            return {}
-        texts = list(dict.fromkeys(chunk.embedded_text for chunk in chunks))
-        try:
-            return dict(zip(texts, self._embedder.embed_documents(texts), strict=True))
-        except EmbeddingError as error:
-            tally.degraded[f"embedding: {error}"] = None
-            return {}
+            yield ReadFile(state, document, before.hash if before else None, erasures)
 
     def _write(
-        self, store: IndexStore, file: _Read, vectors: dict[str, Vector | None], tally: _Tally
-    ) -> _Left | None:
-        """Write one file; or say why it was left: text was erased, or somebody else was quicker."""
-        state = file.state
-        if file.chunks and not vectors and self._embedder.identity.dims:
-            state = replace(state, hash=WITHOUT_VECTORS + state.hash, mtime_ns=-1)
-        embedded = [
-            EmbeddedChunk(chunk, vectors.get(chunk.embedded_text), terms_of(chunk)) for chunk in file.chunks
-        ]
-        # Nothing is erased between this look and the commit, so forgotten text cannot come back here.
+        self, run: _Run, batch: Batch, documents: Sequence[Sequence[EmbeddedChunk]], *, has_vectors: bool
+    ) -> dict[str, _Left]:
+        """Write files; or say why they were left: text was erased, or somebody else was quicker."""
+        left: dict[str, _Left] = {}
+        # Nothing is erased between this look and the last commit, so forgotten text cannot come back here.
         with self._erasures.held_off():
-            erased = self._erasures.stamp() != file.erasures
-            written = not erased and store.replace_file(
-                state, embedded, expecting=self.fingerprint, replacing=file.replacing
-            )
-        tally.step(state.path)
-        if not written:
-            return "erased" if erased else "overtaken"
-        if state.hash != file.state.hash:
-            tally.without_vectors[state.source, state.path] = file.state.hash
+            erasures = self._erasures.stamp()
+            for file, chunks in zip(batch, documents, strict=True):
+                if erasures != file.erasures:
+                    left[file.state.path] = "erased"
+                elif not self._write_file(run, file, chunks, has_vectors=has_vectors):
+                    left[file.state.path] = "overtaken"
+                run.tally.step(file.state.path)
+        return left
+
+    def _write_file(
+        self, run: _Run, file: ReadFile, chunks: Sequence[EmbeddedChunk], *, has_vectors: bool
+    ) -> bool:
+        state, tally = file.state, run.tally
+        key = state.source, state.path
+        is_incomplete = bool(chunks) and not has_vectors
+        if is_incomplete:
+            state = replace(state, hash=WITHOUT_VECTORS + state.hash, mtime_ns=-1)
+        if not run.store.replace_file(state, chunks, expecting=run.made, replacing=file.replacing):
+            return False
+        if is_incomplete:
+            tally.without_vectors[key] = file.state.hash
+        tally.wrote(key, state)
         tally.indexed.append(state.path)
-        tally.chunks += len(file.chunks)
-        return None
-
-
-def _batches(files: Iterable[_Read]) -> Iterator[list[_Read]]:
-    """Group files so that requests to an embedder cross file boundaries."""
-    batch: list[_Read] = []
-    waiting = 0
-    for file in files:
-        batch.append(file)
-        waiting += len(file.chunks)
-        if waiting >= CHUNKS_PER_BATCH:
-            yield batch
-            batch, waiting = [], 0
-    if batch:
-        yield batch
+        tally.chunks += len(chunks)
+        return True

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
+from commonplace.errors import EmbeddingError
 from commonplace.model import FileState, Source
 from commonplace.sources.discovery import Discovery, FoundFile
+from commonplace.value import value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Literal, TypeAlias
+
+# Where an index must be made anew: do it; do it, but not with fewer vectors than the old one has; leave the old one.
+Rebuilding: TypeAlias = "Literal['freely', 'whole', 'never']"
+# Hears how many bytes are about to be embedded, and can have the texts read; says why they must not be, or None.
+BeforeEmbedding: TypeAlias = "Callable[[int, Callable[[], Iterator[str]]], str | None]"
 
 # Files written this shortly before they were read may change again without a new time stamp.
 RACY_NS = 2_000_000_000
@@ -18,7 +28,22 @@ SUSPICIOUS_COUNT = 3
 CONFIRM_AFTER_S = 60.0
 
 
-@dataclass(frozen=True, slots=True)
+@value
+class Conditions:
+    """What a sync must keep to where embedding takes long, costs money or may fail."""
+
+    rebuilding: Rebuilding = "freely"
+    before_embedding: BeforeEmbedding | None = None
+
+
+UNCONDITIONALLY = Conditions()
+
+
+class RebuildGivenUp(EmbeddingError):
+    """A new index would lack vectors, and the old one stays; the message says why."""
+
+
+@value
 class SyncPlan:
     """What differs between disk and index, for one source."""
 
@@ -26,6 +51,7 @@ class SyncPlan:
     missing: tuple[str, ...]  # in the index, not on disk
     hidden: tuple[str, ...]  # in the index, and somewhere that could not be looked at
     unchanged: int
+    known: int  # in the index
 
 
 def plan_sync(found: Discovery, known: Mapping[tuple[Source, str], FileState], source: Source) -> SyncPlan:
@@ -39,6 +65,7 @@ def plan_sync(found: Discovery, known: Mapping[tuple[Source, str], FileState], s
         missing=tuple(path for path in gone if not found.may_hide(path)),
         hidden=tuple(path for path in gone if found.may_hide(path)),
         unchanged=len(on_disk) - len(to_read),
+        known=len(in_index),
     )
 
 
@@ -54,7 +81,7 @@ def mtime_to_record(mtime_ns: int, *, read_at_ns: int) -> int:
     return NEVER if mtime_ns >= read_at_ns - RACY_NS else mtime_ns
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Disappearance:
     """Files that were missing at once, and when that was first seen."""
 
@@ -62,7 +89,7 @@ class Disappearance:
     seen_at: float  # seconds since the epoch
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Removal:
     """What to drop from the index now, what to keep for a while, and what to remember about it."""
 
@@ -92,3 +119,9 @@ def plan_removal(
     same = seen_before is not None and seen_before.seen_at <= at and seen_before.paths.issuperset(gone)
     first_seen = seen_before.seen_at if seen_before is not None and same else at
     return Removal(now=(), withheld=gone, remember=Disappearance(frozenset(gone), first_seen))
+
+
+def looks_unmounted(plan: SyncPlan) -> bool:
+    """Whether so much is missing at once that only the index may still know it."""
+    removal = plan_removal(plan.missing, known_count=plan.known, seen_before=None, at=0.0, confirmed=False)
+    return bool(removal.withheld or plan.hidden)

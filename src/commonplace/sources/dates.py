@@ -5,8 +5,10 @@ from __future__ import annotations
 import datetime as dt
 import re
 
+from commonplace.pattern import pattern
+
 # ASCII digits only: `\d` would also accept the digits of other scripts.
-_DATED_NAME = re.compile(r"(?:^|/)([0-9]{4})-([0-9]{2})-([0-9]{2})(?:-[^/]+)?\.md\Z", re.IGNORECASE)
+_DATED_NAME = pattern(r"(?:^|/)([0-9]{4})-([0-9]{2})-([0-9]{2})(?:-[^/]+)?\.md\Z", re.IGNORECASE)
 
 
 def day_of(path: str) -> str | None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from operator import attrgetter
-from typing import NamedTuple
 
 from commonplace.errors import PathNotAllowed
 from commonplace.files.beneath import (
@@ -20,14 +19,22 @@ from commonplace.files.beneath import (
 )
 from commonplace.model import FileFailure
 from commonplace.sources.mounts import Mount
+from commonplace.value import field, value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TypeAlias
 
 # Each level on the way down holds one descriptor open.
 MAX_DEPTH = 64
 
+# Told of each open folder, and how what is in it is cited ("" or with a final slash), before it is listed.
+Entered: TypeAlias = "Callable[[int, str], None]"
+
 _by_name = attrgetter("name")
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class FoundFile:
     """A file of the memory as it was seen, and the way to read it."""
 
@@ -45,7 +52,7 @@ class FoundFile:
         return os.path.join(self.root.real, self.relative)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Discovery:
     """What a look at the memory found. `unseen` could not be looked at: there, absence proves nothing."""
 
@@ -53,6 +60,7 @@ class Discovery:
     skipped: tuple[FileFailure, ...]
     unseen: tuple[str, ...] = ()  # cited folders and files
     root_missing: bool = False
+    moment: int | None = None  # when that was, for `TextSource.changed_since`; None when that cannot tell
 
     def may_hide(self, path: str) -> bool:
         """Whether a file that was not found may still be there: what is known about it must be kept."""
@@ -61,7 +69,8 @@ class Discovery:
         )
 
 
-class _Folder(NamedTuple):
+@value
+class _Folder:
     """An open folder on the way down; `relative` and `cited` are empty or end with a slash."""
 
     mount: Mount
@@ -78,9 +87,12 @@ class Sweep:
     we look shows nothing of what is behind it.
     """
 
-    def __init__(self, *, max_file_bytes: int, wanted: str | None = None) -> None:
+    def __init__(
+        self, *, max_file_bytes: int, wanted: str | None = None, entered: Entered | None = None
+    ) -> None:
         self._max_file_bytes = max_file_bytes
         self._wanted = wanted
+        self._entered = entered
         self._files: dict[str, FoundFile] = {}
         self._skipped: list[FileFailure] = []
         self._unseen: list[str] = []
@@ -95,8 +107,8 @@ class Sweep:
     def visit_curated(self, root: Root) -> None:
         """Look for `MEMORY.md`, and for `memory.md` when there is no such file."""
         lower_case = Mount(root, "memory.md", "memory.md", expected=False)
-        if not self._visit_file(Mount(root, "MEMORY.md", "MEMORY.md", expected=False)):
-            self._visit_file(lower_case)
+        if not self.visit_file(Mount(root, "MEMORY.md", "MEMORY.md", expected=False)):
+            self.visit_file(lower_case)
             return
         other = self._status(lower_case)
         # Where case does not matter, both names are the same file.
@@ -110,7 +122,7 @@ class Sweep:
         try:
             folder = mount.root.open_folder(mount.base)
         except NotADirectoryError:
-            self._visit_file(mount)
+            self.visit_file(mount)
         except PathNotAllowed as error:
             self.skip(mount.cited, str(error))
         except OSError as error:
@@ -119,11 +131,8 @@ class Sweep:
             relative, cited = mount.base and mount.base + "/", mount.cited and mount.cited + "/"
             self._walk(_Folder(mount, folder, relative, cited, depth=1))
 
-    def skip(self, path: str, reason: str) -> None:
-        """Note what was left out on purpose."""
-        self._skipped.append(FileFailure(printable(path) or ".", reason))
-
-    def _visit_file(self, mount: Mount) -> bool:
+    def visit_file(self, mount: Mount) -> bool:
+        """Look at a single file. Returns whether the memory has it now."""
         status = self._status(mount)
         if status is None:
             return False
@@ -132,11 +141,18 @@ class Sweep:
             return False
         return self._take(mount, mount.base, mount.cited, status)
 
+    def skip(self, path: str, reason: str) -> None:
+        """Note what was left out on purpose."""
+        self._skipped.append(FileFailure(printable(path) or ".", reason))
+
     def _status(self, mount: Mount) -> os.stat_result | None:
         parent, _, name = mount.base.rpartition("/")
         try:
             folder = mount.root.open_folder(parent)
             try:
+                if self._entered is not None:
+                    cited = mount.cited.rpartition("/")[0]
+                    self._entered(folder, cited and cited + "/")
                 return os.stat(name, dir_fd=folder, follow_symlinks=False)
             finally:
                 os.close(folder)
@@ -146,6 +162,8 @@ class Sweep:
 
     def _walk(self, folder: _Folder) -> None:
         try:
+            if self._entered is not None:
+                self._entered(folder.descriptor, folder.cited)
             with os.scandir(folder.descriptor) as listing:
                 entries = sorted(listing, key=_by_name)
             for entry in entries:
@@ -181,18 +199,18 @@ class Sweep:
                 self._take(folder.mount, folder.relative + name, cited, status)
 
     def _descend(self, folder: _Folder, name: str) -> None:
-        mount, descriptor, relative, cited, depth = folder
+        relative, cited, depth = folder.relative, folder.cited, folder.depth
         if depth >= MAX_DEPTH:
             self.skip(cited + name, f"more than {MAX_DEPTH} folders deep")
             return
         try:
-            inner = os.open(name, FOLDER_FLAGS, dir_fd=descriptor)
+            inner = os.open(name, FOLDER_FLAGS, dir_fd=folder.descriptor)
         except NotADirectoryError:
             self.skip(cited + name, SYMBOLIC_LINK)  # it was a folder when it was listed
         except OSError as error:
             self._could_not_see(cited + name, error, expected=False)
         else:
-            self._walk(_Folder(mount, inner, f"{relative}{name}/", f"{cited}{name}/", depth + 1))
+            self._walk(_Folder(folder.mount, inner, f"{relative}{name}/", f"{cited}{name}/", depth + 1))
 
     def _take(self, mount: Mount, relative: str, cited: str, status: os.stat_result) -> bool:
         """Add a file unless a rule forbids it. Returns whether the memory has it now."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 
 from commonplace.errors import CommonplaceError, NotFound
-from commonplace.model import Excerpt
+from commonplace.model import EXCERPT_LINES, Excerpt
+from commonplace.pattern import pattern
 from commonplace.sources.workspace import Workspace
 
-DEFAULT_LINES = 120
 MAX_CHARS = 200_000
 
 # `notes.md#L3-L7`, `notes.md#L3`, `notes.md:3-7`, `notes.md:3`
-_CITED_LINES = re.compile(
+_CITED_LINES = pattern(
     r"(?P<path>.*\.md)(?:#L|:)(?P<first>[0-9]{1,18})(?:-L?(?P<last>[0-9]{1,18}))?", re.IGNORECASE | re.DOTALL
 )
 _BLOCK = 1 << 16
@@ -23,7 +23,7 @@ def read_excerpt(
     path: str,
     *,
     first_line: int = 1,
-    line_count: int | None = DEFAULT_LINES,
+    line_count: int | None = EXCERPT_LINES,
     max_chars: int | None = MAX_CHARS,
 ) -> Excerpt:
     """Read lines of a file of the memory; `line_count` None reads to its end.

@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from commonplace.files.beneath import UNCITABLE, Root
 from commonplace.sources.patterns import EVERY_NOTE, compile_pattern
+from commonplace.value import value
 
 # First parts of cited paths that are taken: by the workspace itself, and by transcripts.
 _TAKEN = frozenset({"memory", "memory.md", "sessions"})
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ExtraPath:
     """More Markdown to index: a file or a folder, absolute or relative to the workspace, `~` expanded."""
 
@@ -25,7 +25,7 @@ class ExtraPath:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Mount:
     """A folder or file beneath a root. What is found at `base/x.md` is cited as `cited/x.md`."""
 

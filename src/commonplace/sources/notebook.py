@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from commonplace.errors import CommonplaceError, ConflictError, NotFound, StorageFailure, WorkspaceError
@@ -18,6 +17,7 @@ from commonplace.files.records import Tail
 from commonplace.files.replace import content_hash, replace
 from commonplace.sources.workspace import Workspace
 from commonplace.text.notes import day_header, format_note
+from commonplace.value import value
 
 # A note longer than this is a document: it belongs in a file of its own.
 MAX_NOTE_CHARS = 200_000
@@ -26,7 +26,7 @@ _BLOCK_BYTES = 1 << 20
 _LINE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z")
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Remembered:
     """Where a note stands now."""
 
@@ -36,7 +36,7 @@ class Remembered:
     id: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Edited:
     """What a file is after an edit; `line` is where the new text begins."""
 

@@ -6,22 +6,25 @@ transcripts of a user; until it exists this source serves only the evaluation of
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-from dataclasses import dataclass
-from typing import Any
 
 from commonplace.files.beneath import Root, file_refusal, in_words, name_refusal, printable
 from commonplace.model import Document, FileFailure, FileState, Source
 from commonplace.sources.discovery import Discovery, FoundFile, system_reason
+from commonplace.text.hashing import sha256_bytes
+from commonplace.value import value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 MAX_FILE_BYTES = 64_000_000
 _SUFFIX = ".jsonl"
 _SPEAKERS = {"user": "User", "assistant": "Assistant"}
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Transcript:
     """What was said in one conversation. `line_map[i]` is the JSONL line of text line i + 1."""
 
@@ -64,6 +67,13 @@ class Transcripts:
                 skipped.append(found)
         return Discovery(tuple(files), tuple(skipped))
 
+    def changed_since(self, moment: int | None) -> None:
+        """Always None: only a look at the folder can tell."""
+
+    def look_at(self, path: str) -> FoundFile | None:
+        """Look again at a transcript that was listed."""
+        return next((found for found in self.discover().files if found.path == path), None)
+
     def read(self, file: FoundFile) -> tuple[Document, FileState]:
         """Read one transcript. Raises PathNotAllowed, NotFound or WorkspaceError, never for what it says."""
         raw, status = file.root.read(file.relative, max_bytes=self.max_file_bytes)
@@ -72,7 +82,7 @@ class Transcripts:
         state = FileState(
             file.path,
             self.source,
-            hashlib.sha256(raw).hexdigest(),
+            sha256_bytes(raw),
             status.st_size,
             status.st_mtime_ns,
             status.st_ino,

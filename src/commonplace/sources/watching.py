@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from threading import Event
-from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from commonplace.value import value
+
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Literal, TypeAlias
+
     from watchfiles._rust_notify import RustNotify
 
 # How long one wait inside the watcher may ignore a stop or a signal.
@@ -23,7 +26,7 @@ _SETTLING_S = 2.0
 _ADDED = 1  # watchfiles.Change.added
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Hint:
     """A reason to look at the files again."""
 
@@ -58,7 +61,7 @@ def watch(
             )
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class _Pace:
     debounce_ms: int
     rescan_s: float

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 
 from commonplace.errors import CommonplaceError, NotFound, PathNotAllowed, WorkspaceError
 from commonplace.files.beneath import Root, check_relative, printable
@@ -14,6 +14,13 @@ from commonplace.sources.dates import day_of
 from commonplace.sources.decoding import decode
 from commonplace.sources.discovery import Discovery, FoundFile, Sweep, system_reason
 from commonplace.sources.mounts import ExtraPath, Mount, mounts_of
+from commonplace.sources.noticing import Noticing, Since
+from commonplace.text.hashing import sha256_bytes
+from commonplace.value import replace
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 MAX_FILE_BYTES = 16_000_000
 
@@ -32,6 +39,7 @@ class Workspace:
         self.max_file_bytes = max_file_bytes
         daily = Mount(self.root, "memory", "memory", expected=False)
         self._mounts = (daily, *mounts_of(self.root, extra_paths))
+        self._noticing = Noticing(partial(_anchors, self.root, self._mounts))
 
     @property
     def source(self) -> Source:
@@ -45,7 +53,38 @@ class Workspace:
 
     def discover(self) -> Discovery:
         """List the files of the memory, always in the same order. Never raises for what is on disk."""
-        return self._swept(Sweep(max_file_bytes=self.max_file_bytes))
+        look = self._noticing.begin()
+        moment, complete = None, False
+        try:
+            found = self._swept(
+                Sweep(max_file_bytes=self.max_file_bytes, entered=look.entered if look else None)
+            )
+            complete = not (found.unseen or found.root_missing)
+        finally:
+            moment = self._noticing.end(look, complete=complete)
+        return replace(found, moment=moment)
+
+    def changed_since(self, moment: int | None) -> Since | None:
+        """What may have changed since a look; None when only another look can tell."""
+        return self._noticing.changed_since(moment)
+
+    def look_at(self, path: str) -> FoundFile | None:
+        """Look again at a file that discovery has listed; None when it is not as it must be to be listed."""
+        sweep = Sweep(max_file_bytes=self.max_file_bytes)
+        root, relative = self.place_of(path)
+        try:
+            sweep.visit_file(Mount(root, relative, path, expected=False))
+        except PathNotAllowed:
+            return None
+        return next(iter(sweep.result().files), None)
+
+    def describe(self) -> Mapping[str, Any]:
+        """Facts for `status`: how changes are noticed."""
+        return self._noticing.describe()
+
+    def close(self) -> None:
+        """Let go of what is watched; the workspace can be used on."""
+        self._noticing.close()
 
     def locate(self, path: str) -> FoundFile:
         """Find the file that a cited path names, only if discovery lists it.
@@ -70,7 +109,7 @@ class Workspace:
         found = self.locate(file) if isinstance(file, str) else file
         raw, status = found.root.read(found.relative, max_bytes=self.max_file_bytes)
         document = Document(found.path, self.source, decode(raw), day_of(found.path))
-        hashed = hashlib.sha256(raw).hexdigest()
+        hashed = sha256_bytes(raw)
         return document, FileState(
             found.path, self.source, hashed, status.st_size, status.st_mtime_ns, status.st_ino
         )
@@ -144,6 +183,12 @@ class Workspace:
         if near:
             return "did you mean " + " or ".join(f"`{name}`" for name in near) + "?"
         return "the memory is `MEMORY.md`, the `.md` files beneath `memory/`, and the extra paths"
+
+
+def _anchors(root: Root, mounts: Sequence[Mount]) -> tuple[str, ...]:
+    """Where looks begin; another file or folder there is a change, whatever happened in the old one."""
+    tops = (mount.root.real for mount in mounts)
+    return tuple(dict.fromkeys((root.real, *tops, *(mount.real for mount in mounts))))
 
 
 def _is_beneath(path: str, folder: str) -> bool:

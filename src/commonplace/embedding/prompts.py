@@ -1,0 +1,48 @@
+"""What some families of models want to read before a question and before a text.
+
+A model that was trained with such words loses several points of recall without them, one that was not loses
+with them: so only names that we know get any.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Prompts:
+    """The words before a question and before a text; both may be empty."""
+
+    query: str = ""
+    document: str = ""
+
+
+NO_PROMPTS = Prompts()
+_TASK = "Given a web search query, retrieve relevant passages that answer the query"
+
+# The first pattern that is found in a name wins.
+_FAMILIES = (
+    (r"embedding-?gemma|gemma-embedding", Prompts("task: search result | query: ", "title: none | text: ")),
+    (r"nomic-embed|nomic-bert", Prompts("search_query: ", "search_document: ")),
+    (r"qwen3?-embedding", Prompts(f"Instruct: {_TASK}\nQuery:")),
+    (r"e5.*-instruct", Prompts(f"Instruct: {_TASK}\nQuery: ")),
+    (r"\be5-(small|base|large)", Prompts("query: ", "passage: ")),
+    (r"bge-(small|base|large)-zh", Prompts("为这个句子生成表示以用于检索相关文章：")),
+    (
+        r"bge-(small|base|large)-en|mxbai-embed|arctic-embed-(xs|s|m|l)\b(?!-v2)",
+        Prompts("Represent this sentence for searching relevant passages: "),
+    ),
+    (r"arctic-embed-[ml]-v2", Prompts("query: ")),
+)
+_PATTERNS = tuple((re.compile(pattern), prompts) for pattern, prompts in _FAMILIES)
+_GAPS = re.compile(r"[\s_/.]+")
+
+
+def prompts_for(names: Sequence[str]) -> Prompts:
+    """Find the family by any of a model's names, `embeddinggemma-300M-Q8_0.gguf` or `Nomic Embed Text v1.5`."""
+    for pattern, prompts in _PATTERNS:
+        if any(pattern.search(_GAPS.sub("-", name).lower()) for name in names):
+            return prompts
+    return NO_PROMPTS
