@@ -48,8 +48,9 @@ wheel: install
 faults: install ## the fault tests at full size: thousands of kills, hundreds of rebuilds
 	@COMMONPLACE_FAULTS=full $(PY) -m pytest --timeout=3600 tests/faults
 
-bench: install ## measure a workspace of real size; the figures go to docs/performance.md
-	@$(PY) benchmarks/workspace_of_real_size.py
+bench: install ## measure speed at several sizes, BENCH=full for a million chunks; the figures go to docs/performance.md
+	@PYTHONPATH=scripts $(PY) benchmarks/engines.py
+	@$(PY) benchmarks/performance_page.py
 
 eval: install ## measure the answers on the public sets in EVALS; the figures go to docs/quality.md
 	@$(PY) scripts/evaluate.py $(EVALS)

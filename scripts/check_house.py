@@ -67,10 +67,14 @@ def lock_faults(root: Path = ROOT) -> Iterator[str]:
         yield f"uv.lock: names the host {host}: run `make lock`, which removes it"
     project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
     locked = next(p for p in tomllib.loads(text)["package"] if p["name"] == project["project"]["name"])
-    pairs = (
-        ("dependencies", project["project"]["dependencies"], locked["metadata"]["requires-dist"]),
-        ("dev", project["dependency-groups"]["dev"], locked["metadata"]["requires-dev"]["dev"]),
-    )
+    metadata = locked["metadata"]
+    extras = project["project"].get("optional-dependencies", {})
+    run_time = [*project["project"]["dependencies"], *(one for extra in extras.values() for one in extra)]
+    pairs = [("dependencies", run_time, metadata["requires-dist"])]
+    pairs += [
+        (group, wanted, metadata["requires-dev"].get(group, ()))
+        for group, wanted in project["dependency-groups"].items()
+    ]
     for group, wanted, have in pairs:
         if {comparable(one) for one in wanted} != {comparable_locked(one) for one in have}:
             yield f"uv.lock: its {group} are not those of pyproject.toml: run `make lock`"

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from commonplace.evaluation.baselines import BASELINES
 from commonplace.evaluation.dataset import read_dataset
+from commonplace.evaluation.pages import publish
 from commonplace.evaluation.reliability import Step, picture, reliability
 from commonplace.evaluation.running import Asking, Opener, Summary, evaluate, opened_memory, summarise
 
@@ -179,14 +180,6 @@ def curve_table(steps: Sequence[Step]) -> str:
     return "\n".join([f"![What scores mean]({CURVE.name})", "", head, *cells])
 
 
-def publish(part: str) -> None:
-    """Put the figures between their markers."""
-    page = PAGE.read_text(encoding="utf-8")
-    head, rest = page.split(START)
-    _, tail = rest.split(END)
-    PAGE.write_text(f"{head}{START}\n{part}\n{END}{tail}", encoding="utf-8")
-
-
 def main() -> int:
     """Measure, print and write; 1 when a figure is below its floor."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -205,7 +198,8 @@ def main() -> int:
     if not arguments.only:
         steps = curve_of(sets)
         CURVE.write_text(picture(steps), encoding="utf-8")
-        publish(f"{part}\n\n**What a score means: ten results a question, all sets**\n\n{curve_table(steps)}")
+        meaning = f"**What a score means: ten results a question, all sets**\n\n{curve_table(steps)}"
+        publish(PAGE, f"{part}\n\n{meaning}", start=START, end=END)
         print(f"\nwritten to {PAGE.relative_to(ROOT)}")
     below = [f"{row.name} ({row.budget.name})" for row in rows if row.verdict == "**below**"]
     slow = [f"{row.name} ({row.budget.name})" for row in rows if row.ours.mean_ms > MOST_MS]

@@ -1,0 +1,48 @@
+"""The page about speed is written from figures, with a picture beside it."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import performance_page
+import pytest
+from tests.support.speed_figures import figures, size, took
+
+
+def test_the_page_has_targets_sizes_growth_and_what_a_person_waits_for():
+    part = performance_page.part_of(
+        figures(size(1_000, 1.0, 9.0), size(10_000, 2.0, 90.0)),
+        [("`commonplace search`", took(80.0))],
+        dt.date(2026, 11, 1),
+    )
+
+    assert part.startswith("`make bench`, 2026-11-01, seed 7. 2 cores")
+    assert "| hybrid search p50, 10,000 chunks | 2 ms | ≤ 4 ms | ≤ 1.5 ms | must |" in part
+    assert "| hybrid search p50, 1,000,000 chunks | – | ≤ 80 ms | ≤ 25 ms | not measured |" in part
+    assert "| chunks | 1,000 | 10,000 |" in part
+    assert "| hybrid search | 0.30 |" in part
+    assert "| `commonplace search` | 80 / 160 (40) |" in part
+    assert "![Search time against the number of chunks](performance-search.svg)" in part
+
+
+def test_without_a_second_size_nothing_is_said_about_growth():
+    assert "**Growth**" not in performance_page.part_of(figures(size(1_000, 1.0)), [], dt.date(2026, 11, 1))
+
+
+def test_the_page_in_the_repository_has_the_marks_that_are_written_between():
+    page = performance_page.PAGE.read_text(encoding="utf-8")
+
+    assert (page.count(performance_page.START), page.count(performance_page.END)) == (1, 1)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(120)
+def test_commands_are_timed_in_a_workspace_of_their_own(tmp_path, monkeypatch):
+    monkeypatch.setattr(performance_page, "REAL", performance_page.Corpus(30, fixed_per_file=6))
+
+    rows = performance_page.at_a_prompt(tmp_path, runs=2)
+
+    assert [measured.runs for _, measured in rows] == [1, 2, 2, 2, 2]
+    times = {name: measured.p50_ms for name, measured in rows}
+    assert times["`commonplace search`"] > times["an empty Python process, for comparison"]
+    assert (tmp_path / "home" / "index").is_dir()
