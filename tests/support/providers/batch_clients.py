@@ -1,0 +1,112 @@
+"""Batch jobs of the loopback provider, made as the program makes them, in a home folder that outlives processes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from tests.support.providers.server import KEY
+
+from commonplace.embedding.cache import SqliteEmbeddingCache
+from commonplace.embedding.protocol import EmbeddingCache
+from commonplace.embedding.remote.creating import wire_for
+from commonplace.embedding.remote.embedder import RemoteEmbedder
+from commonplace.embedding.remote.jobs import BatchJobs
+from commonplace.embedding.remote.ledger import Ledger
+from commonplace.embedding.remote.settings import BatchSettings, RemoteSettings
+from commonplace.embedding.remote.transport import Transport
+from commonplace.model import Vector
+from commonplace.text.hashing import sha256_text
+
+DIMS = 64
+TEXTS = [f"note {number} about the gateway and its {number * 7} backups" for number in range(20)]
+
+
+@dataclass
+class Clock:
+    """Time that passes only while somebody sleeps."""
+
+    at: float = 1_000_000_000.0
+    slept: list[float] = field(default_factory=list)
+
+    def now(self) -> float:
+        return self.at
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.at += seconds
+
+
+@dataclass
+class Client:
+    """Everything of one process that has to do with one provider."""
+
+    jobs: BatchJobs
+    embedder: RemoteEmbedder
+    ledger: Ledger
+    cache: EmbeddingCache
+
+    def cached(self, texts: Sequence[str]) -> dict[str, Vector]:
+        """What the cache holds, by text."""
+        found = self.cache.lookup(self.embedder.identity, [sha256_text(text) for text in texts])
+        return {text: found[sha256_text(text)] for text in texts if sha256_text(text) in found}
+
+
+def settings_for(base_url: str, **changes: Any) -> RemoteSettings:
+    settings = RemoteSettings(
+        base_url=base_url,
+        api_key=KEY,
+        allow_private=True,
+        model=changes.pop("model", None),
+        dims=DIMS,
+        batch=BatchSettings(**changes.pop("batch", {})),
+        batch_timeout_s=5,
+        query_timeout_s=5,
+    )
+    return replace(settings, **changes)
+
+
+@contextmanager
+def client_of(
+    dialect: str,
+    base_url: str,
+    home: Path,
+    *,
+    clock: Clock | None = None,
+    cache: EmbeddingCache | None = None,
+    fewest: int = 1,
+    settle_s: float = 1.0,
+    max_items: int | None = None,
+    **changes: Any,
+) -> Iterator[Client]:
+    settings = settings_for(base_url, **changes)
+    wire = wire_for(dialect, settings)
+    ledger = Ledger(str(home / "remote.sqlite"), **({"now": clock.now} if clock else {}))
+    cache = cache or SqliteEmbeddingCache(str(home / "cache.sqlite"))
+    headers = wire.headers(settings.api_key or "")
+    transport = Transport(base_url, headers=headers, secrets=[KEY], allow_private=True)
+    embedder = RemoteEmbedder(wire, settings, ledger)
+    jobs = BatchJobs(
+        wire,
+        transport,
+        ledger,
+        settings,
+        cache=cache,
+        identity=lambda: embedder.identity,
+        folder=str(home),
+        fewest=fewest,
+        settle_s=settle_s,
+        **({"clock": clock.now, "sleep": clock.sleep} if clock else {}),
+    )
+    if max_items is not None:
+        jobs._steps.endpoint.max_items = max_items
+    try:
+        yield Client(jobs, embedder, ledger, cache)
+    finally:
+        jobs.close()
+        transport.close()
+        embedder.close()
+        cache.close()

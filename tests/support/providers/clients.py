@@ -1,0 +1,47 @@
+"""Embedders of the loopback provider, made as the program makes them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from tests.support.providers.server import KEY, Provider
+
+from commonplace.embedding.remote.creating import wire_for
+from commonplace.embedding.remote.embedder import RemoteEmbedder
+from commonplace.embedding.remote.ledger import Ledger
+from commonplace.embedding.remote.settings import RemoteSettings
+
+
+def _no_pause(_: threading.Event, __: float) -> None:
+    pass
+
+
+def settings_for(provider: Provider, **changes: object) -> RemoteSettings:
+    settings = RemoteSettings(
+        base_url=provider.base_url, api_key=KEY, allow_private=True, query_timeout_s=5, batch_timeout_s=5
+    )
+    return replace(settings, **changes)  # type: ignore[arg-type]
+
+
+@contextmanager
+def embedder_of(
+    provider: Provider,
+    home: Path,
+    *,
+    pause: Callable[[threading.Event, float], object] = _no_pause,
+    now: Callable[[], float] | None = None,
+    **changes: object,
+) -> Iterator[RemoteEmbedder]:
+    """An embedder with its ledger in `home`; pauses between retries take no time unless asked for."""
+    settings = settings_for(provider, **changes)
+    path = str(home / "remote.sqlite")
+    ledger = Ledger(path) if now is None else Ledger(path, now=now)
+    made = RemoteEmbedder(wire_for(provider.dialect, settings), settings, ledger, pause=pause)
+    try:
+        yield made
+    finally:
+        made.close()
