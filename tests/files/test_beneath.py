@@ -2,6 +2,7 @@ import contextlib
 import itertools
 import os
 import socket
+import sys
 import threading
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from commonplace.files.beneath import (
     Root,
     check_relative,
     in_words,
+    name_refusal,
     open_by_components,
     open_by_openat2,
     printable,
@@ -372,3 +374,12 @@ def test_sizes_are_said_the_way_people_do():
 
 def test_a_root_shows_its_path():
     assert repr(Root("/tmp")) == "Root('/tmp')"
+
+
+def test_what_can_be_printed_can_be_cited_except_a_backslash():
+    everything = "".join(map(chr, range(sys.maxunicode + 1)))
+    visible = "".join(filter(str.isprintable, everything))
+
+    assert set(UNCITABLE.findall(visible)) == {"\\"}
+    assert name_refusal(f"a{visible.replace(chr(92), '')}") is None
+    assert name_refusal("a\\b.md") == "the name cannot be cited: it contains a backslash"

@@ -1,7 +1,9 @@
 """One process of several that use a memory at the same time: python together.py ROLE WORKSPACE HOME SECONDS."""
 
+import os
 import sys
 import time
+from pathlib import Path
 
 from commonplace import Memory
 
@@ -42,6 +44,32 @@ def finding_own_notes(memory, until):
         assert any(word in hit.snippet for hit in memory.search(word).hits), f"{word} was not found"
         count += 1
     print(f"found {count}")
+
+
+def forgetting(memory, until):
+    """Say something, have it indexed, forget it, and look for it in every byte that is left."""
+    count = 0
+    note = Path(memory.workspace, "memory", f"secrets of {os.getpid()}.md")
+    while time.monotonic() < until:
+        word = f"kwisatz{os.getpid()}haderach{count}"
+        note.write_text(f"- a plain line\n- the word is {word}\n- another plain line, {count}\n")
+        memory.sync()
+        memory.forget(word)
+        left = [path for path in files_of(memory.workspace, sys.argv[3]) if word in content_of(path)]
+        assert not left, f"{word} is still in {left}"
+        count += 1
+    print(f"forgot {count}")
+
+
+def files_of(*folders):
+    return [path for folder in folders for path in Path(folder).rglob("*") if path.is_file()]
+
+
+def content_of(path):
+    try:
+        return path.read_bytes().decode("latin-1")
+    except FileNotFoundError:  # another process has just deleted it
+        return ""
 
 
 if __name__ == "__main__":

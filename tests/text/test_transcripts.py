@@ -59,7 +59,9 @@ def test_the_entry_behind_a_torn_one_is_saved(torn: dict[str, object], cut: int)
 
 def test_entries_that_lost_the_newline_between_them_are_both_there() -> None:
     first = {"type": "custom", "id": "a"}
-    assert entries_in(line_of(first)[:-1] + line_of(WHOLE)) == Line((first, WHOLE), is_damaged=True)
+    for between in (b"", b"\0\0", b" \r"):
+        line = line_of(first)[:-1] + between + line_of(WHOLE)
+        assert entries_in(line) == Line((first, WHOLE), is_damaged=True)
 
 
 def test_an_object_inside_a_torn_entry_is_nobodys_entry() -> None:
@@ -197,3 +199,19 @@ def test_every_line_type_is_written_and_read_as_it_was() -> None:
         }
         assert json.loads(line_of(entry)) == entry
         assert entries_in(line_of(entry)).entries == (entry,)
+
+
+@pytest.mark.parametrize("last", [b'{"type":7}', b'{"type":"strange","id":"a"}', b'{"type":"custom"}'])
+def test_an_object_that_is_no_entry_is_not_saved_from_the_end(last: bytes) -> None:
+    assert entries_in(b'{"torn ' + last) == Line((), is_damaged=True)
+
+
+def test_a_line_with_endless_beginnings_is_given_up_on() -> None:
+    assert entries_in(b'{"type":"x ' * 100) == Line((), is_damaged=True)
+    assert entries_in(b'{"type":' * 30 + b" " * 1000 + b"x") == Line((), is_damaged=True)
+    assert entries_in(b"{" + b'{"type":7}' * 100 + b"x") == Line((), is_damaged=True)
+
+
+@pytest.mark.parametrize("stamp", ["9999-12-31T23:59:59-23:59", "1969-12-31T00:00:00Z"])
+def test_a_moment_outside_of_the_calendar_is_none(stamp: str) -> None:
+    assert time_of({"timestamp": stamp}) is None

@@ -15,8 +15,9 @@ TIMEOUT_S = 60.0
 class Erasures:
     """A lock and a mark in one folder, shared by all processes.
 
-    Whoever erases holds the lock alone and changes the mark first. Whoever writes to the index notes the mark before
-    reading a file, and compares it again with the lock held, shared, until the commit.
+    Whoever erases holds the lock alone and changes the mark twice: first, in case they die half-way, and last, for
+    whoever has read a file meanwhile. Whoever writes to the index notes the mark before reading a file, and compares
+    it again with the lock held, shared, until the commit.
     """
 
     def __init__(self, folder: str) -> None:
@@ -46,4 +47,7 @@ class Erasures:
 
         with hold_lock(self._lock, operation="forget", timeout_s=TIMEOUT_S):
             write_atomically(self._mark, new_id().encode())
-            yield
+            try:
+                yield
+            finally:
+                write_atomically(self._mark, new_id().encode())

@@ -67,6 +67,7 @@ class GroupAppender:
             system=system,
         )
         self._fd = -1  # stays open from one addition to the next
+        self._file = (0, 0)  # which file that is
         self._read_last = read_last
         self._system = system
         self._timeout_s = timeout_s
@@ -74,7 +75,7 @@ class GroupAppender:
         self._turn = threading.Lock()  # held by the thread that writes for all
         self._waiting: list[Addition] = []
         self._named: tuple[int, int] | None = None  # the file whose name is known to be on the disk
-        self._last: tuple[tuple[int, int], int, str | None] | None = None  # file, size, last record
+        self._last: tuple[tuple[int, int], int, str | None] | None = None  # file, its size, last record
 
     def __del__(self) -> None:
         self.close()
@@ -140,7 +141,7 @@ class GroupAppender:
                 start, payload = self._write(status, batch, deadline)
             finally:
                 self._lock.let_go()
-            is_kept = self._made_durable(status, start, payload)
+            is_kept = self._made_durable(start, payload)
         except OSError as error:
             raise explained(error, "append to", self.path) from error
         finally:
@@ -159,8 +160,9 @@ class GroupAppender:
         """Make sure that the open file is the one that has the name, and describe it."""
         try:
             if self._fd >= 0:
-                status = self._system.fstat(self._fd)
-                if os.path.samestat(self._system.stat(self.path), status):
+                status = self._system.stat(self.path)
+                if (status.st_dev, status.st_ino) == self._file:
+                    _refuse_links(status, self.path)
                     return status
                 self.close()
             self._fd = self._system.open(self.path, os.O_RDWR | os.O_APPEND | os.O_NONBLOCK)
@@ -170,12 +172,12 @@ class GroupAppender:
             ) from None
         status = self._system.fstat(self._fd)
         _refuse_links(status, self.path)
+        self._file = (status.st_dev, status.st_ino)
         return status
 
     def _write(self, status: os.stat_result, batch: list[Addition], deadline: float) -> tuple[int, bytes]:
         """Write what is missing of a batch behind the last whole line; where it stands and what it is."""
-        file = (status.st_dev, status.st_ino)
-        if self._last is not None and self._last[:2] == (file, status.st_size):
+        if self._last is not None and self._last[:2] == (self._file, status.st_size):
             (_, size, last), newline = self._last, b""
         else:
             size, newline = self._mended(deadline)
@@ -183,10 +185,10 @@ class GroupAppender:
         lines, last = self._rendered(size, batch, last)
         payload = newline + b"".join(lines) if lines else b""
         self._last = None
-        start = self._write_whole(payload) if payload else size
-        if not newline:  # a line that was whole but for its newline may have been longer than it seemed
-            self._last = (file, start + len(payload), last)
-        return start, payload
+        if payload:
+            self._write_whole(size, payload)
+        self._last = (self._file, size + len(payload), last)
+        return size, payload
 
     def _rendered(self, size: int, batch: list[Addition], last: str | None) -> tuple[list[bytes], str | None]:
         lines: list[bytes] = []
@@ -241,12 +243,11 @@ class GroupAppender:
             self._system.close(fd)
         self._system.fsync_folder(os.path.dirname(self.path) or ".")
 
-    def _write_whole(self, payload: bytes) -> int:
-        """Write in one call, all or nothing; the offset where O_APPEND put it."""
+    def _write_whole(self, start: int, payload: bytes) -> None:
+        """Write in one call, all or nothing; `start` is where that is, unless somebody writes without our lock."""
         written = self._system.write(self._fd, payload)
-        start = self._system.position(self._fd) - written
         if written == len(payload):
-            return start
+            return
         undone = self._take_back(start, written)
         raise StorageFailure(
             f"could not append to {self.path}: the disk took only {written} of {len(payload)} bytes",
@@ -254,23 +255,23 @@ class GroupAppender:
             + ("nothing was written" if undone else "a part of the text is still at its end"),
         )
 
-    def _made_durable(self, status: os.stat_result, start: int, payload: bytes) -> bool:
+    def _made_durable(self, start: int, payload: bytes) -> bool:
         """Sync the bytes, and the name once a file, then look whether they are still there.
 
         A failed sync is never tried again: the kernel may have dropped the pages and would then report success.
         """
         try:
             self._system.fdatasync(self._fd)
-            file = (status.st_dev, status.st_ino)
-            if self._named != file:
+            if self._named != self._file:
                 self._system.fsync_folder(os.path.dirname(self.path) or ".")
-                self._named = file
+                self._named = self._file
             try:
                 named = self._system.stat(self.path)
             except FileNotFoundError:
                 return False
             # Not read back: reading what was just written makes ext4 journal the time of access, at a third of a sync.
-            return os.path.samestat(named, status) and named.st_size >= start + len(payload)
+            is_ours = (named.st_dev, named.st_ino) == self._file
+            return is_ours and named.st_size >= start + len(payload)
         except OSError as error:
             outcome = self._after_failed_sync(start, len(payload))
             raise explained(error, "append to", self.path, outcome=outcome) from error

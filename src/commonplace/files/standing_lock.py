@@ -1,4 +1,4 @@
-"""A lock that one process takes thousands of times: its file stays open and signed, and taking it is three calls."""
+"""A lock that one process takes thousands of times: its file stays open and signed, and taking it is two calls."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from weakref import WeakSet
 
 from commonplace.files.locks import hold_lock
 from commonplace.files.system import System
-
-_SIGNATURE_BYTES = 512
 
 _all: WeakSet[StandingLock] = WeakSet()
 
@@ -24,8 +22,7 @@ class StandingLock:
         self._timeout_s = timeout_s
         self._system = system
         self._fd = -1
-        self._identity = (0, 0)
-        self._signature = b""
+        self._signed = (0, 0, 0)  # the file as it was when we had written our name in it
         self._waited: AbstractContextManager[None] | None = None
         _all.add(self)
 
@@ -62,7 +59,7 @@ class StandingLock:
                 self._system.close(fd)
 
     def _is_taken_at_once(self) -> bool:
-        """Try without waiting; only if the file still has its name, and our name in it for whoever waits in vain."""
+        """Try without waiting; only if the file still has its name, and ours in it for whoever waits in vain."""
         if self._fd < 0:
             return False
         try:
@@ -71,9 +68,7 @@ class StandingLock:
             return False
         try:
             named = self._system.stat(self._path)
-            if (named.st_dev, named.st_ino) == self._identity and (
-                self._system.pread(self._fd, _SIGNATURE_BYTES, 0) == self._signature
-            ):
+            if (named.st_dev, named.st_ino, named.st_mtime_ns) == self._signed:
                 return True
         except OSError:
             self.let_go()
@@ -88,8 +83,7 @@ class StandingLock:
         try:
             self._fd = self._system.open(self._path, os.O_RDWR)
             status = self._system.fstat(self._fd)
-            self._identity = (status.st_dev, status.st_ino)
-            self._signature = self._system.pread(self._fd, _SIGNATURE_BYTES, 0)
+            self._signed = (status.st_dev, status.st_ino, status.st_mtime_ns)
         except OSError:
             self.close()  # then the next time takes as long as this one
 

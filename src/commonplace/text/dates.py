@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-import unicodedata
 from collections.abc import Iterable, Iterator
 
 from commonplace.pattern import pattern
@@ -36,7 +35,7 @@ def mentioned_days(query: str, today: dt.date) -> tuple[DayRange, ...]:
     Without a year the past is meant: the latest such day or month that has begun. Dates that no calendar
     has, like 30 February, name nothing.
     """
-    query = unicodedata.normalize("NFKC", query[:_LONGEST_QUERY])
+    query = _normalized(query[:_LONGEST_QUERY])
     taken = bytearray(len(query))
     found: dict[int, DayRange] = {}
     for words, resolve in _patterns(query):
@@ -55,6 +54,14 @@ def mentioned_days(query: str, today: dt.date) -> tuple[DayRange, ...]:
                     last = max(last, today)
                 found[start] = DayRange(first, last, match[0].strip())
     return tuple(found[start] for start in sorted(found))
+
+
+def _normalized(query: str) -> str:
+    if query.isascii():
+        return query
+    import unicodedata
+
+    return unicodedata.normalize("NFKC", query)
 
 
 def _patterns(query: str) -> Iterator[DatePattern]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import unicodedata
 
 import Stemmer
 
@@ -30,6 +29,8 @@ def fold(word: str) -> str:
     word = word.casefold()
     if word.isascii():
         return word
+    import unicodedata
+
     bare = _ACCENTS.sub("", unicodedata.normalize("NFD", word))
     return unicodedata.normalize("NFC", bare).translate(_UNDECOMPOSED)
 

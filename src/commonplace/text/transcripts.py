@@ -33,6 +33,7 @@ _LENIENT = json.JSONEncoder(ensure_ascii=False, separators=_COMPACT)
 _AROUND = " \t\r\n\0\ufeff"
 _BEGINNING = '{"type"'
 _MOST_TRIES = 64
+_MOST_EFFORT = 10  # times the length of a line, so that a hostile one does not take for ever
 _LATEST_MS = 253_402_300_799_999  # the end of the year 9999, where `datetime` ends
 _FIRST_MS = 10**11  # a smaller number counts seconds: as milliseconds it would be before April 1973
 
@@ -153,9 +154,11 @@ def _saved(text: str) -> tuple[Entry, ...]:
         while at < len(text) and text[at] in _AROUND:
             at += 1
     begin = len(text)
+    effort = _MOST_EFFORT * len(text)
     for _ in range(_MOST_TRIES):
         begin = text.rfind(_BEGINNING, at, begin)
-        if begin < 0:
+        effort -= len(text) - begin
+        if begin < 0 or effort < 0:
             break
         last = _decoded_at(text, begin)
         if last is not None and last[1] == len(text) and _is_entry(last[0]):
@@ -196,8 +199,5 @@ def _read_iso(stamp: str) -> int | None:
         return None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
-    try:
-        found = round(moment.timestamp() * 1000)
-    except (OverflowError, ValueError):
-        return None
+    found = round(moment.timestamp() * 1000)
     return found if 0 < found <= _LATEST_MS else None

@@ -1,0 +1,1 @@
+"""Conversations of agents, kept as plain files that lose nothing."""

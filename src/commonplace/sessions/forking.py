@@ -1,0 +1,59 @@
+"""A session that begins with the branch of another, up to some entry."""
+
+from __future__ import annotations
+
+import os
+from array import array
+from collections.abc import Iterator
+
+from commonplace.errors import NotFound
+from commonplace.files.failures import explaining
+from commonplace.files.ids import new_id
+from commonplace.sessions.branch import branch
+from commonplace.sessions.protocol import Placed, Transcript
+from commonplace.sessions.shelf import Shelf, refuse_taken
+from commonplace.sessions.usage import counted, marked
+from commonplace.text.transcripts import Entry
+
+
+def fork(
+    shelf: Shelf, origin: Transcript, key: str, at: str | None, fields: dict[str, object]
+) -> tuple[str, Transcript]:
+    """Copy the branch into a new transcript and give it a free key; its id, and the transcript."""
+    session_id = new_id(shelf.clock)
+    refuse_taken(shelf.registry.read(), key, session_id)
+    starts = array("Q", (placed.start for placed in branch(origin.backwards, leaf=at)))
+    if at is not None and not starts:
+        raise NotFound(f"there is no entry {at} in {origin.path}", hint="`entries()` lists them")
+    starts.reverse()
+    entry = shelf.new_entry(session_id, fields)
+    parent = os.path.relpath(origin.path, shelf.places.folder)
+    header = shelf.new_header(key, session_id, fields) | {"parentSession": parent}
+    transcript = shelf.transcript(entry)
+    # Not under the lock: a long conversation takes its time, and nobody knows the new file yet.
+    transcript.rewrite(header, _chosen(origin.entries(), starts))
+    end = transcript.end()
+    total = counted({}, transcript.countable(0, end)).get("totalTokens", 0)
+    with shelf.registry.holding(f"fork session {session_id}") as held:
+        try:
+            refuse_taken(held.sessions, key, session_id)
+        except BaseException:
+            with explaining("remove", transcript.path):
+                shelf.system.unlink(transcript.path)
+            raise
+        # What the branch has cost is its own session's business; how full it is goes along.
+        held.sessions[key] = marked(entry | {"totalTokens": total}, end)
+        held.write()
+    return session_id, transcript
+
+
+def _chosen(entries: Iterator[Placed], starts: array[int]) -> Iterator[Entry]:
+    """Give the entries at the places of a sorted list."""
+    at = 0
+    for placed in entries:
+        while at < len(starts) and starts[at] < placed.start:
+            at += 1
+        if at == len(starts):
+            return
+        if placed.start == starts[at] and placed.entry is not None:
+            yield placed.entry

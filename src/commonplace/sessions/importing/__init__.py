@@ -1,0 +1,1 @@
+"""Conversations of other programs, copied into our own format; their files are only ever read."""

@@ -1,0 +1,82 @@
+"""Where secrets stand in a text: what each scan reports, and how overlapping reports become one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from commonplace.value import value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+# Start, end and kind. A plain tuple: a hostile text makes tens of thousands.
+Found: TypeAlias = "tuple[int, int, str]"
+
+
+@value
+class Finding:
+    """One secret in the original text, `text[start:end]`, and the mark that replaces it in the copy."""
+
+    kind: str
+    start: int
+    end: int
+    mark: str
+
+
+@value
+class Redacted:
+    """The copy, with as many lines as the original, and what was hidden in it, in order."""
+
+    text: str
+    found: tuple[Finding, ...] = ()
+
+
+class Page:
+    """A text to be scanned, and the same text in lower case with every character at the same place."""
+
+    __slots__ = ("_low", "text")
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._low: str | None = None
+
+    @property
+    def low(self) -> str:
+        """The text in lower case."""
+        if self._low is None:
+            # This letter alone becomes two in lower case, and would move all that follow.
+            self._low = self.text.replace("\u0130", "i").lower()
+        return self._low
+
+
+def settled(scans: Iterable[Iterable[Found]], taken: Sequence[tuple[int, int]]) -> list[Found]:
+    """Join overlapping reports into one that covers all of them, of the kind that the first scan said.
+
+    What touches a place that is `taken`, such as a mark of an earlier redaction, is left out.
+    """
+    ranked = [(start, end, order, kind) for order, scan in enumerate(scans) for start, end, kind in scan]
+    ranked.sort()
+    found: list[Found] = []
+    best = last = 0
+    for start, end, order, kind in ranked:
+        if start >= last:
+            found.append((start, end, kind))
+            best, last = order, end
+            continue
+        first, last, known = found[-1]
+        found[-1] = (first, max(last, end), kind if order < best else known)
+        best, last = min(best, order), max(last, end)
+    return _apart_from(taken, found) if taken else found
+
+
+def _apart_from(taken: Sequence[tuple[int, int]], found: Sequence[Found]) -> list[Found]:
+    """Leave out what overlaps a taken place; both are in order."""
+    kept: list[Found] = []
+    at = 0
+    for one in found:
+        while at < len(taken) and taken[at][1] <= one[0]:
+            at += 1
+        if at == len(taken) or taken[at][0] >= one[1]:
+            kept.append(one)
+    return kept

@@ -1,0 +1,47 @@
+"""Plain words that are secrets because somebody says so: `my password is swordfish`, `DB_PASSWORD=swordfish`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from commonplace.pattern import pattern
+from commonplace.text.redaction.findings import Found, Page
+from commonplace.text.redaction.plausible import is_password
+
+# In lower case.
+_TOLD = pattern(
+    r"pass(?:(?<=my pass)|(?<=our pass)|(?<=wifi pass)|(?<=wi-fi pass))(?:word|code|phrase)"
+    r" (?:is|was)(?: now)? ([a-z]{6,24})(?=[.!,;]?(?:\s|$))"
+)
+# What people say about a password in one word.
+_REMARK = pattern(
+    r".{0,24}(?:ed|ing|ly|able|ible|ful|less)$"
+    r"|(?:wrong|correct|strong|simple|unique|random|longer|shorter|broken|stolen|secure|insecure|public|unsafe|written"
+    r"|forgotten|different|incorrect|complex|something|nothing|always|never|being|about|still|almost|either|neither"
+    r"|another|because|whatever|rather|pretty|perhaps|maybe|obvious|unique|typical|generic|important)$"
+)
+# Capitals are how variables of an environment are written.
+_VARIABLE = pattern(r"PASS(?:WORD|WD|PHRASE|)=([A-Za-z]{6,64})(?![A-Za-z0-9_({\[]|\.[A-Za-z])")
+# Twelve to twenty-four short words open a wallet.
+_SEED = pattern(
+    r"(?:phrase(?:(?<=seed phrase)|(?<=recovery phrase)|(?<=mnemonic phrase))|mnemonic)"
+    r"""["'`*]{0,3}(?: is)?[ ]?[:=]?[ ]{0,2}["'`*]{0,2}((?:[a-z]{3,8} ){11,23}+[a-z]{3,8})(?![a-z])"""
+)
+
+
+def plain_words_in(page: Page) -> Iterator[Found]:
+    """Report plain words that are called a secret beyond doubt."""
+    if "phrase" in page.low or "mnemonic" in page.low:
+        for found in _SEED.finditer(page.low):
+            yield found.start(1), found.end(1), "seed-phrase"
+    if "pass" in page.low:
+        yield from _passwords(page)
+
+
+def _passwords(page: Page) -> Iterator[Found]:
+    for found in _TOLD.finditer(page.low):
+        if not _REMARK.match(found[1]) and is_password(found[1], is_quoted=True):
+            yield found.start(1), found.end(1), "password"
+    for found in _VARIABLE.finditer(page.text):
+        if is_password(found[1], is_quoted=True):
+            yield found.start(1), found.end(1), "password"
