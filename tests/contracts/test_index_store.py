@@ -141,6 +141,17 @@ def test_a_file_without_chunks_is_still_known(store):
         assert reader.counts().chunks == {"memory": 0}
 
 
+@pytest.mark.parametrize("text", ["", " \n", "a\0b", "half a \ud800 pair", "\udfff" * 400, "日本 🦊 é"])
+def test_any_text_and_any_context_come_back_as_they_were(store, text):
+    (chunk,) = embedded("a.md", "plain")
+    chunk = replace(chunk, chunk=replace(chunk.chunk, text=text, context=text))
+    store.replace_file(file_state("a.md"), [chunk])
+
+    with store.reading() as reader:
+        assert reader.chunks_between("memory", "a.md", 1, 3) == [chunk.chunk]
+    store.digest()
+
+
 def test_chunks_are_found_by_the_lines_they_share(store):
     put(store, "a.md", "one", "two", "three")  # lines 1-3, 4-6, 7-9
 
@@ -421,6 +432,21 @@ def test_freed_places_of_vectors_are_used_again_and_never_surface(store):
     assert near_texts(store, "turn 1 note 1", limit=50) == [STUDIO]
 
 
+def test_none_of_the_nearest_is_missed_in_a_small_index(store):
+    with store.rebuild(fingerprint(dims=64), reason="a test") as fresh:
+        chunks = embedded("a.md", *(f"note {number}" for number in range(1_000)), dims=64)
+        alike = [replace(each, vector=blend(vector("x", 64), each.vector, 0.98)) for each in chunks]
+        fresh.replace_file(file_state("a.md"), alike)
+
+    for number in range(10):
+        query = blend(vector("x", 64), vector(f"query {number}", 64), 0.9)
+        with store.reading() as reader:
+            every = [each.id for each in reader.keyword_candidates(["note"], where=EVERYWHERE, limit=5_000)]
+            exact = sorted(reader.similarities(query, every), reverse=True)[:10]
+            found = reader.vector_candidates(query, where=EVERYWHERE, limit=10)
+        assert [each.score for each in found] == exact
+
+
 def test_hardly_any_of_the_nearest_is_missed(store):
     dice = random.Random(2)
     topics = [vector(f"topic {number}", 64) for number in range(12)]
@@ -488,6 +514,25 @@ def test_a_rebuild_is_invisible_until_it_is_complete(store):
     with store.reading() as reader:
         assert reader.fingerprint() == fingerprint(model="other")
         assert list(reader.files()) == [("memory", "b.md")]
+
+
+def test_changes_that_are_joined_are_all_made(store):
+    with store.rebuild(fingerprint(), reason="a test") as fresh:
+        put(fresh, "a.md", "first")
+        with fresh.joined():
+            put(fresh, "a.md", STUDIO)
+            put(fresh, "b.md", HETZNER)
+            with fresh.joined():
+                put(fresh, "b.md", HETZNER, "and more")
+            put(fresh, "c.md", "gone")
+            fresh.remove_file("memory", "c.md")
+        assert found_texts(fresh, "more") == ["and more"]
+    with store.joined():
+        put(store, "d.md", "of a living index")
+
+    found = found_texts(store, "first", "gone", "studio", "more", "living")
+    assert sorted(found) == ["and more", "of a living index", STUDIO]
+    store.digest()
 
 
 def test_an_error_discards_a_rebuild(store):

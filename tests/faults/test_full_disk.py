@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.support.small_disk import small_disk_at
 
 from commonplace.errors import StorageFailure
 from commonplace.files.append import append
@@ -20,18 +21,8 @@ from commonplace.files.replace import content_hash, replace
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """256 KB of memory, mounted as a disk."""
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    try:
-        mounted = subprocess.run(
-            ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(disk)], capture_output=True, check=False
-        )
-    except FileNotFoundError:
-        pytest.skip("there is no `mount` here")
-    if mounted.returncode:
-        pytest.skip(f"mounting is not allowed here: {mounted.stderr.decode().strip()}")
-    yield disk
-    subprocess.run(["umount", str(disk)], check=True)
+    with small_disk_at(tmp_path / "disk", "256k") as disk:
+        yield disk
 
 
 def add(disk: Path, number: int, size: int) -> None:

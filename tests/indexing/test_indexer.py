@@ -1,3 +1,5 @@
+import threading
+
 import pytest
 from tests.indexing.conftest import make_desk
 from tests.support.hashing_embedder import HashingEmbedder
@@ -235,6 +237,35 @@ def test_text_that_was_erased_while_it_was_embedded_does_not_come_back(tmp_path)
     desk = make_desk(tmp_path, folder, embedder=Meanwhile())
     desk.indexer.sync()
     desk.write("MEMORY.md", "secret\nharmless")
+    desk.indexer.sync()
+
+    assert desk.indexed_text("MEMORY.md") == "harmless"
+
+
+def test_text_that_was_read_while_it_was_being_erased_does_not_come_back(tmp_path):
+    folder = tmp_path / "workspace"
+    folder.mkdir()
+    begun, read = threading.Event(), threading.Event()
+
+    def erase():
+        with Erasures(str(tmp_path / "state")).erasing():
+            begun.set()
+            read.wait(5)
+            (folder / "MEMORY.md").write_text("harmless")
+
+    class Meanwhile(HashingEmbedder):
+        def embed_documents(self, texts):
+            if "secret\nharmless" in texts:
+                read.set()
+                eraser.join()
+            return super().embed_documents(texts)
+
+    desk = make_desk(tmp_path, folder, embedder=Meanwhile())
+    desk.indexer.sync()
+    desk.write("MEMORY.md", "secret\nharmless")
+    eraser = threading.Thread(target=erase)
+    eraser.start()
+    begun.wait(5)
     desk.indexer.sync()
 
     assert desk.indexed_text("MEMORY.md") == "harmless"

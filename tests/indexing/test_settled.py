@@ -84,6 +84,20 @@ def test_an_edit_that_changes_nothing_is_only_noted(desk, looks):
     assert looks.since() == (0, [])
 
 
+def test_an_edit_that_leaves_size_and_time_as_they_were_is_found(desk, looks):
+    file = desk.folder / "memory/a.md"
+    os.utime(file, ns=(1, 1))
+    desk.indexer.sync(thorough=False)
+    before = file.stat()
+    file.write_text("TEXT of memory/a.md")
+    os.utime(file, ns=(1, 1))
+    after = file.stat()
+    assert (before.st_size, before.st_mtime_ns, before.st_ino) == (after.st_size, 1, after.st_ino)
+
+    assert desk.indexer.sync(thorough=False).indexed == ("memory/a.md",)
+    assert desk.indexed_text("memory/a.md") == "TEXT of memory/a.md"
+
+
 def test_new_and_deleted_files_are_found_by_a_look_at_everything(desk, looks):
     desk.write("memory/c.md", "new")
     assert desk.indexer.sync(thorough=False).indexed == ("memory/c.md",)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -72,6 +74,14 @@ def test_the_heaviest_terms_come_first():
     weights = bm25.term_weights(100, {"common": 90, "rare": 1, "usual": 30, "as rare": 1})
 
     assert list(weights) == ["rare", "as rare", "usual", "common"]
+
+
+def test_what_can_be_printed_is_stored_as_it_is():
+    everything = "".join(map(chr, range(sys.maxunicode + 1)))
+    printable = "".join(filter(str.isprintable, everything)).replace(" ", "")
+
+    assert bm25._UNSTORABLE.search(printable) is None
+    assert bm25._UNSTORABLE_BUT_SPACE.search(f"{printable} {printable}") is None
 
 
 @given(st.lists(st.text(st.characters(), max_size=4), max_size=8))

@@ -90,6 +90,14 @@ def test_a_question_that_was_asked_before_reads_nothing_but_the_revision(store):
     ]
 
 
+@pytest.mark.parametrize("word", ["absent", "lengths", "signs", "postings", "count", "chunk"])
+def test_no_word_is_taken_for_another_thing_that_is_kept(store, word):
+    put(store, "other.md", f"{word} friends")
+    for _ in range(2):
+        near_texts(store, "friends")
+        assert found_texts(store, "friends") == found_texts(store, word) == [f"{word} friends"]
+
+
 def test_touching_a_file_makes_only_the_files_be_read_again(store):
     with store.reading() as reader:
         everything_twice(reader)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import threading
+from contextlib import nullcontext, suppress
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -19,7 +21,7 @@ from tests.support.index_contents import (
     vector,
 )
 
-from commonplace.errors import BadVector
+from commonplace.errors import BadVector, IndexUnavailable
 from commonplace.store.memory import MemoryStore
 from commonplace.store.sqlite import bulk, segments
 from commonplace.store.sqlite.store import SqliteStore
@@ -97,6 +99,22 @@ def test_what_lives_moves_out_of_a_segment_of_holes(store):
     assert before.isdisjoint(ids_of(store, "file5"))
     assert sorted(found_texts(store, "file5", limit=99)) == sorted(f"file5 part{part}" for part in range(16))
     assert near_texts(store, "file5 part7", limit=1) == ["file5 part7"]
+    store.digest()
+
+
+def test_what_moves_into_a_segment_that_empties_at_the_same_time_stays(store):
+    put(store, "base.md", *(f"base {number}" for number in range(4_096)))
+    put(store, "keep.md", *(f"keep {number}" for number in range(400)))
+    put(store, "large.md", *(f"large {number}" for number in range(1_224)))
+    assert [(each.capacity, each.used) for each in segments_of(store)] == [
+        (4_096, 4_096),
+        (1_024, 1_024),  # more than half of it is of the large file
+        (1_124, 600),  # and all of this
+    ]
+    store.remove_file("memory", "large.md")
+
+    assert len(found_texts(store, "keep", limit=1_000)) == 400
+    assert near_texts(store, "keep 7", limit=1) == ["keep 7"]
     store.digest()
 
 
@@ -231,6 +249,93 @@ def test_text_erased_while_a_rebuild_goes_on_elsewhere_does_not_come_back(store,
     store.close()
     for entry in (tmp_path / "index").iterdir():
         assert b"kwisatzhaderach" not in entry.read_bytes()
+
+
+def joined_with_a_bad_one(store, around):
+    with store.joined():
+        put(store, "lost.md", "a lost note")
+        put(store, "lost.jsonl", "a lost note", source="sessions")
+        with around:
+            put(store, "bad.md", "of other dimensions", dims=3)
+
+
+def test_one_joined_change_that_fails_takes_the_others_with_it(store):
+    with store.rebuild(fingerprint(), reason="a test") as fresh:
+        put(fresh, "before.md", "a note")
+        with pytest.raises(BadVector):
+            joined_with_a_bad_one(fresh, nullcontext())
+        with pytest.raises(IndexUnavailable, match="joined"):
+            joined_with_a_bad_one(fresh, suppress(BadVector))
+        with fresh.joined():
+            put(fresh, "after.md", "another note")
+            put(fresh, "after.jsonl", "a third note", source="sessions")
+
+    assert sorted(found_texts(store, "note")) == ["a note", "a third note", "another note"]
+    store.digest()
+
+
+def test_nothing_is_read_while_changes_are_joined(store):
+    with store.rebuild(fingerprint(), reason="a test") as fresh, fresh.joined():
+        put(fresh, "a.md", "a note")
+        with pytest.raises(IndexUnavailable, match="joined"):
+            fresh.digest()
+
+
+def test_joined_changes_that_fill_segments_are_found(store, monkeypatch):
+    monkeypatch.setattr(bulk, "MOST", 100)
+    with store.rebuild(fingerprint(), reason="a test") as fresh:
+        for start in (0, 7):
+            with fresh.joined():
+                for number in range(start, start + 7):
+                    put(fresh, f"{number}.md", *(f"note{number} part{part}" for part in range(60)))
+
+    assert [each.used for each in segments_of(store)] == [100] * 8 + [40]
+    assert len(found_texts(store, "part0", limit=99)) == 14
+    store.digest()
+
+
+def test_who_erases_waits_for_changes_that_are_joined(store, tmp_path):
+    with store.rebuild(fingerprint(), reason="a test") as fresh:
+        other = SqliteStore(str(tmp_path / "index"))
+        eraser = threading.Thread(target=other.erase, args=("memory", "secret.md"))
+        with fresh.joined():
+            put(fresh, "secret.md", "kwisatzhaderach")
+            eraser.start()
+            eraser.join(0.2)
+            assert eraser.is_alive()
+            put(fresh, "b.md", "plain words")
+        eraser.join()
+        other.close()
+
+    assert found_texts(store, "kwisatzhaderach", "plain") == ["plain words"]
+    store.digest()
+    store.close()
+    for entry in (tmp_path / "index").iterdir():
+        assert b"kwisatzhaderach" not in entry.read_bytes()
+
+
+def test_a_rebuild_prepares_a_large_file_a_few_chunks_at_a_time(store):
+    chunks = embedded("a.md", *(f"part {number}" for number in range(1_300)))
+    waiting = []
+
+    class Counted(list):
+        def __iter__(self):
+            for at, each in enumerate(chunks, 1):
+                waiting.append(at - written())
+                yield each
+
+    def written():
+        return fresh.generation._writer.execute("SELECT count(*) FROM chunks").get
+
+    with store.rebuild(fingerprint(), reason="a test") as fresh:
+        fresh.replace_file(file_state("a.md"), Counted(chunks))
+    expected = MemoryStore(fingerprint())
+    expected.replace_file(file_state("a.md"), chunks)
+
+    assert max(waiting) == 512
+    assert store.digest() == expected.digest()
+    with store.reading() as reader:
+        assert len(reader.chunks_between("memory", "a.md", 1, 4_000)) == 1_300
 
 
 # --- all of it -----------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import stat
 import subprocess
 import sys
@@ -193,6 +194,21 @@ def test_a_rebuild_leaves_one_generation_and_no_temporary_file(store, folder):
     assert [name for name in names(folder) if not name.startswith("gen-000006")] == ["CURRENT", "writer.lock"]
 
 
+def test_an_index_in_a_folder_that_was_deleted_does_not_look_like_the_one_before(store, folder):
+    put(store, "a.md", GATEWAY)
+    with store.reading() as reader:
+        before = reader.revision()
+    shutil.rmtree(folder)
+    with store.rebuild(fingerprint(), reason="there is no index yet"):
+        pass
+    put(store, "b.md", GATEWAY)
+
+    with store.reading() as reader:
+        generation, _ = reader.revision()
+        assert generation == before[0]
+        assert reader.revision() != before
+
+
 def test_a_discarded_rebuild_leaves_nothing(store, folder):
     before = generations(folder)
     with pytest.raises(BadVector), store.rebuild(fingerprint(), reason="a test") as fresh:
@@ -372,11 +388,28 @@ def test_erasing_deletes_damaged_generations_that_were_kept(store, folder):
 def test_a_reader_that_keeps_the_log_is_named_as_the_reason(store, monkeypatch):
     plant(store)
     monkeypatch.setattr("commonplace.store.sqlite.connection.BUSY_TIMEOUT_MS", 50)
-    monkeypatch.setattr("commonplace.store.sqlite.building._LOG_TIMEOUT_S", 0.1)
+    monkeypatch.setattr("commonplace.store.sqlite.erasing._LOG_TIMEOUT_S", 0.1)
 
     with store.reading(), pytest.raises(LockTimeout, match="reader"):
         store.erase("memory", SECRET[2])
     store.erase("memory", SECRET[2])
+
+
+def test_a_reader_that_keeps_an_erasure_from_writing_over_the_text_is_told_too(tmp_path, monkeypatch):
+    mounts = tmp_path / "mounts"
+    mounts.write_text("1 0 0:1 / / rw - nfs4 server:/ rw\n")
+    monkeypatch.setattr("commonplace.store.sqlite.connection.BUSY_TIMEOUT_MS", 50)
+    store = SqliteStore(str(tmp_path / "index"), mounts=str(mounts))
+    with store.rebuild(fingerprint(), reason="a test"):
+        pass
+    plant(store)
+
+    with store.reading(), pytest.raises(LockTimeout, match="some of it may be left") as failure:
+        store.erase("memory", SECRET[2])
+    assert "sync --force" in failure.value.hint
+    store.erase("memory", SECRET[2])
+    assert occurrences(tmp_path / "index", *SECRET) == []
+    store.close()
 
 
 # --- damage --------------------------------------------------------------------------------------------------

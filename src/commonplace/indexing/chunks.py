@@ -5,7 +5,6 @@ from __future__ import annotations
 from commonplace.model import Chunk, Document, Passage
 from commonplace.text.day_terms import terms_of_day
 from commonplace.text.lines import split_lines
-from commonplace.text.notes import ID_MARK, without_note_ids
 from commonplace.text.terms import document_terms
 from commonplace.value import replace, value
 
@@ -37,6 +36,8 @@ class ChunkingSettings:
 
 def chunks_of(document: Document, settings: ChunkingSettings) -> list[Chunk]:
     """Cut a document; the ids of machine notes are left out, line numbers stay."""
+    from commonplace.text.notes import ID_MARK, without_note_ids  # not for a search that has nothing to cut
+
     text = document.text
     if ID_MARK in text:
         text = "\n".join(without_note_ids(line) for line in split_lines(text))
@@ -62,7 +63,7 @@ def terms_of(chunk: Chunk) -> tuple[str, ...]:
 
 
 def _passages(text: str, settings: ChunkingSettings) -> list[Passage]:
-    from commonplace.text.chunking import chunk  # not for a search that has nothing to cut
+    from commonplace.text.chunking import chunk
 
     return chunk(text, strategy=settings.strategy, tokens=settings.text_tokens, overlap=settings.overlap)
 

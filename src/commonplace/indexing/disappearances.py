@@ -30,14 +30,14 @@ class Disappearances:
 
     def write(self, source: Source, disappearance: Disappearance | None) -> None:
         """Remember for the next look; None forgets."""
-        from commonplace.files.atomic import write_atomically
-
         entries = self._entries()
         if disappearance is None:
             if entries.pop(source, None) is None:
                 return
         else:
             entries[source] = {"paths": sorted(disappearance.paths), "seenAt": disappearance.seen_at}
+        from commonplace.files.atomic import write_atomically
+
         write_atomically(self._path, json.dumps(entries).encode())
 
     def _entries(self) -> dict[str, Any]:

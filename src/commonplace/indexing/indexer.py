@@ -15,7 +15,6 @@ from commonplace.indexing.plan import (
     Conditions,
     RebuildGivenUp,
     SyncPlan,
-    looks_the_same,
     looks_unmounted,
     mtime_to_record,
     plan_removal,
@@ -182,18 +181,16 @@ class Indexer:
         return tally
 
     def _index_changed(self, run: _Run, source: TextSource, since: Since) -> bool:
-        """Index files that have changed; False when a look at everything is called for.
+        """Index files that have changed, also those that look the same; False when all must be looked at.
 
         So it is when a file came or went: whether it counts, or many went at once, depends on the others.
         """
         changed: list[FoundFile] = []
         for path in sorted(since.files):
-            before = run.known.get((source.source, path))
-            found = None if before is None else source.look_at(path)
+            found = source.look_at(path) if (source.source, path) in run.known else None
             if found is None:
                 return False
-            if not looks_the_same(found, before):
-                changed.append(found)
+            changed.append(found)
         run.tally.total += len(changed)
         run.tally.unchanged -= len(changed)
         return not self._index(run, source, changed)
@@ -243,7 +240,6 @@ class Indexer:
             agreed = self._settled.known_at(revision) if store is self._store else None
             known = reader.files() if agreed is None else agreed
         run = _Run(store, made, known, tally, conditions, is_whole)
-        confirmed = store is not self._store  # what a new index lacks was deleted before it was begun
         moments: list[int | None] = []
         for source in self._sources:
             found = source.discover()
@@ -251,7 +247,7 @@ class Indexer:
             tally.skipped += found.skipped
             tally.unchanged += plan.unchanged
             tally.total += len(plan.to_read)
-            self._remove(run, source, plan, confirmed=confirmed)
+            self._remove(run, source, plan, confirmed=store is not self._store)
             left = self._index(run, source, plan.to_read)
             moments.append(None if left else found.moment)
             self._index_left(run, source, left)
@@ -321,7 +317,8 @@ class Indexer:
 
         if source.source in self.withheld:
             return Preparation.without_vectors(self._chunking)
-        self._preparation = self._preparation or Preparation(self._chunking, self._embedder)
+        if self._preparation is None or self._preparation.identity != self._embedder.identity:
+            self._preparation = Preparation(self._chunking, self._embedder)
         ask = run.conditions.before_embedding
         if ask is None or self._preparation.is_refused:
             return self._preparation
@@ -372,7 +369,7 @@ class Indexer:
         """Write files; or say why they were left: text was erased, or somebody else was quicker."""
         left: dict[str, _Left] = {}
         # Nothing is erased between this look and the last commit, so forgotten text cannot come back here.
-        with self._erasures.held_off():
+        with self._erasures.held_off(), run.store.joined():
             erasures = self._erasures.stamp()
             for file, chunks in zip(batch, documents, strict=True):
                 if erasures != file.erasures:

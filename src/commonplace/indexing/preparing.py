@@ -47,6 +47,7 @@ class Preparation:
     def __init__(self, chunking: ChunkingSettings, embedder: Embedder) -> None:
         self.chunking = chunking
         self.embedder = embedder
+        self.identity = embedder.identity  # of all the vectors that are remembered
         self._remembered: dict[_Key, _Made] = {}
 
     @classmethod

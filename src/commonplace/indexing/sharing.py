@@ -15,10 +15,11 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
 # Enough for many requests to a provider at once; or, where two processes share them, to be worth a message.
-REMOTE_CHARACTERS = 500_000
+REMOTE_CHARACTERS = 250_000
 SHARED_CHARACTERS = 125_000
 BATCH_FILES = 256
 _MOST_WAITING = 12
+_AHEAD = 2
 
 
 @value
@@ -54,6 +55,9 @@ def prepared(
     """Prepare files, in their order. `tell` hears why a second process did not help though it should have."""
     is_computed_here = here.embedder.identity.provider in COMPUTED_HERE
     read = batches(files, SHARED_CHARACTERS if is_computed_here else REMOTE_CHARACTERS)
+    if not is_computed_here and total_bytes > REMOTE_CHARACTERS:
+        yield from _prepared_ahead(read, here)
+        return
     if total_bytes < WORTH_IT_BYTES or not can_share(here.embedder.identity):
         for batch in read:
             yield batch, here.prepare(_documents(batch))
@@ -66,6 +70,25 @@ def prepared(
         yield from two.finished(most_waiting=0)
     finally:
         two.close()
+
+
+def _prepared_ahead(read: Iterable[Batch], here: Preparation) -> Iterator[tuple[Batch, Prepared]]:
+    """Prepare the next batches while one is written, so that a provider never waits for us to ask."""
+    from concurrent.futures import Future, ThreadPoolExecutor
+
+    waiting: deque[tuple[Batch, Future[Prepared]]] = deque()
+    pool = ThreadPoolExecutor(_AHEAD, thread_name_prefix="commonplace-prepare")
+    try:
+        for batch in read:
+            waiting.append((batch, pool.submit(here.prepare, _documents(batch))))
+            if len(waiting) > _AHEAD:
+                first, made = waiting.popleft()
+                yield first, made.result()
+        for last, made in waiting:
+            yield last, made.result()
+    finally:
+        # What is still on its way when somebody gives up ends by itself, or when the embedder is closed.
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 class _Two:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from types import MappingProxyType
 
 from commonplace.model import (
@@ -207,6 +207,10 @@ class MemoryStore:
         """Drop files; there are no bytes on a disk to scrub."""
         for path in paths:
             self.remove_file(source, path)
+
+    def joined(self) -> AbstractContextManager[None]:
+        """Make each change at once: there is nothing to gain."""
+        return nullcontext()
 
     @contextmanager
     def rebuild(

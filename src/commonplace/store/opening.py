@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 
 from commonplace.errors import ConfigError
-from commonplace.store.protocol import IndexStore
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+    from commonplace.store.protocol import IndexStore
 
 ENTRY_POINTS = "commonplace.stores"
 

@@ -122,6 +122,12 @@ class IndexStore(Protocol):
     def remove_file(self, source: Source, path: str) -> None:
         """Drop a file and all its chunks; dropping what is not there is fine."""
 
+    def joined(self) -> AbstractContextManager[None]:
+        """Let the changes of a block be made together at its end, where that is cheaper and nobody reads them before.
+
+        Then they are made all or none, and nothing is to be read in the block.
+        """
+
     def rebuild(
         self,
         fingerprint: IndexFingerprint,

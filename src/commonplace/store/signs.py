@@ -13,11 +13,12 @@ from commonplace.value import value
 # batch brings nothing better. Chosen on the builtin embedder's vectors of real notes and on clustered random ones, for
 # 99 % of the nearest 24 at every size.
 EXACT_UP_TO = 1_024  # so few are all compared
-_BATCH = 256
-_USUAL_LIMIT = 48
+LEAST_LIMIT = 48  # fewer wanted are looked for as if it were so many: the last of them tells when to stop
 _SMALL = 10_000
-_MOST_OF_SMALL, _GROWTH_OF_MOST = 1_024, 0.25
-_POOL_OF_SMALL, _GROWTH_OF_POOL = 8_192, 0.25
+# For 10,000 vectors, and the power of their number by which each grows.
+_BATCH, _GROWTH_OF_BATCH = 256, 0.3
+_MOST, _GROWTH_OF_MOST = 1_024, 0.45
+_POOL, _GROWTH_OF_POOL = 8_192, 0.4
 
 # Where the sizes of a query's numbers are cut into four levels: for numbers that spread like a bell curve, the even
 # steps that lose least are 0.586 of their deviation wide, and the deviation of a unit vector's numbers is 1 / √dims.
@@ -70,12 +71,12 @@ def effort_for(count: int, limit: int) -> Effort:
     """What it takes to find hardly less than all of the nearest `limit` of `count` vectors."""
     if count <= EXACT_UP_TO:
         return Effort(count, count, count)
-    more = max(1.0, limit / _USUAL_LIMIT)
+    more = max(1.0, limit / LEAST_LIMIT)
     larger = max(1.0, count / _SMALL)
-    most = int(more * _MOST_OF_SMALL * larger**_GROWTH_OF_MOST)
-    pool = max(most, int(_POOL_OF_SMALL * larger**_GROWTH_OF_POOL))
+    most = int(more * _MOST * larger**_GROWTH_OF_MOST)
+    pool = max(most, int(_POOL * larger**_GROWTH_OF_POOL))
     # Choosing a pool takes as long as comparing twice as many by weighed signs.
-    return Effort(pool if count > 2 * pool else count, most, int(more * _BATCH))
+    return Effort(pool if count > 2 * pool else count, most, int(more * _BATCH * larger**_GROWTH_OF_BATCH))
 
 
 def _bits(digits: bytes) -> bytes:

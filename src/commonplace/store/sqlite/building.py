@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 
 import apsw
 
-from commonplace.errors import IndexUnavailable, LockTimeout, StorageFailure
-from commonplace.model import IndexFingerprint, Source
+from commonplace.errors import IndexUnavailable
+from commonplace.model import EmbeddedChunk, IndexFingerprint, Source
 from commonplace.store.protocol import IndexStore, leave_as_is
 from commonplace.store.sqlite import writer
 from commonplace.store.sqlite.bulk import InBulk
 from commonplace.store.sqlite.changes import Changes
-from commonplace.store.sqlite.connection import (
-    connect,
-    create,
-    empty_log,
-    setting,
-    speaking_plainly,
-    transaction,
-)
+from commonplace.store.sqlite.connection import connect, create, empty_log, setting, speaking_plainly
+from commonplace.store.sqlite.erasing import erase_traces
 from commonplace.store.sqlite.folder import IndexFolder
 from commonplace.store.sqlite.generation import Generation
 from commonplace.store.sqlite.reader import SqliteReader
@@ -34,16 +27,15 @@ if TYPE_CHECKING:
 # Nobody reads it yet, so the log may grow; each checkpoint waits for the disk twice.
 _PAGES_BETWEEN_CHECKPOINTS = 8_000
 
-_LOG_TIMEOUT_S = 10.0
-
 
 class BuildingStore(Changes):
     """What `rebuild()` yields: it takes files as any store does, and nobody else sees it yet."""
 
     def __init__(self, generation: Generation) -> None:
         self.generation = generation
-        self._bulk = self._placing = InBulk()
+        self._bulk = InBulk()
         self._one_at_a_time = threading.RLock()
+        self._joint: _Joint | None = None
 
     @classmethod
     def begin(
@@ -133,8 +125,32 @@ class BuildingStore(Changes):
         """Do nothing: the end of the `rebuild()` block closes it."""
 
     @contextmanager
+    def joined(self) -> Iterator[None]:
+        """Make all changes of a block in one transaction: the commit of a small file takes longer than the file.
+
+        Who erases text waits for the end of it: a block must not wait for anything slow.
+        """
+        with self._one_at_a_time, self._changing("index files") as db:
+            if self._joint is not None:
+                yield  # of a block that is joined already
+                return
+            self._joint = joint = _Joint(db)
+            try:
+                yield
+            finally:
+                self._joint = None
+            if joint.has_failed:
+                raise IndexUnavailable(
+                    "a change failed, and with it those it was joined with", hint="try again"
+                )
+
+    @contextmanager
     def _changing(self, operation: str) -> Iterator[apsw.Connection]:  # noqa: ARG002
         with self._one_at_a_time:
+            if self._joint is not None:
+                with self._joint.changing() as db:
+                    yield db
+                return
             try:
                 with self.generation.writing() as db:
                     yield db
@@ -142,46 +158,45 @@ class BuildingStore(Changes):
                 self._bulk.ended(well=False)
                 raise
             self._bulk.ended(well=True)
-        if self._bulk.is_full:
-            self._flush()
+        self._write_full_segments()
+
+    def _placing(self) -> writer.Placing:
+        return self._bulk
+
+    def _portions(self, chunks: Sequence[EmbeddedChunk]) -> Iterable[Sequence[writer.Prepared]]:
+        """Prepare chunks while they are written: the terms of a large file take many times the room of its text."""
+        return writer.in_portions(chunks)
 
     def _flush(self) -> None:
-        """Write the postings that wait for it."""
+        """Write all postings that wait for it."""
         with self._one_at_a_time:
-            if self._bulk.waits:
+            if self._joint is not None:
+                raise IndexUnavailable(
+                    "changes are being joined", hint="leave the block, then read the index"
+                )
+            self._bulk.complete()
+            self._write_full_segments()
+
+    def _write_full_segments(self) -> None:
+        with self._one_at_a_time:
+            if self._bulk.is_full:
                 with self.generation.writing() as db:
                     self._bulk.write(db)
                 self._bulk.written()
 
 
-def erase_traces(database: str, source: Source, paths: Iterable[str]) -> None:
-    """Take files out of one generation, and out of its postings, free space and log."""
-    with speaking_plainly():
-        db = connect(database, for_writing=True)
+class _Joint:
+    """The one transaction of changes that are made together."""
+
+    def __init__(self, db: apsw.Connection) -> None:
+        self._db = db
+        self.has_failed = False
+
+    @contextmanager
+    def changing(self) -> Iterator[apsw.Connection]:
+        """One of the changes; when it fails, half of it is in the transaction, which must not be kept."""
         try:
-            with transaction(db):
-                for path in paths:
-                    writer.remove_file(db, source, path, writer.AT_ONCE)
-                writer.wipe_removed(db)
-            _write_anew(db)
-            deadline = time.monotonic() + _LOG_TIMEOUT_S
-            while not empty_log(db):
-                if time.monotonic() > deadline:
-                    raise LockTimeout(
-                        "the text is out of the index, but a reader keeps the log that still holds it",
-                        hint="end long-running searches, then run `commonplace sync --force`: it makes the index anew",
-                    )
-                time.sleep(0.01)
-        finally:
-            db.close()
-
-
-def _write_anew(db: apsw.Connection) -> None:
-    """Write every page anew: zeros go over what is deleted, but not over what SQLite has moved to another page."""
-    try:
-        db.execute("VACUUM")
-    except apsw.FullError as error:
-        raise StorageFailure(
-            "the text is out of the index, but the disk is too full to write over what may be left of it",
-            hint="free as much space as the index takes, then forget it again",
-        ) from error
+            yield self._db
+        except BaseException:
+            self.has_failed = True
+            raise

@@ -56,9 +56,14 @@ class InBulk:
         """Leave holes in what is written; what waits is looked through when it is written."""
         AT_ONCE.take(db, ids, dims=dims, revision=revision)
 
+    def complete(self) -> None:
+        """Let nothing more come to the segments that wait: all of them are to be written."""
+        self._full += self._filling.values()
+        self._filling.clear()
+
     def write(self, db: apsw.Connection) -> None:
-        """Write what waits, without what was removed, or rolled back, since it was packed."""
-        for waiting in (*self._full, *self._filling.values()):
+        """Write the segments that are full, without what was removed, or rolled back, since it was packed."""
+        for waiting in self._full:
             first_id, count = waiting.first_id, len(waiting.packed.absent)
             living = {id_ - first_id for (id_,) in rows(db, _IDS_BETWEEN, (first_id, first_id + count))}
             dead = frozenset(range(count)).difference(living)
@@ -68,7 +73,6 @@ class InBulk:
 
     def written(self) -> None:
         """Let go of what `write()` has written, when its transaction has ended well."""
-        self._filling.clear()
         self._full.clear()
 
     def ended(self, *, well: bool) -> None:
@@ -79,11 +83,6 @@ class InBulk:
                 source: each for source, each in self._filling.items() if each not in self._uncertain
             }
         self._uncertain.clear()
-
-    @property
-    def waits(self) -> bool:
-        """Whether there is anything to write."""
-        return bool(self._full or self._filling)
 
     @property
     def is_full(self) -> bool:

@@ -113,6 +113,7 @@ class GenerationCache:
             found = read_overview(db, revision, contents)
             signs = found.chunk_count * signs_width(found.dims)
             self._kept.most_bytes = min(MOST_BYTES, BESIDE_SIGNS + signs)
+            self._rough.keep(found.first_ids)
         self._overview = found
         return found
 
@@ -140,7 +141,7 @@ class GenerationCache:
 
     def postings(self, db: apsw.Connection, segment: Segment, term: str) -> Postings | None:
         """The postings of a term in a segment."""
-        key = (term, segment.first_id, segment.posted)
+        key = ("postings", term, segment.first_id, segment.posted)
         found: Postings | None = self._kept.get(key, _ABSENT)
         if found is _ABSENT:
             found = read_postings(db, segment.first_id, term)
@@ -160,7 +161,9 @@ class GenerationCache:
                 _CHUNKS, (json.dumps([id_ for _, id_ in missing]),)
             ):
                 plain = unsqueezed(text)
-                found[id_] = chunk = Chunk(path, source, ordinal, first, last, plain, context, day)
+                found[id_] = chunk = Chunk(
+                    path, source, ordinal, first, last, plain, unsqueezed(context), day
+                )
                 self._kept.put(("chunk", id_), chunk, _CHUNK_OVERHEAD + sys.getsizeof(plain))
         return found
 
@@ -169,7 +172,7 @@ class GenerationCache:
         if not self._rough.are_worth_it(segments, dims):
             return None
         # They take the room of the signs, which are not read any more, and of vectors read one by one.
-        room = BESIDE_SIGNS - self._rough.bytes_for(segments, dims)
+        room = BESIDE_SIGNS - self._rough.bytes_with(segments, dims)
         self._kept.most_bytes = max(BESIDE_ROUGH_VECTORS, room)
         return self._rough
 

@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 
 import apsw
 
 from commonplace.model import EmbeddedChunk, FileState, IndexFingerprint, Source
 from commonplace.store.protocol import ANY_CONTENT
-from commonplace.store.sqlite import writer
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from commonplace.store.sqlite.writer import Placing, Prepared
 
 
 class Changes:
-    """Each method is one transaction."""
+    """Each method is one transaction. What writes is imported by the first: a search changes nothing."""
 
-    _placing: writer.Placing = writer.AT_ONCE
+    def _placing(self) -> Placing:
+        from commonplace.store.sqlite.writer import AT_ONCE
+
+        return AT_ONCE
+
+    def _portions(self, chunks: Sequence[EmbeddedChunk]) -> Iterable[Sequence[Prepared]]:
+        """Prepare chunks: all of them now, for others wait while the index is being changed."""
+        from commonplace.store.sqlite.writer import prepared
+
+        return [prepared(chunks)]
 
     def _changing(self, operation: str) -> AbstractContextManager[apsw.Connection]:
         raise NotImplementedError
@@ -29,18 +41,24 @@ class Changes:
         replacing: str | None = ANY_CONTENT,
     ) -> bool:
         """Swap in the chunks of `file`, all or nothing."""
-        prepared = writer.prepared(chunks)
+        from commonplace.store.sqlite import writer
+
+        portions = self._portions(chunks)
         with self._changing("index a file") as db:
             return writer.replace_file(
-                db, file, prepared, expecting=expecting, replacing=replacing, placing=self._placing
+                db, file, portions, expecting=expecting, replacing=replacing, placing=self._placing()
             )
 
     def touch_file(self, file: FileState) -> None:
         """Record a new size, mtime or inode of a file whose text did not change."""
+        from commonplace.store.sqlite import writer
+
         with self._changing("touch a file") as db:
             writer.touch_file(db, file)
 
     def remove_file(self, source: Source, path: str) -> None:
         """Drop a file and all its chunks."""
+        from commonplace.store.sqlite import writer
+
         with self._changing("remove a file") as db:
-            writer.remove_file(db, source, path, self._placing)
+            writer.remove_file(db, source, path, self._placing())

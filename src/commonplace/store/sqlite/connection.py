@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import apsw
 
@@ -19,7 +19,10 @@ SCHEMA_VERSION = 2
 Bindings: TypeAlias = "Sequence[Any] | Mapping[str, Any]"
 
 BUSY_TIMEOUT_MS = 5_000
-_CACHE_KIB = 4_000  # what is read again and again is in our own cache
+_CACHE_KIB = 4_000
+# What is read again and again is in our own cache. Of pages that are read once, each new one costs a cold search a
+# page fault or two: a small cache uses the same memory over and over.
+_CACHE_OF_READER_KIB = 500
 _PAGE_BYTES = 8_192  # holds fifteen vectors of 256 dimensions with little left over
 _JOURNAL_LIMIT_BYTES = 64 * 1024 * 1024
 _SCHEMA = os.path.join(os.path.dirname(__file__), "schema.sql")
@@ -119,10 +122,18 @@ def transaction(db: apsw.Connection) -> Iterator[None]:
     try:
         yield
         db.execute("COMMIT")
-    except BaseException:
+    except BaseException as error:
         if db.in_transaction:  # SQLite has already rolled back after some errors, a full disk among them
             db.execute("ROLLBACK")
+        if isinstance(error, apsw.FullError):
+            give_back_room(db)
         raise
+
+
+def give_back_room(db: apsw.Connection) -> None:
+    """Cut the log after a write that filled the disk: it holds all the room that was left, and notes need it too."""
+    with suppress(apsw.Error):  # a reader is in the way, or the disk is too full even for this
+        empty_log(db)
 
 
 def empty_log(db: apsw.Connection) -> bool:
@@ -146,7 +157,7 @@ def _configure(db: apsw.Connection, *, for_writing: bool) -> None:
     db.set_busy_timeout(BUSY_TIMEOUT_MS)
     db.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
     setting(db, "cell_size_check = on")
-    setting(db, f"cache_size = -{_CACHE_KIB}")
+    setting(db, f"cache_size = -{_CACHE_KIB if for_writing else _CACHE_OF_READER_KIB}")
     if for_writing:
         setting(db, "synchronous = normal")  # a lost last transaction is re-indexed; a damaged file is not
         setting(db, "foreign_keys = on")

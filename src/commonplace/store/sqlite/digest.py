@@ -11,10 +11,10 @@ from commonplace.model import Chunk, FileState
 from commonplace.store.digest import TermSum, file_digest, index_digest, term_hash
 from commonplace.store.signs import signs_of, signs_width
 from commonplace.store.sqlite.connection import rows
+from commonplace.store.sqlite.overview import read_fingerprint
 from commonplace.store.sqlite.postings import all_postings
 from commonplace.store.sqlite.segments import Segment, all_segments, read_absences, read_lengths, read_signs
 from commonplace.store.sqlite.texts import unsqueezed
-from commonplace.store.sqlite.writer import read_fingerprint
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def _chunks(
             raise _contradiction("a chunk has more lines than the tallest of its file")
         terms = segments.terms_of(id_, state, length, vector)
         yield (
-            Chunk(state.path, state.source, ordinal, first, last, unsqueezed(text), context, day),
+            Chunk(state.path, state.source, ordinal, first, last, unsqueezed(text), unsqueezed(context), day),
             terms,
             vector,
         )

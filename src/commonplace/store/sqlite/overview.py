@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
@@ -9,13 +10,13 @@ from types import MappingProxyType
 
 import apsw
 
-from commonplace.model import FileState, IndexFingerprint, Source
+from commonplace.model import EmbedderIdentity, FileState, IndexFingerprint, Source
 from commonplace.store.protocol import IndexCounts
 from commonplace.store.sqlite.connection import rows
 from commonplace.store.sqlite.segments import Segment, all_segments
-from commonplace.store.sqlite.writer import read_fingerprint, unsigned_64
 from commonplace.value import replace, value
 
+_FINGERPRINT = "SELECT value FROM meta WHERE key = 'fingerprint'"
 _TOTALS = "SELECT source, files, chunks, terms FROM totals WHERE files > 0"
 _FILES = "SELECT path, source, hash, size, mtime_ns, inode FROM files"
 
@@ -71,9 +72,23 @@ def read_overview(db: apsw.Connection, revision: int, contents: int) -> Overview
     )
 
 
+def read_fingerprint(db: apsw.Connection) -> IndexFingerprint | None:
+    """How the index is made; None when it was never built."""
+    row = db.execute(_FINGERPRINT).fetchone()
+    if row is None:
+        return None
+    facts = json.loads(row[0])
+    return IndexFingerprint(**{**facts, "embedder": EmbedderIdentity(**facts["embedder"])})
+
+
 def read_files(db: apsw.Connection) -> Mapping[tuple[Source, str], FileState]:
     """Every indexed file, by (source, path)."""
     found = {}
     for path, source, hash_, size, mtime_ns, inode in db.execute(_FILES):
         found[source, path] = FileState(path, source, hash_, size, mtime_ns, unsigned_64(inode))
     return MappingProxyType(found)
+
+
+def unsigned_64(number: int) -> int:
+    """Undo `writer.signed_64`."""
+    return number + 2**64 if number < 0 else number

@@ -19,9 +19,9 @@ from commonplace.model import (
 from commonplace.store import bm25
 from commonplace.store.kernels import choose_dots, cosine_score, packed
 from commonplace.store.protocol import IndexCounts
-from commonplace.store.signs import effort_for, query_signs
+from commonplace.store.signs import EXACT_UP_TO, LEAST_LIMIT, effort_for, query_signs
 from commonplace.store.sqlite.arithmetic import PER_POSTING, PER_VECTOR, choose_arithmetic
-from commonplace.store.sqlite.arithmetic.parts import SignPart, WordPart
+from commonplace.store.sqlite.arithmetic.parts import Absences, SignPart, WordPart
 from commonplace.store.sqlite.cache import GenerationCache
 from commonplace.store.sqlite.segments import Segment
 
@@ -89,17 +89,7 @@ class SqliteReader:
             return []
         query = packed(vector, self._now.dims)
         segments = self._now.of(where.sources)
-        rough = self._cache.rough_vectors(segments, self._now.dims)
-        if rough is not None:
-            by_rough = rough.nearest(
-                self._db,
-                query,
-                [(segment, self._cache.absences(self._db, segment)) for segment in segments],
-                self._now.first_ids,
-                ROUGH_EFFORT * limit,
-            )
-            return self._candidates(bm25.best(self._cosines(query, by_rough), limit))
-        return self._candidates(bm25.best(self._nearest_by_signs(query, segments, limit), limit))
+        return self._candidates(bm25.best(self._near(query, segments, limit), limit))
 
     def keyword_scores(self, terms: Sequence[str], ids: Sequence[int]) -> list[float]:
         """The keyword score of given candidates."""
@@ -169,22 +159,30 @@ class SqliteReader:
             [self._cache.postings(self._db, segment, term) for term in terms],
         )
 
-    def _nearest_by_signs(self, query: bytes, segments: Sequence[Segment], limit: int) -> dict[int, float]:
+    def _near(self, query: bytes, segments: Sequence[Segment], limit: int) -> dict[int, float]:
+        """The cosines of vectors that are near: of all, where there are few."""
         count = sum(segment.used - segment.dead for segment in segments)
+        parts = [(segment, self._cache.absences(self._db, segment)) for segment in segments]
+        if count <= EXACT_UP_TO:
+            return self._cosines(
+                query, [id_ for segment, absences in parts for id_ in absences.present(segment.first_id)]
+            )
+        rough = self._cache.rough_vectors(segments, self._now.dims)
+        if rough is not None:
+            return self._cosines(query, rough.nearest(self._db, query, parts, ROUGH_EFFORT * limit))
+        return self._nearest_by_signs(query, parts, count, limit)
+
+    def _nearest_by_signs(
+        self, query: bytes, segments: Sequence[tuple[Segment, Absences]], count: int, limit: int
+    ) -> dict[int, float]:
         effort = effort_for(count, limit)
         parts = [
-            SignPart(
-                segment.first_id,
-                self._cache.signs(self._db, segment, self._now.dims),
-                self._cache.absences(self._db, segment),
-            )
-            for segment in segments
+            SignPart(segment.first_id, self._cache.signs(self._db, segment, self._now.dims), absences)
+            for segment, absences in segments
         ]
-        if not parts:
-            return {}
         arithmetic = choose_arithmetic(PER_VECTOR * count)
         ids = arithmetic.nearest_by_signs(query_signs(query), parts, effort.most, effort.pool)
-        found = self._nearest(query, ids, limit, effort.batch)
+        found = self._nearest(query, ids, max(limit, LEAST_LIMIT), effort.batch)
         self._cache.compared(len(found))
         return found
 

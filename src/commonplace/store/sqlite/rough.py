@@ -77,47 +77,57 @@ class RoughVectors:
         if "numpy" not in sys.modules:
             return False  # a process that has had no need of it yet may be about to end
         count = sum(segment.used for segment in segments)
-        return 0 < count <= self._compared and self.bytes_for(segments, dims) <= MOST_BYTES
+        return 0 < count <= self._compared and self.bytes_with(segments, dims) <= MOST_BYTES
 
-    @staticmethod
-    def bytes_for(segments: Sequence[Segment], dims: int) -> int:
-        """How much memory they take."""
-        return sum(max(segment.capacity, segment.used) for segment in segments) * (dims + 4)
+    def bytes_with(self, segments: Sequence[Segment], dims: int) -> int:
+        """How much memory all copies take once these segments are among them."""
+        rows = {segment.first_id: max(segment.capacity, segment.used) for segment in segments}
+        with self._lock:
+            others = sum(len(copy.scales) for first_id, copy in self._copies.items() if first_id not in rows)
+        return (sum(rows.values()) + others) * (dims + 4)
+
+    def keep(self, living: Iterable[int]) -> None:
+        """Let go of segments that are no more; `living` are the first ids of those that are."""
+        with self._lock:
+            for first_id in self._copies.keys() - set(living):
+                del self._copies[first_id]
 
     def nearest(
         self,
         db: apsw.Connection,
         query: bytes,
         segments: Sequence[tuple[Segment, Absences]],
-        living: Iterable[int],
         wanted: int,
     ) -> list[int]:
-        """The ids of about the `wanted` nearest vectors; `living` are the first ids of all segments."""
+        """The ids of about the `wanted` nearest vectors."""
         import numpy as np
 
         exact = np.frombuffer(query, dtype=np.float16).astype(np.float32)
         asked = np.rint(exact / (np.abs(exact).max() / 127)).astype(np.int8)
         ids, cosines = [], []
         for segment, absences in segments:
-            copy = self._copy_of(db, segment, len(exact), living)
-            near = _dots(asked, copy.numbers[: segment.used]) * copy.scales[: segment.used]
+            copy = self._copy_of(db, segment, len(exact))
+            scales = copy.scales[: segment.used]
+            near = _dots(asked, copy.numbers[: segment.used]) * scales
+            near[scales == 0] = (
+                np.inf
+            )  # gone before it was copied: a view that still has it has to compare it
             if absences.count:
                 near[np.frombuffer(absences.positions, dtype=np.int64)] = -np.inf
             ids.append(np.arange(segment.first_id, segment.first_id + segment.used))
             cosines.append(near)
         all_ids, all_cosines = np.concatenate(ids), np.concatenate(cosines)
+        wanted += int(np.count_nonzero(all_cosines == np.inf))
         if len(all_ids) > wanted:
             chosen = np.argpartition(all_cosines, -wanted)[-wanted:]
             all_ids, all_cosines = all_ids[chosen], all_cosines[chosen]
         found: list[int] = all_ids[all_cosines > -np.inf].tolist()
         return found
 
-    def _copy_of(self, db: apsw.Connection, segment: Segment, dims: int, living: Iterable[int]) -> _Copy:
+    def _copy_of(self, db: apsw.Connection, segment: Segment, dims: int) -> _Copy:
         with self._lock:
             copy = self._copies.get(segment.first_id)
             if copy is None:
-                for first_id in self._copies.keys() - set(living):
-                    del self._copies[first_id]
                 copy = self._copies[segment.first_id] = _Copy(max(segment.capacity, segment.used), dims)
             if copy.copied < segment.used:
                 copy.copy(db, segment)

@@ -11,7 +11,8 @@ CREATE TABLE revision (
     contents INTEGER NOT NULL, -- `value` when a chunk last came or went: what touches of files leave as it is
     next_id  INTEGER NOT NULL  -- ids below are taken, for ever
 );
-INSERT INTO revision VALUES (1, 0, 0, 1);
+-- It begins anywhere: in a folder that was deleted, numbers of generations begin again, and theirs must not look alike.
+INSERT INTO revision SELECT 1, begins, begins, 1 FROM (SELECT random() & 0xFFFFFFFFFF AS begins);
 
 CREATE TABLE totals (          -- kept up to date by every transaction: counting rows would slow each search
     source TEXT PRIMARY KEY,
@@ -40,8 +41,8 @@ CREATE TABLE chunks (
     end_line   INTEGER NOT NULL,
     length     INTEGER NOT NULL,    -- how many terms it has, as BM25 counts them
     day        TEXT,
-    context    TEXT NOT NULL,
-    text       NOT NULL             -- a text, or a blob: the text in UTF-8, deflated
+    context    NOT NULL,            -- this and `text`: a text, or a blob, the text in UTF-8, deflated
+    text       NOT NULL
 );
 
 CREATE INDEX chunks_by_file ON chunks (file_id, start_line);

@@ -154,12 +154,12 @@ def fill(db: apsw.Connection, first_id: int, new: Packed, *, dead: int, revision
     db.execute(_FILL, (used, used, dead, revision, revision, first_id))
 
 
-def bury(db: apsw.Connection, ids: Iterable[int], *, revision: int) -> list[Segment]:
-    """Make holes of some ids; returns the segments they were in, as they are now.
+def bury(db: apsw.Connection, ids: Iterable[int], *, revision: int) -> list[int]:
+    """Make holes of some ids; returns the first ids of the segments they were in.
 
     An id that its segment has not come to yet is left alone: whoever is building the segment will notice.
     """
-    touched: list[Segment] = []
+    touched: list[int] = []
     for first_id, own in by_segment(db, sorted(ids)):
         segment = segment_of(db, first_id)
         positions = [id_ - first_id for id_ in own if id_ - first_id < segment.used]
@@ -170,7 +170,7 @@ def bury(db: apsw.Connection, ids: Iterable[int], *, revision: int) -> list[Segm
         with _blob(db, ABSENCES, first_id, for_writing=True) as absent:
             _overwrite(absent, positions, b"\xff")
         db.execute(_BURY, (len(positions), len(positions), revision, first_id))
-        touched.append(segment_of(db, first_id))
+        touched.append(first_id)
     return touched
 
 

@@ -14,18 +14,17 @@ from commonplace.errors import CommonplaceError, IndexCorrupt, IndexUnavailable
 from commonplace.model import IndexFingerprint, Source
 from commonplace.store.kernels import choose_dots
 from commonplace.store.protocol import IndexStore, leave_as_is
-from commonplace.store.sqlite.building import BuildingStore, erase_traces
 from commonplace.store.sqlite.changes import Changes
 from commonplace.store.sqlite.connection import SCHEMA_VERSION, create
-from commonplace.store.sqlite.filesystem import MOUNTS, allows_write_ahead, file_system_of
 from commonplace.store.sqlite.folder import IndexFolder, Signature
 from commonplace.store.sqlite.generation import Generation
 from commonplace.store.sqlite.reader import SqliteReader
-from commonplace.store.sqlite.recovery import describe_last, read_recoveries, record_recovery
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+    from commonplace.store.sqlite.building import BuildingStore
 
 _ATTEMPTS = 200
 _PAUSE_S = 0.005
@@ -46,8 +45,8 @@ class SqliteStore(Changes):
     Not to be used on both sides of a fork: SQLite's locks do not survive it. Start processes by spawning.
     """
 
-    def __init__(self, folder: str, *, mounts: str = MOUNTS) -> None:
-        """Open the index in `folder`; both are created when missing. `mounts` is the kernel's mount table."""
+    def __init__(self, folder: str, *, mounts: str | None = None) -> None:
+        """Open the index in `folder`; both are created when missing. `mounts` stands for the kernel's mount table."""
         self._folder = IndexFolder(folder)
         self._mounts = mounts
         self._guard = threading.Lock()  # never held while waiting for the writer lock
@@ -69,6 +68,8 @@ class SqliteStore(Changes):
         catch_up: Callable[[IndexStore], None] = leave_as_is,
     ) -> Iterator[BuildingStore]:
         """Build a new index beside this one and publish it at the end of the block."""
+        from commonplace.store.sqlite.building import BuildingStore
+
         self._folder.make()
         beside = BuildingStore.begin(self._folder, fingerprint, reason, write_ahead=self._write_ahead())
         number = beside.generation.number
@@ -87,8 +88,14 @@ class SqliteStore(Changes):
         with self._newest():  # lets go of the old generation, so that it can be deleted
             self._collect()
 
+    def joined(self) -> AbstractContextManager[None]:
+        """Make each change at once: others wait to read it, and to write."""
+        return nullcontext()
+
     def erase(self, source: Source, *paths: str) -> None:
         """Drop files so that their text is in no byte of any generation."""
+        from commonplace.store.sqlite.erasing import erase_traces
+
         with self._setting_aside_damage(self._folder_in_order("erase files")):
             current = self._folder.current()
             for number in self._folder.numbers():
@@ -100,6 +107,8 @@ class SqliteStore(Changes):
 
     def _erase_beside(self, number: int, source: Source, paths: Iterable[str]) -> None:
         """Erase from a generation that another one still reads or builds."""
+        from commonplace.store.sqlite.erasing import erase_traces
+
         database = self._folder.database(number)
         if not os.path.exists(database):
             return  # whoever has its lock came too late for it, and is about to see that
@@ -114,6 +123,8 @@ class SqliteStore(Changes):
 
     def describe(self) -> Mapping[str, Any]:
         """Facts for `status`."""
+        from commonplace.store.sqlite.recovery import describe_last, read_recoveries
+
         with self._setting_aside_damage(self._newest()) as generation, generation.reading() as reader:
             fingerprint = reader.fingerprint()
             path = generation.path
@@ -128,7 +139,7 @@ class SqliteStore(Changes):
             "schema": SCHEMA_VERSION,
             "sqlite": apsw.sqlite_lib_version(),
             "journal": "wal" if self._write_ahead() else "truncate (no write-ahead log on a shared file system)",
-            "fileSystem": file_system_of(self._folder.path, mounts=self._mounts),
+            "fileSystem": self._file_system(),
             "vector": {
                 "dims": fingerprint.embedder.dims if fingerprint else 0, "stored": "float16", "kernel": kernel,
             },
@@ -256,6 +267,8 @@ class SqliteStore(Changes):
                 return  # another process was faster
             self.close()
             if damage.number is not None:
+                from commonplace.store.sqlite.recovery import record_recovery
+
                 record_recovery(self._folder.recoveries, str(damage))
             number = self._folder.next_number()
             create(self._folder.database(number), write_ahead=self._write_ahead()).close()
@@ -273,7 +286,14 @@ class SqliteStore(Changes):
                     self._folder.collect()
 
     def _write_ahead(self) -> bool:
-        return allows_write_ahead(file_system_of(self._folder.path, mounts=self._mounts))
+        from commonplace.store.sqlite.filesystem import allows_write_ahead
+
+        return allows_write_ahead(self._file_system())
+
+    def _file_system(self) -> str:
+        from commonplace.store.sqlite.filesystem import MOUNTS, file_system_of
+
+        return file_system_of(self._folder.path, mounts=self._mounts or MOUNTS)
 
 
 def _size(path: str) -> int:

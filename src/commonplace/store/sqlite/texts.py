@@ -18,6 +18,11 @@ def squeezed(text: str) -> str | bytes:
     return small if len(small) < len(plain) or not _is_storable(text) else text
 
 
+def storable(text: str) -> str | bytes:
+    """What to store for a text that is too short to be worth squeezing."""
+    return text if _is_storable(text) else squeezed(text)
+
+
 def unsqueezed(stored: str | bytes) -> str:
     """The text that was stored."""
     if isinstance(stored, str):

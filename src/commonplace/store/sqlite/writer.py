@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice, repeat
 
 import apsw
 
 from commonplace.model import (
     Chunk,
     EmbeddedChunk,
-    EmbedderIdentity,
     FileState,
     IndexFingerprint,
     Source,
@@ -23,8 +23,9 @@ from commonplace.store.protocol import ANY_CONTENT
 from commonplace.store.signs import signs_of
 from commonplace.store.sqlite.connection import one_row, rows
 from commonplace.store.sqlite.moving import is_mostly_holes, move_out, wipe_holes
-from commonplace.store.sqlite.segments import Packed, append, bury, take_places
-from commonplace.store.sqlite.texts import squeezed
+from commonplace.store.sqlite.overview import read_fingerprint
+from commonplace.store.sqlite.segments import Packed, append, bury, segment_of, take_places
+from commonplace.store.sqlite.texts import squeezed, storable
 from commonplace.value import asdict, value
 
 TYPE_CHECKING = False
@@ -33,12 +34,15 @@ if TYPE_CHECKING:
 else:
     Protocol = object
 
+_PORTION = 512
+
 _NEXT_REVISION = "UPDATE revision SET value = value + 1 RETURNING value"
 _NEXT_CONTENTS = "UPDATE revision SET value = value + 1, contents = value + 1 RETURNING value"
 _FILE_HASH = "SELECT hash FROM files WHERE source = ? AND path = ?"
 _FILE_ID = "SELECT id FROM files WHERE source = ? AND path = ?"
 _INSERT_FILE = """INSERT INTO files (source, path, hash, size, mtime_ns, inode, tallest)
-                  VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING id"""
+                  VALUES (?, ?, ?, ?, ?, ?, 0) RETURNING id"""
+_SET_TALLEST = "UPDATE files SET tallest = ? WHERE id = ?"
 _TOUCH_FILE = """UPDATE files SET size = ?, mtime_ns = ?, inode = ?
                   WHERE source = ? AND path = ? AND hash = ?"""
 _INSERT_CHUNK = """INSERT INTO chunks (id, file_id, ordinal, start_line, end_line, length, day, context, text)
@@ -53,7 +57,6 @@ _ADD_TO_TOTALS = """INSERT INTO totals (source, files, chunks, terms) VALUES (?,
                                                        chunks = chunks + excluded.chunks,
                                                        terms  = terms  + excluded.terms"""
 _SET_META = "INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)"
-_FINGERPRINT = "SELECT value FROM meta WHERE key = 'fingerprint'"
 
 
 @value
@@ -108,7 +111,8 @@ class AtOnce:
 
     def take(self, db: apsw.Connection, ids: Iterable[int], *, dims: int, revision: int) -> None:
         """Leave holes, and move out of segments that are hardly more than holes."""
-        for segment in bury(db, ids, revision=revision):
+        for first_id in bury(db, ids, revision=revision):
+            segment = segment_of(db, first_id)  # now: the one before may have moved into it
             if is_mostly_holes(segment):
                 move_out(db, segment, dims=dims, revision=revision)
 
@@ -127,6 +131,13 @@ def prepared(chunks: Iterable[EmbeddedChunk]) -> list[Prepared]:
     return found
 
 
+def in_portions(chunks: Iterable[EmbeddedChunk]) -> Iterator[list[Prepared]]:
+    """Prepare chunks, a few at a time."""
+    coming = iter(chunks)
+    while portion := prepared(islice(coming, _PORTION)):
+        yield portion
+
+
 def write_fingerprint(db: apsw.Connection, fingerprint: IndexFingerprint, reason: str) -> None:
     """Say how the index is made, and why it was made anew."""
     one_row(db, _NEXT_CONTENTS)
@@ -134,19 +145,10 @@ def write_fingerprint(db: apsw.Connection, fingerprint: IndexFingerprint, reason
     db.execute(_SET_META, ("reason", reason))
 
 
-def read_fingerprint(db: apsw.Connection) -> IndexFingerprint | None:
-    """How the index is made; None when it was never built."""
-    row = db.execute(_FINGERPRINT).fetchone()
-    if row is None:
-        return None
-    facts = json.loads(row[0])
-    return IndexFingerprint(**{**facts, "embedder": EmbedderIdentity(**facts["embedder"])})
-
-
 def replace_file(
     db: apsw.Connection,
     file: FileState,
-    chunks: Sequence[Prepared],
+    portions: Iterable[Sequence[Prepared]],
     *,
     expecting: IndexFingerprint | None,
     replacing: str | None,
@@ -158,31 +160,24 @@ def replace_file(
         known = db.execute(_FILE_HASH, (file.source, file.path)).fetchone()
         if replacing != (known and known[0]):
             return False
-    ready = [_ready(each, dims) for each in chunks]
     revision = next_contents(db)
     _drop_file(db, file.source, file.path, placing, dims=dims, revision=revision)
-    (file_id,) = one_row(
-        db,
-        _INSERT_FILE,
-        (
-            file.source,
-            file.path,
-            file.hash,
-            file.size,
-            file.mtime_ns,
-            signed_64(file.inode),
-            max((each.chunk.end_line - each.chunk.start_line for each in chunks), default=0),
-        ),
-    )
-    ids = placing.put(db, file.source, ready, dims=dims, revision=revision)
-    db.executemany(
-        _INSERT_CHUNK, [_chunk_row(id_, file_id, each) for id_, each in zip(ids, chunks, strict=True)]
-    )
-    db.executemany(
-        _INSERT_VECTOR,
-        [(id_, each.vector) for id_, each in zip(ids, ready, strict=True) if each.vector is not None],
-    )
-    db.execute(_ADD_TO_TOTALS, (file.source, 1, len(chunks), sum(each.length for each in chunks)))
+    seen = (file.source, file.path, file.hash, file.size, file.mtime_ns, signed_64(file.inode))
+    (file_id,) = one_row(db, _INSERT_FILE, seen)
+    count = length = tallest = 0
+    for chunks in portions:
+        ready = [_ready(each, dims) for each in chunks]
+        ids = placing.put(db, file.source, ready, dims=dims, revision=revision)
+        db.executemany(_INSERT_CHUNK, map(_chunk_row, ids, repeat(file_id), chunks))
+        db.executemany(
+            _INSERT_VECTOR,
+            [(id_, each.vector) for id_, each in zip(ids, ready, strict=True) if each.vector is not None],
+        )
+        count += len(chunks)
+        length += sum(each.length for each in chunks)
+        tallest = max(tallest, *(each.chunk.end_line - each.chunk.start_line for each in chunks), 0)
+    db.execute(_SET_TALLEST, (tallest, file_id))
+    db.execute(_ADD_TO_TOTALS, (file.source, 1, count, length))
     return True
 
 
@@ -217,13 +212,8 @@ def next_contents(db: apsw.Connection) -> int:
 
 
 def signed_64(number: int) -> int:
-    """Fit an unsigned 64-bit number, an inode, into SQLite's signed integers."""
+    """Fit an unsigned 64-bit number, an inode, into SQLite's signed integers; `overview.unsigned_64` undoes it."""
     return number - 2**64 if number >= 2**63 else number
-
-
-def unsigned_64(number: int) -> int:
-    """Undo `signed_64`."""
-    return number + 2**64 if number < 0 else number
 
 
 def _ready(chunk: Prepared, dims: int) -> Ready:
@@ -236,8 +226,8 @@ def _ready(chunk: Prepared, dims: int) -> Ready:
 def _chunk_row(id_: int, file_id: int, each: Prepared) -> tuple[object, ...]:
     chunk = each.chunk
     return (
-        id_, file_id, chunk.ordinal, chunk.start_line, chunk.end_line, each.length, chunk.day, chunk.context,
-        each.text,
+        id_, file_id, chunk.ordinal, chunk.start_line, chunk.end_line, each.length, chunk.day,
+        storable(chunk.context), each.text,
     )  # fmt: skip
 
 

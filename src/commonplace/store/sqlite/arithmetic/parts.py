@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import compress
 
 from commonplace.store.sqlite.postings import Postings
@@ -38,6 +38,11 @@ class Absences:
     def count(self) -> int:
         """How many have none."""
         return len(self.positions)
+
+    def present(self, first_id: int) -> Iterable[int]:
+        """The ids of those that have one, in a segment that begins with this id."""
+        ids = range(first_id, first_id + len(self.flags))
+        return [id_ for id_, flag in zip(ids, self.flags, strict=True) if not flag] if self.positions else ids
 
 
 class SignPart:

@@ -49,6 +49,8 @@ def best_by_words(
     floor = 0.0
     for part in parts:
         scores = scores_of_part(part, weights, penalties, limit, floor)
+        if len(scores) > limit:
+            floor = max(floor, nlargest(limit, scores.values())[-1])
         first = part.first_id
         found.update({first + at: score for at, score in scores.items() if score >= floor and score > 0.0})
         if len(found) > limit:

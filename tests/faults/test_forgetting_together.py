@@ -1,0 +1,62 @@
+"""Forgetting while other processes rebuild and write the same index, and `kill -9` strikes them."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from commonplace import Memory
+
+FULL = os.environ.get("COMMONPLACE_FAULTS") == "full"
+SECONDS = 120 if FULL else 8
+WORKER = Path(__file__).parents[1] / "support" / "together.py"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(SECONDS + 90)
+def test_what_is_forgotten_is_in_no_byte_while_others_rebuild_and_are_killed(tmp_path):
+    workspace, home = tmp_path / "workspace", tmp_path / "home"
+    (workspace / "memory").mkdir(parents=True)
+    for number in range(20):
+        (workspace / "memory" / f"{number}.md").write_text("# Topic\n\n" + "some plain words\n" * 20)
+    with Memory(workspace, home=home) as memory:
+        memory.sync()
+
+    def start(role: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, str(WORKER), role, str(workspace), str(home), str(SECONDS)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    seed = random.randrange(2**32)
+    dice = random.Random(seed)
+    forgetters = [start("forgetting"), start("forgetting")]
+    others = {role: start(role) for role in ("syncing", "writing")}
+    complaints = []
+    while any(worker.poll() is None for worker in forgetters):
+        time.sleep(dice.uniform(0.3, 2.0))
+        role = dice.choice(list(others))
+        others[role].kill()
+        complaints.append(others[role].communicate()[1])
+        others[role] = start(role)
+    for worker in others.values():
+        worker.kill()
+        complaints.append(worker.communicate()[1])
+    outcomes = [worker.communicate() for worker in forgetters]
+
+    assert [errors for _, errors in outcomes if errors] == [], f"seed {seed}"
+    assert [complaint for complaint in complaints if complaint] == [], f"seed {seed}"
+    assert all(int(said.split()[1]) >= 2 for said, _ in outcomes), outcomes
+    with Memory(workspace, home=home) as memory:
+        memory.sync()
+        lived = memory.parts.store.digest()
+        memory.sync(force=True)
+        assert memory.parts.store.digest() == lived, f"seed {seed}"
