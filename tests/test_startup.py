@@ -36,6 +36,11 @@ THE_MEMORY = (
     "simsimd",
 )
 WRITING = ("commonplace.sources.notebook", "commonplace.files.append", "commonplace.files.history")
+# What changes an index, or reads text that is new.
+CHANGING = (
+    *(f"commonplace.store.sqlite.{name}" for name in ("building", "bulk", "moving", "recovery", "writer")),
+    *("commonplace.files.atomic", "commonplace.text.chunking", "commonplace.text.notes", "unicodedata"),
+)
 LESSER = ("commonplace.memory.doctor", "commonplace.memory.forgetting", "commonplace.memory.status")
 
 
@@ -53,12 +58,19 @@ COMMANDS = [
     Command(("--version",), ours=11, others=31, without=(*THE_MEMORY, "datetime", "json")),
     Command(("--help",), ours=11, others=31, without=(*THE_MEMORY, "datetime", "json")),
     Command(("search", "--help"), ours=13, others=34, without=(*THE_MEMORY, "datetime", "json")),
-    Command(("search", "gateway", "-n", "1"), ours=125, others=62, without=(*WRITING, *LESSER)),
-    Command(("search", "gateway", "--json"), ours=125, others=62, without=(*WRITING, *LESSER)),
+    Command(("sessions", "--help"), ours=16, others=34, without=(*THE_MEMORY, "json")),
+    Command(("import", "--help"), ours=13, others=34, without=(*THE_MEMORY, "json")),
+    Command(("search", "gateway", "-n", "1"), ours=115, others=62, without=(*WRITING, *CHANGING, *LESSER)),
+    Command(("search", "gateway", "--json"), ours=115, others=62, without=(*WRITING, *CHANGING, *LESSER)),
     Command(
         ("get", "MEMORY.md"), ours=50, others=50, without=(*WRITING, *LESSER, "commonplace.store", "apsw")
     ),
-    Command(("sync",), ours=112, others=60, without=(*WRITING, *LESSER, "commonplace.search", "simsimd")),
+    Command(
+        ("sync",),
+        ours=100,
+        others=60,
+        without=(*WRITING, *CHANGING, *LESSER, "commonplace.search", "simsimd"),
+    ),
 ]
 
 

@@ -65,8 +65,18 @@ def test_after_a_few_searches_pieces_are_looked_up():
     words = Vocabulary(DATA)
     first = words.rank_of
 
-    for _ in range(vocabulary._FEW + 1):
-        assert first("▁the") == PIECES.index("▁the")
+    for piece in PIECES[1000 : 1000 + vocabulary._FEW + 1]:
+        assert first(piece) == PIECES.index(piece)
 
     assert words.rank_of("▁the") == PIECES.index("▁the")
     assert words.rank_of == words._ranks.get
+
+
+def test_a_piece_that_was_searched_for_is_remembered():
+    words = Vocabulary(DATA)
+
+    for _ in range(vocabulary._FEW + 1):
+        assert words.rank_of("▁the") == PIECES.index("▁the")
+        assert words.rank_of("nosuchpiece") is None
+
+    assert not words._ranks

@@ -196,3 +196,24 @@ def test_the_notes_of_a_named_day_are_proposed_whatever_they_say():
     hits = engine.search("what happened on 2026-02-10?", where=MEMORY, today=TODAY).hits
 
     assert [hit.path for hit in hits] == ["memory/2026-02-10.md"]
+
+
+class Relabelled(HashingEmbedder):
+    """The same numbers under another name: nothing but the fingerprint tells the two apart."""
+
+    identity = EmbedderIdentity("other", "sha256-words", dims=64)
+
+
+def test_a_vector_is_never_compared_with_those_of_another_embedder():
+    store = store_of(HashingEmbedder(), gateway="The gateway moved to Hetzner.")
+
+    def ask(embedder):
+        engine = SearchEngine(store, embedder, SearchSettings())
+        return engine.search("where is the gateway?", where=MEMORY, today=TODAY, min_score=0)
+
+    own, foreign = ask(HashingEmbedder()), ask(Relabelled())
+    assert (own.mode, own.degraded) == ("hybrid", ())
+    assert (foreign.mode, len(foreign.hits)) == ("keyword", 1)
+    assert foreign.degraded == (
+        "vector search: the index was made with hashing sha256-words, and only its vectors compare",
+    )

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
 from itertools import islice
 
-from commonplace.embedding.protocol import Embedder
 from commonplace.errors import EmbeddingError
 from commonplace.model import (
     Candidate,
@@ -29,12 +28,13 @@ from commonplace.search.relevance import Judge, Weights, standing_out
 from commonplace.search.settings import SearchSettings
 from commonplace.search.shelf import Shelf
 from commonplace.search.snippets import Snippet, grow_snippets
-from commonplace.store.protocol import IndexReader, IndexStore
 from commonplace.text.day_terms import terms_of_span
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from commonplace.embedding.protocol import Embedder
     from commonplace.search.explanation import Explanations
+    from commonplace.store.protocol import IndexReader, IndexStore
 
 # How far the chunks around the best ones are read, to fill up snippets at the edge of a chunk.
 MARGIN_LINES = 12
@@ -114,7 +114,10 @@ class SearchEngine:
         if vector is None or made is None or made.embedder == self._embedder.identity:
             return vector, degraded
         who = f"{made.embedder.provider} {made.embedder.model}".strip()
-        return None, (*degraded, f"vector search: the index was made with {who}, and only its vectors compare")
+        return None, (
+            *degraded,
+            f"vector search: the index was made with {who}, and only its vectors compare",
+        )
 
     def _mode(self, vector: Vector | None) -> Mode:
         if vector is None:
@@ -136,7 +139,7 @@ class SearchEngine:
         weights = term_weights(query.terms, reader.term_statistics(query.terms))
         found: dict[int, Chunk] = {}
         if settings.use_keywords:
-            for terms in _lookups(query):
+            for terms in _lookups(query, reader):
                 found |= _by_id(reader.keyword_candidates(terms, where=where, limit=settings.proposals))
         clock.lap("keywords")
         if vector is not None:
@@ -260,11 +263,12 @@ class Stopwatch:
         return {**self._laps, "total": round((self._last - self._started) * 1000, 3)}
 
 
-def _lookups(query: ParsedQuery) -> list[tuple[str, ...]]:
+def _lookups(query: ParsedQuery, reader: IndexReader) -> list[tuple[str, ...]]:
     """The keyword lookups of a question: its words, and its words on the days that it names."""
     lookups = [query.terms] if query.terms else []
     days = tuple(term for span in query.days for term in terms_of_span(span))
-    if days:
+    # Where nothing is of any of these days, a second look would find what the first has found.
+    if days and any(reader.term_statistics(days).chunks_with.values()):
         lookups.append(query.terms + days)
     return lookups
 

@@ -165,8 +165,9 @@ class Sweep:
             if self._entered is not None:
                 self._entered(folder.descriptor, folder.cited)
             with os.scandir(folder.descriptor) as listing:
-                entries = sorted(listing, key=_by_name)
-            for entry in entries:
+                entries = sorted(listing, key=_by_name, reverse=True)
+            while entries:
+                entry = entries.pop()  # and let go of, for each remembers all that was asked about it
                 if self._wanted is None or self._leads_to_wanted(folder.cited + entry.name):
                     self._enter(folder, entry)
         except OSError as error:

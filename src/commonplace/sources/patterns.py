@@ -8,7 +8,7 @@ from commonplace.errors import ConfigError
 
 EVERY_NOTE = "**/*.md"
 
-_PART = re.compile(r"(?:\*\*/)+|\*+|\?|\[!?[^\]/]+\]|\{[^{}]*\}|.", re.DOTALL)
+_PART = r"(?s:(?:\*\*/)+|\*+|\?|\[!?[^\]/]+\]|\{[^{}]*\}|.)"
 
 
 def compile_pattern(pattern: str) -> re.Pattern[str] | None:
@@ -25,7 +25,7 @@ def compile_pattern(pattern: str) -> re.Pattern[str] | None:
 
 
 def _as_regex(pattern: str) -> str:
-    return "".join(map(_translated, _PART.findall(pattern)))
+    return "".join(map(_translated, re.findall(_PART, pattern)))
 
 
 def _translated(part: str) -> str:

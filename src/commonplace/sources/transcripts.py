@@ -1,13 +1,13 @@
 """Transcripts of conversations as documents: one line of text a message, each leading back to its JSONL line.
 
-Secrets must be redacted before text is cut and stored. That is the business of the session store, which owns the
-transcripts of a user; until it exists this source serves only the evaluation of retrieval and no setting reaches it.
+Secrets are hidden in each message before it is cut: half a secret is found by nobody. The transcript stays as it is.
 """
 
 from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 
 from commonplace.files.beneath import Root, file_refusal, in_words, name_refusal, printable
 from commonplace.model import Document, FileFailure, FileState, Source
@@ -34,11 +34,24 @@ class Transcript:
     is_unfinished: bool = False  # the last line is still being written, and was left for the next read
 
 
+def as_it_is(text: str) -> str:
+    """Hide nothing: for transcripts that are public."""
+    return text
+
+
 class Transcripts:
     """The files `*.jsonl` of one folder, cited as `sessions/<file>`."""
 
-    def __init__(self, folder: str, *, max_file_bytes: int = MAX_FILE_BYTES) -> None:
+    def __init__(
+        self,
+        folder: str,
+        *,
+        max_file_bytes: int = MAX_FILE_BYTES,
+        redact: Callable[[str], str] = as_it_is,
+    ) -> None:
+        """Read from `folder`; `redact` gives a copy of a message without its secrets."""
         self.root = Root(folder)
+        self._redact = redact
         self.max_file_bytes = max_file_bytes
         self.malformed_lines: dict[str, int] = {}  # by cited path, as of the latest read
 
@@ -77,7 +90,7 @@ class Transcripts:
     def read(self, file: FoundFile) -> tuple[Document, FileState]:
         """Read one transcript. Raises PathNotAllowed, NotFound or WorkspaceError, never for what it says."""
         raw, status = file.root.read(file.relative, max_bytes=self.max_file_bytes)
-        transcript = read_transcript(raw)
+        transcript = read_transcript(raw, redact=self._redact)
         self.malformed_lines[file.path] = transcript.malformed
         state = FileState(
             file.path,
@@ -111,7 +124,7 @@ class Transcripts:
         )
 
 
-def read_transcript(raw: bytes) -> Transcript:
+def read_transcript(raw: bytes, *, redact: Callable[[str], str] = as_it_is) -> Transcript:
     """Flatten a transcript: `User: …` and `Assistant: …`, one line a message; total, whatever the bytes are."""
     lines = raw.split(b"\n")
     said: list[str] = []
@@ -129,7 +142,7 @@ def read_transcript(raw: bytes) -> Transcript:
             continue
         message = _message(entry)
         if message:
-            said.append(message)
+            said.append(redact(message))
             line_map.append(number)
     return Transcript("\n".join(said), tuple(line_map), malformed, is_unfinished)
 

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import os
-import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
 from commonplace.errors import CommonplaceError, NotFound, PathNotAllowed, WorkspaceError
 from commonplace.files.beneath import Root, check_relative, printable
 from commonplace.model import Document, FileState, Source
-from commonplace.sources.dates import day_of
-from commonplace.sources.decoding import decode
 from commonplace.sources.discovery import Discovery, FoundFile, Sweep, system_reason
 from commonplace.sources.mounts import ExtraPath, Mount, mounts_of
 from commonplace.sources.noticing import Noticing, Since
@@ -106,6 +103,9 @@ class Workspace:
 
         Raises PathNotAllowed, NotFound or WorkspaceError.
         """
+        from commonplace.sources.dates import day_of
+        from commonplace.sources.decoding import decode
+
         found = self.locate(file) if isinstance(file, str) else file
         raw, status = found.root.read(found.relative, max_bytes=self.max_file_bytes)
         document = Document(found.path, self.source, decode(raw), day_of(found.path))
@@ -208,4 +208,6 @@ def nearest(path: str, known: Iterable[str], *, limit: int = 3) -> tuple[str, ..
 
 
 def _folded(name: str) -> str:
+    import unicodedata
+
     return unicodedata.normalize("NFC", name).casefold().removesuffix(".md")
