@@ -116,7 +116,11 @@ def test_the_recipe_and_ours_agree_on_a_word_that_stands_in_one_chunk(store, ref
         and sum(word in others for others in words) == 1
         and len(word) > 8
     )
-    engine = SearchEngine(store, KnownVectors([], 64), SearchSettings(use_vectors=False))
+    engine = SearchEngine(
+        store,
+        KnownVectors([], EmbedderIdentity("synthetic", "clusters", dims=64)),
+        SearchSettings(use_vectors=False),
+    )
 
     ours = engine.search(word, where=EVERYTHING, today=LAST_DAY).hits[0]
     (_, path, _, line, *_), *_ = reference.by_words(word)

@@ -172,7 +172,8 @@ def opened_memory(folder: str, asking: Asking) -> Iterator[MemorySearcher]:
         parts = wire(
             workspace=folder,
             home=home,
-            flags={**asking.settings, "sync.onSearch": False},
+            # A key in the environment must neither change what is measured nor send it away.
+            flags={"provider": "builtin", **asking.settings, "sync.onSearch": False},
             environ=environ,
             cwd=home,
             more_sources=[Transcripts(sessions)] if os.path.isdir(sessions) else [],

@@ -23,7 +23,11 @@ def opened(workspace: str, home: str, flags: Mapping[str, Any] | None = None) ->
     """A memory with the default settings, whatever this user's are."""
     os.makedirs(workspace, exist_ok=True)
     parts = wire(
-        workspace=workspace, home=home, flags=flags or {}, environ=plain_environment(), cwd=workspace
+        workspace=workspace,
+        home=home,
+        flags={"provider": "builtin", **(flags or {})},  # whatever keys there are in the environment
+        environ=plain_environment(),
+        cwd=workspace,
     )
     with Memory.of(parts) as memory:
         yield memory

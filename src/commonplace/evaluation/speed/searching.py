@@ -27,13 +27,13 @@ WARM_UP = 10
 class KnownVectors(Embedder):
     """Knows the vectors of some questions: dimensions are free to choose, and embedding takes no time."""
 
-    def __init__(self, questions: Sequence[Question], dims: int) -> None:
+    def __init__(self, questions: Sequence[Question], identity: EmbedderIdentity) -> None:
         self._vectors = {question.text: as_vector(question.vector) for question in questions}
-        self._identity = EmbedderIdentity("synthetic", "clusters", dims=dims)
+        self._identity = identity  # that of the index: an engine compares no other vectors with it
 
     @property
     def identity(self) -> EmbedderIdentity:
-        """Nobody's model."""
+        """Whose vectors the index is told to hold."""
         return self._identity
 
     @property
@@ -64,7 +64,10 @@ class Searches:
 def search(corpus: Corpus, store: IndexStore, questions: Sequence[Question], *, budget_s: float) -> Searches:
     """Time whole searches and single lookups; every question is asked once by each kind, after a warm-up."""
     warm_up, asked = questions[:WARM_UP], questions[WARM_UP:]
-    embedder = KnownVectors(questions, corpus.dims)
+    with store.reading() as reader:
+        made = reader.fingerprint()
+    assert made is not None, "an index that was never built cannot be searched"
+    embedder = KnownVectors(questions, made.embedder)
     kinds = {
         "hybrid": SearchSettings(),
         "keyword": SearchSettings(use_vectors=False),
