@@ -9,8 +9,17 @@ if TYPE_CHECKING:
     from commonplace.errors import CommonplaceError
     from commonplace.memory.facade import Memory
     from commonplace.model import SearchHit, SearchResult, SyncReport
+    from commonplace.sessions.store import SessionStore
 
-__all__ = ["CommonplaceError", "Memory", "SearchHit", "SearchResult", "SyncReport", "__version__"]
+__all__ = [
+    "CommonplaceError",
+    "Memory",
+    "SearchHit",
+    "SearchResult",
+    "SessionStore",
+    "SyncReport",
+    "__version__",
+]
 
 __version__ = "0.1.0"
 
@@ -19,6 +28,7 @@ _HOME = {
     "Memory": "commonplace.memory.facade",
     "SearchHit": "commonplace.model",
     "SearchResult": "commonplace.model",
+    "SessionStore": "commonplace.sessions.store",
     "SyncReport": "commonplace.model",
 }
 

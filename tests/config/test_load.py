@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from commonplace.config.load import Loaded, Origin, load_here, load_settings, resolve_secret, user_file
+from commonplace.config.load import Loaded, Origin, load_here, load_settings, user_file
+from commonplace.config.secrets import resolve_secret
 from commonplace.config.settings import Settings
 from commonplace.config.structured import ExtraPath, ProviderAccess, ScopeRule
 from commonplace.errors import ConfigError
@@ -514,3 +515,13 @@ def test_a_workspace_given_as_a_setting_by_flag_counts_from_the_working_director
     _, found = load_here(workspace_flag=None, cwd=str(tmp_path), flags={"workspace": "here"}, environ=environ)
 
     assert found.path == str(tmp_path / "here")
+
+
+@pytest.mark.parametrize("text", ["null", "2000"])
+def test_a_number_that_may_be_missing_can_be_unset_by_text(text):
+    loaded = load_settings(
+        home="/nonexistent", workspace=None, flags={}, environ={"COMMONPLACE_REMOTE_MAXTOKENSPERDAY": text}
+    )
+
+    assert loaded.settings.remote.max_tokens_per_day == (None if text == "null" else 2000)
+    assert loaded.notes == ()

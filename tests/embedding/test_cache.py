@@ -367,3 +367,66 @@ def test_a_failing_burial_check_keeps_nothing(path: str) -> None:
 
     assert cache.describe()["entries"] == 0
     cache.close()
+
+
+VOYAGE = replace(OPENAI, provider="voyage", model="voyage-4")
+
+
+def filled(cache: SqliteEmbeddingCache) -> tuple[dict[str, Vector], dict[str, Vector]]:
+    """Ten vectors of one provider at the times 1 to 10, then ten of another at the times 11 to 20."""
+    vectors = some_vectors(20)
+    old, new = dict([*vectors.items()][:10]), dict([*vectors.items()][10:])
+    cache.insert(OPENAI, old)
+    cache.insert(VOYAGE, new)
+    return old, new
+
+
+def test_it_tells_what_it_holds_by_who_made_it(cache: SqliteEmbeddingCache) -> None:
+    filled(cache)
+    cache.insert(VOYAGE, {sha256_text("one more"): unit_vector(99)})
+
+    voyage, openai = cache.contents()
+    assert (voyage.provider, voyage.model, voyage.endpoint, voyage.entries) == (
+        "voyage",
+        "voyage-4",
+        "e1",
+        11,
+    )
+    assert (voyage.bytes, voyage.used_first_ns, voyage.used_last_ns) == (11 * 8 * 4, 11, 21)
+    assert (openai.provider, openai.entries) == ("openai", 10)
+    assert (cache.count(VOYAGE), cache.count(OPENAI), cache.count(replace(OPENAI, model="x"))) == (11, 10, 0)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "left_of_openai", "left_of_voyage"),
+    [
+        ({}, 10, 10),
+        ({"provider": "openai"}, 0, 10),
+        ({"unused_since_ns": 6}, 5, 10),
+        ({"unused_since_ns": 16}, 0, 5),
+        ({"unused_since_ns": 16, "provider": "voyage"}, 10, 5),
+        ({"max_entries": 4}, 0, 4),
+        ({"max_bytes": 12 * 8 * 4}, 2, 10),
+        ({"provider": "voyage", "max_entries": 3}, 3, 0),
+        ({"max_entries": 0}, 0, 0),
+    ],
+)
+def test_pruning_drops_by_provider_by_age_and_beyond_bounds(
+    cache: SqliteEmbeddingCache, wanted: dict[str, int | str], left_of_openai: int, left_of_voyage: int
+) -> None:
+    filled(cache)
+    pruned = cache.prune(**wanted)  # type: ignore[arg-type]
+
+    assert (cache.count(OPENAI), cache.count(VOYAGE)) == (left_of_openai, left_of_voyage)
+    assert pruned.entries == 20 - left_of_openai - left_of_voyage
+    assert pruned.bytes == pruned.entries * 8 * 4
+
+
+def test_pruning_makes_the_file_smaller(cache: SqliteEmbeddingCache, path: str) -> None:
+    wide = replace(OPENAI, dims=1024)
+    cache.insert(wide, {sha256_text(f"wide {number}"): unit_vector(number, 1024) for number in range(300)})
+    before = len(all_bytes(path))
+    cache.prune(max_entries=1)
+
+    assert len(all_bytes(path)) < before / 4
+    assert cache.count(wide) == 1

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -88,4 +88,42 @@ def test_texts_are_kept_under_the_hash_that_chunks_are_named_by(cache_path: str)
     embedder.embed_documents(["alpha"])
 
     assert list(cache.lookup(embedder.identity, [sha256_text("alpha")])) == [sha256_text("alpha")]
+    embedder.close()
+
+
+class Eager(HashingEmbedder):
+    """Hands over vectors a few at a time, as a provider does with each request; may fail at last."""
+
+    def __init__(self, failure: Exception | None = None) -> None:
+        super().__init__()
+        self.failure = failure
+
+    def embed_keeping(self, texts: Sequence[str], keep: Callable[..., None]) -> list[Vector | None]:
+        made = self.embed_documents(texts)
+        for start in range(0, len(texts), 3):
+            some = dict(zip(texts[start : start + 3], made[start : start + 3], strict=True))
+            keep({text: vector for text, vector in some.items() if vector is not None})
+        if self.failure is not None:
+            raise self.failure
+        return made
+
+
+def test_what_one_request_has_brought_is_kept_when_another_one_fails(cache_path: str) -> None:
+    cache = SqliteEmbeddingCache(cache_path)
+    failing = CachedEmbedder(Eager(TransientEmbeddingError("later")), cache)
+    texts = [f"text {number}" for number in range(700)]
+    with pytest.raises(TransientEmbeddingError):
+        failing.embed_documents(texts)
+
+    inner = HashingEmbedder()
+    assert CachedEmbedder(inner, cache).embed_documents(texts) == HashingEmbedder().embed_documents(texts)
+    assert inner.embedded == []
+    cache.close()
+
+
+def test_an_eager_embedder_answers_in_order_too(cache_path: str) -> None:
+    embedder = CachedEmbedder(Eager(), SqliteEmbeddingCache(cache_path))
+    texts = ["b", "a", "", "b", "c"]
+
+    assert embedder.embed_documents(texts) == HashingEmbedder().embed_documents(texts)
     embedder.close()

@@ -41,7 +41,10 @@ def test_a_misspelt_provider_gets_the_nearest_name_and_all_others() -> None:
         create_embedder("Bultin", SETTINGS)
 
     assert caught.value.key == "provider"
-    assert caught.value.hint == "did you mean `builtin`? this version knows auto, builtin, gemini, local, none, onnx, openai, voyage"
+    assert (
+        caught.value.hint
+        == "did you mean `builtin`? this version knows auto, builtin, gemini, local, none, onnx, openai, voyage"
+    )
 
 
 def test_a_provider_like_no_other_still_gets_the_list() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -34,22 +33,6 @@ server = xllamacpp.Server(wanted)
 print(server.listening_address, flush=True)
 sys.stdin.read()
 del server
-"""
-PROVIDER = """
-import os
-from commonplace.embedding.remote.creating import create_remote
-from commonplace.embedding.remote.ledger import Ledger
-from commonplace.embedding.remote.settings import RemoteSettings
-
-def create(settings):
-    where = RemoteSettings(
-        base_url=os.environ["TEST_SERVER"], api_key=os.environ["TEST_KEY"], model="minilm", allow_private=True,
-        query_timeout_s=5,
-    )
-    made = create_remote("openai", where, Ledger(os.environ["TEST_LEDGER"]))
-    if not made.identity.dims:
-        made.probe()
-    return made
 """
 
 
@@ -128,17 +111,16 @@ def test_a_wrong_key_is_an_error_that_does_not_show_it(server: Server, tmp_path:
 def test_notes_are_indexed_and_found_by_meaning_and_by_words_alone_when_the_server_stops(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    install(tmp_path / "site", monkeypatch)
-    monkeypatch.setenv("TEST_SERVER", f"{server.address}/v1")
     monkeypatch.setenv("TEST_KEY", KEY)
-    monkeypatch.setenv("TEST_LEDGER", str(tmp_path / "ledger.sqlite"))
+    remote = {"baseUrl": f"{server.address}/v1", "apiKey": "env:TEST_KEY", "queryTimeoutMs": 5000}
+    config = {"provider": "openai", "model": "minilm", "remote": remote}
     notes = tmp_path / "notes" / "memory"
     notes.mkdir(parents=True)
     (notes / "pets.md").write_text("# Pets\n\n- Anna gives the kitten its food at seven.\n")
     (notes / "servers.md").write_text("# Servers\n\n- The gateway was moved to a machine in Falkenstein.\n")
     (notes / "bread.md").write_text("# Bread\n\n- The sourdough rests for twelve hours.\n")
 
-    with Memory(tmp_path / "notes", home=tmp_path / "home", config={"provider": "llama-server"}) as memory:
+    with Memory(tmp_path / "notes", home=tmp_path / "home", config=config) as memory:
         found = memory.search("who feeds the cat?", min_score=0)
         assert found.hits[0].path == "memory/pets.md"
         assert found.degraded == ()
@@ -149,14 +131,3 @@ def test_notes_are_indexed_and_found_by_meaning_and_by_words_alone_when_the_serv
         assert found.hits[0].path == "memory/bread.md"
         assert found.degraded, "what was not consulted is said"
         assert KEY not in str(found)
-
-
-def install(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    metadata = folder / "llama_server-1.0.dist-info"
-    metadata.mkdir(parents=True)
-    (folder / "llama_server_provider.py").write_text(PROVIDER)
-    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: llama-server\nVersion: 1.0\n")
-    (metadata / "entry_points.txt").write_text(
-        f"[commonplace.embedders]{os.linesep}llama-server = llama_server_provider:create{os.linesep}"
-    )
-    monkeypatch.syspath_prepend(str(folder))

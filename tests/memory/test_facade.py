@@ -224,6 +224,8 @@ def test_status_tells_what_is_known_and_what_leaves_the_machine(memory):
 
     assert (facts["files"], facts["dirty"], facts["sendsTextTo"]) == (3, False, None)
     assert facts["sizes"]["workspaceBytes"] > 0
+    memory.remember("something new")
+    assert memory.status(deep=True)["sizes"]["historyBytes"] > facts["sizes"]["historyBytes"] == 0
     assert facts["sourceCounts"] == [{"source": "memory", "files": 3, "chunks": facts["chunks"]}]
 
 
@@ -384,7 +386,9 @@ def test_a_search_for_no_hits_is_refused(memory, count):
 
 
 def test_a_source_of_which_nothing_is_indexed_is_not_passed_over_in_silence(memory):
-    assert memory.search("gateway", sources=["sessions"]).degraded == ("nothing from `sessions` is indexed",)
+    assert memory.search("gateway", sources=["sessions"]).degraded == (
+        "nothing from `sessions` is indexed: `commonplace config set sources memory,sessions` changes that",
+    )
     assert memory.search("gateway", sources=["memory", "sessions"]).degraded == ()
 
 
@@ -413,12 +417,12 @@ def test_the_line_of_a_note_is_counted_as_lines_are_shown(memory, workspace, bef
     assert "the last line" in memory.get("MEMORY.md", first_line=note.start_line, line_count=1).text
 
 
-def test_a_provider_that_this_version_does_not_know_is_named_with_where_it_was_set(workspace, home):
+def test_a_provider_that_cannot_be_made_is_named_with_where_it_was_set(workspace, home):
     home.mkdir()
-    (home / "commonplace.json5").write_text('{provider: "voyage"}')
+    (home / "commonplace.json5").write_text('{provider: "onnx", model: "/no/such/folder"}')
     with pytest.raises(ConfigError) as caught:
         Memory(workspace, home=home)
 
-    assert "voyage" in str(caught.value)
+    assert "/no/such/folder" in str(caught.value)
     assert "commonplace.json5" in str(caught.value)
     assert "builtin" in (caught.value.hint or "")

@@ -41,7 +41,7 @@ def offered(workspace):
 
 def test_bash_offers_every_command(offered):
     assert offered("commonplace", "") == list(COMMANDS)
-    assert offered("commonplace", "--workspace", "/tmp", "se") == ["search"]
+    assert offered("commonplace", "--workspace", "/tmp", "sea") == ["search"]
 
 
 def test_bash_offers_options_and_their_choices(offered):

@@ -35,8 +35,18 @@ def test_status_says_what_is_kept_where_and_what_leaves_the_machine(cli, workspa
 def test_a_deep_status_measures(cli, workspace):
     cli("sync")
 
-    assert cli("status", "--deep", "--json").json["sizes"]["indexBytes"] > 0
-    assert "workspace " in cli("status", "--deep").out
+    facts = cli("status", "--deep", "--json").json
+    assert facts["sizes"]["indexBytes"] > facts["sizes"]["workspaceBytes"] > 0
+    assert list(facts["sizes"]) == [
+        f"{name}Bytes" for name in ("workspace", "transcripts", "index", "cache", "history", "tombstones")
+    ]
+    assert facts["bounds"] == {
+        "cacheBytes": 512 * 1024**2, "historyBytes": 200 * 1024**2, "tombstonesBytes": 256 * 1024,
+    }  # fmt: skip
+    assert facts["store"]["parts"]["texts"] > 0
+    shown = cli("status", "--deep").out
+    assert "cache 0 bytes of 537 MB, history 0 bytes of 210 MB" in shown
+    assert "index of   texts " in shown
 
 
 def test_status_says_that_the_index_is_behind(cli, workspace):

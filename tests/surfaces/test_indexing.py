@@ -28,7 +28,7 @@ def test_a_sync_as_json_lists_every_file(cli, workspace):
 
     assert list(answer) == [
         "schema_version", "indexed", "removed", "unchanged", "skipped", "failed", "chunks", "rebuilt", "withheld",
-        "degraded", "seconds",
+        "degraded", "notes", "fallback", "seconds",
     ]  # fmt: skip
     assert sorted(answer["indexed"]) == ["MEMORY.md", "memory/2026-02-10.md", "memory/network.md"]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 from datetime import date
 
 import pytest
@@ -27,7 +28,7 @@ def all_commands():
 def test_every_command_that_was_promised_is_there():
     assert list(COMMANDS) == [
         "init", "remember", "search", "get", "list", "edit", "forget", "history", "restore", "sync", "watch", "status",
-        "doctor", "config", "export", "bench", "completion",
+        "doctor", "config", "cache", "sessions", "import", "redact", "export", "bench", "completion",
     ]  # fmt: skip
 
 
@@ -199,3 +200,19 @@ def test_help_texts_have_no_unfilled_place(cli):
         text = cli(name, "--help").out
         assert "%(" not in text
         assert json.dumps(text)
+
+
+@pytest.mark.parametrize(
+    ("columns", "widest"), [("60", 60), ("100", 100), ("", 80), ("0", 80), ("wide", 80), ("-3", 80)]
+)
+def test_help_fits_the_width_that_is_there(cli, monkeypatch, columns, widest):
+    monkeypatch.setenv("COLUMNS", columns)
+    monkeypatch.setattr(os, "get_terminal_size", refuse_to_measure)
+
+    lines = [line for line in cli("search", "--help").out.splitlines() if not line.startswith("    ")]
+
+    assert widest - 25 < max(map(len, lines)) <= widest - 2
+
+
+def refuse_to_measure(*_):
+    raise OSError("not a terminal")

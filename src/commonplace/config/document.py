@@ -8,14 +8,18 @@ import os
 import re
 import stat
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from commonplace.config.wording import describe_found, printable, printable_path
 from commonplace.errors import ConfigError
+from commonplace.pattern import pattern
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 # json5 takes about 13 µs a byte: a file much larger than any configuration would look like a hang.
 MAX_BYTES = 512 * 1024
-_JSON5_PLACE = re.compile(r":(\d+) .* at column (\d+)$", re.DOTALL)
+_JSON5_PLACE = pattern(r":(\d+) .* at column (\d+)$", re.DOTALL)
 _MAKE_IT_READABLE = "make it a readable file, or remove it"
 _HINT = "look for a missing comma, quote or bracket at that place or just before it"
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
-from typing import Any
 
 from commonplace.config.json5_text import Entry, NotUnderstood, after_gap, is_gap, outline
 from commonplace.config.keys import canonical
+from commonplace.pattern import pattern
 
-_IDENTIFIER = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_IDENTIFIER = pattern(r"[A-Za-z_$][A-Za-z0-9_$]*")
 _FIRST_LINE = "// Settings of Commonplace. `commonplace config list` shows all of them."
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
-_GAP = re.compile(r"(?:[\s\ufeff]|//[^\n\r\u2028\u2029]*|/\*.*?\*/)*", re.DOTALL)
-_STRING = re.compile(r'"(?:[^"\\]|\\.)*"|' + r"'(?:[^'\\]|\\.)*'", re.DOTALL)
-_BARE = re.compile(r"[^\s\ufeff,:{}\[\]\"'/]+")
+from commonplace.pattern import pattern
+from commonplace.value import value
+
+_GAP = pattern(r"(?:[\s\ufeff]|//[^\n\r\u2028\u2029]*|/\*.*?\*/)*", re.DOTALL)
+_STRING = pattern(r'"(?:[^"\\]|\\.)*"|' + r"'(?:[^'\\]|\\.)*'", re.DOTALL)
+_BARE = pattern(r"[^\s\ufeff,:{}\[\]\"'/]+")
 _MAX_DEPTH = 100
 
 
@@ -17,7 +19,7 @@ class NotUnderstood(Exception):
     """The text cannot be followed; whoever wanted to change it must leave it alone."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Entry:
     """One `key: value` of an object; `members` is None when the value is not an object."""
 

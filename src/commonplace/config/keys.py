@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import MISSING, dataclass, fields
 from functools import cache
-from typing import Any
 
 from commonplace.config.kinds import Kind
 from commonplace.config.settings import Settings
 from commonplace.config.wording import printable
 from commonplace.errors import ConfigError
+from commonplace.value import MISSING, fields, value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 # Where OpenClaw keeps the same settings, so that a block of its configuration can be pasted over.
 _OTHER_SPELLINGS = (
@@ -34,7 +37,6 @@ _WITHOUT_EFFECT = frozenset(
         "experimental",
         "inputType",
         "multimodal",
-        "outputDimensionality",
         "qmd.mcporter",
         "qmd.rerank",
         "qmd.update.commandTimeoutMs",
@@ -50,7 +52,7 @@ _WITHOUT_EFFECT = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Key:
     """One setting under its name."""
 

@@ -6,11 +6,16 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from typing import Any, TypeGuard
+
+from commonplace.pattern import pattern
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, TypeGuard
 
 _TRUE = frozenset({"true", "1", "yes", "on"})
 _FALSE = frozenset({"false", "0", "no", "off"})
-_DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,3})?)(ms|s|m|h|d)")
+_DURATION = pattern(r"([0-9]{1,9}(?:\.[0-9]{1,3})?)(ms|s|m|h|d)")
 _SECONDS_IN = {"d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 
 
@@ -82,8 +87,9 @@ class Number(Kind):
 class Whole(Kind):
     """A whole number, moved to the nearest one in its range."""
 
-    def __init__(self, low: int, high: int) -> None:
+    def __init__(self, low: int, high: int, *, optional: bool = False) -> None:
         self.low, self.high = low, high
+        self.optional = optional
         self.expected = f"a whole number from {low:,} to {high:,}"
 
     def _read(self, value: Any) -> int:

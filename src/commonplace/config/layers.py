@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
 
 from commonplace.config.keys import (
     Key,
@@ -20,11 +18,16 @@ from commonplace.config.kinds import Number, OneOf, Unfit, Whole
 from commonplace.config.origin import Origin
 from commonplace.config.wording import describe_found, printable, printable_path
 from commonplace.errors import ConfigError
+from commonplace.value import field, record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _MAX_DEPTH = 12
 
 
-@dataclass(slots=True)
+@record
 class Layer:
     """The checked values of one layer, where each comes from, and remarks on what was changed or left out."""
 
@@ -69,9 +72,8 @@ class Layer:
             )
         as_text = origin.kind in {"environment", "flag"}
         checked = check_value(key, value, spelled, origin, as_text=as_text)
-        if isinstance(key.kind, Number | Whole) and checked != (
-            float(value) if isinstance(value, str) else value
-        ):
+        is_number = isinstance(key.kind, Number | Whole) and checked is not None
+        if is_number and checked != (float(value) if isinstance(value, str) else value):
             self.notes.append(f"`{spelled}` is {checked:,}, the nearest in its range{_place(origin)}")
         self.spelled[key.name] = spelled
         self.values[key.name] = checked

@@ -4,28 +4,31 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
 
 from commonplace.config.document import parse_document, read_bytes
 from commonplace.config.keys import all_keys, build_settings, unknown_key
-from commonplace.config.layers import Layer
 from commonplace.config.locations import ResolvedWorkspace, absolute, home_folder, resolve_workspace
 from commonplace.config.origin import DEFAULT, Origin
-from commonplace.config.secrets import resolve_secret
 from commonplace.config.settings import Settings
 from commonplace.config.structured import ExtraPath
 from commonplace.config.wording import printable, printable_path
 from commonplace.errors import ConfigError
+from commonplace.value import value
 
-__all__ = ["Loaded", "Origin", "load_here", "load_settings", "resolve_secret", "user_file"]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from commonplace.config.layers import Layer
+
+__all__ = ["Loaded", "Origin", "load_here", "load_settings", "user_file"]
 
 PREFIX = "COMMONPLACE_"
 _NAMES = ("commonplace.json5", "commonplace.json")
 _PROJECT_NAMES = (".commonplace.json5", ".commonplace.json")
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Loaded:
     """The settings, where each value comes from, and remarks worth showing in `doctor`."""
 
@@ -84,7 +87,7 @@ def _file_layer(path: str, kind: Any, *, follow_symlinks: bool = True) -> list[L
     data = read_bytes(path, follow_symlinks=follow_symlinks)
     if data is None:
         return []
-    layer = Layer(Origin(kind, path))
+    layer = _layer(Origin(kind, path))
     layer.put_all(parse_document(data, path))
     return [layer]
 
@@ -118,7 +121,7 @@ def _openclaw_layer(path: str, agent_id: str) -> Layer:
 
     found = read_openclaw(path, agent_id=agent_id)
     origin = Origin("openclaw", path)
-    return Layer(origin, dict(found.values), dict.fromkeys(found.values, origin), list(found.notes))
+    return _layer(origin, dict(found.values), dict.fromkeys(found.values, origin), list(found.notes))
 
 
 def _environment_layer(environ: Mapping[str, str]) -> list[Layer]:
@@ -127,7 +130,7 @@ def _environment_layer(environ: Mapping[str, str]) -> list[Layer]:
         return []
     known = {_bare(key.environment_name): key for key in all_keys().values()}
     sections = tuple({f"{PREFIX}{name.partition('.')[0].upper()}_" for name in all_keys() if "." in name})
-    layer = Layer(Origin("environment"))
+    layer = _layer(Origin("environment"))
     for name in names:
         key = known.get(_bare(name))
         if key is not None:
@@ -143,9 +146,16 @@ def _flag_layer(flags: Mapping[str, Any]) -> list[Layer]:
     given = {name: value for name, value in flags.items() if value is not None}
     if not given:
         return []
-    layer = Layer(Origin("flag"))
+    layer = _layer(Origin("flag"))
     layer.put_all(given)
     return [layer]
+
+
+def _layer(*facts: Any) -> Layer:
+    """Make a layer; where nothing is set, nothing that checks values is imported."""
+    from commonplace.config.layers import Layer
+
+    return Layer(*facts)
 
 
 def _combine(layers: list[Layer]) -> Loaded:

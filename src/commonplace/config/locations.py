@@ -6,17 +6,17 @@ import itertools
 import os
 import stat
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 
 from commonplace.config.origin import Origin
 from commonplace.errors import ConfigError
+from commonplace.value import value
 
 # Enough for any real `memory/`; a folder of that name in a large source tree must not cost a walk.
 _MAX_DEPTH = 3
 _MAX_ENTRIES = 2_000
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ResolvedWorkspace:
     """The workspace, and why it is this one. It need not exist."""
 

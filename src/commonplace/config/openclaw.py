@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any
 
 from commonplace.config.document import parse_document, read_bytes
 from commonplace.config.keys import all_keys, canonical, section_names
@@ -12,6 +10,11 @@ from commonplace.config.kinds import Unfit
 from commonplace.config.secrets import referenced_variable
 from commonplace.config.wording import printable, printable_path
 from commonplace.errors import ConfigError
+from commonplace.value import field, record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _MAX_DEPTH = 12
 _OTHER_NAMES = {"provider": {"openai-compatible": "openai"}, "fallback": {"openai-compatible": "openai"}}
@@ -31,7 +34,7 @@ _BLOCKS_OF_AN_AGENT = (
 )
 
 
-@dataclass(slots=True)
+@record
 class OpenClawSettings:
     """Checked values by the names of our settings, and what could not be taken over, without any value."""
 

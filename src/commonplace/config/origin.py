@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from commonplace.value import value
 
-OriginKind: TypeAlias = Literal["default", "openclaw", "user", "project", "environment", "flag", "found"]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Literal, TypeAlias
+
+OriginKind: TypeAlias = "Literal['default', 'openclaw', 'user', 'project', 'environment', 'flag', 'found']"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Origin:
     """The layer that a value comes from, and the file, variable or flag within it."""
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 from commonplace.errors import ConfigError
+from commonplace.pattern import pattern
 
 # `${NAME}` is how OpenClaw writes the same.
-_REFERENCE = re.compile(r"env:([A-Za-z_][A-Za-z0-9_]*)|\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_REFERENCE = pattern(r"env:([A-Za-z_][A-Za-z0-9_]*)|\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
 def referenced_variable(value: str) -> str | None:

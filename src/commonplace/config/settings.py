@@ -6,9 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from commonplace.config.groups import Group, group, setting, settings_group
+from commonplace.config.groups import group, setting
 from commonplace.config.kinds import Duration, Flag, Number, OneOf, SomeOf, Text, TextTable, Whole
 from commonplace.config.structured import ExtraPath, Paths, ProviderAccess, Providers, Rules, ScopeRule
+from commonplace.value import value
 
 # A project file comes with a checked-out repository, written by somebody else. What it may set is an
 # allow-list: every setting says ALLOWED, or the reason why it is the user's alone.
@@ -32,12 +33,12 @@ _TIME_ZONE = Text(
     shape=r"[A-Za-z0-9_+-]+(?:/[A-Za-z0-9_+-]+)*",
     optional=True,
 )
-_PROVIDERS = ("builtin", "local", "openai", "gemini", "voyage", "none")
+_PROVIDERS = ("builtin", "local", "onnx", "openai", "gemini", "voyage", "none")
 _EMBEDDERS = "commonplace.embedders"
 
 
-@settings_group
-class ChunkingSettings(Group):
+@value
+class ChunkingSettings:
     """How files are cut into the pieces that a search finds."""
 
     strategy: str = setting(
@@ -52,16 +53,16 @@ class ChunkingSettings(Group):
     )
 
 
-@settings_group
-class SessionSyncSettings(Group):
+@value
+class SessionSyncSettings:
     """How much a transcript must grow before it is indexed again."""
 
     delta_bytes: int = setting(100_000, Whole(0, 1024 * _MB), ALLOWED, "New bytes that make it due.")
     delta_messages: int = setting(50, Whole(0, 1_000_000), ALLOWED, "New messages that make it due.")
 
 
-@settings_group
-class SyncSettings(Group):
+@value
+class SyncSettings:
     """When the index catches up with the files."""
 
     on_session_start: bool = setting(True, Flag(), ALLOWED, "Sync when a session starts.")
@@ -74,8 +75,8 @@ class SyncSettings(Group):
     sessions: SessionSyncSettings = group(SessionSyncSettings)
 
 
-@settings_group
-class HybridSettings(Group):
+@value
+class HybridSettings:
     """How meaning and words are weighed against each other."""
 
     enabled: bool = setting(True, Flag(), ALLOWED, "Ask both the vectors and the keywords.")
@@ -90,8 +91,8 @@ class HybridSettings(Group):
     )
 
 
-@settings_group
-class TemporalDecaySettings(Group):
+@value
+class TemporalDecaySettings:
     """How the age of a daily log counts."""
 
     enabled: bool = setting(True, Flag(), ALLOWED, "Let older daily logs rank lower.")
@@ -101,8 +102,8 @@ class TemporalDecaySettings(Group):
     )
 
 
-@settings_group
-class MmrSettings(Group):
+@value
+class MmrSettings:
     """How results that say the same thing are spread out."""
 
     enabled: bool = setting(False, Flag(), ALLOWED, "Prefer results that differ from those above them.")
@@ -111,8 +112,8 @@ class MmrSettings(Group):
     )
 
 
-@settings_group
-class QuerySettings(Group):
+@value
+class QuerySettings:
     """What a search returns when it is not told otherwise."""
 
     max_results: int = setting(6, Whole(1, 200), ALLOWED, "Most results of a search.")
@@ -122,8 +123,8 @@ class QuerySettings(Group):
     mmr: MmrSettings = group(MmrSettings)
 
 
-@settings_group
-class CacheSettings(Group):
+@value
+class CacheSettings:
     """The cache of embeddings, shared by all workspaces."""
 
     enabled: bool = setting(True, Flag(), KEEPS, "Keep embeddings, so that unchanged text is not sent again.")
@@ -131,8 +132,8 @@ class CacheSettings(Group):
     max_bytes: int = setting(512 * _MB, Whole(_MB, 1024 * 1024 * _MB), KEEPS, "Size of the cache's file.")
 
 
-@settings_group
-class StoreSettings(Group):
+@value
+class StoreSettings:
     """Where the index is kept."""
 
     driver: str = setting(
@@ -152,8 +153,20 @@ class StoreSettings(Group):
     )
 
 
-@settings_group
-class BatchSettings(Group):
+@value
+class SessionSettings:
+    """Where conversations are kept."""
+
+    path: str = setting(
+        "{home}/agents/{agentId}/sessions",
+        _PATH_OF_INDEX,
+        KEEPS,
+        "Folder of the conversations; `{home}` and `{agentId}` are filled in.",
+    )
+
+
+@value
+class BatchSettings:
     """Bulk embedding jobs of remote providers: cheaper, but not immediate."""
 
     enabled: bool = setting(False, Flag(), SENDS, "Send large amounts of text as a bulk job.")
@@ -163,8 +176,8 @@ class BatchSettings(Group):
     timeout_minutes: int = setting(60, Whole(1, 1440), SPENDS, "Longest wait for a job.")
 
 
-@settings_group
-class RemoteSettings(Group):
+@value
+class RemoteSettings:
     """How a remote embedding provider is reached."""
 
     base_url: str | None = setting(
@@ -183,19 +196,45 @@ class RemoteSettings(Group):
     headers: Mapping[str, str] = setting(
         {}, TextTable(), SENDS, "Headers sent with each request.", secret=True
     )
+    proxy: str | None = setting(
+        None,
+        Text("an http:// address", shape=r"http://[^\s/]\S*", optional=True),
+        SENDS,
+        "A proxy on the way to the provider; none is ever taken from the environment.",
+        secret=True,
+    )
+    send_sessions: bool = setting(
+        False, Flag(), SENDS, "Let the provider see transcripts too; else words alone find them."
+    )
+    concurrency: int = setting(4, Whole(1, 32), SPENDS, "Requests at the same time.")
+    query_timeout_ms: int = setting(
+        60_000, Whole(100, 600_000), SPENDS, "Longest wait for the vector of a question, retries included."
+    )
+    document_timeout_ms: int = setting(
+        120_000, Whole(100, 3_600_000), SPENDS, "Longest wait for a request of notes, retries included."
+    )
+    max_tokens_per_day: int | None = setting(
+        None,
+        Whole(1, 1_000_000_000_000, optional=True),
+        SPENDS,
+        "Tokens after which no provider is asked any more until tomorrow (UTC).",
+    )
+    confirm_above_usd: float = setting(
+        1.0, Number(0, 1_000_000), SPENDS, "What a sync may cost, about, before it needs your yes."
+    )
     batch: BatchSettings = group(BatchSettings)
 
 
-@settings_group
-class LocalSettings(Group):
+@value
+class LocalSettings:
     """A model that runs on this machine."""
 
     model_path: str | None = setting(None, _PATH, READS, "GGUF file, or an `hf:` address of one.")
     model_cache_dir: str | None = setting(None, _PATH, KEEPS, "Folder for models that were fetched.")
 
 
-@settings_group
-class MemoryFlushSettings(Group):
+@value
+class MemoryFlushSettings:
     """The silent turn that saves what lasts before a conversation is compacted."""
 
     enabled: bool = setting(True, Flag(), ALLOWED, "Ask the model to save what lasts.")
@@ -208,8 +247,8 @@ class MemoryFlushSettings(Group):
     )
 
 
-@settings_group
-class LimitSettings(Group):
+@value
+class LimitSettings:
     """How much recalled text may reach a model at once."""
 
     max_results: int = setting(6, Whole(1, 200), ALLOWED, "Most results given to a model.")
@@ -218,16 +257,16 @@ class LimitSettings(Group):
     timeout_ms: int = setting(4000, Whole(100, 600_000), ALLOWED, "Longest wait for an answer.")
 
 
-@settings_group
-class HistorySettings(Group):
+@value
+class HistorySettings:
     """How long old versions of rewritten files can be brought back."""
 
     max_age_days: int = setting(90, Whole(0, 36_500), KEEPS, "Days that an old version is kept.")
     max_bytes: int = setting(200 * _MB, Whole(0, 1024 * 1024 * _MB), KEEPS, "Size of all old versions.")
 
 
-@settings_group
-class ScopeSettings(Group):
+@value
+class ScopeSettings:
     """In which conversations the memory may be seen; the first rule that matches decides."""
 
     default: str = setting("deny", OneOf("deny", "allow"), SHOWS, "What holds where no rule matches.")
@@ -239,8 +278,8 @@ class ScopeSettings(Group):
     )
 
 
-@settings_group
-class QmdSettings(Group):
+@value
+class QmdSettings:
     """The external program `qmd`, when it is the `backend`."""
 
     command: str = setting("qmd", Text("a command"), RUNS, "The program.")
@@ -266,8 +305,8 @@ class QmdSettings(Group):
     on_boot: bool = setting(True, Flag(), RUNS, "Update it at the start.", name="update.onBoot")
 
 
-@settings_group
-class Settings(Group):
+@value
+class Settings:
     """Everything that can be set."""
 
     enabled: bool = setting(True, Flag(), ALLOWED, "Whether agents get the memory tools.")
@@ -304,10 +343,16 @@ class Settings(Group):
         "auto",
         OneOf("auto", *_PROVIDERS, plugins=_EMBEDDERS),
         SENDS,
-        "Who turns text into vectors; `builtin` and `local` keep it on this machine.",
+        "Who turns text into vectors; `builtin`, `local` and `onnx` keep it on this machine.",
     )
     model: str | None = setting(
         None, Text(optional=True), SPENDS, "The provider's model, instead of its usual one."
+    )
+    output_dimensionality: int | None = setting(
+        None,
+        Whole(1, 65_536, optional=True),
+        SPENDS,
+        "How many dimensions to ask the model for, instead of as many as it has.",
     )
     fallback: str = setting(
         "none", OneOf(*_PROVIDERS, plugins=_EMBEDDERS), SENDS, "The provider to use when the first one fails."
@@ -326,6 +371,7 @@ class Settings(Group):
     query: QuerySettings = group(QuerySettings)
     cache: CacheSettings = group(CacheSettings)
     store: StoreSettings = group(StoreSettings)
+    sessions: SessionSettings = group(SessionSettings)
     remote: RemoteSettings = group(RemoteSettings)
     local: LocalSettings = group(LocalSettings)
     memory_flush: MemoryFlushSettings = group(MemoryFlushSettings)

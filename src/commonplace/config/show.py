@@ -5,8 +5,6 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, TypeAlias
 
 from commonplace.config.document import decode, parse_document, read_bytes
 from commonplace.config.keys import Key, all_keys, canonical, find_key, section_names, unknown_key
@@ -16,15 +14,21 @@ from commonplace.config.origin import Origin
 from commonplace.config.secrets import referenced_variable
 from commonplace.config.wording import printable_path
 from commonplace.errors import ConfigError
+from commonplace.pattern import pattern
+from commonplace.value import value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, TypeAlias
 
 # write(path, data, base_hash): replace the file whose SHA-256 is `base_hash`; None means that there is none.
 Write: TypeAlias = Callable[[str, bytes, str | None], None]
 
-_CREDENTIALS_IN_ADDRESS = re.compile(r"(?<=://)[^/@\s]*@|\?.*", re.DOTALL)
+_CREDENTIALS_IN_ADDRESS = pattern(r"(?<=://)[^/@\s]*@|\?.*", re.DOTALL)
 _BOM = b"\xef\xbb\xbf"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Row:
     """One setting as `config list` shows it; `value` is a JSON value."""
 
@@ -34,7 +38,7 @@ class Row:
     doc: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Reference:
     """One setting as the reference pages describe it."""
 
@@ -47,7 +51,7 @@ class Reference:
     secret: bool
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Change:
     """What `set_user_value` wrote; `value` is shown, so a secret is only `set`."""
 

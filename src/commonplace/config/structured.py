@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
 
 from commonplace.config.kinds import Kind, Unfit, is_clean_text
+from commonplace.value import field, value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ExtraPath:
     """More Markdown to index: a file or a folder, absolute or relative to the workspace."""
 
@@ -19,7 +22,7 @@ class ExtraPath:
     name: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ProviderAccess:
     """How to reach one provider. The key may be a reference, `env:NAME`."""
 
@@ -27,7 +30,7 @@ class ProviderAccess:
     base_url: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ScopeRule:
     """Who may see the memory; a condition that is None matches everything."""
 

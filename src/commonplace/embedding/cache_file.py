@@ -9,7 +9,7 @@ from __future__ import annotations
 import fcntl
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 import apsw
@@ -44,10 +44,10 @@ _CREATE = (
 Damaged = (apsw.CorruptError, apsw.NotADBError)
 
 
-class CacheFile:
-    """One open connection and its shared lock."""
+class SharedFile:
+    """One open connection to a private database and its shared lock; `prepare` brings it into shape."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, prepare: Callable[[apsw.Connection], None]) -> None:
         self.path = path
         os.makedirs(os.path.dirname(path) or ".", mode=0o700, exist_ok=True)
         self._lock = _open_private(path + ".lock")
@@ -60,7 +60,9 @@ class CacheFile:
             os.close(self._lock)
             raise
         try:
-            _prepare(self.connection)
+            self.connection.set_busy_timeout(_BUSY_MS)
+            _write_ahead(self.connection)
+            prepare(self.connection)
         except BaseException:
             self.close()
             raise
@@ -71,6 +73,13 @@ class CacheFile:
             self.connection.close()
         finally:
             os.close(self._lock)
+
+
+class CacheFile(SharedFile):
+    """The cache's own."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path, _prepare)
 
 
 def inode_of(path: str) -> int | None:
@@ -135,8 +144,6 @@ def _open_private(path: str) -> int:
 
 
 def _prepare(connection: apsw.Connection) -> None:
-    connection.set_busy_timeout(_BUSY_MS)
-    _write_ahead(connection)
     for pragma in (
         "PRAGMA synchronous = NORMAL",
         "PRAGMA secure_delete = ON",

@@ -10,10 +10,14 @@ from commonplace.value import value
 
 @value
 class PassedOver:
-    """A provider that came before the chosen one, and why it was not taken."""
+    """A provider that came before the chosen one, and why it was not taken.
+
+    `is_configured`: somebody has meant it to be used, so they should hear of it.
+    """
 
     provider: str
     reason: str
+    is_configured: bool = False
 
 
 @value
@@ -35,10 +39,11 @@ class LocalModel:
 
 @value
 class KeyFound:
-    """Where a provider's key comes from, or why there is none; never the key."""
+    """Where a provider's key comes from, or why there is none; never the key. `is_named`: one was meant to be there."""
 
     origin: str | None
     problem: str | None = None
+    is_named: bool = False
 
 
 def choose(requested: str, *, requested_by: str, local: LocalModel, keys: Mapping[str, KeyFound]) -> Choice:
@@ -56,13 +61,13 @@ def choose(requested: str, *, requested_by: str, local: LocalModel, keys: Mappin
         PassedOver(
             "local",
             "`local.modelPath` is not set" if local.path is None else f"there is no {local.path}",
+            is_configured=local.path is not None,
         )
     )
     for name in KEY_VARIABLES:
         found = keys[name]
         if found.origin is not None:
             return Choice(name, f"its key is in {found.origin}", tuple(passed))
-        passed.append(
-            PassedOver(name, found.problem or f"no key: {' and '.join(KEY_VARIABLES[name])} not set")
-        )
+        why_not = found.problem or f"no key: {' and '.join(KEY_VARIABLES[name])} not set"
+        passed.append(PassedOver(name, why_not, found.is_named))
     return Choice("builtin", "no other provider is configured", tuple(passed))

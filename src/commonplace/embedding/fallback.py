@@ -129,37 +129,38 @@ class Provider:
 
     def makes(self, made: EmbedderIdentity) -> bool:
         """Whether its vectors can be compared with those of an index. Downloads nothing."""
-        if made.provider != self.name or self._unready is not None:
+        if self._unready is not None:
             return False
         try:
             return made.agrees_with(self.identity)
         except EmbeddingError:
             return False
 
-    def trouble(self, made: EmbedderIdentity | None, *, may_download: bool) -> EmbeddingError | None:
-        """Say why it cannot bring an index up to date. Asks it only where it must be known beforehand.
-
-        That is when its dimensions are unknown, and when an index of somebody else would be replaced.
-        """
+    def trouble(self, *, may_download: bool) -> EmbeddingError | None:
+        """Say why it cannot bring an index up to date. It is asked only while its dimensions are not known."""
         pause = self.remote.pause() if self.remote is not None else None
         if pause is not None:
             return pause
         if not may_download and self._unready is not None:
             return self._unready
         try:
-            unknown = self.remote is not None and not self.identity.dims
-            if unknown or (made is not None and not made.agrees_with(self.identity)):
+            if not self.identity.dims and self.remote is not None:
                 self.probe()
         except EmbeddingError as error:
             return error
         return None
 
     def probe(self, *, anyway: bool = False) -> None:
-        """Ask for one vector. Raises EmbeddingError."""
-        if self.remote is not None:
-            self.remote.probe(anyway=anyway)
-        else:
-            self._bare.embed_documents([_PROBE])
+        """Ask for one vector, past any cache. Raises EmbeddingError."""
+        try:
+            if self.remote is not None:
+                self.remote.probe(anyway=anyway)
+            else:
+                self._bare.embed_documents([_PROBE])
+        except EmbeddingError as error:
+            self._failure = error
+            raise
+        self._failure = None
 
     def fell_out(self) -> EmbeddingError | None:
         """Why it is of no use before somebody does something, or for a while; None when it may work next time."""

@@ -146,4 +146,5 @@ def _blank(text: str) -> bool:
 
 def create(settings: EmbeddingSettings) -> LocalEmbedder:
     """Make the provider; `model` is a path or an `hf:` URI."""
-    return LocalEmbedder(LocalSettings(model_path=settings.model or None))
+    folder = settings.model_cache_dir or DEFAULT_CACHE_DIR
+    return LocalEmbedder(LocalSettings(settings.model or None, folder), progress=settings.downloading)

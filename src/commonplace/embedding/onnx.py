@@ -137,4 +137,5 @@ def _blank(text: str) -> bool:
 
 def create(settings: EmbeddingSettings) -> OnnxEmbedder:
     """Make the provider; `model` is a folder or a name on the hub."""
-    return OnnxEmbedder(OnnxSettings(model=settings.model or None))
+    folder = settings.model_cache_dir or DEFAULT_CACHE_DIR
+    return OnnxEmbedder(OnnxSettings(settings.model or None, folder), progress=settings.downloading)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from commonplace.value import value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from commonplace.embedding.hub_download import Fetched
 
 AUTO = "auto"
 # The environment variables that hold a provider's key, in the order in which `auto` looks for them.
@@ -33,3 +37,4 @@ class EmbeddingSettings:
     fallback: str = "none"  # takes over only when the provider fails
     cache: CacheSettings = CacheSettings()
     model_cache_dir: str | None = None  # where models of this machine are kept once they are downloaded
+    downloading: Callable[[Fetched], None] | None = None  # hears how far a download is

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 
 from commonplace.errors import CommonplaceError, ConflictError, WorkspaceError
 from commonplace.files.failures import explaining
 from commonplace.files.replace import content_hash, replace
 from commonplace.memory.wiring import Parts
+from commonplace.value import value
 
 CURATED = """\
 # Memory
@@ -28,7 +28,7 @@ RECALL_INSTRUCTION = f"""\
 {END}"""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ToldAgents:
     """The file with the instruction, and whether it had to be changed."""
 

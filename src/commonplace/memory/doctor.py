@@ -6,19 +6,25 @@ import os
 import shutil
 import stat
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
 
 from commonplace.errors import CommonplaceError
 from commonplace.files.locks import hold_lock, try_lock
 from commonplace.memory.wiring import Parts
+from commonplace.model import SyncReport
+from commonplace.value import value
 
-Verdict: TypeAlias = Literal["ok", "warning", "problem"]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Literal, TypeAlias
+
+    from commonplace.memory.providers import Providers
+
+Verdict: TypeAlias = "Literal['ok', 'warning', 'problem']"
 
 ENOUGH_FREE_BYTES = 100_000_000
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Check:
     """One thing that was looked at."""
 
@@ -116,6 +122,9 @@ def _locks(parts: Parts) -> Iterator[Check]:
 
 
 def _embedder(parts: Parts) -> Iterator[Check]:
+    if parts.providers is not None:
+        yield from _provider(parts.providers)
+        return
     identity = parts.embedder.identity
     if not identity.dims:
         yield Check(
@@ -123,14 +132,44 @@ def _embedder(parts: Parts) -> Iterator[Check]:
         )
         return
     parts.embedder.embed_query("a short question")
-    where = parts.embedder.sends_text_to or "this machine"
     yield Check(
-        "embedding", "ok", f"{identity.provider} {identity.model}, {identity.dims} dimensions, on {where}"
+        "embedding",
+        "ok",
+        f"{identity.provider} {identity.model}, {identity.dims} dimensions, on this machine",
     )
 
 
+def _provider(providers: Providers) -> Iterator[Check]:
+    """Ask the provider for one vector, though it may be paused: whoever runs this may have mended it."""
+    chosen = providers.succession.chosen
+    chosen.probe(anyway=True)
+    identity, where = chosen.identity, chosen.sends_text_to or "this machine"
+    yield Check(
+        "embedding",
+        "ok",
+        f"{identity.provider} {identity.model}, {identity.dims} dimensions, on {where};"
+        f" chosen because {providers.choice.why}",
+    )
+    if chosen.remote is not None and providers.ledger.trouble is not None:
+        hint = "requests and tokens are counted in this process alone; check the disk of your home folder"
+        yield Check("embedding", "problem", providers.ledger.trouble, hint)
+
+
 def _index(parts: Parts) -> Iterator[Check]:
-    reason = parts.indexer.rebuild_reason()
+    reason = None
+    if parts.providers is None:
+        reason = parts.indexer.rebuild_reason()
+    else:
+        from commonplace.memory.embedding_status import embedding_of
+
+        with parts.store.reading() as reader:
+            made = reader.fingerprint()
+        status = embedding_of(parts, made, deep=False)
+        reason = status.rebuild
+        if status.fallback is not None:
+            yield Check(
+                "index", "warning", "made with {to} in place of {from}: {reason}".format(**status.fallback)
+            )
     facts = parts.store.describe()
     if reason is not None:
         yield Check("index", "warning", f"out of date: {reason}", "run `commonplace sync`")
@@ -165,7 +204,7 @@ def _written_notes(parts: Parts) -> Iterator[Check]:
 
 
 def _index_equals_files(parts: Parts) -> Iterator[Check]:
-    report = parts.indexer.sync()
+    report = _synced(parts)
     if report.withheld:
         # A rebuild would take them for deleted, and a disk that is not mounted for an empty one.
         yield Check(
@@ -176,8 +215,16 @@ def _index_equals_files(parts: Parts) -> Iterator[Check]:
         )
         return
     before = parts.store.digest()
-    parts.indexer.sync(force=True)
+    _synced(parts, force=True)
     if parts.store.digest() == before:
         yield Check("index equals files", "ok", "a rebuild gives the same index")
     else:
         yield Check("index equals files", "warning", "the index differed from its files and was made anew")
+
+
+def _synced(parts: Parts, *, force: bool = False) -> SyncReport:
+    if parts.providers is None:
+        return parts.indexer.sync(force=force)
+    from commonplace.memory.syncing import Asked, sync_with
+
+    return sync_with(parts, parts.providers, Asked(initiative="background", force=force))

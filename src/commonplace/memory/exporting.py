@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from commonplace.sources.dates import day_of
 from commonplace.sources.decoding import decode
 from commonplace.sources.workspace import Workspace
+from commonplace.text.hashing import sha256_bytes
+from commonplace.value import value
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ExportedFile:
     """One file of the memory, whole."""
 
@@ -27,5 +27,5 @@ def exported_files(workspace: Workspace) -> Iterator[ExportedFile]:
     """Read the files one after the other, in their order."""
     for found in workspace.discover().files:
         raw, _ = found.root.read(found.relative, max_bytes=workspace.max_file_bytes)
-        digest = hashlib.sha256(raw).hexdigest()
+        digest = sha256_bytes(raw)
         yield ExportedFile(found.path, decode(raw), raw, day_of(found.path), digest, len(raw))

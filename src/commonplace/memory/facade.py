@@ -5,17 +5,14 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from datetime import date
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from functools import partial
 
 from commonplace.errors import CommonplaceError, IndexCorrupt, LockTimeout, StorageFailure, WorkspaceError
-from commonplace.files.history import Version
-from commonplace.indexing.indexer import NO_INDEX_YET
 from commonplace.indexing.scheduler import SharedSync
+from commonplace.memory.conversations import Conversations, not_indexed
 from commonplace.memory.wiring import Parts, wire
 from commonplace.model import (
+    EXCERPT_LINES,
     Excerpt,
     ProgressCallback,
     SearchFilter,
@@ -24,18 +21,26 @@ from commonplace.model import (
     SyncReport,
     known_sources,
 )
-from commonplace.sources.discovery import FoundFile
-from commonplace.sources.excerpt import DEFAULT_LINES, read_excerpt
-from commonplace.sources.notebook import Edited, Remembered
+from commonplace.value import replace
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:  # a search needs none of these, and pays for none of them
+    from datetime import date
+    from types import TracebackType
+    from typing import Any, Self
+
+    from commonplace.files.history import Version
     from commonplace.memory.doctor import Check
     from commonplace.memory.exporting import ExportedFile
     from commonplace.memory.forgetting import Forgotten
+    from commonplace.memory.spending import Confirm
     from commonplace.memory.status import Status
+    from commonplace.search.engine import SearchEngine
+    from commonplace.sources.discovery import FoundFile
+    from commonplace.sources.notebook import Edited, Remembered
 
 
-class Memory:
+class Memory(Conversations):
     """The memory that lives in a workspace.
 
         with Memory("~/notes") as memory:
@@ -71,7 +76,7 @@ class Memory:
 
     def _take(self, parts: Parts) -> None:
         self.parts: Parts = parts
-        self._sync = SharedSync(parts.indexer.sync)
+        self._sync = SharedSync(self._index)
 
     def __enter__(self) -> Self:
         return self
@@ -105,10 +110,10 @@ class Memory:
         if max_results is not None and max_results < 1:
             raise CommonplaceError(f"max_results is {max_results}", hint="ask for at least one hit")
         settings = self.parts.loaded.settings
-        notes = self._caught_up(progress) if settings.sync.on_search else ()
+        before = self._caught_up(progress) if settings.sync.on_search else SyncReport()
 
         def ask() -> SearchResult:
-            return self.parts.engine.search(
+            return self._engine().search(
                 query,
                 where=SearchFilter(frozenset(known_sources(sources or settings.sources))),
                 today=today or self.parts.now().date(),
@@ -122,19 +127,21 @@ class Memory:
             result = ask()
         except IndexCorrupt:
             # It is set aside by now, and all that it knew stands in the files.
-            notes = self._caught_up(progress)
+            before = self._caught_up(progress)
             result = ask()
-        return with_notes(result, (*notes, *self._not_indexed(sources or ())))
+        return self._told(result, before, self._not_indexed(sources or ()))
 
     def get(
         self,
         path: str,
         *,
         first_line: int = 1,
-        line_count: int | None = DEFAULT_LINES,
+        line_count: int | None = EXCERPT_LINES,
         max_chars: int | None = None,
     ) -> Excerpt:
         """Read lines of a memory file; `path` may be a citation such as `MEMORY.md#L3-L7`."""
+        from commonplace.sources.excerpt import read_excerpt
+
         limits = {} if max_chars is None else {"max_chars": max_chars}
         return read_excerpt(
             self.parts.workspace, path, first_line=first_line, line_count=line_count, **limits
@@ -169,7 +176,7 @@ class Memory:
         self._require_workspace()
         forgetting = Forgetting(self.parts)
         chosen = forgetting.select(what) if isinstance(what, str) else what
-        return chosen if dry_run else forgetting.apply(chosen, self.sync)
+        return chosen if dry_run else forgetting.apply(chosen, self._sync_in_the_background)
 
     def history(self, path: str | None = None) -> Sequence[Version]:
         """List what was changed, newest first."""
@@ -188,10 +195,22 @@ class Memory:
         self._require_workspace()
         return self.parts.notebook.restore(version_id)
 
-    def sync(self, *, force: bool = False, progress: ProgressCallback | None = None) -> SyncReport:
-        """Bring the index up to date; `force` makes it anew. Callers at the same time share one run."""
+    def sync(
+        self,
+        *,
+        force: bool = False,
+        progress: ProgressCallback | None = None,
+        wait: bool | None = None,
+        confirm: Confirm | None = None,
+    ) -> SyncReport:
+        """Bring the index up to date; `force` makes it anew. Callers at the same time share one run.
+
+        `wait` is for batch jobs of a provider, None as the settings say. `confirm` is shown what the sync is about to
+        cost, and says whether to go on; without it, what costs more than `remote.confirmAboveUsd` is left undone.
+        """
         self._require_workspace()
-        return self._run_sync(force=force, progress=progress)
+        wishes = {"wait": wait, "confirm": confirm} if wait is not None or confirm is not None else None
+        return self._run_sync(force=force, progress=progress, wishes=wishes)
 
     def watch(self, stop: threading.Event) -> Iterator[SyncReport]:
         """Keep the index up to date until `stop` is set, yielding what each sync did."""
@@ -207,7 +226,7 @@ class Memory:
             self.parts.workspace.watched_paths(), debounce_ms=settings.watch_debounce_ms, stop=stop
         ):
             try:
-                report = self.sync()
+                report = self._sync_in_the_background()
             except CommonplaceError as error:
                 # A disk that was unmounted or a lock that is held now need not be so at the next look.
                 report = SyncReport(degraded=(str(error),))
@@ -240,15 +259,34 @@ class Memory:
         """Let go of files and locks. Closing twice is fine."""
         self.parts.close()
 
-    def _caught_up(self, progress: ProgressCallback | None) -> tuple[str, ...]:
-        """Sync before a search; what is worth knowing about it."""
+    def _caught_up(self, progress: ProgressCallback | None) -> SyncReport:
+        """Sync before a search."""
         try:
-            return notes_of(self._run_sync(progress=progress))
+            return self._run_sync(progress=progress, thorough=False)
         except (LockTimeout, StorageFailure, WorkspaceError) as error:
             if not self._has_index():
                 raise
             # Yesterday's index answers better than nothing, as long as it says so.
-            return (f"the latest changes may be missing: {error}",)
+            return SyncReport(degraded=(f"the latest changes may be missing: {error}",))
+
+    def _engine(self) -> SearchEngine:
+        """What answers questions: with the embedder that the index was made with, or none."""
+        if self.parts.providers is None:
+            return self.parts.engine
+        from commonplace.memory.answering import engine_for
+
+        return engine_for(self.parts, self.parts.providers)
+
+    def _told(self, result: SearchResult, before: SyncReport, missing: tuple[str, ...]) -> SearchResult:
+        """Add to an answer what was not consulted, and what the sync before it had to say."""
+        degraded = (*result.degraded, *notes_of(before), *missing)
+        if degraded or before.notes:
+            result = replace(result, degraded=degraded, notes=before.notes)
+        if self.parts.providers is None:
+            return result
+        from commonplace.memory.answering import with_fallback
+
+        return with_fallback(result, before, self.parts, self.parts.providers)
 
     def _not_indexed(self, asked_for: Sequence[Source]) -> tuple[str, ...]:
         """Say that a source that was asked for, and no other, has nothing in the index."""
@@ -256,17 +294,51 @@ class Memory:
             return ()
         with self.parts.store.reading() as reader:
             counts = reader.counts().files
-        return tuple(f"nothing from `{source}` is indexed" for source in asked_for if not counts.get(source))
+        missing = (source for source in asked_for if not counts.get(source))
+        return tuple(not_indexed(source, self.parts.loaded.settings.sources) for source in missing)
 
-    def _run_sync(self, *, force: bool = False, progress: ProgressCallback | None = None) -> SyncReport:
+    def _sync_in_the_background(self) -> SyncReport:
+        self._require_workspace()
+        return self._run_sync(wishes={"initiative": "background"})
+
+    def _run_sync(
+        self,
+        *,
+        force: bool = False,
+        progress: ProgressCallback | None = None,
+        thorough: bool = True,
+        wishes: Mapping[str, Any] | None = None,
+    ) -> SyncReport:
+        """Sync, once for all who wait for it at the same time; whoever has wishes about it gets a run of their own."""
+        from commonplace.indexing.indexer import NO_INDEX_YET
+
         if self._refusal_of_workspace() is not None and not self._has_index():
             self._require_workspace()
+        sync = None if wishes is None else partial(self._index, wishes=wishes)
         try:
-            report = self._sync.run(force=force, progress=progress)
+            report = self._sync.run(force=force, progress=progress, thorough=thorough, sync=sync)
         except IndexCorrupt:
-            report = self._sync.run(force=force, progress=progress)  # the damaged one is set aside by now
+            # The damaged one is set aside by now.
+            report = self._sync.run(force=force, progress=progress, sync=sync)
         damage = self._damage() if report.rebuilt == NO_INDEX_YET else None
         return replace(report, degraded=(*report.degraded, damage)) if damage else report
+
+    def _index(
+        self,
+        *,
+        force: bool = False,
+        progress: ProgressCallback | None = None,
+        thorough: bool = True,
+        wishes: Mapping[str, Any] | None = None,
+    ) -> SyncReport:
+        parts = self.parts
+        if parts.providers is None:
+            return parts.indexer.sync(force=force, progress=progress, thorough=thorough)
+        from commonplace.memory.syncing import Asked, sync_with
+
+        plainly = {"initiative": "asked" if thorough else "search"}
+        asked = Asked(force=force, progress=progress, thorough=thorough, **(plainly | dict(wishes or {})))
+        return sync_with(parts, parts.providers, asked)
 
     def _damage(self) -> str | None:
         """Say that there was an index, which had to be set aside."""
@@ -326,10 +398,3 @@ def notes_of(report: SyncReport) -> tuple[str, ...]:
             " still answered from the index, until it is sure that nothing is only unmounted"
         )
     return tuple(notes)
-
-
-def with_notes(result: SearchResult, notes: tuple[str, ...]) -> SearchResult:
-    """Add what was not consulted to an answer."""
-    if not notes:
-        return result
-    return replace(result, degraded=(*result.degraded, *notes))

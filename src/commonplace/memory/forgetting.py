@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from commonplace.errors import CommonplaceError, NotFound
 from commonplace.files.conflicts import conflict_copies, erase_conflict_copies
@@ -12,21 +12,23 @@ from commonplace.files.failures import explaining
 from commonplace.files.replace import content_hash
 from commonplace.memory.wiring import Parts
 from commonplace.model import SyncReport
+from commonplace.pattern import pattern
 from commonplace.sources.decoding import decode
 from commonplace.sources.notebook import byte_lines
 from commonplace.store.opening import open_store
 from commonplace.text.hashing import sha256_text
 from commonplace.text.lines import split_lines
 from commonplace.text.notes import ID_MARK, find_note
+from commonplace.value import replace, value
 
-_CITATION = re.compile(r"(?P<path>.+\.md)(?:#L|:)(?P<first>\d{1,9})(?:-L?(?P<last>\d{1,9}))?", re.IGNORECASE)
-_NOTE_ID = re.compile(r"[0-9A-HJKMNP-TV-Z]{26}")
-NOTE_ID_COMMENT = re.compile(r"<!-- m:[0-9A-Za-z_-]+ -->")
+_CITATION = pattern(r"(?P<path>.+\.md)(?:#L|:)(?P<first>\d{1,9})(?:-L?(?P<last>\d{1,9}))?", re.IGNORECASE)
+_NOTE_ID = pattern(r"[0-9A-HJKMNP-TV-Z]{26}")
+NOTE_ID_COMMENT = pattern(r"<!-- m:[0-9A-Za-z_-]+ -->")
 # Shorter texts match far more than anybody means.
 LEAST_TEXT = 3
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ForgottenLines:
     """Lines that go, and what they say."""
 
@@ -37,7 +39,7 @@ class ForgottenLines:
     base_hash: str  # of the file they were chosen in
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Forgotten:
     """What was forgotten, or would be."""
 
@@ -94,21 +96,33 @@ class Forgetting:
                 )
             cleaned = parts.history.erase(doomed.removed_from)
             erase_conflict_copies(parts.places.state, doomed.are_in)
-            if parts.cache is not None:
-                parts.cache.forget(hashes)
-            for path in paths:
-                parts.store.erase("memory", path)
+            self._forget_vectors(hashes)
+            parts.store.erase("memory", *paths)
             self._erase_for_other_agents(paths)
         sync()
+        self._forget_uploads(hashes)
         return replace(chosen, applied=True, versions_cleaned=cleaned)
+
+    def _forget_vectors(self, hashes: Sequence[str]) -> None:
+        """Erase vectors from the cache, whoever made them: it is there even where it is not used any more."""
+        if os.path.exists(self._parts.places.cache):
+            from commonplace.memory.caching import opened_cache
+
+            with opened_cache(self._parts) as cache:
+                cache.forget(hashes)
+
+    def _forget_uploads(self, hashes: Sequence[str]) -> None:
+        """Have the provider delete what was uploaded to it for a job. Raises EmbeddingError while that is not sure."""
+        providers = self._parts.providers
+        if providers is not None and providers.batching is not None:
+            providers.batching.jobs.forget(hashes)
 
     def _erase_for_other_agents(self, paths: Iterable[str]) -> None:
         """Take the files out of what other agents have indexed; their next sync reads what is left of them."""
         for folder in self._parts.places.indexes_of_other_agents():
             store = open_store(self._parts.loaded.settings.store.driver, folder=folder)
             try:
-                for path in paths:
-                    store.erase("memory", path)
+                store.erase("memory", *paths)
             finally:
                 store.close()
 
@@ -174,7 +188,7 @@ def runs_of(lines: list[str], wanted: list[str]) -> Iterator[tuple[int, int]]:
             yield start + 1, start + len(wanted)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class DoomedLines:
     """How a line of an old version is known for one that is to be forgotten, however it was worded then."""
 

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
 
 from commonplace.errors import CommonplaceError
+from commonplace.indexing.footprint import footprint
+from commonplace.indexing.indexer import WITHOUT_VECTORS
 from commonplace.indexing.plan import SyncPlan, plan_sync
+from commonplace.memory.embedding_status import embedding_of
+from commonplace.memory.sizes import bounds_of, sizes_of
 from commonplace.memory.wiring import Parts
 from commonplace.model import FileFailure, FileState, Source, known_sources
+from commonplace.value import value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Status:
     """The state of one memory. `as_dict` uses the names that other programs of this kind use."""
 
@@ -31,13 +37,14 @@ class Status:
 def status_of(parts: Parts, *, deep: bool) -> Status:
     """Collect the facts without changing anything; `deep` also measures sizes and looks into every part."""
     settings = parts.loaded.settings
-    identity = parts.embedder.identity
     with parts.store.reading() as reader:
         known, counts, made = reader.files(), reader.counts(), reader.fingerprint()
+    embedding = embedding_of(parts, made, deep=deep)
+    identity = embedding.identity
     found = parts.workspace.discover()
     plan = plan_sync(found, known, parts.workspace.source)
     changed = _really_changed(parts, plan, known)
-    rebuild = "there is no index yet" if made is None else made.difference(parts.indexer.fingerprint)
+    rebuild = embedding.rebuild
     facts: dict[str, Any] = {
         "backend": settings.backend,
         "provider": identity.provider,
@@ -76,12 +83,19 @@ def status_of(parts: Parts, *, deep: bool) -> Status:
             "available": identity.dims > 0,
             "dims": identity.dims,
         },
-        "fallback": None,
+        "embedding": embedding.facts,
+        "fallback": embedding.fallback,
         "sendsTextTo": parts.embedder.sends_text_to,
+        "leaves": embedding.leaves,
+        "withoutVectors": sum(state.hash.startswith(WITHOUT_VECTORS) for state in known.values()),
         "store": dict(parts.store.describe()),
     }
     if deep:
-        facts["sizes"] = _sizes(parts)
+        facts["sizes"] = sizes_of(parts)
+        facts["bounds"] = bounds_of(settings)
+        facts["store"]["parts"] = dict(parts.store.sizes())
+        facts["noticing"] = dict(parts.workspace.describe())
+        facts["process"] = dict(footprint())
         facts["notes"] = list(parts.loaded.notes)
     return Status(facts)
 
@@ -92,7 +106,8 @@ def _really_changed(parts: Parts, plan: SyncPlan, known: Mapping[tuple[Source, s
     for found in plan.to_read:
         before = known.get((parts.workspace.source, found.path))
         try:
-            count += before is None or parts.workspace.read(found)[1].hash != before.hash
+            now = parts.workspace.read(found)[1].hash
+            count += before is None or now != before.hash.removeprefix(WITHOUT_VECTORS)
         except CommonplaceError:
             count += 1
     return count
@@ -108,27 +123,3 @@ def _cache(parts: Parts) -> dict[str, Any]:
         why = "computing is faster than looking up" if settings.enabled else "switched off"
         return {"enabled": False, "reason": why, "maxEntries": settings.max_entries}
     return {"enabled": True, **parts.cache.describe()}
-
-
-def _sizes(parts: Parts) -> dict[str, int]:
-    places = parts.places
-    return {
-        "workspaceBytes": sum(found.size for found in parts.workspace.discover().files),
-        "indexBytes": bytes_under(places.index),
-        "cacheBytes": bytes_under(places.cache),
-        "historyBytes": bytes_under(os.path.join(places.state, "history")),
-    }
-
-
-def bytes_under(path: str) -> int:
-    """How much space a file, or all files of a folder, take; what vanishes meanwhile counts nothing."""
-    if os.path.isfile(path):
-        return os.path.getsize(path)
-    total = 0
-    for folder, _, names in os.walk(path):
-        for name in names:
-            try:
-                total += os.lstat(os.path.join(folder, name)).st_size
-            except FileNotFoundError:
-                continue
-    return total

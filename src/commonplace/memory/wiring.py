@@ -3,41 +3,58 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime, tzinfo
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property, partial
+from threading import RLock
 
 from commonplace.config.load import Loaded, load_here
 from commonplace.config.locations import ResolvedWorkspace, home_folder, index_folder
-from commonplace.config.settings import Settings
-from commonplace.embedding.protocol import Embedder, EmbeddingCache
-from commonplace.embedding.registry import create_embedder
-from commonplace.embedding.settings import EmbeddingSettings
 from commonplace.errors import ConfigError
-from commonplace.files.erasures import Erasures
 from commonplace.files.failures import explaining
-from commonplace.files.history import History
 from commonplace.files.system import SYSTEM, make_folders
-from commonplace.files.tombstones import Tombstones
-from commonplace.indexing.chunks import ChunkingSettings
-from commonplace.indexing.disappearances import Disappearances
-from commonplace.indexing.indexer import Indexer
-from commonplace.search.diversity import Diversity
-from commonplace.search.engine import SearchEngine
-from commonplace.search.recency import Recency
-from commonplace.search.relevance import Weights
-from commonplace.search.settings import SearchSettings
-from commonplace.sources.mounts import ExtraPath
-from commonplace.sources.notebook import Notebook
-from commonplace.sources.protocol import TextSource
-from commonplace.sources.workspace import Workspace
-from commonplace.store.opening import open_store
-from commonplace.store.protocol import IndexStore
 from commonplace.text.hashing import sha256_text
+from commonplace.value import value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from datetime import datetime, tzinfo
+    from typing import Any, TypeVar
+
+    from commonplace.config.settings import Settings
+    from commonplace.embedding.cache import SqliteEmbeddingCache
+    from commonplace.embedding.protocol import Embedder
+    from commonplace.files.erasures import Erasures
+    from commonplace.files.history import History
+    from commonplace.files.tombstones import Tombstones
+    from commonplace.indexing.indexer import Indexer
+    from commonplace.memory.providers import Providers
+    from commonplace.search.engine import SearchEngine
+    from commonplace.search.relevance import Weights
+    from commonplace.search.settings import SearchSettings
+    from commonplace.sources.notebook import Notebook
+    from commonplace.sources.protocol import TextSource
+    from commonplace.sources.workspace import Workspace
+    from commonplace.store.protocol import IndexStore
+
+    T = TypeVar("T")
+    made_once = cached_property
+else:
+
+    class made_once(cached_property):  # noqa: N801 (a decorator)
+        """A part that is made when it is first used, and once, however many threads ask for it."""
+
+        def __get__(self, parts, owner=None):
+            """Make it with all others kept waiting; later the part itself stands in the way of this."""
+            if parts is None:
+                return self
+            with parts.making:
+                return super().__get__(parts, owner)
 
 
-@dataclass(frozen=True, slots=True)
+_OURS = frozenset({"auto", "builtin", "none", "local", "openai", "gemini", "voyage"})
+
+
+@value
 class Places:
     """Where everything of one memory is kept."""
 
@@ -46,6 +63,17 @@ class Places:
     state: str  # locks, history, tombstones of this workspace
     index: str  # of this agent and workspace
     cache: str  # of this agent, shared by its workspaces
+    sessions: str  # of this agent
+
+    @property
+    def history(self) -> str:
+        """The folder of what files were before."""
+        return os.path.join(self.state, "history")
+
+    @property
+    def tombstones(self) -> str:
+        """The file of what was forgotten."""
+        return os.path.join(self.state, "tombstones.jsonl")
 
     def indexes_of_other_agents(self) -> list[str]:
         """The folders beside ours in which other agents index the same workspace."""
@@ -59,33 +87,184 @@ class Places:
         return [folder for folder in folders if folder != self.index and os.path.isdir(folder)]
 
 
-@dataclass(frozen=True, slots=True)
 class Parts:
-    """A memory, taken apart."""
+    """A memory, taken apart. A command imports and opens only the parts that it uses."""
 
-    loaded: Loaded
-    places: Places
-    zone: tzinfo | None
-    workspace: Workspace
-    history: History
-    tombstones: Tombstones
-    erasures: Erasures
-    notebook: Notebook
-    embedder: Embedder
-    cache: EmbeddingCache | None
-    store: IndexStore
-    indexer: Indexer
-    engine: SearchEngine
+    def __init__(
+        self,
+        loaded: Loaded,
+        places: Places,
+        zone: tzinfo | None,
+        more_sources: Sequence[TextSource] = (),
+        *,
+        environ: Mapping[str, str],
+    ) -> None:
+        self.loaded = loaded
+        self.places = places
+        self.zone = zone
+        self.environ = environ
+        self.making = RLock()  # again and again: parts are made of parts
+        self.more_sources = more_sources
+        self._indexers: dict[Embedder, Indexer] = {}
+        self._engines: dict[Embedder, SearchEngine] = {}
+
+    @made_once
+    def workspace(self) -> Workspace:
+        """The files that hold the memory."""
+        from commonplace.sources.mounts import ExtraPath
+        from commonplace.sources.workspace import Workspace
+
+        settings = self.loaded.settings
+        return Workspace(
+            self.places.workspace.path,
+            extra_paths=[
+                ExtraPath(path.path, name=path.name, **({"pattern": path.pattern} if path.pattern else {}))
+                for path in settings.extra_paths
+            ],
+            max_file_bytes=settings.max_file_bytes,
+        )
+
+    @made_once
+    def history(self) -> History:
+        """What the files were before."""
+        from commonplace.files.history import History
+
+        settings = self.loaded.settings.history
+        return History(
+            self.places.history,
+            max_age_days=settings.max_age_days,
+            max_bytes=settings.max_bytes,
+        )
+
+    @made_once
+    def tombstones(self) -> Tombstones:
+        """What was forgotten lately."""
+        from commonplace.files.tombstones import Tombstones
+
+        return Tombstones(self.places.tombstones)
+
+    @made_once
+    def erasures(self) -> Erasures:
+        """What keeps forgetting and indexing apart."""
+        from commonplace.files.erasures import Erasures
+
+        return Erasures(self.places.state)
+
+    @made_once
+    def notebook(self) -> Notebook:
+        """What writes into the files."""
+        from commonplace.sources.notebook import Notebook
+
+        return Notebook(
+            self.workspace, self.history, erasures=self.erasures, state_dir=self.places.state, now=self.now
+        )
+
+    @made_once
+    def providers(self) -> Providers | None:
+        """Who embeds, where that is not settled: None when nothing but the built-in model is configured."""
+        if _is_plain(self.loaded.settings, self.environ):
+            return None
+        from commonplace.memory.providers import Providers
+
+        return Providers(self.loaded, self.places, self.environ, buried=self.tombstones.buried)
+
+    @property
+    def cache(self) -> SqliteEmbeddingCache | None:
+        """What remembers vectors that took long or cost money; None where computing is faster, or not wanted."""
+        providers = self.providers
+        if providers is None or providers.choice.provider in {"builtin", "none"}:
+            return None
+        return providers.cache
+
+    @made_once
+    def embedder(self) -> Embedder:
+        """What turns text into vectors: the one that was chosen, whether it works or not."""
+        if self.providers is not None:
+            return self.providers.succession.chosen
+        from commonplace.embedding.registry import create_embedder
+        from commonplace.embedding.settings import EmbeddingSettings
+
+        settings = self.loaded.settings
+        name = settings.provider if settings.store.vector_enabled else "none"
+        try:
+            return create_embedder(name, EmbeddingSettings(provider=name, model=settings.model))
+        except ConfigError as error:
+            raise naming_its_origin(error, self.loaded) from error
+
+    @made_once
+    def store(self) -> IndexStore:
+        """What keeps the index."""
+        from commonplace.store.opening import open_store
+
+        return open_store(self.loaded.settings.store.driver, folder=self.places.index)
+
+    @made_once
+    def indexer(self) -> Indexer:
+        """What brings the index up to date, with the embedder that was chosen."""
+        return self.indexer_with(self.embedder)
+
+    def indexer_with(self, embedder: Embedder) -> Indexer:
+        """What brings the index up to date with an embedder: an index is made with one, from end to end."""
+        return self._kept(self._indexers, embedder, self._new_indexer)
+
+    def _new_indexer(self, embedder: Embedder) -> Indexer:
+        from commonplace.indexing.chunks import ChunkingSettings
+        from commonplace.indexing.disappearances import Disappearances
+        from commonplace.indexing.indexer import Indexer
+
+        settings = self.loaded.settings
+        chunking = settings.chunking
+        sources: list[TextSource] = [self.workspace, *self.more_sources]
+        if "sessions" in settings.sources and not self.more_sources:
+            from commonplace.memory.secrecy import redactor_of
+            from commonplace.sources.transcripts import Transcripts
+
+            redactor = redactor_of(self)
+            sources.append(Transcripts(self.places.sessions, redact=lambda text: redactor.redact(text).text))
+        return Indexer(
+            sources,
+            self.store,
+            embedder,
+            ChunkingSettings(chunking.strategy, chunking.tokens, chunking.overlap),  # type: ignore[arg-type]
+            Disappearances(self.places.index),
+            erasures=self.erasures,
+            private=frozenset() if settings.remote.send_sessions else frozenset({"sessions"}),
+        )
+
+    @made_once
+    def engine(self) -> SearchEngine:
+        """What answers questions."""
+        return self.engine_with(self.embedder)
+
+    def engine_with(self, embedder: Embedder) -> SearchEngine:
+        """What answers questions with an embedder."""
+        return self._kept(self._engines, embedder, self._new_engine)
+
+    def _new_engine(self, embedder: Embedder) -> SearchEngine:
+        from commonplace.search.engine import SearchEngine
+
+        return SearchEngine(self.store, embedder, search_settings(self.loaded))
+
+    def _kept(self, made: dict[Embedder, T], embedder: Embedder, make: Callable[[Embedder], T]) -> T:
+        """Make something once for each embedder; one that only says why there is none comes and goes."""
+        if hasattr(embedder, "refusal"):
+            return make(embedder)
+        with self.making:
+            if embedder not in made:
+                made[embedder] = make(embedder)
+            return made[embedder]
 
     def close(self) -> None:
         """Let go of everything that was opened."""
-        self.store.close()
-        self.embedder.close()
-        if self.cache is not None:
-            self.cache.close()
+        for name in ("workspace", "store", "embedder", "providers"):
+            part = vars(self).get(name)
+            if part is not None:
+                part.close()
 
     def now(self) -> datetime:
         """The time where the user is."""
+        from datetime import datetime
+
         return datetime.now(self.zone).astimezone(self.zone)
 
 
@@ -98,73 +277,54 @@ def wire(
     cwd: str,
     more_sources: Sequence[TextSource] = (),
 ) -> Parts:
-    """Make a memory from its configuration. Opens nothing that is not needed to answer.
+    """Make a memory from its configuration. Opens nothing yet.
 
     `more_sources` are indexed beside the workspace; no setting leads to them.
     """
     if home is not None:
         environ = {**environ, "COMMONPLACE_HOME": os.path.abspath(os.path.expanduser(home))}
     loaded, resolved = load_here(workspace_flag=workspace, cwd=cwd, flags=flags, environ=environ)
-    settings = loaded.settings
-    places = places_of(settings, resolved, environ)
+    places = places_of(loaded.settings, resolved, environ)
     with explaining("create", places.home):
         make_folders(SYSTEM, places.home)
-    zone = _zone(settings.user_timezone)
-    files = Workspace(
-        resolved.path,
-        extra_paths=[
-            ExtraPath(path.path, name=path.name, **({"pattern": path.pattern} if path.pattern else {}))
-            for path in settings.extra_paths
-        ],
-        max_file_bytes=settings.max_file_bytes,
-    )
-    history = History(
-        os.path.join(places.state, "history"),
-        max_age_days=settings.history.max_age_days,
-        max_bytes=settings.history.max_bytes,
-    )
-    erasures = Erasures(places.state)
-    tombstones = Tombstones(os.path.join(places.state, "tombstones.jsonl"))
-    embedder, cache = _embedder(loaded, places, tombstones)
-    store = open_store(settings.store.driver, folder=places.index)
-    return Parts(
-        loaded=loaded,
-        places=places,
-        zone=zone,
-        workspace=files,
-        history=history,
-        tombstones=tombstones,
-        erasures=erasures,
-        notebook=Notebook(
-            files,
-            history,
-            erasures=erasures,
-            state_dir=places.state,
-            now=lambda: datetime.now(zone).astimezone(zone),
-        ),
-        embedder=embedder,
-        cache=cache,
-        store=store,
-        indexer=Indexer(
-            [files, *more_sources],
-            store,
-            embedder,
-            ChunkingSettings(
-                settings.chunking.strategy,  # type: ignore[arg-type]
-                settings.chunking.tokens,
-                settings.chunking.overlap,
-            ),
-            Disappearances(places.index),
-            erasures=erasures,
-        ),
-        engine=SearchEngine(store, embedder, search_settings(loaded)),
+    parts = Parts(loaded, places, _zone(loaded.settings.user_timezone), more_sources, environ=environ)
+    if _may_be_missing(loaded.settings):
+        _ = parts.engine  # whatever keeps it from working is said now, not by the first search
+    return parts
+
+
+def _may_be_missing(settings: Settings) -> bool:
+    """Whether a part was chosen that not every installation has."""
+    ours = settings.provider in _OURS and settings.store.driver == "sqlite"
+    return not ours or (settings.provider == "builtin" and settings.model is not None)
+
+
+def _is_plain(settings: Settings, environ: Mapping[str, str]) -> bool:
+    """Whether it is clear without a closer look that only the built-in model can embed, or none at all."""
+    from commonplace.embedding.settings import AUTO, KEY_VARIABLES
+
+    if settings.provider in {"builtin", "none"} or not settings.store.vector_enabled:
+        return True
+    if settings.provider != AUTO or settings.local.model_path or settings.remote.api_key:
+        return False
+    names = (name for names in KEY_VARIABLES.values() for name in names)
+    return not settings.provider_access and not any(environ.get(name) for name in names)
+
+
+def naming_its_origin(error: ConfigError, loaded: Loaded) -> ConfigError:
+    """Say who has set a provider that cannot be made: it may come from a file that was written for another program."""
+    return ConfigError(
+        f"{error} (set by {loaded.origins['provider']})",
+        key=error.key,
+        hint=f"{error.hint}; `--config provider=builtin` works offline",
     )
 
 
 def places_of(settings: Settings, workspace: ResolvedWorkspace, environ: Mapping[str, str]) -> Places:
     """Decide where state goes: by agent and by workspace, so that neither sees the other's."""
     home = home_folder(environ)
-    agent = index_folder(settings.store.path, home=home, agent_id=settings.agent_id, environ=environ)
+    of_agent = partial(index_folder, home=home, agent_id=settings.agent_id, environ=environ)
+    agent = of_agent(settings.store.path)
     real = os.path.realpath(workspace.path)
     name = "".join(c if c.isalnum() or c in "-_" else "-" for c in os.path.basename(real))[:40]
     key = f"{name or 'root'}-{sha256_text(real)[:8]}"
@@ -174,11 +334,16 @@ def places_of(settings: Settings, workspace: ResolvedWorkspace, environ: Mapping
         state=os.path.join(home, "state", key),
         index=os.path.join(agent, key),
         cache=os.path.join(agent, "cache.sqlite"),
+        sessions=of_agent(settings.sessions.path),
     )
 
 
 def search_settings(loaded: Loaded) -> SearchSettings:
     """Translate the settings of a search. The mix that was measured best holds unless weights were set."""
+    from commonplace.search.diversity import Diversity
+    from commonplace.search.recency import Recency
+    from commonplace.search.settings import SearchSettings
+
     settings = loaded.settings
     query = settings.query
     return SearchSettings(
@@ -194,11 +359,13 @@ def search_settings(loaded: Loaded) -> SearchSettings:
             floor=query.temporal_decay.floor,
         ),
         diversity=Diversity(query.mmr.enabled, query.mmr.relevance),
-        proposals=min(200, 30 * query.hybrid.candidate_multiplier),
+        proposals=min(200, 12 * query.hybrid.candidate_multiplier),
     )
 
 
 def _weights(loaded: Loaded) -> Weights:
+    from commonplace.search.relevance import Weights
+
     measured = Weights()
     hybrid = loaded.settings.query.hybrid
     chosen = (loaded.origins[f"query.hybrid.{name}"].kind for name in ("vectorWeight", "textWeight"))
@@ -212,35 +379,6 @@ def _weights(loaded: Loaded) -> Weights:
         keywords=measured.keywords * share,
         meaning=hybrid.vector_weight,
     )
-
-
-def _embedder(
-    loaded: Loaded, places: Places, tombstones: Tombstones
-) -> tuple[Embedder, EmbeddingCache | None]:
-    settings = loaded.settings
-    name = settings.provider if settings.store.vector_enabled else "none"
-    wanted = EmbeddingSettings(provider=name, model=settings.model, fallback=settings.fallback)
-    try:
-        embedder = create_embedder(name, wanted)
-    except ConfigError as error:
-        # A provider may have come from a file that was written for another program: say which one.
-        raise ConfigError(
-            f"{error} (set by {loaded.origins['provider']})",
-            key=error.key,
-            hint=f"{error.hint}; `--config provider=builtin` works offline",
-        ) from error
-    if not settings.cache.enabled or embedder.identity.provider in {"builtin", "none"}:
-        return embedder, None
-    from commonplace.embedding.cache import SqliteEmbeddingCache
-    from commonplace.embedding.cached import CachedEmbedder
-
-    cache = SqliteEmbeddingCache(
-        places.cache,
-        max_entries=settings.cache.max_entries,
-        max_bytes=settings.cache.max_bytes,
-        buried=tombstones.buried,
-    )
-    return CachedEmbedder(embedder, cache), cache
 
 
 def _zone(name: str | None) -> tzinfo | None:

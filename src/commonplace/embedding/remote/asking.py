@@ -281,24 +281,26 @@ class Asking:
     def _opened(self) -> Transport:
         with self._turn:
             if self._transport is None:
-                self._transport = self._new_transport()
+                self._transport = transport_for(self._wire, self._settings)
             return self._transport
 
-    def _new_transport(self) -> Transport:
-        settings, wire = self._settings, self._wire
-        own = {name.lower() for name in settings.headers}
-        shown = wire.headers(self._credential) if self._credential else {}
-        headers = {name: value for name, value in shown.items() if name.lower() not in own}
-        headers |= settings.headers
-        if settings.base_url is None and not headers:
-            raise KeyRefused(
-                f"there is no API key for {wire.name}",
-                hint=f"set {' or '.join(wire.key_variables)}, or `remote.apiKey`",
-            )
-        return Transport(
-            settings.base_url or wire.default_base_url,
-            headers=headers,
-            secrets=[self._credential, *settings.headers.values()],
-            allow_private=settings.allow_private,
-            proxy=settings.proxy,
+
+def transport_for(wire: Wire, settings: RemoteSettings) -> Transport:
+    """The way to the provider; headers that a person has set win over the provider's own. Raises KeyRefused."""
+    key = (settings.api_key or "").strip()
+    own = {name.lower() for name in settings.headers}
+    shown = wire.headers(key) if key else {}
+    headers = {name: value for name, value in shown.items() if name.lower() not in own}
+    headers |= settings.headers
+    if settings.base_url is None and not headers:
+        raise KeyRefused(
+            f"there is no API key for {wire.name}",
+            hint=f"set {' or '.join(wire.key_variables)}, or `remote.apiKey`",
         )
+    return Transport(
+        settings.base_url or wire.default_base_url,
+        headers=headers,
+        secrets=[key, *settings.headers.values()],
+        allow_private=settings.allow_private,
+        proxy=settings.proxy,
+    )

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from commonplace.embedding.protocol import EmbeddingCache
+from commonplace.embedding.remote.asking import transport_for
 from commonplace.embedding.remote.batch_embedder import BatchingEmbedder
 from commonplace.embedding.remote.creating import wire_for
 from commonplace.embedding.remote.embedder import RemoteEmbedder
 from commonplace.embedding.remote.jobs import BatchJobs
 from commonplace.embedding.remote.ledger import Ledger
 from commonplace.embedding.remote.settings import RemoteSettings
-from commonplace.embedding.remote.transport import Transport
-from commonplace.embedding.remote.wire import Wire
 
 
 def create_batching(
@@ -29,18 +28,3 @@ def create_batching(
         folder=folder,
     )
     return BatchingEmbedder(embedder, jobs)
-
-
-def transport_for(wire: Wire, settings: RemoteSettings) -> Transport:
-    """The way to the provider; headers that a person has set win over the provider's own."""
-    key = (settings.api_key or "").strip()
-    own = {name.lower() for name in settings.headers}
-    shown = wire.headers(key) if key else {}
-    headers = {name: value for name, value in shown.items() if name.lower() not in own}
-    return Transport(
-        settings.base_url or wire.default_base_url,
-        headers={**headers, **settings.headers},
-        secrets=[key, *settings.headers.values()],
-        allow_private=settings.allow_private,
-        proxy=settings.proxy,
-    )

@@ -5,17 +5,14 @@ Every connection holds a shared lock on `<path>.lock`, because a database that s
 
 from __future__ import annotations
 
-import fcntl
 import os
-import time
 
 import apsw
 
-from commonplace.embedding.cache_file import writing
+from commonplace.embedding.cache_file import SharedFile, writing
 from commonplace.errors import StorageFailure
 
 _SCHEMA_VERSION = 1
-_BUSY_MS = 5000
 
 _CREATE = (
     "CREATE TABLE facts (name TEXT PRIMARY KEY, value BLOB NOT NULL)",
@@ -81,31 +78,11 @@ _CREATE = (
 )
 
 
-class LedgerFile:
-    """One open connection and its shared lock."""
+class LedgerFile(SharedFile):
+    """The ledger's own."""
 
     def __init__(self, path: str) -> None:
-        os.makedirs(os.path.dirname(path) or ".", mode=0o700, exist_ok=True)
-        self._lock = _open_private(path + ".lock")
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_SH)
-            os.close(_open_private(path))  # SQLite gives its own files the mode of this one
-            self.connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
-        except BaseException:
-            os.close(self._lock)
-            raise
-        try:
-            _prepare(self.connection)
-        except BaseException:
-            self.close()
-            raise
-
-    def close(self) -> None:
-        """Close the database, then give up the lock."""
-        try:
-            self.connection.close()
-        finally:
-            os.close(self._lock)
+        super().__init__(path, _prepare)
 
 
 class LedgerInMemory:
@@ -120,13 +97,7 @@ class LedgerInMemory:
         self.connection.close()
 
 
-def _open_private(path: str) -> int:
-    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-
-
 def _prepare(connection: apsw.Connection) -> None:
-    connection.set_busy_timeout(_BUSY_MS)
-    _write_ahead(connection)
     for pragma in (
         "PRAGMA synchronous = NORMAL",
         "PRAGMA trusted_schema = OFF",
@@ -152,15 +123,3 @@ def _create(connection: apsw.Connection) -> None:
         connection.execute(statement)
     connection.execute("INSERT INTO facts VALUES ('salt', ?)", (os.urandom(16),))
     connection.pragma("user_version", _SCHEMA_VERSION)
-
-
-def _write_ahead(connection: apsw.Connection) -> None:
-    """Switch to WAL; SQLite's busy timeout does not cover this one statement, so we wait ourselves."""
-    deadline = time.monotonic() + _BUSY_MS / 1000
-    while connection.pragma("journal_mode") != "wal":
-        try:
-            connection.pragma("journal_mode", "wal")
-        except apsw.BusyError:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.02)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, NamedTuple
 
+from commonplace.value import value
+
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import ArgumentParser
 
 
-class Command(NamedTuple):
-    """A command that need not be imported to be listed; no dataclass, whose import `--help` would pay for."""
+@value
+class Command:
+    """A command that need not be imported to be listed."""
 
     name: str
     module: str  # in this package; has `add_<name>(parser)`
@@ -40,6 +43,10 @@ _IN_ORDER = (
     Command("status", "health", "say what is known, where it is kept and what leaves this machine"),
     Command("doctor", "health", "look for everything that could be wrong"),
     Command("config", "configuring", "show and change settings"),
+    Command("cache", "caching", "look at the cache of embeddings, and make it smaller"),
+    Command("sessions", "sessions", "look at conversations, search and change them"),
+    Command("import", "importing", "copy the conversations of other programs, to search them"),
+    Command("redact", "redacting", "show which secrets of a text would be hidden"),
     Command("export", "exporting", "write the whole memory into one file"),
     Command("bench", "bench", "measure how good the answers are"),
     Command("completion", "completing", "print a completion script for your shell"),

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from commonplace.surfaces.cli.console import Console
 from commonplace.surfaces.cli.options import describe
+from commonplace.value import value
 
 # What stands for a path of the memory, and what for one of the file system.
 _MEMORY_PATH = "PATH"
 _FOLDERS, _FILES = {"DIR"}, {"FILE"}
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Option:
     """An option as a shell must know it."""
 
@@ -24,7 +24,7 @@ class Option:
     choices: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Completed:
     """One command, `config set` being one too."""
 

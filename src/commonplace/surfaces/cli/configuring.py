@@ -5,12 +5,14 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
 
 from commonplace.surfaces.cli.console import Console
 from commonplace.surfaces.cli.options import HelpFormatter, add_shared_options, describe
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from commonplace.config.load import Loaded
     from commonplace.config.locations import ResolvedWorkspace
 

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Mapping
-from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any, TextIO
 
+from commonplace.pattern import pattern
+
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+    from typing import Any, TextIO
+
     from commonplace.model import ProgressCallback
 
 SCHEMA_VERSION = 1
 
 _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "path": "36"}
 # Escape sequences in a note must not reach the terminal of whoever looks at it.
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_CONTROL = pattern(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 class Console:
@@ -84,6 +87,8 @@ class Console:
     def progress(self, label: str) -> AbstractContextManager[ProgressCallback | None]:
         """Show a bar while something takes long, if there is a person to see it."""
         if self.json or self.quiet or not is_terminal(sys.stderr):
+            from contextlib import nullcontext
+
             return nullcontext()
         from commonplace.surfaces.cli.progress import ProgressBar
 

@@ -7,7 +7,6 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import IO, TYPE_CHECKING, TypeAlias
 
 from commonplace.errors import CommonplaceError
 from commonplace.surfaces.cli.console import SCHEMA_VERSION, Console
@@ -15,7 +14,10 @@ from commonplace.surfaces.cli.opening import opened
 from commonplace.surfaces.cli.options import describe
 from commonplace.surfaces.cli.wording import counted, size_in_words
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import IO, TypeAlias
+
     from commonplace.memory.exporting import ExportedFile
 
     Write: TypeAlias = Callable[[Iterator[ExportedFile], IO[bytes]], int]

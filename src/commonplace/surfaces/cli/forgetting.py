@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import TYPE_CHECKING, Any
 
 from commonplace.errors import CommonplaceError
 from commonplace.surfaces.cli.console import Console, is_terminal
@@ -12,7 +11,10 @@ from commonplace.surfaces.cli.opening import opened, text_of
 from commonplace.surfaces.cli.options import describe
 from commonplace.surfaces.cli.wording import counted
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from commonplace.memory.forgetting import Forgotten
 
 

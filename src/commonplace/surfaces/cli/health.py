@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from commonplace.surfaces.cli.console import Console, visible
 from commonplace.surfaces.cli.opening import opened
 from commonplace.surfaces.cli.options import describe
 from commonplace.surfaces.cli.wording import counted, size_in_words
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 _MARKS = {"ok": ("✓", "green"), "warning": ("!", "yellow"), "problem": ("✗", "red")}
 _MOST_SKIPPED = 10
+_PARTS = (
+    "texts",
+    "vectors",
+    "signs",
+    "postings",
+    "free",
+)  # of an index, in bytes; what else it tells are counts
 
 
 def add_status(parser: argparse.ArgumentParser) -> None:
@@ -26,7 +36,11 @@ Only reads.""",
         examples=("commonplace status", "commonplace status --deep --json"),
         run=run_status,
     )
-    parser.add_argument("--deep", action="store_true", help="also measure sizes and show remarks on settings")
+    parser.add_argument(
+        "--deep",
+        action="store_true",
+        help="also measure sizes, ask the embedding provider for one vector, show remarks on settings",
+    )
 
 
 def run_status(arguments: argparse.Namespace, console: Console) -> int:
@@ -67,15 +81,13 @@ def _lines(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "meaning", f"{facts['provider']} {facts['model']}, {dims}"
     else:
         yield "meaning", "not searched by meaning: words alone answer"
-    sent = facts["sendsTextTo"]
-    yield "privacy", f"text is sent to {sent}" if sent else "nothing leaves this machine"
-    if facts["fallback"]:
-        yield "fallback", str(facts["fallback"])
+    yield from _embedding(facts)
     if "sizes" in facts:
-        sizes = facts["sizes"].items()
+        yield "sizes", ", ".join(_size(name, facts) for name in facts["sizes"])
+        inside = facts["store"]["parts"]
         yield (
-            "sizes",
-            ", ".join(f"{name.removesuffix('Bytes')} {size_in_words(count)}" for name, count in sizes),
+            "index of",
+            ", ".join(f"{name} {size_in_words(inside[name])}" for name in _PARTS if name in inside),
         )
     for note in facts.get("notes", ()):
         yield "remark", note
@@ -84,6 +96,73 @@ def _lines(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "left out", f"{left['path']}: {left['reason']}"
     if len(skipped) > _MOST_SKIPPED:
         yield "", f"and {len(skipped) - _MOST_SKIPPED} more; --json lists them all"
+
+
+def _embedding(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Who embeds and why, what does not work, what leaves the machine, and what it has cost."""
+    embedding = facts["embedding"]
+    yield "because", f"{embedding['chosen']} was chosen: {embedding['why']}"
+    for over in embedding["passedOver"]:
+        if over["configured"] or "sizes" in facts:  # those that nobody has set up are for a closer look
+            yield "", f"not {over['provider']}: {over['reason']}"
+    yield from _troubles(facts, embedding)
+    yield from _leaving(facts)
+    if usage := embedding.get("usage"):
+        yield "spent", f"today {_spent(usage['today'])}; in total {_spent(usage['total'])}"
+        if usage["maxTokensPerDay"]:
+            yield "", f"at most {usage['maxTokensPerDay']:,} tokens a day"
+    yield from _jobs(embedding.get("batch"))
+
+
+def _troubles(facts: Mapping[str, Any], embedding: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    if facts["fallback"]:
+        yield "fallback", "{to} answers in place of {from}: {reason}".format(**facts["fallback"])
+    if problem := embedding.get("problem"):
+        yield "problem", problem
+    if paused := embedding.get("paused"):
+        yield "paused", f"not asked for {paused['seconds']} s: {paused['because']}"
+    if probe := embedding.get("probe"):
+        yield "asked", "it answers" if probe["ok"] else f"it does not work: {probe['error']}"
+    if facts["withoutVectors"]:
+        yield "waiting", f"{counted(facts['withoutVectors'], 'file')} without vectors: words alone find them"
+
+
+def _leaving(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    if not facts["leaves"]:
+        yield "privacy", "nothing leaves this machine"
+        return
+    sent = [left["source"] for left in facts["leaves"]]
+    yield "privacy", f"text is sent to {facts['leaves'][0]['to']}: {', '.join(sent)}"
+    kept = [name for name in facts["sources"] if name not in sent]
+    if kept:
+        yield "", f"not sent: {', '.join(kept)} (`remote.sendSessions`), words alone find them"
+
+
+def _jobs(batch: Mapping[str, Any] | None) -> Iterator[tuple[str, str]]:
+    if batch is None:
+        return
+    if batch["off"]:
+        yield "batches", f"off: {batch['lastError']}"
+    for job in batch["jobs"]:
+        minutes = round(job["age_s"] / 60)
+        yield (
+            "batch",
+            f"{job['id']} {job['state']}, {counted(job['items'], 'text')}, since {counted(minutes, 'minute')}",
+        )
+
+
+def _spent(usage: Mapping[str, Any]) -> str:
+    failed = f" ({usage['failures']:,} failed)" if usage["failures"] else ""
+    return (
+        f"{counted(usage['requests'], 'request')}{failed}, {counted(usage['tokens'], 'token')},"
+        f" about ${usage['costUsd']:,.2f}"
+    )
+
+
+def _size(name: str, facts: Mapping[str, Any]) -> str:
+    taken = size_in_words(facts["sizes"][name])
+    bound = facts["bounds"].get(name)
+    return f"{name.removesuffix('Bytes')} {taken}" + (f" of {size_in_words(bound)}" if bound else "")
 
 
 def _behind(pending: Mapping[str, Any]) -> str:

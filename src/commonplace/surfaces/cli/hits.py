@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from datetime import date
-from typing import Any
 
 from commonplace.model import SearchHit, SearchResult
-from commonplace.sources.dates import day_of
+from commonplace.pattern import pattern
 from commonplace.surfaces.cli.console import Console, visible
-from commonplace.surfaces.cli.wording import age_in_words, one_of_many
 from commonplace.text.terms import document_terms, query_terms
 
-_WORD = re.compile(r"\S+")
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_WORD = pattern(r"\S+")
 _PUNCTUATION = "\"'`*_.,;:!?()[]{}<>…“”‘’"
 
 
@@ -39,8 +40,10 @@ def print_hits(console: Console, result: SearchResult, *, today: date) -> None:
             console.answer(
                 console.styled(f"  why: {reason(hit.explanation, result.query, hit.path, today)}", "dim")
             )
-    for note in result.degraded:
+    for note in (*result.degraded, *result.notes):
         console.note(note)
+    if result.fallback is not None:
+        console.note("{to} answers in place of {from}: {reason}".format(**result.fallback))
 
 
 def emphasised(console: Console, line: str, wanted: AbstractSet[str]) -> str:
@@ -98,6 +101,9 @@ def _joined(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 def reason(explanation: Mapping[str, Any], query: str, path: str, today: date) -> str:
     """One readable line about why a hit was chosen."""
+    from commonplace.sources.dates import day_of
+    from commonplace.surfaces.cli.wording import age_in_words
+
     line = f"line {explanation['bestLine']}" if "bestLine" in explanation else "the line"
     parts = [f"{line} has {_words_in_line(explanation, query)}"]
     if explanation.get("exactToken"):
@@ -116,6 +122,8 @@ def reason(explanation: Mapping[str, Any], query: str, path: str, today: date) -
 
 
 def _words_in_line(explanation: Mapping[str, Any], query: str) -> str:
+    from commonplace.surfaces.cli.wording import one_of_many
+
     words = words_of(query)
     matched = set(explanation.get("matched", ()))
     found = [name for name, terms in words if matched & terms]

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Any
+import sys
 
-from commonplace.surfaces.cli.console import Console
+from commonplace.surfaces.cli.console import Console, is_terminal
 from commonplace.surfaces.cli.opening import opened
 from commonplace.surfaces.cli.options import describe
 from commonplace.surfaces.cli.wording import counted, duration_in_words
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
+    from commonplace.memory.spending import Cost
     from commonplace.model import SyncReport
 
 DEGRADED = 3
@@ -24,11 +28,19 @@ def add_sync(parser: argparse.ArgumentParser) -> None:
 Bring the index up to date now. A search does this by itself; this does it ahead of time and says what it did.
 
 Reads the workspace, writes only the index in ~/.commonplace.""",
-        examples=("commonplace sync", "commonplace sync --force"),
+        examples=("commonplace sync", "commonplace sync --force", "commonplace sync --no-wait"),
         run=run_sync,
     )
     parser.add_argument(
         "--force", action="store_true", help="make the index anew; files that are missing count as deleted"
+    )
+    parser.add_argument(
+        "-y", "--yes", action="store_true", help="do not ask, whatever the embedding provider may cost"
+    )
+    parser.add_argument(
+        "--no-wait",
+        action="store_true",
+        help="leave batch jobs of the embedding provider running; a later sync takes in what they made",
     )
     parser.add_argument(
         "--strict", action="store_true", help="exit with 3 when a file or an embedding provider failed"
@@ -39,7 +51,12 @@ def run_sync(arguments: argparse.Namespace, console: Console) -> int:
     """Sync and print what was done."""
     with opened(arguments) as memory:
         with console.progress("indexing") as progress:
-            report = memory.sync(force=arguments.force, progress=progress)
+            report = memory.sync(
+                force=arguments.force,
+                progress=progress,
+                wait=False if arguments.no_wait else None,
+                confirm=lambda cost: _agreed(cost, console, yes=arguments.yes),
+            )
         is_empty = not report.indexed and not report.unchanged and not report.withheld
         workspace = memory.workspace
     if console.json:
@@ -50,7 +67,22 @@ def run_sync(arguments: argparse.Namespace, console: Console) -> int:
         if is_empty:
             console.note(f"there are no notes in {workspace} yet")
             console.hint('write the first one: commonplace remember "…"')
-    return DEGRADED if arguments.strict and (report.failed or report.degraded) else 0
+    return DEGRADED if arguments.strict and (report.failed or report.degraded or report.fallback) else 0
+
+
+def _agreed(cost: Cost, console: Console, *, yes: bool) -> bool:
+    """Show what is about to be spent, and ask where it is more than was allowed."""
+    from commonplace.memory.spending import in_words
+
+    where = f" ({cost.host})" if cost.host else ""
+    if not cost.needs_yes or yes:
+        if not console.json:
+            console.note(f"{in_words(cost).rstrip(',')}{where}")
+        return True
+    if console.json or not is_terminal(sys.stdin):
+        return False
+    print(f"{in_words(cost).rstrip(',')}{where}. Go on? [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in {"y", "yes"}
 
 
 def add_watch(parser: argparse.ArgumentParser) -> None:
@@ -131,8 +163,10 @@ def _print_notes(report: SyncReport, console: Console) -> None:
         console.note(
             f"{counted(len(report.withheld), 'file')} missing on disk, kept in the index until it is sure they are gone"
         )
-    for reason in report.degraded:
+    for reason in (*report.degraded, *report.notes):
         console.note(reason)
+    if report.fallback is not None:
+        console.note("{to} embeds in place of {from}: {reason}".format(**report.fallback))
 
 
 def _as_json(report: SyncReport) -> dict[str, Any]:
@@ -146,5 +180,7 @@ def _as_json(report: SyncReport) -> dict[str, Any]:
         "rebuilt": report.rebuilt,
         "withheld": list(report.withheld),
         "degraded": list(report.degraded),
+        "notes": list(report.notes),
+        "fallback": None if report.fallback is None else dict(report.fallback),
         "seconds": report.seconds,
     }

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import errno
+import gc
 import os
 import sys
 from collections.abc import Iterable, Sequence
 from io import TextIOWrapper
-from typing import NoReturn
 
 from commonplace.errors import CommonplaceError, ConfigError
 from commonplace.surfaces.cli.commands import COMMANDS, Command
@@ -19,6 +19,10 @@ from commonplace.surfaces.cli.options import (
     add_shared_options,
     fill_in_shared_options,
 )
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
 
 FAILED, WRONG_USAGE, INTERRUPTED, PIPE_CLOSED = 1, 2, 130, 141
 
@@ -75,7 +79,11 @@ class Parser(argparse.ArgumentParser):
 
 def run() -> NoReturn:
     """Be the program."""
-    sys.exit(main(sys.argv[1:]))
+    # Looking for garbage cycles costs a search 5 ms on its way and 6 ms at the end, and finds next to nothing.
+    gc.set_threshold(50_000, 20, 100)
+    status = main(sys.argv[1:])
+    gc.freeze()
+    sys.exit(status)
 
 
 def main(argv: Sequence[str]) -> int:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from typing import TYPE_CHECKING
 
 from commonplace.errors import CommonplaceError
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from commonplace.memory.facade import Memory
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import date
+    from typing import Any
 
 # argparse gives a command a fresh namespace, which then overwrites the outer one: what is repeated on several
 # levels needs a name of its own on each.
@@ -120,6 +122,10 @@ def day(text: str) -> date:
 class HelpFormatter(argparse.HelpFormatter):
     """Fills paragraphs to the width of the terminal and leaves indented ones, examples, as they are."""
 
+    def __init__(self, prog: str) -> None:
+        # argparse makes one for every argument, help or not, and would import `shutil` to measure the terminal.
+        super().__init__(prog, width=_columns() - 2)
+
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         from textwrap import fill
 
@@ -140,6 +146,17 @@ def describe(
     shown = "\n".join(f"    {example}" for example in examples)  # Markdown reads this as code
     parser.epilog = f"Examples:\n\n{shown}\n\nMore options that work everywhere: `commonplace --help`."
     parser.set_defaults(run=run)
+
+
+def _columns() -> int:
+    """How wide a help text may be: what COLUMNS says, or the terminal, or 80."""
+    wanted = os.environ.get("COLUMNS", "")
+    if wanted.isdecimal() and int(wanted):
+        return int(wanted)
+    try:
+        return os.get_terminal_size().columns or 80
+    except OSError:  # no terminal
+        return 80
 
 
 def _version() -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import TYPE_CHECKING, Any
 
 from commonplace.errors import NotFound
 from commonplace.surfaces.cli.console import Console
@@ -12,7 +11,10 @@ from commonplace.surfaces.cli.opening import opened
 from commonplace.surfaces.cli.options import describe, whole_number
 from commonplace.surfaces.cli.wording import size_in_words
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from commonplace.files.history import Version
     from commonplace.memory.facade import Memory
 

@@ -7,9 +7,12 @@ import time
 import unicodedata
 from collections.abc import Callable
 from types import TracebackType
-from typing import Self, TextIO
 
 from commonplace.model import Progress
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Self, TextIO
 
 DELAY_S = 0.3
 REDRAW_S = 0.05

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Any
 
 from commonplace.errors import CommonplaceError
 from commonplace.surfaces.cli.console import Console
@@ -11,7 +10,10 @@ from commonplace.surfaces.cli.opening import opened
 from commonplace.surfaces.cli.options import describe, whole_number
 from commonplace.surfaces.cli.wording import counted, size_in_words
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from commonplace.memory.facade import Memory
 
 _DEFAULT_LINES = 120

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
 from commonplace.surfaces.cli.console import Console
 from commonplace.surfaces.cli.opening import opened, text_of
 from commonplace.surfaces.cli.options import day, describe, share, whole_number
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 DEGRADED = 3
 _SOURCES = {"memory": ("memory",), "sessions": ("sessions",), "all": ("memory", "sessions")}
@@ -76,7 +79,7 @@ def run_search(arguments: argparse.Namespace, console: Console) -> int:
                 _explain_nothing(
                     console, query, is_empty=not memory.status()["files"], workspace=memory.workspace
                 )
-    return DEGRADED if arguments.strict and result.degraded else 0
+    return DEGRADED if arguments.strict and (result.degraded or result.fallback) else 0
 
 
 def _as_json(result: Any, *, with_citations: bool) -> dict[str, Any]:
@@ -108,6 +111,8 @@ def _as_json(result: Any, *, with_citations: bool) -> dict[str, Any]:
     }
     if result.fallback is not None:
         answer["fallback"] = dict(result.fallback)
+    if result.notes:
+        answer["notes"] = list(result.notes)
     return answer
 
 

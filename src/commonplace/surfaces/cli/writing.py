@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import os
-from typing import TYPE_CHECKING
 
 from commonplace.errors import CommonplaceError
 from commonplace.surfaces.cli.console import Console
 from commonplace.surfaces.cli.opening import checked, opened, text_of, text_of_file
 from commonplace.surfaces.cli.options import describe
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from commonplace.memory.facade import Memory
 

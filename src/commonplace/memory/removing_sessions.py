@@ -1,0 +1,51 @@
+"""Deleting a conversation: its transcript, and what every index of its agent knows of it."""
+
+from __future__ import annotations
+
+import os
+
+from commonplace.memory.caching import opened_cache
+from commonplace.memory.wiring import Parts
+from commonplace.sessions.store import SessionStore
+from commonplace.store.opening import open_store
+from commonplace.text.hashing import sha256_text
+
+_ALL_LINES = 1_000_000_000
+
+
+def delete_everywhere(parts: Parts, store: SessionStore, name: str) -> tuple[str, ...]:
+    """Remove a session, by key or id, or an archive, by its name; the paths that were cited and are no more."""
+    cited = f"sessions/{os.path.relpath(store.open(name).path, store.folder)}"
+    with parts.erasures.erasing():
+        hashes = _hashes_of_chunks(parts, cited)
+        parts.tombstones.bury(hashes)
+        store.delete(name)
+        if os.path.exists(parts.places.cache):  # also where it is not used any more
+            with opened_cache(parts) as cache:
+                cache.forget(hashes)
+        parts.store.erase("sessions", cited)
+        for folder in _other_indexes(parts):
+            other = open_store(parts.loaded.settings.store.driver, folder=folder)
+            try:
+                other.erase("sessions", cited)
+            finally:
+                other.close()
+    return (cited,)
+
+
+def _hashes_of_chunks(parts: Parts, cited: str) -> list[str]:
+    """Hashes of everything that the index holds of it: what the cache may know it by."""
+    with parts.store.reading() as reader:
+        chunks = reader.chunks_between("sessions", cited, 1, _ALL_LINES)
+    return [sha256_text(chunk.embedded_text) for chunk in chunks]
+
+
+def _other_indexes(parts: Parts) -> list[str]:
+    """The indexes of the same agent for other workspaces: they hold the same conversations."""
+    beside = os.path.dirname(parts.places.index)
+    try:
+        names = sorted(os.listdir(beside))
+    except FileNotFoundError:
+        return []
+    folders = (os.path.join(beside, name) for name in names)
+    return [folder for folder in folders if folder != parts.places.index and os.path.isdir(folder)]

@@ -1,0 +1,140 @@
+"""Conversations as a part of the memory: kept by agent, imported, deleted from everywhere."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from commonplace import Memory
+from commonplace.memory.conversations import not_indexed
+from commonplace.memory.secrecy import configured_secrets, redaction_key
+
+CHAT = {
+    "id": "chat-1",
+    "messages": [{"role": "user", "content": "The spare key hangs behind the barometer."}],
+}
+
+
+@pytest.fixture
+def places(tmp_path, monkeypatch):
+    for name in [name for name in os.environ if name.startswith("COMMONPLACE_")]:
+        monkeypatch.delenv(name)
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "MEMORY.md").write_text("# Memory\n\n- The printer is on VLAN 40.\n")
+    (tmp_path / "chat.json").write_text(json.dumps(CHAT))
+    return tmp_path
+
+
+def memory_of(places, **config):
+    return Memory(places / "notes", home=places / "home", config=config)
+
+
+def test_sessions_of_an_agent_are_in_a_folder_of_its_own(places):
+    with memory_of(places) as memory, memory_of(places, agentId="work") as other:
+        assert memory.sessions.folder == str(places / "home" / "agents" / "main" / "sessions")
+        assert other.sessions.folder == str(places / "home" / "agents" / "work" / "sessions")
+        assert memory.sessions_folder("work") == other.sessions.folder
+        assert memory.sessions_folder("../x") == memory.sessions.folder
+        assert memory.sessions is memory.sessions
+
+
+def test_what_was_imported_is_found_beside_the_notes_and_by_source(places):
+    with memory_of(places, sources=["memory", "sessions"]) as memory:
+        report = memory.import_sessions("messages", places / "chat.json")
+
+        hit = memory.search("where is the spare key?").hits[0]
+        assert (hit.source, hit.path) == ("sessions", f"sessions/{report.imported[0].id}.jsonl")
+        assert all(
+            hit.source == "memory" for hit in memory.search("printer", sources=["memory"], min_score=0).hits
+        )
+
+
+def test_sessions_are_not_searched_unless_they_are_among_the_sources(places):
+    with memory_of(places) as memory:
+        memory.import_sessions("messages", places / "chat.json")
+
+        assert [hit.source for hit in memory.search("where is the spare key?", min_score=0).hits] == [
+            "memory"
+        ]
+
+
+def test_what_is_added_meanwhile_is_found_by_the_next_search(places):
+    with memory_of(places, sources=["memory", "sessions"]) as memory:
+        session = memory.sessions.create("agent:main:main")
+        session.append({"role": "user", "content": "The ferry leaves at seven."})
+        assert "ferry" in memory.search("when does the ferry leave?").hits[0].snippet
+
+        session.append({"role": "user", "content": "The bakery opens at five."})
+        assert "bakery" in memory.search("when does the bakery open?").hits[0].snippet
+
+
+def test_secrets_are_hidden_in_the_index_and_left_in_the_transcript(places):
+    secret = "ghp_" + "aB3" * 12
+    with memory_of(places, sources=["memory", "sessions"]) as memory:
+        session = memory.sessions.create("agent:main:main")
+        session.append({"role": "user", "content": f"Deploy the barge with {secret} on Friday."})
+
+        snippet = memory.search("deploy the barge").hits[0].snippet
+        assert "[redacted:github#" in snippet
+        assert secret not in snippet
+    written = [path.read_bytes() for path in (places / "home" / "agents").rglob("*.jsonl")]
+    assert any(secret.encode() in content for content in written)
+
+
+def test_following_gives_a_report_for_each_round(places):
+    with memory_of(places) as memory:
+        reports = list(memory.follow_sessions("messages", places / "chat.json", wait=lambda _: True))
+
+    assert [report.messages for report in reports] == [1]
+
+
+def test_deleting_a_session_that_was_never_indexed_is_fine(places):
+    with memory_of(places) as memory:
+        memory.sessions.create("agent:main:main", id="talk-1")
+
+        assert memory.delete_session("agent:main:main") == ("sessions/talk-1.jsonl",)
+        assert memory.sessions.list() == []
+
+
+def test_a_source_without_rows_is_said_with_what_to_do(places):
+    assert not_indexed("sessions", ("memory", "sessions")) == "nothing from `sessions` is indexed"
+    assert "config set sources memory,sessions" in not_indexed("sessions", ("memory",))
+
+
+def test_secrets_of_the_settings_are_hidden_wherever_they_stand(places, monkeypatch):
+    monkeypatch.setenv("MY_KEY", "a-key-like-no-other")
+    config = {
+        "remote": {"apiKey": "env:MY_KEY", "headers": {"X-Pass": "swordfish-17"}},
+        "provider": "builtin",
+    }
+    with memory_of(places, **config) as memory:
+        assert configured_secrets(memory.parts) == ["a-key-like-no-other", "swordfish-17"]
+        hidden = memory.redactor().redact("it is a-key-like-no-other, or swordfish-17").text
+
+    assert "other" not in hidden
+    assert "swordfish" not in hidden
+
+
+KEY = "import sys; from commonplace.memory.secrecy import redaction_key; print(redaction_key(sys.argv[1]).hex())"
+
+
+def test_processes_that_make_the_key_at_once_agree_on_one(tmp_path):
+    processes = [
+        subprocess.Popen([sys.executable, "-c", KEY, str(tmp_path)], stdout=subprocess.PIPE) for _ in range(4)
+    ]
+    keys = {process.communicate()[0] for process in processes}
+
+    assert len(keys) == 1
+    assert os.listdir(tmp_path) == ["redaction.key"]
+    assert os.stat(tmp_path / "redaction.key").st_mode & 0o777 == 0o600
+
+
+def test_a_torn_key_is_made_anew(tmp_path):
+    (tmp_path / "redaction.key").write_bytes(b"short")
+
+    assert len(redaction_key(str(tmp_path))) == 32
+    assert redaction_key(str(tmp_path)) == redaction_key(str(tmp_path))
