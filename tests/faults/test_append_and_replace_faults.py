@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.support.descriptors import open_in
 from tests.support.faulty_system import SYNCS, FaultySystem
 
 from commonplace.errors import CommonplaceError, ConflictError, StorageFailure, WorkspaceError
@@ -74,10 +75,6 @@ def succeeds(act: Callable[[], object], system: FaultySystem) -> bool:
     return failure is None
 
 
-def open_descriptors() -> int:
-    return len(os.listdir("/dev/fd"))
-
-
 def append_record(folder: Path, tail: Tail, system: FaultySystem) -> Appended:
     record = RECORD if tail is Tail.MARKDOWN else LINE
     return append(
@@ -108,12 +105,11 @@ def test_a_failed_append_is_reported_changes_nothing_and_succeeds_later(
         if before is not None:
             file.parent.mkdir(parents=True)
             file.write_bytes(before)
-        descriptors = open_descriptors()
 
         acknowledged = succeeds(lambda: append_record(folder, tail, system), system)  # noqa: B023
         after = bytes_of(file)
 
-        assert open_descriptors() == descriptors, system.failed
+        assert open_in(folder) == [], system.failed
         if acknowledged:
             assert after is not None
             assert after.count(record) == 1, system.failed
@@ -214,12 +210,11 @@ def test_a_failed_replace_leaves_the_old_bytes_or_the_new_and_succeeds_later(
         if base is not None:
             file.write_bytes(base)
             file.chmod(0o640)
-        descriptors = open_descriptors()
 
         acknowledged = succeeds(lambda: replace_file(folder, system, base), system)  # noqa: B023
         after = bytes_of(file)
 
-        assert open_descriptors() == descriptors, system.failed
+        assert open_in(folder) == [], system.failed
         assert after in ((NEW,) if acknowledged else (base, NEW)), system.failed
         replace_file(folder, FaultySystem(), base)
         assert file.read_bytes() == NEW, system.failed

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.descriptors import open_in
 
 from commonplace.errors import NotFound, PathNotAllowed, WorkspaceError
 from commonplace.files import beneath
@@ -43,10 +44,6 @@ def inside(root: Root) -> Path:
 
 def outside(root: Root) -> Path:
     return Path(root.path).parent / "outside"
-
-
-def open_descriptors() -> int:
-    return len(os.listdir("/proc/self/fd"))
 
 
 @pytest.mark.parametrize(
@@ -251,10 +248,9 @@ def test_what_the_system_says_becomes_an_error_with_a_hint(tmp_path, code, kind,
 
 def test_a_failing_read_is_an_error_with_a_hint_and_leaves_nothing_open(tmp_path):
     # Reading the memory of our own process at address 0 fails with EIO.
-    before = open_descriptors()
     with pytest.raises(WorkspaceError, match="could not be read"):
         Root("/proc/self").read("mem", max_bytes=MB)
-    assert open_descriptors() == before
+    assert open_in(Path(f"/proc/{os.getpid()}/mem")) == []
 
 
 def test_a_file_replaced_between_opening_and_checking_is_opened_again(root):
@@ -314,7 +310,7 @@ def test_openat2_is_loaded_when_more_than_a_few_files_are_read(root, monkeypatch
 def test_opening_and_failing_leaves_no_descriptor_open(root):
     (inside(root) / "link.md").symlink_to("a.md")
     os.mkfifo(inside(root) / "pipe.md")
-    before = open_descriptors()
+    before = open_in(inside(root))
 
     for path in (
         "a.md",
@@ -332,7 +328,7 @@ def test_opening_and_failing_leaves_no_descriptor_open(root):
     os.close(root.open_folder("sub/deep"))
     os.close(root.open_folder())
 
-    assert open_descriptors() == before
+    assert open_in(inside(root)) == before
 
 
 def test_a_folder_is_opened_beneath_the_root_only(root):
