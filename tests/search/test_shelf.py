@@ -9,7 +9,7 @@ def chunk(text):
 
 
 def test_a_page_that_is_read_again_is_kept_with_an_index():
-    shelf = Shelf()
+    shelf = Shelf(worth_an_index=3)
     first, second, third, fourth = (shelf.page(chunk("the gateway\nruns here")) for _ in range(4))
 
     assert first.index is second.index is None
@@ -23,7 +23,7 @@ def test_an_index_counts_by_unit():
 
 
 def test_the_same_text_on_one_line_is_another_page():
-    shelf = Shelf()
+    shelf = Shelf(worth_an_index=3)
     for _ in range(3):
         shelf.page(chunk("one\ntwo"))
 
@@ -31,7 +31,7 @@ def test_the_same_text_on_one_line_is_another_page():
 
 
 def test_a_full_shelf_takes_nothing_more():
-    shelf = Shelf(most_bytes=1)
+    shelf = Shelf(worth_an_index=3, most_bytes=1)
     texts = [f"note {number}" for number in range(5)]
     for text in texts * 4:
         shelf.page(chunk(text))
@@ -40,7 +40,7 @@ def test_a_full_shelf_takes_nothing_more():
 
 
 def test_after_many_other_pages_the_shelf_is_cleared():
-    shelf = Shelf(most_misses=10)
+    shelf = Shelf(worth_an_index=3, most_misses=10)
     for _ in range(4):
         kept = shelf.page(chunk("the gateway"))
     assert kept.index is not None
@@ -52,7 +52,7 @@ def test_after_many_other_pages_the_shelf_is_cleared():
 
 
 def test_threads_share_a_shelf():
-    shelf = Shelf()
+    shelf = Shelf(worth_an_index=3)
     texts = [f"note {number} of many" for number in range(200)]
     threads = [
         threading.Thread(target=lambda: [shelf.page(chunk(text)) for _ in range(4) for text in texts])
@@ -67,7 +67,7 @@ def test_threads_share_a_shelf():
 
 
 def test_a_page_that_two_threads_made_at_once_is_counted_once():
-    shelf = Shelf()
+    shelf = Shelf(worth_an_index=3)
     page = shelf.page(chunk("the gateway"))
     for _ in range(2):
         shelf._keep(("the gateway", False), page)

@@ -11,7 +11,7 @@ from commonplace.search.page import Page, WordIndex
 from commonplace.search.units import is_one_line
 from commonplace.text.terms import document_terms
 
-WORTH_AN_INDEX = 3
+WORTH_AN_INDEX = 8  # readings
 MOST_BYTES = 8 * 1024 * 1024
 # After so many pages that were not on the shelf, others may be worth keeping: it is cleared.
 MOST_MISSES = 20_000
@@ -22,14 +22,21 @@ FOREIGN_TERM_BYTES = 90
 
 
 class Shelf:
-    """Keeps the first pages that are asked for three times, as many as fit. Safe to share between threads.
+    """Keeps the first pages that are asked for again and again, as many as fit. Safe to share between threads.
 
-    An index takes as long as reading a page three times. So none is made for a page that is read once, and none is
-    thrown away for another: where the same few thousand pages come round and round, all would be made again.
+    An index takes as long as reading a page some eight times. So none is made before a page was read as often, and
+    none is thrown away for another: where the same few thousand pages come round, all would be made again.
     """
 
-    def __init__(self, *, most_bytes: int = MOST_BYTES, most_misses: int = MOST_MISSES) -> None:
+    def __init__(
+        self,
+        *,
+        worth_an_index: int = WORTH_AN_INDEX,
+        most_bytes: int = MOST_BYTES,
+        most_misses: int = MOST_MISSES,
+    ) -> None:
         self.size_bytes = 0
+        self._worth_an_index = worth_an_index
         self._most_bytes = most_bytes
         self._most_misses = most_misses
         self._misses = 0
@@ -56,7 +63,7 @@ class Shelf:
                 self._pages.clear()
                 self._readings.clear()
             readings = self._readings[name] = self._readings.get(name, 0) + 1
-            return readings >= WORTH_AN_INDEX and self.size_bytes < self._most_bytes
+            return readings >= self._worth_an_index and self.size_bytes < self._most_bytes
 
     def _keep(self, key: tuple[str, bool], page: Page) -> None:
         with self._lock:

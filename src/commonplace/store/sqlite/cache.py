@@ -7,7 +7,6 @@ segment is kept under the revision at which it last changed: an edit makes nothi
 from __future__ import annotations
 
 import json
-import sys
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -22,7 +21,7 @@ from commonplace.store.sqlite.overview import Overview, read_files, read_overvie
 from commonplace.store.sqlite.postings import Postings, read_postings
 from commonplace.store.sqlite.rough import RoughVectors
 from commonplace.store.sqlite.segments import Segment, read_absences, read_lengths, read_signs
-from commonplace.store.sqlite.texts import unsqueezed
+from commonplace.store.sqlite.texts import StoredChunk, unsqueezed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,6 +35,7 @@ BESIDE_ROUGH_VECTORS = 14_000_000
 MOST_BYTES = 64_000_000
 _OVERHEAD = 200  # of an entry: its key, its value's header, its place in a dictionary
 _CHUNK_OVERHEAD = 500
+_INFLATED = 3  # times its stored size is a text that was read, and what it was read from, at most
 
 _REVISION = "SELECT value, contents FROM revision"
 _CHUNKS = """SELECT c.id, f.path, f.source, c.ordinal, c.start_line, c.end_line, c.text, c.context, c.day
@@ -157,14 +157,15 @@ class GenerationCache:
         known, missing = self._kept.get_all([("chunk", id_) for id_ in ids])
         found: dict[int, Chunk] = {id_: chunk for (_, id_), chunk in known.items()}
         if missing:
+            fetched: dict[Hashable, tuple[Chunk, int]] = {}
             for id_, path, source, ordinal, first, last, text, context, day in db.execute(
                 _CHUNKS, (json.dumps([id_ for _, id_ in missing]),)
             ):
-                plain = unsqueezed(text)
-                found[id_] = chunk = Chunk(
-                    path, source, ordinal, first, last, plain, unsqueezed(context), day
+                found[id_] = chunk = StoredChunk(
+                    path, source, ordinal, first, last, text, unsqueezed(context), day
                 )
-                self._kept.put(("chunk", id_), chunk, _CHUNK_OVERHEAD + sys.getsizeof(plain))
+                fetched["chunk", id_] = chunk, _CHUNK_OVERHEAD + _INFLATED * len(text)
+            self._kept.put_all(fetched)
         return found
 
     def rough_vectors(self, segments: Sequence[Segment], dims: int) -> RoughVectors | None:

@@ -26,7 +26,7 @@ from commonplace.store.sqlite.cache import GenerationCache
 from commonplace.store.sqlite.segments import Segment
 
 # A byte a number moves a cosine by less than 0.002: so many times the wanted ones are compared exactly.
-ROUGH_EFFORT = 4
+ROUGH_EFFORT = 2
 
 _CHUNKS_BETWEEN = """SELECT c.id
                        FROM files f JOIN chunks c ON c.file_id = f.id
@@ -45,6 +45,7 @@ class SqliteReader:
         self._now = cache.overview(db)
         self._counted: dict[str, int] = {}
         self._scored: dict[tuple[str, ...], dict[int, float]] = {}  # by a query's terms: scores by id
+        self._compared: dict[bytes, dict[int, float]] = {}  # by a query's vector: cosines by id
 
     def fingerprint(self) -> IndexFingerprint | None:
         """How this index was made; None asks for a rebuild."""
@@ -198,11 +199,13 @@ class SqliteReader:
         return found
 
     def _cosines(self, query: bytes, ids: Sequence[int]) -> dict[int, float]:
-        vectors = self._cache.vectors(self._db, ids)
-        if not vectors:
-            return {}
-        _, dots = choose_dots()
-        return dict(zip(vectors, dots(query, b"".join(vectors.values()), self._now.dims), strict=True))
+        compared = self._compared.setdefault(query, {})
+        vectors = self._cache.vectors(self._db, [id_ for id_ in ids if id_ not in compared])
+        if vectors:
+            _, dots = choose_dots()
+            cosines = dots(query, b"".join(vectors.values()), self._now.dims)
+            compared.update(zip(vectors, cosines, strict=True))
+        return {id_: compared[id_] for id_ in ids if id_ in compared}
 
     def _candidates(self, ranked: Sequence[tuple[int, float]]) -> list[Candidate]:
         chunks = self._cache.chunks(self._db, [id_ for id_, _ in ranked])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import zlib
 
 from commonplace.errors import IndexCorrupt
+from commonplace.model import Chunk, Source
 
 _RAW = -15  # no header and no checksum: SQLite's own pages have none either
 _LEVEL = 6
@@ -39,3 +40,53 @@ def _is_storable(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+class StoredChunk(Chunk):
+    """A chunk as the index gives it: its text is inflated when somebody reads it.
+
+    A search is given some ninety chunks and reads the best third of them; inflating is half the cost of fetching one.
+    """
+
+    __slots__ = ("_stored",)
+    _stored: str | bytes
+
+    def __init__(  # noqa: PLR0917 (the fields of a chunk, in their order)
+        self,
+        path: str,
+        source: Source,
+        ordinal: int,
+        start_line: int,
+        end_line: int,
+        text: str | bytes,
+        context: str = "",
+        day: str | None = None,
+    ) -> None:
+        put = object.__setattr__
+        put(self, "path", path)
+        put(self, "source", source)
+        put(self, "ordinal", ordinal)
+        put(self, "start_line", start_line)
+        put(self, "end_line", end_line)
+        put(self, "_stored", text)
+        put(self, "context", context)
+        put(self, "day", day)
+
+    @property
+    def text(self) -> str:
+        """The text itself."""
+        stored = self._stored
+        if isinstance(stored, bytes):
+            stored = unsqueezed(stored)
+            object.__setattr__(self, "_stored", stored)
+        return stored
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Chunk):
+            return NotImplemented
+        return all(getattr(self, name) == getattr(other, name) for name in Chunk.__match_args__)
+
+    __hash__ = Chunk.__hash__
+
+    def __reduce__(self) -> tuple[type[Chunk], tuple[object, ...]]:
+        return Chunk, tuple(getattr(self, name) for name in Chunk.__match_args__)
