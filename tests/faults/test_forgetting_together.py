@@ -53,6 +53,7 @@ def test_what_is_forgotten_is_in_no_byte_while_others_rebuild_and_are_killed(tmp
     outcomes = [worker.communicate() for worker in forgetters]
 
     assert [errors for _, errors in outcomes if errors] == [], f"seed {seed}"
+    assert [worker.returncode for worker in forgetters] == [0, 0], f"seed {seed}"
     assert [complaint for complaint in complaints if complaint] == [], f"seed {seed}"
     assert all(int(said.split()[1]) >= 2 for said, _ in outcomes), outcomes
     with Memory(workspace, home=home) as memory:

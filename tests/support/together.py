@@ -1,6 +1,7 @@
 """One process of several that use a memory at the same time: python together.py ROLE WORKSPACE HOME SECONDS."""
 
 import os
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -55,21 +56,15 @@ def forgetting(memory, until):
         note.write_text(f"- a plain line\n- the word is {word}\n- another plain line, {count}\n")
         memory.sync()
         memory.forget(word)
-        left = [path for path in files_of(memory.workspace, sys.argv[3]) if word in content_of(path)]
+        left = files_with(word, memory.workspace, sys.argv[3])
         assert not left, f"{word} is still in {left}"
         count += 1
     print(f"forgot {count}")
 
 
-def files_of(*folders):
-    return [path for folder in folders for path in Path(folder).rglob("*") if path.is_file()]
-
-
-def content_of(path):
-    try:
-        return path.read_bytes().decode("latin-1")
-    except FileNotFoundError:  # another process has just deleted it
-        return ""
+def files_with(word, *folders):
+    command = [sys.executable, str(Path(__file__).with_name("files_with.py")), word, *map(str, folders)]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
 
 
 if __name__ == "__main__":
