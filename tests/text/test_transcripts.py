@@ -215,3 +215,7 @@ def test_a_line_with_endless_beginnings_is_given_up_on() -> None:
 @pytest.mark.parametrize("stamp", ["9999-12-31T23:59:59-23:59", "1969-12-31T00:00:00Z"])
 def test_a_moment_outside_of_the_calendar_is_none(stamp: str) -> None:
     assert time_of({"timestamp": stamp}) is None
+
+
+def test_a_long_line_that_ends_with_many_beginnings_is_given_up_on() -> None:
+    assert entries_in(b"x" * 10_000 + b'{"type"' * 70) == Line(is_damaged=True)
