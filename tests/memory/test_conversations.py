@@ -85,6 +85,19 @@ def test_secrets_are_hidden_in_the_index_and_left_in_the_transcript(places):
     assert any(secret.encode() in content for content in written)
 
 
+def test_a_private_key_in_a_message_is_hidden_whole(places):
+    body = "\n".join("QUJD" * 16 for _ in range(6))
+    kind = "RSA PRIVATE KEY"
+    with memory_of(places, sources=["memory", "sessions"]) as memory:
+        session = memory.sessions.create("agent:main:main")
+        text = f"The barge signs with\n-----BEGIN {kind}-----\n{body}\n-----END {kind}-----\nevery night."
+        session.append({"role": "user", "content": text})
+
+        snippet = memory.search("what does the barge sign with?").hits[0].snippet
+    assert "every night" in snippet
+    assert "QUJD" not in snippet
+
+
 def test_following_gives_a_report_for_each_round(places):
     with memory_of(places) as memory:
         reports = list(memory.follow_sessions("messages", places / "chat.json", wait=lambda _: True))

@@ -5,7 +5,6 @@ Secrets are hidden in each message before it is cut: half a secret is found by n
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable
 
@@ -13,15 +12,11 @@ from commonplace.files.beneath import Root, file_refusal, in_words, name_refusal
 from commonplace.model import Document, FileFailure, FileState, Source
 from commonplace.sources.discovery import Discovery, FoundFile, system_reason
 from commonplace.text.hashing import sha256_bytes
-from commonplace.value import value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
+from commonplace.text.transcripts import entries_in, said
+from commonplace.value import replace, value
 
 MAX_FILE_BYTES = 64_000_000
 _SUFFIX = ".jsonl"
-_SPEAKERS = {"user": "User", "assistant": "Assistant"}
 
 
 @value
@@ -127,53 +122,18 @@ class Transcripts:
 def read_transcript(raw: bytes, *, redact: Callable[[str], str] = as_it_is) -> Transcript:
     """Flatten a transcript: `User: …` and `Assistant: …`, one line a message; total, whatever the bytes are."""
     lines = raw.split(b"\n")
-    said: list[str] = []
+    texts: list[str] = []
     line_map: list[int] = []
     malformed = 0
     is_unfinished = False
     for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        entry = _parsed(line)
-        if entry is None:
+        found = entries_in(line)
+        if found.is_damaged and not found.entries:
             # Only the last line has no end yet: whoever writes it has not come to the closing brace.
             is_unfinished = number == len(lines)
             malformed += not is_unfinished
-            continue
-        message = _message(entry)
-        if message:
-            said.append(redact(message))
+        for message in filter(None, map(said, found.entries)):
+            # While it still has its own lines: those of a private key tell what they are.
+            texts.append(replace(message, text=redact(message.text)).line)
             line_map.append(number)
-    return Transcript("\n".join(said), tuple(line_map), malformed, is_unfinished)
-
-
-def _parsed(line: bytes) -> dict[str, Any] | None:
-    try:
-        entry = json.loads(line.decode("utf-8", "replace").removeprefix("\ufeff"))
-    except (ValueError, RecursionError):
-        return None
-    return entry if isinstance(entry, dict) else None
-
-
-def _message(entry: dict[str, Any]) -> str:
-    """One line for a message of a person or a model, empty for everything else."""
-    message = entry.get("message")
-    if entry.get("type") != "message" or not isinstance(message, dict):
-        return ""
-    role = message.get("role")
-    speaker = _SPEAKERS.get(role) if isinstance(role, str) else None
-    text = " ".join(_text_of(message.get("content")).split())
-    return f"{speaker}: {text}" if speaker and text else ""
-
-
-def _text_of(content: object) -> str:
-    if isinstance(content, str):
-        return _storable(content)
-    blocks = content if isinstance(content, list) else ()
-    texts = (block.get("text") for block in blocks if isinstance(block, dict) and block.get("type") == "text")
-    return _storable(" ".join(text for text in texts if isinstance(text, str)))
-
-
-def _storable(text: str) -> str:
-    r"""Drop NUL and half characters: JSON can escape both (`\u0000`, `\ud800`), a database takes neither."""
-    return text.replace("\0", "").encode("utf-8", "replace").decode()
+    return Transcript("\n".join(texts), tuple(line_map), malformed, is_unfinished)
