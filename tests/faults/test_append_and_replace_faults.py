@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.support.descriptors import open_in
-from tests.support.faulty_system import SYNCS, FaultySystem
+from tests.support.faulty_system import FAULTS, FaultySystem
 
 from commonplace.errors import CommonplaceError, ConflictError, StorageFailure, WorkspaceError
 from commonplace.files.append import Appended, append
@@ -17,23 +17,6 @@ from commonplace.files.history import History
 from commonplace.files.records import Tail
 from commonplace.files.replace import content_hash, replace, write_atomically
 
-FAULTS: dict[str, Callable[[int], FaultySystem]] = {
-    **{
-        errno.errorcode[code]: lambda n, code=code: FaultySystem(fail_at=n, code=code)  # type: ignore[misc]
-        for code in (
-            errno.ENOSPC,
-            errno.EIO,
-            errno.EDQUOT,
-            errno.EROFS,
-            errno.EACCES,
-            errno.EMFILE,
-            errno.EINTR,
-        )
-    },
-    "short write": lambda n: FaultySystem(fail_at=n, short=True),
-    "failing sync": lambda n: FaultySystem(fail_at=n, code=errno.EIO, only=SYNCS),
-    "disk dies": lambda n: FaultySystem(fail_at=n, code=errno.EIO, sticky=True),
-}
 each_fault = pytest.mark.parametrize("fault", FAULTS)
 
 RECORD = b"- the gateway moved to Hetzner <!-- m:01JTEST -->\n"

@@ -7,11 +7,10 @@ import json
 import os
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.support.faulty_system import SYNCS, FaultySystem
+from tests.support.faulty_system import FAULTS, FaultySystem
 
 from commonplace.errors import CommonplaceError, LockTimeout, NotFound, PathNotAllowed, StorageFailure
 from commonplace.files import group_append
@@ -251,25 +250,6 @@ def test_every_thread_hears_of_a_failure(tmp_path: Path, path: Path) -> None:
     assert rows(path) == []
     shared.add([addition("a")])
     assert rows(path) == [("a", "header")]
-
-
-FAULTS: dict[str, Callable[[int], FaultySystem]] = {
-    **{
-        errno.errorcode[code]: lambda n, code=code: FaultySystem(fail_at=n, code=code)  # type: ignore[misc]
-        for code in (
-            errno.ENOSPC,
-            errno.EIO,
-            errno.EDQUOT,
-            errno.EROFS,
-            errno.EACCES,
-            errno.EMFILE,
-            errno.EINTR,
-        )
-    },
-    "short write": lambda n: FaultySystem(fail_at=n, short=True),
-    "failing sync": lambda n: FaultySystem(fail_at=n, code=errno.EIO, only=SYNCS),
-    "disk dies": lambda n: FaultySystem(fail_at=n, code=errno.EIO, sticky=True),
-}
 
 
 @pytest.mark.parametrize("fault", FAULTS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import inspect
 import os
 from collections.abc import Callable
@@ -75,3 +76,23 @@ def _performing(name: str) -> Callable[..., Any]:
 for _name, _ in inspect.getmembers(System, inspect.isfunction):
     if not _name.startswith("_"):
         setattr(FaultySystem, _name, _performing(_name))
+
+
+# By name: how to make the system whose call number n fails in this way.
+FAULTS: dict[str, Callable[[int], FaultySystem]] = {
+    **{
+        errno.errorcode[code]: lambda n, code=code: FaultySystem(fail_at=n, code=code)  # type: ignore[misc]
+        for code in (
+            errno.ENOSPC,
+            errno.EIO,
+            errno.EDQUOT,
+            errno.EROFS,
+            errno.EACCES,
+            errno.EMFILE,
+            errno.EINTR,
+        )
+    },
+    "short write": lambda n: FaultySystem(fail_at=n, short=True),
+    "failing sync": lambda n: FaultySystem(fail_at=n, code=errno.EIO, only=SYNCS),
+    "disk dies": lambda n: FaultySystem(fail_at=n, code=errno.EIO, sticky=True),
+}
