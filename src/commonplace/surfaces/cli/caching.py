@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
 
 from commonplace.surfaces.cli.console import Console, visible
 from commonplace.surfaces.cli.opening import opened
-from commonplace.surfaces.cli.options import HelpFormatter, add_shared_options, describe, whole_number
+from commonplace.surfaces.cli.options import commands_below, describe, whole_number
 from commonplace.surfaces.cli.wording import counted, size_in_words
 
 _SIZES = {"": 1, "kb": 1000, "mb": 1000**2, "gb": 1000**3}
@@ -29,13 +28,7 @@ Reads and writes the cache in ~/.commonplace, nothing else.""",
         ),
         run=run_stats,
     )
-    below = parser.add_subparsers(title="what to do", metavar="WHAT")
-
-    def add(name: str, text: str, example: str, run: Callable[..., int]) -> argparse.ArgumentParser:
-        added = below.add_parser(name, help=text, formatter_class=HelpFormatter, allow_abbrev=False)
-        describe(added, f"{text[0].upper()}{text[1:]}.", examples=(example,), run=run)
-        add_shared_options(added, level=2)
-        return added
+    add = commands_below(parser)
 
     add("stats", "show what it holds, by provider and model", "commonplace cache stats", run_stats)
     pruning = add(

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Callable
 
 from commonplace.surfaces.cli.console import Console
-from commonplace.surfaces.cli.options import HelpFormatter, add_shared_options, describe
+from commonplace.surfaces.cli.options import commands_below, describe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,18 +32,7 @@ Changes go to commonplace.json5 in ~/.commonplace; comments in it stay.""",
         ),
         run=run_list_settings,
     )
-    below = parser.add_subparsers(title="what to do", metavar="WHAT")
-
-    def add(name: str, text: str, example: str, run: Callable[..., int]) -> argparse.ArgumentParser:
-        added = below.add_parser(
-            name,
-            help=text,
-            formatter_class=HelpFormatter,
-            allow_abbrev=False,
-        )
-        describe(added, f"{text[0].upper()}{text[1:]}.", examples=(example,), run=run)
-        add_shared_options(added, level=2)
-        return added
+    add = commands_below(parser)
 
     listing = add(
         "list", "show settings with their origins", "commonplace config list --set", run_list_settings

@@ -148,6 +148,19 @@ def describe(
     parser.set_defaults(run=run)
 
 
+def commands_below(parser: argparse.ArgumentParser) -> Callable[..., argparse.ArgumentParser]:
+    """Let a command have commands of its own: returns what adds one, `add(name, text, example, run)`."""
+    below = parser.add_subparsers(title="what to do", metavar="WHAT")
+
+    def add(name: str, text: str, example: str, run: Callable[..., int]) -> argparse.ArgumentParser:
+        added = below.add_parser(name, help=text, formatter_class=HelpFormatter, allow_abbrev=False)
+        describe(added, f"{text[0].upper()}{text[1:]}.", examples=(example,), run=run)
+        add_shared_options(added, level=2)
+        return added
+
+    return add
+
+
 def _columns() -> int:
     """How wide a help text may be: what COLUMNS says, or the terminal, or 80."""
     wanted = os.environ.get("COLUMNS", "")

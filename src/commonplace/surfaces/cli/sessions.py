@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 from commonplace.surfaces.cli.console import Console
 from commonplace.surfaces.cli.opening import opened
-from commonplace.surfaces.cli.options import HelpFormatter, add_shared_options, describe, whole_number
+from commonplace.surfaces.cli.options import commands_below, describe, whole_number
 from commonplace.surfaces.cli.wording import size_in_words
 
 TYPE_CHECKING = False
@@ -35,13 +35,7 @@ They are kept in ~/.commonplace/agents/main/sessions (`sessions.path` moves it),
         ),
         run=run_list,
     )
-    below = parser.add_subparsers(title="what to do", metavar="WHAT")
-
-    def add(name: str, text: str, example: str, run: Callable[..., int]) -> argparse.ArgumentParser:
-        added = below.add_parser(name, help=text, formatter_class=HelpFormatter, allow_abbrev=False)
-        describe(added, f"{text[0].upper()}{text[1:]}.", examples=(example,), run=run)
-        add_shared_options(added, level=2)
-        return added
+    add = commands_below(parser)
 
     listing = add("list", "list sessions, the latest first", "commonplace sessions list -n 20", run_list)
     listing.add_argument("-n", dest="most", metavar="N", type=whole_number(1), help="at most N")
@@ -65,7 +59,7 @@ They are kept in ~/.commonplace/agents/main/sessions (`sessions.path` moves it),
     showing.add_argument(
         "--all", dest="everything", action="store_true", help="tools, thoughts and changes too"
     )
-    _add_search(below)
+    _add_search(add)
     from commonplace.surfaces.cli.sessions_changing import add_changes
     from commonplace.surfaces.cli.sessions_exporting import add_session_export
 
@@ -73,20 +67,20 @@ They are kept in ~/.commonplace/agents/main/sessions (`sessions.path` moves it),
     add_changes(add)
 
 
-def _add_search(below: Any) -> None:
+def _add_search(add: Callable[..., argparse.ArgumentParser]) -> None:
     from commonplace.surfaces.cli.searching import add_search
 
     text = "find what was said, by meaning and by word"
-    searching = below.add_parser("search", help=text, formatter_class=HelpFormatter, allow_abbrev=False)
+    example = 'commonplace sessions search "which wood for the hull?"'
+    searching = add("search", text, example, run_search_sessions)
     add_search(searching)
     describe(
         searching,
         "Find what was said, by meaning and by word. Conversations are indexed for it, if they were not.",
-        examples=('commonplace sessions search "which wood for the hull?"',),
+        examples=(example,),
         run=run_search_sessions,
     )
     searching.set_defaults(source="sessions")
-    add_shared_options(searching, level=2)
 
 
 def run_search_sessions(arguments: argparse.Namespace, console: Console) -> int:
