@@ -22,6 +22,13 @@ def known_sources(names: Iterable[str]) -> tuple[Source, ...]:
     return tuple(source for source in SOURCES if source in wanted)
 
 
+# Who may see a file. What nothing else is known of is for the person whose memory it is, and for nobody else; a group
+# or another person sees what names them: `group:<id>`, `person:<id>`.
+PRIVATE = "private"
+SHARED = "shared"  # everybody who may use the memory at all
+EVERY_SCOPE: frozenset[str] = frozenset({"*"})
+
+
 # Unit-length float32. An `array("f")` rather than an ndarray: a cold `commonplace search` must not pay
 # for importing numpy, and numpy, simsimd and SQLite all read it through the buffer protocol without a copy.
 Vector: TypeAlias = "array[float]"
@@ -37,6 +44,7 @@ class FileState:
     size: int
     mtime_ns: int
     inode: int
+    scope: str = PRIVATE  # who may see it
 
 
 @value
@@ -110,6 +118,11 @@ class SearchFilter:
     """Which rows a search may see. Enforced inside the store's query, never after it."""
 
     sources: frozenset[Source]
+    scopes: frozenset[str]  # there is no default: whoever asks must have been asked who is asking
+
+    def admits(self, source: Source, scope: str) -> bool:
+        """Whether files of a source and scope may be seen."""
+        return source in self.sources and (self.scopes == EVERY_SCOPE or scope in self.scopes)
 
 
 @value

@@ -25,10 +25,10 @@ from tests.support.index_contents import (
 )
 
 from commonplace.errors import BadVector, ConflictError, IndexUnavailable
-from commonplace.model import SearchFilter
+from commonplace.model import EVERY_SCOPE, SearchFilter
 from commonplace.store.opening import open_store
 
-MEMORY_ONLY = SearchFilter(sources=frozenset({"memory"}))
+MEMORY_ONLY = SearchFilter(sources=frozenset({"memory"}), scopes=EVERY_SCOPE)
 STUDIO = "the gateway runs on a Mac Studio"
 HETZNER = "the gateway moved to Hetzner"
 
@@ -484,7 +484,7 @@ def test_a_filter_hides_the_other_source_from_every_retriever(store):
     with store.reading() as reader:
         words = reader.keyword_candidates(["studio"], where=MEMORY_ONLY, limit=10)
         near = reader.vector_candidates(vector(STUDIO), where=MEMORY_ONLY, limit=10)
-        nothing = SearchFilter(sources=frozenset())
+        nothing = SearchFilter(sources=frozenset(), scopes=EVERY_SCOPE)
         assert reader.keyword_candidates(["studio"], where=nothing, limit=10) == []
         assert reader.vector_candidates(vector(STUDIO), where=nothing, limit=10) == []
     assert [each.chunk.source for each in words] == ["memory"]

@@ -20,12 +20,12 @@ from tests.support.providers.server import DIALECTS, KEY, Provider, serving, uni
 
 from commonplace import Memory
 from commonplace.indexing.indexer import WITHOUT_VECTORS
-from commonplace.model import SearchFilter
+from commonplace.model import EVERY_SCOPE, SearchFilter
 
 ROOT = Path(__file__).resolve().parents[2]
 QUERY_MS, DOCUMENTS_MS = 500, 1000
 NOTES = 6
-EVERYTHING = SearchFilter(frozenset({"memory"}))
+EVERYTHING = SearchFilter(frozenset({"memory"}), EVERY_SCOPE)
 
 
 @pytest.fixture

@@ -8,11 +8,11 @@ from commonplace.errors import ConflictError, EmbeddingError, LockTimeout, Works
 from commonplace.files.erasures import Erasures
 from commonplace.indexing.chunks import ChunkingSettings
 from commonplace.indexing.indexer import WITHOUT_VECTORS
-from commonplace.model import EmbedderIdentity, SearchFilter
+from commonplace.model import EVERY_SCOPE, EmbedderIdentity, SearchFilter
 from commonplace.store.memory import MemoryStore
 from commonplace.store.sqlite.store import SqliteStore
 
-EVERYTHING = SearchFilter(frozenset({"memory", "sessions"}))
+EVERYTHING = SearchFilter(frozenset({"memory", "sessions"}), EVERY_SCOPE)
 
 
 def test_the_first_sync_indexes_everything_and_says_why(desk):

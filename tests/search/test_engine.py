@@ -6,6 +6,7 @@ from tests.support.hashing_embedder import HashingEmbedder
 from commonplace.errors import EmbeddingError
 from commonplace.indexing.chunks import ChunkingSettings, chunks_of, terms_of
 from commonplace.model import (
+    EVERY_SCOPE,
     Document,
     EmbeddedChunk,
     EmbedderIdentity,
@@ -18,7 +19,7 @@ from commonplace.search.engine import SearchEngine
 from commonplace.search.settings import SearchSettings
 from commonplace.store.memory import MemoryStore
 
-MEMORY = SearchFilter(frozenset({"memory"}))
+MEMORY = SearchFilter(frozenset({"memory"}), EVERY_SCOPE)
 TODAY = date(2026, 11, 15)
 
 
@@ -77,7 +78,10 @@ def test_without_vectors_in_the_index_keywords_answer():
 
 
 def test_a_source_that_may_not_be_seen_is_not():
-    assert search("gateway", where=SearchFilter(frozenset({"sessions"})), a="the gateway").hits == ()
+    assert (
+        search("gateway", where=SearchFilter(frozenset({"sessions"}), EVERY_SCOPE), a="the gateway").hits
+        == ()
+    )
 
 
 def test_a_snippet_at_the_edge_of_a_chunk_is_filled_from_the_next_one():
@@ -127,7 +131,9 @@ def test_what_people_said_counts_more_than_what_an_assistant_made_of_it():
             ],
         )
     engine = SearchEngine(store, embedder, SearchSettings(min_score=0.0, snippet_chars=40))
-    hits = engine.search("gateway", where=SearchFilter(frozenset({"sessions"})), today=TODAY).hits
+    hits = engine.search(
+        "gateway", where=SearchFilter(frozenset({"sessions"}), EVERY_SCOPE), today=TODAY
+    ).hits
 
     assert hits[0].start_line == 2
 

@@ -20,7 +20,7 @@ from tests.support.index_contents import (
     vector,
 )
 
-from commonplace.model import SearchFilter
+from commonplace.model import EVERY_SCOPE, SearchFilter
 from commonplace.store.memory import MemoryStore
 from commonplace.store.sqlite import rough
 from commonplace.store.sqlite.store import SqliteStore
@@ -130,7 +130,7 @@ def test_the_copies_of_two_sources_have_one_limit(store, copied, monkeypatch):
     monkeypatch.setattr(rough, "MOST_BYTES", 3_000 * (DIMS + 4))
     stay(store)
     for source in SOURCES * 2:
-        where = SearchFilter(sources=frozenset({source}))
+        where = SearchFilter(sources=frozenset({source}), scopes=EVERY_SCOPE)
         assert near_texts(store, f"{source} 7", where=where, limit=1) == [f"{source} 7"]
     assert [count for _, count in copied] == [2_000]
 

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from tests.support.index_contents import EVERYWHERE, fingerprint, put, vector
 
-from commonplace.model import SearchFilter
+from commonplace.model import EVERY_SCOPE, SearchFilter
 from commonplace.store.memory import MemoryStore
 from commonplace.store.sqlite import moving, reader, segments
 from commonplace.store.sqlite.store import SqliteStore
 
 assert np  # rough copies of vectors are only made once a process has imported it
 
-FILTERS = (EVERYWHERE, SearchFilter(sources=frozenset({"memory"})))
+FILTERS = (EVERYWHERE, SearchFilter(sources=frozenset({"memory"}), scopes=EVERY_SCOPE))
 WORDS = [*(f"w{number}" for number in range(9)), "absent", "lengths"]
 
 

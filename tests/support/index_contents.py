@@ -8,6 +8,7 @@ import random
 from array import array
 
 from commonplace.model import (
+    EVERY_SCOPE,
     Chunk,
     EmbeddedChunk,
     EmbedderIdentity,
@@ -19,7 +20,7 @@ from commonplace.model import (
 )
 
 DIMS = 16
-EVERYWHERE = SearchFilter(sources=frozenset({"memory", "sessions"}))
+EVERYWHERE = SearchFilter(sources=frozenset({"memory", "sessions"}), scopes=EVERY_SCOPE)
 
 
 def fingerprint(dims: int = DIMS, model: str = "words") -> IndexFingerprint:

@@ -12,6 +12,7 @@ from commonplace.indexing.scheduler import SharedSync
 from commonplace.memory.conversations import Conversations, not_indexed
 from commonplace.memory.wiring import Parts, wire
 from commonplace.model import (
+    EVERY_SCOPE,
     EXCERPT_LINES,
     Excerpt,
     ProgressCallback,
@@ -115,7 +116,7 @@ class Memory(Conversations):
         def ask() -> SearchResult:
             return self._engine().search(
                 query,
-                where=SearchFilter(frozenset(known_sources(sources or settings.sources))),
+                where=SearchFilter(frozenset(known_sources(sources or settings.sources)), EVERY_SCOPE),
                 today=today or self.parts.now().date(),
                 max_results=max_results,
                 min_score=min_score,

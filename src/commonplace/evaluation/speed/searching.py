@@ -13,14 +13,14 @@ from commonplace.evaluation.speed.corpus import Corpus, Question
 from commonplace.evaluation.speed.timing import Times, measure
 from commonplace.evaluation.speed.vectors import Matrix
 from commonplace.evaluation.speed.vocabulary import LAST_DAY
-from commonplace.model import EmbedderIdentity, SearchFilter, Vector
+from commonplace.model import EVERY_SCOPE, EmbedderIdentity, SearchFilter, Vector
 from commonplace.search.engine import SearchEngine
 from commonplace.search.settings import SearchSettings
 from commonplace.store.protocol import IndexStore
 from commonplace.text.terms import query_terms
 
 NEAREST = 24  # as many as the widespread recipe asks of each side for six results
-EVERYTHING = SearchFilter(frozenset({"memory"}))
+EVERYTHING = SearchFilter(frozenset({"memory"}), EVERY_SCOPE)
 WARM_UP = 10
 
 
