@@ -57,8 +57,17 @@ def test_a_lasting_fault_is_an_error_after_four_attempts(
 ) -> None:
     provider.fault = chaos.RETRYABLE[name]
     with embedder_of(provider, tmp_path) as embedder, pytest.raises(EmbeddingError):
-        embedder.embed_query("where?")
+        embedder.embed_documents(["the gateway"])
     assert len(provider.seen) == 4
+
+
+def test_a_question_is_tried_twice_because_somebody_waits_and_words_can_answer(
+    provider: Provider, tmp_path: Path
+) -> None:
+    provider.fault = chaos.RETRYABLE["500"]
+    with embedder_of(provider, tmp_path) as embedder, pytest.raises(EmbeddingError):
+        embedder.embed_query("where?")
+    assert len(provider.seen) == 2
 
 
 @pytest.mark.parametrize("name", chaos.BAD_ANSWERS | chaos.NEEDS_KNOWN_DIMS)

@@ -181,7 +181,11 @@ class Asking:
             except EmbeddingError as failure:
                 remaining = time_left.until() - time.monotonic()
                 pause = self._policy.pause_s(
-                    failure, attempt=attempt, remaining_s=remaining, random=self._random
+                    failure,
+                    attempt=attempt,
+                    remaining_s=remaining,
+                    random=self._random,
+                    is_question=call.mode == "query",
                 )
                 if pause is None or tries:
                     raise
