@@ -56,6 +56,7 @@ class Document:
     text: str
     day: str | None = None  # ISO date the text belongs to; None for evergreen files
     line_map: tuple[int, ...] | None = None
+    days: tuple[str | None, ...] | None = None  # of each text line, where they have days of their own
 
 
 @value

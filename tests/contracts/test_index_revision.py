@@ -2,14 +2,12 @@
 
 import pytest
 from tests.support.index_contents import file_state, fingerprint, put
-
-from commonplace.store.memory import MemoryStore
-from commonplace.store.sqlite.store import SqliteStore
+from tests.support.stores import DRIVERS, open_for_test
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=DRIVERS)
 def store(request, tmp_path):
-    store = MemoryStore() if request.param == "memory" else SqliteStore(str(tmp_path))
+    store = open_for_test(request.param, tmp_path)
     with store.rebuild(fingerprint(), reason="a test") as fresh:
         put(fresh, "a.md", "one")
     yield store

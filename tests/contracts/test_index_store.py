@@ -21,21 +21,22 @@ from tests.support.index_contents import (
     found_texts,
     near_texts,
     put,
+    seen_by,
     vector,
 )
+from tests.support.stores import DRIVERS, open_for_test
 
 from commonplace.errors import BadVector, ConflictError, IndexUnavailable
-from commonplace.model import EVERY_SCOPE, SearchFilter
-from commonplace.store.opening import open_store
+from commonplace.model import EVERY_SCOPE, PRIVATE, SHARED, SearchFilter
 
 MEMORY_ONLY = SearchFilter(sources=frozenset({"memory"}), scopes=EVERY_SCOPE)
 STUDIO = "the gateway runs on a Mac Studio"
 HETZNER = "the gateway moved to Hetzner"
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=DRIVERS)
 def unbuilt(request, tmp_path):
-    store = open_store(request.param, folder=str(tmp_path / "index"))
+    store = open_for_test(request.param, tmp_path)
     yield store
     store.close()
 
@@ -499,6 +500,306 @@ def test_hidden_rows_do_not_take_the_places_of_visible_ones(store):
     assert len(near_texts(store, f"{STUDIO} studio 4", where=MEMORY_ONLY, limit=3)) == 1
 
 
+# --- scopes --------------------------------------------------------------------------------------------------
+
+GROUP, OTHER_GROUP = "group:42", "group:43"
+
+
+def both_retrievers(store, where, limit=10):
+    return found_texts(store, "studio", where=where, limit=limit), near_texts(
+        store, STUDIO, where=where, limit=limit
+    )
+
+
+def test_a_file_comes_back_with_its_scope(store):
+    private = put(store, "a.md", STUDIO)
+    shared = put(store, "b.md", STUDIO, scope=SHARED)
+    group = put(store, "c.md", scope=GROUP)
+
+    with store.reading() as reader:
+        assert set(reader.files().values()) == {private, shared, group}
+    assert (private.scope, shared.scope, group.scope) == (PRIVATE, SHARED, GROUP)
+
+
+def test_a_chunk_is_found_by_those_alone_who_may_see_its_file(store):
+    for scope in (PRIVATE, SHARED, GROUP, OTHER_GROUP):
+        put(store, f"{scope}.md", f"studio of {scope}", scope=scope)
+
+    for scopes in ((), (PRIVATE,), (SHARED,), (GROUP, SHARED), (OTHER_GROUP, "person:7"), ("person:7",)):
+        expected = sorted(f"studio of {scope}" for scope in scopes if scope != "person:7")
+        by_words, near = both_retrievers(store, seen_by(*scopes))
+        assert sorted(by_words) == sorted(near) == expected
+    assert [len(found) for found in both_retrievers(store, EVERYWHERE)] == [4, 4]
+
+
+def test_a_filter_looks_at_the_source_and_at_the_scope(store):
+    put(store, "a.md", "studio a", source="memory", scope=GROUP)
+    put(store, "s.jsonl", "studio s", source="sessions", scope=GROUP)
+    put(store, "t.jsonl", "studio t", source="sessions")
+
+    where = SearchFilter(sources=frozenset({"sessions"}), scopes=frozenset({GROUP}))
+    assert both_retrievers(store, where) == (["studio s"], ["studio s"])
+
+
+def test_chunks_of_other_scopes_do_not_take_the_places_of_visible_ones(store):
+    put(store, "best.md", *(f"{STUDIO} studio {number}" for number in range(30)))
+    put(store, "group.md", *(f"studio and much more of it {number}" for number in range(5)), scope=GROUP)
+    put(store, "other.md", *(f"{STUDIO} studio {number}" for number in range(30, 60)), scope=OTHER_GROUP)
+
+    by_words, near = both_retrievers(store, seen_by(GROUP), limit=3)
+    assert len(by_words) == len(near) == 3
+    assert all("much more" in text for text in by_words + near)
+
+
+@pytest.mark.parametrize(
+    "scope", ["", "*", " ", "group:日本 🦊", "group:a'b\"c", "half a \ud800 pair", "x" * 5_000]
+)
+def test_any_string_is_a_scope_and_opens_nothing_else(store, scope):
+    state = put(store, "own.md", "studio own", scope=scope)
+    put(store, "a.md", "studio private")
+    put(store, "b.md", "studio group", scope=GROUP)
+
+    both = sorted(found_texts(store, "studio", where=seen_by(scope, GROUP)))
+    assert (
+        both
+        == sorted(near_texts(store, "studio", where=seen_by(scope, GROUP)))
+        == ["studio group", "studio own"]
+    )
+    assert found_texts(store, "studio", where=seen_by(GROUP)) == ["studio group"]
+    with store.reading() as reader:
+        assert reader.files()["memory", "own.md"] == state
+    store.digest()
+
+
+def test_a_file_that_changes_hands_is_found_by_its_new_readers_only(store):
+    put(store, "a.md", STUDIO, scope=GROUP)
+    put(store, "a.md", STUDIO, scope=OTHER_GROUP)
+
+    assert both_retrievers(store, seen_by(GROUP)) == ([], [])
+    assert both_retrievers(store, seen_by(OTHER_GROUP)) == ([STUDIO], [STUDIO])
+    put(store, "a.md", STUDIO)
+    assert both_retrievers(store, seen_by(GROUP, OTHER_GROUP)) == ([], [])
+    assert both_retrievers(store, seen_by(PRIVATE)) == ([STUDIO], [STUDIO])
+
+
+def test_touching_a_file_does_not_show_it_to_others(store):
+    state = put(store, "a.md", STUDIO)
+    store.touch_file(replace(state, mtime_ns=99, scope=SHARED))
+
+    with store.reading() as reader:
+        assert reader.files() == {("memory", "a.md"): state}
+    assert both_retrievers(store, seen_by(SHARED)) == ([], [])
+
+
+def test_a_rebuild_keeps_scopes_apart(store):
+    with store.rebuild(fingerprint(), reason="a test") as fresh:
+        for number in range(6):
+            put(fresh, f"{number}.md", f"studio {number}", scope=GROUP if number % 2 else PRIVATE)
+        put(fresh, "0.md", "studio handed over", scope=GROUP)
+
+    expected = ["studio 1", "studio 3", "studio 5", "studio handed over"]
+    assert [sorted(found) for found in both_retrievers(store, seen_by(GROUP))] == [expected, expected]
+
+
+def test_counts_and_statistics_are_those_of_all_scopes(store):
+    put(store, "a.md", "mac studio")
+    put(store, "b.md", "mac", scope=GROUP)
+
+    with store.reading() as reader:
+        assert reader.counts().files == reader.counts().chunks == {"memory": 2}
+        assert reader.term_statistics(["mac"]).chunks_with == {"mac": 2}
+
+
+SCOPES = st.sampled_from([PRIVATE, SHARED, GROUP, OTHER_GROUP])
+
+
+@given(
+    files=st.lists(st.tuples(SCOPES, st.lists(st.sampled_from("abc"), max_size=4)), max_size=12),
+    scopes=st.frozensets(SCOPES),
+    limit=st.integers(1, 6),
+)
+@settings(
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+def test_what_is_found_is_what_would_be_without_the_rest(store, files, scopes, limit):
+    with store.rebuild(fingerprint(), reason="a test"):
+        pass
+    for number, (scope, words) in enumerate(files):
+        put(store, f"{number}.md", *(f"{word} {number}" for word in words), scope=scope)
+
+    with store.reading() as reader:
+        for ask in (
+            lambda where, limit: reader.keyword_candidates(["a", "b"], where=where, limit=limit),
+            lambda where, limit: reader.vector_candidates(vector("a"), where=where, limit=limit),
+        ):
+            everything = ask(EVERYWHERE, 1_000)
+            own = [each for each in everything if files[int(each.chunk.path[:-3])][0] in scopes]
+            assert ask(seen_by(*scopes), limit) == own[:limit]
+
+
+# --- files that grow -----------------------------------------------------------------------------------------
+
+
+def ids_by_text(store, *terms):
+    with store.reading() as reader:
+        found = reader.keyword_candidates(terms, where=EVERYWHERE, limit=100)
+    return {each.chunk.text: each.id for each in found}
+
+
+def test_the_first_chunks_of_a_file_stay_and_the_rest_is_replaced(store):
+    put(store, "a.md", "note one", "note two", "note three")
+    before = ids_by_text(store, "note")
+    state = put(store, "a.md", "note one", "note two", "note drei", "note four", keeping=2)
+    after = ids_by_text(store, "note")
+
+    assert list(after) == ["note one", "note two", "note drei", "note four"]
+    assert [after[text] for text in ("note one", "note two")] == [
+        before[text] for text in ("note one", "note two")
+    ]
+    assert sorted(near_texts(store, "note three")) == sorted(after)
+    assert found_texts(store, "three") == []
+    with store.reading() as reader:
+        assert reader.files() == {("memory", "a.md"): state}
+        assert reader.counts().chunks == {"memory": 4}
+        assert [each.text for each in reader.chunks_between("memory", "a.md", 4, 9)] == [
+            "note two",
+            "note drei",
+        ]
+        assert reader.term_statistics(["note", "three"]).chunks_with == {"note": 4, "three": 0}
+
+
+def test_all_chunks_may_stay_and_none_may_follow(store):
+    put(store, "a.md", "one", "two", "three")
+    digest = store.digest()
+    put(store, "a.md", "one", "two", "three", keeping=3)
+    assert store.digest() == digest
+
+    put(store, "a.md", "one", keeping=1)
+    assert found_texts(store, "one", "two", "three") == ["one"]
+    assert near_texts(store, "two") == ["one"]
+
+
+def test_nothing_changes_when_there_are_not_so_many_chunks_to_keep(store):
+    put(store, "a.md", "one", "two")
+    digest = store.digest()
+    longer = embedded("a.md", "one", "two", "three", "four")
+
+    assert not store.replace_file(file_state("a.md", "longer"), longer[3:], keeping=3)
+    assert not store.replace_file(file_state("never.md"), embedded("never.md", "one", "two")[1:], keeping=1)
+    assert store.digest() == digest
+
+
+def test_chunks_follow_only_on_those_of_the_text_they_were_made_for(store):
+    first = put(store, "a.md", "one", "two")
+    other = put(store, "a.md", "eins", "zwei")
+    digest = store.digest()
+    grown, chunks = file_state("a.md", "grown"), embedded("a.md", "one", "two", "three")[2:]
+
+    assert not store.replace_file(grown, chunks, replacing=first.hash, keeping=2)
+    assert not store.replace_file(grown, chunks, replacing=None, keeping=2)
+    assert store.digest() == digest
+    assert store.replace_file(grown, chunks, replacing=other.hash, keeping=2)
+
+
+def test_no_chunk_is_kept_for_other_readers_than_before(store):
+    put(store, "a.md", "one", "two")
+    digest = store.digest()
+
+    with pytest.raises(ValueError, match="scope"):
+        put(store, "a.md", "one", "two", "three", keeping=2, scope=SHARED)
+    assert store.digest() == digest
+    put(store, "a.md", "one", "two", "three", scope=SHARED)
+    assert sorted(found_texts(store, "one", "three", where=seen_by(SHARED))) == ["one", "three"]
+
+
+@pytest.mark.parametrize(("given_from", "keeping"), [(0, 1), (2, 1), (0, -1)], ids=["again", "gap", "less"])
+def test_chunks_that_do_not_follow_on_those_that_stay_are_refused(store, given_from, keeping):
+    put(store, "a.md", "one", "two", "three")
+    digest = store.digest()
+
+    with pytest.raises(ValueError, match="follow"):
+        store.replace_file(
+            file_state("a.md"), embedded("a.md", "one", "two", "three")[given_from:], keeping=keeping
+        )
+    assert store.digest() == digest
+
+
+def test_a_tall_chunk_that_stays_is_still_found_by_each_of_its_lines(store):
+    tall, after = embedded("a.md", "tall", "after")
+    tall = replace(tall, chunk=replace(tall.chunk, end_line=400))
+    after = replace(after, chunk=replace(after.chunk, start_line=401, end_line=401))
+    store.replace_file(file_state("a.md"), [tall])
+    store.replace_file(file_state("a.md", "grown"), [after], keeping=1)
+
+    with store.reading() as reader:
+        assert [each.text for each in reader.chunks_between("memory", "a.md", 399, 401)] == ["tall", "after"]
+
+
+def test_chunks_that_share_a_line_or_come_in_no_order_of_lines_are_told_apart(store):
+    chunks = embedded("a.md", "one", "two", "three", "four")
+    lines = [(1, 1), (7, 7), (1, 1), (1, 1)]
+    chunks = [
+        replace(each, chunk=replace(each.chunk, start_line=first, end_line=last))
+        for each, (first, last) in zip(chunks, lines, strict=True)
+    ]
+    store.replace_file(file_state("a.md"), chunks)
+    store.replace_file(file_state("a.md", "less"), [], keeping=2)
+
+    assert sorted(found_texts(store, "one", "two", "three", "four")) == ["one", "two"]
+    store.digest()
+
+
+def test_a_bad_chunk_leaves_a_growing_file_as_it_was(store):
+    put(store, "a.md", "one", "two")
+    digest = store.digest()
+
+    with pytest.raises(BadVector):
+        put(store, "a.md", "one", "zwei", "drei", keeping=1, dims=3)
+    assert store.digest() == digest
+
+
+WRITTEN = st.tuples(
+    st.sampled_from(["a.md", "b.md"]),
+    st.integers(0, 8),
+    st.lists(st.sampled_from("abcde"), max_size=6),
+    SCOPES,
+)
+
+
+@given(steps=st.lists(WRITTEN, max_size=10), building=st.booleans())
+@settings(
+    max_examples=40,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+def test_however_files_have_grown_the_index_is_that_of_a_rebuild(store, steps, building):
+    contents: dict[str, tuple[str, list[str]]] = {}
+
+    def live_through(target):
+        for path, keeping, words, scope in steps:
+            known_scope, known = contents.get(path, (scope, []))
+            if keeping > len(known):
+                chunks = embedded(path, *known, *("-" * (keeping - len(known))), *words)[keeping:]
+                assert not target.replace_file(file_state(path), chunks, keeping=keeping)
+                continue
+            contents[path] = (known_scope if keeping else scope, known[:keeping] + words)
+            put(target, path, *contents[path][1], scope=contents[path][0], keeping=keeping)
+
+    with store.rebuild(fingerprint(), reason="a test") as fresh:
+        if building:
+            live_through(fresh)
+    if not building:
+        live_through(store)
+    lived = store.digest()
+    with store.rebuild(fingerprint(), reason="a test") as fresh:
+        for path, (scope, texts) in contents.items():
+            put(fresh, path, *texts, scope=scope)
+
+    assert store.digest() == lived
+
+
 # --- rebuilding ----------------------------------------------------------------------------------------------
 
 
@@ -617,7 +918,9 @@ def test_the_digest_tells_apart_what_answers_differently(store):
         seen.add(store.digest())
     store.replace_file(file_state("a.md", "other bytes"), chunks)
     seen.add(store.digest())
-    assert len(seen) == 8
+    store.replace_file(file_state("a.md", scope=SHARED), chunks)
+    seen.add(store.digest())
+    assert len(seen) == 9
 
 
 # --- life ----------------------------------------------------------------------------------------------------
@@ -654,7 +957,7 @@ def test_a_store_describes_itself_without_the_text_of_notes(store):
     put(store, "a.md", "zanzibar")
     facts = store.describe()
 
-    assert facts["driver"] in {"memory", "sqlite"}
+    assert facts["driver"] in DRIVERS
     assert "zanzibar" not in repr(facts)
 
 

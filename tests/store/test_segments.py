@@ -18,6 +18,7 @@ from tests.support.index_contents import (
     found_texts,
     near_texts,
     put,
+    seen_by,
     vector,
 )
 
@@ -126,6 +127,48 @@ def test_an_id_never_comes_back(store):
         assert len(new) == 10
         assert seen.isdisjoint(new)
         seen |= new
+
+
+def test_chunks_of_all_scopes_share_segments_and_stay_with_their_readers_when_they_move(store):
+    for number in range(32):
+        put(
+            store,
+            f"{number}.md",
+            *(f"file{number} part{part}" for part in range(16)),
+            scope=f"group:{number}",
+        )
+    (full,) = segments_of(store)
+    for number in range(32):
+        if number not in {5, 6}:
+            put(store, f"{number}.md", f"rewritten {number}", scope=f"group:{number}")
+
+    assert full.first_id not in {each.first_id for each in segments_of(store)}
+    for number in (5, 6):
+        own = sorted(f"file{number} part{part}" for part in range(16))
+        where = seen_by(f"group:{number}")
+        assert sorted(found_texts(store, "part3", *own[0].split(), where=where, limit=99)) == own
+        assert sorted(near_texts(store, "file5 part7", where=where, limit=99)) == own
+    store.digest()
+
+
+def steps_to_grow(store, texts):
+    """How many instructions SQLite carries out to replace the last chunk of a file by two."""
+    put(store, "long.jsonl", *texts[:-1], source="sessions")
+    steps = []
+    with store._newest() as generation, generation.writing() as db:
+        db.set_progress_handler(lambda: bool(steps.append(1)), 1)
+    put(store, "long.jsonl", *texts[:-2], "cut anew", texts[-1], source="sessions", keeping=len(texts) - 2)
+    with store._newest() as generation, generation.writing() as db:
+        db.set_progress_handler(None)
+    return len(steps)
+
+
+def test_a_long_file_grows_as_cheaply_as_a_short_one(store):
+    short = steps_to_grow(store, [f"message {number}" for number in range(20)])
+    store.remove_file("sessions", "long.jsonl")
+    long = steps_to_grow(store, [f"message {number}" for number in range(4_000)])
+
+    assert 0 < long < 1.5 * short
 
 
 def test_chunks_without_vectors_or_terms_are_no_trouble_when_they_move(store):
@@ -366,11 +409,28 @@ class BothStores(RuleBasedStateMachine):
         dice = random.Random(seed)
         return [" ".join(dice.choices(WORDS, k=dice.randint(0, 9))) or "-" for _ in range(count)]
 
-    @rule(path=PATHS, seed=st.integers(0, 10**6), count=st.integers(0, 400), bare=st.booleans())
-    def replace(self, path, seed, count, bare):
-        texts = self.texts(seed, count)
+    @rule(
+        path=PATHS,
+        seed=st.integers(0, 10**6),
+        count=st.integers(0, 400),
+        bare=st.booleans(),
+        scope=st.sampled_from(["private", "shared", "group:1"]),
+    )
+    def replace(self, path, seed, count, bare, scope):
+        texts, source = self.texts(seed, count), "memory" if path < "4" else "sessions"
         for store in (self.memory, self.sqlite):
-            put(store, path, *texts, source="memory" if path < "4" else "sessions", without_vector=bare)
+            put(store, path, *texts, source=source, without_vector=bare, scope=scope)
+
+    @rule(path=PATHS, seed=st.integers(0, 10**6), kept=st.floats(0, 1), count=st.integers(0, 40))
+    def grow(self, path, seed, kept, count):
+        source = "memory" if path < "4" else "sessions"
+        state = self.memory._index.states.get((source, path))
+        known = self.memory._index.chunks.get((source, path), ())
+        if state is not None:
+            keeping = int(kept * len(known))
+            texts = [each.chunk.text for each in known[:keeping]] + self.texts(seed, count)
+            for store in (self.memory, self.sqlite):
+                put(store, path, *texts, source=source, scope=state.scope, keeping=keeping)
 
     @rule(path=PATHS, erase=st.booleans())
     def remove(self, path, erase):
@@ -383,16 +443,17 @@ class BothStores(RuleBasedStateMachine):
     def ask(self, seed):
         dice = random.Random(seed)
         terms, query = dice.choices(WORDS, k=3), vector(dice.choice(WORDS))
+        where = dice.choice((EVERYWHERE, seen_by("shared", "group:1"), seen_by("private")))
         with self.memory.reading() as one, self.sqlite.reading() as other:
             assert one.term_statistics(terms) == other.term_statistics(terms)
             for left, right in (
                 (
-                    one.keyword_candidates(terms, where=EVERYWHERE, limit=4_000),
-                    other.keyword_candidates(terms, where=EVERYWHERE, limit=4_000),
+                    one.keyword_candidates(terms, where=where, limit=4_000),
+                    other.keyword_candidates(terms, where=where, limit=4_000),
                 ),
                 (
-                    one.vector_candidates(query, where=EVERYWHERE, limit=4_000),
-                    other.vector_candidates(query, where=EVERYWHERE, limit=4_000),
+                    one.vector_candidates(query, where=where, limit=4_000),
+                    other.vector_candidates(query, where=where, limit=4_000),
                 ),
             ):
                 assert {each.chunk: each.score for each in left} == {each.chunk: each.score for each in right}

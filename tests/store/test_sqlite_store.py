@@ -26,6 +26,7 @@ from tests.support.index_contents import (
     found_texts,
     near_texts,
     put,
+    seen_by,
     vector,
 )
 
@@ -331,6 +332,19 @@ def test_neither_the_deflated_text_nor_the_vector_nor_its_signs_outlive_an_erasu
             )
 
 
+def test_who_could_see_what_was_erased_is_forgotten(store, folder):
+    plant(store)
+    put(store, "note.md", "of a person", scope="person:zanzibar")
+    put(store, "other.md", "of all", scope="shared")
+    store.erase("memory", "note.md")
+
+    assert occurrences(folder, "zanzibar") == []
+    assert found_texts(store, "of", where=seen_by("shared")) == ["of all"]
+    put(store, "late.md", "of a group", scope="group:late")
+    assert found_texts(store, "of", where=seen_by("person:zanzibar", "group:late")) == ["of a group"]
+    store.digest()
+
+
 def test_many_files_are_erased_at_once(store, folder):
     dice = random.Random(8)
     words = ["".join(dice.choices("abcdefgh", k=7)) for _ in range(1_500)]
@@ -497,18 +511,47 @@ def test_damage_in_the_middle_of_a_write_is_told_and_repaired(store, folder):
         "UPDATE segments SET dead = 1",
         "UPDATE segments SET source = 'sessions'",
         "UPDATE files SET tallest = 0",
+        "UPDATE files SET chunks = chunks + 1",
+        "UPDATE files SET scope = (SELECT id FROM scopes WHERE name = 'shared')",
+        "UPDATE audiences SET scopes = zeroblob(length(scopes))",
         "UPDATE totals SET terms = terms + 1",
         "INSERT INTO vectors SELECT id + 100, vector FROM vectors LIMIT 1",
     ],
 )
 def test_a_digest_is_not_given_when_the_parts_contradict_each_other(store, spoil):
     put(store, "a.md", "one", "two", "three")
+    put(store, "b.md", scope="shared")
     with store._newest() as generation, generation.writing() as db:
         db.execute("PRAGMA foreign_keys = off")
         db.execute(spoil)
 
     with pytest.raises(IndexCorrupt, match="contradicts itself"):
         store.digest()
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        "UPDATE files SET scope = (SELECT id FROM scopes WHERE name = 'private')",
+        "UPDATE files SET scope = 99",
+        # The number of the other scope, in all positions.
+        "UPDATE audiences SET scopes = CAST(replace(hex(zeroblob(16)), '00', char(2, 0, 0, 0)) AS BLOB)",
+    ],
+    ids=["another scope", "no scope", "another audience"],
+)
+def test_a_damaged_segment_shows_nobody_what_is_not_theirs(store, spoil):
+    put(store, "a.md", "for me alone")
+    put(store, "b.md", "for all of us", scope="shared")  # the second scope that it sees
+    assert found_texts(store, "for", where=seen_by("shared")) == ["for all of us"]
+    with store._newest() as generation:
+        db = connection.connect(generation.path, for_writing=True)
+        db.execute("PRAGMA foreign_keys = off")
+        db.execute(spoil)
+        db.close()
+        generation._cache.__init__()  # as another process would see it
+
+    with pytest.raises(IndexCorrupt, match="contradicts itself"):
+        found_texts(store, "for", where=seen_by("shared"))
 
 
 def test_damage_that_comes_back_again_and_again_stops(store, folder):

@@ -16,7 +16,13 @@ from commonplace.store.sqlite.store import SqliteStore
 
 assert np  # rough copies of vectors are only made once a process has imported it
 
-FILTERS = (EVERYWHERE, SearchFilter(sources=frozenset({"memory"}), scopes=EVERY_SCOPE))
+FILTERS = (
+    EVERYWHERE,
+    SearchFilter(sources=frozenset({"memory"}), scopes=EVERY_SCOPE),
+    SearchFilter(sources=frozenset({"memory", "sessions"}), scopes=frozenset({"shared", "group:1"})),
+    SearchFilter(sources=frozenset({"memory"}), scopes=frozenset({"private", "never seen"})),
+)
+SCOPES = ("private", "private", "private", "shared", "group:1")
 WORDS = [*(f"w{number}" for number in range(9)), "absent", "lengths"]
 
 
@@ -28,9 +34,9 @@ def change(dice, turn, stores):
             store.remove_file(source, path)
         return
     texts = [" ".join(dice.choices(WORDS, k=4)) + f" {turn} {part}" for part in range(dice.randrange(1, 14))]
-    without_vector = dice.random() < 0.2
+    options = {"source": source, "without_vector": dice.random() < 0.2, "scope": dice.choice(SCOPES)}
     for store in stores:
-        put(store, path, *texts, source=source, without_vector=without_vector)
+        put(store, path, *texts, **options)
 
 
 def answers(view, terms, query):

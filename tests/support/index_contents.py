@@ -9,6 +9,7 @@ from array import array
 
 from commonplace.model import (
     EVERY_SCOPE,
+    PRIVATE,
     Chunk,
     EmbeddedChunk,
     EmbedderIdentity,
@@ -27,8 +28,15 @@ def fingerprint(dims: int = DIMS, model: str = "words") -> IndexFingerprint:
     return IndexFingerprint(EmbedderIdentity("tests", model, dims=dims), "lines/400/80", "1", 1)
 
 
-def file_state(path: str, text: str = "", source: Source = "memory", mtime_ns: int = 1) -> FileState:
-    return FileState(path, source, hashlib.sha256(text.encode()).hexdigest(), len(text), mtime_ns, 7)
+def file_state(
+    path: str, text: str = "", source: Source = "memory", mtime_ns: int = 1, scope: str = PRIVATE
+) -> FileState:
+    return FileState(path, source, hashlib.sha256(text.encode()).hexdigest(), len(text), mtime_ns, 7, scope)
+
+
+def seen_by(*scopes: str) -> SearchFilter:
+    """What those see who may see some scopes, of every source."""
+    return SearchFilter(sources=EVERYWHERE.sources, scopes=frozenset(scopes))
 
 
 def vector(text: str, dims: int = DIMS) -> Vector:
@@ -64,10 +72,19 @@ def embedded(
     ]
 
 
-def put(store, path: str, *texts: str, source: Source = "memory", **options) -> FileState:
-    """Index one file of the given texts."""
-    state = file_state(path, "\n".join(texts), source)
-    store.replace_file(state, embedded(path, *texts, source=source, **options))
+def put(
+    store,
+    path: str,
+    *texts: str,
+    source: Source = "memory",
+    scope: str = PRIVATE,
+    keeping: int = 0,
+    **options,
+) -> FileState:
+    """Index one file of the given texts, the first of which may be there already."""
+    state = file_state(path, "\n".join(texts), source, scope=scope)
+    chunks = embedded(path, *texts, source=source, **options)
+    assert store.replace_file(state, chunks[keeping:], keeping=keeping)
     return state
 
 

@@ -1,9 +1,11 @@
-"""Chunks go only into the index that they were made for."""
+"""Chunks go only into the index, and behind the chunks, that they were made for."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from commonplace.errors import ConflictError, IndexUnavailable
-from commonplace.model import IndexFingerprint
+from commonplace.model import EmbeddedChunk, FileState, IndexFingerprint
 
 
 def check_agreement(stored: IndexFingerprint | None, expecting: IndexFingerprint | None) -> IndexFingerprint:
@@ -16,3 +18,15 @@ def check_agreement(stored: IndexFingerprint | None, expecting: IndexFingerprint
             hint="sync again: it will embed the file for the new index",
         )
     return stored
+
+
+def check_following(chunks: Sequence[EmbeddedChunk], keeping: int) -> None:
+    """Refuse chunks that would leave a gap behind those that are kept, or stand in their places."""
+    if keeping < 0 or (keeping and any(each.chunk.ordinal != at for at, each in enumerate(chunks, keeping))):
+        raise ValueError(f"chunks that follow on the first {keeping} of a file must be counted from there")
+
+
+def check_same_scope(file: FileState, known_scope: str) -> None:
+    """Refuse to keep chunks that others could see than those who may see the file now."""
+    if file.scope != known_scope:
+        raise ValueError("no chunk can be kept when the scope of its file changes: replace all of them")

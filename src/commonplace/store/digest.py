@@ -36,11 +36,11 @@ def term_sum(counted: Mapping[str, int]) -> TermSum:
 
 
 def file_digest(state: FileState, chunks: Iterable[tuple[Chunk, TermSum, bytes | None]]) -> bytes:
-    """Hash one file: its content hash and, in order, each chunk with its terms and its packed vector.
+    """Hash one file: its content hash, its scope and, in order, each chunk with its terms and its packed vector.
 
     Size, mtime and inode stay out: they say nothing about what the index answers.
     """
-    hasher = hashlib.sha256(_line("file", state.source, state.path, state.hash))
+    hasher = hashlib.sha256(_line("file", state.source, state.path, state.hash, state.scope))
     for chunk, terms, vector in chunks:
         hasher.update(_line("chunk", *asdict(chunk).values()))
         hasher.update(_line("terms", *terms))

@@ -20,7 +20,7 @@ from commonplace.model import (
     Vector,
 )
 from commonplace.store import bm25, kernels
-from commonplace.store.agreement import check_agreement
+from commonplace.store.agreement import check_agreement, check_following, check_same_scope
 from commonplace.store.digest import file_digest, index_digest, term_sum
 from commonplace.store.protocol import ANY_CONTENT, IndexCounts, IndexStore, leave_as_is
 from commonplace.value import field, replace, value
@@ -50,7 +50,7 @@ class _Index:
     generation: int = 1
     changes: int = 0
 
-    def with_file(self, state: FileState, chunks: Sequence[EmbeddedChunk]) -> _Index:
+    def with_file(self, state: FileState, chunks: Sequence[EmbeddedChunk], keeping: int) -> _Index:
         dims = self.fingerprint.embedder.dims if self.fingerprint else 0
         stored = []
         for id_, each in enumerate(chunks, self.next_id):
@@ -58,10 +58,11 @@ class _Index:
             vector = None if each.vector is None else kernels.packed(each.vector, dims)
             stored.append(_StoredChunk(id_, each.chunk, counted, bm25.length_of(counted), vector))
         key = (state.source, state.path)
+        kept = self.chunks[key][:keeping] if keeping else ()
         return replace(
             self,
             states={**self.states, key: state},
-            chunks={**self.chunks, key: tuple(stored)},
+            chunks={**self.chunks, key: (*kept, *stored)},
             next_id=self.next_id + len(stored),
             changes=self.changes + 1,
         )
@@ -69,10 +70,10 @@ class _Index:
     def with_state(self, state: FileState) -> _Index:
         key = (state.source, state.path)
         known = self.states.get(key)
-        is_same_text = known is not None and known.hash == state.hash
+        is_same = known is not None and (known.hash, known.scope) == (state.hash, state.scope)
         return replace(
             self,
-            states={**self.states, key: state} if is_same_text else self.states,
+            states={**self.states, key: state} if is_same else self.states,
             changes=self.changes + 1,
         )
 
@@ -113,16 +114,13 @@ class _MemoryReader:
         return TermStatistics(chunk_count=len(self._all), chunks_with=counted)
 
     def keyword_candidates(self, terms: Sequence[str], *, where: SearchFilter, limit: int) -> list[Candidate]:
-        ids = [each.id for each in self._all.values() if each.chunk.source in where.sources]
+        ids = self._admitted(where)
         found = {id_: score for id_, score in zip(ids, self.keyword_scores(terms, ids), strict=True) if score}
         return self._candidates(found, limit)
 
     def vector_candidates(self, vector: Vector, *, where: SearchFilter, limit: int) -> list[Candidate]:
         near = self._cosines(vector)
-        return self._candidates(
-            {id_: cosine for id_, cosine in near.items() if self._all[id_].chunk.source in where.sources},
-            limit,
-        )
+        return self._candidates({id_: near[id_] for id_ in self._admitted(where) if id_ in near}, limit)
 
     def keyword_scores(self, terms: Sequence[str], ids: Sequence[int]) -> list[float]:
         asked = bm25.distinct_terms(terms)
@@ -142,6 +140,12 @@ class _MemoryReader:
     def chunks_between(self, source: Source, path: str, first_line: int, last_line: int) -> list[Chunk]:
         chunks = (each.chunk for each in self._index.chunks.get((source, path), ()))
         return [each for each in chunks if each.start_line <= last_line and each.end_line >= first_line]
+
+    def _admitted(self, where: SearchFilter) -> list[int]:
+        """The ids of the chunks that a filter lets through."""
+        index = self._index
+        admitted = [key for key, file in index.states.items() if where.admits(file.source, file.scope)]
+        return [each.id for key in admitted for each in index.chunks[key]]
 
     def _chunks_with(self, term: str) -> int:
         return sum(term in each.counted for each in self._all.values())
@@ -183,14 +187,21 @@ class MemoryStore:
         *,
         expecting: IndexFingerprint | None = None,
         replacing: str | None = ANY_CONTENT,
+        keeping: int = 0,
     ) -> bool:
         """Swap in the chunks of `file`, all or nothing."""
+        check_following(chunks, keeping)
         with self._writing:
             check_agreement(self._index.fingerprint, expecting)
-            known = self._index.states.get((file.source, file.path))
+            key = (file.source, file.path)
+            known = self._index.states.get(key)
             if replacing not in {ANY_CONTENT, known.hash if known else None}:
                 return False
-            self._index = self._index.with_file(file, chunks)
+            if keeping > len(self._index.chunks.get(key, ())):
+                return False
+            if keeping and known:
+                check_same_scope(file, known.scope)
+            self._index = self._index.with_file(file, chunks, keeping)
             return True
 
     def touch_file(self, file: FileState) -> None:

@@ -55,33 +55,47 @@ class IndexReader(Protocol):
         """Files and chunks by source."""
 
     def term_statistics(self, terms: Sequence[str]) -> TermStatistics:
-        """In how many chunks each term stands; terms that stand nowhere are 0."""
+        """In how many chunks each term stands; terms that stand nowhere are 0.
+
+        Chunks of every source and scope are counted, as they are for the weights in keyword scores: numbers of the
+        whole index, without a word of what stands in it. Who must not know even whether a word occurs somewhere
+        must not be given these numbers.
+        """
 
     def keyword_candidates(self, terms: Sequence[str], *, where: SearchFilter, limit: int) -> list[Candidate]:
         """The chunks with any of `terms`, by BM25, best first; a repeated term counts once.
 
+        Only chunks of files that `where` admits are found, and they are found as if there were no others: `limit`
+        counts admitted ones, and none of them is left out that has a better score than one that is given.
+
         The score is BM25 over the most that any chunk could have for these terms, so it is 0..1, comparable
-        between queries, and small when the rare terms of the query stand nowhere. No chunk is left out that has
-        a better score than one that is given.
+        between queries, and small when the rare terms of the query stand nowhere.
         """
 
     def vector_candidates(self, vector: Vector, *, where: SearchFilter, limit: int) -> list[Candidate]:
         """The chunks nearest to `vector`, best first; the score is the cosine, negatives counted as 0.
 
-        Every score is exact, but a store may miss some of the nearest: on average at least 98 of 100, for limits up
-        to 48, and none in an index of up to 1,024 chunks.
+        Only chunks of files that `where` admits are found, as if there were no others. Every score is exact, but a
+        store may miss some of the nearest: on average at least 98 of 100, for limits up to 48, and none where up to
+        1,024 chunks are admitted.
 
         Raises BadVector when `vector` is not of this index: other dimensions, not of unit length.
         """
 
     def keyword_scores(self, terms: Sequence[str], ids: Sequence[int]) -> list[float]:
-        """The keyword score of given candidates, 0.0 for those without any term."""
+        """The keyword score of given candidates, 0.0 for those without any term.
+
+        Whoever has the id of a candidate was admitted to it: this asks no more.
+        """
 
     def similarities(self, vector: Vector, ids: Sequence[int]) -> list[float]:
         """The cosine of given candidates, negatives counted as 0; 0.0 for those without a vector."""
 
     def chunks_between(self, source: Source, path: str, first_line: int, last_line: int) -> list[Chunk]:
-        """The chunks of one file that share a line with the range, in order."""
+        """The chunks of one file that share a line with the range, in order.
+
+        Whoever names a file has been asked whether they may see it: this does not ask again.
+        """
 
 
 def leave_as_is(_store: IndexStore) -> None:
@@ -105,19 +119,29 @@ class IndexStore(Protocol):
         *,
         expecting: IndexFingerprint | None = None,
         replacing: str | None = ANY_CONTENT,
+        keeping: int = 0,
     ) -> bool:
-        """Swap in the chunks of `file`, all or nothing.
+        """Swap in the chunks of `file`, all or nothing. Their ordinals count from 0, in the order of their lines.
 
         `replacing` is the hash that the index held for the file when it was read, None when it held none. If it
         holds another one by now, somebody has indexed a newer text: nothing changes and the answer is False.
 
+        The first `keeping` chunks stay as they are, and `chunks` take the place of all that come after them, their
+        ordinals counting from `keeping`. It costs as much as there are chunks that come and go, however many stay.
+        If the index holds fewer chunks of the file, nothing changes and the answer is False. Say by `replacing` of
+        which text they are.
+
+        A file may come with another scope than before: from then on only who may see that one finds it. Then no
+        chunk can be kept.
+
+        Raises ValueError when chunks are to be kept under another scope, or `chunks` do not follow on them.
         Raises IndexUnavailable when the index was never built, BadVector for a vector that does not belong,
         and ConflictError when the index is not made as `expecting` says: someone has published a rebuild
         since the chunks were embedded, and vectors of two models must never meet.
         """
 
     def touch_file(self, file: FileState) -> None:
-        """Record a new size, mtime or inode of a file whose text did not change; others are left alone."""
+        """Record a new size, mtime or inode of a file whose text and scope did not change; others are left alone."""
 
     def remove_file(self, source: Source, path: str) -> None:
         """Drop a file and all its chunks; dropping what is not there is fine."""

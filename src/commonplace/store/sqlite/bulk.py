@@ -45,7 +45,7 @@ class InBulk:
         for each in chunks:
             waiting = self._filling.get(source) or self._begin(db, source, dims, revision)
             position = len(waiting.packed.absent)
-            waiting.packed.add(each.prepared.length, each.signs)
+            waiting.packed.add(each.prepared.length, each.signs, each.scope)
             waiting.packed.postings.add(position, each.prepared.counted)
             ids.append(waiting.first_id + position)
             if waiting.is_full:

@@ -7,27 +7,35 @@ segment is kept under the revision at which it last changed: an edit makes nothi
 from __future__ import annotations
 
 import json
-import threading
-from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 
 import apsw
 
 from commonplace.model import Chunk, FileState, Source
+from commonplace.store.arithmetic.parts import Absences
+from commonplace.store.postings import Postings
+from commonplace.store.recently_used import RecentlyUsed
 from commonplace.store.signs import signs_width
-from commonplace.store.sqlite.arithmetic.parts import Absences
+from commonplace.store.sqlite.admission import NOTHING, absent_with, hidden_positions, lengths_without
 from commonplace.store.sqlite.connection import one_row
 from commonplace.store.sqlite.overview import Overview, read_files, read_overview
-from commonplace.store.sqlite.postings import Postings, read_postings
+from commonplace.store.sqlite.postings import read_postings
 from commonplace.store.sqlite.rough import RoughVectors
-from commonplace.store.sqlite.segments import Segment, read_absences, read_lengths, read_signs
+from commonplace.store.sqlite.segments import (
+    Segment,
+    read_absences,
+    read_audience,
+    read_lengths,
+    read_signs,
+)
 from commonplace.store.sqlite.texts import StoredChunk, unsqueezed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, TypeVar
+    from typing import TypeAlias, TypeVar
 
     T = TypeVar("T")
+Scopes: TypeAlias = "frozenset[int]"  # by their numbers
 
 # What may be kept beside the signs, which every search looks through, and in all.
 BESIDE_SIGNS = 40_000_000
@@ -35,6 +43,7 @@ BESIDE_ROUGH_VECTORS = 14_000_000
 MOST_BYTES = 64_000_000
 _OVERHEAD = 200  # of an entry: its key, its value's header, its place in a dictionary
 _CHUNK_OVERHEAD = 500
+_HIDDEN_VECTOR = 9  # bytes: its flag, and its position among the absent ones
 _INFLATED = 3  # times its stored size is a text that was read, and what it was read from, at most
 
 _REVISION = "SELECT value, contents FROM revision"
@@ -43,55 +52,6 @@ _CHUNKS = """SELECT c.id, f.path, f.source, c.ordinal, c.start_line, c.end_line,
               WHERE c.id IN (SELECT value FROM json_each(?))"""
 _VECTORS = "SELECT id, vector FROM vectors WHERE id IN (SELECT value FROM json_each(?))"
 _ABSENT = object()
-
-
-class RecentlyUsed:
-    """Values within a budget of bytes: what was not asked for longest goes first."""
-
-    def __init__(self, most_bytes: int) -> None:
-        self.most_bytes = most_bytes
-        self._lock = threading.Lock()
-        # By last use. A plain dictionary, too, has an order, but finding its first key again and again is slow.
-        self._entries: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
-        self._size = 0
-
-    def get(self, key: Hashable, default: Any = None) -> Any:
-        """What is kept under a key."""
-        with self._lock:
-            entry = self._entries.get(key)
-            if entry is None:
-                return default
-            self._entries.move_to_end(key)
-        return entry[0]
-
-    def get_all(self, keys: Iterable[Hashable]) -> tuple[dict[Any, Any], list[Any]]:
-        """What is kept under many keys, and the keys under which there is nothing."""
-        found, missing = {}, []
-        get, move_to_end = self._entries.get, self._entries.move_to_end
-        with self._lock:
-            for key in keys:
-                entry = get(key)
-                if entry is None:
-                    missing.append(key)
-                else:
-                    move_to_end(key)
-                    found[key] = entry[0]
-        return found, missing
-
-    def put(self, key: Hashable, found: Any, size: int) -> None:
-        """Keep something of about this many bytes."""
-        self.put_all({key: (found, size)})
-
-    def put_all(self, entries: Mapping[Any, tuple[Any, int]]) -> None:
-        """Keep many things, each with about how many bytes it has."""
-        with self._lock:
-            for key, entry in entries.items():
-                replaced = self._entries.pop(key, None)
-                self._entries[key] = entry
-                self._size += entry[1] - (replaced[1] if replaced else 0)
-            while self._size > self.most_bytes:
-                _, (_, size) = self._entries.popitem(last=False)
-                self._size -= size
 
 
 class GenerationCache:
@@ -124,15 +84,38 @@ class GenerationCache:
             self._files = known = (revision, read_files(db))
         return known[1]
 
-    def lengths(self, db: apsw.Connection, segment: Segment) -> memoryview:
-        """The lengths of a segment's chunks."""
-        key = ("lengths", segment.first_id, segment.revision)
-        return self._once(key, lambda: memoryview(read_lengths(db, segment)).cast("H"), 2 * segment.used)
+    def hidden(self, db: apsw.Connection, segment: Segment, scopes: Scopes) -> bytes | None:
+        """Which positions of a segment are hidden from those who may see only these scopes; None: all."""
+        key = ("hidden", segment.first_id, segment.revision, scopes)
+        found: bytes | None = self._kept.get(key, _ABSENT)
+        if found is _ABSENT:
+            found = hidden_positions(read_audience(db, segment), scopes)
+            self._kept.put(key, found, _OVERHEAD + len(found or b""))
+        return found
 
-    def absences(self, db: apsw.Connection, segment: Segment) -> Absences:
-        """Which of a segment's chunks have no vector."""
-        key = ("absent", segment.first_id, segment.revision)
-        return self._once(key, lambda: Absences(read_absences(db, segment)), segment.used)
+    def lengths(self, db: apsw.Connection, segment: Segment, scopes: Scopes | None = None) -> memoryview:
+        """The lengths of a segment's chunks: of all, or of those of some scopes where some but not all are hidden."""
+        key = ("lengths", segment.first_id, segment.revision, scopes)
+
+        def read() -> memoryview:
+            if scopes is None:
+                return memoryview(read_lengths(db, segment)).cast("H")
+            hidden = self.hidden(db, segment, scopes) or NOTHING
+            return lengths_without(self.lengths(db, segment), hidden)
+
+        return self._once(key, read, 2 * segment.used)
+
+    def absences(self, db: apsw.Connection, segment: Segment, scopes: Scopes | None = None) -> Absences:
+        """Which of a segment's chunks have no vector, or one that is hidden from who may see only some scopes."""
+        key = ("absent", segment.first_id, segment.revision, scopes)
+
+        def read() -> Absences:
+            if scopes is None:
+                return Absences(read_absences(db, segment))
+            hidden = self.hidden(db, segment, scopes) or NOTHING
+            return Absences(absent_with(self.absences(db, segment).flags, hidden))
+
+        return self._once(key, read, segment.used if scopes is None else _HIDDEN_VECTOR * segment.used)
 
     def signs(self, db: apsw.Connection, segment: Segment, dims: int) -> bytes:
         """The signs of a segment's vectors."""

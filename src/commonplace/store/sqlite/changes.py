@@ -39,14 +39,23 @@ class Changes:
         *,
         expecting: IndexFingerprint | None = None,
         replacing: str | None = ANY_CONTENT,
+        keeping: int = 0,
     ) -> bool:
         """Swap in the chunks of `file`, all or nothing."""
+        from commonplace.store.agreement import check_following
         from commonplace.store.sqlite import writer
 
+        check_following(chunks, keeping)
         portions = self._portions(chunks)
         with self._changing("index a file") as db:
             return writer.replace_file(
-                db, file, portions, expecting=expecting, replacing=replacing, placing=self._placing()
+                db,
+                file,
+                portions,
+                expecting=expecting,
+                replacing=replacing,
+                keeping=keeping,
+                placing=self._placing(),
             )
 
     def touch_file(self, file: FileState) -> None:

@@ -7,14 +7,22 @@ from collections.abc import Iterator
 import apsw
 
 from commonplace.errors import IndexCorrupt
-from commonplace.model import Chunk, FileState
+from commonplace.model import Chunk, FileState, Source
 from commonplace.store.digest import TermSum, file_digest, index_digest, term_hash
 from commonplace.store.signs import signs_of, signs_width
 from commonplace.store.sqlite.connection import rows
-from commonplace.store.sqlite.overview import read_fingerprint
+from commonplace.store.sqlite.overview import read_fingerprint, read_scopes
 from commonplace.store.sqlite.postings import all_postings
-from commonplace.store.sqlite.segments import Segment, all_segments, read_absences, read_lengths, read_signs
+from commonplace.store.sqlite.segments import (
+    Segment,
+    all_segments,
+    read_absences,
+    read_audience,
+    read_lengths,
+    read_signs,
+)
 from commonplace.store.sqlite.texts import unsqueezed
+from commonplace.value import value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,7 +32,7 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, Any]
 
-_FILES = "SELECT id, path, source, hash, tallest FROM files"
+_FILES = "SELECT id, path, source, hash, scope, chunks, tallest FROM files"
 _CHUNKS = """SELECT c.id, c.ordinal, c.start_line, c.end_line, c.length, c.text, c.context, c.day, v.vector
                FROM chunks c LEFT JOIN vectors v ON v.id = c.id
               WHERE c.file_id = ? ORDER BY c.ordinal, c.id"""
@@ -35,6 +43,19 @@ _COUNTED = """SELECT f.source, count(DISTINCT f.id), count(c.id), coalesce(sum(c
 _STRAYS = """SELECT (SELECT count(*) FROM vectors WHERE id NOT IN (SELECT id FROM chunks)),
                     (SELECT count(*) FROM postings WHERE segment NOT IN (SELECT first_id FROM segments)),
                     (SELECT count(*) FROM chunks WHERE file_id NOT IN (SELECT id FROM files))"""
+
+
+@value
+class _File:
+    """One row of `files`."""
+
+    id: int
+    path: str
+    source: Source
+    hash: str
+    scope: int
+    chunks: int
+    tallest: int
 
 
 def check_parts(db: apsw.Connection) -> None:
@@ -54,9 +75,11 @@ def digest_generation(db: apsw.Connection) -> str:
     dims = fingerprint.embedder.dims if fingerprint else 0
     segments = _Segments(db, dims)
     digests = []
-    for id_, path, source, hash_, tallest in rows(db, _FILES):
-        state = FileState(path, source, hash_, 0, 0, 0)
-        digests.append(file_digest(state, _chunks(db, id_, state, tallest, segments)))
+    scopes = read_scopes(db)
+    for row in rows(db, _FILES):
+        file = _File(*row)
+        state = FileState(file.path, file.source, file.hash, 0, 0, 0, scopes[file.scope])
+        digests.append(file_digest(state, _chunks(db, file, segments)))
     segments.check_holes()
     if any(db.execute(_STRAYS).fetchone() or (1,)):
         raise _contradiction("vectors, postings or chunks belong to nothing")
@@ -66,18 +89,22 @@ def digest_generation(db: apsw.Connection) -> str:
 
 
 def _chunks(
-    db: apsw.Connection, file_id: int, state: FileState, tallest: int, segments: _Segments
+    db: apsw.Connection, file: _File, segments: _Segments
 ) -> Iterator[tuple[Chunk, TermSum, bytes | None]]:
     """The chunks of one file, each compared with what its segment holds of it."""
-    for id_, ordinal, first, last, length, text, context, day, vector in db.execute(_CHUNKS, (file_id,)):
-        if last - first > tallest:
+    count = 0
+    for id_, ordinal, first, last, length, text, context, day, vector in db.execute(_CHUNKS, (file.id,)):
+        if last - first > file.tallest:
             raise _contradiction("a chunk has more lines than the tallest of its file")
-        terms = segments.terms_of(id_, state, length, vector)
+        terms = segments.terms_of(id_, file, length, vector)
+        count += 1
         yield (
-            Chunk(state.path, state.source, ordinal, first, last, unsqueezed(text), unsqueezed(context), day),
+            Chunk(file.path, file.source, ordinal, first, last, unsqueezed(text), unsqueezed(context), day),
             terms,
             vector,
         )
+    if count != file.chunks:
+        raise _contradiction("a file has other chunks than it says")
 
 
 class _Segments:
@@ -87,7 +114,7 @@ class _Segments:
         self._contents = [_Contents(db, segment, dims) for segment in all_segments(db)]
         self._firsts = [each.segment.first_id for each in self._contents]
 
-    def terms_of(self, id_: int, state: FileState, length: int, vector: bytes | None) -> TermSum:
+    def terms_of(self, id_: int, file: _File, length: int, vector: bytes | None) -> TermSum:
         """The sum of the terms of one chunk, found in order."""
         from bisect import bisect_right
 
@@ -95,9 +122,9 @@ class _Segments:
         if at < 0:
             raise _contradiction("a chunk belongs to no segment")
         found = self._contents[at]
-        if found.segment.source != state.source:
+        if found.segment.source != file.source:
             raise _contradiction("a chunk is in a segment of another source")
-        return found.terms_of(id_, length, vector)
+        return found.terms_of(id_, file.scope, length, vector)
 
     def check_holes(self) -> None:
         """Make sure that every position which is no chunk is a hole."""
@@ -114,6 +141,7 @@ class _Contents:
         self.segment = segment
         self._lengths = np.frombuffer(read_lengths(db, segment), dtype=np.uint16)
         self._absent = read_absences(db, segment)
+        self._scopes = np.frombuffer(read_audience(db, segment), dtype=np.uint32)
         self._signs = read_signs(db, segment, dims=dims)
         self._width = signs_width(dims)
         self._seen = bytearray(segment.used)
@@ -135,10 +163,12 @@ class _Contents:
             for row, number in zip(self._sums, term_hash(term, count), strict=True):
                 row[own] += np.uint64(number)
 
-    def terms_of(self, id_: int, length: int, vector: bytes | None) -> TermSum:
+    def terms_of(self, id_: int, scope: int, length: int, vector: bytes | None) -> TermSum:
         position = id_ - self.segment.first_id
         if position >= self.segment.used:
             raise _contradiction("a chunk has a position that its segment has not given out")
+        if self._scopes[position] != scope:
+            raise _contradiction("a chunk would be found by others than may see its file")
         if self._lengths[position] != length or min(65_535, int(self._counted[position])) != length:
             raise _contradiction(f"a chunk of {length} terms has postings for {self._counted[position]}")
         own = self._signs[position * self._width : (position + 1) * self._width]

@@ -18,6 +18,7 @@ from commonplace.store.sqlite.segments import (
     delete_segment,
     erase_signs,
     read_absences,
+    read_audience,
     read_lengths,
     read_signs,
     take_places,
@@ -44,7 +45,7 @@ def move_out(db: apsw.Connection, segment: Segment, *, dims: int, revision: int)
     living = _living(db, segment)
     if living:
         db.execute(_CLOSE, (segment.first_id,))
-        lengths = array("H", read_lengths(db, segment))
+        lengths, scopes = array("H", read_lengths(db, segment)), array("I", read_audience(db, segment))
         absent, signs = read_absences(db, segment), read_signs(db, segment, dims=dims)
         width = signs_width(dims)
         moved = 0
@@ -56,6 +57,7 @@ def move_out(db: apsw.Connection, segment: Segment, *, dims: int, revision: int)
                 new.add(
                     lengths[position],
                     None if absent[position] else signs[position * width : (position + 1) * width],
+                    scopes[position],
                 )
             _bring_postings(db, segment, place, own, new)
             append(db, place, new, revision=revision)

@@ -10,15 +10,18 @@ from types import MappingProxyType
 
 import apsw
 
+from commonplace.errors import IndexCorrupt
 from commonplace.model import EmbedderIdentity, FileState, IndexFingerprint, Source
 from commonplace.store.protocol import IndexCounts
 from commonplace.store.sqlite.connection import rows
 from commonplace.store.sqlite.segments import Segment, all_segments
+from commonplace.store.sqlite.texts import unsqueezed
 from commonplace.value import replace, value
 
 _FINGERPRINT = "SELECT value FROM meta WHERE key = 'fingerprint'"
 _TOTALS = "SELECT source, files, chunks, terms FROM totals WHERE files > 0"
-_FILES = "SELECT path, source, hash, size, mtime_ns, inode FROM files"
+_FILES = "SELECT path, source, hash, size, mtime_ns, inode, scope FROM files"
+_SCOPES = "SELECT id, name FROM scopes"
 
 
 @value
@@ -83,10 +86,26 @@ def read_fingerprint(db: apsw.Connection) -> IndexFingerprint | None:
 
 def read_files(db: apsw.Connection) -> Mapping[tuple[Source, str], FileState]:
     """Every indexed file, by (source, path)."""
-    found = {}
-    for path, source, hash_, size, mtime_ns, inode in db.execute(_FILES):
-        found[source, path] = FileState(path, source, hash_, size, mtime_ns, unsigned_64(inode))
+    found, scopes = {}, read_scopes(db)
+    for path, source, hash_, size, mtime_ns, inode, scope in db.execute(_FILES):
+        found[source, path] = FileState(
+            path, source, hash_, size, mtime_ns, unsigned_64(inode), scopes[scope]
+        )
     return MappingProxyType(found)
+
+
+class _Scopes(dict[int, str]):
+    """Scopes by their numbers."""
+
+    def __missing__(self, number: int) -> str:
+        raise IndexCorrupt(
+            "a file of the index has a scope that is not known", hint="run `commonplace sync --force`"
+        )
+
+
+def read_scopes(db: apsw.Connection) -> Mapping[int, str]:
+    """Every scope by its number."""
+    return _Scopes({number: unsqueezed(name) for number, name in db.execute(_SCOPES)})
 
 
 def unsigned_64(number: int) -> int:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 
 import apsw
 
+from commonplace.errors import IndexCorrupt
 from commonplace.model import (
+    EVERY_SCOPE,
     Candidate,
     Chunk,
     FileState,
@@ -17,13 +20,15 @@ from commonplace.model import (
     Vector,
 )
 from commonplace.store import bm25
+from commonplace.store.arithmetic import PER_POSTING, PER_VECTOR, choose_arithmetic
+from commonplace.store.arithmetic.parts import Absences, SignPart, WordPart
 from commonplace.store.kernels import choose_dots, cosine_score, packed
 from commonplace.store.protocol import IndexCounts
 from commonplace.store.signs import EXACT_UP_TO, LEAST_LIMIT, effort_for, query_signs
-from commonplace.store.sqlite.arithmetic import PER_POSTING, PER_VECTOR, choose_arithmetic
-from commonplace.store.sqlite.arithmetic.parts import Absences, SignPart, WordPart
-from commonplace.store.sqlite.cache import GenerationCache
+from commonplace.store.sqlite.admission import scope_numbers
+from commonplace.store.sqlite.cache import GenerationCache, Scopes
 from commonplace.store.sqlite.segments import Segment
+from commonplace.store.sqlite.texts import unsqueezed
 
 # A byte a number moves a cosine by less than 0.002: so many times the wanted ones are compared exactly.
 ROUGH_EFFORT = 2
@@ -33,6 +38,9 @@ _CHUNKS_BETWEEN = """SELECT c.id
                       WHERE f.source = :source AND f.path = :path
                         AND c.start_line BETWEEN :first - f.tallest AND :last AND c.end_line >= :first
                       ORDER BY c.ordinal"""
+_SCOPES_OF = """SELECT DISTINCT f.source, s.name
+                  FROM chunks c JOIN files f ON f.id = c.file_id LEFT JOIN scopes s ON s.id = f.scope
+                 WHERE c.id IN (SELECT value FROM json_each(?))"""
 
 
 class SqliteReader:
@@ -73,7 +81,7 @@ class SqliteReader:
         weights = self._weights(terms)
         if not weights or limit <= 0:
             return []
-        parts = [self._word_part(segment, weights) for segment in self._now.of(where.sources)]
+        parts = [self._word_part(segment, weights, scopes) for segment, scopes in self._admitted(where)]
         arithmetic = choose_arithmetic(PER_POSTING * sum(self._counted[term] for term in weights))
         ranked = arithmetic.best_by_words(
             [part for part in parts if any(part.postings)],
@@ -82,15 +90,15 @@ class SqliteReader:
             limit,
         )
         self._scored.setdefault(tuple(weights), {}).update(ranked)
-        return self._candidates(ranked)
+        return self._candidates(ranked, where)
 
     def vector_candidates(self, vector: Vector, *, where: SearchFilter, limit: int) -> list[Candidate]:
         """The chunks nearest to `vector`, best first."""
         if self._now.fingerprint is None or limit <= 0:
             return []
         query = packed(vector, self._now.dims)
-        segments = self._now.of(where.sources)
-        return self._candidates(bm25.best(self._near(query, segments, limit), limit))
+        near = self._near(query, self._admitted(where), limit)
+        return self._candidates(bm25.best(near, limit), where)
 
     def keyword_scores(self, terms: Sequence[str], ids: Sequence[int]) -> list[float]:
         """The keyword score of given candidates."""
@@ -124,6 +132,15 @@ class SqliteReader:
         chunks = self._cache.chunks(self._db, ids)
         return [chunks[id_] for id_ in ids]
 
+    def _admitted(self, where: SearchFilter) -> list[tuple[Segment, Scopes | None]]:
+        """The segments that a filter lets through, each with the scopes by which some of it is hidden."""
+        segments = self._now.of(where.sources)
+        if where.scopes == EVERY_SCOPE:
+            return [(segment, None) for segment in segments]
+        scopes = scope_numbers(self._db, where.scopes)
+        hidden = [(segment, self._cache.hidden(self._db, segment, scopes)) for segment in segments]
+        return [(segment, scopes if own else None) for segment, own in hidden if own is not None]
+
     def _weights(self, terms: Sequence[str]) -> Mapping[str, float]:
         """The weight of each distinct term, the heaviest first."""
         asked = bm25.distinct_terms(terms)
@@ -132,7 +149,7 @@ class SqliteReader:
         return bm25.term_weights(self._now.chunk_count, {term: self._chunks_with(term) for term in asked})
 
     def _chunks_with(self, term: str) -> int:
-        """In how many living chunks, of all sources, a term stands."""
+        """In how many living chunks, of all sources and scopes, a term stands."""
         found = self._counted.get(term)
         if found is None:
             found = self._counted[term] = sum(
@@ -153,22 +170,26 @@ class SqliteReader:
 
         return self._cache.count(segment, term, counted)
 
-    def _word_part(self, segment: Segment, terms: Mapping[str, float]) -> WordPart:
+    def _word_part(
+        self, segment: Segment, terms: Mapping[str, float], scopes: Scopes | None = None
+    ) -> WordPart:
         return WordPart(
             segment.first_id,
-            self._cache.lengths(self._db, segment),
+            self._cache.lengths(self._db, segment, scopes),
             [self._cache.postings(self._db, segment, term) for term in terms],
         )
 
-    def _near(self, query: bytes, segments: Sequence[Segment], limit: int) -> dict[int, float]:
+    def _near(
+        self, query: bytes, admitted: Sequence[tuple[Segment, Scopes | None]], limit: int
+    ) -> dict[int, float]:
         """The cosines of vectors that are near: of all, where there are few."""
-        count = sum(segment.used - segment.dead for segment in segments)
-        parts = [(segment, self._cache.absences(self._db, segment)) for segment in segments]
+        parts = [(segment, self._cache.absences(self._db, segment, scopes)) for segment, scopes in admitted]
+        count = sum(len(absences.flags) - absences.count for _, absences in parts)
         if count <= EXACT_UP_TO:
             return self._cosines(
                 query, [id_ for segment, absences in parts for id_ in absences.present(segment.first_id)]
             )
-        rough = self._cache.rough_vectors(segments, self._now.dims)
+        rough = self._cache.rough_vectors([segment for segment, _ in parts], self._now.dims)
         if rough is not None:
             return self._cosines(query, rough.nearest(self._db, query, parts, ROUGH_EFFORT * limit))
         return self._nearest_by_signs(query, parts, count, limit)
@@ -207,6 +228,18 @@ class SqliteReader:
             compared.update(zip(vectors, cosines, strict=True))
         return {id_: compared[id_] for id_ in ids if id_ in compared}
 
-    def _candidates(self, ranked: Sequence[tuple[int, float]]) -> list[Candidate]:
-        chunks = self._cache.chunks(self._db, [id_ for id_, _ in ranked])
+    def _candidates(self, ranked: Sequence[tuple[int, float]], where: SearchFilter) -> list[Candidate]:
+        ids = [id_ for id_, _ in ranked]
+        if where.scopes != EVERY_SCOPE:
+            self._check_scopes(ids, where)
+        chunks = self._cache.chunks(self._db, ids)
         return [Candidate(id_, chunks[id_], cosine_score(score)) for id_, score in ranked]
+
+    def _check_scopes(self, ids: Sequence[int], where: SearchFilter) -> None:
+        """Ask the files of candidates again: a damaged segment must not show anybody what is not theirs."""
+        for source, name in self._db.execute(_SCOPES_OF, (json.dumps(ids),)):
+            if name is None or not where.admits(source, unsqueezed(name)):
+                raise IndexCorrupt(
+                    "the index contradicts itself: a segment shows what its files do not",
+                    hint="run `commonplace sync`: it is rebuilt from your notes",
+                )

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 
 import apsw
 
-from commonplace.store.sqlite.arithmetic.parts import Absences
+from commonplace.store.arithmetic.parts import Absences
 from commonplace.store.sqlite.connection import rows
 from commonplace.store.sqlite.segments import Segment
 

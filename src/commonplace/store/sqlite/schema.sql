@@ -21,6 +21,11 @@ CREATE TABLE totals (          -- kept up to date by every transaction: counting
     terms  INTEGER NOT NULL    -- sum of chunks.length: BM25 needs the average length
 ) WITHOUT ROWID;
 
+CREATE TABLE scopes (          -- who may see files; numbers are never used twice
+    id   INTEGER PRIMARY KEY AUTOINCREMENT,
+    name NOT NULL UNIQUE       -- private, shared, group:<id>, person:<id>: a text, or a blob as chunks.text is one
+);
+
 CREATE TABLE files (
     id       INTEGER PRIMARY KEY AUTOINCREMENT,
     source   TEXT NOT NULL,    -- memory, sessions
@@ -29,7 +34,9 @@ CREATE TABLE files (
     size     INTEGER NOT NULL,
     mtime_ns INTEGER NOT NULL,
     inode    INTEGER NOT NULL, -- two's complement: the largest inode numbers do not fit a signed integer
-    tallest  INTEGER NOT NULL, -- end_line - start_line of the tallest chunk: bounds the search for a line
+    scope    INTEGER NOT NULL REFERENCES scopes (id),
+    chunks   INTEGER NOT NULL, -- how many it has: counting them would make a long file slow to add to
+    tallest  INTEGER NOT NULL, -- no chunk has a larger end_line - start_line: bounds the search for a line
     UNIQUE (source, path)
 );
 
@@ -53,9 +60,10 @@ CREATE TABLE vectors (         -- apart from the chunks: a search reads hundreds
 );
 
 -- What is searched is packed in segments, because reading a row for each chunk costs more than comparing it. A segment
--- is a run of chunk ids of one source, so that a filter leaves out whole segments. Positions are never used again:
--- what was removed stays as a hole, and its postings with it, until the segment is mostly holes and what lives in it
--- moves to another one.
+-- is a run of chunk ids of one source, so that a filter leaves out whole segments. Chunks of all scopes share them:
+-- hundreds of groups and people with a few chunks each would make hundreds of segments to look through. Positions are
+-- never used again: what was removed stays as a hole, and its postings with it, until the segment is mostly holes and
+-- what lives in it moves to another one.
 CREATE TABLE segments (
     first_id INTEGER PRIMARY KEY,
     source   TEXT NOT NULL,
@@ -63,7 +71,7 @@ CREATE TABLE segments (
     used     INTEGER NOT NULL, -- positions that have been given out
     dead     INTEGER NOT NULL, -- positions that are holes
     stale    INTEGER NOT NULL, -- holes that are still in the postings
-    revision INTEGER NOT NULL, -- revision.value of the last change of its lengths and absences
+    revision INTEGER NOT NULL, -- revision.value of the last change of its lengths, absences and audience
     posted   INTEGER NOT NULL  -- revision.value of the last change of its postings and signs
 );
 
@@ -75,6 +83,10 @@ CREATE TABLE lengths (
 CREATE TABLE absences (
     segment INTEGER PRIMARY KEY REFERENCES segments (first_id),
     absent  BLOB NOT NULL      -- a byte for each position: 0 where there is a vector, 255 where there is none
+);
+CREATE TABLE audiences (       -- read only for who may not see everything
+    segment INTEGER PRIMARY KEY REFERENCES segments (first_id),
+    scopes  BLOB NOT NULL      -- uint32 for each position: files.scope of its chunk, anything for a hole
 );
 CREATE TABLE signs (
     segment INTEGER PRIMARY KEY REFERENCES segments (first_id),

@@ -1,4 +1,4 @@
-"""Segments: runs of chunk ids with their lengths, absences, signs and postings packed together."""
+"""Segments: runs of chunk ids with their lengths, absences, audience, signs and postings packed together."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ import apsw
 
 from commonplace.errors import IndexCorrupt
 from commonplace.model import Source
+from commonplace.store.postings import Collected
 from commonplace.store.signs import signs_width
 from commonplace.store.sqlite.connection import one_row, rows
-from commonplace.store.sqlite.postings import Collected, drop_all_postings
+from commonplace.store.sqlite.postings import drop_all_postings, write_postings
 from commonplace.value import value
 
 MOST = 65_536  # positions are uint16
@@ -25,6 +26,7 @@ _MOST_CAPACITY = 8_192
 # The blobs of segments: table and column.
 LENGTHS = ("lengths", "lengths")
 ABSENCES = ("absences", "absent")
+AUDIENCES = ("audiences", "scopes")
 SIGNS = ("signs", "signs")
 
 _COLUMNS = "first_id, source, capacity, used, dead, stale, revision, posted"
@@ -36,6 +38,7 @@ _TAKE_IDS = "UPDATE revision SET next_id = next_id + ? RETURNING next_id - ?"
 _INSERT = "INSERT INTO segments VALUES (?, ?, ?, 0, 0, 0, ?, ?)"
 _INSERT_LENGTHS = "INSERT INTO lengths VALUES (?, ?)"
 _INSERT_ABSENT = "INSERT INTO absences VALUES (?, ?)"
+_INSERT_AUDIENCE = "INSERT INTO audiences VALUES (?, ?)"
 _INSERT_SIGNS = "INSERT INTO signs VALUES (?, ?)"
 _GROW = "UPDATE segments SET used = ?, revision = ?, posted = ? WHERE first_id = ?"
 _FILL = "UPDATE segments SET used = ?, capacity = ?, dead = ?, revision = ?, posted = ? WHERE first_id = ?"
@@ -43,6 +46,7 @@ _BURY = "UPDATE segments SET dead = dead + ?, stale = stale + ?, revision = ? WH
 _DELETE = (
     "DELETE FROM lengths WHERE segment = ?",
     "DELETE FROM absences WHERE segment = ?",
+    "DELETE FROM audiences WHERE segment = ?",
     "DELETE FROM signs WHERE segment = ?",
     "DELETE FROM segments WHERE first_id = ?",
 )
@@ -87,14 +91,16 @@ class Packed:
     def __init__(self, dims: int) -> None:
         self.lengths = array("H")
         self.absent = bytearray()
+        self.scopes = array("I")
         self.signs = bytearray()
         self.postings = Collected()
         self._no_signs = bytes(signs_width(dims))
 
-    def add(self, length: int, signs: bytes | None) -> None:
+    def add(self, length: int, signs: bytes | None, scope: int) -> None:
         """Add one chunk, without its postings."""
         self.lengths.append(length)
         self.absent.append(255 if signs is None else 0)
+        self.scopes.append(scope)
         self.signs += self._no_signs if signs is None else signs
 
     def leave_out(self, dead: frozenset[int]) -> None:
@@ -128,11 +134,16 @@ def append(db: apsw.Connection, place: Place, new: Packed, *, revision: int) -> 
     """Fill a place."""
     segment, first = place.segment, place.first_position
     key = segment.first_id
-    for where, content in (LENGTHS, new.lengths.tobytes()), (ABSENCES, new.absent), (SIGNS, new.signs):
+    for where, content in (
+        (LENGTHS, new.lengths.tobytes()),
+        (ABSENCES, new.absent),
+        (AUDIENCES, new.scopes.tobytes()),
+        (SIGNS, new.signs),
+    ):
         with _blob(db, where, key, for_writing=True) as blob:
             blob.seek(first * (len(content) // place.count))
             blob.write(content)
-    new.postings.write(db, key, into_empty=first == 0)
+    write_postings(db, key, new.postings, into_empty=first == 0)
     db.execute(_GROW, (first + place.count, revision, revision, key))
 
 
@@ -149,8 +160,9 @@ def fill(db: apsw.Connection, first_id: int, new: Packed, *, dead: int, revision
         return
     db.execute(_INSERT_LENGTHS, (first_id, new.lengths.tobytes()))
     db.execute(_INSERT_ABSENT, (first_id, bytes(new.absent)))
+    db.execute(_INSERT_AUDIENCE, (first_id, new.scopes.tobytes()))
     db.execute(_INSERT_SIGNS, (first_id, bytes(new.signs)))
-    new.postings.write(db, first_id, into_empty=True)
+    write_postings(db, first_id, new.postings, into_empty=True)
     db.execute(_FILL, (used, used, dead, revision, revision, first_id))
 
 
@@ -189,6 +201,11 @@ def read_lengths(db: apsw.Connection, segment: Segment) -> bytes:
 def read_absences(db: apsw.Connection, segment: Segment) -> bytes:
     """A byte for each position that is used: 255 where there is no vector."""
     return _read(db, ABSENCES, segment, 1)
+
+
+def read_audience(db: apsw.Connection, segment: Segment) -> bytes:
+    """uint32 for each position that is used: the scope of its file."""
+    return _read(db, AUDIENCES, segment, 4)
 
 
 def read_signs(db: apsw.Connection, segment: Segment, *, dims: int) -> bytes:
@@ -231,6 +248,7 @@ def _open_segment(db: apsw.Connection, source: Source, count: int, *, dims: int,
     first_id = _new_segment(db, source, capacity, capacity, revision)
     db.execute(_INSERT_LENGTHS, (first_id, apsw.zeroblob(2 * capacity)))
     db.execute(_INSERT_ABSENT, (first_id, apsw.zeroblob(capacity)))
+    db.execute(_INSERT_AUDIENCE, (first_id, apsw.zeroblob(4 * capacity)))
     db.execute(_INSERT_SIGNS, (first_id, apsw.zeroblob(capacity * signs_width(dims))))
     return segment_of(db, first_id)
 

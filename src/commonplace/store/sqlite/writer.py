@@ -17,15 +17,15 @@ from commonplace.model import (
     Vector,
 )
 from commonplace.store import bm25
-from commonplace.store.agreement import check_agreement
+from commonplace.store.agreement import check_agreement, check_same_scope
 from commonplace.store.kernels import packed
 from commonplace.store.protocol import ANY_CONTENT
 from commonplace.store.signs import signs_of
-from commonplace.store.sqlite.connection import one_row, rows
+from commonplace.store.sqlite.connection import one_row
 from commonplace.store.sqlite.moving import is_mostly_holes, move_out, wipe_holes
 from commonplace.store.sqlite.overview import read_fingerprint
 from commonplace.store.sqlite.segments import Packed, append, bury, segment_of, take_places
-from commonplace.store.sqlite.texts import squeezed, storable
+from commonplace.store.sqlite.texts import squeezed, storable, unsqueezed
 from commonplace.value import asdict, value
 
 TYPE_CHECKING = False
@@ -38,17 +38,22 @@ _PORTION = 512
 
 _NEXT_REVISION = "UPDATE revision SET value = value + 1 RETURNING value"
 _NEXT_CONTENTS = "UPDATE revision SET value = value + 1, contents = value + 1 RETURNING value"
-_FILE_HASH = "SELECT hash FROM files WHERE source = ? AND path = ?"
-_FILE_ID = "SELECT id FROM files WHERE source = ? AND path = ?"
-_INSERT_FILE = """INSERT INTO files (source, path, hash, size, mtime_ns, inode, tallest)
-                  VALUES (?, ?, ?, ?, ?, ?, 0) RETURNING id"""
-_SET_TALLEST = "UPDATE files SET tallest = ? WHERE id = ?"
+_KNOWN = """SELECT f.id, f.hash, f.chunks, f.tallest, s.name
+              FROM files f JOIN scopes s ON s.id = f.scope WHERE f.source = ? AND f.path = ?"""
+_SCOPE = "SELECT id FROM scopes WHERE name = ?"
+_INSERT_SCOPE = "INSERT INTO scopes (name) VALUES (?) RETURNING id"
+_DELETE_UNUSED_SCOPES = "DELETE FROM scopes WHERE id NOT IN (SELECT scope FROM files)"
+_INSERT_FILE = """INSERT INTO files (hash, size, mtime_ns, inode, scope, source, path, chunks, tallest)
+                  VALUES (?, ?, ?, ?, ?, ?, ?, 0, 0) RETURNING id"""
+_UPDATE_FILE = "UPDATE files SET hash = ?, size = ?, mtime_ns = ?, inode = ?, scope = ? WHERE id = ?"
+_SET_CHUNKS = "UPDATE files SET chunks = ?, tallest = ? WHERE id = ?"
 _TOUCH_FILE = """UPDATE files SET size = ?, mtime_ns = ?, inode = ?
-                  WHERE source = ? AND path = ? AND hash = ?"""
+                  WHERE source = ? AND path = ? AND hash = ? AND scope = (SELECT id FROM scopes WHERE name = ?)"""
 _INSERT_CHUNK = """INSERT INTO chunks (id, file_id, ordinal, start_line, end_line, length, day, context, text)
                    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"""
 _INSERT_VECTOR = "INSERT INTO vectors (id, vector) VALUES (?, ?)"
-_CHUNKS_OF = "SELECT id, length FROM chunks WHERE file_id = ?"
+# From the end: of a long file that grows, the last few are replaced.
+_CHUNKS_OF = "SELECT id, ordinal, length FROM chunks WHERE file_id = ? ORDER BY start_line DESC, id DESC"
 _DELETE_CHUNK = "DELETE FROM chunks WHERE id = ?"
 _DELETE_VECTOR = "DELETE FROM vectors WHERE id = ?"
 _DELETE_FILE = "DELETE FROM files WHERE id = ?"
@@ -77,6 +82,18 @@ class Ready:
     prepared: Prepared
     vector: bytes | None
     signs: bytes | None
+    scope: int
+
+
+@value
+class _Known:
+    """What the index holds of a file."""
+
+    id: int
+    hash: str
+    chunks: int
+    tallest: int
+    scope: str
 
 
 class Placing(Protocol):
@@ -103,7 +120,7 @@ class AtOnce:
             new = Packed(dims)
             own = chunks[len(ids) : len(ids) + place.count]
             for position, each in enumerate(own, place.first_position):
-                new.add(each.prepared.length, each.signs)
+                new.add(each.prepared.length, each.signs, each.scope)
                 new.postings.add(position, each.prepared.counted)
             append(db, place, new, revision=revision)
             ids += place.ids
@@ -152,21 +169,34 @@ def replace_file(
     *,
     expecting: IndexFingerprint | None,
     replacing: str | None,
+    keeping: int,
     placing: Placing,
 ) -> bool:
-    """Take the old chunks of a file out and put the new ones in; False when another text was put in before."""
+    """Take the old chunks of a file out, but for the first, and put the new ones in.
+
+    False when another text was put in before, or there are not so many to keep.
+    """
     dims = check_agreement(read_fingerprint(db), expecting).embedder.dims
-    if replacing != ANY_CONTENT:
-        known = db.execute(_FILE_HASH, (file.source, file.path)).fetchone()
-        if replacing != (known and known[0]):
-            return False
+    known = _known(db, file.source, file.path)
+    if replacing not in {ANY_CONTENT, known.hash if known else None}:
+        return False
+    if keeping > (known.chunks if known else 0):
+        return False
+    if keeping and known:
+        check_same_scope(file, known.scope)
     revision = next_contents(db)
-    _drop_file(db, file.source, file.path, placing, dims=dims, revision=revision)
-    seen = (file.source, file.path, file.hash, file.size, file.mtime_ns, signed_64(file.inode))
-    (file_id,) = one_row(db, _INSERT_FILE, seen)
-    count = length = tallest = 0
+    scope = _number_of(db, file.scope)
+    seen = (file.hash, file.size, file.mtime_ns, signed_64(file.inode), scope)
+    if known:
+        _drop_chunks(db, file.source, known, placing, keeping=keeping, dims=dims, revision=revision)
+        db.execute(_UPDATE_FILE, (*seen, known.id))
+        file_id = known.id
+    else:
+        (file_id,) = one_row(db, _INSERT_FILE, (*seen, file.source, file.path))
+    count = length = 0
+    tallest = known.tallest if known and keeping else 0
     for chunks in portions:
-        ready = [_ready(each, dims) for each in chunks]
+        ready = [_ready(each, dims, scope) for each in chunks]
         ids = placing.put(db, file.source, ready, dims=dims, revision=revision)
         db.executemany(_INSERT_CHUNK, map(_chunk_row, ids, repeat(file_id), chunks))
         db.executemany(
@@ -176,18 +206,16 @@ def replace_file(
         count += len(chunks)
         length += sum(each.length for each in chunks)
         tallest = max(tallest, *(each.chunk.end_line - each.chunk.start_line for each in chunks), 0)
-    db.execute(_SET_TALLEST, (tallest, file_id))
-    db.execute(_ADD_TO_TOTALS, (file.source, 1, count, length))
+    db.execute(_SET_CHUNKS, (keeping + count, tallest, file_id))
+    db.execute(_ADD_TO_TOTALS, (file.source, 0 if known else 1, count, length))
     return True
 
 
 def touch_file(db: apsw.Connection, file: FileState) -> None:
-    """Record what the file looks like now, if its text is the one that is indexed."""
+    """Record what the file looks like now, if its text is the one that is indexed, for those who may see it."""
     one_row(db, _NEXT_REVISION)
-    db.execute(
-        _TOUCH_FILE,
-        (file.size, file.mtime_ns, signed_64(file.inode), file.source, file.path, file.hash),
-    )
+    seen = (file.size, file.mtime_ns, signed_64(file.inode))
+    db.execute(_TOUCH_FILE, (*seen, file.source, file.path, file.hash, storable(file.scope)))
 
 
 def remove_file(db: apsw.Connection, source: Source, path: str, placing: Placing) -> None:
@@ -199,10 +227,11 @@ def remove_file(db: apsw.Connection, source: Source, path: str, placing: Placing
 
 
 def wipe_removed(db: apsw.Connection) -> None:
-    """Take the terms and signs of all that was removed, ever, out of the index."""
+    """Take the terms, signs and scopes of all that was removed, ever, out of the index."""
     fingerprint = read_fingerprint(db)
     if fingerprint is not None:
         wipe_holes(db, dims=fingerprint.embedder.dims, revision=next_contents(db))
+        db.execute(_DELETE_UNUSED_SCOPES)
 
 
 def next_contents(db: apsw.Connection) -> int:
@@ -216,11 +245,11 @@ def signed_64(number: int) -> int:
     return number - 2**64 if number >= 2**63 else number
 
 
-def _ready(chunk: Prepared, dims: int) -> Ready:
+def _ready(chunk: Prepared, dims: int, scope: int) -> Ready:
     if chunk.vector is None:
-        return Ready(chunk, None, None)
+        return Ready(chunk, None, None, scope)
     vector = packed(chunk.vector, dims)
-    return Ready(chunk, vector, signs_of(vector))
+    return Ready(chunk, vector, signs_of(vector), scope)
 
 
 def _chunk_row(id_: int, file_id: int, each: Prepared) -> tuple[object, ...]:
@@ -231,16 +260,56 @@ def _chunk_row(id_: int, file_id: int, each: Prepared) -> tuple[object, ...]:
     )  # fmt: skip
 
 
+def _known(db: apsw.Connection, source: Source, path: str) -> _Known | None:
+    row = db.execute(_KNOWN, (source, path)).fetchone()
+    if row is None:
+        return None
+    id_, hash_, chunks, tallest, scope = row
+    return _Known(id_, hash_, chunks, tallest, unsqueezed(scope))
+
+
+def _number_of(db: apsw.Connection, scope: str) -> int:
+    """The number of a scope, a new one where it has none."""
+    name = (storable(scope),)
+    (number,) = db.execute(_SCOPE, name).fetchone() or one_row(db, _INSERT_SCOPE, name)
+    return int(number)
+
+
 def _drop_file(
     db: apsw.Connection, source: Source, path: str, placing: Placing, *, dims: int, revision: int
 ) -> None:
-    row = db.execute(_FILE_ID, (source, path)).fetchone()
-    if row is None:
-        return
-    chunks = rows(db, _CHUNKS_OF, row)
-    ids = [(id_,) for id_, _ in chunks]
+    known = _known(db, source, path)
+    if known is not None:
+        _drop_chunks(db, source, known, placing, keeping=0, dims=dims, revision=revision)
+        db.execute(_DELETE_FILE, (known.id,))
+        db.execute(_ADD_TO_TOTALS, (source, -1, 0, 0))
+
+
+def _drop_chunks(
+    db: apsw.Connection,
+    source: Source,
+    known: _Known,
+    placing: Placing,
+    *,
+    keeping: int,
+    dims: int,
+    revision: int,
+) -> None:
+    """Take the chunks of a file out, but for the first."""
+    gone = _chunks_behind(db, known, keeping)
+    ids = [(id_,) for id_, _ in gone]
     db.executemany(_DELETE_CHUNK, ids)
     db.executemany(_DELETE_VECTOR, ids)
     placing.take(db, (id_ for (id_,) in ids), dims=dims, revision=revision)
-    db.execute(_DELETE_FILE, row)
-    db.execute(_ADD_TO_TOTALS, (source, -1, -len(chunks), -sum(length for _, length in chunks)))
+    db.execute(_ADD_TO_TOTALS, (source, 0, -len(gone), -sum(length for _, length in gone)))
+
+
+def _chunks_behind(db: apsw.Connection, known: _Known, keeping: int) -> list[tuple[int, int]]:
+    """The ids and lengths of the chunks of a file but for the first: those that are kept are not even looked at."""
+    found: list[tuple[int, int]] = []
+    for id_, ordinal, length in db.execute(_CHUNKS_OF, (known.id,)):
+        if keeping and len(found) == known.chunks - keeping:
+            break
+        if ordinal >= keeping:
+            found.append((id_, length))
+    return found

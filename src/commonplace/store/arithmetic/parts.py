@@ -6,7 +6,7 @@ from array import array
 from collections.abc import Iterable, Sequence
 from itertools import compress
 
-from commonplace.store.sqlite.postings import Postings
+from commonplace.store.postings import Postings
 
 
 class WordPart:

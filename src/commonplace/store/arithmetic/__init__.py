@@ -9,9 +9,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from commonplace.store.sqlite.arithmetic import plain
-from commonplace.store.sqlite.arithmetic.parts import SignPart, WordPart
-from commonplace.store.sqlite.postings import Postings
+from commonplace.store.arithmetic import plain
+from commonplace.store.arithmetic.parts import SignPart, WordPart
+from commonplace.store.postings import Postings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,6 +59,6 @@ def choose_arithmetic(nanoseconds: int) -> Arithmetic:
         _spent += nanoseconds
         if _spent < _IMPORTING:
             return plain
-    from commonplace.store.sqlite.arithmetic import with_numpy
+    from commonplace.store.arithmetic import with_numpy
 
     return with_numpy

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from commonplace.store import bm25, kernels
-from commonplace.store.sqlite.arithmetic import plain
-from commonplace.store.sqlite.arithmetic.parts import Absences, SignPart, WordPart
-from commonplace.store.sqlite.postings import Postings
+from commonplace.store.arithmetic import plain
+from commonplace.store.arithmetic.parts import Absences, SignPart, WordPart
+from commonplace.store.postings import Postings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

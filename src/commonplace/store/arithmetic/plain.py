@@ -15,8 +15,8 @@ from heapq import nlargest
 from itertools import accumulate
 
 from commonplace.store import bm25, kernels
-from commonplace.store.sqlite.arithmetic.parts import Absences, SignPart, WordPart
-from commonplace.store.sqlite.postings import Postings
+from commonplace.store.arithmetic.parts import Absences, SignPart, WordPart
+from commonplace.store.postings import Postings
 
 _FEW = 64  # postings that are sooner added than pruned
 _BYTES = bytes(range(256))
