@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from describe_cli import command_line_page
 from describe_settings import settings_page
+from describe_tools import tools_page
 from install import ROOT
 from record_demo import recorded_part, same_story
 
@@ -52,6 +53,7 @@ def first_run(old: str) -> str:
 PAGES: tuple[tuple[str, Callable[[str], str]], ...] = (
     ("docs/reference/cli.md", whole(command_line_page)),
     ("docs/reference/settings.md", whole(settings_page)),
+    ("docs/reference/tools.md", whole(tools_page)),
     ("README.md", first_run),
 )
 
