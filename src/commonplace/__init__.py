@@ -6,14 +6,18 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from commonplace.errors import CommonplaceError
+    from commonplace.agent.scope import OWNER, SearchContext
+    from commonplace.errors import CommonplaceError, ScopeDenied
     from commonplace.memory.facade import Memory
     from commonplace.model import SearchHit, SearchResult, SyncReport
     from commonplace.sessions.store import SessionStore
 
 __all__ = [
+    "OWNER",
     "CommonplaceError",
     "Memory",
+    "ScopeDenied",
+    "SearchContext",
     "SearchHit",
     "SearchResult",
     "SessionStore",
@@ -24,8 +28,11 @@ __all__ = [
 __version__ = "0.1.0"
 
 _HOME = {
+    "OWNER": "commonplace.agent.scope",
     "CommonplaceError": "commonplace.errors",
     "Memory": "commonplace.memory.facade",
+    "ScopeDenied": "commonplace.errors",
+    "SearchContext": "commonplace.agent.scope",
     "SearchHit": "commonplace.model",
     "SearchResult": "commonplace.model",
     "SessionStore": "commonplace.sessions.store",

@@ -4,6 +4,7 @@ CommonplaceError
 ├── ConfigError            a setting is wrong; names the key
 ├── WorkspaceError         the workspace is missing, unreadable or not writable
 ├── PathNotAllowed         a path outside the memory, or one we refuse to follow
+├── ScopeDenied            not in this conversation; never tells what exists
 ├── NotFound               the file, line or entry does not exist
 ├── ConflictError          the text changed under an edit; nothing was overwritten
 ├── WouldShrink            a rewrite would drop most of a file; nothing was written
@@ -41,6 +42,10 @@ class WorkspaceError(CommonplaceError):
 
 class PathNotAllowed(CommonplaceError):
     """A path outside the memory, or one that we refuse to follow."""
+
+
+class ScopeDenied(CommonplaceError):
+    """What was asked for is not for this conversation. The same words whether it exists or not."""
 
 
 class NotFound(CommonplaceError):

@@ -270,6 +270,8 @@ def test_an_unknown_key_names_its_path_and_the_nearest_valid_one(places, name, k
         ("extraPaths: 'docs'", "`extraPaths` must be a list of paths"),
         ("extraPaths: [{name: 'x'}]", "`extraPaths` must be a list of paths"),
         ("extraPaths: [{path: ''}]", "`extraPaths` must be a list of paths"),
+        ("extraPaths: [{path: 'a', scope: 'public'}]", "`extraPaths` must be a list of paths"),
+        ("extraPaths: [{path: 'a', scope: 'Shared'}]", "`extraPaths` must be a list of paths"),
         ("scope: {rules: {}}", "`scope.rules` must be a list of rules"),
         ("scope: {rules: ['allow']}", "`scope.rules` must be a list of rules"),
         ("scope: {rules: [{action: 'maybe'}]}", "`scope.rules` must be a list of rules"),

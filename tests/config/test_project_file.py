@@ -87,6 +87,14 @@ def test_a_pattern_that_leaves_the_workspace_is_refused(tmp_path, pattern):
     assert error.key == "extraPaths"
 
 
+@pytest.mark.parametrize("scope", ["shared", "private"])
+def test_who_may_see_a_path_is_not_for_a_project_file_to_say(tmp_path, scope):
+    error = refused(tmp_path, f"{{extraPaths: [{{path: 'docs', scope: '{scope}'}}]}}")
+
+    assert error.key == "extraPaths"
+    assert "it decides who gets to see your memory" in str(error)
+
+
 def test_a_project_file_that_is_a_link_is_refused(tmp_path):
     (tmp_path / "elsewhere").write_text("{}")
     (tmp_path / ".commonplace.json5").symlink_to(tmp_path / "elsewhere")

@@ -148,6 +148,9 @@ def test_what_comes_back_is_what_was_prepared_here():
     documents = [
         Document("memory/2026-02-10.md", "memory", TEXT, "2026-02-10"),
         Document("sessions/s.jsonl", "sessions", "User: hi\nAssistant: ho", None, (2, 5)),
+        Document(
+            "sessions/t.jsonl", "sessions", "User: hi\nAssistant: ho", None, (2, 5), ("2026-02-10", None)
+        ),
         Document("memory/empty.md", "memory", ""),
         Document("memory/odd.md", "memory", "half a character \ud800 and a \u2028 line"),
     ]

@@ -264,3 +264,21 @@ def test_ten_thousand_new_files_converge_within_five_seconds(memory):
             seen = len(workspace.discover().files)
         assert seen == 10_000
         assert time.monotonic() - finished < 5
+
+
+def test_talk_is_told_of_after_a_longer_silence_and_a_note_at_once(tmp_path):
+    notes, talk = tmp_path / "notes", tmp_path / "sessions"
+    notes.mkdir()
+    talk.mkdir()
+    with Watcher([str(notes)], transcripts=str(talk), talk_debounce_ms=800) as watcher:
+        watcher.wait(began)
+        spoken_at = time.monotonic()
+        (talk / "a.jsonl").write_text("{}\n")
+        (talk / "sessions.json").write_text("{}")
+        watcher.wait(names(talk / "a.jsonl"))
+        assert time.monotonic() - spoken_at >= 0.7
+        (talk / "a.jsonl").write_text("{}\n{}\n")
+        written_at = time.monotonic()
+        (notes / "b.md").write_text("words")
+        watcher.wait(names(notes / "b.md"))
+        assert time.monotonic() - written_at < 0.7

@@ -9,6 +9,17 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+# A project file comes with a checked-out repository, written by somebody else. What it may set is an
+# allow-list: every setting says ALLOWED, or the reason why it is the user's alone.
+ALLOWED = ""
+SENDS = "it decides where your notes are sent"
+SPENDS = "it decides which keys are used, and what for"
+RUNS = "it decides which programs run on your machine"
+READS = "it decides which of your files are read"
+KEEPS = "it decides where your data is kept, and for how long"
+SHOWS = "it decides who gets to see your memory"
+SPEAKS = "it gives instructions to the model"
+
 
 def setting(
     default: Any, kind: Kind, project: str, doc: str, *, name: str | None = None, secret: bool = False

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Mapping
 
 from commonplace.config.document import parse_document, read_bytes
+from commonplace.config.groups import SHOWS
 from commonplace.config.keys import all_keys, build_settings, unknown_key
 from commonplace.config.locations import ResolvedWorkspace, absolute, home_folder, resolve_workspace
 from commonplace.config.origin import DEFAULT, Origin
@@ -98,7 +99,9 @@ def _project_layer(workspace: str | None) -> list[Layer]:
         return []
     layers = _file_layer(path, "project", follow_symlinks=False)
     for layer in layers:
-        _refuse_paths_outside(workspace, layer.values.get("extraPaths", ()), path)
+        paths = layer.values.get("extraPaths", ())
+        _refuse_paths_outside(workspace, paths, path)
+        _refuse_sharing(paths, path)
     return layers
 
 
@@ -114,6 +117,16 @@ def _refuse_paths_outside(workspace: str, paths: Iterable[ExtraPath], file: str)
                 key="extraPaths",
                 hint="only your own configuration may name paths outside the workspace",
             )
+
+
+def _refuse_sharing(paths: Iterable[ExtraPath], file: str) -> None:
+    """Keep a file that came with a project from opening its folders to groups and other people."""
+    if any(extra.scope is not None for extra in paths):
+        raise ConfigError(
+            f"a project file may not set the `scope` of `extraPaths`: {SHOWS} (in {printable_path(file)})",
+            key="extraPaths",
+            hint="say it in your own configuration",
+        )
 
 
 def _openclaw_layer(path: str, agent_id: str) -> Layer:

@@ -6,21 +6,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from commonplace.config.groups import group, setting
+from commonplace.config.agent_settings import ChatSettings, LimitSettings, MemoryFlushSettings, ScopeSettings
+from commonplace.config.groups import ALLOWED, KEEPS, READS, RUNS, SENDS, SPENDS, group, setting
 from commonplace.config.kinds import Duration, Flag, Number, OneOf, SomeOf, Text, TextTable, Whole
-from commonplace.config.structured import ExtraPath, Paths, ProviderAccess, Providers, Rules, ScopeRule
+from commonplace.config.structured import ExtraPath, Paths, ProviderAccess, Providers
 from commonplace.value import value
-
-# A project file comes with a checked-out repository, written by somebody else. What it may set is an
-# allow-list: every setting says ALLOWED, or the reason why it is the user's alone.
-ALLOWED = ""
-SENDS = "it decides where your notes are sent"
-SPENDS = "it decides which keys are used, and what for"
-RUNS = "it decides which programs run on your machine"
-READS = "it decides which of your files are read"
-KEEPS = "it decides where your data is kept, and for how long"
-SHOWS = "it decides who gets to see your memory"
-SPEAKS = "it gives instructions to the model"
 
 _MB = 1024 * 1024
 _PATH = Text("a path", optional=True)
@@ -234,48 +224,11 @@ class LocalSettings:
 
 
 @value
-class MemoryFlushSettings:
-    """The silent turn that saves what lasts before a conversation is compacted."""
-
-    enabled: bool = setting(True, Flag(), ALLOWED, "Ask the model to save what lasts.")
-    soft_threshold_tokens: int = setting(
-        4000, Whole(0, 10_000_000), ALLOWED, "How long before the compaction to ask, in tokens."
-    )
-    prompt: str | None = setting(None, Text(optional=True), SPEAKS, "The request, instead of ours.")
-    system_prompt: str | None = setting(
-        None, Text(optional=True), SPEAKS, "The system prompt of that turn, instead of ours."
-    )
-
-
-@value
-class LimitSettings:
-    """How much recalled text may reach a model at once."""
-
-    max_results: int = setting(6, Whole(1, 200), ALLOWED, "Most results given to a model.")
-    max_snippet_chars: int = setting(700, Whole(40, 20_000), ALLOWED, "Longest snippet.")
-    max_injected_chars: int = setting(4000, Whole(40, 1_000_000), ALLOWED, "All snippets together.")
-    timeout_ms: int = setting(4000, Whole(100, 600_000), ALLOWED, "Longest wait for an answer.")
-
-
-@value
 class HistorySettings:
     """How long old versions of rewritten files can be brought back."""
 
     max_age_days: int = setting(90, Whole(0, 36_500), KEEPS, "Days that an old version is kept.")
     max_bytes: int = setting(200 * _MB, Whole(0, 1024 * 1024 * _MB), KEEPS, "Size of all old versions.")
-
-
-@value
-class ScopeSettings:
-    """In which conversations the memory may be seen; the first rule that matches decides."""
-
-    default: str = setting("deny", OneOf("deny", "allow"), SHOWS, "What holds where no rule matches.")
-    rules: tuple[ScopeRule, ...] = setting(
-        (ScopeRule("allow", chat_type="direct"),),
-        Rules(),
-        SHOWS,
-        "Exceptions by kind of chat, channel or key.",
-    )
 
 
 @value
@@ -376,6 +329,7 @@ class Settings:
     local: LocalSettings = group(LocalSettings)
     memory_flush: MemoryFlushSettings = group(MemoryFlushSettings)
     limits: LimitSettings = group(LimitSettings)
+    chat: ChatSettings = group(ChatSettings)
     history: HistorySettings = group(HistorySettings)
     scope: ScopeSettings = group(ScopeSettings)
     qmd: QmdSettings = group(QmdSettings)

@@ -20,6 +20,7 @@ class ExtraPath:
     path: str
     pattern: str | None = None
     name: str | None = None
+    scope: str | None = None  # "shared": also for groups and other people
 
 
 @value
@@ -41,9 +42,9 @@ class ScopeRule:
 
 
 class Paths(Kind):
-    """A list of paths, each as text or as {path, pattern, name}."""
+    """A list of paths, each as text or as {path, pattern, name, scope}."""
 
-    expected = "a list of paths, each as text or as {path, pattern, name}"
+    expected = "a list of paths, each as text or as {path, pattern, name, scope: private or shared}"
 
     def _read(self, value: Any) -> tuple[ExtraPath, ...]:
         if not isinstance(value, list | tuple):
@@ -55,10 +56,11 @@ class Paths(Kind):
             return item
         if isinstance(item, str):
             item = {"path": item}
-        found = _text_fields(item, ("path", "pattern", "name"), self.expected)
-        if found["path"] is None:
+        found = _text_fields(item, ("path", "pattern", "name", "scope"), self.expected)
+        # A misspelt scope must not be taken for another one.
+        if found["path"] is None or found["scope"] not in {None, "private", "shared"}:
             raise Unfit(self.expected)
-        return ExtraPath(path=found["path"], pattern=found["pattern"], name=found["name"])
+        return ExtraPath(found["path"], found["pattern"], found["name"], found["scope"])
 
     def _from_text(self, text: str) -> Any:
         if text.startswith("["):
@@ -67,8 +69,10 @@ class Paths(Kind):
 
     def _to_json(self, value: tuple[ExtraPath, ...]) -> list[Any]:
         return [
-            _without_none({"path": extra.path, "pattern": extra.pattern, "name": extra.name})
-            if extra.pattern or extra.name
+            _without_none(
+                {"path": extra.path, "pattern": extra.pattern, "name": extra.name, "scope": extra.scope}
+            )
+            if extra.pattern or extra.name or extra.scope
             else extra.path
             for extra in value
         ]

@@ -10,6 +10,7 @@ from commonplace.value import replace, value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
     from typing import Literal, TypeAlias
 
 Strategy: TypeAlias = "Literal['markdown', 'lines']"
@@ -41,6 +42,7 @@ def chunks_of(document: Document, settings: ChunkingSettings) -> list[Chunk]:
     text = document.text
     if ID_MARK in text:
         text = "\n".join(without_note_ids(line) for line in split_lines(text))
+    days = document.days
     passages = _messages(text, settings) if document.source == "sessions" else _passages(text, settings)
     return [
         Chunk(
@@ -51,10 +53,24 @@ def chunks_of(document: Document, settings: ChunkingSettings) -> list[Chunk]:
             end_line=_cited(document, passage.end_line),
             text=passage.text,
             context=passage.context,
-            day=document.day,
+            day=document.day if days is None else days[passage.start_line - 1],
         )
         for ordinal, passage in enumerate(passages)
     ]
+
+
+def in_common(chunks: Sequence[Chunk], known: Iterable[Chunk]) -> int:
+    """How many chunks at the beginning are the same as in the index."""
+    count = 0
+    for chunk, before in zip(chunks, known, strict=False):
+        if _content(chunk) != _content(before):
+            break
+        count += 1
+    return count
+
+
+def _content(chunk: Chunk) -> tuple[object, ...]:
+    return chunk.start_line, chunk.end_line, chunk.text, chunk.context, chunk.day
 
 
 def terms_of(chunk: Chunk) -> tuple[str, ...]:

@@ -3,70 +3,49 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
 
-from commonplace.errors import CommonplaceError, ConflictError, NotFound
+from commonplace.errors import ConflictError
 from commonplace.files.erasures import Erasures
 from commonplace.indexing.chunks import ChunkingSettings
 from commonplace.indexing.disappearances import Disappearances
 from commonplace.indexing.plan import (
     UNCONDITIONALLY,
+    WITHOUT_VECTORS,
     Conditions,
     RebuildGivenUp,
     SyncPlan,
     looks_unmounted,
-    mtime_to_record,
     plan_removal,
     plan_sync,
 )
+from commonplace.indexing.run import Left, Run
 from commonplace.indexing.settled import Agreement, Settled
-from commonplace.indexing.tally import FileKey, Tally
-from commonplace.model import (
-    EmbeddedChunk,
-    FileFailure,
-    FileState,
-    IndexFingerprint,
-    ProgressCallback,
-    SyncReport,
-)
+from commonplace.indexing.tally import Tally
+from commonplace.model import FileFailure, IndexFingerprint, ProgressCallback, SyncReport
 from commonplace.sources.discovery import FoundFile
 from commonplace.text.terms import TERMS_VERSION
-from commonplace.value import record, replace
+from commonplace.value import replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
-    from typing import Literal, TypeAlias
 
     from commonplace.embedding.protocol import Embedder
     from commonplace.indexing.preparing import Preparation
-    from commonplace.indexing.sharing import Batch, ReadFile
+    from commonplace.indexing.reading import Reader
     from commonplace.model import Source
     from commonplace.sources.noticing import Since
     from commonplace.sources.protocol import TextSource
     from commonplace.store.protocol import IndexStore
 
-_Left: TypeAlias = "Literal['overtaken', 'erased']"
+__all__ = ["NO_INDEX_YET", "WITHOUT_VECTORS", "Indexer"]
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 NO_INDEX_YET = "there is no index yet"
 # How often a file is read anew in one sync when text keeps being erased from it.
 MOST_TRIES = 10
-# In front of the hash of a file whose vectors could not be had: the next sync tries again.
-WITHOUT_VECTORS = "without-vectors:"
-
-
-@record
-class _Run:
-    """One pass over the files: where it writes, how that index is made, and what it held at the start."""
-
-    store: IndexStore
-    made: IndexFingerprint
-    known: Mapping[FileKey, FileState]
-    tally: Tally
-    conditions: Conditions
-    is_whole: bool = False  # all vectors, or nothing
 
 
 class Indexer:
@@ -171,7 +150,7 @@ class Indexer:
         agreement, changes = found
         tally = Tally(progress, unchanged=len(agreement.known))
         if any(since.files for since in changes):
-            run = _Run(self._store, made, agreement.known, tally, conditions)
+            run = Run(self._store, made, agreement.known, tally, conditions)
             try:
                 if not all(map(self._index_changed, [run] * len(changes), self._sources, changes)):
                     return None
@@ -180,7 +159,7 @@ class Indexer:
         self._settle(replace(agreement, moments=tuple(since.moment for since in changes)), tally)
         return tally
 
-    def _index_changed(self, run: _Run, source: TextSource, since: Since) -> bool:
+    def _index_changed(self, run: Run, source: TextSource, since: Since) -> bool:
         """Index files that have changed, also those that look the same; False when all must be looked at.
 
         So it is when a file came or went: whether it counts, or many went at once, depends on the others.
@@ -239,7 +218,9 @@ class Indexer:
             revision = reader.revision()
             agreed = self._settled.known_at(revision) if store is self._store else None
             known = reader.files() if agreed is None else agreed
-        run = _Run(store, made, known, tally, conditions, is_whole)
+        # Until it is certain that they agree again: what a source has told by then it does not tell twice.
+        self._settled.forget()
+        run = Run(store, made, known, tally, conditions, is_whole, is_fresh=store is not self._store)
         moments: list[int | None] = []
         for source in self._sources:
             found = source.discover()
@@ -254,8 +235,12 @@ class Indexer:
         if store is self._store:
             self._settle(Agreement(revision, run.known, tuple(moments)), tally)
 
-    def _index_left(self, run: _Run, source: TextSource, left: Mapping[str, _Left]) -> None:
+    def _index_left(self, run: Run, source: TextSource, left: Mapping[str, Left]) -> None:
         """Read files anew that somebody else has indexed, or erased from, since they were read."""
+        if not left:
+            return
+        from commonplace.indexing.growing import growing
+
         again: AbstractSet[str] = left.keys()
         for _ in range(MOST_TRIES):
             if not again:
@@ -266,14 +251,16 @@ class Indexer:
             run.tally.total += len(files)
             left = self._index(run, source, files)
             # Whoever overtakes us a second time has looked into the index after we did, and read the file after
-            # that: what they wrote holds all that stood in it when this sync began.
-            again = {path for path, why in left.items() if why == "erased"}
-        run.tally.failed += [
-            FileFailure(path, "text keeps being erased from it; the next sync tries again")
-            for path in sorted(again)
-        ]
+            # that: what they wrote holds all that stood in it when this sync began. Unless it was only a piece.
+            again = {path for path, why in left.items() if why == "erased" or growing(source) is not None}
+        for path in sorted(again):
+            if left[path] == "erased":
+                reason = "text keeps being erased from it; the next sync tries again"
+                run.tally.failed.append(FileFailure(path, reason))
+            else:
+                run.tally.degraded[f"another process is still indexing {path}"] = None
 
-    def _remove(self, run: _Run, source: TextSource, plan: SyncPlan, *, confirmed: bool) -> None:
+    def _remove(self, run: Run, source: TextSource, plan: SyncPlan, *, confirmed: bool) -> None:
         removal = plan_removal(
             plan.missing,
             known_count=plan.known,
@@ -288,18 +275,59 @@ class Indexer:
         self._disappearances.write(source.source, removal.remember)
         run.tally.withheld += (*removal.withheld, *plan.hidden)
 
-    def _index(self, run: _Run, source: TextSource, files: Sequence[FoundFile]) -> dict[str, _Left]:
+    def _index(self, run: Run, source: TextSource, files: Sequence[FoundFile]) -> dict[str, Left]:
         """Read, embed and write files; those that could not be written are left, each with the reason."""
         if not files:
             return {}
-        from commonplace.indexing.sharing import prepared  # not for a search that finds every file as it was
+        due, early = self._by_patience(run, source, files)
+        left = self._index_now(run, source, due)
+        if early:
+            left |= self._index_now(run, source, early, is_patient=True)
+        return left
 
-        preparation = self._preparation_of(run, source, files)
-        left: dict[str, _Left] = {}
+    def _by_patience(
+        self, run: Run, source: TextSource, files: Sequence[FoundFile]
+    ) -> tuple[Sequence[FoundFile], Sequence[FoundFile]]:
+        """Which files are to be indexed with all they should have, and which by words for now."""
+        from commonplace.indexing.growing import growing, is_due
+
+        grows = growing(source)
+        patience = run.conditions.patience
+        if grows is None or patience is None or run.is_fresh:
+            return files, ()
+        costs = self._embedder.sends_text_to is not None and source.source not in self.withheld
+        if patience.meanwhile == "words" and not costs:
+            return files, ()
+        due: list[FoundFile] = []
+        early: list[FoundFile] = []
+        for found in files:
+            known = run.known.get((source.source, found.path))
+            (due if is_due(grows, found, known, patience, self._clock) else early).append(found)
+        if patience.meanwhile == "words":
+            return due, early
+        run.tally.waiting += [found.path for found in early]
+        run.tally.unchanged += len(early)
+        for found in early:
+            run.tally.step(found.path)
+        return due, ()
+
+    def _index_now(
+        self, run: Run, source: TextSource, files: Sequence[FoundFile], *, is_patient: bool = False
+    ) -> dict[str, Left]:
+        if not files:
+            return {}
+        from commonplace.indexing.growing import pending_bytes  # not for a search that finds all as it was
+        from commonplace.indexing.sharing import prepared
+        from commonplace.indexing.writing import Writer
+
+        size = sum(pending_bytes(found, run.known.get((source.source, found.path))) for found in files)
+        preparation = self._preparation_of(run, source, files, size, is_patient=is_patient)
+        reader = self._reader(run, source, by_words=is_patient or preparation.is_refused)
+        writer = Writer(run, self._erasures, is_patient=is_patient)
         ready = prepared(
-            self._read_changed(run, source, files, is_refused=preparation.is_refused),
+            reader.changed(files),
             preparation,
-            total_bytes=sum(found.size for found in files),
+            total_bytes=size,
             tell=lambda why: run.tally.degraded.setdefault(why, None),
         )
         with closing(ready):  # at once when writing fails, for a second process may be at work
@@ -308,90 +336,26 @@ class Indexer:
                     if run.is_whole:
                         raise RebuildGivenUp(made.failure)
                     run.tally.degraded[made.failure] = None
-                left |= self._write(run, batch, made.documents, has_vectors=made.failure is None)
-        return left
+                writer.write(batch, made, has_vectors=made.failure is None and not is_patient)
+        return writer.left
 
-    def _preparation_of(self, run: _Run, source: TextSource, files: Sequence[FoundFile]) -> Preparation:
+    def _reader(self, run: Run, source: TextSource, *, by_words: bool = False) -> Reader:
+        from commonplace.indexing.reading import Reader
+
+        return Reader(run, source, erasures=self._erasures, clock=self._clock, by_words=by_words)
+
+    def _preparation_of(
+        self, run: Run, source: TextSource, files: Sequence[FoundFile], size: int, *, is_patient: bool
+    ) -> Preparation:
         """Who prepares these files: with vectors, unless they are private or somebody refuses to pay for them."""
-        from commonplace.indexing.preparing import Preparation, texts_of
+        from commonplace.indexing.preparing import Preparation
 
-        if source.source in self.withheld:
+        if is_patient or source.source in self.withheld:
             return Preparation.without_vectors(self._chunking)
         if self._preparation is None or self._preparation.identity != self._embedder.identity:
             self._preparation = Preparation(self._chunking, self._embedder)
         ask = run.conditions.before_embedding
         if ask is None or self._preparation.is_refused:
             return self._preparation
-        size = sum(found.size for found in files)
-        refusal = ask(size, lambda: texts_of(source, files, self._chunking))
+        refusal = ask(size, lambda: self._reader(run, source).texts(files, self._chunking))
         return self._preparation if refusal is None else self._preparation.refused(refusal)
-
-    def _read_changed(
-        self, run: _Run, source: TextSource, files: Iterable[FoundFile], *, is_refused: bool
-    ) -> Iterator[ReadFile]:
-        """Read files one after the other; those whose text did not change are only touched.
-
-        Where vectors are refused, a file that went in without them is as it can be.
-        """
-        from commonplace.indexing.sharing import ReadFile
-
-        tally = run.tally
-        for found in files:
-            erasures = self._erasures.stamp()
-            try:
-                document, state = source.read(found)
-            except NotFound:
-                continue  # deleted since it was listed: the next sync sees it missing
-            except CommonplaceError as error:
-                # One bad file never stops the others; an index that refuses to be written to does.
-                tally.failed.append(FileFailure(found.path, str(error)))
-                tally.step(found.path)
-                continue
-            state = replace(
-                state, mtime_ns=mtime_to_record(state.mtime_ns, read_at_ns=int(self._clock() * 1e9))
-            )
-            key = state.source, state.path
-            before = run.known.get(key)
-            if is_refused and before is not None and before.hash == WITHOUT_VECTORS + state.hash:
-                tally.without_vectors[key] = state.hash
-            if before is not None and state.hash in {before.hash, tally.without_vectors.get(key)}:
-                if before.hash == state.hash and before != state:
-                    run.store.touch_file(state)
-                    tally.wrote(key, state)
-                tally.unchanged += 1
-                tally.step(found.path)
-                continue
-            yield ReadFile(state, document, before.hash if before else None, erasures)
-
-    def _write(
-        self, run: _Run, batch: Batch, documents: Sequence[Sequence[EmbeddedChunk]], *, has_vectors: bool
-    ) -> dict[str, _Left]:
-        """Write files; or say why they were left: text was erased, or somebody else was quicker."""
-        left: dict[str, _Left] = {}
-        # Nothing is erased between this look and the last commit, so forgotten text cannot come back here.
-        with self._erasures.held_off(), run.store.joined():
-            erasures = self._erasures.stamp()
-            for file, chunks in zip(batch, documents, strict=True):
-                if erasures != file.erasures:
-                    left[file.state.path] = "erased"
-                elif not self._write_file(run, file, chunks, has_vectors=has_vectors):
-                    left[file.state.path] = "overtaken"
-                run.tally.step(file.state.path)
-        return left
-
-    def _write_file(
-        self, run: _Run, file: ReadFile, chunks: Sequence[EmbeddedChunk], *, has_vectors: bool
-    ) -> bool:
-        state, tally = file.state, run.tally
-        key = state.source, state.path
-        is_incomplete = bool(chunks) and not has_vectors
-        if is_incomplete:
-            state = replace(state, hash=WITHOUT_VECTORS + state.hash, mtime_ns=-1)
-        if not run.store.replace_file(state, chunks, expecting=run.made, replacing=file.replacing):
-            return False
-        if is_incomplete:
-            tally.without_vectors[key] = file.state.hash
-        tally.wrote(key, state)
-        tally.indexed.append(state.path)
-        tally.chunks += len(chunks)
-        return True

@@ -18,6 +18,12 @@ Rebuilding: TypeAlias = "Literal['freely', 'whole', 'never']"
 # Hears how many bytes are about to be embedded, and can have the texts read; says why they must not be, or None.
 BeforeEmbedding: TypeAlias = "Callable[[int, Callable[[], Iterator[str]]], str | None]"
 
+# What becomes of a little more in a transcript: it waits, or is found by words until there is more.
+Meanwhile: TypeAlias = "Literal['left', 'words']"
+
+# In front of the hash of a file whose vectors could not be had: the next sync tries again.
+WITHOUT_VECTORS = "without-vectors:"
+
 # Files written this shortly before they were read may change again without a new time stamp.
 RACY_NS = 2_000_000_000
 NEVER = -1
@@ -27,6 +33,25 @@ SUSPICIOUS_SHARE = 0.2
 SUSPICIOUS_COUNT = 3
 CONFIRM_AFTER_S = 60.0
 
+# Nobody has said anything for so long: what is there will not be much more soon.
+QUIET_NS = 600 * 1_000_000_000
+
+
+@value
+class Patience:
+    """When more of a transcript is due that grows message by message; after ten minutes of silence it always is."""
+
+    meanwhile: Meanwhile
+    delta_bytes: int = 100_000
+    delta_messages: int = 50
+
+    def is_due(self, found: FoundFile, *, done_bytes: int, messages: Callable[[], int], at_ns: int) -> bool:
+        """Whether a file of which so much is done is to be gone on with. Asks for the number of messages last."""
+        pending = found.size - done_bytes
+        if pending < 0 or pending >= self.delta_bytes or found.mtime_ns <= at_ns - QUIET_NS:
+            return True
+        return messages() >= self.delta_messages
+
 
 @value
 class Conditions:
@@ -34,6 +59,7 @@ class Conditions:
 
     rebuilding: Rebuilding = "freely"
     before_embedding: BeforeEmbedding | None = None
+    patience: Patience | None = None
 
 
 UNCONDITIONALLY = Conditions()
@@ -47,7 +73,7 @@ class RebuildGivenUp(EmbeddingError):
 class SyncPlan:
     """What differs between disk and index, for one source."""
 
-    to_read: tuple[FoundFile, ...]  # new, or of another size, time or inode
+    to_read: tuple[FoundFile, ...]  # new, or of another size, time, inode or scope
     missing: tuple[str, ...]  # in the index, not on disk
     hidden: tuple[str, ...]  # in the index, and somewhere that could not be looked at
     unchanged: int
@@ -55,7 +81,7 @@ class SyncPlan:
 
 
 def plan_sync(found: Discovery, known: Mapping[tuple[Source, str], FileState], source: Source) -> SyncPlan:
-    """Compare by size, time and inode; whether the text changed is for the reader to see."""
+    """Compare by size, time, inode and scope; whether the text changed is for the reader to see."""
     on_disk = {file.path: file for file in found.files}
     in_index = {path: state for (of, path), state in known.items() if of == source}
     to_read = tuple(file for path, file in on_disk.items() if not looks_the_same(file, in_index.get(path)))
@@ -72,8 +98,14 @@ def plan_sync(found: Discovery, known: Mapping[tuple[Source, str], FileState], s
 def looks_the_same(found: FoundFile, known: FileState | None) -> bool:
     """Whether a file can be taken as unchanged without reading it."""
     return known is not None and (
-        (found.size, found.mtime_ns, found.inode) == (known.size, known.mtime_ns, known.inode)
+        (found.size, found.mtime_ns, found.inode, found.scope)
+        == (known.size, known.mtime_ns, known.inode, known.scope)
     )
+
+
+def is_incomplete(known: FileState) -> bool:
+    """Whether vectors are missing that a file should have in the index."""
+    return known.hash.startswith(WITHOUT_VECTORS)
 
 
 def mtime_to_record(mtime_ns: int, *, read_at_ns: int) -> int:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import repeat
 
-from commonplace.errors import CommonplaceError, EmbeddingError
-from commonplace.indexing.chunks import ChunkingSettings, chunks_of, terms_of
+from commonplace.errors import EmbeddingError
+from commonplace.indexing.chunks import ChunkingSettings, chunks_of, in_common, terms_of
 from commonplace.model import Chunk, Document, EmbeddedChunk
-from commonplace.value import value
+from commonplace.value import replace, value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
 
     from commonplace.embedding.protocol import Embedder
     from commonplace.model import Vector
-    from commonplace.sources.discovery import FoundFile
-    from commonplace.sources.protocol import TextSource
 
 # A chunk's text under its headings, and its day: all that its vector and its terms depend on.
 _Key: TypeAlias = "tuple[str, str | None]"
@@ -35,10 +34,14 @@ _PORTION = 512
 
 @value
 class Prepared:
-    """The chunks of each document in turn; `failure` says why none of them has a vector."""
+    """The chunks of each document in turn; `failure` says why none of them has a vector.
+
+    The first chunks of a document are left out that the index has already: as many as `kept` says.
+    """
 
     documents: Sequence[Sequence[EmbeddedChunk]]
     failure: str | None = None
+    kept: Sequence[int] = ()
 
 
 class Preparation:
@@ -68,19 +71,31 @@ class Preparation:
         """Whether it is known beforehand that there are no vectors to be had."""
         return getattr(self.embedder, "refusal", None) is not None
 
-    def prepare(self, documents: Sequence[Document]) -> Prepared:
-        """Embed what the documents say, each text once. Without a provider they are found by words alone."""
-        if self.embedder.identity.provider not in COMPUTED_HERE:
-            return self._prepared([chunks_of(document, self.chunking) for document in documents])
-        cut = [chunks_of(document, self.chunking) for document in documents if len(document.text) <= LARGE]
-        small = iter(self._prepared(cut).documents)
+    def prepare(self, documents: Sequence[Document], known: Sequence[Iterable[Chunk]] = ()) -> Prepared:
+        """Embed what the documents say, each text once. Without a provider they are found by words alone.
+
+        `known` are the chunks of each document as they are in the index: those at the beginning that are the same are
+        not made again.
+        """
+        cut: list[list[Chunk]] = []
+        kept: list[int] = []
+        for document, before in zip(documents, known or repeat(()), strict=False):
+            chunks = chunks_of(document, self.chunking)
+            kept.append(in_common(chunks, before))
+            cut.append(chunks[kept[-1] :])
+        is_large = [
+            len(document.text) > LARGE and self.embedder.identity.provider in COMPUTED_HERE
+            for document in documents
+        ]
+        small = self._prepared([chunks for chunks, large in zip(cut, is_large, strict=True) if not large])
+        made = iter(small.documents)
         return Prepared(
             [
-                ChunksOnDemand(chunks_of(document, self.chunking), self)
-                if len(document.text) > LARGE
-                else next(small)
-                for document in documents
-            ]
+                ChunksOnDemand(chunks, self) if large else next(made)
+                for chunks, large in zip(cut, is_large, strict=True)
+            ],
+            small.failure,
+            kept if known else (),
         )
 
     def embedded(self, chunks: Sequence[Chunk]) -> Sequence[EmbeddedChunk]:
@@ -127,6 +142,11 @@ class ChunksOnDemand(Sequence[EmbeddedChunk]):
         self._chunks = chunks
         self._preparation = preparation
 
+    def counted_from(self, first: int) -> ChunksOnDemand:
+        """Give the same chunks other ordinals."""
+        chunks = [replace(chunk, ordinal=ordinal) for ordinal, chunk in enumerate(self._chunks, first)]
+        return ChunksOnDemand(chunks, self._preparation)
+
     def __len__(self) -> int:
         return len(self._chunks)
 
@@ -138,16 +158,6 @@ class ChunksOnDemand(Sequence[EmbeddedChunk]):
     def __iter__(self) -> Iterator[EmbeddedChunk]:
         for first in range(0, len(self._chunks), _PORTION):
             yield from self._preparation.embedded(self._chunks[first : first + _PORTION])
-
-
-def texts_of(source: TextSource, files: Iterable[FoundFile], chunking: ChunkingSettings) -> Iterator[str]:
-    """Read what would be embedded of files; what cannot be read is left to whoever indexes it."""
-    for found in files:
-        try:
-            document, _ = source.read(found)
-        except CommonplaceError:
-            continue
-        yield from (chunk.embedded_text for chunk in chunks_of(document, chunking))
 
 
 def _embedded(chunk: Chunk, made: dict[_Key, _Made]) -> EmbeddedChunk:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 
 from commonplace.indexing.preparing import COMPUTED_HERE, LARGE, Preparation, Prepared
 from commonplace.indexing.second_process import WORTH_IT_BYTES, SecondProcess, WorkerFailed, can_share
-from commonplace.model import Document, FileState
+from commonplace.model import Chunk, Document, FileState
 from commonplace.value import value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TypeAlias
+
+    from commonplace.sources.transcripts import Piece
 
 # Enough for many requests to a provider at once; or, where two processes share them, to be worth a message.
 REMOTE_CHARACTERS = 250_000
@@ -30,6 +32,10 @@ class ReadFile:
     document: Document
     replacing: str | None  # the hash that the index held for it
     erasures: object  # what `Erasures.stamp` was before it was read
+    known: Sequence[Chunk] = ()  # its chunks in the index, of which the first may stay
+    piece: Piece | None = (
+        None  # what it is of a transcript; then it has no hash yet, and only the first replaces
+    )
 
 
 Batch: TypeAlias = "list[ReadFile]"
@@ -60,7 +66,7 @@ def prepared(
         return
     if total_bytes < WORTH_IT_BYTES or not can_share(here.embedder.identity):
         for batch in read:
-            yield batch, here.prepare(_documents(batch))
+            yield batch, _prepared_here(batch, here)
         return
     two = _Two(here, tell)
     try:
@@ -80,7 +86,7 @@ def _prepared_ahead(read: Iterable[Batch], here: Preparation) -> Iterator[tuple[
     pool = ThreadPoolExecutor(_AHEAD, thread_name_prefix="commonplace-prepare")
     try:
         for batch in read:
-            waiting.append((batch, pool.submit(here.prepare, _documents(batch))))
+            waiting.append((batch, pool.submit(_prepared_here, batch, here)))
             if len(waiting) > _AHEAD:
                 first, made = waiting.popleft()
                 yield first, made.result()
@@ -109,7 +115,7 @@ class _Two:
                 self._other.give(_documents(batch))
                 self._waiting.append((batch, None))
                 return
-        self._waiting.append((batch, self._here.prepare(_documents(batch))))
+        self._waiting.append((batch, _prepared_here(batch, self._here)))
 
     def finished(self, *, most_waiting: int) -> Iterator[tuple[Batch, Prepared]]:
         """The batches that are done, in order; waits for the first as long as more than so many wait behind it."""
@@ -137,7 +143,7 @@ class _Two:
         with _giving_up(self):
             if self._other is not None:
                 return self._other.take(_documents(batch), wait=wait)
-        return self._here.prepare(_documents(batch))
+        return _prepared_here(batch, self._here)
 
 
 class _giving_up:  # noqa: N801 (used as a verb)
@@ -160,6 +166,10 @@ class _giving_up:  # noqa: N801 (used as a verb)
 
 def _has_large(batch: Batch) -> bool:
     return any(len(file.document.text) > LARGE for file in batch)
+
+
+def _prepared_here(batch: Batch, here: Preparation) -> Prepared:
+    return here.prepare(_documents(batch), [file.known for file in batch])
 
 
 def _documents(batch: Batch) -> list[Document]:

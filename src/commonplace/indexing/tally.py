@@ -26,6 +26,8 @@ class Tally:
     unchanged: int = 0
     skipped: list[FileFailure] = field(default_factory=list)
     failed: list[FileFailure] = field(default_factory=list)
+    unreadable: list[FileFailure] = field(default_factory=list)  # lines of files that were indexed otherwise
+    waiting: list[str] = field(default_factory=list)  # files of which more is there, and not due yet
     degraded: dict[str, None] = field(default_factory=dict)  # in order, each reason once
     chunks: int = 0
     # What was changed in the index: the new state of a file, None when it was dropped; and in how many changes.
@@ -37,7 +39,7 @@ class Tally:
     @property
     def is_clean(self) -> bool:
         """Whether nothing is left for the next sync to try again."""
-        return not (self.failed or self.withheld or self.degraded or self.without_vectors)
+        return not (self.failed or self.withheld or self.waiting or self.degraded or self.without_vectors)
 
     def wrote(self, key: FileKey, state: FileState | None) -> None:
         """Note a change of the index."""
@@ -66,6 +68,7 @@ class Tally:
         gone = set(later.removed)
         self.indexed = [path for path in dict.fromkeys(self.indexed + later.indexed) if path not in gone]
         self.skipped, self.failed = later.skipped, later.failed
+        self.unreadable += later.unreadable
         self.degraded |= later.degraded
         self.chunks += later.chunks
 
@@ -75,7 +78,7 @@ class Tally:
             indexed=tuple(self.indexed),
             removed=tuple(self.removed),
             unchanged=self.unchanged,
-            skipped=tuple(self.skipped),
+            skipped=(*self.skipped, *self.unreadable),
             failed=tuple(self.failed),
             chunks=self.chunks,
             rebuilt=rebuilt,

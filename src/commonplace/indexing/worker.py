@@ -56,7 +56,7 @@ def greeting(chunking: ChunkingSettings, identity: EmbedderIdentity) -> tuple[st
 
 def pack_documents(documents: Sequence[Document]) -> list[tuple[Any, ...]]:
     """Make documents fit for a message."""
-    return [(each.path, each.source, each.text, each.day, each.line_map) for each in documents]
+    return [(each.path, each.source, each.text, each.day, each.line_map, each.days) for each in documents]
 
 
 def pack_chunks(documents: Sequence[Sequence[EmbeddedChunk]]) -> list[list[tuple[Any, ...]]]:
@@ -64,7 +64,13 @@ def pack_chunks(documents: Sequence[Sequence[EmbeddedChunk]]) -> list[list[tuple
     return [
         [
             (
-                *(each.chunk.start_line, each.chunk.end_line, each.chunk.text, each.chunk.context),
+                *(
+                    each.chunk.start_line,
+                    each.chunk.end_line,
+                    each.chunk.text,
+                    each.chunk.context,
+                    each.chunk.day,
+                ),
                 None if each.vector is None else each.vector.tobytes(),
                 " ".join(each.terms),
             )
@@ -80,8 +86,8 @@ def unpack_chunks(documents: Sequence[Document], packed: Any) -> list[list[Embed
 
 
 def _unpacked(document: Document, packed: Any) -> Iterator[EmbeddedChunk]:
-    path, source, day = document.path, document.source, document.day
-    for ordinal, (first, last, text, context, vector, terms) in enumerate(packed):
+    path, source = document.path, document.source
+    for ordinal, (first, last, text, context, day, vector, terms) in enumerate(packed):
         yield EmbeddedChunk(
             Chunk(path, source, ordinal, first, last, text, context, day),
             None if vector is None else array("f", vector),

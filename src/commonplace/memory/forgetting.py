@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from commonplace.errors import CommonplaceError, NotFound
+from commonplace.errors import CommonplaceError, NotFound, ScopeDenied
 from commonplace.files.conflicts import conflict_copies, erase_conflict_copies
 from commonplace.files.failures import explaining
 from commonplace.files.replace import content_hash
@@ -14,6 +14,7 @@ from commonplace.memory.wiring import Parts
 from commonplace.model import SyncReport
 from commonplace.pattern import pattern
 from commonplace.sources.decoding import decode
+from commonplace.sources.forgotten import Forgotten, ForgottenLines
 from commonplace.sources.notebook import byte_lines
 from commonplace.store.opening import open_store
 from commonplace.text.hashing import sha256_text
@@ -28,33 +29,15 @@ NOTE_ID_COMMENT = pattern(r"<!-- m:[0-9A-Za-z_-]+ -->")
 LEAST_TEXT = 3
 
 
-@value
-class ForgottenLines:
-    """Lines that go, and what they say."""
-
-    path: str
-    start_line: int
-    end_line: int
-    text: str
-    base_hash: str  # of the file they were chosen in
-
-
-@value
-class Forgotten:
-    """What was forgotten, or would be."""
-
-    lines: tuple[ForgottenLines, ...]
-    text: str | None = None  # what every one of them contains, when they were chosen by a text
-    note_id: str | None = None  # of the note that they are, when they were chosen by its id
-    applied: bool = False
-    versions_cleaned: int = 0
-
-
 class Forgetting:
-    """Chooses lines, then removes them everywhere."""
+    """Chooses lines, then removes them everywhere.
 
-    def __init__(self, parts: Parts) -> None:
+    `only_in` says of a cited path whether lines of it may be chosen; None is for the owner, who may choose any.
+    """
+
+    def __init__(self, parts: Parts, only_in: Callable[[str], bool] | None = None) -> None:
         self._parts = parts
+        self._only_in = only_in
 
     def select(self, what: str) -> Forgotten:
         """Find the lines that are meant, by citation, note id or text.
@@ -83,9 +66,11 @@ class Forgetting:
             by_path.setdefault(lines.path, []).append(lines)
         doomed = doomed_lines(chosen)
         with parts.erasures.erasing():
+            for path in by_path:
+                self._require_change_of(path)
             for path, ranges in by_path.items():  # all of them before the first changes: all go, or none
                 parts.notebook.read_unchanged(path, ranges[0].base_hash)
-            paths = list(by_path) or parts.history.paths_with(doomed.are_in)
+            paths = list(by_path) or self._past_paths(doomed)
             hashes = self._hashes_of_chunks(paths)
             parts.tombstones.bury(hashes)
             for path, ranges in by_path.items():
@@ -94,8 +79,9 @@ class Forgetting:
                     [(lines.start_line, lines.end_line) for lines in ranges],
                     base_hash=ranges[0].base_hash,
                 )
-            cleaned = parts.history.erase(doomed.removed_from)
-            erase_conflict_copies(parts.places.state, doomed.are_in)
+            cleaned = parts.history.erase(self._removing(doomed))
+            if self._only_in is None:
+                erase_conflict_copies(parts.places.state, doomed.are_in)
             self._forget_vectors(hashes)
             parts.store.erase("memory", *paths)
             self._erase_for_other_agents(paths)
@@ -128,10 +114,34 @@ class Forgetting:
 
     def _is_in_the_past(self, doomed: DoomedLines) -> bool:
         """Whether an older version or a conflict copy still has it."""
-        copies = conflict_copies(self._parts.places.state)
-        return bool(self._parts.history.paths_with(doomed.are_in)) or any(
-            doomed.are_in(_content(copy)) for copy in copies
-        )
+        if self._past_paths(doomed):
+            return True
+        copies = conflict_copies(self._parts.places.state) if self._only_in is None else ()
+        return any(doomed.are_in(_content(copy)) for copy in copies)
+
+    def _may_change(self, path: str) -> bool:
+        return self._only_in is None or self._only_in(path)
+
+    def _require_change_of(self, path: str) -> None:
+        if not self._may_change(path):
+            raise ScopeDenied(
+                "lines of that file cannot be forgotten in this conversation",
+                hint="only what was noted in it can be",
+            )
+
+    def _past_paths(self, doomed: DoomedLines) -> list[str]:
+        """Name the files of which an older version still has it."""
+        return [path for path in self._parts.history.paths_with(doomed.are_in) if self._may_change(path)]
+
+    def _removing(self, doomed: DoomedLines) -> Callable[[bytes], bytes]:
+        """What to leave of each older version: whole that of a file which may not be changed."""
+        if self._only_in is None:
+            return doomed.removed_from
+        contents: dict[str, bool] = {}
+        for version in self._parts.history.versions():
+            for content in filter(None, (version.hash, version.previous)):
+                contents[content] = contents.get(content, True) and self._may_change(version.path)
+        return lambda data: doomed.removed_from(data) if contents.get(content_hash(data)) else data
 
     def _hashes_of_chunks(self, paths: Iterable[str]) -> list[str]:
         """Hashes of everything that the index holds of these files: what the cache may know them by."""
@@ -144,6 +154,7 @@ class Forgetting:
 
     def _cited(self, cited: re.Match[str]) -> ForgottenLines:
         path = cited["path"].removeprefix("./")
+        self._require_change_of(path)
         first, last = int(cited["first"]), int(cited["last"] or cited["first"])
         _, data = self._parts.notebook.read_bytes(path)
         lines = split_lines(decode(data))
@@ -174,6 +185,8 @@ class Forgetting:
     def _files(self) -> Iterator[tuple[str, bytes, list[str]]]:
         parts = self._parts
         for found in parts.workspace.discover().files:
+            if not self._may_change(found.path):
+                continue
             data, _ = found.root.read(found.relative, max_bytes=parts.workspace.max_file_bytes)
             yield found.path, data, split_lines(decode(data))
 

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Iterator
 
 from commonplace.errors import CommonplaceError, NotFound
+from commonplace.pattern import pattern
 from commonplace.sessions.session import Session
 from commonplace.sessions.store import SessionStore
 from commonplace.text.transcripts import Entry, line_of, said, text_of, time_of
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
 
 Clean: TypeAlias = "Callable[[Entry], Entry]"
 
+_CITATION = pattern(
+    r"(?:sessions/)?(?P<file>(?:[^/:#]{1,200}/)?(?P<id>[^/:#.]{1,200})\.json[l5][^/:#]{0,100})"
+    r"(?:(?::|#L)(?P<line>[0-9]{1,9})(?:-L?[0-9]{1,9})?)?"
+)
 _OPENAI_ROLES = {"user": "user", "assistant": "assistant", "toolResult": "tool", "system": "system"}
 
 
@@ -35,21 +40,33 @@ class Shown:
 
 
 def find_session(store: SessionStore, name: str) -> Session:
-    """Open a session by key, id, name of an archive, or the beginning of one of these, if only one begins so."""
-    try:
-        return store.open(name)
-    except NotFound:
-        rows = store.list()
-        begun = [row.key for row in rows if name and (row.key.startswith(name) or row.id.startswith(name))]
-        begun += [archive for archive in store.archives() if name and archive.startswith(name)]
-        if not begun:
-            raise
+    """Open a session by key, id, what a search cites, name of an archive, or the only beginning of one of these."""
+    named = _CITATION.fullmatch(name)
+    for known in (name, named["id"], named["file"]) if named else (name,):
+        try:
+            return store.open(known)
+        except NotFound:
+            continue
+    rows = store.list()
+    begun = [row.key for row in rows if name and (row.key.startswith(name) or row.id.startswith(name))]
+    begun += [archive for archive in store.archives() if name and archive.startswith(name)]
+    if not begun:
+        raise NotFound(
+            f"there is no session `{name}` in {store.folder}",
+            hint="`commonplace sessions list` names those that are there",
+        )
     if len(begun) > 1:
         raise CommonplaceError(
             f"`{name}` could be {len(begun)} sessions: {', '.join(begun[:3])}{' …' if len(begun) > 3 else ''}",
             hint="write more of it; `commonplace sessions list` names them all",
         )
     return store.open(begun[0])
+
+
+def line_cited(name: str) -> int | None:
+    """The line that a citation points at: 5 of `sessions/x.jsonl:5-7` and of `sessions/x.jsonl#L5`."""
+    named = _CITATION.fullmatch(name)
+    return int(named["line"]) if named and named["line"] else None
 
 
 def shown(session: Session, *, everything: bool = False) -> Iterator[Shown]:
@@ -98,18 +115,8 @@ def _calls(content: object) -> str:
 
 
 def without_secrets(redactor: Redactor) -> Clean:
-    """Make what copies an entry with every secret hidden."""
-
-    def clean(found: Any) -> Any:
-        if isinstance(found, str):
-            return redactor.redact(found).text
-        if isinstance(found, list):
-            return [clean(each) for each in found]
-        if isinstance(found, dict):
-            return {name: clean(each) for name, each in found.items()}
-        return found
-
-    return clean
+    """Make what copies an entry with every secret hidden, also one that only the name of its field gives away."""
+    return redactor.redact_value
 
 
 def as_lines(session: Session, clean: Clean) -> Iterator[bytes]:

@@ -9,6 +9,7 @@ from commonplace.indexing.footprint import footprint
 from commonplace.indexing.indexer import WITHOUT_VECTORS
 from commonplace.indexing.plan import SyncPlan, plan_sync
 from commonplace.memory.embedding_status import embedding_of
+from commonplace.memory.flushes import last_flush
 from commonplace.memory.sizes import bounds_of, sizes_of
 from commonplace.memory.wiring import Parts
 from commonplace.model import FileFailure, FileState, Source, known_sources
@@ -89,6 +90,7 @@ def status_of(parts: Parts, *, deep: bool) -> Status:
         "leaves": embedding.leaves,
         "withoutVectors": sum(state.hash.startswith(WITHOUT_VECTORS) for state in known.values()),
         "store": dict(parts.store.describe()),
+        "lastFlush": last_flush(parts.places.sessions),
     }
     if deep:
         facts["sizes"] = sizes_of(parts)

@@ -12,6 +12,7 @@ from commonplace.config.locations import ResolvedWorkspace, home_folder, index_f
 from commonplace.errors import ConfigError
 from commonplace.files.failures import explaining
 from commonplace.files.system import SYSTEM, make_folders
+from commonplace.memory.translating import extra_paths, search_settings, zone_of
 from commonplace.text.hashing import sha256_text
 from commonplace.value import value
 
@@ -27,12 +28,15 @@ if TYPE_CHECKING:
     from commonplace.files.history import History
     from commonplace.files.tombstones import Tombstones
     from commonplace.indexing.indexer import Indexer
+    from commonplace.memory.asking import Asking
+    from commonplace.memory.checkpoint import Checkpoint
+    from commonplace.memory.freshness import Freshness
     from commonplace.memory.providers import Providers
+    from commonplace.memory.session_scopes import SessionScopes
     from commonplace.search.engine import SearchEngine
-    from commonplace.search.relevance import Weights
-    from commonplace.search.settings import SearchSettings
     from commonplace.sources.notebook import Notebook
     from commonplace.sources.protocol import TextSource
+    from commonplace.sources.transcripts import Transcripts
     from commonplace.sources.workspace import Workspace
     from commonplace.store.protocol import IndexStore
 
@@ -111,18 +115,42 @@ class Parts:
     @made_once
     def workspace(self) -> Workspace:
         """The files that hold the memory."""
-        from commonplace.sources.mounts import ExtraPath
         from commonplace.sources.workspace import Workspace
 
         settings = self.loaded.settings
         return Workspace(
             self.places.workspace.path,
-            extra_paths=[
-                ExtraPath(path.path, name=path.name, **({"pattern": path.pattern} if path.pattern else {}))
-                for path in settings.extra_paths
-            ],
+            extra_paths=extra_paths(settings.extra_paths) if settings.extra_paths else (),
             max_file_bytes=settings.max_file_bytes,
         )
+
+    @made_once
+    def transcripts(self) -> Transcripts:
+        """What was said in the conversations of this agent, without secrets."""
+        from commonplace.memory.secrecy import redactor_of
+        from commonplace.sources.transcripts import Transcripts
+
+        redactor = redactor_of(self)
+        return Transcripts(
+            self.places.sessions,
+            redact=lambda text: redactor.redact(text).text,
+            scope_of=self.session_scopes,
+            zone=self.zone,
+        )
+
+    @made_once
+    def session_scopes(self) -> SessionScopes:
+        """Who may see a conversation."""
+        from commonplace.memory.session_scopes import SessionScopes
+
+        return SessionScopes(self.places.sessions)
+
+    @made_once
+    def checkpoint(self) -> Checkpoint:
+        """What everything that is shown to others must pass."""
+        from commonplace.memory.checkpoint import Checkpoint
+
+        return Checkpoint(self.workspace.scope_of, self.session_scopes)
 
     @made_once
     def history(self) -> History:
@@ -216,11 +244,7 @@ class Parts:
         chunking = settings.chunking
         sources: list[TextSource] = [self.workspace, *self.more_sources]
         if "sessions" in settings.sources and not self.more_sources:
-            from commonplace.memory.secrecy import redactor_of
-            from commonplace.sources.transcripts import Transcripts
-
-            redactor = redactor_of(self)
-            sources.append(Transcripts(self.places.sessions, redact=lambda text: redactor.redact(text).text))
+            sources.append(self.transcripts)
         return Indexer(
             sources,
             self.store,
@@ -230,6 +254,20 @@ class Parts:
             erasures=self.erasures,
             private=frozenset() if settings.remote.send_sessions else frozenset({"sessions"}),
         )
+
+    @made_once
+    def freshness(self) -> Freshness:
+        """What keeps the index up to date for all who use it."""
+        from commonplace.memory.freshness import Freshness
+
+        return Freshness(self)
+
+    @made_once
+    def asking(self) -> Asking:
+        """What takes a question from end to end."""
+        from commonplace.memory.asking import Asking
+
+        return Asking(self, self.freshness)
 
     @made_once
     def engine(self) -> SearchEngine:
@@ -256,7 +294,7 @@ class Parts:
 
     def close(self) -> None:
         """Let go of everything that was opened."""
-        for name in ("workspace", "store", "embedder", "providers"):
+        for name in ("workspace", "transcripts", "store", "embedder", "providers"):
             part = vars(self).get(name)
             if part is not None:
                 part.close()
@@ -287,7 +325,7 @@ def wire(
     places = places_of(loaded.settings, resolved, environ)
     with explaining("create", places.home):
         make_folders(SYSTEM, places.home)
-    parts = Parts(loaded, places, _zone(loaded.settings.user_timezone), more_sources, environ=environ)
+    parts = Parts(loaded, places, zone_of(loaded.settings.user_timezone), more_sources, environ=environ)
     if _may_be_missing(loaded.settings):
         _ = parts.engine  # whatever keeps it from working is said now, not by the first search
     return parts
@@ -336,60 +374,3 @@ def places_of(settings: Settings, workspace: ResolvedWorkspace, environ: Mapping
         cache=os.path.join(agent, "cache.sqlite"),
         sessions=of_agent(settings.sessions.path),
     )
-
-
-def search_settings(loaded: Loaded) -> SearchSettings:
-    """Translate the settings of a search. The mix that was measured best holds unless weights were set."""
-    from commonplace.search.diversity import Diversity
-    from commonplace.search.recency import Recency
-    from commonplace.search.settings import SearchSettings
-
-    settings = loaded.settings
-    query = settings.query
-    return SearchSettings(
-        max_results=query.max_results,
-        min_score=query.min_score,
-        snippet_chars=settings.limits.max_snippet_chars,
-        use_vectors=settings.store.vector_enabled,
-        use_keywords=query.hybrid.enabled or not settings.store.vector_enabled,
-        weights=_weights(loaded),
-        recency=Recency(
-            enabled=query.temporal_decay.enabled,
-            half_life_days=query.temporal_decay.half_life_days,
-            floor=query.temporal_decay.floor,
-        ),
-        diversity=Diversity(query.mmr.enabled, query.mmr.relevance),
-        proposals=min(200, 12 * query.hybrid.candidate_multiplier),
-    )
-
-
-def _weights(loaded: Loaded) -> Weights:
-    from commonplace.search.relevance import Weights
-
-    measured = Weights()
-    hybrid = loaded.settings.query.hybrid
-    chosen = (loaded.origins[f"query.hybrid.{name}"].kind for name in ("vectorWeight", "textWeight"))
-    if all(kind == "default" for kind in chosen):
-        return measured
-    words = measured.coverage + measured.passage + measured.keywords
-    share = hybrid.text_weight / words
-    return Weights(
-        coverage=measured.coverage * share,
-        passage=measured.passage * share,
-        keywords=measured.keywords * share,
-        meaning=hybrid.vector_weight,
-    )
-
-
-def _zone(name: str | None) -> tzinfo | None:
-    """The user's time zone; None is the system's own, which also knows when summer time begins."""
-    if name is None:
-        return None
-    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
-
-    try:
-        return ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-        raise ConfigError(
-            f"unknown time zone: `{name}`", key="userTimezone", hint="use a name such as `Europe/Vienna`"
-        ) from error

@@ -17,7 +17,7 @@ from commonplace.files.beneath import (
     name_refusal,
     printable,
 )
-from commonplace.model import FileFailure
+from commonplace.model import PRIVATE, FileFailure
 from commonplace.sources.mounts import Mount
 from commonplace.value import field, value
 
@@ -45,6 +45,7 @@ class FoundFile:
     ctime_ns: int
     root: Root = field(repr=False, compare=False)
     relative: str = field(repr=False, compare=False)
+    scope: str = PRIVATE  # who may see it
 
     @property
     def real(self) -> str:
@@ -88,9 +89,16 @@ class Sweep:
     """
 
     def __init__(
-        self, *, max_file_bytes: int, wanted: str | None = None, entered: Entered | None = None
+        self,
+        *,
+        max_file_bytes: int,
+        scope_of: Callable[[str, Root, str], str],
+        wanted: str | None = None,
+        entered: Entered | None = None,
     ) -> None:
+        """`scope_of` tells who may see a file, by how it is cited, its root and its path there."""
         self._max_file_bytes = max_file_bytes
+        self._scope_of = scope_of
         self._wanted = wanted
         self._entered = entered
         self._files: dict[str, FoundFile] = {}
@@ -241,6 +249,7 @@ class Sweep:
             status.st_ctime_ns,
             mount.root,
             relative,
+            self._scope_of(cited, mount.root, relative),
         )
         return True
 

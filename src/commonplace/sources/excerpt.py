@@ -9,11 +9,16 @@ from commonplace.model import EXCERPT_LINES, Excerpt
 from commonplace.pattern import pattern
 from commonplace.sources.workspace import Workspace
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from commonplace.sources.transcripts import Transcripts
+
 MAX_CHARS = 200_000
 
-# `notes.md#L3-L7`, `notes.md#L3`, `notes.md:3-7`, `notes.md:3`
+# `notes.md#L3-L7`, `notes.md#L3`, `notes.md:3-7`, `notes.md:3`, `sessions/abc.jsonl#L3`
 _CITED_LINES = pattern(
-    r"(?P<path>.*\.md)(?:#L|:)(?P<first>[0-9]{1,18})(?:-L?(?P<last>[0-9]{1,18}))?", re.IGNORECASE | re.DOTALL
+    r"(?P<path>.*\.md|(?:\./)?sessions/.*)(?:#L|:)(?P<first>[0-9]{1,18})(?:-L?(?P<last>[0-9]{1,18}))?",
+    re.IGNORECASE | re.DOTALL,
 )
 _BLOCK = 1 << 16
 
@@ -25,8 +30,9 @@ def read_excerpt(
     first_line: int = 1,
     line_count: int | None = EXCERPT_LINES,
     max_chars: int | None = MAX_CHARS,
+    transcripts: Transcripts | None = None,
 ) -> Excerpt:
-    """Read lines of a file of the memory; `line_count` None reads to its end.
+    """Read lines of a file of the memory, or messages of a transcript; `line_count` None reads to its end.
 
     A citation is understood too: lines named in the path (`#L3-L7`, `:3-7`) are the ones that are meant. Past
     the end of the file the text is empty. `max_chars` drops whole lines at the end; only a first line that is
@@ -37,6 +43,10 @@ def read_excerpt(
         path, first_line = cited["path"], int(cited["first"])
         line_count = int(cited["last"] or first_line) - first_line + 1
     _check_numbers(first_line, line_count, max_chars)
+    if transcripts is not None and path.removeprefix("./").startswith("sessions/"):
+        from commonplace.sources.transcript_excerpt import read_messages
+
+        return read_messages(transcripts, path, first_line, line_count, max_chars)
     document, _ = workspace.read(path)
     return excerpt(document.path, document.text, first_line, line_count, max_chars)
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from commonplace.files.beneath import UNCITABLE, Root
+from commonplace.model import PRIVATE
 from commonplace.sources.patterns import EVERY_NOTE, compile_pattern
 from commonplace.value import value
 
@@ -23,6 +24,7 @@ class ExtraPath:
     name: str | None = (
         None  # how it is cited when it lies outside the workspace; by default the folder's name
     )
+    scope: str = PRIVATE  # who may see it
 
 
 @value
@@ -34,11 +36,19 @@ class Mount:
     cited: str  # "" when everything keeps its path
     pattern: re.Pattern[str] | None = None
     expected: bool = True  # missing is worth telling
+    scope: str = PRIVATE  # who may see what is found here, if nothing else is said about it
 
     @property
     def real(self) -> str:
         """Where it is on disk."""
         return os.path.join(self.root.real, self.base) if self.base else self.root.real
+
+    def covers(self, real: str) -> bool:
+        """Whether it names a file, by where that is on disk."""
+        folder = self.real
+        if real == folder or self.pattern is None:
+            return real == folder or real.startswith(folder + "/")
+        return real.startswith(folder + "/") and self.pattern.fullmatch(real, len(folder) + 1) is not None
 
 
 def mounts_of(workspace: Root, extra_paths: Sequence[ExtraPath]) -> tuple[Mount, ...]:
@@ -50,7 +60,7 @@ def mounts_of(workspace: Root, extra_paths: Sequence[ExtraPath]) -> tuple[Mount,
     inside = [_inside(workspace, extra.path) for extra in extra_paths]
     taken = set(_TAKEN) | {path.partition("/")[0].casefold() for path in inside if path}
     return tuple(
-        Mount(workspace, path, path, compile_pattern(extra.pattern))
+        Mount(workspace, path, path, compile_pattern(extra.pattern), scope=extra.scope)
         if path is not None
         else _outside(workspace, extra, taken)
         for extra, path in zip(extra_paths, inside, strict=True)
@@ -81,7 +91,7 @@ def _outside(workspace: Root, extra: ExtraPath, taken: set[str]) -> Mount:
     name = _unique(_citable(extra.name or os.path.basename(folder)), taken)
     parent, base = os.path.split(os.path.realpath(path))
     cited = f"{name}/{os.path.basename(path)}" if is_file else name
-    return Mount(Root(parent), base, cited, compile_pattern(extra.pattern))
+    return Mount(Root(parent), base, cited, compile_pattern(extra.pattern), scope=extra.scope)
 
 
 def _citable(name: str) -> str:

@@ -13,8 +13,12 @@ from commonplace.files.erasures import Erasures
 from commonplace.files.failures import explaining
 from commonplace.files.history import APPEND, History
 from commonplace.files.ids import new_id
+from commonplace.files.locks import hold_lock, lock_path_for
 from commonplace.files.records import Tail
 from commonplace.files.replace import content_hash, replace
+from commonplace.model import PRIVATE
+from commonplace.sources.scopes import folder_of_scope
+from commonplace.sources.standing_notes import standing_note
 from commonplace.sources.workspace import Workspace
 from commonplace.text.notes import day_header, format_note
 from commonplace.value import value
@@ -65,12 +69,54 @@ class Notebook:
 
     def remember(self, text: str, *, durable: bool = False) -> Remembered:
         """Append a note to today's log, or to the curated memory; on disk when this returns."""
+        if not durable:
+            return self.remember_for(PRIVATE, text)
+        note_id = new_id(self._now().timestamp)
+        note = format_note(_checked(text), note_id=note_id, clock_time=None)
+        return self._append(self._curated_path(), note, note_id, header="# Memory\n\n")
+
+    def remember_for(self, scope: str, text: str, *, note_id: str | None = None) -> Remembered:
+        """Append a note to today's log of a scope: that of a group or a person lies in a folder of their own.
+
+        A `note_id` that already stands in a log of the scope, of whatever day, is not written again: its place is
+        answered.
+        """
         text = _checked(text)
-        now = self._now()
-        note_id = new_id(now.timestamp)
-        note = format_note(text, note_id=note_id, clock_time=None if durable else now.strftime("%H:%M"))
-        path = self._curated_path() if durable else f"memory/{now.date().isoformat()}.md"
-        header = "# Memory\n\n" if durable else day_header(now.date())
+        folder = self._folder_for(scope)
+        if note_id is None:
+            now = self._now()
+            return self._append_to_log(text, folder, new_id(now.timestamp), now)
+        lock = lock_path_for(self._state_dir, os.path.join(self._workspace.root.real, folder))
+        # Two that try the same note, one before and one after midnight, would not meet at the lock of a day.
+        with hold_lock(lock, operation=f"append a note to {folder}"):
+            standing = standing_note(self._workspace, folder, note_id)
+            if standing is not None:
+                return Remembered(*standing, note_id)
+            return self._append_to_log(text, folder, note_id, self._now())
+
+    def _folder_for(self, scope: str) -> str:
+        """The folder of a scope's logs, as cited."""
+        folder = "memory" if scope == PRIVATE else folder_of_scope(scope)
+        if folder is None:
+            raise WorkspaceError(
+                f"no notes can be kept for `{scope[:80]}`",
+                hint="only groups and people with an id have a folder",
+            )
+        parent, _, name = folder.rpartition("/")
+        real = os.path.join(self._workspace.root.real, folder)
+        if parent and os.path.isdir(real) and name not in os.listdir(os.path.dirname(real)):
+            raise WorkspaceError(
+                f"the folder of another one is in the place of `{folder}`: this disk takes both names for the same",
+                hint="keep the workspace on a disk that tells upper from lower case",
+            )
+        return folder
+
+    def _append_to_log(self, text: str, folder: str, note_id: str, now: datetime) -> Remembered:
+        note = format_note(text, note_id=note_id, clock_time=now.strftime("%H:%M"))
+        path = f"{folder}/{now.date().isoformat()}.md"
+        return self._append(path, note, note_id, header=day_header(now.date()))
+
+    def _append(self, path: str, note: str, note_id: str, *, header: str) -> Remembered:
         record = note.encode("utf-8", "replace")
         target = self._target(path)
         appended = append(

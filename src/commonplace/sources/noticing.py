@@ -52,6 +52,11 @@ def _is_local(folder: int) -> bool:
     return is_local(folder)
 
 
+def may_be_note(name: str) -> bool:
+    """Whether a file of this name could be part of a memory."""
+    return name[-3:].lower() == ".md" and not name.startswith(".")
+
+
 class Look:
     """One look at all files while their folders are being watched, each before it is listed."""
 
@@ -76,17 +81,20 @@ class Noticing:
     """Watches the folders of one source. Safe to share between threads; a fork begins anew.
 
     `anchors` are the paths at which looks begin: what is there now is compared by identity, for a parent folder that
-    was renamed or mounted over is no event in the folders that are watched.
+    was renamed or mounted over is no event in the folders that are watched. `matters` tells by its name whether a file
+    is worth telling of.
     """
 
     def __init__(
         self,
         anchors: Callable[[], Iterable[str]],
         *,
+        matters: Callable[[str], bool] = may_be_note,
         opened: Callable[[], Inotify | None] = _open_inotify,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._anchors = anchors
+        self._matters = matters
         self._opened = opened
         self._clock = clock
         self._forget()
@@ -219,15 +227,11 @@ class Noticing:
         """Which notes events are about: only in folders that are cited in one way, and not while that may change."""
         if events is None:
             return None
-        notes = [event for event in events if _may_be_note(event[1])]
+        notes = [event for event in events if self._matters(event[1])]
         folders = {self._folders.get(watch) for watch, _ in notes}
         if notes and (self._looking or None in folders):
             return None
         return frozenset(f"{self._folders[watch]}{name}" for watch, name in notes)
-
-
-def _may_be_note(name: str) -> bool:
-    return name[-3:].lower() == ".md" and not name.startswith(".")
 
 
 def _identity(path: str) -> tuple[int, int] | None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Protocol
 
 from commonplace.model import Document, FileState, Source
 from commonplace.sources.discovery import Discovery, FoundFile
+from commonplace.sources.extent import Mark
 from commonplace.sources.noticing import Since
+from commonplace.sources.transcripts import Piece
 
 
 class TextSource(Protocol):
@@ -30,3 +33,17 @@ class TextSource(Protocol):
 
     def read(self, file: FoundFile) -> tuple[Document, FileState]:
         """Read one of them: the text, and what the file looked like. Raises a CommonplaceError."""
+
+
+class GrowingSource(TextSource, Protocol):
+    """Has files that are added to at their end, and reads only what is new of them."""
+
+    def read_on(self, file: FoundFile, known: FileState | None, begin: Mark) -> Iterator[Piece]:
+        """Read what follows a mark that was made when the file looked as `known`; else, or if it is another file, all.
+
+        In pieces, each of which can be indexed by itself once those before it are. There is at least one, the last.
+        Raises a CommonplaceError.
+        """
+
+    def messages_after(self, file: FoundFile, begin: Mark) -> int:
+        """How many messages follow a mark. Raises a CommonplaceError."""

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _STEP_MS = 100
 # A burst that never pauses is still reported.
 _LONGEST_BURST = 5
+TALK_DEBOUNCE_MS = 5_000
 # The kernel's queue may have overflowed during a burst this large.
 _LARGE_BURST = 1_000
 _SETTLING_S = 2.0
@@ -39,7 +40,14 @@ _Identity: TypeAlias = tuple[int, int] | None
 
 
 def watch(
-    paths: Sequence[str], *, debounce_ms: int, rescan_s: float = 60.0, stop: Event, poll_s: float = 2.0
+    paths: Sequence[str],
+    *,
+    debounce_ms: int,
+    rescan_s: float = 60.0,
+    stop: Event,
+    poll_s: float = 2.0,
+    transcripts: str | None = None,
+    talk_debounce_ms: int = TALK_DEBOUNCE_MS,
 ) -> Iterator[Hint]:
     """Yield when files beneath `paths` may have changed, and every `rescan_s` anyway, until `stop` is set.
 
@@ -47,9 +55,13 @@ def watch(
     and come back. Links and hidden folders are not watched. The first hint comes once watching has begun:
     a look at the files after it misses nothing. When the system cannot watch (no descriptors or no inotify
     watches left), a hint comes every `poll_s` and says why, until watching works again.
+
+    `transcripts` is a folder of conversations: whoever speaks will soon be answered, so that changes there alone are
+    told of after a longer silence.
     """
-    paths = [os.path.abspath(path) for path in paths]
-    pace = _Pace(debounce_ms=max(1, debounce_ms), rescan_s=rescan_s, poll_s=poll_s)
+    paths = [os.path.abspath(path) for path in (*paths, *([transcripts] if transcripts else []))]
+    spoken = os.path.abspath(transcripts) if transcripts else None
+    pace = _Pace(max(1, debounce_ms), rescan_s, poll_s, spoken, talk_debounce_ms)
     while not stop.is_set():
         try:
             yield from _watch_until_rearmed(paths, pace, stop)
@@ -66,6 +78,17 @@ class _Pace:
     debounce_ms: int
     rescan_s: float
     poll_s: float
+    transcripts: str | None  # the folder of conversations
+    talk_debounce_ms: int
+
+    def is_spoken(self, path: str) -> bool:
+        """Whether a file is a transcript."""
+        return self.transcripts is not None and os.path.dirname(path) == self.transcripts
+
+    def quiet_ms(self, events: set[tuple[int, str]]) -> int:
+        """How long nothing more must happen before what happened is told."""
+        is_talk = bool(events) and all(self.is_spoken(path) for _, path in events)
+        return max(self.debounce_ms, self.talk_debounce_ms) if is_talk else self.debounce_ms
 
 
 def _poll(reason: str, for_s: float, poll_s: float, stop: Event) -> Iterator[Hint]:
@@ -95,8 +118,8 @@ def _watch_until_rearmed(paths: Sequence[str], pace: _Pace, stop: Event) -> Iter
         next_rescan = time.monotonic() + pace.rescan_s
         while not stop.is_set():
             wait_s = min(pace.poll_s, next_rescan - time.monotonic())
-            events = _next_burst(watcher, pace.debounce_ms, wait_s, stop)
-            changed = frozenset(path for _, path in events if _matters(path, paths))
+            events = _next_burst(watcher, pace, wait_s, stop)
+            changed = frozenset(path for _, path in events if _matters(path, paths, pace))
             if changed:
                 yield Hint("changed", changed)
             if _identities(paths) != identities or _brought_a_folder(events):
@@ -108,21 +131,21 @@ def _watch_until_rearmed(paths: Sequence[str], pace: _Pace, stop: Event) -> Iter
                 next_rescan = time.monotonic() + pace.rescan_s
 
 
-def _next_burst(watcher: RustNotify, debounce_ms: int, wait_s: float, stop: Event) -> set[tuple[int, str]]:
-    """Wait for events, then until none came for `debounce_ms`. Empty when nothing happened."""
+def _next_burst(watcher: RustNotify, pace: _Pace, wait_s: float, stop: Event) -> set[tuple[int, str]]:
+    """Wait for events, then until none came for a while. Empty when nothing happened."""
     events: set[tuple[int, str]] = set()
     wait_ms = max(1, int(wait_s * 1000))
     until = None
-    step_ms = min(_STEP_MS, debounce_ms, wait_ms)
+    step_ms = min(_STEP_MS, pace.debounce_ms, wait_ms)
     while True:
-        answer = watcher.watch(debounce_ms, step_ms, wait_ms, stop)
+        answer = watcher.watch(pace.debounce_ms, step_ms, wait_ms, stop)
         if answer == "signal":
             raise KeyboardInterrupt
         if isinstance(answer, str):
             return events
         events |= answer
-        wait_ms = debounce_ms
-        until = until or time.monotonic() + _LONGEST_BURST * debounce_ms / 1000
+        wait_ms = pace.quiet_ms(events)
+        until = until or time.monotonic() + _LONGEST_BURST * wait_ms / 1000
         if time.monotonic() >= until:
             return events
 
@@ -172,12 +195,12 @@ def _folders_beneath(top: str) -> Iterator[str]:
         yield folder
 
 
-def _matters(path: str, paths: Sequence[str]) -> bool:
+def _matters(path: str, paths: Sequence[str], pace: _Pace) -> bool:
     """Whether an event may be about a note or a folder of notes: editors, and we, write other files too."""
     name = os.path.basename(path)
     if name.startswith("."):
         return False
-    if path in paths:
+    if path in paths or (pace.is_spoken(path) and ".jsonl" in name):
         return True
     is_note = name.lower().endswith(".md")
     may_be_folder = "." not in name or os.path.isdir(path)

@@ -8,10 +8,11 @@ from functools import partial
 
 from commonplace.errors import CommonplaceError, NotFound, PathNotAllowed, WorkspaceError
 from commonplace.files.beneath import Root, check_relative, printable
-from commonplace.model import Document, FileState, Source
-from commonplace.sources.discovery import Discovery, FoundFile, Sweep, system_reason
+from commonplace.model import PRIVATE, SHARED, Document, FileState, Source
+from commonplace.sources.discovery import Discovery, Entered, FoundFile, Sweep, system_reason
 from commonplace.sources.mounts import ExtraPath, Mount, mounts_of
 from commonplace.sources.noticing import Noticing, Since
+from commonplace.sources.scopes import SHARED_FOLDER, scope_of_path
 from commonplace.text.hashing import sha256_bytes
 from commonplace.value import replace
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 MAX_FILE_BYTES = 16_000_000
 
+_CURATED = ("MEMORY.md", "memory.md")
 _MOST_NAMES_COMPARED = 5_000
 
 _LEFT_OUT_HINT = "`commonplace status` lists everything that is left out, and why"
@@ -36,6 +38,7 @@ class Workspace:
         self.max_file_bytes = max_file_bytes
         daily = Mount(self.root, "memory", "memory", expected=False)
         self._mounts = (daily, *mounts_of(self.root, extra_paths))
+        self._has_shared_mounts = any(mount.scope != PRIVATE for mount in self._mounts)
         self._noticing = Noticing(partial(_anchors, self.root, self._mounts))
 
     @property
@@ -53,9 +56,7 @@ class Workspace:
         look = self._noticing.begin()
         moment, complete = None, False
         try:
-            found = self._swept(
-                Sweep(max_file_bytes=self.max_file_bytes, entered=look.entered if look else None)
-            )
+            found = self._swept(self._sweep(entered=look.entered if look else None))
             complete = not (found.unseen or found.root_missing)
         finally:
             moment = self._noticing.end(look, complete=complete)
@@ -67,7 +68,7 @@ class Workspace:
 
     def look_at(self, path: str) -> FoundFile | None:
         """Look again at a file that discovery has listed; None when it is not as it must be to be listed."""
-        sweep = Sweep(max_file_bytes=self.max_file_bytes)
+        sweep = self._sweep()
         root, relative = self.place_of(path)
         try:
             sweep.visit_file(Mount(root, relative, path, expected=False))
@@ -92,7 +93,7 @@ class Workspace:
         if os.path.isabs(wanted):
             raise self._absolute_path_refused(wanted)
         check_relative(wanted)
-        discovery = self._swept(Sweep(max_file_bytes=self.max_file_bytes, wanted=wanted))
+        discovery = self._swept(self._sweep(wanted=wanted))
         for found in discovery.files:
             if found.path == wanted:
                 return found
@@ -111,12 +112,38 @@ class Workspace:
         document = Document(found.path, self.source, decode(raw), day_of(found.path))
         hashed = sha256_bytes(raw)
         return document, FileState(
-            found.path, self.source, hashed, status.st_size, status.st_mtime_ns, status.st_ino
+            found.path,
+            self.source,
+            hashed,
+            status.st_size,
+            status.st_mtime_ns,
+            status.st_ino,
+            found.scope,
         )
+
+    def scope_of(self, path: str) -> str:
+        """Who may see a file with this cited path, whether it exists or not; unknown means: its owner alone."""
+        try:
+            root, relative = self.place_of(path)
+        except NotFound:
+            return PRIVATE
+        return self._scope_at(path, root, relative)
+
+    def _scope_at(self, path: str, root: Root, relative: str) -> str:
+        if path.startswith(SHARED_FOLDER):
+            return scope_of_path(path)
+        if not self._has_shared_mounts or path in _CURATED or path.startswith("memory/"):
+            return PRIVATE
+        real = os.path.join(root.real, relative)
+        if real in (os.path.join(self.root.real, name) for name in _CURATED):
+            return PRIVATE
+        # Shared only when everything that names it says so: a private folder in a shared one stays private.
+        naming = [mount.scope for mount in self._mounts if mount.covers(real)]
+        return SHARED if naming and all(scope == SHARED for scope in naming) else PRIVATE
 
     def place_of(self, path: str) -> tuple[Root, str]:
         """Where a file with this cited path belongs, also when it is gone. NotFound when no place has its name."""
-        if path in {"MEMORY.md", "memory.md"}:
+        if path in _CURATED:
             return self.root, path
         for mount in self._mounts:
             if _is_beneath(path, mount.cited):
@@ -128,8 +155,13 @@ class Workspace:
 
     def watched_paths(self) -> tuple[str, ...]:
         """Files and folders where a change may matter, for `watch`."""
-        curated = (os.path.join(self.root.real, name) for name in ("MEMORY.md", "memory.md"))
+        curated = (os.path.join(self.root.real, name) for name in _CURATED)
         return tuple(dict.fromkeys((*curated, *(mount.real for mount in self._mounts))))
+
+    def _sweep(self, *, wanted: str | None = None, entered: Entered | None = None) -> Sweep:
+        return Sweep(
+            max_file_bytes=self.max_file_bytes, scope_of=self._scope_at, wanted=wanted, entered=entered
+        )
 
     def _swept(self, sweep: Sweep) -> Discovery:
         root_missing = False
@@ -172,9 +204,7 @@ class Workspace:
             return PathNotAllowed(
                 f"`{path}` is not part of the memory: only `.md` files are", hint=self._hint(path)
             )
-        if path in {"MEMORY.md", "memory.md"} or any(
-            _is_beneath(path, mount.cited) for mount in self._mounts
-        ):
+        if path in _CURATED or any(_is_beneath(path, mount.cited) for mount in self._mounts):
             return NotFound(f"`{path}` is not in the memory", hint=self._hint(path))
         return PathNotAllowed(f"`{path}` is not part of the memory", hint=self._hint(path))
 

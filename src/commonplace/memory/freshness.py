@@ -1,0 +1,121 @@
+"""Keeping the index up to date: before a search, in the background, or because somebody asked for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+
+from commonplace.errors import CommonplaceError, IndexCorrupt, LockTimeout, StorageFailure, WorkspaceError
+from commonplace.indexing.scheduler import SharedSync
+from commonplace.memory.presence import has_index, refusal_of_workspace, require_workspace
+from commonplace.model import ProgressCallback, SyncReport
+from commonplace.value import replace
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from threading import Event
+    from typing import Any
+
+    from commonplace.memory.wiring import Parts
+
+
+class Freshness:
+    """Syncs the index of one memory; callers at the same time share one run."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._shared = SharedSync(self._index)
+
+    def caught_up(self, progress: ProgressCallback | None) -> SyncReport:
+        """Sync before a search."""
+        try:
+            return self.sync(progress=progress, thorough=False)
+        except (LockTimeout, StorageFailure, WorkspaceError) as error:
+            if not has_index(self._parts):
+                raise
+            # Yesterday's index answers better than nothing, as long as it says so.
+            return SyncReport(degraded=(f"the latest changes may be missing: {error}",))
+
+    def in_the_background(self) -> SyncReport:
+        """Sync when nobody waits for it."""
+        require_workspace(self._parts)
+        return self.sync(wishes={"initiative": "background"})
+
+    def sync(
+        self,
+        *,
+        force: bool = False,
+        progress: ProgressCallback | None = None,
+        thorough: bool = True,
+        wishes: Mapping[str, Any] | None = None,
+    ) -> SyncReport:
+        """Sync, once for all who wait for it at the same time; whoever has wishes about it gets a run of their own."""
+        from commonplace.indexing.indexer import NO_INDEX_YET
+
+        if refusal_of_workspace(self._parts) is not None and not has_index(self._parts):
+            require_workspace(self._parts)
+        sync = None if wishes is None else partial(self._index, wishes=wishes)
+        try:
+            report = self._shared.run(force=force, progress=progress, thorough=thorough, sync=sync)
+        except IndexCorrupt:
+            # The damaged one is set aside by now.
+            report = self._shared.run(force=force, progress=progress, sync=sync)
+        damage = self._damage() if report.rebuilt == NO_INDEX_YET else None
+        return replace(report, degraded=(*report.degraded, damage)) if damage else report
+
+    def watched(self, stop: Event) -> Iterator[SyncReport]:
+        """Sync after every change until `stop` is set, yielding what each sync did."""
+        from commonplace.sources.watching import watch
+
+        settings = self._parts.loaded.settings.sync
+        paths = self._parts.workspace.watched_paths()
+        told: str | None = None
+        for hint in watch(paths, debounce_ms=settings.watch_debounce_ms, stop=stop):
+            try:
+                report = self.in_the_background()
+            except CommonplaceError as error:
+                # A disk that was unmounted or a lock that is held now need not be so at the next look.
+                report = SyncReport(degraded=(str(error),))
+            reason = hint.reason if hint.cause == "polling" else None
+            if reason is not None and reason != told:  # once, not with every look
+                report = replace(report, degraded=(*report.degraded, reason))
+            told = reason
+            yield report
+
+    def _index(
+        self,
+        *,
+        force: bool = False,
+        progress: ProgressCallback | None = None,
+        thorough: bool = True,
+        wishes: Mapping[str, Any] | None = None,
+    ) -> SyncReport:
+        parts = self._parts
+        if parts.providers is None:
+            return parts.indexer.sync(force=force, progress=progress, thorough=thorough)
+        from commonplace.memory.syncing import Asked, sync_with
+
+        plainly = {"initiative": "asked" if thorough else "search"}
+        asked = Asked(force=force, progress=progress, thorough=thorough, **(plainly | dict(wishes or {})))
+        return sync_with(parts, parts.providers, asked)
+
+    def _damage(self) -> str | None:
+        """Say that there was an index, which had to be set aside."""
+        recovered = self._parts.store.describe().get("recovered")
+        return (
+            f"the index was damaged and has been made anew from your files ({recovered})"
+            if recovered
+            else None
+        )
+
+
+def notes_of(report: SyncReport) -> tuple[str, ...]:
+    """What a person should know about the sync behind an answer."""
+    notes = list(report.degraded)
+    notes += [f"not indexed: {failure.path}: {failure.reason}" for failure in report.failed]
+    if report.withheld:
+        notes.append(
+            f"{len(report.withheld)} {'file is' if len(report.withheld) == 1 else 'files are'} missing on disk and"
+            " still answered from the index, until it is sure that nothing is only unmounted"
+        )
+    return tuple(notes)

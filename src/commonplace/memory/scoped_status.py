@@ -1,0 +1,35 @@
+"""What a conversation may know about the memory: everything for the owner, about its own part for all others."""
+
+from __future__ import annotations
+
+from commonplace.agent.scope import Access, SearchContext
+from commonplace.memory.status import status_of
+from commonplace.memory.wiring import Parts
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def facts_for(parts: Parts, context: SearchContext, access: Access) -> dict[str, Any]:
+    """Facts, ready for JSON, with what the context may see and write."""
+    scope = {
+        "chatType": context.chat_type,
+        "sees": sorted(access.scopes),
+        "writes": access.writes,
+        "withheld": parts.checkpoint.withheld,
+    }
+    if access.sees_everything:
+        return {**status_of(parts, deep=False).facts, "scope": scope}
+    settings = parts.loaded.settings
+    with parts.store.reading() as reader:
+        seen = [state for state in reader.files().values() if access.may_see(state.scope)]
+        made = reader.fingerprint()
+    return {
+        "backend": settings.backend,
+        "provider": made.embedder.provider if made else "none",
+        "model": made.embedder.model if made else "",
+        "files": len(parts.checkpoint.passed(access, seen, "the index")),
+        "sources": list(settings.sources),
+        "scope": scope,
+    }

@@ -1,0 +1,27 @@
+"""What is forgotten, or would be."""
+
+from __future__ import annotations
+
+from commonplace.value import value
+
+
+@value
+class ForgottenLines:
+    """Lines that go, and what they say."""
+
+    path: str
+    start_line: int
+    end_line: int
+    text: str
+    base_hash: str  # of the file they were chosen in
+
+
+@value
+class Forgotten:
+    """What was forgotten, or would be."""
+
+    lines: tuple[ForgottenLines, ...]
+    text: str | None = None  # what every one of them contains, when they were chosen by a text
+    note_id: str | None = None  # of the note that they are, when they were chosen by its id
+    applied: bool = False
+    versions_cleaned: int = 0

@@ -1,0 +1,151 @@
+"""The scope of a file, by where it lies or whose conversation it is."""
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from commonplace.model import PRIVATE, SHARED
+from commonplace.sources.scopes import (
+    folder_of_scope,
+    group_in_key,
+    group_scope,
+    person_in_key,
+    person_scope,
+    scope_of_path,
+    scope_of_session,
+)
+
+IDS = st.text(min_size=1, max_size=20)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "MEMORY.md",
+        "memory/2026-02-10.md",
+        "memory/shared-with/note.md",
+        "memory/shared-with",
+        "memory/shared-with/",
+        "memory/shared-with/Everyone/note.md",
+        "memory/shared-with/group-/note.md",
+        "memory/shared-with/group/note.md",
+        "memory/shared-with/team-7/note.md",
+        "memory/shared-with/group-%2d100/note.md",  # not as we write it: `-` needs no escape
+        "memory/shared-with/group-a%2fb/note.md",
+        "memory/shared-with/group-%/note.md",
+        "memory/shared-with/group-%zz/note.md",
+        "memory/shared-with/group-%FF/note.md",
+        "memory/shared-with/group-ä/note.md",
+        "memory/shared-with/person-%00 /note.md",
+        "memory/shared-with-all/everyone/note.md",
+        "Memory/shared-with/everyone/note.md",
+        "notes/memory/shared-with/everyone/note.md",
+    ],
+)
+def test_what_names_nobody_else_is_private(path):
+    assert scope_of_path(path) == PRIVATE
+
+
+@pytest.mark.parametrize(
+    ("path", "scope"),
+    [
+        ("memory/shared-with/everyone/wifi.md", SHARED),
+        ("memory/shared-with/everyone/a/b.md", SHARED),
+        ("memory/shared-with/group--100123/2026-02-10.md", "group:-100123"),
+        ("memory/shared-with/group-120363@g.us/2026-02-10.md", "group:120363@g.us"),
+        ("memory/shared-with/group-a%2Fb/x.md", "group:a/b"),
+        ("memory/shared-with/person-anna/x/y.md", "person:anna"),
+        ("memory/shared-with/person-%C3%A4/x.md", "person:ä"),
+    ],
+)
+def test_a_folder_says_with_whom_it_is_shared(path, scope):
+    assert scope_of_path(path) == scope
+
+
+@given(st.sampled_from([group_scope, person_scope]), IDS)
+@example(group_scope, "../../MEMORY")
+@example(group_scope, "..")
+@example(person_scope, "%")
+@example(person_scope, "a:b/c\\d\x00")
+@example(group_scope, "\ud800")
+def test_every_id_makes_one_safe_name_and_comes_back_exactly(scope_named, name):
+    scope = scope_named(name)
+    folder = folder_of_scope(scope)
+
+    assert folder is not None
+    assert folder.isascii()
+    assert folder.count("/") == 2
+    assert folder.rpartition("/")[2] not in {".", ".."}
+    assert scope_of_path(f"{folder}/note.md") == scope
+
+
+@given(IDS, IDS)
+def test_two_ids_never_share_a_folder(one, other):
+    assert (folder_of_scope(group_scope(one)) == folder_of_scope(group_scope(other))) == (one == other)
+    assert folder_of_scope(group_scope(one)) != folder_of_scope(person_scope(other))
+
+
+@given(st.text(alphabet="abgroupers-%2F.é/", max_size=30))
+def test_no_folder_is_taken_for_one_that_we_would_not_write_to(name):
+    scope = scope_of_path(f"memory/shared-with/{name}/note.md")
+
+    if scope not in {PRIVATE, SHARED}:
+        assert folder_of_scope(scope) == f"memory/shared-with/{name.partition('/')[0]}"
+
+
+def test_what_has_no_folder_of_its_own_says_so():
+    assert folder_of_scope(PRIVATE) is None
+    assert folder_of_scope("group:") is None
+    assert folder_of_scope("team:7") is None
+    assert folder_of_scope(group_scope("ä" * 100)) is None
+    assert folder_of_scope(SHARED) == "memory/shared-with/everyone"
+
+
+@pytest.mark.parametrize(
+    ("key", "group", "person"),
+    [
+        ("agent:main:main", None, None),
+        ("agent:main:telegram:group:-100123", "-100123", None),
+        ("agent:main:telegram:group:-100123:topic:7", "-100123", None),
+        ("agent:main:slack:channel:C0123:thread:1.2", "C0123", None),
+        ("agent:main:matrix:channel:!room:example.org", "!room:example.org", None),
+        ("agent:main:whatsapp:dm:+43123", None, "+43123"),
+        ("agent:main:direct:anna", None, "anna"),
+        ("agent:main:direct:anna:thread:9", None, "anna"),
+        ("group:7", "7", None),
+        ("agent:main:group:", None, None),
+        ("agent:main:group", None, None),
+        ("cron:backup", None, None),
+        ("agent:main:subagent:0b", None, None),
+        ("agent:main:telegram:groups:1", None, None),
+        ("agent:main:telegram:group:topic", "topic", None),
+        ("", None, None),
+    ],
+)
+def test_a_session_key_names_the_group_or_person_that_it_is_of(key, group, person):
+    assert group_in_key(key) == group
+    assert person_in_key(key) == person
+
+
+@pytest.mark.parametrize(
+    ("key", "entry", "scope"),
+    [
+        ("agent:main:main", {}, PRIVATE),
+        ("agent:main:main", {"chatType": "direct"}, PRIVATE),
+        ("agent:main:x", {"chatType": "group", "groupId": "7"}, "group:7"),
+        ("agent:main:x", {"groupId": "7"}, "group:7"),
+        ("agent:main:x:group:8", {"groupId": "7"}, "group:7"),
+        ("agent:main:x:group:8", {"groupId": ["7"]}, PRIVATE),
+        ("agent:main:x:channel:8", {"chatType": "channel"}, "group:8"),
+        ("agent:main:x:dm:anna", {"chatType": "channel"}, PRIVATE),
+        ("agent:main:x", {"chatType": "group"}, PRIVATE),
+        ("agent:main:x:dm:anna", {}, "person:anna"),
+        ("agent:main:x:direct:anna", {"chatType": "direct"}, "person:anna"),
+        ("agent:main:x:direct:anna", {"chatType": ["group"]}, PRIVATE),
+        ("agent:main:x:direct:anna", {"chatType": "supergroup"}, PRIVATE),
+        ("agent:main:x:direct:anna", {"groupId": 7}, PRIVATE),
+        ("cron:daily", {"chatType": None}, PRIVATE),
+    ],
+)
+def test_a_conversation_belongs_to_those_who_had_it(key, entry, scope):
+    assert scope_of_session(key, entry) == scope
