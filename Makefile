@@ -7,7 +7,7 @@ TESTS   ?= tests
 EVALS   ?= ../shared/evals
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check fix faults bench eval lock docs clean pytest coverage wheel
+.PHONY: help install demo test check fix faults bench eval lock docs clean node pytest coverage wheel
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
@@ -33,7 +33,11 @@ fix: install ## format, repair what ruff can, write the generated pages anew
 	@$(BIN)/ruff check --fix .
 	@$(PY) scripts/generate_docs.py
 
-pytest: install
+# Another MCP client than the one in .venv, for the tests that look at the server with other eyes.
+node:
+	@./scripts/node.sh
+
+pytest: install node
 	@rm -f .coverage .coverage.*
 	@$(PY) -m coverage run -m pytest -n $(WORKERS) --dist worksteal $(TESTS)
 
@@ -63,5 +67,5 @@ docs: install ## write the generated pages
 
 clean: ## remove what the other targets made, .venv included
 	@rm -rf .venv dist build .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
-	@rm -rf src/commonplace/embedding/model
+	@rm -rf src/commonplace/embedding/model tests/support/node/node_modules
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

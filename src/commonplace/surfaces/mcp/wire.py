@@ -1,0 +1,40 @@
+"""Standard input and output taken out of everybody's reach, so that only messages go over them."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sys
+
+from commonplace.errors import CommonplaceError
+from commonplace.value import value
+
+
+@value
+class Wire:
+    """Where messages come in, and where they go out."""
+
+    reads: int
+    writes: int
+
+
+def take_wire() -> Wire:
+    """Take both for messages: from now on a `print` goes to stderr, a prompt reads nothing, and so do children."""
+    if (
+        sys.stdin is None or sys.stdout is None
+    ):  # closed when we were started; their numbers may mean other files now
+        raise CommonplaceError(
+            "standard input or output is closed, and MCP is spoken over both",
+            hint="let an MCP client start this command, or serve over HTTP: commonplace mcp --http",
+        )
+    sys.stdout.flush()
+    reads = fcntl.fcntl(0, fcntl.F_DUPFD_CLOEXEC, 3)
+    writes = fcntl.fcntl(1, fcntl.F_DUPFD_CLOEXEC, 3)
+    nothing = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nothing, 0)
+    try:
+        os.dup2(2, 1)
+    except OSError:  # there is no stderr
+        os.dup2(nothing, 1)
+    os.close(nothing)
+    return Wire(reads, writes)
