@@ -273,3 +273,13 @@ def test_a_mistake_of_ours_is_not_hidden(cli, workspace, monkeypatch):
 
     with pytest.raises(ZeroDivisionError):
         cli("list")
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_stream_that_the_caller_has_closed_is_no_file_to_print_into(workspace, tmp_path, closed):
+    words = f"'{COMMAND}' remember 'the gateway moved' --workspace '{workspace}' {closed}"
+    ended = subprocess.run(["sh", "-c", words], capture_output=True, check=False, cwd=tmp_path)
+
+    assert ended.returncode == 0, ended.stderr
+    (log,) = [path for path in (workspace / "memory").glob("*.md") if "moved" in path.read_text()]
+    assert log.read_text().count("moved") == 1

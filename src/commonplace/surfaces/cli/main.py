@@ -39,7 +39,7 @@ Examples:
     commonplace search "which VLAN is the printer on?"
 
 `commonplace COMMAND --help` explains a command. Exit status: 0 done, 1 failed, 2 wrong usage, 3 not everything could be
-consulted and --strict was given."""
+consulted and --strict was given, 4 `redact` found secrets."""
 # Refusals of the operating system that a person can cause, and mend. Any other one is our mistake.
 _REFUSALS = {
     errno.EACCES: "check the permissions",
@@ -81,9 +81,21 @@ def run() -> NoReturn:
     """Be the program."""
     # Looking for garbage cycles costs a search 5 ms on its way and 6 ms at the end, and finds next to nothing.
     gc.set_threshold(50_000, 20, 100)
+    _open_what_is_closed()
     status = main(sys.argv[1:])
     gc.freeze()
     sys.exit(status)
+
+
+def _open_what_is_closed() -> None:
+    """Let nothing take the place of a standard stream that the caller has closed: what is printed would go into it."""
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        if getattr(sys, name) is None:
+            descriptor = os.open(os.devnull, os.O_RDWR)
+            if descriptor != number:
+                os.dup2(descriptor, number)
+                os.close(descriptor)
+            setattr(sys, name, open(number, mode, encoding="utf-8"))  # noqa: SIM115 (for as long as the program)
 
 
 def main(argv: Sequence[str]) -> int:
