@@ -66,6 +66,12 @@ COMMANDS = [
         ("get", "MEMORY.md"), ours=50, others=50, without=(*WRITING, *LESSER, "commonplace.store", "apsw")
     ),
     Command(
+        ("redact", __file__),
+        ours=68,
+        others=50,
+        without=(*WRITING, *LESSER, "commonplace.store", "commonplace.search", "apsw"),
+    ),
+    Command(
         ("sync",),
         ours=100,
         others=60,

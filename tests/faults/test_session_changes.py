@@ -194,6 +194,7 @@ def begun(folder: Path, name: str) -> None:
 
 # A reader that is left in the middle closes its file when it is collected, and here that may fail too.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.slow
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("is_killed", [True, False], ids=["killed", "one error"])
 @pytest.mark.parametrize("name", CHANGES)

@@ -120,6 +120,37 @@ def test_the_beginning_of_a_name_is_enough_if_only_one_begins_so(cli, talk, stor
     assert cli("sessions", "show", "nothing").status == 1
 
 
+@pytest.mark.parametrize(
+    ("name", "lines"),
+    [
+        ("sessions/talk-1.jsonl", [2, 5]),
+        ("sessions/talk-1.jsonl:5", [5]),
+        ("sessions/talk-1.jsonl:3-4", [5]),
+        ("sessions/talk-1.jsonl#L2", [2, 5]),
+        ("talk-1.jsonl#L5-L6", [5]),
+    ],
+)
+def test_what_a_search_cites_can_be_shown(cli, talk, name, lines):
+    answer = cli("sessions", "show", name, "--json").json
+
+    assert (answer["key"], [row["line"] for row in answer["lines"]]) == ("agent:main:main", lines)
+    assert len(cli("sessions", "show", name, "--from", "1", "--json").json["lines"]) == 2
+
+
+def test_an_archive_can_be_shown_by_what_a_search_cites(cli, talk, store):
+    archived = os.path.basename(store.archive("agent:main:main"))
+
+    assert cli("sessions", "show", f"sessions/{archived}:5", "--json").json["lines"][0]["line"] == 5
+
+
+def test_a_name_that_nothing_has_is_answered_with_where_to_look(cli, talk):
+    answer = cli("sessions", "export", "sessions/other.jsonl:5")
+
+    assert answer.status == 1
+    assert "there is no session `sessions/other.jsonl:5`" in answer.err
+    assert "commonplace sessions list" in answer.err
+
+
 def test_an_export_hides_secrets_unless_it_is_to_be_raw(cli, talk):
     token = "ghp_" + "a1B2" * 9
     talk.append({"role": "user", "content": f"use {token}, please"})
@@ -132,6 +163,23 @@ def test_an_export_hides_secrets_unless_it_is_to_be_raw(cli, talk):
     assert "[redacted:" in hidden.out
     with open(talk.path) as file:
         assert token in file.read()
+
+
+def test_an_export_hides_what_only_the_name_of_a_field_gives_away(cli, talk):
+    key = "q7Zt2mLx9Kd4Vb8Wc1Np5Rs3"
+    arguments = {"user": "bob", "password": "swordfish", "apiKey": key, "tries": 3}
+    call = {"type": "toolCall", "id": "t2", "name": "log in", "arguments": arguments}
+    talk.append({"role": "assistant", "content": [call]})
+
+    for form in ("jsonl", "markdown", "messages"):
+        hidden = cli("sessions", "export", "talk-1", "--format", form).out
+        assert "swordfish" not in hidden, form
+        assert key not in hidden, form
+    calls = json.loads(hidden)[-1]["tool_calls"]
+    given = json.loads(calls[0]["function"]["arguments"])
+    assert (given["user"], given["tries"]) == ("bob", 3)
+    assert given["password"].startswith("[redacted:password#")
+    assert "swordfish" in cli("sessions", "export", "talk-1", "--raw").out
 
 
 def test_the_same_secret_has_the_same_mark_in_every_export(cli, talk):

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 
 from commonplace.errors import CommonplaceError, IndexCorrupt, LockTimeout, StorageFailure, WorkspaceError
+from commonplace.indexing.plan import Conditions, Patience
 from commonplace.indexing.scheduler import SharedSync
 from commonplace.memory.presence import has_index, refusal_of_workspace, require_workspace
 from commonplace.model import ProgressCallback, SyncReport
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from threading import Event
     from typing import Any
 
+    from commonplace.indexing.plan import Meanwhile
+    from commonplace.memory.spending import Initiative
     from commonplace.memory.wiring import Parts
 
 
@@ -70,7 +73,8 @@ class Freshness:
         settings = self._parts.loaded.settings.sync
         paths = self._parts.workspace.watched_paths()
         told: str | None = None
-        for hint in watch(paths, debounce_ms=settings.watch_debounce_ms, stop=stop):
+        talks = self._parts.places.sessions if "sessions" in self._parts.loaded.settings.sources else None
+        for hint in watch(paths, debounce_ms=settings.watch_debounce_ms, stop=stop, transcripts=talks):
             try:
                 report = self.in_the_background()
             except CommonplaceError as error:
@@ -91,12 +95,17 @@ class Freshness:
         wishes: Mapping[str, Any] | None = None,
     ) -> SyncReport:
         parts = self._parts
+        plainly = {"initiative": "asked" if thorough else "search"}
+        wishes = plainly | dict(wishes or {})
+        patience = patience_of(parts, wishes["initiative"])
         if parts.providers is None:
-            return parts.indexer.sync(force=force, progress=progress, thorough=thorough)
+            conditions = Conditions(patience=patience)
+            return parts.indexer.sync(
+                force=force, progress=progress, thorough=thorough, conditions=conditions
+            )
         from commonplace.memory.syncing import Asked, sync_with
 
-        plainly = {"initiative": "asked" if thorough else "search"}
-        asked = Asked(force=force, progress=progress, thorough=thorough, **(plainly | dict(wishes or {})))
+        asked = Asked(force=force, progress=progress, thorough=thorough, patience=patience, **wishes)
         return sync_with(parts, parts.providers, asked)
 
     def _damage(self) -> str | None:
@@ -107,6 +116,19 @@ class Freshness:
             if recovered
             else None
         )
+
+
+def patience_of(parts: Parts, initiative: Initiative) -> Patience | None:
+    """How much more must be said in a conversation before it is indexed; whoever asks for a sync waits for nothing.
+
+    A search finds all that was said. Where vectors cost money it finds the newest by its words, until it is due.
+    """
+    settings = parts.loaded.settings
+    if initiative == "asked" or "sessions" not in settings.sources:
+        return None
+    deltas = settings.sync.sessions
+    meanwhile: Meanwhile = "words" if initiative == "search" else "left"
+    return Patience(meanwhile, deltas.delta_bytes, deltas.delta_messages)
 
 
 def notes_of(report: SyncReport) -> tuple[str, ...]:

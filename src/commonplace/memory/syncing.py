@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from commonplace.embedding.fallback import Provider, Withheld
 from commonplace.embedding.protocol import Embedder
 from commonplace.errors import EmbeddingError
-from commonplace.indexing.plan import Conditions, RebuildGivenUp
+from commonplace.indexing.plan import Conditions, Patience, RebuildGivenUp
 from commonplace.memory.providers import COMPUTED_HERE, Providers
 from commonplace.memory.spending import Confirm, Initiative, Purse
 from commonplace.memory.wiring import Parts
@@ -25,6 +25,7 @@ class Asked:
     wait: bool | None = None
     confirm: Confirm | None = None
     progress: ProgressCallback | None = None
+    patience: Patience | None = None  # with conversations that grow
 
 
 def sync_with(parts: Parts, providers: Providers, asked: Asked) -> SyncReport:
@@ -123,7 +124,10 @@ class _Sync:
     def _synced(self, embedder: Embedder, conditions: Conditions, *, force: bool = False) -> SyncReport:
         asked = self._asked
         return self._parts.indexer_with(embedder).sync(
-            force=force, progress=asked.progress, thorough=asked.thorough, conditions=conditions
+            force=force,
+            progress=asked.progress,
+            thorough=asked.thorough,
+            conditions=replace(conditions, patience=asked.patience),
         )
 
     def _before_embedding(

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from commonplace.sources.transcripts import Transcripts
     from commonplace.sources.workspace import Workspace
     from commonplace.store.protocol import IndexStore
+    from commonplace.text.transcripts import Entry
 
     T = TypeVar("T")
     made_once = cached_property
@@ -130,12 +131,18 @@ class Parts:
         from commonplace.memory.secrecy import redactor_of
         from commonplace.sources.transcripts import Transcripts
 
+        def documents(data: bytes) -> Sequence[Entry]:
+            from commonplace.sessions.json5_transcript import entries_in
+
+            return entries_in(data)
+
         redactor = redactor_of(self)
         return Transcripts(
             self.places.sessions,
             redact=lambda text: redactor.redact(text).text,
             scope_of=self.session_scopes,
             zone=self.zone,
+            documents=documents,
         )
 
     @made_once

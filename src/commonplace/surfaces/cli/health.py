@@ -82,6 +82,8 @@ def _lines(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     else:
         yield "meaning", "not searched by meaning: words alone answer"
     yield from _embedding(facts)
+    if flush := facts["lastFlush"]:
+        yield "flushed", _flushed(flush)
     if "sizes" in facts:
         yield "sizes", ", ".join(_size(name, facts) for name in facts["sizes"])
         inside = facts["store"]["parts"]
@@ -163,6 +165,15 @@ def _size(name: str, facts: Mapping[str, Any]) -> str:
     taken = size_in_words(facts["sizes"][name])
     bound = facts["bounds"].get(name)
     return f"{name.removesuffix('Bytes')} {taken}" + (f" of {size_in_words(bound)}" if bound else "")
+
+
+def _flushed(flush: Mapping[str, Any]) -> str:
+    from datetime import datetime
+
+    when = f"{datetime.fromtimestamp(flush['at'] / 1000).astimezone():%Y-%m-%d %H:%M} of {flush['session']}"
+    if not flush["ok"]:
+        return f"failed {when}: {flush['reason']}"
+    return f"{when}: {flush['note'] or 'nothing was worth saving'}"
 
 
 def _behind(pending: Mapping[str, Any]) -> str:
