@@ -13,7 +13,15 @@ from hypothesis import strategies as st
 
 from commonplace.errors import NotFound, PathNotAllowed
 from commonplace.files import jsonl
-from commonplace.files.jsonl import RawLine, backwards, end_of_last_line, forwards, lines_holding, opened
+from commonplace.files.jsonl import (
+    RawLine,
+    backwards,
+    end_of_last_line,
+    forwards,
+    lines_holding,
+    opened,
+    start_of_line,
+)
 
 CONTENTS = st.lists(
     st.sampled_from([b"\n", b"a", b"{}", b"\r\n", b"\0", b"\xff", b"longer than a block"])
@@ -164,3 +172,20 @@ def test_a_line_of_200_mb_is_passed_over_in_little_memory(tmp_path: Path) -> Non
         timeout=60,
     )
     assert int(run.stdout) < 64 << 20
+
+
+@given(CONTENTS, st.integers(1, 12))
+@settings(deadline=None)
+def test_a_line_is_found_by_its_number(data: bytes, number: int) -> None:
+    import tempfile
+
+    with tempfile.TemporaryFile() as file, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(jsonl, "_BLOCK_BYTES", 5)
+        file.write(data)
+        file.flush()
+        starts = {line.number: line.start for line in forwards(file.fileno())}
+        found = start_of_line(file.fileno(), number, stop=len(data))
+
+    behind_the_last = data.endswith(b"\n") and number == data.count(b"\n") + 1
+    expected = len(data) if behind_the_last else starts.get(number, 0 if number == 1 else None)
+    assert found == expected

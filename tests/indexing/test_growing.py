@@ -162,17 +162,70 @@ def test_another_scope_alone_is_a_change(talk):
     assert talk.sync().indexed == ()
 
 
-def test_erased_text_does_not_come_back_with_a_piece_that_was_read_before(tmp_path):
+def test_text_that_was_read_before_somebody_erased_some_is_read_again(tmp_path):
     talk = Talk(tmp_path, piece_characters=1)
-    talk.say("one", "two", "three")
-    stamps = iter(range(100))
-    erasures = talk.indexer._erasures
-    erasures.stamp = lambda: next(stamps) < 2
+    talk.say("one")
+    talk.sync()
+    talk.say("a secret", "three")
+
+    def erase():
+        with Erasures(str(talk.state)).erasing():
+            talk.file.write_bytes(talk.file.read_bytes().replace(b"a secret", b"nothing!"))
+
+    talk.embedder.embed_documents = after(talk.embedder.embed_documents, erase)
+
+    report = talk.sync()
+
+    assert talk.said() == ["one", "nothing!", "three"]
+    assert report.failed == ()
+
+
+def after(work, first):
+    """Do something before the first call of a function."""
+    waiting = [first]
+
+    def called(*arguments, **more):
+        while waiting:
+            waiting.pop()()
+        return work(*arguments, **more)
+
+    return called
+
+
+@pytest.mark.parametrize("piece_characters", [1, 250_000])
+def test_whoever_is_overtaken_goes_on_from_what_the_other_wrote(tmp_path, piece_characters):
+    talk = Talk(tmp_path, piece_characters=piece_characters)
+    talk.say("one")
+    talk.sync()
+    other = Talk(tmp_path, store=talk.store)
+    talk.say("two", "three")
+    talk.embedder.embed_documents = after(talk.embedder.embed_documents, other.sync)
 
     report = talk.sync()
 
     assert talk.said() == ["one", "two", "three"]
-    assert report.failed == ()
+    assert (report.failed, report.degraded) == ((), ())
+
+
+def test_one_transcript_that_cannot_be_read_does_not_stop_the_others(talk, monkeypatch):
+    talk.say("one")
+    (talk.folder / "b.jsonl").write_bytes(line("user", "two"))
+    talk.sync()
+    talk.say("more")
+    found = talk.source.discover()
+    talk.file.unlink()
+    os.symlink("b.jsonl", talk.file)
+    with (talk.folder / "b.jsonl").open("ab") as file:
+        file.write(line("user", "three"))
+    monkeypatch.setattr(talk.source, "discover", lambda: found)
+
+    report = talk.sync(patience=Patience("left", delta_messages=1))
+
+    assert [failure.path for failure in report.failed] == [PATH]
+    assert len(talk.chunks("sessions/b.jsonl")) == 1  # it looked the same when it was listed
+    monkeypatch.undo()
+    talk.sync()
+    assert len(talk.chunks("sessions/b.jsonl")) == 2
 
 
 # ── in pieces ──

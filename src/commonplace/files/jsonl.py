@@ -124,6 +124,23 @@ def end_of_last_line(fd: int, size: int, *, system: System = SYSTEM) -> int:
     return 0
 
 
+def start_of_line(fd: int, number: int, *, stop: int, system: System = SYSTEM) -> int | None:
+    """Find the offset at which a line begins, counted from 1; None when fewer line ends stand before `stop`."""
+    missing = number - 1
+    at = 0
+    while missing > 0 and at < stop:
+        block = read_range(system, fd, at, min(stop, at + _BLOCK_BYTES))
+        ends = block.count(b"\n")
+        if ends >= missing:
+            found = -1
+            for _ in range(missing):
+                found = block.find(b"\n", found + 1)
+            return at + found + 1
+        missing -= ends
+        at += len(block) or stop  # cut off meanwhile
+    return 0 if number == 1 else None
+
+
 def lines_holding(
     fd: int,
     wanted: bytes,

@@ -32,6 +32,12 @@ class _Read:
     is_damaged: bool
 
 
+def entries_in(data: bytes) -> list[Entry]:
+    """What a document says; of a damaged one, the messages that can be saved."""
+    document = read_object(data)
+    return entries_of({"messages": saved_messages(data)} if document is None else document)[1]
+
+
 class Json5Transcript:
     """One document. It is read as JSON5 and written as JSON, which is JSON5 too."""
 
