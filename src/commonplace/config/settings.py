@@ -141,6 +141,35 @@ class StoreSettings:
     vector_enabled: bool = setting(
         True, Flag(), KEEPS, "Keep vectors; without them keywords answer alone.", name="vector.enabled"
     )
+    uri: str | None = setting(
+        None,
+        Text("an address", optional=True),
+        SENDS,
+        "Where LanceDB keeps it instead, `s3://bucket/folder`.",
+    )
+    dsn: str | None = setting(
+        None,
+        Text("an address", optional=True),
+        SENDS,
+        "How to reach PostgreSQL, `postgresql://role@host/database`; or `env:NAME`.",
+        secret=True,
+    )
+    read_dsn: str | None = setting(
+        None, Text("an address", optional=True), SENDS, "A replica of it that answers searches.", secret=True
+    )
+    schema: str = setting(
+        "commonplace",
+        Text("letters, digits and `_`", shape=r"[a-z_][a-z0-9_]{0,39}"),
+        KEEPS,
+        "The schema of this installation in PostgreSQL.",
+    )
+    workspace_name: str | None = setting(
+        None,
+        Text(optional=True),
+        KEEPS,
+        "Name of this workspace on a server, the same on every host that shares it.",
+        name="workspace",
+    )
 
 
 @value

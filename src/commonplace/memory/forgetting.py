@@ -16,7 +16,6 @@ from commonplace.pattern import pattern
 from commonplace.sources.decoding import decode
 from commonplace.sources.forgotten import Forgotten, ForgottenLines
 from commonplace.sources.notebook import byte_lines
-from commonplace.store.opening import open_store
 from commonplace.text.hashing import sha256_text
 from commonplace.text.lines import split_lines
 from commonplace.text.notes import ID_MARK, find_note
@@ -106,7 +105,7 @@ class Forgetting:
     def _erase_for_other_agents(self, paths: Iterable[str]) -> None:
         """Take the files out of what other agents have indexed; their next sync reads what is left of them."""
         for folder in self._parts.places.indexes_of_other_agents():
-            store = open_store(self._parts.loaded.settings.store.driver, folder=folder)
+            store = self._parts.open_index(folder)
             try:
                 store.erase("memory", *paths)
             finally:

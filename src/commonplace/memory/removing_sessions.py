@@ -7,7 +7,6 @@ import os
 from commonplace.memory.caching import opened_cache
 from commonplace.memory.wiring import Parts
 from commonplace.sessions.store import SessionStore
-from commonplace.store.opening import open_store
 from commonplace.text.hashing import sha256_text
 
 _ALL_LINES = 1_000_000_000
@@ -25,7 +24,7 @@ def delete_everywhere(parts: Parts, store: SessionStore, name: str) -> tuple[str
                 cache.forget(hashes)
         parts.store.erase("sessions", cited)
         for folder in _other_indexes(parts):
-            other = open_store(parts.loaded.settings.store.driver, folder=folder)
+            other = parts.open_index(folder)
             try:
                 other.erase("sessions", cited)
             finally:

@@ -229,9 +229,26 @@ class Parts:
     @made_once
     def store(self) -> IndexStore:
         """What keeps the index."""
-        from commonplace.store.opening import open_store
+        return self.open_index(self.places.index)
 
-        return open_store(self.loaded.settings.store.driver, folder=self.places.index)
+    def open_index(self, folder: str) -> IndexStore:
+        """Open the index that belongs to a folder of ours, wherever it is kept."""
+        from commonplace.store.opening import open_store, store_options
+
+        settings = self.loaded.settings.store
+        if settings.driver == "sqlite":
+            return open_store("sqlite", folder=folder)
+        from commonplace.config.secrets import resolve_secret
+
+        options = store_options(
+            settings.driver,
+            uri=settings.uri,
+            dsn=resolve_secret(settings.dsn, self.environ),
+            read_dsn=resolve_secret(settings.read_dsn, self.environ),
+            schema=settings.schema,
+            workspace=settings.workspace_name,
+        )
+        return open_store(settings.driver, folder=folder, **options)
 
     @made_once
     def indexer(self) -> Indexer:

@@ -24,7 +24,7 @@ class Command:
         from importlib import import_module
 
         module = import_module(f"commonplace.surfaces.cli.{self.module}")
-        add: Callable[[ArgumentParser], None] = getattr(module, f"add_{self.name}")
+        add: Callable[[ArgumentParser], None] = getattr(module, f"add_{self.name.replace('-', '_')}")
         add(parser)
 
 
