@@ -62,3 +62,27 @@ def test_the_units_that_somebody_speaks_are_found_by_name():
     assert talk.spoken_by(frozenset({"bob", "zoe"})) == [1]
     assert talk.spoken_by(frozenset()) == []
     assert page("nobody speaks").spoken_by(frozenset({"nobody"})) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "may_speak"),
+    [
+        ("Anna: hello", True),
+        ("see: Anna is here", True),
+        ("Anna says hello", False),
+        ("Bob: hello", False),
+        ("Ánna: hello, Anna", False),
+        ("陈静：你好, Anna", False),
+        ("- **Anna**：你好", True),
+    ],
+)
+def test_who_may_speak_is_known_before_a_page_is_taken_apart(line, may_speak):
+    assert page(line).may_be_spoken_by(frozenset({"anna", "zoe"})) is may_speak
+
+
+def test_a_page_in_order_knows_who_speaks():
+    talk = page("Anna: hello", "Zoe was named")
+    talk.put_in_order({})
+
+    assert talk.may_be_spoken_by(frozenset({"anna"}))
+    assert not talk.may_be_spoken_by(frozenset({"zoe"}))

@@ -1,7 +1,10 @@
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from commonplace.model import Chunk
 from commonplace.search.asked import Asked
+from commonplace.search.close_reading import ROUNDING
 from commonplace.search.page import Page
 from commonplace.search.relevance import Judge, Weights, standing_out
 
@@ -19,9 +22,14 @@ def page(*lines):
     return Page(Chunk("memory/a.md", "memory", 0, 1, len(lines) + 1, "\n".join(lines)))
 
 
+def read(judge, *lines):
+    of = page(*lines)
+    return judge.read(of, judge.asked.found_in(of))
+
+
 def signals(*lines, window_chars=700):
     asked = Asked(WEIGHTS)
-    wording = Judge(asked, Weights(), window_chars=window_chars).read(page(*lines))
+    wording = read(Judge(asked, Weights(), window_chars=window_chars), *lines)
     return [
         Signals(asked.shares[own], asked.shares[beside], passage)
         for own, beside, passage in zip(wording.own, wording.beside(), wording.passages, strict=True)
@@ -71,18 +79,39 @@ def test_a_worse_window_leaves_what_a_better_one_gave():
 
 
 def test_a_page_without_any_of_the_words_says_nothing():
-    assert Judge(Asked(WEIGHTS), Weights(), window_chars=700).read(page("nothing", "of it")) is None
+    assert read(Judge(Asked(WEIGHTS), Weights(), window_chars=700), "nothing", "of it") is None
 
 
 def test_the_words_of_a_line_those_beside_it_and_its_passage_are_mixed():
     judge = Judge(Asked(WEIGHTS), Weights(coverage=1.0, nearby=0.5, passage=0.25), window_chars=700)
-    wording = judge.read(page("the gateway moved to Hetzner", "yes"))
+    wording = read(judge, "the gateway moved to Hetzner", "yes")
 
     assert judge.coverage(wording) == 1.0
     assert judge.scores(wording) == [
         pytest.approx(1.0 + 0.25 * wording.passages[0]),
         pytest.approx(0.5 + 0.25 * wording.passages[1]),
     ]
+
+
+shares = st.floats(0, 1)
+lines_of_words = st.lists(
+    st.lists(st.sampled_from(["gateway", "hetzner", "moved", "other"]), max_size=5).map(" ".join),
+    min_size=1,
+    max_size=9,
+)
+
+
+@given(lines_of_words, shares, shares, shares, st.integers(min_value=5, max_value=90))
+def test_no_line_is_worth_more_than_its_page_may_have(lines, coverage, nearby, passage, window_chars):
+    asked = Asked({"gateway": 3.0, "hetzner": 5.0, "move": 0.5})
+    weights = Weights(coverage=coverage, nearby=nearby, passage=passage)
+    judge = Judge(asked, weights, window_chars=window_chars)
+    terms, _ = asked.glance(page(*lines))
+    wording = read(judge, *lines)
+
+    if wording is not None:
+        assert judge.coverage(wording) <= asked.shares[terms]
+        assert max(judge.scores(wording)) <= judge.most[terms] * ROUNDING
 
 
 @pytest.mark.parametrize("with_vectors", [True, False])

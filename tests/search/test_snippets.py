@@ -4,18 +4,35 @@ from hypothesis import strategies as st
 from commonplace.search.snippets import Lines, grow_snippets
 
 
+class ScoredChunk:
+    """All lines of a file that have a score, as a chunk that was read."""
+
+    def __init__(self, lines, most):
+        self.places = [place for place, _, _ in lines]
+        self.page = self
+        self.units = [text for _, text, _ in lines]
+        self.scores = [score for _, _, score in lines]
+        self.most = max(self.scores, default=0.0) if most is None else most
+
+
 class File:
     """A file of numbered lines with scores; those with a score of None only fill up a snippet."""
 
     def __init__(self, *lines, best=None):
-        self._lines = lines
-        scores = [score for _, _, score in lines if score is not None]
-        self.best = max(scores, default=0.0) if best is None else best
+        self._lines = [((number, piece), text, score) for piece, (number, text, score) in enumerate(lines)]
+        chunk = ScoredChunk([line for line in self._lines if line[2] is not None], best)
+        self.chunks = [chunk] if chunk.places else []
+        self.most = chunk.most
 
     def lines(self):
-        numbers, texts, scores = zip(*self._lines, strict=True) if self._lines else ((), (), ())
-        seeds = [at for at, score in enumerate(scores) if score is not None]
-        return Lines(numbers, texts, [score or 0.0 for score in scores], seeds)
+        lines, unit = Lines(), 0
+        for place, text, score in self._lines:
+            lines.add([place], [text], [None if score is None else self.chunks[0]], [unit])
+            unit += score is not None
+        return lines
+
+    def wider(self, _first, _last):
+        return None
 
 
 def file_of(*lines, best=None):

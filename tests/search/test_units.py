@@ -2,7 +2,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace.model import Chunk
-from commonplace.search.units import is_one_line, pieces, places_of, units_of
+from commonplace.search import units as taken_apart
+from commonplace.search.units import is_one_line, pieces, units_of
 
 
 def chunk(text, start=1, end=None, ordinal=0):
@@ -12,6 +13,10 @@ def chunk(text, start=1, end=None, ordinal=0):
 
 def units(of):
     return units_of(of.text, one_line=is_one_line(of))
+
+
+def places_of(of):
+    return taken_apart.places_of(of, units(of))
 
 
 def test_each_line_of_a_chunk_is_one_unit_with_its_own_number():
@@ -58,7 +63,15 @@ def test_pieces_joined_are_the_text(text, limit):
     assert "".join(pieces(text, limit)) == text
 
 
-@given(st.text("ab. \n", max_size=2000), st.booleans())
+def test_a_line_break_at_the_end_hides_no_cut():
+    ended = chunk("The gateway moved. " * 31 + "\n", start=4, end=5)
+
+    assert len(units(ended)) == 3
+    assert places_of(ended) == [(4, 0), (4, 1), (4, 2)]
+    assert places_of(chunk("one\r\ntwo\n", start=4)) == [(4, 0), (5, 0)]
+
+
+@given(st.text("ab. \n\r", max_size=2000), st.booleans())
 def test_every_unit_has_a_place_and_no_two_the_same(text, one_line):
     of = chunk(text, start=3, end=3 if one_line else 3 + max(1, text.count("\n")))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from commonplace.search.page import BEYOND_ASCII, Page, WordIndex
 from commonplace.text.terms import (
@@ -17,7 +17,9 @@ from commonplace.text.terms import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import TypeAlias
+    from typing import TypeAlias, TypeVar
+
+    T = TypeVar("T")
 
 # A set of terms is a number with one bit for each: bit 0 is the first term of the question.
 TermSet: TypeAlias = int
@@ -33,11 +35,10 @@ class Asked:
         self.weights = tuple(weights.values())
         self.total = sum(self.weights) or 1.0
         # By a set of terms: how much of the question's weight they carry.
-        self.shares = Memo(
-            lambda terms: sum([self.weights[number] for number in numbers_in(terms)]) / self.total
-        )
+        self.shares = Memo(lambda terms: sum(chosen(self.weights, terms)) / self.total)
         self._said = _Said(self.terms)
-        self._clues = {clue for term in self.terms for clue in clues(term)}
+        # What to look for, and the set of the one term that it is a clue of.
+        self._clues = [(clue, 1 << number) for number, term in enumerate(self.terms) for clue in clues(term)]
         # The terms that are no words but two letters beside each other in a script without spaces.
         self._pairs = [
             (number, term)
@@ -45,11 +46,25 @@ class Asked:
             if len(term) == 2 and len(spaceless_stretches(term)) > 1
         ]
 
-    def found_in(self, page: Page) -> Found:
-        """Where the words stand, unit by unit."""
+    def glance(self, page: Page) -> tuple[TermSet, Found | None]:
+        """Which terms may stand in a page, and no others; and where they do, if that is as soon found out."""
+        if not page.is_plain or page.index is not None:
+            found = self.found_in(page)
+            terms = 0
+            for _, number, _ in found:
+                terms |= 1 << number
+            return terms, found
+        text, terms = page.glanced_at, 0
+        for clue, term in self._clues:
+            if clue in text:
+                terms |= term
+        return terms, None
+
+    def found_in(self, page: Page, among: TermSet = -1) -> Found:
+        """Where the words stand, unit by unit; only terms `among` these are looked for."""
         if page.index is not None:
             return self._in_index(page.index)
-        found = self._in_every_word(page) if page.is_foreign else self._in_words_with_clues(page)
+        found = self._in_every_word(page) if page.is_foreign else self._in_words_with_clues(page, among)
         counts: dict[tuple[int, int], int] = {}
         for place in found:
             counts[place] = counts.get(place, 0) + 1
@@ -57,7 +72,7 @@ class Asked:
 
     def named(self, terms: TermSet) -> tuple[str, ...]:
         """The terms of a set, in the order of the question."""
-        return tuple(self.terms[number] for number in numbers_in(terms))
+        return tuple(chosen(self.terms, terms))
 
     def _in_index(self, index: WordIndex) -> Found:
         return sorted(
@@ -69,17 +84,18 @@ class Asked:
             ]
         )
 
-    def _in_words_with_clues(self, page: Page) -> list[tuple[int, int]]:
+    def _in_words_with_clues(self, page: Page, among: TermSet) -> list[tuple[int, int]]:
         """Look at the words that may say a term: few of all."""
         text, folded, ends, said = page.text, page.folded, page.ends, self._said
+        find, find_before = folded.find, folded.rfind
         words: dict[int, str] = {}
-        for clue in self._clues:
-            at = folded.find(clue)
+        for clue, term in self._clues:
+            at = find(clue) if term & among else -1
             while at >= 0:
-                start = folded.rfind(" ", 0, at) + 1
-                end = folded.find(" ", at)
+                start = find_before(" ", 0, at) + 1
+                end = find(" ", at)
                 words[start] = text[start:end]
-                at = folded.find(clue, end)
+                at = find(clue, end)
         if not page.is_plain:
             for letter in BEYOND_ASCII.finditer(folded):
                 start = folded.rfind(" ", 0, letter.start()) + 1
@@ -133,12 +149,9 @@ class Memo(dict[int, float]):
         return worked_out
 
 
-def numbers_in(terms: TermSet) -> Iterator[int]:
-    """The numbers of the terms in a set, from the first of the question on."""
-    while terms:
-        lowest = terms & -terms
-        yield lowest.bit_length() - 1
-        terms ^= lowest
+def chosen(of_terms: Sequence[T], terms: TermSet) -> list[T]:
+    """What belongs to the terms of a set, from the first of the question on."""
+    return [one for one, bit in zip(of_terms, f"{terms:b}"[::-1], strict=False) if bit == "1"]
 
 
 def _spaced(unit: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Read the ranked chunks line by line: what each line is worth, from its words, its chunk and who speaks."""
+"""Read the ranked chunks line by line, each when somebody asks: what a line is worth, and before that, at most is."""
 
 from __future__ import annotations
 
@@ -6,23 +6,92 @@ from collections.abc import Callable, Sequence
 
 from commonplace.search.page import Page
 from commonplace.search.ranking import RankedChunk
-from commonplace.search.relevance import Judge, Weights, Wording
+from commonplace.search.relevance import ENOUGH_SAID, Judge, Weights, Wording
 from commonplace.search.shelf import Shelf
+from commonplace.search.units import Place, places_of
 
 # A line spoken by somebody whom the question names is more likely the answer than one that only mentions them.
 SPEAKER_BONUS = 0.08
+# What is added up in another order may differ in the last digits: a bound must stay one.
+ROUNDING = 1.0 + 1e-9
 
 
 class ReadChunk:
-    """A ranked chunk that was read, and what each of its units is worth."""
+    """A ranked chunk whose units are weighed when they are first asked for."""
 
-    __slots__ = ("page", "ranked", "scores", "wording")
+    __slots__ = (
+        "_found",
+        "_judge",
+        "_known",
+        "_named",
+        "_places",
+        "_scores",
+        "_wording",
+        "most",
+        "page",
+        "ranked",
+        "terms",
+    )
 
-    def __init__(self, ranked: RankedChunk, page: Page, wording: Wording | None, scores: list[float]) -> None:
+    def __init__(self, ranked: RankedChunk, page: Page, judge: Judge) -> None:
         self.ranked = ranked
         self.page = page
-        self.wording = wording  # None when it has none of the question's words
-        self.scores = scores
+        self.terms, self._found = judge.asked.glance(page)  # it has no other terms of the question
+        self.most = 0.0  # at least the best of its scores
+        self._judge = judge
+        self._places: list[Place] | None = None
+        self._wording: Wording | None = None
+        self._scores: list[float] | None = None
+
+    def weigh(self, weights: Weights, named: frozenset[str], factor: float) -> None:
+        """Settle how its units are weighed: by which signals, whom the question names, and what age does to it."""
+        item = self.ranked
+        self._named = named
+        self._known = keywords, neighbours, meaning, bonus, _ = (
+            weights.keywords * item.keywords,
+            weights.neighbours * item.neighbours,
+            weights.meaning * item.meaning,
+            item.bonus,
+            factor,
+        )
+        most = self._judge.most[self.terms] + keywords + neighbours + meaning + bonus
+        if named and self.page.may_be_spoken_by(named):
+            most += SPEAKER_BONUS
+        self.most = most * factor * ROUNDING
+
+    @property
+    def places(self) -> Sequence[Place]:
+        """Where in the file each of its units stands."""
+        if self._places is None:
+            self._places = places_of(self.ranked.chunk, self.page.units)
+        return self._places
+
+    @property
+    def wording(self) -> Wording | None:
+        """What its words say; None when it has none of the question's."""
+        if self._wording is None and self.terms:
+            if self._found is None:
+                self._found = self._judge.asked.found_in(self.page, self.terms)
+            self._wording = self._judge.read(self.page, self._found)
+        return self._wording
+
+    @property
+    def scores(self) -> Sequence[float]:
+        """What each of its units is worth."""
+        if self._scores is None:
+            self._scores = self._weighed()
+        return self._scores
+
+    def _weighed(self) -> list[float]:
+        """Add what is known of the chunk to what its words are worth."""
+        keywords, neighbours, meaning, bonus, factor = self._known
+        wording = self.wording
+        words = [0.0] * len(self.page.units) if wording is None else self._judge.scores(wording)
+        scores = [(word + keywords + neighbours + meaning + bonus) * factor for word in words]
+        bonus += SPEAKER_BONUS
+        for position in self.page.spoken_by(self._named):
+            scores[position] = (words[position] + keywords + neighbours + meaning + bonus) * factor
+        return scores
 
 
 def read_closely(
@@ -35,32 +104,26 @@ def read_closely(
     named: frozenset[str],
     age_factor: Callable[[str | None], float],
 ) -> list[ReadChunk]:
-    """Weigh every unit of the ranked chunks. How much meaning counts depends on the words of the foremost alone.
+    """Make the ranked chunks ready to be read. How much meaning counts depends on the words of the foremost alone.
 
     `named` are the people whom the question names, and `age_factor` tells what the day of a chunk does to its score.
     """
-    pages = [shelf.page(item.chunk) for item in ranked]
-    wordings = [judge.read(page) for page in pages]
-    said = [judge.coverage(wording) for wording in wordings[:foremost] if wording is not None]
-    weights = weights.leaning(max(said, default=0.0))
-    read = []
-    for item, page, wording in zip(ranked, pages, wordings, strict=True):
-        words = [0.0] * len(page.units) if wording is None else judge.scores(wording)
-        scores = _scores(item, words, weights, page.spoken_by(named), age_factor(item.chunk.day))
-        read.append(ReadChunk(item, page, wording, scores))
-    return read
+    chunks = [ReadChunk(item, shelf.page(item.chunk), judge) for item in ranked]
+    weights = weights.leaning(_most_said(chunks[:foremost], judge))
+    for chunk in chunks:
+        chunk.weigh(weights, named, age_factor(chunk.ranked.chunk.day))
+    return chunks
 
 
-def _scores(
-    item: RankedChunk, words: Sequence[float], weights: Weights, spoken: Sequence[int], factor: float
-) -> list[float]:
-    """Add what is known of a chunk to what its words are worth; `spoken` are the units of people asked about."""
-    keywords = weights.keywords * item.keywords
-    neighbours = weights.neighbours * item.neighbours
-    meaning = weights.meaning * item.meaning
-    bonus = item.bonus
-    scores = [(word + keywords + neighbours + meaning + bonus) * factor for word in words]
-    bonus += SPEAKER_BONUS
-    for position in spoken:
-        scores[position] = (words[position] + keywords + neighbours + meaning + bonus) * factor
-    return scores
+def _most_said(chunks: Sequence[ReadChunk], judge: Judge) -> float:
+    """The largest share of the question's words that any unit has, as far as it matters.
+
+    No unit has more than its page: those that may have most are read first, and the others hardly ever.
+    """
+    most, shares = 0.0, judge.asked.shares
+    for chunk in sorted(chunks, key=lambda chunk: shares[chunk.terms], reverse=True):
+        if shares[chunk.terms] <= most or most >= ENOUGH_SAID:
+            break
+        if chunk.wording is not None:
+            most = max(most, judge.coverage(chunk.wording))
+    return most

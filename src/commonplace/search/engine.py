@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
+from functools import partial
 from itertools import islice
 
 from commonplace.errors import EmbeddingError
@@ -36,8 +37,7 @@ if TYPE_CHECKING:
     from commonplace.search.explanation import Explanations
     from commonplace.store.protocol import IndexReader, IndexStore
 
-# How far the chunks around the best ones are read, to fill up snippets at the edge of a chunk.
-MARGIN_LINES = 12
+# How many of the best chunks may have snippets that are filled up with what stands around them.
 CHUNKS_WITH_MARGIN = 6
 # How many snippets are weighed against each other where an exact token, or diversity, can change their order.
 REORDERED = 50
@@ -82,7 +82,7 @@ class SearchEngine:
             snippets = list(
                 islice(grow_snippets(files, budget=snippet_chars or settings.snippet_chars), pool)
             )
-        hits = self._hits(query, files, snippets, self._explained(query, asked, today) if explain else None)
+        hits = self._hits(query, snippets, self._explained(query, asked, today) if explain else None)
         floor = settings.min_score if min_score is None else min_score
         kept = [hit for hit in hits if hit.score >= floor][:wanted]
         clock.lap("rank")
@@ -179,7 +179,7 @@ class SearchEngine:
         term_weights: Mapping[str, float],
         today: date,
     ) -> tuple[Asked, list[KnownFile]]:
-        """The words of the question, and the files of the ranked chunks with a score for every line."""
+        """The words of the question, and the files of the ranked chunks, ready to be read."""
         settings = self._settings
         asked = Asked(term_weights)
         foremost = settings.read_closely
@@ -195,16 +195,12 @@ class SearchEngine:
             age_factor=lambda day: settings.recency.factor(day, today=today, asked_for_recent=recent),
         )
 
-        def surroundings(chunk: Chunk) -> list[Chunk]:
-            first, last = max(1, chunk.start_line - MARGIN_LINES), chunk.end_line + MARGIN_LINES
-            return reader.chunks_between(chunk.source, chunk.path, first, last)
-
         files: dict[tuple[Source, str], KnownFile] = {}
         for number, item in enumerate(read):
             chunk = item.ranked.chunk
             key = chunk.source, chunk.path
             if key not in files:
-                files[key] = KnownFile(surroundings)
+                files[key] = KnownFile(partial(reader.chunks_between, *key))
             # A message is whole by itself, and a dozen around it may be a hundred pages.
             files[key].add(item, with_margin=number < CHUNKS_WITH_MARGIN and chunk.source != "sessions")
         return asked, list(files.values())
@@ -217,13 +213,12 @@ class SearchEngine:
     def _hits(
         self,
         query: ParsedQuery,
-        files: Sequence[KnownFile],
         snippets: Iterable[Snippet],
         explained: Explanations | None,
     ) -> list[SearchHit]:
         hits = []
         for snippet in snippets:
-            best, unit = files[snippet.file].origin(snippet.best)
+            best, unit = snippet.best
             exact = query.has_exact_token(snippet.text)
             score = calibrated(snippet.score, has_exact_token=exact)
             hit = SearchHit(

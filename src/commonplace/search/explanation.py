@@ -10,7 +10,6 @@ from commonplace.search.close_reading import ReadChunk
 from commonplace.search.page import speaker_of
 from commonplace.search.query import ParsedQuery, names_day
 from commonplace.search.recency import Recency
-from commonplace.search.units import places_of
 
 
 class Explanations:
@@ -46,5 +45,5 @@ class Explanations:
             "namedDay": names_day(query, chunk.day),
             "exactToken": exact,
             "matched": list(self._asked.named(own)),
-            "bestLine": places_of(chunk)[unit][0],
+            "bestLine": read.places[unit][0],
         }

@@ -14,6 +14,8 @@ from commonplace.value import fields, replace, value
 SATURATION = 1.2
 # The first of the question's words that a line has tell more than the last.
 COVERAGE_POWER = 0.85
+# Where a line has this share of the question's words, words are trusted as they are.
+ENOUGH_SAID = 0.5
 
 
 @value
@@ -43,7 +45,7 @@ class Weights:
 
     def leaning(self, best_coverage: float) -> Weights:
         """Trust meaning more where no line has even half of the question's words: it was asked in other words."""
-        missing = max(0.0, 0.5 - best_coverage) / 0.5
+        missing = max(0.0, ENOUGH_SAID - best_coverage) / ENOUGH_SAID
         return replace(self, meaning=min(1.0, self.meaning * (1.0 + 1.5 * missing)))
 
 
@@ -71,16 +73,17 @@ class Judge:
     """Weighs the words of pages for one question."""
 
     def __init__(self, asked: Asked, weights: Weights, *, window_chars: int) -> None:
-        self._asked = asked
+        self.asked = asked
         self._window_chars = window_chars
         self._passage_weight = weights.passage
         shares = asked.shares
         self._covered = Memo(lambda terms: weights.coverage * math.pow(shares[terms], COVERAGE_POWER))
-        self._lent = Memo(lambda terms: weights.nearby * shares[terms])
+        self._nearby_weight = weights.nearby
+        # By the terms of a page: at least what any unit of it is worth by its words, but for rounding.
+        self.most = Memo(lambda terms: self._best_unit(terms, weights))
 
-    def read(self, page: Page) -> Wording | None:
-        """What the words of a page say; None when none of them was asked for."""
-        found = self._asked.found_in(page)
+    def read(self, page: Page, found: Found) -> Wording | None:
+        """What the words of a page say, given where they stand; None when none of them was asked for."""
         if not found:
             return None
         own = [0] * len(page.units)
@@ -88,22 +91,35 @@ class Judge:
             own[position] |= 1 << number
         return Wording(own, self._best_windows(page, found))
 
+    def _best_unit(self, terms: TermSet, weights: Weights) -> float:
+        """What a unit would be worth that has all terms of its page, countless times."""
+        share = self.asked.shares[terms]
+        most = self._covered[terms] + weights.passage * share
+        # Words beside a unit are worth less than words in it, unless somebody has chosen other weights.
+        return most if weights.nearby <= COVERAGE_POWER * weights.coverage else most + weights.nearby * share
+
     def coverage(self, wording: Wording) -> float:
         """The largest share of the question's words that any unit has."""
-        shares = self._asked.shares
+        shares = self.asked.shares
         return max([shares[terms] for terms in wording.own])
 
     def scores(self, wording: Wording) -> list[float]:
         """One number for each unit, from all that its words say."""
-        covered, lent, weight = self._covered, self._lent, self._passage_weight
+        covered, shares = self._covered, self.asked.shares
+        nearby, passage_weight = self._nearby_weight, self._passage_weight
+        around = [0, 0, *wording.own, 0, 0]
         return [
-            covered[own] + lent[beside] + weight * passage
-            for own, beside, passage in zip(wording.own, wording.beside(), wording.passages, strict=True)
+            covered[own]
+            + nearby * shares[(first | second | fourth | fifth) & ~own]
+            + passage_weight * passage
+            for first, second, own, fourth, fifth, passage in zip(
+                around, around[1:], wording.own, around[3:], around[4:], wording.passages, strict=False
+            )
         ]
 
     def _best_windows(self, page: Page, found: Found) -> list[float]:
         """For each unit, the best score of any window of at most so many characters that holds it."""
-        weights, total, ends = self._asked.weights, self._asked.total, page.ends
+        weights, total, ends = self.asked.weights, self.asked.total, page.ends
         best = [0.0] * len(page.units)
         room, units, entries = self._window_chars + 1, len(best), len(found)
         counts: dict[int, int] = {}

@@ -5,10 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import repeat
 
 from commonplace.model import Chunk
 from commonplace.pattern import pattern
 from commonplace.text.lines import split_lines
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+# Where a unit stands in its file: the line that it is cited by, and which piece of that line it is.
+Place: TypeAlias = "tuple[int, int]"
 
 # Long enough for a few sentences, short enough that two of them and a half fit a 700-character snippet.
 PIECE_CHARS = 280
@@ -30,15 +38,15 @@ def units_of(text: str, *, one_line: bool) -> list[str]:
     return [piece for line in lines for piece in _cut(line)]
 
 
-def places_of(chunk: Chunk) -> list[tuple[int, int]]:
-    """For each unit of a chunk the line that it is cited by, and which piece of that line it is."""
+def places_of(chunk: Chunk, units: Sequence[str]) -> list[Place]:
+    """Where each unit of a chunk stands."""
     start = chunk.start_line
     if is_one_line(chunk):
         first_piece = chunk.ordinal * PIECES_OF_CHUNK
-        return [(start, first_piece + number) for number in range(len(_cut(chunk.text)))]
+        return [(start, first_piece + number) for number in range(len(units))]
+    if has_lines(chunk.text, len(units)):  # then none was cut
+        return list(zip(range(start, start + len(units)), repeat(0)))
     lines = split_lines(chunk.text)
-    if not _has_cut(lines):
-        return [(line, 0) for line in range(start, start + len(lines))]
     return [(line, number) for line, text in enumerate(lines, start) for number in range(len(_cut(text)))]
 
 
@@ -46,6 +54,11 @@ def places_of(chunk: Chunk) -> list[tuple[int, int]]:
 @lru_cache(maxsize=1024)
 def _cut(line: str) -> tuple[str, ...]:
     return tuple(pieces(line))
+
+
+def has_lines(text: str, count: int) -> bool:
+    """Whether a text has so many lines, divided by nothing but line feeds; found out without splitting it."""
+    return text.count("\n") + 1 == count and not text.endswith("\n") and "\r" not in text
 
 
 def _has_cut(lines: Sequence[str]) -> bool:
