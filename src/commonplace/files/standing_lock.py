@@ -67,8 +67,9 @@ class StandingLock:
         except OSError:
             return False
         try:
-            named = self._system.stat(self._path)
-            if (named.st_dev, named.st_ino, named.st_mtime_ns) == self._signed:
+            # By the descriptor, which takes a third of the time: a file that lost its name has no link left.
+            status = self._system.fstat(self._fd)
+            if status.st_nlink and (status.st_dev, status.st_ino, status.st_mtime_ns) == self._signed:
                 return True
         except OSError:
             self.let_go()

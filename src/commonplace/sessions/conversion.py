@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 
 from commonplace.files.atomic import write_atomically
@@ -10,7 +11,8 @@ from commonplace.files.system import System
 from commonplace.sessions.entries import VERSION
 from commonplace.sessions.protocol import Transcript
 from commonplace.sessions.shelf import Shelf
-from commonplace.sessions.usage import counted_to, marked
+from commonplace.sessions.unfinished import begin, without_mark
+from commonplace.sessions.usage import marked
 from commonplace.text.transcripts import Entry
 
 
@@ -25,14 +27,18 @@ def convert(shelf: Shelf, name: str, wanted: str) -> bool:
         new = shelf.transcript(entry | {"sessionFile": relative})
         # Whoever waits for this lock to append finds the file gone, and then the new one.
         with shelf.locked(old.path, "convert"):
+            settled, place = shelf.counted(entry)
+            held.sessions[key] = settled if place is None else marked(settled, place)
+            begin(held, key, "convert", relative)
             _write_anew(old, new, entry["sessionId"], shelf.system)
-            settled, _ = shelf.counted(entry)
-            held.sessions[key] = settled | {"sessionFile": relative}
-            if counted_to(entry) is not None:
-                held.sessions[key] = marked(held.sessions[key], new.end())
-            held.write()
+            # Before the registry names the new one: as long as the old file is there, somebody may add to it.
             with explaining("remove", old.path):
                 shelf.system.unlink(old.path)
+                shelf.system.fsync_folder(os.path.dirname(old.path))
+            held.sessions[key] = without_mark(held.sessions[key]) | {"sessionFile": relative}
+            if place is not None:
+                held.sessions[key] = marked(held.sessions[key], new.end())
+            held.write()
     return True
 
 

@@ -5,13 +5,17 @@ from __future__ import annotations
 import os
 from array import array
 from collections.abc import Iterator
+from contextlib import suppress
 
 from commonplace.errors import NotFound
 from commonplace.files.failures import explaining
 from commonplace.files.ids import new_id
+from commonplace.files.system import make_folders
 from commonplace.sessions.branch import branch
+from commonplace.sessions.leftovers import forget_leftovers
 from commonplace.sessions.protocol import Placed, Transcript
 from commonplace.sessions.shelf import Shelf, refuse_taken
+from commonplace.sessions.unfinished import begin, without_mark
 from commonplace.sessions.usage import counted, marked
 from commonplace.text.transcripts import Entry
 
@@ -30,21 +34,37 @@ def fork(
     parent = os.path.relpath(origin.path, shelf.places.folder)
     header = shelf.new_header(key, session_id, fields) | {"parentSession": parent}
     transcript = shelf.transcript(entry)
-    # Not under the lock: a long conversation takes its time, and nobody knows the new file yet.
-    transcript.rewrite(header, _chosen(origin.entries(), starts))
-    end = transcript.end()
-    total = counted({}, transcript.countable(0, end)).get("totalTokens", 0)
-    with shelf.registry.holding(f"fork session {session_id}") as held:
-        try:
-            refuse_taken(held.sessions, key, session_id)
-        except BaseException:
-            with explaining("remove", transcript.path):
-                shelf.system.unlink(transcript.path)
-            raise
+    forget_leftovers(shelf)
+    draft = shelf.transcript_at(shelf.places.draft(transcript.path))
+    try:
+        # Not under the lock: a long conversation takes its time. Nobody sees it before it has its entry.
+        draft.rewrite(header, _chosen(origin.entries(), starts))
+        _publish(shelf, key, entry, draft, transcript)
+    except BaseException:
+        with suppress(
+            OSError
+        ):  # it has its name already; or the error that brought us here is the one to report
+            shelf.system.unlink(draft.path)
+        raise
+    return session_id, transcript
+
+
+def _publish(shelf: Shelf, key: str, entry: Entry, draft: Transcript, transcript: Transcript) -> None:
+    """Give the copy its entry and its place."""
+    end = draft.end()
+    total = counted({}, draft.countable(0, end)).get("totalTokens", 0)
+    with shelf.registry.holding(f"fork session {entry['sessionId']}") as held:
+        refuse_taken(held.sessions, key, entry["sessionId"])
         # What the branch has cost is its own session's business; how full it is goes along.
         held.sessions[key] = marked(entry | {"totalTokens": total}, end)
+        begin(held, key, "fork")
+        with explaining("write", transcript.path):
+            folder = os.path.dirname(transcript.path)
+            make_folders(shelf.system, folder)
+            shelf.system.replace(draft.path, transcript.path)
+            shelf.system.fsync_folder(folder)
+        held.sessions[key] = without_mark(held.sessions[key])
         held.write()
-    return session_id, transcript
 
 
 def _chosen(entries: Iterator[Placed], starts: array[int]) -> Iterator[Entry]:

@@ -9,6 +9,8 @@ from commonplace.errors import CommonplaceError, PathNotAllowed
 from commonplace.pattern import pattern
 from commonplace.text.transcripts import Entry
 
+# In an entry of the registry: a change of its files that has begun and is not known to have ended.
+UNFINISHED = "commonplaceUnfinished"
 REGISTRIES = {"jsonl": "sessions.json", "json5": "registry.json5"}
 _SUBFOLDERS = ("chats", "groups")
 _NAME = pattern(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}")
@@ -19,10 +21,13 @@ _ARCHIVE = pattern(r"(?P<name>.+\.(?:jsonl|json5))\.(?:reset|deleted|archived)\.
 class Places:
     """The names in one session folder."""
 
+    FOLDERS = (".", *_SUBFOLDERS)  # where transcripts are
+
     def __init__(self, folder: str) -> None:
         self.folder = os.path.abspath(folder)
         # Derived from the folder and from nothing else: whoever uses the folder must find the same locks.
         self.state_dir = os.path.join(self.folder, ".commonplace")
+        self.drafts = os.path.join(self.state_dir, "drafts")
 
     def registry(self, preferred: str | None = None) -> str:
         """The registry that is there; none yet: that of the preferred format."""
@@ -53,6 +58,24 @@ class Places:
                 hint=f"move the file into {self.folder} and name it there",
             )
         return os.path.join(self.folder, folder, name)
+
+    def transcript_now(self, entry: Entry) -> str:
+        """The same, also for a session whose conversion was cut off after the old file was removed."""
+        path = self.transcript(entry)
+        unfinished = entry.get(UNFINISHED)
+        if (
+            isinstance(unfinished, dict)
+            and unfinished.get("change") == "convert"
+            and not os.path.lexists(path)
+        ):
+            new = self.transcript(entry | {"sessionFile": unfinished.get("file")})
+            return new if os.path.lexists(new) else path
+        return path
+
+    def draft(self, path: str) -> str:
+        """Where a transcript is made that nobody shall see yet."""
+        name, _, ending = os.path.basename(path).rpartition(".")
+        return os.path.join(self.drafts, f"{name}.{os.getpid()}.{ending}")
 
     def new_transcript(self, format: str, session_id: str, entry: Entry) -> str:  # noqa: A002
         """Choose the path of a new session, relative to the folder."""

@@ -61,6 +61,7 @@ class Registry:
     ) -> None:
         self.places = places
         self.notices: list[str] = []  # what was found damaged, and what became of it
+        self.finish: Callable[[Sessions], bool] = lambda _: False  # what a killed process has left half done
         self._preferred = preferred
         self._system = system
         self._timeout_s = timeout_s
@@ -92,6 +93,10 @@ class Registry:
             current = self._current()
             found = current.sessions
             sessions = self._rebuilt(current.data) if found is None else deepcopy(found)
+            if self.finish(sessions):
+                self._write(current, sessions)
+                self.forget_copies()
+                current = _Current(_written(sessions), deepcopy(sessions))
             yield Held(sessions, partial(self._write, current))
 
     def move_to(self, name: str) -> None:

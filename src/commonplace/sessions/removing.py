@@ -7,8 +7,10 @@ import os
 from commonplace.files.failures import explaining
 from commonplace.files.ids import new_id
 from commonplace.sessions.entries import iso
+from commonplace.sessions.leftovers import forget_leftovers
 from commonplace.sessions.protocol import Draft
 from commonplace.sessions.shelf import Shelf
+from commonplace.sessions.unfinished import begin, remove, remove_files
 from commonplace.text.transcripts import Entry
 
 ARCHIVED = "commonplace.archived"
@@ -21,6 +23,7 @@ def archive(shelf: Shelf, name: str) -> str:
         transcript = shelf.transcript(entry)
         archived = shelf.places.archived_name(transcript.path, shelf.clock())
         if os.path.exists(transcript.path):
+            begin(held, key, "archive")
             last: Entry = {
                 "type": "custom",
                 "id": new_id(shelf.clock),
@@ -39,23 +42,13 @@ def archive(shelf: Shelf, name: str) -> str:
 
 def delete(shelf: Shelf, name: str) -> None:
     """Remove a session, by key or id, or an archive, by its name."""
+    forget_leftovers(shelf)
     if name in shelf.places.archives():
-        _remove(shelf, os.path.join(shelf.places.folder, name))
+        remove_files(shelf, os.path.join(shelf.places.folder, name))
         return
     with shelf.registry.holding(f"delete session {name[:30]}") as held:
-        key, entry = shelf.known(held.sessions, name)
-        path = shelf.places.transcript(entry)
-        del held.sessions[key]
-        others = (other for other in held.sessions.values() if isinstance(other, dict))
-        if all(shelf.places.transcript(other) != path for other in others):
-            _remove(shelf, path)
+        key, _ = shelf.known(held.sessions, name)
+        begin(held, key, "delete")
+        remove(shelf, held.sessions.pop(key), held.sessions)
         held.write()
         shelf.registry.forget_copies()
-
-
-def _remove(shelf: Shelf, path: str) -> None:
-    with shelf.locked(path, "delete"), explaining("delete", path):
-        for each in (path, *shelf.places.companions(path)):
-            if os.path.lexists(each):
-                shelf.system.unlink(each)
-        shelf.system.fsync_folder(os.path.dirname(path))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import threading
 from contextlib import AbstractContextManager
-from weakref import WeakValueDictionary
+from functools import partial
+from weakref import WeakValueDictionary, ref
 
 from commonplace.errors import CommonplaceError, ConflictError, NotFound
 from commonplace.files.ids import Clock
@@ -14,7 +15,7 @@ from commonplace.files.system import System
 from commonplace.sessions.entries import VERSION, iso
 from commonplace.sessions.json5_transcript import Json5Transcript
 from commonplace.sessions.jsonl_transcript import JsonlTranscript
-from commonplace.sessions.places import Places
+from commonplace.sessions.places import UNFINISHED, Places
 from commonplace.sessions.protocol import Transcript
 from commonplace.sessions.registry import Registry, Sessions
 from commonplace.sessions.usage import COUNTERS, counted, counted_to
@@ -37,6 +38,7 @@ class Shelf:
         self.system = system
         self.places = Places(folder)
         self.registry = Registry(self.places, preferred=preferred, system=system, timeout_s=timeout_s)
+        self.registry.finish = partial(_finish, ref(self))
         self._preferred = preferred
         self._timeout_s = timeout_s
         self._guard = threading.Lock()
@@ -45,7 +47,10 @@ class Shelf:
 
     def transcript(self, entry: Entry) -> Transcript:
         """The transcript that an entry of the registry names, whether or not the file is there."""
-        path = self.places.transcript(entry)
+        return self.transcript_at(self.places.transcript_now(entry))
+
+    def transcript_at(self, path: str) -> Transcript:
+        """The transcript of a path, in the format that its name says."""
         with self._guard:
             found: Transcript | None = self._transcripts.get(path)
             if found is None:
@@ -124,6 +129,18 @@ class Shelf:
         if found is None:
             raise self.unknown(name)
         return found
+
+
+def _finish(shelf: ref[Shelf], sessions: Sessions) -> bool:
+    """Finish what a killed process left, which there hardly ever is."""
+    found = shelf()
+    if found is None or not any(
+        UNFINISHED in entry for entry in sessions.values() if isinstance(entry, dict)
+    ):
+        return False
+    from commonplace.sessions.unfinished import finish
+
+    return finish(found, sessions)
 
 
 def find(sessions: Sessions, name: str) -> tuple[str, Entry] | None:

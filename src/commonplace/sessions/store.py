@@ -8,7 +8,6 @@ import time
 from commonplace.errors import CommonplaceError, ConflictError, NotFound
 from commonplace.files.ids import Clock, new_id
 from commonplace.files.system import SYSTEM, System
-from commonplace.sessions import conversion, forking, removing
 from commonplace.sessions.places import REGISTRIES, check_id, check_key
 from commonplace.sessions.protocol import FORMATS, Transcript
 from commonplace.sessions.registry import Sessions
@@ -121,7 +120,7 @@ class SessionStore:
             entry: Entry = {"sessionId": session_id, "sessionFile": os.path.relpath(path, self.folder)}
         else:
             entry, _ = self._shelf.counted(found[1])
-            path = self._shelf.places.transcript(entry)
+            path = self._shelf.transcript(entry).path
         _, changed_ms = self._shelf.measured(path)
         return entry | {"updatedAt": max(changed_ms, _milliseconds(entry.get("updatedAt")))}
 
@@ -160,6 +159,8 @@ class SessionStore:
 
     def fork(self, session: Session | str, key: str, *, at: str | None = None, **fields: object) -> Session:
         """Begin a session under a free key with the branch of another up to an entry, which stays as it is."""
+        from commonplace.sessions import forking
+
         check_key(key)
         origin = self.open(session) if isinstance(session, str) else session
         session_id, transcript = forking.fork(self._shelf, origin.transcript, key, at, fields)
@@ -167,6 +168,8 @@ class SessionStore:
 
     def archive(self, name: str) -> str:
         """Put a session away and free its key; the path of the archive, which stays searchable."""
+        from commonplace.sessions import removing
+
         return removing.archive(self._shelf, name)
 
     def archives(self) -> tuple[str, ...]:
@@ -175,10 +178,14 @@ class SessionStore:
 
     def delete(self, name: str) -> None:
         """Remove a session, by key or id, or an archive, by its name: transcript, torn lines, copies, entry."""
+        from commonplace.sessions import removing
+
         removing.delete(self._shelf, name)
 
     def convert(self, format: str, name: str | None = None) -> int:  # noqa: A002
         """Write a session (all of them, and the registry's name, without `name`) in the other format; how many."""
+        from commonplace.sessions import conversion
+
         _check_format(format)
         names = [name] if name is not None else [row.key for row in self.list()]
         changed = sum(conversion.convert(self._shelf, each, format) for each in names)

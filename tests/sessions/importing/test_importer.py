@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.sessions.importing.conftest import add, as_line, looks_of
-from tests.sessions.importing.test_openclaw import FOLDER, SESSION, header, message
+from tests.sessions.importing.test_openclaw import FOLDER, OTHER, SESSION, header, message
 
 from commonplace.errors import ConfigError, NotFound, PathNotAllowed
 from commonplace.sessions.importing import copying
@@ -415,3 +415,19 @@ def test_no_bytes_make_an_import_raise_or_lose_a_good_line(tmp_path_factory, lin
     here.take("openclaw", path)
 
     assert here.spoken(SESSION).count("User: still here") == 1
+
+
+def test_a_long_first_message_is_cut_between_words_to_name_the_session(here, write):
+    words = (
+        "Which of the two woods shall we take for the hull, if the keel is to be oak and the deck is pine?"
+    )
+    here.take("openclaw", write(f"{FOLDER}/{SESSION}.jsonl", [header(), message("e1", None, "user", words)]))
+    here.take(
+        "openclaw",
+        write(f"{FOLDER}/{OTHER}.jsonl", [header(session=OTHER), message("e1", None, "user", "x" * 99)]),
+    )
+
+    title = here.store.entry(SESSION)["displayName"]
+    assert 70 < len(title) <= 80
+    assert words.startswith(f"{title.removesuffix('…')} ")
+    assert here.store.entry(OTHER)["displayName"] == "x" * 79 + "…"

@@ -9,10 +9,11 @@ import sqlite3
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.sessions.importing.conftest import add, looks_of
+from tests.sessions.importing.conftest import Here, add, looks_of
 from tests.sessions.importing.test_claude_code import json_values
 
 from commonplace.sessions.importing.openclaw import Translation
+from commonplace.text.transcripts import LINE_TYPES
 
 SESSION = "0b9c2a3e-77a1-4a0e-8f43-0c2d5c1f9a10"
 OTHER = "1c9c2a3e-77a1-4a0e-8f43-0c2d5c1f9a11"
@@ -64,6 +65,10 @@ EVERY_TYPE = [
     {"type": "session_info", "id": "e13", "parentId": "e12", "timestamp": WHEN, "name": "The key"},
     {"type": "leaf", "id": "e14", "parentId": "e13", "timestamp": WHEN, "targetId": "e11"},
     {"type": "of_a_later_version", "id": "e15", "parentId": "e14", "timestamp": WHEN, "anything": {"at": "all"}},
+    message(
+        "e16", "e11", "user", [{"type": "image", "data": "aGk=", "mimeType": "x"}, {"type": "text", "text": "See?"}]
+    ),
+    message("e17", "e16", "custom", "of a hook", customType="hook", display=False),
 ]  # fmt: skip
 
 
@@ -78,12 +83,33 @@ def test_every_type_of_line_comes_over_as_it_is(here, write, version):
     report = here.take("openclaw", path)
 
     assert [without_mark(entry) for entry in here.entries(SESSION)] == EVERY_TYPE
-    assert [entry["imported"]["line"] for entry in here.entries(SESSION)] == list(range(2, 17))
-    assert here.spoken(SESSION) == ["User: Where is the key?", "Assistant: Under the mat."]
-    assert (report.messages, report.imported[0].entries) == (4, 15)
+    assert [entry["imported"]["line"] for entry in here.entries(SESSION)] == list(range(2, 19))
+    assert here.spoken(SESSION) == ["User: Where is the key?", "Assistant: Under the mat.", "User: See?"]
+    assert (report.messages, report.imported[0].entries) == (6, 17)
     ours = here.store.open(SESSION).transcript.header()
     assert (ours["version"], ours["cwd"]) == (max(3, version), "/srv/agent")
     assert ours["importedFrom"] == {"program": "openclaw", "path": str(path), "id": SESSION}
+
+
+def test_every_type_of_line_survives_both_formats_an_export_and_another_import(here, write, tmp_path):
+    from commonplace.memory.showing_sessions import as_lines
+
+    assert {entry["type"] for entry in EVERY_TYPE} >= LINE_TYPES - {"session"}
+    first = header(3) | {"parentSession": "another.jsonl"}
+    here.take("openclaw", write(f"{FOLDER}/{SESSION}.jsonl", [first, *EVERY_TYPE]))
+    before = here.entries(SESSION)
+    assert here.store.convert("json5", SESSION) == 1
+    assert [without_mark(entry) for entry in here.entries(SESSION)] == EVERY_TYPE
+    assert here.store.convert("jsonl", SESSION) == 1
+    assert here.entries(SESSION) == before
+
+    exported = b"".join(as_lines(here.store.open(SESSION), lambda entry: entry))
+    other = Here(str(tmp_path / "elsewhere"))
+    other.take("openclaw", write(f"copies/{SESSION}.jsonl", exported))
+    assert [without_mark(entry) for entry in other.entries(SESSION)] == EVERY_TYPE
+    assert other.store.open(SESSION).transcript.header()["parentSession"] == "another.jsonl"
+    again = other.take("openclaw", tmp_path / "copies")
+    assert (again.messages, len(other.entries(SESSION))) == (0, len(EVERY_TYPE))
 
 
 def test_a_file_of_version_1_gets_ids_and_its_compaction_keeps_what_it_kept(here, write):

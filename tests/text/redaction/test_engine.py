@@ -214,6 +214,14 @@ def test_a_value_of_json_is_copied_without_its_secrets():
     assert REDACTOR.redact_value(copy) == copy
 
 
+def test_the_name_of_a_field_can_be_a_secret_too():
+    token = secret_of("github")
+    copy = REDACTOR.redact_value({token: {"uses": 3}, 7: "seven"})
+
+    assert list(copy) == [REDACTOR.redact(token).text, 7]
+    assert copy[REDACTOR.redact(token).text] == {"uses": 3}
+
+
 def test_a_long_text_under_the_name_of_a_secret_is_read_as_text():
     assert REDACTOR.redact_value({"password": "one\ntwo"}) == {"password": "one\ntwo"}
     assert REDACTOR.redact_value({"token": "a1b2 " * 2000}) == {"token": "a1b2 " * 2000}

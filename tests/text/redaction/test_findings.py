@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import re
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.text.redaction.findings import settled
+from commonplace.text.redaction.findings import Page, settled
 
 
 def test_what_overlaps_is_joined_and_takes_the_kind_of_the_first_scan():
@@ -29,3 +31,11 @@ def test_every_reported_character_is_covered_exactly_once(first, second):
     covered = [at for start, end, _ in found for at in range(start, end)]
 
     assert covered == sorted({at for start, end, _ in [*first, *second] for at in range(start, end)})
+
+
+@given(st.text(st.sampled_from("aZ9_.- \n+é中\ud800"), max_size=200), st.integers(0, 60))
+def test_a_stretch_begins_where_twenty_letters_digits_or_joints_follow_each_other(text, more):
+    text += "b" * more
+    found = re.finditer(r"(?<![A-Za-z0-9_.-])[A-Za-z0-9_.-]{20,}", text)
+
+    assert Page(text).stretches == [stretch.start() for stretch in found]

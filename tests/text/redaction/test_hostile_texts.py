@@ -38,7 +38,10 @@ SHAPES = [
     "cookie: a=b;", "cookie: a=b; ", "curl -u a:", " -u a:bbbb ", "4111111111111112 ", "4" * 16 + " ", "a1" * 10 + " ",
     "ghp_" + "a" * 29 + " ", "AKIA" + "A" * 15 + " ", "x" * 19 + " ", "x" * 20 + " ", "-a" * 10 + " ", "\\n", "\\u003d",
     "%3D", "Private-Lines: 3\nabc\n", "abc1Q~", "?sig=", "&a=", "seed phrase: " + "word " * 10, "word ", "Zq8vTr5mL",
-    "a" * 199,
+    "a" * 199, "Pass: ", "pass:a1", "password\n", "passwd ", "/pass: a/", "creds: a:", "creds are a / ", "mysql -p",
+    " -pa1b2c3", "docker login -p a1b2c3 ", "redis-cli -a ", ":5432:a:b:", ":5432:a:b:c1d2\n", ":thin:a/", "WIFI:S:a;",
+    "WIFI:P:a;", "token\n value: ", "identified by ", "пароль ", "пароль: a1b2 ", "password (a): ", "password (",
+    "password for a - ",
 ]  # fmt: skip
 
 
@@ -84,15 +87,19 @@ def expressions():
 
 
 def _expressions_of(module):
-    for found in vars(module).values():
-        for one in found if isinstance(found, tuple) else (found,):
-            for expression in (
-                one,
-                getattr(one, "expression", None),
-                *(one if isinstance(one, tuple) else ()),
-            ):
-                if isinstance(expression, _Uncompiled):
-                    yield expression._source
+    yield from _expressions_in(vars(module).values())
+
+
+def _expressions_in(values):
+    for found in values:
+        if isinstance(found, _Uncompiled):
+            yield found._source
+        elif isinstance(found, tuple):
+            yield from _expressions_in(found)
+        elif isinstance(found, dict):
+            yield from _expressions_in(found.values())
+        else:
+            yield from _expressions_in([getattr(found, "expression", ())])
 
 
 def test_every_quantifier_is_bounded_or_never_gives_anything_back():
@@ -113,7 +120,7 @@ def test_every_quantifier_is_bounded_or_never_gives_anything_back():
                             yield from unbounded(each)
 
     seen = sorted(set(expressions()))
-    assert len(seen) > 60
+    assert len(seen) > 120
     assert [source for source in seen if list(unbounded(_parser.parse(source)))] == []
 
 

@@ -86,10 +86,77 @@ def hidden(text):
         "비밀번호는 {}",
         "curl -u admin:{} https://example.com",
         'curl -s --user "admin:{}" https://example.com',
+        "curl -u 'admin:{}' https://example.com",
+        "mysql -u root -p{} shop",
+        "mariadb -uroot -p'{}' -e 'select 1'",
+        "sshpass -p '{}' ssh bob@host",
+        "redis-cli -h cache -a {} ping",
+        "docker login -u bob -p {} registry.example.com",
+        "db.internal:5432:app:bob:{}",
+        "jdbc:oracle:thin:scott/{}@//db:1521/x",
+        "WIFI:S:home;T:WPA;P:{};;",
+        "Server=tcp:db,1433;Uid=sa;Pwd={};",
+        "host=db user=app password={} dbname=x",
+        "jdbc:sqlserver://db;user=sa;password={};x=1",
+        "CREATE USER bob IDENTIFIED BY '{}';",
+        "ALTER USER bob WITH PASSWORD '{}';",
+        '<add key="Password" value="{}"/>',
+        "root password (prod): {}",
+        "password for the shop - {}",
+        "Mein Passwort ist {}",
+        "das Kennwort lautet: {}",
+        "mi contraseña es {}",
+        "mon mot de passe est {}",
+        "minha senha é {}",
+        "la mia password è {}",
+        "la parola d'ordine: {}",
+        "mijn wachtwoord is {}",
+        "passord: {}",
+        "moje heslo je {}",
+        "salasana: {}",
+        "kata sandi: {}",
+        "moje hasło to {}",
+        "mitt lösenord är {}",
+        "şifre: {}",
+        "jelszó: {}",
+        "mật khẩu là {}",
+        "мой пароль {}",
+        "мой пароль - {}",
+        "κωδικός: {}",
+        "كلمة المرور: {}",
+        "סיסמה: {}",
+        "पासवर्ड: {}",
+        "รหัสผ่าน: {}",
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("password", ["hunter22", "Tr0ub4dor&3", "pa$$w0rd!", "correct-horse-9"])
 def test_a_password_is_known_by_its_name(text, password):
+    assert hidden(text.replace("{}", password)) == [password]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Pass: {}",
+        "User: bob Pass: {}",
+        "pass : {}",
+        '{"user": "bob", "pass": "{}"}',
+        "user/pass: bob/{}",
+        "openssl rsa -passin pass:{}",
+        "User bob, password {}, thanks",
+        "ssh bob@host (password {})",
+        "passwd {}",
+        "Password\n{}",
+        "**Password:**\n{}",
+        "- name: PASSWORD\n  value: {}",
+        "creds: bob:{}",
+        "credentials are bob / {}",
+        "secret: {}",
+        "MY_SECRET={}",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("password", ["hunter22", "Tr0ub4dor&3", "s3cr3tPa55"])
+def test_a_name_that_may_mean_something_else_counts_before_what_nobody_would_say(text, password):
     assert hidden(text.replace("{}", password)) == [password]
 
 
@@ -122,6 +189,7 @@ def test_a_password_is_known_by_its_name(text, password):
         "--client-secret {}",
         "credentials: {}",
         "tokens = '{}'",
+        "- name: SLACK_TOKEN\n  value: {}",
     ],
 )  # fmt: skip
 @pytest.mark.parametrize(
@@ -192,6 +260,35 @@ the password is stored as sha-256
 the password policy of 2024 is strict
 PASS: test_login_2
 pass: test_login_2
+pass: step3
+pass: 2nd
+pass: 3.11.7
+pass: f(x2)
+pass: 12 tests
+pass: größe22
+pass::Thing22
+password step3
+password sha256
+password policy
+password 12345
+Password\t
+the password is correct.&quot;);
+secret: step3
+secret is out2day
+creds: bob
+credentials are needed22
+redis-cli -a $REDIS
+mysql -u root -p shop
+mysql -port
+mkdir -p a1b2c3d4
+docker run -p 8080:80 image2
+grep -a abcd1234 file
+db.internal:5432:app:bob:password
+WIFI:S:home;T:nopass;P:changeme;;
+jdbc:oracle:thin:scott/password@//db
+self.auth = MakeBasic64Auth(a1b2c3d4)
+identified by {password}
+- name: TOKEN\n  value: "true"
 compass=north1
 PASSWORD=PASSWORD
 PASSWORD=secret

@@ -84,8 +84,17 @@ class Copying:
             self.title = entry["name"]
         spoken = said(entry) if not self.first_words else None
         if spoken is not None and spoken.speaker == "User":
-            self.first_words = " ".join(spoken.text[: 4 * _TITLE_CHARS].split())[:_TITLE_CHARS]
+            self.first_words = _title(spoken.text)
         yield entry
+
+
+def _title(text: str) -> str:
+    """The first words of a text, as many as a line of a list has room for."""
+    words = " ".join(text[: 4 * _TITLE_CHARS].split())
+    if len(words) <= _TITLE_CHARS:
+        return words
+    kept = words[: _TITLE_CHARS - 1]
+    return f"{kept.rpartition(' ')[0] or kept}…"
 
 
 def begin(copying: Copying, target: Target, known: Iterable[str] = ()) -> bool:

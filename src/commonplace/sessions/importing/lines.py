@@ -113,5 +113,5 @@ def _readable(path: str) -> Iterator[int]:
         if not path.endswith(".zst"):
             yield fd
             return
-        with decompressed(fd, path) as plain:
+        with decompressed(fd) as plain:
             yield plain

@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from commonplace.memory.forgetting import Forgotten
+    from commonplace.sources.forgotten import Forgotten
 
 
 def add_forget(parser: argparse.ArgumentParser) -> None:

@@ -46,15 +46,14 @@ They are kept in ~/.commonplace/agents/main/sessions (`sessions.path` moves it),
         "commonplace sessions show agent:main:main -n 20",
         run_show,
     )
-    showing.add_argument("name", metavar="NAME", help=NAME_HELP)
+    showing.add_argument("name", metavar="NAME", help=f"{NAME_HELP}; or what a search cites")
     showing.add_argument("-n", dest="most", metavar="N", type=whole_number(1), help="only the last N")
     showing.add_argument(
         "--from",
         dest="first_line",
         metavar="LINE",
         type=whole_number(1),
-        default=1,
-        help="from this line on (1)",
+        help="from this line on (1, or the line of a citation)",
     )
     showing.add_argument(
         "--all", dest="everything", action="store_true", help="tools, thoughts and changes too"
@@ -130,13 +129,21 @@ def _list_archives(names: tuple[str, ...], console: Console) -> int:
 
 def run_show(arguments: argparse.Namespace, console: Console) -> int:
     """Print a conversation."""
-    from commonplace.memory.showing_sessions import cited_path, entry_of, find_session, shown, title_of
+    from commonplace.memory.showing_sessions import (
+        cited_path,
+        entry_of,
+        find_session,
+        line_cited,
+        shown,
+        title_of,
+    )
 
     with opened(arguments) as memory:
         session = find_session(memory.sessions, arguments.name)
         entry = entry_of(session)
+        first_line = arguments.first_line or line_cited(arguments.name) or 1
         rows: Iterator[Shown] = (
-            row for row in shown(session, everything=arguments.everything) if row.line >= arguments.first_line
+            row for row in shown(session, everything=arguments.everything) if row.line >= first_line
         )
         if arguments.most is not None:
             from collections import deque

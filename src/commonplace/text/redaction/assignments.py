@@ -3,42 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from commonplace.pattern import pattern
 from commonplace.text.redaction.findings import Found, Page
-from commonplace.text.redaction.plausible import is_key, is_password
+from commonplace.text.redaction.named_values import (
+    BARE_GROUP,
+    BARE_PASSWORD,
+    EQUALS,
+    FAR_EQUALS,
+    FAR_PASSWORD,
+    KEY,
+    OPENING,
+    PASSWORD,
+    QUOTED,
+    SUFFIX,
+)
+from commonplace.text.redaction.plausible import is_key, is_made_up, is_password
 from commonplace.value import value
 
-# Between a name and its value: the end of a quotation or of bold type, and an equals sign in one of its many forms; or
-# what the secret is for. All of it is matched in lower case.
-_EQUALS = (
-    r"""[\\"'`*_\])]{0,4}+"""
-    r"(?:[ \t]{0,8}+(?:=>|:=|={1,3}+|:[ \t]{0,2}[&a-z\[\]|]{2,16}[ \t]{0,2}=|[:：＝](?!:)|->|→)"
-    r"|[ \t]{0,2}+[|>]|\((?=[\"'])| [–—-] | (?=[\"'`])"
-    r"|[ \t](?:is|was|will be|(?:is |was |has been )?(?:changed|set|reset|updated) to)(?: now)?+[: \t]"
-    r"| (?:for|to|of|on|at)(?: [^\s:=|]{1,24}){1,4}?(?:[:=]| (?:is|was|=) ))"
-)
-_EASTERN_EQUALS = r"""["'`*]{0,3}+[ \t]{0,4}+(?:[:：=＝]|[是为為][:：]?|[はが은는])"""
-_OPENING = r"""[ \t]{0,8}+[*_]{0,2}+[ \t]{0,2}+(?:[bfru]{1,2}(?=["']))?+"""
-_QUOTED = (
-    r"""\\["']([^"'\\\r\n]{4,2048}+)|"([^"\\\r\n]{0,2048}+(?:\\.[^"\\\r\n]{0,512}+){0,16}+)"""
-    r"""|'([^'\\\r\n]{4,2048}+)|`([^`\r\n]{4,512}+)|[“‘「『]([^”’」』\r\n]{4,256}+)"""
-)
-# A comma or an ampersand belongs to a value unless white space or the next name follows.
-_FIRST = r"""[^\s"'`<>,;&|“”‘’「」『』，。；、（）(\[{=:\\]"""
-_OTHERS = r"""[^\s"'`<>,;&|“”‘’「」『』，。；、（）\\]"""
-_FURTHER = r"""(?:[,;&](?![a-z0-9_.\- ]{0,40}[=:])[^\s"'`<>,;&|\\]{1,512}+){0,8}+"""
-# An example, not worth a closer look.
-_A_NAME = r"""(?!\\?["'`]?(?:new|my|old|test|user)?_?(?:pass(?:word|wd)|secret|token)[\s"'`=:,;)\\])"""
-_A_WORD = r"""(?![a-z]{1,64}+[.:!?)\]}*_-]{0,3}+(?:[\s"'`<>|]|$|[,;&](?:\s|$|[a-z0-9_.\- ]{0,40}[=:])))"""
-_PASSWORD = rf"{_OPENING}{_A_NAME}(?:{_QUOTED}|({_A_WORD}{_FIRST}{_OTHERS}{{3,2048}}+{_FURTHER}))"
-_KEY = rf"{_OPENING}(?:{_QUOTED}|({_FIRST}{_OTHERS}{{9,4096}}+{_FURTHER}))"
-_EASTERN_PASSWORD = (
-    rf"{_OPENING}{_A_NAME}(?:{_QUOTED}|([!#-&*+./-9?@^_a-z~-][!#-&*+.-:=?@^_a-z~-]{{3,256}}+))"
-)
-_BARE_GROUP = 6
-_SUFFIX = r"(?:[_-]?(?:[0-9]{1,3}|prod|dev|test|staging|live|value|text|plain|confirm|b64|base64))?+"
 # `key` alone names anything.
 _KEY_OF = (
     "api", "access", "secret", "private", "auth", "account", "encryption", "signing", "master", "service",
@@ -51,82 +34,128 @@ _JOINTS = "_-. "
 _ENDS_OF_SENTENCES = ".:)]}*_"
 
 
+# There is a digit in it.
+_MADE_UP = rf"{OPENING}(?=[^\s0-9]{{0,64}}+[0-9])(?:{QUOTED}|{BARE_PASSWORD})"
+
+
 @value
 class _Name:
     kind: str
     keyword: str
     expression: re.Pattern[str]
+    is_secret: Callable[..., bool]  # given a value and `is_quoted`
 
 
-def _password(keyword: str, name: str, equals: str, given: str = _PASSWORD) -> _Name:
-    return _Name("password", keyword, pattern(name + equals + given))
+def _password(keyword: str, name: str, *flags: str) -> _Name:
+    return _Name("password", keyword, pattern(name + _equals(*flags) + PASSWORD), is_password)
 
 
-def _key(kind: str, keyword: str, name: str, equals: str) -> _Name:
-    return _Name(kind, keyword, pattern(name + equals + _KEY))
+def _doubtful(keyword: str, name: str) -> _Name:
+    """A name for a password that is more often something else: only what no person would say is one."""
+    return _Name("password", keyword, pattern(f"{name}{_MADE_UP}"), is_made_up)
+
+
+def _key(kind: str, keyword: str, name: str, *flags: str) -> _Name:
+    return _Name(kind, keyword, pattern(name + _equals(*flags) + KEY), is_key)
 
 
 def _equals(*flags: str) -> str:
     """What stands between a name and its value; behind a flag of a command line, a space."""
     spaces = "".join(f"|(?<=-{flag}) (?!-)" for flag in flags)
-    return f"(?:{_SUFFIX}{_EQUALS}{spaces})"
+    return f"(?:{SUFFIX}(?=[^a-z0-9]){EQUALS}{spaces})"
 
 
-_NAMES = (
-    _password(
-        "pass",
-        "pass(?:w(?:or[dt]|d)s?|phrases?|codes?|(?<=[_-]pass)|(?<![a-z]pass)(?==))",
-        _equals("pass", "password", "passwd", "passphrase"),
+# Alone on the next line, or as the settings of a container have it.
+_NEXT_LINE = r"""["'*]{0,3}+[ \t]?:?["'*]{0,3}+[ \t]{0,2}\r?\n[ \t]{0,12}+(?:value[ \t]?:[ \t]?)?+"""
+_VALUE_BELOW = r"""["']?\r?\n[ \t]{0,12}+value: """
+# A name that holds the keyword of another one stands behind it, and is looked for only where that one is.
+_NAMES: tuple[tuple[_Name, ...], ...] = (
+    (
+        _password(
+            "pass",
+            "pass(?:w(?:or[dt]|d)s?|ord|phrases?|codes?|(?<=[_-]pass)|(?<![a-z]pass)(?==))",
+            "pass",
+            "password",
+            "passwd",
+            "passphrase",
+        ),
+        _doubtful(
+            "pass",
+            r"pass(?:(?<=/pass)(?:word)?s?[ \t]?[:=][ \t]?[a-z0-9_.@-]{2,64}[ \t]?[/:]"
+            rf"""|(?<![a-z0-9]pass)["'\\*]{{0,3}}+[ \t]?:(?!:)|w(?:or)?d(?: |{_NEXT_LINE}))""",
+        ),
+        _password("mot de passe", "mot de passe"),
+        _Name("password", "login ", pattern(rf"login [^\s]{{1,64}} password {PASSWORD}"), is_password),
     ),
-    _password("pwd", "pwd", _equals("pwd")),
-    _password("pw", "pw(?<![a-z0-9]pw)(?=[:=])", _equals()),
-    _password("kennwort", "kennwort", _equals()),
-    _password("contrase", "contrase(?:ñ|n|n\u0303)a", _equals()),
-    _password("senha", "senha", _equals()),
-    _password("mot de passe", "mot de passe", _equals()),
-    _password("wachtwoord", "wachtwoord", _equals()),
-    _password("sshpass", "sshpass -p", " ?+"),
-    _password("login ", r"login [^\s]{1,64} password", " "),
-    _key(
-        "secret",
-        "secret",
-        r"secrets?(?:[_\-. ]?(?:access[_\-. ]?)?(?:key|token|id|value|string))?",
-        _equals("secret"),
+    (_password("pw", "pw(?:d|(?<![a-z0-9]pw)(?=[:=]))", "pwd"),),
+    (_password("kennwort", "kennwort"),),
+    (_password("contrase", "contrase(?:ñ|n|n\u0303)a"),),
+    (_password("senha", "senha"),),
+    (_password("wachtwoord", "wachtwoord"),),
+    (_password("parola", "parola(?: d'ordine)?"),),
+    (_password("heslo", "heslo"),),
+    (_password("salasana", "salasana"),),
+    (_password("kata sandi", "kata sandi"),),
+    (
+        _key(
+            "secret",
+            "secret",
+            r"secret(?:s(?!tring))?+(?:[_\-. ]?(?:access[_\-. ]?)?+(?:key|token|id|value|string))?+",
+            "secret",
+        ),
+        _Name(
+            "secret",
+            "secret",
+            pattern(rf"secret[ \t]?[:=](?![:=]){_MADE_UP}"),
+            is_made_up,
+        ),
     ),
-    _key("token", "token", "tokens?", _equals("token")),
-    _key("key", "key", r"key(?<=[a-z_\-. ?&]key)(?:s|[_-]?(?:data|value|secret))?", _equals("key")),
-    _key("secret", "credential", "credentials?", _equals()),
+    (_key("token", "token", "tokens?+", "token"),),
+    (_key("key", "key", r"key(?<=[a-z_\-. ?&]key)(?:s|[_-]?(?:data|value|secret))?+", "key"),),
+    (_Name("password", "identified by ", pattern(f"identified by {PASSWORD}"), is_password),),
+    (_Name("secret", "value: ", pattern(rf"(?:token|secret|key|credentials){_VALUE_BELOW}{KEY}"), is_key),),
+    (
+        _doubtful("cred", r"cred(?:ential)?s(?:[ \t]?[:=]| are)[ \t]?[a-z0-9_.@-]{2,64}[ \t]?[:/]"),
+        _key("secret", "credential", "credentials?+"),
+    ),
 )
-_EASTERN_NAMES = _password(
-    "", "(?:密[码碼]|密[钥鑰]|口令|令牌|パスワード|비밀번호|암호|пароль)", _EASTERN_EQUALS, _EASTERN_PASSWORD
+_FAR_NAMES = (
+    "(?:密[码碼]|密[钥鑰]|口令|令牌|パスワード|비밀번호|암호|пароль|лозинка|κωδικός|كلمة المرور|كلمة السر|رمز عبور"
+    "|סיסמה|סיסמא|पासवर्ड|รหัสผ่าน|mật khẩu|hasło|lösenord|şifre|jelszó)"
 )
+_FAR = _Name("password", "", pattern(_FAR_NAMES + FAR_EQUALS + FAR_PASSWORD), is_password)
 
 
 def assigned_secrets_in(page: Page) -> Iterator[Found]:
     """Report every value that is named as a secret and looks like one."""
     low = page.low
-    names = _NAMES if low.isascii() else (*_NAMES, _EASTERN_NAMES)
-    for name in names:
-        if name.keyword in low:
-            for found in name.expression.finditer(low):
-                place = _place_of_value(page, found, name.kind)
-                if place is not None:
-                    yield *place, name.kind
+    for names in _NAMES:
+        if names[0].keyword in low:
+            for name in names:
+                if name.keyword in low:
+                    yield from _values_of(name, page)
+    if not low.isascii():
+        yield from _values_of(_FAR, page)
 
 
-def _place_of_value(page: Page, found: re.Match[str], kind: str) -> tuple[int, int] | None:
-    group = found.lastindex
-    assert group is not None
-    start, end = found.span(group)
-    is_bare = group == _BARE_GROUP
-    given = page.text[start:end]
-    if is_bare:
-        given = given.rstrip(_ENDS_OF_SENTENCES)
-    if kind == "password":
-        is_secret = is_password(given, is_quoted=not is_bare)
-    else:
-        is_secret = is_key(given) and (kind != "key" or _is_named_key(page.low, found.start()))
-    return (start, start + len(given)) if is_secret else None
+def _values_of(name: _Name, page: Page) -> Iterator[Found]:
+    text, low, kind = page.text, page.low, name.kind
+    verdicts: dict[tuple[str, bool], bool] = {}  # what stands behind a name once often stands there again
+    for found in name.expression.finditer(low):
+        group = found.lastindex
+        assert group is not None
+        start, end = found.span(group)
+        given = text[start:end]
+        is_quoted = group != BARE_GROUP
+        if not is_quoted:
+            given = given.rstrip(_ENDS_OF_SENTENCES)
+        if kind == "key" and not _is_named_key(low, found.start()):
+            continue
+        is_secret = verdicts.get((given, is_quoted))
+        if is_secret is None:
+            is_secret = verdicts[given, is_quoted] = name.is_secret(given, is_quoted=is_quoted)
+        if is_secret:
+            yield start, start + len(given), kind
 
 
 def _is_named_key(low: str, at: int) -> bool:
@@ -134,9 +163,14 @@ def _is_named_key(low: str, at: int) -> bool:
     return before.rstrip(_JOINTS).endswith(_KEY_OF) or before.endswith(("?", "&"))
 
 
+def _may_name_a_secret(name: str) -> bool:
+    low = name.lower()
+    return not low.isascii() or any(names[0].keyword in low for names in _NAMES)
+
+
 def kind_of_named(name: str, given: str) -> str | None:
     """Say which kind of secret `given` is as the field `name` of an object, if it is one."""
-    if not given or "\n" in given or len(given) > _MOST_IN_FIELD:
+    if not given or "\n" in given or len(given) > _MOST_IN_FIELD or not _may_name_a_secret(name):
         return None
     quoted = given.replace("\\", "").replace('"', "")
     page = Page(f'"{name[:_MOST_IN_FIELD]}": "{quoted}"')

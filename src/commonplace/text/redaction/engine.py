@@ -14,6 +14,7 @@ from collections.abc import Iterable
 
 from commonplace.text.redaction.addresses import passwords_in_addresses
 from commonplace.text.redaction.assignments import assigned_secrets_in, kind_of_named
+from commonplace.text.redaction.command_lines import passwords_in_command_lines
 from commonplace.text.redaction.configured import ConfiguredSecrets
 from commonplace.text.redaction.findings import Finding, Found, Page, Redacted, settled
 from commonplace.text.redaction.headers import credentials_in_headers
@@ -26,6 +27,8 @@ from commonplace.text.redaction.tokens import tokens_in
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+_LEAST_SECRET_NAME = 16
 
 
 class Redactor:
@@ -50,6 +53,7 @@ class Redactor:
             shapes_in(page),
             passwords_in_addresses(page),
             credentials_in_headers(page),
+            passwords_in_command_lines(page),
             assigned_secrets_in(page),
             plain_words_in(page),
         )
@@ -66,16 +70,23 @@ class Redactor:
             kind = kind_of_named(name, value) if copy is value else None
             return self._marks.mark(kind, value) if kind else copy
         if isinstance(value, dict):
-            return {key: self._value(str(key), inner) for key, inner in value.items()}
+            return {self._name(key): self._value(str(key), inner) for key, inner in value.items()}
         return [self._value(name, inner) for inner in value] if isinstance(value, list) else value
+
+    def _name(self, name: Any) -> Any:
+        """Copy the name of a field, which hardly ever is a secret itself."""
+        return self.redact(name).text if isinstance(name, str) and len(name) >= _LEAST_SECRET_NAME else name
 
     def _copy(self, text: str, found: list[Found]) -> Redacted:
         parts: list[str] = []
         findings: list[Finding] = []
+        marks: dict[tuple[str, str], str] = {}  # a text that has a secret often has it more than once
         copied = 0
         for start, end, kind in found:
             secret = text[start:end]
-            mark = self._marks.mark(kind, self._configured.secret_behind(secret))
+            mark = marks.get((kind, secret))
+            if mark is None:
+                mark = marks[kind, secret] = self._marks.mark(kind, self._configured.secret_behind(secret))
             parts += (text[copied:start], mark, _line_breaks(secret))
             findings.append(Finding(kind, start, end, mark))
             copied = end

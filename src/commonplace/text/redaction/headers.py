@@ -1,4 +1,4 @@
-"""Credentials that a request carries: `Authorization`, `Bearer`, `Basic`, cookies, `curl -u`."""
+"""Credentials that a request carries: `Authorization`, `Bearer`, `Basic`, cookies."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from commonplace.pattern import pattern
 from commonplace.text.redaction.findings import Found, Page
-from commonplace.text.redaction.plausible import is_password, is_random
+from commonplace.text.redaction.plausible import is_random
 from commonplace.text.redaction.stand_ins import is_stand_in
 
 _AUTHORIZATION = pattern(
@@ -20,13 +20,12 @@ _PAIR = r"""[a-z0-9_.!#$%&*+^|~-]{1,128}=[^\s;,"'\\]{0,4096}"""
 _COOKIE = pattern(
     rf"""cookie["'\\\]]{{0,3}}(?:[ \t]{{0,2}}[:=]|[ \t](?=["']))[ \t]{{0,3}}["']?({_PAIR}(?:;[ ]?{_PAIR}){{0,100}}+)"""
 )
-_USER_AND_PASSWORD = pattern(r""" -(?:u|-user)[ =]{1,2}["']?[^\s:"']{1,128}:([^\s"']{4,256})""")
+_DIGIT = pattern("[0-9]")
 _LEAST_COOKIE = 12
-_LOOK_BACK = 400
 
 
 def credentials_in_headers(page: Page) -> Iterator[Found]:
-    """Report the credentials of requests, written as headers or as a command line."""
+    """Report the credentials of requests, written as headers."""
     for kind, keyword, expression, is_one in _SCHEMES:
         if keyword in page.low:
             for found in expression.finditer(page.low):
@@ -35,8 +34,6 @@ def credentials_in_headers(page: Page) -> Iterator[Found]:
                     yield start, end, kind
     if "cookie" in page.low:
         yield from _cookies(page)
-    if "curl" in page.low:
-        yield from _user_and_password(page)
 
 
 def _cookies(page: Page) -> Iterator[Found]:
@@ -46,22 +43,13 @@ def _cookies(page: Page) -> Iterator[Found]:
         if low.startswith("set-", max(0, found.start() - 4)):
             # What follows the first pair says for whom and how long.
             start = low.index("=", start) + 1
-            end = min(end, low.find(";", start) % (len(low) + 1))
-        if end - start >= _LEAST_COOKIE and any(map(str.isdecimal, low[start:end])):
+            end = min(end, low.find(";", start, end) % (len(low) + 1))
+        if end - start >= _LEAST_COOKIE and _DIGIT.search(low, start, end):
             yield start, end, "cookie"
 
 
-def _user_and_password(page: Page) -> Iterator[Found]:
-    for found in _USER_AND_PASSWORD.finditer(page.low):
-        command = page.low.rfind("curl", max(0, found.start() - _LOOK_BACK), found.start())
-        if command < 0 or page.low.find("\n", command, found.start()) >= 0:
-            continue
-        if is_password(page.text[found.start(1) : found.end(1)], is_quoted=True):
-            yield found.start(1), found.end(1), "password"
-
-
 def _is_credential(text: str) -> bool:
-    if text.isalpha() and (text.islower() or text.istitle()):
+    if "(" in text or (text.isalpha() and (text.islower() or text.istitle())):
         return False
     return (is_random(text) and not is_stand_in(text)) or _is_pair_in_base64(text)
 

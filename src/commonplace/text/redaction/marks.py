@@ -18,11 +18,13 @@ class Marks:
     """Makes marks with one key: the same secret gets the same digits, and without the key they say nothing of it."""
 
     def __init__(self, key: bytes) -> None:
-        self._key = blake2b(key).digest()  # a key of any length in one that fits
+        # A key of any length in one that fits.
+        self._keyed = blake2b(key=blake2b(key).digest(), digest_size=_BYTES)
 
     def mark(self, kind: str, secret: str) -> str:
         """Name a secret without saying it."""
-        hashed = blake2b(secret.encode("utf-8", "surrogatepass"), key=self._key, digest_size=_BYTES)
+        hashed = self._keyed.copy()
+        hashed.update(secret.encode("utf-8", "surrogatepass"))
         return f"{_OPENING}{kind}#{hashed.hexdigest()}]"
 
 

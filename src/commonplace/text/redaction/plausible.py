@@ -29,11 +29,17 @@ _NAME = pattern(
     r"[a-z_-]{0,32}(?:pass(?:word|wd|phrase)|pwd|secret|token|api_?key)[a-z_-]{0,32}[0-9]{0,3}[=:]?$", 2
 )
 _NUMBERED = pattern(r"[0-9]{1,4}(?:[-+][a-z]{1,16}(?:-[a-z]{1,16}){0,3}|[a-z]{0,6})$")
+# `test_login_2`, `3.11.7`, `a=b`, `f(x)`; `step3`, `2nd`, `10px`.
+_NAME_OF_SOMETHING = pattern(r"[_/.:=(\[{<>|-]|^(?:[a-z]{1,64}+[0-9]|[0-9]{1,4}[a-z]{1,64}+)$", 2)
+_LEAST_MADE_UP = 6
 _WITHOUT_JOINTS = str.maketrans("", "", "-_./+:")
 _UUID = pattern(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$", 2)
 _STRETCH = pattern(r"[A-Za-z0-9]{8,}+")
-_TURN = pattern(r"[A-Za-z](?=[0-9])|[0-9](?=[A-Za-z])")
-_TURN_OF_CASE = pattern(r"[a-z](?=[A-Z])|[A-Z](?=[a-z])")
+# Small letters, capitals, digits, and all other signs.
+_SORTS = bytes(
+    ord("a" if chr(byte).islower() else "A" if chr(byte).isupper() else "0" if chr(byte).isdecimal() else " ")
+    for byte in range(128)
+).ljust(256)
 
 
 def is_password(value: str, *, is_quoted: bool) -> bool:
@@ -51,7 +57,20 @@ def is_password(value: str, *, is_quoted: bool) -> bool:
     return not value.translate(_WITHOUT_JOINTS).isalpha() and not _NUMBERED.match(value)
 
 
-def is_key(value: str) -> bool:
+def is_made_up(value: str, **_: bool) -> bool:
+    """Whether this is a password whatever stands before it: letters and digits together, and no name or number."""
+    if (
+        len(value) < _LEAST_MADE_UP
+        or not value.isascii()
+        or value.isalpha()
+        or _NAME_OF_SOMETHING.search(value)
+    ):
+        return False
+    letters = sum(map(str.isalpha, value))
+    return letters > 1 and any(map(str.isdecimal, value)) and is_password(value, is_quoted=False)
+
+
+def is_key(value: str, **_: bool) -> bool:
     """Whether a machine made this, and it is no path or address."""
     if not is_random(value) or is_stand_in(value) or _is_code(value):
         return False
@@ -62,9 +81,11 @@ def is_random(value: str) -> bool:
     """Whether a machine made this: letters and digits in turns, or letters that change case all the time."""
     if len(value) < _LEAST_KEY:
         return False
+    if value.isalnum() and value.isascii():
+        return _is_random(value[:_ENOUGH])
     if any(map(_is_random, _STRETCH.findall(value[:_ENOUGH]))) or _UUID.match(value):
         return True
-    return len(value) >= _LEAST_BROKEN and _turns_often(value[:_ENOUGH])
+    return len(value) >= _LEAST_BROKEN and _turn_often(_sorts(value[:_ENOUGH]))
 
 
 def _is_code(value: str) -> bool:
@@ -72,10 +93,17 @@ def _is_code(value: str) -> bool:
 
 
 def _is_random(stretch: str) -> bool:
-    if len(_TURN.findall(stretch)) > 1:
-        return True
-    return len(stretch) >= _LEAST_LETTERS and _turns_often(stretch)
+    sorts = _sorts(stretch)
+    return _turns(sorts) > 1 or (len(stretch) >= _LEAST_LETTERS and _turn_often(sorts))
 
 
-def _turns_often(text: str) -> bool:
-    return (len(_TURN.findall(text)) + len(_TURN_OF_CASE.findall(text))) * 3 >= len(text)
+def _sorts(text: str) -> bytes:
+    return text.encode("ascii", "replace").translate(_SORTS)
+
+
+def _turns(sorts: bytes) -> int:
+    return sorts.count(b"a0") + sorts.count(b"0a") + sorts.count(b"A0") + sorts.count(b"0A")
+
+
+def _turn_often(sorts: bytes) -> bool:
+    return (_turns(sorts) + sorts.count(b"aA") + sorts.count(b"Aa")) * 3 >= len(sorts)

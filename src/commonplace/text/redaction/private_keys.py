@@ -44,7 +44,7 @@ def private_keys_in(page: Page) -> Iterator[Found]:
     text = page.text
     if "PRIVATE KEY" in text:
         yield from _between_borders(text)
-    if any(head in text for head in _HEADS):
+    if page.stretches and any(head in text for head in _HEADS):
         for found in _BARE.finditer(text):
             yield found.start(), found.end(), KIND
     if "Private-Lines: " in text:

@@ -30,6 +30,7 @@ _LEAST_DIFFERENT = 3
 def is_stand_in(text: str) -> bool:
     """Whether a text only marks the place of a secret."""
     low = text.lower()
-    if low in _WORDS or _BEGINNING.match(low) or _INSIDE.search(text):
+    # Of the beginnings each has a sign in it, so letters and digits alone are none.
+    if low in _WORDS or _INSIDE.search(text) or (not low.isalnum() and _BEGINNING.match(low)):
         return True
     return len(set(low)) < _LEAST_DIFFERENT and not low.isdecimal()

@@ -11,8 +11,6 @@ from commonplace.text.redaction.findings import Found, Page
 from commonplace.text.redaction.vendors import SHAPED_TOKENS, TOKENS
 from commonplace.value import value
 
-# The look back comes second, so that the search may skip by the first character.
-_STRETCH = pattern(r"[A-Za-z0-9_.\-](?<![A-Za-z0-9_.\-].)[A-Za-z0-9_.\-]{19,}+")
 # What may sit between the beginning of a stretch and that of a token: the end of an escape (`\n`, `\u003d`, `%3D`, a
 # colour of a terminal), and marks of a list or of bold type.
 _LEAD = pattern(r"(?:(?<=\\)(?:[nrt]|u[0-9a-fA-F]{4})|(?<=%)[0-9a-fA-F]{2}|(?<=[\[;])[0-9]{1,3}m)?+[_.\-]*+")
@@ -32,8 +30,8 @@ def tokens_in(page: Page) -> Iterator[Found]:
     """Report every token of a known vendor."""
     text = page.text
     rules = _rules_by_beginning()
-    for stretch in _STRETCH.finditer(text):
-        start = stretch.start()
+    for start_of_stretch in page.stretches:
+        start = start_of_stretch
         if text[start] in _JOINTS or text[start - 1] in _BEFORE_ESCAPE_END:
             start = _LEAD.match(text, start).end()  # type: ignore[union-attr]  # it matches anything
         for rule in rules.get(text[start : start + 2], ()):
