@@ -130,6 +130,27 @@ def test_what_a_model_had_said_before_it_broke_off_is_kept(tmp_path):
         assert "Larch lasts." in at.server.asked[1].text
 
 
+@BOTH
+def test_an_answer_that_broke_off_is_asked_for_again(tmp_path, dialect):
+    script = in_order(Say("Larch lasts. " * 20, breaks_off=True), Say("Longer than oak."))
+    with staged(tmp_path, script, dialect=dialect) as at:
+        session = at.store.open_or_create(MAIN)
+        conversation = at.conversation(session)
+        with pytest.raises(ChatFailure):
+            conversation.say("Which wood?", Recorded())
+        assert conversation.is_unanswered
+
+        reply = at.conversation(at.store.open(MAIN)).resume(Recorded())
+
+        assert reply is not None
+        assert reply.text == "Longer than oak."
+        assert at.server.asked[1].messages[-1]["role"] == "user", (
+            "the model does not go on with half an answer"
+        )
+        assert roles(session) == ["user", "assistant", "assistant"]
+        assert not conversation.is_unanswered
+
+
 def test_an_answer_that_was_stopped_ends_its_turn(tmp_path):
     with staged(tmp_path, in_order(Say("Larch lasts. " * 30, pause_s=1), Say("Yes."))) as at:
         session = at.store.open_or_create(MAIN)
@@ -325,6 +346,29 @@ def test_a_failed_flush_is_on_disk_before_the_compaction_and_tried_again_in_the_
         assert "Which wood?" in at.server.of_kind("flush")[1].last, (
             "what the failed flush did not save is offered again"
         )
+
+
+def test_a_model_that_cannot_save_is_not_asked_at_every_turn(tmp_path):
+    with staged(tmp_path, by_kind(full(tokens=77_000), flush=Say("I shall save it."))) as at:
+        conversation = at.conversation(at.session(chatType="direct"))
+        for _ in range(3):
+            conversation.say("Which wood?", Recorded())
+
+        assert [asked.kind for asked in at.server.asked] == ["turn", *["flush"] * 3, "turn", "turn"]
+
+
+def test_what_lasts_is_saved_before_somebody_compacts_by_hand(tmp_path):
+    with staged(tmp_path, by_kind(full(tokens=77_000))) as at:
+        session = at.session(chatType="direct")
+        conversation = at.conversation(session, keep_messages=0)
+
+        assert conversation.compact(Recorded()) is not None
+        conversation.say("Which wood?", Recorded())
+        assert conversation.compact(Recorded()) is not None
+
+        kinds = ["flush", "flush", "compaction", "turn", "flush", "flush", "compaction"]
+        assert [asked.kind for asked in at.server.asked] == kinds
+        assert at.today.read_text().count("They chose larch.") == 2
 
 
 def test_nothing_is_compacted_when_not_even_the_failure_can_be_written_down(tmp_path):

@@ -15,7 +15,8 @@ from tests.support.scripted_chat_model import Asked, Call, Say, in_order
 from commonplace.agent.flush import FAILED, NOTHING, SAVED
 from commonplace.agent.flush_prompts import is_mark, says_nothing
 from commonplace.agent.flush_turn import MOST_NOTE_CHARS
-from commonplace.errors import StorageFailure
+from commonplace.errors import NotFound, StorageFailure
+from commonplace.sessions.usage import marked
 
 SILENT = Say("NO_REPLY")
 OLD_LOG = b"# A log\r\n\r\n- 09:00 an older note\nwithout its last line end"
@@ -295,6 +296,58 @@ def test_a_cycle_is_flushed_once_and_the_next_again(stage):
     assert at.today.read_text().count("<!-- m:") == 3
 
 
+def numbered(at):
+    return lambda asked: (
+        SILENT if "Noted" in asked.last else Say(calls=[append(f"note {len(at().server.asked)}")])
+    )
+
+
+def test_a_flush_of_an_earlier_cycle_is_not_enough_for_this_one(stage):
+    """The registry is lost, and with it which cycle was flushed."""
+    at = stage(numbered(lambda: at))
+    session = at.session(chatType="direct")
+    at.flush(session)
+    session.compact("in short")
+    session.append({"role": "user", "content": "The mast is spruce."})
+    for name in ("sessions.json", "sessions.json.bak"):
+        (at.folder / "home/agents/main/sessions" / name).unlink(missing_ok=True)
+    at.store.update(MAIN, **marked({}, 0))
+    session = at.store.open(MAIN)
+    at.server.asked.clear()
+
+    assert at.flush(session).outcome == SAVED
+
+    assert "The mast is spruce." in at.server.asked[0].last
+    assert "Turn 0" not in at.server.asked[0].last, "that was saved before"
+    assert session.entry()["memoryFlushCompactionCount"] == session.entry()["compactionCount"] == 1
+    assert at.today.read_text().count("<!-- m:") == 2
+
+
+@pytest.mark.parametrize("is_cut_off", [False, True])
+def test_a_fork_saves_what_was_said_in_it_and_nothing_for_its_origin(stage, is_cut_off):
+    allowed = [{"action": "allow", "match": {"chatType": kind}} for kind in ("direct", "group")]
+    at = stage(numbered(lambda: at), {"scope": {"rules": allowed}})
+    session = at.session(chatType="direct")
+    if is_cut_off:
+        with pytest.raises(Crash):
+            at.flush(session, memory=Crashing(at.within(session), "before"))
+    else:
+        at.flush(session)
+    fork = session.fork("agent:main:telegram:group:7", chatType="group")
+    fork.append({"role": "user", "content": "The mast is spruce."})
+    at.server.asked.clear()
+
+    flushed = at.flush(fork)
+
+    assert flushed.outcome == SAVED
+    assert flushed.note is not None
+    assert "shared-with/group-7" in flushed.note.path
+    assert "The mast is spruce." in at.server.asked[0].last
+    assert "Turn 0" not in at.server.asked[0].last, "that is for its origin to save"
+    assert (at.notes / flushed.note.path).read_text().count("<!-- m:") == 1
+    assert at.today.exists() is not is_cut_off
+
+
 def test_a_session_that_is_kept_as_a_document_is_flushed_too(stage):
     at = stage(says(Say(calls=[append("- Larch it is.")])))
     at.session()
@@ -358,6 +411,32 @@ def test_a_process_that_dies_around_the_note_leaves_one_note_and_asks_no_second_
     assert at.today.read_text().count("Larch it is.") == 1
     assert session.entry()["memoryFlushCompactionCount"] == 0
     assert "What was said since" in json.dumps(session.context().messages)
+
+
+def test_a_note_that_was_forgotten_before_its_flush_is_finished_stays_forgotten(stage):
+    at = stage(says(Say(calls=[append("- Larch it is.")])))
+    session = at.session()
+    with pytest.raises(Crash):
+        at.flush(session, memory=Crashing(at.within(session), "after"))
+    at.memory.forget("Larch it is.")
+
+    assert at.flush(at.store.open(MAIN)).outcome == NOTHING
+
+    assert "Larch it is." not in at.today.read_text()
+    assert session.entry()["memoryFlushCompactionCount"] == 0
+
+
+def test_a_conversation_that_was_put_away_meanwhile_leaves_the_new_one_alone(stage):
+    at = stage(says())
+    session = at.session(chatType="direct")
+    memory = at.within(session)
+    at.store.archive(MAIN)
+    new = at.store.create(MAIN, chatType="direct")
+
+    with pytest.raises(NotFound):
+        at.flush(session, memory=memory)
+
+    assert not any(name.startswith("memoryFlush") for name in new.entry())
 
 
 def test_a_process_that_dies_while_the_model_speaks_asks_again(stage):

@@ -6,7 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace.agent.models.protocol import ToolCall
-from commonplace.agent.pairing import INTERRUPTED, calls_in, paired, result_of, unfinished
+from commonplace.agent.pairing import (
+    INTERRUPTED,
+    calls_in,
+    is_answer,
+    paired,
+    result_of,
+    to_answer,
+    unfinished,
+)
 
 
 def user(text="hello"):
@@ -87,3 +95,18 @@ def test_every_call_is_followed_by_its_results_and_every_result_has_its_call(mes
         assert message["role"] != "toolResult"
         for call in calls_in(message):
             assert told.pop(0)["toolCallId"] == call.id
+
+
+def test_an_answer_that_broke_off_is_none_and_is_not_gone_on_with():
+    half = {"role": "assistant", "content": [{"type": "text", "text": "Larch is"}], "stopReason": "error"}
+    whole = half | {"stopReason": "stop"}
+
+    assert [is_answer(message) for message in (half, whole, asking("a"), user())] == [
+        False,
+        True,
+        False,
+        False,
+    ]
+    assert to_answer([user(), half, half]) == [user()]
+    assert to_answer([user(), half, user()]) == [user(), half, user()]
+    assert to_answer([user(), whole]) == [user(), whole]

@@ -44,6 +44,14 @@ def test_a_cycle_is_flushed_once(entry, due):
     assert flush_due({"totalTokens": 199_000, **entry}, ROOM, is_writable=True) is due
 
 
+def test_a_flush_that_failed_is_tried_once_more_and_not_at_every_turn():
+    failed = {"totalTokens": 176_001, "compactionCount": 3, "memoryFlushFailure": {"compactionCount": 3}}
+
+    assert not flush_due(failed, ROOM, is_writable=True)
+    assert flush_due(failed | {"totalTokens": 180_001}, ROOM, is_writable=True)
+    assert flush_due(failed | {"compactionCount": 4}, ROOM, is_writable=True)
+
+
 def test_nothing_is_flushed_where_nothing_can_be_written_or_nobody_wants_it():
     entry = {"totalTokens": 199_000}
     off = RoomSettings(context_window=200_000, flush_enabled=False)

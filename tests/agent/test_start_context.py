@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from commonplace.agent.scope import OWNER, Rule, SearchContext, access_of
 from commonplace.agent.start_context import start_context
+from commonplace.errors import PathNotAllowed
 
 TODAY = date(2026, 3, 1)
 RULES = (Rule("allow"),)
@@ -167,3 +168,16 @@ def test_the_budget_holds_for_all_of_it_and_what_is_left_out_is_named(files, max
     assert len(context.text) <= max_chars
     told = {path for path, text in files.items() if text.strip()}
     assert set(context.paths) | set(context.truncated) == told
+
+
+def test_a_file_that_is_there_but_is_not_read_is_named():
+    def read(path):
+        if path == "MEMORY.md":
+            raise PathNotAllowed("`MEMORY.md` is not read: a symbolic link, not followed")
+        return FILES.get(path)
+
+    context = start_context(THE_OWNER, TODAY, read, max_chars=20_000, nonce="f00d")
+
+    assert "[f00d note] `MEMORY.md` is not read: a symbolic link" in context.text
+    assert "bought a tent" in context.text
+    assert context.paths == ("memory/2026-02-28.md", "memory/2026-03-01.md")

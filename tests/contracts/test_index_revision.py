@@ -2,10 +2,10 @@
 
 import pytest
 from tests.support.index_contents import file_state, fingerprint, put
-from tests.support.stores import DRIVERS, open_for_test
+from tests.support.stores import PARAMS, open_for_test
 
 
-@pytest.fixture(params=DRIVERS)
+@pytest.fixture(params=PARAMS)
 def store(request, tmp_path):
     store = open_for_test(request.param, tmp_path)
     with store.rebuild(fingerprint(), reason="a test") as fresh:

@@ -24,17 +24,18 @@ from tests.support.index_contents import (
     seen_by,
     vector,
 )
-from tests.support.stores import DRIVERS, open_for_test
+from tests.support.stores import DRIVERS, PARAMS, open_for_test
 
 from commonplace.errors import BadVector, ConflictError, IndexUnavailable
 from commonplace.model import EVERY_SCOPE, PRIVATE, SHARED, SearchFilter
+from commonplace.store.memory import MemoryStore
 
 MEMORY_ONLY = SearchFilter(sources=frozenset({"memory"}), scopes=EVERY_SCOPE)
 STUDIO = "the gateway runs on a Mac Studio"
 HETZNER = "the gateway moved to Hetzner"
 
 
-@pytest.fixture(params=DRIVERS)
+@pytest.fixture(params=PARAMS)
 def unbuilt(request, tmp_path):
     store = open_for_test(request.param, tmp_path)
     yield store
@@ -54,7 +55,7 @@ def test_an_index_that_was_never_built_is_empty_and_has_no_fingerprint(unbuilt):
         assert reader.files() == {}
         assert reader.keyword_candidates(["gateway"], where=EVERYWHERE, limit=5) == []
         assert reader.vector_candidates(vector("gateway"), where=EVERYWHERE, limit=5) == []
-        assert reader.term_statistics(["gateway"]).chunks_with == {"gateway": 0}
+        assert reader.term_statistics(["gateway"], where=EVERYWHERE).chunks_with == {"gateway": 0}
 
 
 def test_an_index_that_was_never_built_takes_no_files(unbuilt):
@@ -252,7 +253,7 @@ def test_term_statistics_count_chunks_not_occurrences(store):
     put(store, "b.md", "hetzner")
 
     with store.reading() as reader:
-        statistics = reader.term_statistics(["mac", "studio", "nowhere"])
+        statistics = reader.term_statistics(["mac", "studio", "nowhere"], where=EVERYWHERE)
     assert statistics.chunk_count == 3
     assert statistics.chunks_with == {"mac": 2, "studio": 1, "nowhere": 0}
 
@@ -263,8 +264,8 @@ def test_statistics_forget_what_was_removed(store):
     store.remove_file("memory", "a.md")
 
     with store.reading() as reader:
-        assert reader.term_statistics(["mac"]).chunks_with == {"mac": 1}
-        assert reader.term_statistics(["mac"]).chunk_count == 1
+        assert reader.term_statistics(["mac"], where=EVERYWHERE).chunks_with == {"mac": 1}
+        assert reader.term_statistics(["mac"], where=EVERYWHERE).chunk_count == 1
 
 
 HOSTILE = [
@@ -285,7 +286,7 @@ def test_any_term_at_all_is_found_exactly_where_it_stands(store, term):
 
     assert found_texts(store, term) == ["with it"]
     with store.reading() as reader:
-        assert reader.term_statistics([term]).chunks_with == {term: 1}
+        assert reader.term_statistics([term], where=EVERYWHERE).chunks_with == {term: 1}
 
 
 def test_a_term_that_stands_there_more_often_than_can_be_counted_is_found(store):
@@ -300,7 +301,7 @@ def test_a_term_that_stands_there_more_often_than_can_be_counted_is_found(store)
         found = reader.keyword_candidates(["mac"], where=EVERYWHERE, limit=5)
         assert {each.chunk.text for each in found} == {"often", "once"}
         assert all(0 < each.score <= 1 for each in found)
-        assert reader.term_statistics(["mac"]).chunks_with == {"mac": 2}
+        assert reader.term_statistics(["mac"], where=EVERYWHERE).chunks_with == {"mac": 2}
 
 
 TERM = st.text(st.sampled_from("ab\"'*\x00 é中😀\ud800-"), min_size=1, max_size=4)
@@ -320,7 +321,7 @@ def test_scores_are_shares_of_one_and_the_same_for_ids_as_for_candidates(store, 
 
     with store.reading() as reader:
         found = reader.keyword_candidates(query, where=EVERYWHERE, limit=10)
-        again = reader.keyword_scores(query, [each.id for each in found])
+        again = reader.keyword_scores(query, [each.id for each in found], where=EVERYWHERE)
     assert all(0 < each.score <= 1 for each in found)
     assert [each.score for each in found] == pytest.approx(again)
     assert [each.score for each in found] == sorted((each.score for each in found), reverse=True)
@@ -346,7 +347,7 @@ def test_candidates_without_a_term_score_zero(store):
 
     with store.reading() as reader:
         near = reader.vector_candidates(vector(STUDIO), where=EVERYWHERE, limit=2)
-        scores = reader.keyword_scores(["hetzner"], [each.id for each in near])
+        scores = reader.keyword_scores(["hetzner"], [each.id for each in near], where=EVERYWHERE)
     assert scores[0] == 0.0
     assert scores[1] > 0.3
 
@@ -396,6 +397,27 @@ def test_similarities_are_those_of_the_candidates(store):
         again = reader.similarities(query, [each.id for each in reversed(found)])
     assert found[0].chunk.text == "note number 7"
     assert list(reversed(again)) == pytest.approx([each.score for each in found])
+
+
+def test_the_vectors_of_a_file_come_back_in_order(store):
+    put(store, "other.md", HETZNER)
+    put(store, "a.md", STUDIO, HETZNER, "without")
+    chunks = embedded("a.md", STUDIO, HETZNER, "without")
+    chunks[2] = replace(chunks[2], vector=None)
+    store.replace_file(file_state("a.md"), chunks)
+
+    with store.reading() as reader:
+        first, second, third = reader.vectors_of("memory", "a.md")
+        assert reader.vectors_of("memory", "never.md") == []
+    assert list(first) == pytest.approx(list(vector(STUDIO)), abs=1e-3)
+    assert list(second) == pytest.approx(list(vector(HETZNER)), abs=1e-3)
+    assert third is None
+    digest = store.digest()
+    store.replace_file(
+        file_state("a.md"),
+        [replace(each, vector=own) for each, own in zip(chunks, (first, second, third), strict=True)],
+    )
+    assert store.digest() == digest
 
 
 @pytest.mark.parametrize(
@@ -601,13 +623,35 @@ def test_a_rebuild_keeps_scopes_apart(store):
     assert [sorted(found) for found in both_retrievers(store, seen_by(GROUP))] == [expected, expected]
 
 
-def test_counts_and_statistics_are_those_of_all_scopes(store):
+def test_words_are_weighed_by_what_may_be_seen(store):
     put(store, "a.md", "mac studio")
     put(store, "b.md", "mac", scope=GROUP)
+    put(store, "wordless.md", "", scope=GROUP)
 
     with store.reading() as reader:
-        assert reader.counts().files == reader.counts().chunks == {"memory": 2}
-        assert reader.term_statistics(["mac"]).chunks_with == {"mac": 2}
+        assert reader.counts().files == reader.counts().chunks == {"memory": 3}
+        everything = reader.term_statistics(["mac", "studio"], where=EVERYWHERE)
+        seen = reader.term_statistics(["mac", "studio"], where=seen_by(GROUP, SHARED))
+        nothing = reader.term_statistics(["mac"], where=seen_by(SHARED))
+    assert (everything.chunk_count, everything.chunks_with) == (3, {"mac": 2, "studio": 1})
+    assert (seen.chunk_count, seen.chunks_with) == (1, {"mac": 1, "studio": 0})
+    assert (nothing.chunk_count, nothing.chunks_with) == (0, {"mac": 0})
+
+
+def test_a_score_does_not_tell_whether_others_have_written_a_word(store):
+    def scores(where):
+        with store.reading() as reader:
+            found = reader.keyword_candidates(["mac", "studio"], where=where, limit=9)
+            again = reader.keyword_scores(["mac", "studio"], [each.id for each in found], where=where)
+            return {each.chunk.text: each.score for each in found}, again
+
+    put(store, "a.md", "mac", "studio and more", scope=GROUP)
+    before, everything = scores(seen_by(GROUP)), scores(EVERYWHERE)
+    put(store, "b.md", *(f"studio {number}" for number in range(9)))
+    put(store, "c.md", "mac and a long story of many more words than all others", scope=OTHER_GROUP)
+
+    assert scores(seen_by(GROUP)) == before
+    assert scores(EVERYWHERE)[0]["mac"] != everything[0]["mac"]
 
 
 SCOPES = st.sampled_from([PRIVATE, SHARED, GROUP, OTHER_GROUP])
@@ -619,24 +663,31 @@ SCOPES = st.sampled_from([PRIVATE, SHARED, GROUP, OTHER_GROUP])
     limit=st.integers(1, 6),
 )
 @settings(
-    max_examples=60,
+    max_examples=40,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 def test_what_is_found_is_what_would_be_without_the_rest(store, files, scopes, limit):
     with store.rebuild(fingerprint(), reason="a test"):
         pass
+    without_the_rest = MemoryStore(fingerprint())
     for number, (scope, words) in enumerate(files):
-        put(store, f"{number}.md", *(f"{word} {number}" for word in words), scope=scope)
+        for each in (store, without_the_rest) if scope in scopes else (store,):
+            put(each, f"{number}.md", *(f"{word} {number}" for word in words), scope=scope)
 
-    with store.reading() as reader:
-        for ask in (
-            lambda where, limit: reader.keyword_candidates(["a", "b"], where=where, limit=limit),
-            lambda where, limit: reader.vector_candidates(vector("a"), where=where, limit=limit),
-        ):
-            everything = ask(EVERYWHERE, 1_000)
-            own = [each for each in everything if files[int(each.chunk.path[:-3])][0] in scopes]
-            assert ask(seen_by(*scopes), limit) == own[:limit]
+    def found(one, where, limit):
+        with one.reading() as reader:
+            by_words = reader.keyword_candidates(["a", "b"], where=where, limit=limit)
+            near = reader.vector_candidates(vector("a"), where=where, limit=limit)
+        return [
+            [(each.score, each.chunk.path, each.chunk.ordinal) for each in way] for way in (by_words, near)
+        ]
+
+    all_there_is = found(without_the_rest, EVERYWHERE, 1_000)
+    for seen, own in zip(found(store, seen_by(*scopes), limit), all_there_is, strict=True):
+        # Which of equals comes first is up to the store.
+        assert [score for score, *_ in seen] == [score for score, *_ in own][:limit]
+        assert set(seen) <= set(own)
 
 
 # --- files that grow -----------------------------------------------------------------------------------------
@@ -667,7 +718,10 @@ def test_the_first_chunks_of_a_file_stay_and_the_rest_is_replaced(store):
             "note two",
             "note drei",
         ]
-        assert reader.term_statistics(["note", "three"]).chunks_with == {"note": 4, "three": 0}
+        assert reader.term_statistics(["note", "three"], where=EVERYWHERE).chunks_with == {
+            "note": 4,
+            "three": 0,
+        }
 
 
 def test_all_chunks_may_stay_and_none_may_follow(store):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 
 import pytest
@@ -14,6 +15,7 @@ from tests.support.transcript_files import line, message
 
 from commonplace.errors import EmbeddingError
 from commonplace.files.erasures import Erasures
+from commonplace.files.system import System
 from commonplace.indexing.chunks import ChunkingSettings
 from commonplace.indexing.disappearances import Disappearances
 from commonplace.indexing.indexer import WITHOUT_VECTORS, Indexer
@@ -228,6 +230,68 @@ def test_one_transcript_that_cannot_be_read_does_not_stop_the_others(talk, monke
     assert len(talk.chunks("sessions/b.jsonl")) == 2
 
 
+def test_a_disk_that_fails_under_one_transcript_does_not_stop_the_others(talk, monkeypatch):
+    talk.say("one")
+    (talk.folder / "b.jsonl").write_bytes(line("user", "two"))
+    broken, pread = talk.file.stat().st_ino, System.pread
+
+    def failing(self, fd, count, at):
+        if os.fstat(fd).st_ino == broken:
+            raise OSError(errno.EIO, "Input/output error")
+        return pread(self, fd, count, at)
+
+    monkeypatch.setattr(System, "pread", failing)
+
+    report = talk.sync()
+
+    assert [failure.path for failure in report.failed] == [PATH]
+    assert len(talk.chunks("sessions/b.jsonl")) == 1
+
+
+@pytest.mark.parametrize("is_fresh", [True, False])
+def test_a_word_that_is_masked_in_place_is_gone_also_if_the_file_was_indexed_while_it_was_fresh(
+    talk, is_fresh
+):
+    talk.say("the code is 4711", *["long enough for the end to look the same"] * 200)
+    written = talk.file.stat().st_mtime
+    talk.clock.now = written + (1 if is_fresh else 1_000)
+    talk.sync()
+    talk.clock.now = written + 2_000
+
+    masked = talk.file.read_bytes().replace(b"4711", b"****")
+    with talk.file.open("r+b") as file:
+        file.write(masked)
+    os.utime(talk.file, (written + 500, written + 500))
+    talk.sync()
+
+    assert talk.said()[0] == "the code is ****"
+
+
+def test_who_asks_for_a_sync_has_every_byte_compared(talk):
+    talk.say("the code is 4711", *["long enough for the end to look the same"] * 200)
+    talk.sync()
+    masked = talk.file.read_bytes().replace(b"4711", b"****")
+    with talk.file.open("r+b") as file:
+        file.write(masked)
+    talk.say("and more")
+
+    talk.sync()
+
+    assert talk.said()[0] == "the code is ****"
+    assert talk.said()[-1] == "and more"
+
+
+def test_a_file_that_was_indexed_while_it_was_fresh_is_not_read_again(talk, monkeypatch):
+    talk.say("one", "two")
+    talk.clock.now = talk.file.stat().st_mtime + 1
+    talk.sync()
+    monkeypatch.setattr("commonplace.sources.transcript_forms.begins_alike", None)  # reads every byte
+
+    report = talk.sync(patience=Patience("words"))
+
+    assert (report.indexed, report.failed) == ((), ())
+
+
 # ── in pieces ──
 
 
@@ -332,6 +396,22 @@ def test_a_message_that_is_longer_than_many_files_is_found_to_its_end(tmp_path, 
     talk.indexer.sync(force=True)
     assert talk.store.digest() == grown
     talk.store.close()
+
+
+def test_a_message_that_is_made_ready_as_it_is_written_is_embedded_once(tmp_path, monkeypatch):
+    monkeypatch.setattr("commonplace.indexing.preparing.LARGE", 1_000)
+    monkeypatch.setattr("commonplace.indexing.preparing.COMPUTED_HERE", frozenset({"hashing"}))
+    monkeypatch.setattr("commonplace.indexing.preparing._MOST_REMEMBERED", 0)
+    talk = Talk(tmp_path)
+    talk.say("short")
+    talk.sync()
+    talk.embedded()
+    talk.say(" ".join(f"word{number}" for number in range(2_000)))
+    talk.file.write_bytes(talk.file.read_bytes() + message("user", "unfinished"))
+    talk.sync()
+
+    made = talk.embedded()
+    assert len(made) <= len(set(made)) + 2  # the first and the last are looked at before
 
 
 # ── vectors that are missing, or left for later ──

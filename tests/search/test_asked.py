@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace.model import Chunk
-from commonplace.search.asked import Asked, chosen
+from commonplace.search.asked import Asked, as_filed, terms_with
 from commonplace.search.page import Page
 from commonplace.search.shelf import index_of
 from commonplace.text.terms import document_terms, query_terms
@@ -121,4 +121,17 @@ def test_the_weight_of_a_set_of_terms_is_a_share_of_the_question():
     assert words.shares[0b01] == pytest.approx(3 / 8)
     assert words.shares[0b11] == 1.0
     assert words.named(0b11) == ("gateway", "hetzner")
-    assert chosen("abcd", 0b1010) == ["b", "d"]
+    assert words.named(0b10) == ("hetzner",)
+
+
+def test_the_terms_of_a_chunk_are_those_that_stand_in_it():
+    assert terms_with(bytes([0, 1, 255, 0])) == 0b0110
+    assert terms_with(b"") == 0
+
+
+def test_what_a_chunk_is_not_filed_under_was_not_found_in_it():
+    found = [(0, 0, 2), (1, 1, 1), (2, 0, 3)]
+
+    assert as_filed(found, bytes([5, 1])) is found
+    assert as_filed(found, bytes([3, 0])) == [(0, 0, 2), (2, 0, 1)]
+    assert as_filed([(0, 0, 300), (1, 1, 2)], bytes([255, 1])) == [(0, 0, 300), (1, 1, 1)]

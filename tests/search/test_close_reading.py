@@ -1,3 +1,5 @@
+from collections import Counter
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,6 +10,7 @@ from commonplace.search.close_reading import SPEAKER_BONUS, read_closely
 from commonplace.search.ranking import RankedChunk
 from commonplace.search.relevance import Judge, Weights
 from commonplace.search.shelf import Shelf
+from commonplace.text.terms import document_terms
 
 WEIGHTS = {"gateway": 3.0, "hetzner": 5.0, "move": 2.0}
 
@@ -15,6 +18,13 @@ WEIGHTS = {"gateway": 3.0, "hetzner": 5.0, "move": 2.0}
 def ranked(text, ordinal=0, keywords=0.0, meaning=0.0, bonus=0.0):
     last = 2 + text.count("\n")
     return RankedChunk(Chunk("memory/a.md", "memory", ordinal, 1, last, text), keywords, meaning, bonus)
+
+
+def counted(item, more=0):
+    """The same, of which it is known how often each word stands in it; headings may have more."""
+    filed = Counter(document_terms(item.chunk.text))
+    item.term_counts = bytes(min(255, filed[term] + more) for term in WEIGHTS)
+    return item
 
 
 def read(*items, foremost=32, named=frozenset(), factor=1.0, shelf=None):
@@ -109,3 +119,51 @@ def test_pages_in_order_are_worth_the_same(chunks):
     ordered = read(*items, named=frozenset({"anna"}), shelf=Shelf(worth_an_index=1))
 
     assert [chunk.scores for chunk in ordered] == [chunk.scores for chunk in plain]
+
+
+@given(
+    st.lists(st.tuples(texts, shares, shares, shares), min_size=1, max_size=5),
+    st.floats(0.1, 1),
+    st.integers(0, 2),
+)
+def test_known_counts_promise_enough_and_change_nothing(chunks, factor, more):
+    items = [ranked(text, number, *signals) for number, (text, *signals) in enumerate(chunks)]
+    plain = read(*items, named=frozenset({"anna"}), factor=factor)
+    again = [counted(ranked(text, number, *signals), more) for number, (text, *signals) in enumerate(chunks)]
+    by_count = read(*again, named=frozenset({"anna"}), factor=factor)
+
+    for one, other in zip(by_count, plain, strict=True):
+        promised = one.most
+        assert one.scores == other.scores
+        assert max(one.scores, default=0.0) <= promised
+        if one.may_be_less:
+            one.look()
+        assert max(one.scores, default=0.0) <= one.most <= promised
+
+
+def test_counts_promise_no_more_than_a_glance():
+    text = "the gateway moved\nto Hetzner"
+    (by_count,), (glanced,) = read(counted(ranked(text))), read(ranked(text))
+
+    assert by_count.most < glanced.most
+
+
+def test_a_chunk_whose_words_are_counted_is_not_opened_before_it_is_read():
+    class Unread(Chunk):
+        @property
+        def text(self):
+            raise AssertionError("nobody has asked for it")
+
+    unread = RankedChunk(Unread("memory/b.md", "memory", 0, 1, 2, "", "", None), 0.0, 0.0, 0.0)
+    unread.term_counts = bytes([0, 0, 1])
+    best, other = read(counted(ranked("gateway at Hetzner")), unread, named=frozenset({"anna"}))
+
+    assert best.scores[0] > other.most > 0.0
+
+
+def test_words_that_a_cut_line_seems_to_have_do_not_count():
+    (chunk,) = read(counted(ranked("gateway")))
+    chunk.ranked.term_counts = bytes([0, 1, 0])
+    (chunk,) = read(chunk.ranked)
+
+    assert (chunk.wording, chunk.scores) == (None, [0.0])

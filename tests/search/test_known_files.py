@@ -6,9 +6,9 @@ from commonplace.model import Chunk
 from commonplace.search.asked import Asked
 from commonplace.search.close_reading import ReadChunk
 from commonplace.search.known_files import KnownFile, joined
-from commonplace.search.page import Page
 from commonplace.search.ranking import RankedChunk
 from commonplace.search.relevance import Judge, Weights
+from commonplace.search.shelf import Shelf
 from commonplace.search.snippets import grow_snippets
 
 JUDGE = Judge(Asked({"gateway": 1.0}), Weights(), window_chars=700)
@@ -19,7 +19,7 @@ def chunk(ordinal, start, *lines):
 
 
 def read(of, keywords=0.0):
-    item = ReadChunk(RankedChunk(of, keywords, 0.0, 0.0), Page(of), JUDGE)
+    item = ReadChunk(RankedChunk(of, keywords, 0.0, 0.0), Shelf(), JUDGE)
     item.weigh(Weights(), frozenset(), 1.0)
     return item
 

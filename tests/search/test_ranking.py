@@ -1,10 +1,12 @@
 from datetime import date
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from commonplace.model import Chunk
+from commonplace.model import EVERY_SCOPE, Chunk, SearchFilter
 from commonplace.search.query import parse
-from commonplace.search.ranking import ASKED_BONUS, DAY_BONUS, ranked_chunks
+from commonplace.search.ranking import ASKED_BONUS, DAY_BONUS, in_question, ranked_chunks
 
 TODAY = date(2026, 11, 15)
 
@@ -16,7 +18,7 @@ def chunk(ordinal, source="memory", text="text", day=None):
 def ranked(chunks, keywords, meaning, question="gateway", foremost=2, everything=False):
     return ranked_chunks(
         parse(question, today=TODAY),
-        chunks,
+        dict(enumerate(chunks)),
         keywords,
         meaning,
         meaning_weight=0.25,
@@ -59,7 +61,45 @@ def test_a_named_day_and_the_words_of_a_person_are_worth_more():
     ]
     bonuses = {
         item.chunk.ordinal: item.bonus
-        for item in ranked(chunks, [0.0] * 3, [0.0] * 3, question="on 2026-02-10", everything=True)
+        for item in ranked(chunks, [0.8] * 3, [0.8] * 3, question="on 2026-02-10", everything=True)
     }
 
     assert bonuses == {0: DAY_BONUS, 1: ASKED_BONUS, 2: 0.0}
+
+
+def test_what_somebody_said_about_something_else_gains_nothing_by_who_said_it():
+    said = [chunk(0, source="sessions", text="User: hello"), chunk(1, source="sessions", text="User: bye")]
+    nothing, little = ranked(said, [0.0, 0.1], [0.0, 0.1], everything=True)[::-1]
+
+    assert nothing.bonus == 0.0
+    assert little.bonus == pytest.approx(0.1)
+
+
+signals = st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1), st.booleans(), st.booleans()), max_size=12)
+
+
+@given(signals, st.integers(1, 6), st.sampled_from(["gateway", "gateway on 2026-11-03"]))
+def test_what_is_not_in_question_is_not_among_the_foremost(signals, foremost, question):
+    chunks = [
+        chunk(number, "sessions", "User: hi" if said else "so", "2026-11-03" if on_day else None)
+        for number, (_, _, said, on_day) in enumerate(signals)
+    ]
+    keywords, meaning = [each[0] for each in signals], [each[1] for each in signals]
+    where = SearchFilter(frozenset({"sessions"}), EVERY_SCOPE)
+    kept = in_question(
+        parse(question, today=TODAY), where, keywords, meaning, meaning_weight=0.25, foremost=foremost
+    )
+    some = ranked(*[[of[at] for at in kept] for of in (chunks, keywords, meaning)], question, foremost)
+
+    assert [each.chunk for each in some] == [
+        each.chunk for each in ranked(chunks, keywords, meaning, question, foremost)
+    ]
+
+
+def test_without_bonuses_only_the_foremost_and_their_equals_are_in_question():
+    where = SearchFilter(frozenset({"memory"}), EVERY_SCOPE)
+    asked = {"meaning_weight": 0.25, "foremost": 2}
+    question = parse("gateway", today=TODAY)
+
+    assert in_question(question, where, [0.1, 0.5, 0.3, 0.3], [0.0] * 4, **asked) == [1, 2, 3]
+    assert in_question(question, where, [0.1, 0.5], [0.0] * 2, **asked) == [0, 1]

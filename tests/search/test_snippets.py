@@ -10,6 +10,7 @@ class ScoredChunk:
     def __init__(self, lines, most):
         self.places = [place for place, _, _ in lines]
         self.page = self
+        self.may_be_less = False
         self.units = [text for _, text, _ in lines]
         self.scores = [score for _, _, score in lines]
         self.most = max(self.scores, default=0.0) if most is None else most

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
 from commonplace.errors import ConflictError, NotFound, PathNotAllowed, WorkspaceError
+from commonplace.files.append import append
 from commonplace.files.erasures import Erasures
 from commonplace.files.history import History
+from commonplace.files.records import Tail
 from commonplace.sources.memory_files import Entry, MemoryFiles
 from commonplace.sources.workspace import Workspace
 
@@ -240,3 +244,26 @@ def test_a_workspace_that_is_gone_is_no_empty_memory(desk: Desk) -> None:
         desk.files.is_folder("")
     with pytest.raises(WorkspaceError, match="does not exist"):
         desk.files.create("note.md", "text")
+
+
+def test_what_is_added_to_a_file_while_it_is_renamed_is_not_lost(desk: Desk) -> None:
+    state, log = str(desk.workspace.parent / "state"), desk.put("memory/log.md", "# log\n")
+    wanted = [f"note-{number}." for number in range(60)]
+
+    def write() -> None:
+        for note in wanted:
+            append(str(log), f"{note}\n".encode(), state_dir=state, record_id=note, tail=Tail.MARKDOWN)
+            time.sleep(0.003)  # or nobody else gets the lock
+
+    writer = Thread(target=write)
+    writer.start()
+    moves = 0
+    while writer.is_alive():
+        if log.exists():
+            desk.files.rename("log.md", f"moved/{moves}.md")
+            moves += 1
+    writer.join()
+
+    there = "".join(file.read_text() for file in (desk.workspace / "memory").rglob("*.md"))
+    assert [note for note in wanted if there.count(note) != 1] == []
+    assert moves > 0

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commonplace.errors import CommonplaceError, WorkspaceError
+from commonplace.errors import CommonplaceError, ConflictError, WorkspaceError
 from commonplace.files.erasures import Erasures
 from commonplace.files.history import History
 from commonplace.model import PRIVATE
@@ -146,6 +146,18 @@ def test_what_is_no_log_of_ours_is_not_looked_at(folder, tmp_path):
     assert (
         notebook(folder, Clock()).remember_for(PRIVATE, "text", note_id="n-1").path == "memory/2026-02-10.md"
     )
+
+
+def test_a_note_that_was_removed_is_not_written_a_second_time_under_its_id(folder):
+    book = notebook(folder, Clock())
+    first = book.remember_for(PRIVATE, "text", note_id="flush-1")
+    (folder / first.path).write_text("# by hand\n")
+
+    with pytest.raises(ConflictError, match="removed it since"):
+        book.remember_for(PRIVATE, "text", note_id="flush-1")
+
+    assert (folder / first.path).read_text() == "# by hand\n"
+    assert book.remember_for(PRIVATE, "text", note_id="flush-2").path == first.path
 
 
 def test_the_same_id_in_another_scope_is_another_note(folder):

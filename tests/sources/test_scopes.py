@@ -119,6 +119,11 @@ def test_what_has_no_folder_of_its_own_says_so():
         ("agent:main:subagent:0b", None, None),
         ("agent:main:telegram:groups:1", None, None),
         ("agent:main:telegram:group:topic", "topic", None),
+        ("agent:group:main", None, None),
+        ("agent:direct:main", None, None),
+        ("agent:channel:telegram:group:7", "7", None),
+        ("agent:main:matrix:direct:group:7", None, "group:7"),
+        ("agent:main:matrix:group:direct:7", "direct:7", None),
         ("", None, None),
     ],
 )

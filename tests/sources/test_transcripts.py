@@ -235,7 +235,7 @@ def test_the_whole_of_a_file_is_known_by_how_far_it_goes(tmp_path):
 
 def test_the_scope_comes_with_the_file_and_its_state(tmp_path):
     (tmp_path / "a.jsonl").write_bytes(line("user", "one"))
-    source = Transcripts(str(tmp_path), scope_of={"sessions/a.jsonl": "group:7"}.__getitem__)
+    source = Transcripts(str(tmp_path), scopes=lambda: {"sessions/a.jsonl": "group:7"})
 
     assert found_in(source).scope == "group:7"
     assert source.look_at("sessions/a.jsonl").scope == "group:7"
@@ -267,7 +267,7 @@ def test_a_search_after_nothing_learns_that_nothing_changed(tmp_path):
 def test_a_registry_that_changes_no_scope_is_no_change(tmp_path):
     (tmp_path / "a.jsonl").write_bytes(line("user", "one"))
     scopes = {"sessions/a.jsonl": "private"}
-    source, moment = watched(tmp_path, scope_of=scopes.__getitem__)
+    source, moment = watched(tmp_path, scopes=lambda: scopes)
 
     (tmp_path / "sessions.json").write_text("{}")
     assert source.changed_since(moment).files == frozenset()

@@ -269,7 +269,7 @@ def test_ten_thousand_new_files_converge_within_five_seconds(memory):
 def test_talk_is_told_of_after_a_longer_silence_and_a_note_at_once(tmp_path):
     notes, talk = tmp_path / "notes", tmp_path / "sessions"
     notes.mkdir()
-    talk.mkdir()
+    (talk / "groups").mkdir(parents=True)
     with Watcher([str(notes)], transcripts=str(talk), talk_debounce_ms=800) as watcher:
         watcher.wait(began)
         spoken_at = time.monotonic()
@@ -277,6 +277,8 @@ def test_talk_is_told_of_after_a_longer_silence_and_a_note_at_once(tmp_path):
         (talk / "sessions.json").write_text("{}")
         watcher.wait(names(talk / "a.jsonl"))
         assert time.monotonic() - spoken_at >= 0.7
+        (talk / "groups" / "b.json5").write_text("{}\n")
+        watcher.wait(names(talk / "groups" / "b.json5"))
         (talk / "a.jsonl").write_text("{}\n{}\n")
         written_at = time.monotonic()
         (notes / "b.md").write_text("words")

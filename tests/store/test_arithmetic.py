@@ -95,11 +95,34 @@ def test_pruning_large_segments_loses_nothing(arithmetic, limit):
 
 
 @BOTH
-def test_scores_of_single_positions_are_those_of_scoring_the_chunk(arithmetic):
+@pytest.mark.parametrize("more", [3, 60])
+def test_counts_of_single_positions_are_those_of_the_postings(arithmetic, more):
+    terms = ["a", "b", "c", "d"]
+    ((part, counts, _),) = made_parts(8, [500], terms)
+    part.postings = [*part.postings[:2], None, part.postings[3]]
+    positions = [3, 499, 0, *range(250, 250 + more)]
+
+    assert arithmetic.term_counts(part.postings, positions) == [
+        bytes([counts[at].get("a", 0), counts[at].get("b", 0), 0, counts[at].get("d", 0)]) for at in positions
+    ]
+    assert arithmetic.term_counts([], positions) == [b""] * len(positions)
+
+
+@BOTH
+def test_a_position_beyond_the_last_posting_counts_nothing(arithmetic):
+    one = Postings(array("H", [14]).tobytes(), b"\7")
+
+    assert arithmetic.term_counts([one], [13, 14, 15]) == [b"\0", b"\7", b"\0"]
+    assert arithmetic.term_counts([one], list(range(30))) == [b"\0"] * 14 + [b"\7"] + [b"\0"] * 15
+
+
+@BOTH
+@pytest.mark.parametrize("more", [3, 60])
+def test_scores_of_single_positions_are_those_of_scoring_the_chunk(arithmetic, more):
     terms = ["a", "b", "c"]
     ((part, counts, lengths),) = made_parts(7, [500], terms)
     weights = {"a": 0.5, "b": 0.3, "c": 0.2}
-    positions = [3, 499, 0, 250, 251, 252]
+    positions = [3, 499, 0, *range(250, 250 + more)]
 
     found = arithmetic.word_scores(part, list(weights.values()), 80.0, positions)
     assert found == [

@@ -77,7 +77,7 @@ def everything(reader):
     reader.counts()
     found = reader.keyword_candidates(["note", "7"], where=EVERYWHERE, limit=10)
     found += reader.vector_candidates(vector("note 7 part 1"), where=EVERYWHERE, limit=10)
-    reader.keyword_scores(["part"], [each.id for each in found])
+    reader.keyword_scores(["part"], [each.id for each in found], where=EVERYWHERE)
     reader.similarities(vector("x"), [each.id for each in found])
 
 
@@ -125,5 +125,5 @@ def test_a_view_sees_what_it_began_with_while_the_cache_moves_on(store):
         assert found_texts(store, "zanzibar") == ["zanzibar"]
         assert near_texts(store, "zanzibar", limit=1) == ["zanzibar"]
         assert before.keyword_candidates(["zanzibar"], where=EVERYWHERE, limit=5) == []
-        assert before.term_statistics(["3"]).chunks_with["3"] == 53
+        assert before.term_statistics(["3"], where=EVERYWHERE).chunks_with["3"] == 53
     assert found_texts(store, "zanzibar") == ["zanzibar"]

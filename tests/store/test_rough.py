@@ -135,6 +135,65 @@ def test_the_copies_of_two_sources_have_one_limit(store, copied, monkeypatch):
     assert [count for _, count in copied] == [2_000]
 
 
+@pytest.fixture
+def reading_of_vectors(store):
+    """The statements by which the vectors of single chunks are read."""
+    seen = []
+
+    def asked(text, limit=5):
+        with store.reading() as reader:
+            reader._db.exec_trace = lambda _db, said, _with: seen.append(said) or True
+            found = reader.vector_candidates(vector(text), where=EVERYWHERE, limit=limit)
+            cosines = reader.similarities(vector(text), [each.id for each in found])
+            reader._db.exec_trace = None
+        assert cosines == [each.score for each in found]
+        return [each.chunk.text for each in found]
+
+    return lambda text: (
+        seen.clear(),
+        asked(text),
+        [said for said in seen if "FROM vectors WHERE id IN" in said],
+    )[1:]
+
+
+def room_for_rough_copies_only(store):
+    with store.reading() as reader:
+        reader._cache.compared(10_000)
+        return sum(max(each.capacity, each.used) for each in reader._now.segments) * (DIMS + 4)
+
+
+def exact_answer(text):
+    exact = MemoryStore(fingerprint())
+    fill(exact)
+    return near_texts(exact, text, limit=5)
+
+
+def test_where_there_is_room_the_best_are_compared_exactly_without_reading_them(store, reading_of_vectors):
+    fill(store)
+    with store.reading() as reader:
+        reader._cache.compared(10_000)
+    assert reading_of_vectors("copper violin") == (exact_answer("copper violin"), [])
+
+
+def test_where_there_is_room_for_rough_copies_only_the_best_are_read(store, reading_of_vectors, monkeypatch):
+    fill(store)
+    monkeypatch.setattr(rough, "MOST_BYTES", room_for_rough_copies_only(store))
+    found, read = reading_of_vectors("copper violin")
+    assert (found, len(read)) == (exact_answer("copper violin"), 1)
+
+
+def test_exact_copies_give_way_when_there_is_no_room_any_more(store, reading_of_vectors, monkeypatch):
+    fill(store)
+    stay(store)
+    expected, read = reading_of_vectors("copper violin")
+    assert not read
+    monkeypatch.setattr(rough, "MOST_BYTES", room_for_rough_copies_only(store))
+    found, read = reading_of_vectors("copper violin")
+    assert (found, len(read)) == (expected, 1)
+    with store.reading() as reader:
+        assert all(copy.exact is None for copy in reader._cache._rough._copies.values())
+
+
 def test_what_a_rebuild_or_a_move_has_left_behind_takes_no_room(store, copied):
     fill(store, files=8)
     stay(store)

@@ -79,7 +79,7 @@ def test_a_note_that_is_edited_a_thousand_times_takes_the_room_of_one(store):
     assert len(found_texts(store, "turn", limit=99)) == 8
     assert len(found_texts(store, "note", limit=99)) == 30
     with store.reading() as reader:
-        assert reader.term_statistics(["entry", "turn", "399"]).chunks_with == {
+        assert reader.term_statistics(["entry", "turn", "399"], where=EVERYWHERE).chunks_with == {
             "entry": 8,
             "turn": 8,
             "399": 8,
@@ -226,7 +226,7 @@ def test_what_is_replaced_or_removed_before_it_is_written_never_is(store, tmp_pa
 
     assert store.digest() == expected.digest()
     with store.reading() as reader:
-        assert reader.term_statistics(["first", "4"]).chunks_with == {"first": 8, "4": 0}
+        assert reader.term_statistics(["first", "4"], where=EVERYWHERE).chunks_with == {"first": 8, "4": 0}
 
 
 def test_a_rebuild_may_be_read_between_files(store):
@@ -445,7 +445,9 @@ class BothStores(RuleBasedStateMachine):
         terms, query = dice.choices(WORDS, k=3), vector(dice.choice(WORDS))
         where = dice.choice((EVERYWHERE, seen_by("shared", "group:1"), seen_by("private")))
         with self.memory.reading() as one, self.sqlite.reading() as other:
-            assert one.term_statistics(terms) == other.term_statistics(terms)
+            assert one.term_statistics(terms, where=EVERYWHERE) == other.term_statistics(
+                terms, where=EVERYWHERE
+            )
             for left, right in (
                 (
                     one.keyword_candidates(terms, where=where, limit=4_000),

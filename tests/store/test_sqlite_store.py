@@ -163,7 +163,9 @@ def test_both_stores_answer_alike(store):
         with memory.reading() as one, store.reading() as other:
             assert one.counts() == other.counts()
             assert one.files() == other.files()
-            assert one.term_statistics(terms) == other.term_statistics(terms)
+            assert one.term_statistics(terms, where=EVERYWHERE) == other.term_statistics(
+                terms, where=EVERYWHERE
+            )
             for ask in ("keyword_candidates", "vector_candidates"):
                 given = terms if ask == "keyword_candidates" else query
                 left = getattr(one, ask)(given, where=EVERYWHERE, limit=500)

@@ -40,7 +40,7 @@ def change(dice, turn, stores):
 
 
 def answers(view, terms, query):
-    found = [view.counts(), dict(view.files()), view.term_statistics(WORDS)]
+    found = [view.counts(), dict(view.files()), view.term_statistics(WORDS, where=EVERYWHERE)]
     for where in FILTERS:
         by_words = view.keyword_candidates(terms, where=where, limit=1_000)
         found.append(sorted((each.score, each.chunk.text) for each in by_words))

@@ -45,7 +45,7 @@ class Talk:
         self.scopes = {} if scopes is None else scopes
         self.source = Transcripts(
             str(self.folder),
-            scope_of=lambda path: self.scopes.get(path, "private"),
+            scopes=lambda: self.scopes,
             documents=documents,
             piece_characters=piece_characters,
         )

@@ -76,6 +76,16 @@ def test_new_archives_the_conversation_before(cli, model, store):
     assert cli("chat", "--new", "--once", "Hello", "--session", "fresh").status == 0
 
 
+def test_new_puts_nothing_away_before_it_is_clear_that_there_is_a_model(cli, model, store):
+    cli("chat", "--once", "Which wood?")
+
+    assert cli("chat", "--new", "--once", "Hello", "--config", "chat.provider=nobody").status == 1
+
+    assert store.archives() == ()
+    assert cli("chat", "--once", "Why?", "--session", "other", "--config", "chat.provider=nobody").status == 1
+    assert [row.key for row in store.list()] == ["agent:main:main"]
+
+
 def test_each_line_of_a_pipe_is_a_turn(cli, model):
     model.script = lambda asked: Say(f"Heard {asked.last}")
 
@@ -150,6 +160,8 @@ def test_a_turn_that_fails_is_kept_and_resumed(cli, model, store):
     assert "chat.apiKey" in answer.err
     assert KEY not in answer.err
 
+    assert "`commonplace chat --resume` asks again" in answer.err
+
     resumed = cli("chat", "--resume", stdin="")
     assert (resumed.status, resumed.out) == (0, "Larch.\n")
     texts = [entry["message"]["content"] for entry in store.open("agent:main:main").entries()]
@@ -204,6 +216,18 @@ def test_a_flush_that_fails_says_why_and_status_too(cli, model):
     assert "not for you" in answer.err
     assert cli("status", "--json").json["lastFlush"]["ok"] is False
     assert "failed" in cli("status").out
+
+
+def test_an_archive_is_not_flushed(cli, model, store):
+    cli("chat", "--once", "Which wood?")
+    cli("chat", "--new", "--once", "Hello")
+    asked = len(model.asked)
+
+    answer = cli("flush", "--session", store.archives()[0])
+
+    assert answer.status == 1
+    assert "is an archive" in answer.err
+    assert len(model.asked) == asked
 
 
 def test_flush_without_a_conversation_says_so(cli, model):
@@ -303,7 +327,10 @@ def test_ctrl_c_stops_the_answer_and_not_the_program(model, store):
         person.read_until("Larch lasts.")
         person.press(b"\x03")
         person.read_until("› ", seconds=2.5)
-        person.press(b"half a li\x03")
+        person.press(b"half a li")
+        # A signal before readline waits for keys would be heard at the next key.
+        person.read_until("half a li")
+        person.press(b"\x03")
         person.read_until("› ")
         person.type("Sure?")
         person.read_until("Yes.")
@@ -334,6 +361,39 @@ def test_a_person_sees_an_error_and_retries(model):
         assert person.end() == 0
 
     assert "Which wood?" not in model.asked[-1].text
+
+
+def test_a_command_that_has_nothing_to_do_says_so(model, workspace):
+    model.script = saving("They chose larch.")
+    with Person([COMMAND, "chat"]) as person:
+        person.read_until("› ")
+        person.type("Which wood?")
+        person.read_until("Larch.")
+        person.read_until("› ")
+        for command, said in (
+            ("/retry", "has its answer"),
+            ("/compact", "nothing to shorten"),
+            ("/status", "nothing yet"),
+            ("/flush", "saved to memory/"),
+            ("/status", "saved     memory/"),
+            ("/flush", "nothing new was worth saving"),
+            ("/status", "nothing new at the last look"),
+            ("/new", "a new conversation"),
+        ):
+            person.type(command)
+            person.read_until(said)
+            person.read_until("› ")
+        person.type("/quit")
+        assert person.end() == 0
+
+
+@pytest.mark.parametrize("option", ["--once", "--session"])
+def test_an_empty_text_is_refused_before_anything_is_opened(cli, model, store, option):
+    answer = cli("chat", option, "  ")
+
+    assert answer.status == 2
+    assert f"argument {option}: it is empty" in answer.err
+    assert store.list() == []
 
 
 def test_at_a_terminal_a_turn_without_answer_is_answered_first(model, store):

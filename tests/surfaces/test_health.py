@@ -32,6 +32,35 @@ def test_status_says_what_is_kept_where_and_what_leaves_the_machine(cli, workspa
     assert answer.err == ""
 
 
+def test_status_names_the_host_that_a_chat_is_sent_to(cli, workspace, monkeypatch):
+    assert cli("status", "--json").json["chat"] is None
+
+    monkeypatch.setenv("COMMONPLACE_CHAT_MODEL", "larch-1")
+    assert "recalled to api.openai.com; nothing else leaves this machine" in cli("status").out
+    monkeypatch.setenv("COMMONPLACE_CHAT_BASEURL", "https://chat.example.org/v1")
+    told = cli("status", "--json").json["chat"]
+    assert told == {"provider": "openai", "model": "larch-1", "to": "chat.example.org"}
+
+
+def test_an_address_that_no_chat_can_use_is_a_fact_of_the_status(cli, workspace, monkeypatch):
+    monkeypatch.setenv("COMMONPLACE_CHAT_MODEL", "larch-1")
+    monkeypatch.setenv("COMMONPLACE_CHAT_BASEURL", "https://me:mine@chat.example.org/v1")
+
+    answer = cli("status")
+
+    assert answer.status == 0
+    assert "`chat.baseUrl` cannot be used" in answer.out
+    assert "mine" not in answer.out
+
+
+def test_status_counts_the_files_of_each_source(cli, workspace):
+    cli("sync")
+
+    shown = cli("status", "--config", "sources=memory,sessions").out
+
+    assert "(3 of memory, 0 of sessions)" in shown
+
+
 def test_a_deep_status_measures(cli, workspace):
     cli("sync")
 

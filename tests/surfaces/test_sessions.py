@@ -182,6 +182,15 @@ def test_an_export_hides_what_only_the_name_of_a_field_gives_away(cli, talk):
     assert "swordfish" in cli("sessions", "export", "talk-1", "--raw").out
 
 
+def test_an_export_says_which_conversation_it_was(cli, store, workspace):
+    key = "claude-code:5f0c7f0e-1d0a-4f5a-9a53-0d8d1b6f2c11"
+    store.create(key).append({"role": "user", "content": "Which bed gets the most sun?"})
+
+    header = json.loads(cli("sessions", "export", key).out.splitlines()[0])
+
+    assert header["sessionKey"] == key
+
+
 def test_the_same_secret_has_the_same_mark_in_every_export(cli, talk):
     talk.append({"role": "user", "content": "use ghp_" + "a1B2" * 9})
 
@@ -312,6 +321,14 @@ def test_searching_sessions_leaves_the_settings_as_they_are(cli, talk, workspace
     assert json.loads(cli("config", "get", "sources").out) == ["memory"]
     sources = {hit["source"] for hit in cli("search", "hull", "--min-score", "0", "--json").json["results"]}
     assert sources <= {"memory"}
+
+
+def test_a_search_that_finds_nothing_says_that_conversations_were_not_searched(cli, talk, workspace):
+    told = "conversations were not searched"
+
+    assert told in cli("search", "zeppelin").err
+    assert told not in cli("search", "zeppelin", "--config", "sources=memory,sessions").err
+    assert told not in cli("search", "zeppelin", "--source", "memory").err
 
 
 def test_the_folder_of_sessions_can_be_elsewhere(cli, tmp_path, workspace):

@@ -41,18 +41,23 @@ def compact(
     `overhead_tokens` is what every request has beside the conversation. Raises ChatFailure; then nothing has changed.
     """
     context = session.context()
-    keep = kept(context.messages, at_most=keep_messages, tokens=room.compacts_above // 4)
-    told = context.messages[: len(context.messages) - keep]
+    told = to_sum_up(context.messages, room, keep_messages=keep_messages)
     if not told:
         return None
     summary = _summary(told, context, model, room.compacts_above, stopped)
     tail = sum(map(tokens_in, context.messages[len(told) :]))
     return session.compact(
         summary,
-        keep=keep,
+        keep=len(context.messages) - len(told),
         through=id_of(context.entries[-1]),
         tokens_after=overhead_tokens + tokens_in({"content": summary}) + tail,
     )
+
+
+def to_sum_up(messages: Sequence[Message], room: RoomSettings, *, keep_messages: int) -> Sequence[Message]:
+    """The messages that a summary would take the place of."""
+    keep = kept(messages, at_most=keep_messages, tokens=room.compacts_above // 4)
+    return messages[: len(messages) - keep]
 
 
 def kept(messages: Sequence[Message], *, at_most: int, tokens: int) -> int:

@@ -15,14 +15,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import date
 
-from commonplace.agent.compaction import compact
+from commonplace.agent.compaction import compact, to_sum_up
 from commonplace.agent.flush import FAILED, SAVED, Flush, Flushed, FlushSettings
 from commonplace.agent.flush_turn import block_of
 from commonplace.agent.listener import Listener
 from commonplace.agent.models.failures import ChatFailure
 from commonplace.agent.models.protocol import ABORTED, LENGTH, ChatModel, Message, Reply, Request, ToolCall
 from commonplace.agent.models.protocol import FAILED as BROKEN_OFF
-from commonplace.agent.pairing import INTERRUPTED, calls_in, paired, result_of, unfinished
+from commonplace.agent.pairing import INTERRUPTED, is_answer, paired, result_of, to_answer, unfinished
 from commonplace.agent.prompt import recall_section
 from commonplace.agent.protocol import AgentMemory
 from commonplace.agent.room import compaction_due, flush_due
@@ -88,7 +88,7 @@ class Conversation:
     def is_unanswered(self) -> bool:
         """Whether the last turn waits for its answer, because a program ended or a model failed."""
         messages = self.session.context().messages
-        return bool(messages) and (messages[-1].get("role") != "assistant" or bool(calls_in(messages[-1])))
+        return bool(messages) and not is_answer(messages[-1])
 
     def resume(self, listener: Listener) -> Reply | None:
         """Answer the last turn if nobody has; what a tool may have done already is not done again."""
@@ -110,13 +110,12 @@ class Conversation:
         room, entry = self._settings.flush.room, self._filled()
         if is_full:
             entry |= {"totalTokens": max(entry["totalTokens"], room.compacts_above + 1)}
-        is_writable = self.access.is_allowed and bool(self.access.writes) and self._can_write()
-        if flush_due(entry, room, is_writable=is_writable):
+        if flush_due(entry, room, is_writable=self._is_writable):
             self.flush(listener)
         if not compaction_due(entry, room):
             return False
         try:
-            return self.compact(listener) is not None
+            return self._compacted(listener) is not None
         except ChatFailure as failure:
             # The conversation goes on as long as the model takes it; the next turn tries again.
             listener.notice(f"the conversation could not be shortened: {failure}")
@@ -134,7 +133,19 @@ class Conversation:
         return flushed
 
     def compact(self, listener: Listener) -> str | None:
-        """Shorten the context to a summary and its latest messages."""
+        """Shorten the context to a summary and its latest messages, once what lasts of it is saved."""
+        room, keep = self._settings.flush.room, self._settings.keep_messages
+        if not to_sum_up(self.session.context().messages, room, keep_messages=keep):
+            return None
+        if room.flush_enabled and self._is_writable:
+            self.flush(listener, by_hand=True)
+        return self._compacted(listener)
+
+    @property
+    def _is_writable(self) -> bool:
+        return self.access.is_allowed and bool(self.access.writes) and self._can_write()
+
+    def _compacted(self, listener: Listener) -> str | None:
         listener.busy("shortening the conversation")
         done = compact(
             self.session,
@@ -182,7 +193,7 @@ class Conversation:
         def ask() -> Reply:
             context = self.session.context()
             summary = [{"role": "user", "content": _SUMMARY + context.summary}] if context.summary else []
-            request = self._request((*summary, *paired(context.messages)))
+            request = self._request((*summary, *paired(to_answer(context.messages))))
             return self.model.reply(request, on_text=listener.text, stopped=listener.stopped)
 
         try:

@@ -21,7 +21,7 @@ from commonplace.agent.models.protocol import ChatModel, Message, never
 from commonplace.agent.protocol import AgentMemory
 from commonplace.agent.room import RoomSettings
 from commonplace.agent.tokens import tokens_in
-from commonplace.errors import CommonplaceError, ScopeDenied
+from commonplace.errors import CommonplaceError, ConflictError, ScopeDenied
 from commonplace.sessions.entries import id_of
 from commonplace.sessions.session import Session
 from commonplace.sessions.store import SessionStore
@@ -100,26 +100,36 @@ class Flush:
         access = self._memory.access
         if not (access.is_allowed and access.writes):
             raise ScopeDenied(access.reason or "nothing may be saved from this conversation")
-        entry = self._session.entry()
+        entry = self._entry()
         unsaved = self._unsaved(entry.get("memoryFlushThrough"))
+        cycle = entry.get("compactionCount", 0)
         if unsaved.record is not None:
             done = self._finish(unsaved.record)
-            is_enough = not by_hand and not unsaved.record.get("byHand")
+            is_of_cycle = unsaved.record.get("compactionCount") == cycle
+            is_enough = not by_hand and not unsaved.record.get("byHand") and is_of_cycle
             unsaved = self._unsaved(unsaved.record.get("through"))
             if is_enough or not unsaved.messages:
                 return done
-        cycle = entry.get("compactionCount", 0)
-        name = f"{self._session.id}:{cycle}" + (f":{unsaved.through}" if by_hand else "")
         record = {
             "compactionCount": cycle,
             "through": unsaved.through,
-            "noteId": f"f{sha256_text(name)[:24]}",
+            "noteId": self._note_id(cycle, unsaved.through, by_hand=by_hand),
             "byHand": by_hand,
             "text": self._asked(unsaved.messages, stopped) if unsaved.messages else "",
         }
         if unsaved.messages:
             self._session.append({"type": "custom", "customType": _RECORD, "data": record})
         return self._finish(record)
+
+    def _note_id(self, cycle: object, through: object, *, by_hand: bool) -> str:
+        """The id of the note of a cycle, or of one by hand that covers what was said up to an entry."""
+        name = f"{self._session.id}:{cycle}" + (f":{through}" if by_hand else "")
+        return f"f{sha256_text(name)[:24]}"
+
+    def _is_own(self, record: dict[str, Any]) -> bool:
+        """Whether this session was flushed, and not the one that it was forked from."""
+        cycle, through, by_hand = (record.get(name) for name in ("compactionCount", "through", "byHand"))
+        return bool(record["noteId"] == self._note_id(cycle, through, by_hand=bool(by_hand)))
 
     def _asked(self, messages: Sequence[Message], stopped: Callable[[], bool]) -> str:
         turn = FlushTurn(self._model, self._settings.system_prompt, self._settings.prompt)
@@ -128,7 +138,7 @@ class Flush:
     def _finish(self, record: dict[str, Any]) -> Flushed:
         """Take the last two steps, whether they were begun before or not."""
         text = record.get("text") or ""
-        note = self._memory.append(text, note_id=record["noteId"]) if text else None
+        note = self._noted(text, record["noteId"]) if text else None
         fields: dict[str, Any] = {
             "memoryFlushAt": round(self._store.clock() * 1000),
             "memoryFlushThrough": record.get("through"),
@@ -140,13 +150,24 @@ class Flush:
         self._update(fields)
         return Flushed(SAVED if note is not None else NOTHING, note, text)
 
+    def _noted(self, text: str, note_id: str) -> Remembered | None:
+        try:
+            return self._memory.append(text, note_id=note_id)
+        except ConflictError:
+            return None  # it was written, and forgotten since: that is no reason to write it again
+
     def _record_failure(self, error: CommonplaceError) -> None:
         at = round(self._store.clock() * 1000)
-        cycle = self._session.entry().get("compactionCount", 0)
+        cycle = self._entry().get("compactionCount", 0)
         self._update({"memoryFlushFailure": {"at": at, "compactionCount": cycle, "reason": str(error)[:500]}})
 
+    # By its id: its key may be another conversation's by now, begun in another window.
+
+    def _entry(self) -> Entry:
+        return self._store.entry(self._session.id)
+
     def _update(self, fields: dict[str, Any]) -> None:
-        self._store.update(self._session.key or self._session.id, **fields)
+        self._store.update(self._session.id, **fields)
 
     def _unsaved(self, since: object) -> _Unsaved:
         """Read back to where the last flush ended."""
@@ -160,7 +181,9 @@ class Flush:
                 break
             record = _record_of(entry)
             if record is not None and record.get("through") != since:
-                return _Unsaved((), through, record)
+                if self._is_own(record):
+                    return _Unsaved((), through, record)
+                since = record.get("through")
             message = _message_of(entry)
             if message is not None:
                 through = name if not messages else through

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 # More than a model can have to say about one context; a longer answer is a model that has lost its way.
 MOST_NOTE_CHARS = 40_000
 _MOST_ROUNDS = 8
+_MOST_REMINDERS = 2  # of a model that speaks instead of saving: each costs the whole conversation again
 
 
 class FlushTurn:
@@ -41,6 +42,7 @@ class FlushTurn:
         return cut("\n\n".join(dict.fromkeys(self._texts)), MOST_NOTE_CHARS)
 
     def _take_turns(self, messages: list[Message], stopped: Callable[[], bool]) -> None:
+        reminders = 0
         for _ in range(_MOST_ROUNDS):
             request = Request(self._system_prompt, tuple(messages), (APPEND,))
             reply = self._model.reply(request, stopped=stopped)
@@ -48,6 +50,9 @@ class FlushTurn:
                 raise ChatFailure("the flush was stopped", hint="`commonplace flush` does it again")
             if not reply.calls and (self._texts or says_nothing(reply.text)):
                 return
+            reminders += not reply.calls
+            if reminders > _MOST_REMINDERS:
+                break
             messages += self._answered(reply)
         if not self._texts:
             raise ChatFailure(

@@ -42,6 +42,9 @@ ARGUMENTS: Mapping[str, Mapping[str, type]] = {
 }
 
 
+_TEXTS = frozenset({"file_text", "old_str", "new_str", "insert_text"})  # what goes into files
+
+
 class Refused(Exception):
     """A command that cannot be carried out; the message is for the model."""
 
@@ -142,7 +145,7 @@ def _checked(given: Mapping[str, Any] | str) -> Mapping[str, Any]:
         if not _is(kind, given.get(name)):
             said = "a text" if kind is str else "a whole number"
             raise Refused(f"The command {given['command']} needs `{name}`, {said}.")
-    return given
+    return {**given, **{name: _encodable(given[name]) for name in _TEXTS & wanted.keys()}}
 
 
 def _is(kind: type, value: Any) -> bool:

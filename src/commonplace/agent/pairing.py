@@ -1,10 +1,10 @@
-"""Tool calls and their results belong together: what a model is given has both, or neither. Pure."""
+"""What a model is given of a conversation: calls with their results, or neither, up to what it is to answer. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from commonplace.agent.models.protocol import Message, ToolCall
+from commonplace.agent.models.protocol import FAILED, Message, ToolCall
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,6 +36,20 @@ def result_of(call: ToolCall, text: str, *, is_error: bool) -> dict[str, Any]:
         "content": [{"type": "text", "text": text}],
         "isError": is_error,
     }
+
+
+def is_answer(message: Message) -> bool:
+    """Whether a message ends a turn: an assistant's that wants nothing done and did not break off."""
+    is_whole = message.get("role") == "assistant" and message.get("stopReason") != FAILED
+    return is_whole and not calls_in(message)
+
+
+def to_answer(messages: Sequence[Message]) -> Sequence[Message]:
+    """Leave out an answer at the end that broke off: a model would have to go on with it, and some refuse to."""
+    ends = len(messages)
+    while ends and messages[ends - 1].get("stopReason") == FAILED and not calls_in(messages[ends - 1]):
+        ends -= 1
+    return messages[:ends]
 
 
 def unfinished(messages: Sequence[Message]) -> tuple[ToolCall, ...]:

@@ -64,7 +64,8 @@ class AgentMemory(Protocol):
     def append(self, text: str, *, note_id: str | None = None) -> Remembered:
         """Add a note to today's log of the context's own scope. On disk when this returns.
 
-        A `note_id` that already stands in a log of that scope is not written again: its place is answered.
+        A `note_id` that already stands in a log of that scope is not written again: its place is answered. Raises
+        ConflictError for one that was written and removed since.
         """
 
     def forget(self, what: str | Forgotten, *, dry_run: bool = False) -> Forgotten:

@@ -34,10 +34,15 @@ class RoomSettings:
 
 
 def flush_due(entry: Mapping[str, Any], settings: RoomSettings, *, is_writable: bool) -> bool:
-    """Whether what lasts should be saved now: once in a compaction cycle, before the context is compacted."""
-    if not settings.flush_enabled or not is_writable:
+    """Whether what lasts should be saved now: once in a compaction cycle, before the context is compacted.
+
+    What has failed is tried once more: when the context is about to be compacted.
+    """
+    if not settings.flush_enabled or not is_writable or is_flushed(entry):
         return False
-    return _count(entry, "totalTokens") > settings.flushes_above and not is_flushed(entry)
+    if _has_failed(entry):
+        return compaction_due(entry, settings)
+    return _count(entry, "totalTokens") > settings.flushes_above
 
 
 def compaction_due(entry: Mapping[str, Any], settings: RoomSettings) -> bool:
@@ -49,6 +54,11 @@ def is_flushed(entry: Mapping[str, Any]) -> bool:
     """Whether the flush of this compaction cycle is done."""
     flushed = entry.get("memoryFlushCompactionCount")
     return isinstance(flushed, int) and flushed == _count(entry, "compactionCount")
+
+
+def _has_failed(entry: Mapping[str, Any]) -> bool:
+    failure = entry.get("memoryFlushFailure")
+    return isinstance(failure, dict) and failure.get("compactionCount") == _count(entry, "compactionCount")
 
 
 def _count(entry: Mapping[str, Any], name: str) -> int:

@@ -88,7 +88,7 @@ def _completed(context: SearchContext) -> SearchContext:
 
 def _of_unknown_chat(context: SearchContext, rule: Rule | None) -> Access:
     """Jobs and agents that talk to nobody: only those whose kind of key somebody has thought of."""
-    if rule is None or rule.key_prefix is None:
+    if rule is None or not rule.key_prefix:
         return _denied("it is not known where the answer will be seen")
     if context.principal == OWNER:
         return Access(is_allowed=True, scopes=EVERY_SCOPE, writes=PRIVATE)

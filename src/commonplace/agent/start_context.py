@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from commonplace.agent.recall import Recalled, fence
 from commonplace.agent.scope import Access
+from commonplace.errors import PathNotAllowed
 from commonplace.model import PRIVATE
 from commonplace.sources.scopes import folder_of_scope
 from commonplace.text.notes import without_note_ids
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
 CURATED = ("MEMORY.md", "memory.md")
-# Gives the text of a file by its cited path; None when there is no such file, or nothing in it.
+# Gives the text of a file by its cited path; None when there is no such file, or nothing in it. Raises PathNotAllowed
+# for one that is there and is not read.
 Read: TypeAlias = "Callable[[str], str | None]"
 
 _TRIES = 8
@@ -43,11 +45,20 @@ class _Page:
 
 def start_context(access: Access, today: date, read: Read, *, max_chars: int, nonce: str) -> StartContext:
     """Put together what a context may begin with; `max_chars` is the length of all of it, marks included."""
-    pages = _pages(access, today, read)
+    unread: list[str] = []
+
+    def text_of(path: str) -> str | None:
+        try:
+            return read(path)
+        except PathNotAllowed as refused:
+            unread.append(str(refused))  # said, or it would be missed only when it is needed
+            return None
+
+    pages = _pages(access, today, text_of)
     allowed = max_chars
     for _ in range(_TRIES):
         items, truncated = _cut(pages, allowed)
-        text = fence(items, nonce)
+        text = fence(items, nonce, remarks=unread)
         if len(text) <= max_chars:
             paths = tuple(item.path for item in items)
             return StartContext(text, paths, tuple(truncated))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from commonplace.errors import CommonplaceError
 from commonplace.indexing.plan import WITHOUT_VECTORS, Patience
 from commonplace.indexing.preparing import ChunksOnDemand
-from commonplace.model import EmbeddedChunk, FileState
+from commonplace.model import Chunk, EmbeddedChunk, FileState
 from commonplace.sources.discovery import FoundFile
 from commonplace.sources.extent import START, Extent, Mark, extent_of
 from commonplace.value import replace, value
@@ -81,12 +81,17 @@ def grown(
     keeping = begin.chunks
     finished = len(chunks)
     if piece.rest:
-        finished = sum(each.chunk.start_line <= piece.end.lines for each in chunks)
+        finished = sum(each.start_line <= piece.end.lines for each in _cut(chunks))
     end = replace(piece.end, chunks=keeping + finished) if piece.end.lines else START
     goes_on_whole = before.whole.offset == begin.offset
     is_complete = goes_on_whole and (has_vectors or not chunks)
     after = Extent(end if is_complete else before.whole, end, piece.rest)
     return Growth(keeping, _counted_from(keeping, chunks), after, is_complete)
+
+
+def _cut(chunks: Sequence[EmbeddedChunk]) -> Iterable[Chunk]:
+    """The chunks as they were cut: where they are made ready on demand, none is for this."""
+    return chunks.chunks if isinstance(chunks, ChunksOnDemand) else (each.chunk for each in chunks)
 
 
 def _counted_from(first: int, chunks: Sequence[EmbeddedChunk]) -> Sequence[EmbeddedChunk]:

@@ -110,7 +110,12 @@ def is_incomplete(known: FileState) -> bool:
 
 def mtime_to_record(mtime_ns: int, *, read_at_ns: int) -> int:
     """The time to remember: one that never matches for a file so fresh that its time proves nothing."""
-    return NEVER if mtime_ns >= read_at_ns - RACY_NS else mtime_ns
+    return unmatched(mtime_ns) if mtime_ns >= read_at_ns - RACY_NS else mtime_ns
+
+
+def unmatched(mtime_ns: int) -> int:
+    """A time that no file has, and that still tells which one the file had when it was read."""
+    return -abs(mtime_ns)
 
 
 @value

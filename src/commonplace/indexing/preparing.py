@@ -139,25 +139,25 @@ class ChunksOnDemand(Sequence[EmbeddedChunk]):
     """The chunks of a large document, made ready a few at a time whenever somebody goes through them."""
 
     def __init__(self, chunks: Sequence[Chunk], preparation: Preparation) -> None:
-        self._chunks = chunks
+        self.chunks = chunks
         self._preparation = preparation
 
     def counted_from(self, first: int) -> ChunksOnDemand:
         """Give the same chunks other ordinals."""
-        chunks = [replace(chunk, ordinal=ordinal) for ordinal, chunk in enumerate(self._chunks, first)]
+        chunks = [replace(chunk, ordinal=ordinal) for ordinal, chunk in enumerate(self.chunks, first)]
         return ChunksOnDemand(chunks, self._preparation)
 
     def __len__(self) -> int:
-        return len(self._chunks)
+        return len(self.chunks)
 
     def __getitem__(self, at: int | slice) -> Any:
         if isinstance(at, slice):
-            return self._preparation.embedded(self._chunks[at])
-        return self._preparation.embedded([self._chunks[at]])[0]
+            return self._preparation.embedded(self.chunks[at])
+        return self._preparation.embedded([self.chunks[at]])[0]
 
     def __iter__(self) -> Iterator[EmbeddedChunk]:
-        for first in range(0, len(self._chunks), _PORTION):
-            yield from self._preparation.embedded(self._chunks[first : first + _PORTION])
+        for first in range(0, len(self.chunks), _PORTION):
+            yield from self._preparation.embedded(self.chunks[first : first + _PORTION])
 
 
 def _embedded(chunk: Chunk, made: dict[_Key, _Made]) -> EmbeddedChunk:

@@ -8,7 +8,7 @@ from commonplace.errors import CommonplaceError, NotFound
 from commonplace.files.erasures import Erasures
 from commonplace.indexing.chunks import ChunkingSettings, chunks_of
 from commonplace.indexing.growing import growing, known_extent
-from commonplace.indexing.plan import WITHOUT_VECTORS, is_incomplete, mtime_to_record
+from commonplace.indexing.plan import NEVER, WITHOUT_VECTORS, is_incomplete, mtime_to_record
 from commonplace.indexing.run import Run
 from commonplace.indexing.sharing import ReadFile
 from commonplace.model import Chunk, FileFailure, FileState
@@ -104,7 +104,7 @@ class Reader:
         is_wanting = before is None or before.scope != found.scope or (not by_words and is_incomplete(before))
         replacing = before.hash if before else None
         erasures = self._erasures.stamp()
-        pieces = source.read_on(found, before, begin)
+        pieces = source.read_on(found, self._looked(before), begin)
         damaged = too_long = 0
         is_first = True
         while (piece := self._tried(found, lambda: next(pieces, None))) is not None:
@@ -117,6 +117,15 @@ class Reader:
             too_long += piece.unreadable.too_long
             is_first = False
         self._tell_unreadable(found.path, damaged, too_long)
+
+    def _looked(self, before: FileState | None) -> FileState | None:
+        """What a file looked like when it was indexed; to somebody who asked for this sync, like another file.
+
+        Then all its bytes are compared: a word may have been masked in place before more was added. Not so before a
+        search and in the background, where only what is new is read.
+        """
+        is_asked = self._run.conditions.patience is None
+        return replace(before, inode=NEVER) if before is not None and is_asked else before
 
     def _tried(self, found: FoundFile, read: Callable[[], T | None]) -> T | None:
         """Read something of a file; None when it cannot be. One bad file never stops the others."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from commonplace.files.erasures import Erasures
 from commonplace.indexing.growing import extent_by, grown
-from commonplace.indexing.plan import NEVER, WITHOUT_VECTORS
+from commonplace.indexing.plan import NEVER, WITHOUT_VECTORS, unmatched
 from commonplace.indexing.preparing import Prepared
 from commonplace.indexing.run import Left, Run
 from commonplace.indexing.sharing import Batch, ReadFile
@@ -70,7 +70,8 @@ class Writer:
         state, path = file.state, file.state.path
         replacing, before, begin = self._place_of(file, piece)
         growth = grown(before, begin, piece, chunks, has_vectors=has_vectors)
-        state = replace(state, hash=growth.hash, mtime_ns=state.mtime_ns if growth.is_complete else NEVER)
+        seen_ns = state.mtime_ns if growth.is_complete else unmatched(state.mtime_ns)
+        state = replace(state, hash=growth.hash, mtime_ns=seen_ns)
         if not self._replaced(state, growth.chunks, replacing, growth.keeping):
             return False
         self._grown[path] = growth.hash, growth.after

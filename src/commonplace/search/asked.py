@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 
@@ -17,14 +18,16 @@ from commonplace.text.terms import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import TypeAlias, TypeVar
-
-    T = TypeVar("T")
+    from typing import TypeAlias
 
 # A set of terms is a number with one bit for each: bit 0 is the first term of the question.
 TermSet: TypeAlias = int
 # In order: the position of a unit in its page, the number of a term that stands in it, and how often it does.
 Found: TypeAlias = Sequence[tuple[int, int, int]]
+
+# How often a term stands in a chunk is counted so far.
+COUNTLESS = 255
+_STANDS = b"0" + b"1" * COUNTLESS  # by count: the digit of a set of terms
 
 
 class Asked:
@@ -35,7 +38,8 @@ class Asked:
         self.weights = tuple(weights.values())
         self.total = sum(self.weights) or 1.0
         # By a set of terms: how much of the question's weight they carry.
-        self.shares = Memo(lambda terms: sum(chosen(self.weights, terms)) / self.total)
+        by_bit = [(1 << number, weight) for number, weight in enumerate(self.weights)]
+        self.shares = Memo(lambda terms: sum([one for bit, one in by_bit if terms & bit]) / self.total)
         self._said = _Said(self.terms)
         # What to look for, and the set of the one term that it is a clue of.
         self._clues = [(clue, 1 << number) for number, term in enumerate(self.terms) for clue in clues(term)]
@@ -72,7 +76,7 @@ class Asked:
 
     def named(self, terms: TermSet) -> tuple[str, ...]:
         """The terms of a set, in the order of the question."""
-        return tuple(chosen(self.terms, terms))
+        return tuple([term for number, term in enumerate(self.terms) if terms >> number & 1])
 
     def _in_index(self, index: WordIndex) -> Found:
         return sorted(
@@ -149,9 +153,26 @@ class Memo(dict[int, float]):
         return worked_out
 
 
-def chosen(of_terms: Sequence[T], terms: TermSet) -> list[T]:
-    """What belongs to the terms of a set, from the first of the question on."""
-    return [one for one, bit in zip(of_terms, f"{terms:b}"[::-1], strict=False) if bit == "1"]
+def terms_with(counts: bytes) -> TermSet:
+    """The terms that stand in a chunk, of which it is known how often each does."""
+    return int(counts[::-1].translate(_STANDS), 2) if counts else 0
+
+
+def as_filed(found: Found, counts: bytes) -> Found:
+    """What was found, as far as the chunk is filed under it; a word that was cut in two may read like others."""
+    left = list(counts)
+    for _, number, count in found:
+        left[number] -= count
+    if min(left, default=0) >= 0:
+        return found
+    left = [count if count < COUNTLESS else sys.maxsize for count in counts]
+    kept = []
+    for position, number, count in found:
+        counted = min(count, left[number])
+        left[number] -= counted
+        if counted:
+            kept.append((position, number, counted))
+    return kept
 
 
 def _spaced(unit: str) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from commonplace.search.asked import Found, as_filed, terms_with
 from commonplace.search.page import Page
 from commonplace.search.ranking import RankedChunk
 from commonplace.search.relevance import ENOUGH_SAID, Judge, Weights, Wording
@@ -24,20 +25,30 @@ class ReadChunk:
         "_judge",
         "_known",
         "_named",
+        "_page",
         "_places",
         "_scores",
+        "_shelf",
+        "_without_speaker",
         "_wording",
+        "may_be_less",
         "most",
-        "page",
         "ranked",
         "terms",
     )
 
-    def __init__(self, ranked: RankedChunk, page: Page, judge: Judge) -> None:
+    def __init__(self, ranked: RankedChunk, shelf: Shelf, judge: Judge) -> None:
         self.ranked = ranked
-        self.page = page
-        self.terms, self._found = judge.asked.glance(page)  # it has no other terms of the question
+        self._shelf = shelf
+        self._page: Page | None = None
+        self._found: Found | None = None
+        # It has no other terms of the question.
+        if ranked.term_counts is None:
+            self.terms, self._found = judge.asked.glance(self.page)
+        else:
+            self.terms = terms_with(ranked.term_counts)
         self.most = 0.0  # at least the best of its scores
+        self.may_be_less = False  # whether a look at its text may show that it is worth less
         self._judge = judge
         self._places: list[Place] | None = None
         self._wording: Wording | None = None
@@ -54,10 +65,29 @@ class ReadChunk:
             item.bonus,
             factor,
         )
-        most = self._judge.most[self.terms] + keywords + neighbours + meaning + bonus
-        if named and self.page.may_be_spoken_by(named):
-            most += SPEAKER_BONUS
+        counts = item.term_counts
+        words = self._judge.most[self.terms] if counts is None else self._judge.most_with(self.terms, counts)
+        most = words + keywords + neighbours + meaning + bonus
         self.most = most * factor * ROUNDING
+        if named:
+            self._without_speaker = self.most
+            self.most = (most + SPEAKER_BONUS) * factor * ROUNDING
+            self.may_be_less = True
+            if self._page is not None:
+                self.look()
+
+    def look(self) -> None:
+        """See in its text who may speak in it."""
+        self.may_be_less = False
+        if not self.page.may_be_spoken_by(self._named):
+            self.most = self._without_speaker
+
+    @property
+    def page(self) -> Page:
+        """Its text, taken apart."""
+        if self._page is None:
+            self._page = self._shelf.page(self.ranked.chunk)
+        return self._page
 
     @property
     def places(self) -> Sequence[Place]:
@@ -71,7 +101,9 @@ class ReadChunk:
         """What its words say; None when it has none of the question's."""
         if self._wording is None and self.terms:
             if self._found is None:
-                self._found = self._judge.asked.found_in(self.page, self.terms)
+                found = self._judge.asked.found_in(self.page, self.terms)
+                counts = self.ranked.term_counts
+                self._found = found if counts is None else as_filed(found, counts)
             self._wording = self._judge.read(self.page, self._found)
         return self._wording
 
@@ -108,7 +140,7 @@ def read_closely(
 
     `named` are the people whom the question names, and `age_factor` tells what the day of a chunk does to its score.
     """
-    chunks = [ReadChunk(item, shelf.page(item.chunk), judge) for item in ranked]
+    chunks = [ReadChunk(item, shelf, judge) for item in ranked]
     weights = weights.leaning(_most_said(chunks[:foremost], judge))
     for chunk in chunks:
         chunk.weigh(weights, named, age_factor(chunk.ranked.chunk.day))

@@ -10,8 +10,6 @@ from itertools import islice
 
 from commonplace.errors import EmbeddingError
 from commonplace.model import (
-    Candidate,
-    Chunk,
     Mode,
     SearchFilter,
     SearchHit,
@@ -24,11 +22,12 @@ from commonplace.search.calibration import calibrated
 from commonplace.search.close_reading import read_closely
 from commonplace.search.known_files import KnownFile
 from commonplace.search.query import ParsedQuery, parse, term_weights
-from commonplace.search.ranking import RankedChunk, ranked_chunks
+from commonplace.search.ranking import RankedChunk, in_question, ranked_chunks
 from commonplace.search.relevance import Judge, Weights, standing_out
 from commonplace.search.settings import SearchSettings
 from commonplace.search.shelf import Shelf
 from commonplace.search.snippets import Snippet, grow_snippets
+from commonplace.store.proposals import known_term_counts, proposals_of
 from commonplace.text.day_terms import terms_of_span
 
 TYPE_CHECKING = False
@@ -136,30 +135,46 @@ class SearchEngine:
     ) -> tuple[list[RankedChunk], Mapping[str, float]]:
         """The chunks worth reading closely, best first, and what each term of the question weighs."""
         settings = self._settings
-        weights = term_weights(query.terms, reader.term_statistics(query.terms))
-        found: dict[int, Chunk] = {}
+        weights = term_weights(query.terms, reader.term_statistics(query.terms, where=where))
+        proposals = proposals_of(reader)
+        found: dict[int, None] = {}
         if settings.use_keywords:
-            for terms in _lookups(query, reader):
-                found |= _by_id(reader.keyword_candidates(terms, where=where, limit=settings.proposals))
+            for terms in _lookups(query, reader, where):
+                found |= dict.fromkeys(proposals.by_words(terms, where=where, limit=settings.proposals))
         clock.lap("keywords")
         if vector is not None:
-            found |= _by_id(reader.vector_candidates(vector, where=where, limit=settings.proposals))
+            found |= dict.fromkeys(proposals.by_vector(vector, where=where, limit=settings.proposals))
         ids = list(found)
-        keywords = reader.keyword_scores(query.terms, ids) if settings.use_keywords else [0.0] * len(ids)
+        keywords = [0.0] * len(ids)
+        if settings.use_keywords:
+            keywords = reader.keyword_scores(query.terms, ids, where=where)
         meaning = reader.similarities(vector, ids) if vector is not None else [0.0] * len(ids)
         if query.is_spaceless:
             meaning = standing_out(meaning)
         clock.lap("vectors")
         mixed = self._mixed(query, with_vectors=vector is not None)
+        foremost = settings.read_closely
+        if not everything:
+            kept = in_question(
+                query, where, keywords, meaning, meaning_weight=mixed.meaning, foremost=foremost
+            )
+            ids, keywords, meaning = (
+                [ids[at] for at in kept],
+                [keywords[at] for at in kept],
+                [meaning[at] for at in kept],
+            )
         ranked = ranked_chunks(
             query,
-            found.values(),
+            dict(zip(ids, proposals.chunks(ids), strict=True)),
             keywords,
             meaning,
             meaning_weight=mixed.meaning,
-            foremost=settings.read_closely,
+            foremost=foremost,
             everything=everything,
         )
+        counts = known_term_counts(reader, query.terms, [item.id for item in ranked])
+        for item, of_item in zip(ranked, counts, strict=True):
+            item.term_counts = of_item
         return ranked, weights
 
     def _mixed(self, query: ParsedQuery, *, with_vectors: bool) -> Weights:
@@ -258,15 +273,11 @@ class Stopwatch:
         return {**self._laps, "total": round((self._last - self._started) * 1000, 3)}
 
 
-def _lookups(query: ParsedQuery, reader: IndexReader) -> list[tuple[str, ...]]:
+def _lookups(query: ParsedQuery, reader: IndexReader, where: SearchFilter) -> list[tuple[str, ...]]:
     """The keyword lookups of a question: its words, and its words on the days that it names."""
     lookups = [query.terms] if query.terms else []
     days = tuple(term for span in query.days for term in terms_of_span(span))
     # Where nothing is of any of these days, a second look would find what the first has found.
-    if days and any(reader.term_statistics(days).chunks_with.values()):
+    if days and any(reader.term_statistics(days, where=where).chunks_with.values()):
         lookups.append(query.terms + days)
     return lookups
-
-
-def _by_id(candidates: Sequence[Candidate]) -> dict[int, Chunk]:
-    return {candidate.id: candidate.chunk for candidate in candidates}

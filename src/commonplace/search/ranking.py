@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
-from commonplace.model import Chunk
+from commonplace.model import Chunk, SearchFilter
 from commonplace.search.query import ParsedQuery, names_day
 
 # A question that names days is about them: worth as much as a third of its words.
 DAY_BONUS = 0.15
-# In transcripts, what people said about themselves counts more than what an assistant made of it.
+# In transcripts, what people said about themselves counts more than what an assistant made of it; but never for more
+# than it says about the question: or whatever anybody said would stand above a note that answers.
 ASKED_BONUS = 0.25
 
 
 class RankedChunk:
     """A chunk that is worth reading line by line."""
 
-    __slots__ = ("bonus", "chunk", "keywords", "meaning", "neighbours")
+    __slots__ = ("bonus", "chunk", "id", "keywords", "meaning", "neighbours", "term_counts")
 
-    def __init__(self, chunk: Chunk, keywords: float, meaning: float, bonus: float) -> None:
+    def __init__(self, chunk: Chunk, keywords: float, meaning: float, bonus: float, *, id_: int = 0) -> None:
+        self.id = id_
         self.chunk = chunk
         self.keywords = keywords  # BM25 of its words, headings included
         self.meaning = meaning  # cosine of its vector
@@ -26,11 +28,31 @@ class RankedChunk:
         self.neighbours = (
             0.0  # BM25 of the better of the chunks before and after, as far as they are foremost
         )
+        # By term of the question: how often it stands in the chunk and its headings; None where only the text tells.
+        self.term_counts: bytes | None = None
+
+
+def in_question(
+    query: ParsedQuery,
+    where: SearchFilter,
+    keywords: Sequence[float],
+    meaning: Sequence[float],
+    *,
+    meaning_weight: float,
+    foremost: int,
+) -> list[int]:
+    """The positions of those that can be among the foremost, whatever the bonus of each: no others need be fetched."""
+    most_bonus = (DAY_BONUS if query.days else 0.0) + (ASKED_BONUS if "sessions" in where.sources else 0.0)
+    worths = _earned(keywords, meaning, meaning_weight)
+    if len(worths) <= foremost:
+        return list(range(len(worths)))
+    least = sorted(worths, reverse=True)[foremost - 1]
+    return [position for position, worth in enumerate(worths) if worth + most_bonus >= least]
 
 
 def ranked_chunks(
     query: ParsedQuery,
-    chunks: Collection[Chunk],
+    proposed: Mapping[int, Chunk],
     keywords: Sequence[float],
     meaning: Sequence[float],
     *,
@@ -39,19 +61,22 @@ def ranked_chunks(
     everything: bool,
 ) -> list[RankedChunk]:
     """The foremost chunks, or all of them, best first: words count more here, for the lines in a chunk too."""
-    bonuses = _bonuses(query, chunks)
-    words_weight = 1.0 - meaning_weight
-    worths = [
-        words_weight * by_word + meaning_weight * by_meaning + bonus
-        for by_word, by_meaning, bonus in zip(keywords, meaning, bonuses, strict=True)
-    ]
+    earned = _earned(keywords, meaning, meaning_weight)
+    bonuses = _bonuses(query, proposed.values(), earned)
+    worths = [own + bonus for own, bonus in zip(earned, bonuses, strict=True)]
     most = len(worths) if everything else min(foremost, len(worths))
     least = sorted(worths, reverse=True)[most - 1] if most else 0.0
     ordered = sorted(
         [
-            (-worth, chunk.source, chunk.path, chunk.ordinal, RankedChunk(chunk, by_word, by_meaning, bonus))
-            for worth, chunk, by_word, by_meaning, bonus in zip(
-                worths, chunks, keywords, meaning, bonuses, strict=True
+            (
+                -worth,
+                chunk.source,
+                chunk.path,
+                chunk.ordinal,
+                RankedChunk(chunk, by_word, by_meaning, bonus, id_=id_),
+            )
+            for worth, (id_, chunk), by_word, by_meaning, bonus in zip(
+                worths, proposed.items(), keywords, meaning, bonuses, strict=True
             )
             if worth >= least
         ]
@@ -61,11 +86,20 @@ def ranked_chunks(
     return ranked
 
 
-def _bonuses(query: ParsedQuery, chunks: Collection[Chunk]) -> list[float]:
-    """What chunks are worth beyond their words and their meaning."""
+def _earned(keywords: Sequence[float], meaning: Sequence[float], meaning_weight: float) -> list[float]:
+    """What chunks are worth by their words and their meaning."""
+    words_weight = 1.0 - meaning_weight
+    return [
+        words_weight * by_word + meaning_weight * by_meaning
+        for by_word, by_meaning in zip(keywords, meaning, strict=True)
+    ]
+
+
+def _bonuses(query: ParsedQuery, chunks: Collection[Chunk], earned: Sequence[float]) -> list[float]:
+    """What chunks are worth beyond that."""
     asked = [
-        ASKED_BONUS if chunk.source == "sessions" and chunk.text.startswith("User:") else 0.0
-        for chunk in chunks
+        min(ASKED_BONUS, own) if chunk.source == "sessions" and chunk.text.startswith("User:") else 0.0
+        for chunk, own in zip(chunks, earned, strict=True)
     ]
     if not query.days:
         return asked

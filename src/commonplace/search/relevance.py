@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Sequence
+from operator import getitem
 
-from commonplace.search.asked import Asked, Found, Memo, TermSet
+from commonplace.search.asked import COUNTLESS, Asked, Found, Memo, TermSet
 from commonplace.search.page import Page
 from commonplace.value import fields, replace, value
 
@@ -80,7 +81,10 @@ class Judge:
         self._covered = Memo(lambda terms: weights.coverage * math.pow(shares[terms], COVERAGE_POWER))
         self._nearby_weight = weights.nearby
         # By the terms of a page: at least what any unit of it is worth by its words, but for rounding.
-        self.most = Memo(lambda terms: self._best_unit(terms, weights))
+        self.most = Memo(lambda terms: self._best_unit(terms, weights) + weights.passage * shares[terms])
+        self._most_beside_passages = Memo(lambda terms: self._best_unit(terms, weights))
+        # By term: what it adds to the words of a window, by how often it stands there.
+        self._saturated = [_Saturated(weight) for weight in asked.weights]
 
     def read(self, page: Page, found: Found) -> Wording | None:
         """What the words of a page say, given where they stand; None when none of them was asked for."""
@@ -91,10 +95,15 @@ class Judge:
             own[position] |= 1 << number
         return Wording(own, self._best_windows(page, found))
 
+    def most_with(self, terms: TermSet, counts: bytes) -> float:
+        """The same, where it is known how often each term stands in the page: closer to what there is."""
+        at_most = sum(map(getitem, self._saturated, counts)) / self.asked.total
+        return self._most_beside_passages[terms] + self._passage_weight * at_most
+
     def _best_unit(self, terms: TermSet, weights: Weights) -> float:
-        """What a unit would be worth that has all terms of its page, countless times."""
+        """What a unit would be worth that has all terms of its page, but for those around it."""
         share = self.asked.shares[terms]
-        most = self._covered[terms] + weights.passage * share
+        most = self._covered[terms]
         # Words beside a unit are worth less than words in it, unless somebody has chosen other weights.
         return most if weights.nearby <= COVERAGE_POWER * weights.coverage else most + weights.nearby * share
 
@@ -146,6 +155,18 @@ class Judge:
                 counts[number] -= count
                 leaving += 1
         return best
+
+
+class _Saturated(dict[int, float]):
+    """What a term of some weight adds to the words of a window, by how often it stands there."""
+
+    def __init__(self, weight: float) -> None:
+        super().__init__()
+        self._weight = weight
+
+    def __missing__(self, count: int) -> float:
+        self[count] = worth = self._weight * (1.0 if count >= COUNTLESS else count / (count + SATURATION))
+        return worth
 
 
 def standing_out(similarities: Sequence[float]) -> list[float]:

@@ -113,6 +113,10 @@ class _Source:
         """Look closer at what may start the next snippet; False when it does."""
         _, place, number = self._seeds[0]
         chunk = self._file.chunks[number]
+        if chunk.may_be_less:
+            chunk.look()
+            heapreplace(self._seeds, (-chunk.most, _UNREAD, number))
+            return True
         if place is _UNREAD:
             self._left[number] = _best_first(chunk)
         elif place not in self._shown:

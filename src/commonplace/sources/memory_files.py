@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from commonplace.errors import ConflictError, NotFound, PathNotAllowed, WorkspaceError
 from commonplace.files.beneath import Root, check_relative, file_refusal, name_refusal
@@ -98,34 +98,23 @@ class MemoryFiles:
     def create(self, name: str, text: str) -> None:
         """Write a file that does not exist yet. ConflictError when it does."""
         with self._erasures.held_off():
-            self._create(name, text.encode("utf-8", "surrogateescape"), "create")
+            self._create(name, _encoded(text), "create")
 
     def rewrite(self, name: str, text: str, *, base_hash: str, reason: str) -> None:
         """Replace what a file says, if it is still what `base_hash` stands for. ConflictError when it is not."""
-        data = text.encode("utf-8", "surrogateescape")
-        self._check_size(name, data)
         with self._erasures.held_off():
-            replace(
-                self._target(name),
-                data,
-                base_hash=base_hash,
-                state_dir=self._state_dir,
-                history=self._history,
-                reason=reason,
-                name=self.cited(name),
-                allow_shrink=True,
-            )
+            self._replace(name, _encoded(text), base_hash, reason)
 
     def delete(self, name: str) -> tuple[str, ...]:
         """Delete a file, or a folder with all its notes, and say which; each can be restored. NotFound when none is."""
         with self._erasures.held_off():
-            return tuple(self._delete(name, "delete"))
+            return tuple(self._delete(name))
 
     def rename(self, old: str, new: str) -> tuple[str, ...]:
         """Give a file or folder another name, and say which files are gone. ConflictError when the name is taken.
 
         Each file is written under the new name before the old one goes: a crash in between leaves it twice, never
-        not at all.
+        not at all. What others write to it meanwhile moves too.
         """
         if self.is_folder(new) is not None:
             raise ConflictError(f"`{new}` already exists", hint="choose another name")
@@ -133,14 +122,15 @@ class MemoryFiles:
             raise PathNotAllowed(f"`{old}` cannot be moved into itself", hint="choose another place")
         with self._erasures.held_off():
             if not self.is_folder(old):
-                self._create(new, self._bytes(old), "rename")
-                return tuple(self._delete(old, "rename"))
+                return (self._move(old, new),)
             files, folders = self._whole(old)
-            for file in files:
-                self._create(new + file[len(old) :], self._bytes(file), "rename")
+            for file in files:  # all of them before the first moves
+                self._check_name(new + file[len(old) :])
             for folder in (old, *folders):
                 self._make_folder(new + folder[len(old) :])
-            return tuple(self._delete(old, "rename"))
+            gone = [self._move(file, new + file[len(old) :]) for file in files]
+            self._remove_folders(old, folders)
+            return tuple(gone)
 
     def cited(self, name: str) -> str:
         """The path that a file is cited by."""
@@ -155,41 +145,59 @@ class MemoryFiles:
 
     def _create(self, name: str, data: bytes, reason: str) -> None:
         self._check_name(name)
-        self._check_size(name, data)
-        target = self._target(name)
-        if os.path.lexists(target):
+        if os.path.lexists(self._target(name)):
             raise ConflictError(f"`{name}` already exists", hint="choose another name")
+        self._replace(name, data, None, reason)
+
+    def _replace(self, name: str, data: bytes, base_hash: str | None, reason: str) -> None:
+        self._check_size(name, data)
         replace(
-            target,
+            self._target(name),
             data,
-            base_hash=None,
+            base_hash=base_hash,
             state_dir=self._state_dir,
             history=self._history,
             reason=reason,
             name=self.cited(name),
+            allow_shrink=True,
         )
 
-    def _delete(self, name: str, reason: str) -> list[str]:
+    def _delete(self, name: str) -> list[str]:
         if not self.is_folder(name):
-            found = self._workspace.locate(self.cited(name))
-            data, _ = found.root.read(found.relative, max_bytes=self._workspace.max_file_bytes)
-            remove(
-                found.real,
-                base_hash=content_hash(data),
-                state_dir=self._state_dir,
-                history=self._history,
-                reason=reason,
-                name=found.path,
-            )
-            return [found.path]
+            return [self._remove(name, self.read(name).hash, "delete")]
         files, folders = self._whole(name)
-        gone = [path for file in files for path in self._delete(file, reason)]
-        for folder in (*reversed(folders), name):
-            self._remove_folder(self._relative(folder))
+        gone = [self._remove(file, self.read(file).hash, "delete") for file in files]
+        self._remove_folders(name, folders)
         return gone
 
-    def _bytes(self, name: str) -> bytes:
-        return self.read(name).text.encode("utf-8", "surrogateescape")
+    def _move(self, old: str, new: str) -> str:
+        """Move one file; the path that it was cited by. Whoever adds to it waits, and adds to what is there then."""
+        return self._remove(old, None, "rename", before=lambda data: self._create(new, data, "rename"))
+
+    def _remove(
+        self,
+        name: str,
+        base_hash: str | None,
+        reason: str,
+        *,
+        before: Callable[[bytes], object] | None = None,
+    ) -> str:
+        """Remove one file; the path that it was cited by."""
+        found = self._workspace.locate(self.cited(name))
+        remove(
+            found.real,
+            base_hash=base_hash,
+            before=before,
+            state_dir=self._state_dir,
+            history=self._history,
+            reason=reason,
+            name=found.path,
+        )
+        return found.path
+
+    def _remove_folders(self, name: str, folders: Sequence[str]) -> None:
+        for folder in (*reversed(folders), name):
+            self._remove_folder(self._relative(folder))
 
     def _whole(self, name: str) -> tuple[list[str], list[str]]:
         """Everything in a folder, by name; PathNotAllowed when that includes something that is not of the memory."""
@@ -326,6 +334,11 @@ class MemoryFiles:
             raise NotFound(f"`{relative}` does not exist") from error
         except OSError as error:
             raise explained(error, "remove", relative, outcome="its notes were removed") from error
+
+
+def _encoded(text: str) -> bytes:
+    """The bytes that a text was read from."""
+    return text.encode("utf-8", "surrogateescape")
 
 
 def _is_visible(name: str, status: os.stat_result) -> bool:

@@ -25,6 +25,7 @@ class ExtraPath:
         None  # how it is cited when it lies outside the workspace; by default the folder's name
     )
     scope: str = PRIVATE  # who may see it
+    under: str = ""  # a folder that its name stands in, when it lies outside the workspace
 
 
 @value
@@ -59,6 +60,7 @@ def mounts_of(workspace: Root, extra_paths: Sequence[ExtraPath]) -> tuple[Mount,
     """
     inside = [_inside(workspace, extra.path) for extra in extra_paths]
     taken = set(_TAKEN) | {path.partition("/")[0].casefold() for path in inside if path}
+    taken |= {extra.under.casefold() for extra in extra_paths if extra.under}
     return tuple(
         Mount(workspace, path, path, compile_pattern(extra.pattern), scope=extra.scope)
         if path is not None
@@ -88,7 +90,8 @@ def _outside(workspace: Root, extra: ExtraPath, taken: set[str]) -> Mount:
     path = _absolute(workspace, extra.path)
     is_file = path.lower().endswith(".md") and not os.path.isdir(path)
     folder = os.path.dirname(path) if is_file else path
-    name = _unique(_citable(extra.name or os.path.basename(folder)), taken)
+    own_name = _citable(extra.name or os.path.basename(folder))
+    name = _unique(f"{extra.under}/{own_name}" if extra.under else own_name, taken)
     parent, base = os.path.split(os.path.realpath(path))
     cited = f"{name}/{os.path.basename(path)}" if is_file else name
     return Mount(Root(parent), base, cited, compile_pattern(extra.pattern), scope=extra.scope)

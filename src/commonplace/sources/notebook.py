@@ -79,7 +79,7 @@ class Notebook:
         """Append a note to today's log of a scope: that of a group or a person lies in a folder of their own.
 
         A `note_id` that already stands in a log of the scope, of whatever day, is not written again: its place is
-        answered.
+        answered. Raises ConflictError for one that was written and removed since.
         """
         text = _checked(text)
         folder = self._folder_for(scope)
@@ -92,6 +92,11 @@ class Notebook:
             standing = standing_note(self._workspace, folder, note_id)
             if standing is not None:
                 return Remembered(*standing, note_id)
+            if any(os.path.dirname(path) == folder for path in self._history.paths_of(note_id)):
+                raise ConflictError(
+                    "this note was written before, and somebody has removed it since",
+                    hint="nothing was written: what is forgotten stays forgotten",
+                )
             return self._append_to_log(text, folder, note_id, self._now())
 
     def _folder_for(self, scope: str) -> str:

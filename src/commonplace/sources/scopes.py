@@ -87,7 +87,13 @@ def scope_of_session(session_key: str, entry: Mapping[str, object]) -> str:
 
 def _id_after(words: frozenset[str], session_key: str) -> str | None:
     parts = session_key.split(":")
-    start = next((place for place, part in enumerate(parts, 1) if part in words), len(parts))
+    named = 2 if parts[0] == "agent" else 0  # an agent may be called anything, `group` too
+    # The first such word says what kind of chat it is; a later one is a part of an id.
+    kinds = (place for place, part in enumerate(parts) if place >= named and part in _MANY | _ONE)
+    kind = next(kinds, None)
+    if kind is None or parts[kind] not in words:
+        return None
+    start = kind + 1
     ends = (place for place, part in enumerate(parts) if place > start and part in _PARTS_OF_A_CHAT)
     return ":".join(parts[start : next(ends, len(parts))]) or None
 

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 Documents: TypeAlias = "Callable[[bytes], Sequence[Entry]]"
 
 MAX_DOCUMENT_BYTES = 64 << 20
-_NEVER = -1  # a time that no file has
+_NEVER = 1  # what was seen of a file of which there was more to come
 _DIGEST_CHARS = 32
 
 
@@ -83,8 +83,9 @@ class LinesForm:
         now = self.status
         if known is None or now.st_size < mark.offset:
             return False
+        seen_ns = abs(known.mtime_ns)  # below zero: it proves nothing to find the same one, but another one does
         is_added_to = now.st_ino == known.inode and (
-            now.st_size != known.size or known.mtime_ns in {_NEVER, now.st_mtime_ns}
+            now.st_size != known.size or seen_ns in {_NEVER, now.st_mtime_ns}
         )
         return (ends_alike if is_added_to else begins_alike)(self._fd, mark)
 

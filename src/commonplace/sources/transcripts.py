@@ -13,6 +13,7 @@ from contextlib import contextmanager
 
 from commonplace.errors import NotFound, PathNotAllowed
 from commonplace.files.beneath import Root, check_relative, file_refusal, name_refusal, printable
+from commonplace.files.failures import explaining
 from commonplace.model import PRIVATE, Document, FileFailure, FileState, Source
 from commonplace.pattern import pattern
 from commonplace.sources.discovery import Discovery, FoundFile, system_reason
@@ -58,11 +59,6 @@ def as_it_is(text: str) -> str:
     return text
 
 
-def private(_path: str) -> str:
-    """Let nobody but the owner see any transcript."""
-    return PRIVATE
-
-
 class Transcripts:
     """The transcripts of one folder, and the archives beside them, cited as `sessions/<file>`.
 
@@ -74,19 +70,20 @@ class Transcripts:
         folder: str,
         *,
         redact: Callable[[str], str] = as_it_is,
-        scope_of: Callable[[str], str] = private,
+        scopes: Callable[[], Mapping[str, str]] = dict,
         zone: tzinfo | None = None,
         documents: Documents | None = None,
         piece_characters: int = PIECE_CHARACTERS,
     ) -> None:
-        """`redact` gives a copy of a message without its secrets, `scope_of` who may see a file, by its cited path.
+        """`redact` gives a copy of a message without its secrets.
 
+        `scopes` tells who may see each file now, by its cited path; one that it does not name is its owner's alone.
         The days of messages begin where the user is: in `zone`, None for the system's. `documents` gives the entries
         of a transcript that is one document.
         """
         self.root = Root(folder)
         self._redact = redact
-        self._scope_of = scope_of
+        self._scopes_now = scopes
         self.zone = zone
         self._documents = documents
         self._piece_characters = piece_characters
@@ -119,7 +116,8 @@ class Transcripts:
         since = self._noticing.changed_since(moment)
         if since is None or not since.files & _REGISTRIES:
             return since
-        if any(self._scope_of(path) != scope for path, scope in self._scopes.items()):
+        now = self._scopes_now()
+        if any(now.get(path, PRIVATE) != scope for path, scope in self._scopes.items()):
             return None
         return replace(since, files=since.files - _REGISTRIES)
 
@@ -130,7 +128,7 @@ class Transcripts:
             status = os.stat(os.path.join(self.root.real, name), follow_symlinks=False)
         except OSError:
             return None
-        found = self._found(name, status)
+        found = self._found(name, status, self._scopes_now())
         return found if isinstance(found, FoundFile) else None
 
     def locate(self, path: str) -> FoundFile:
@@ -178,10 +176,11 @@ class Transcripts:
         reader = LineReader(redact=self._redact, zone=self.zone)
         fd = file.root.open(file.relative)
         try:
-            if "/" in file.relative and self._documents is not None:
-                yield DocumentForm(fd, reader, self._documents)
-            else:
-                yield LinesForm(fd, reader)
+            with explaining("read", file.path):
+                if "/" in file.relative and self._documents is not None:
+                    yield DocumentForm(fd, reader, self._documents)
+                else:
+                    yield LinesForm(fd, reader)
         finally:
             os.close(fd)
 
@@ -197,9 +196,12 @@ class Transcripts:
         files: list[FoundFile] = []
         skipped: list[FileFailure] = []
         unseen: list[str] = []
+        scopes = (
+            self._scopes_now()
+        )  # once: to ask whether the registry has changed takes longer than a look at a file
         for place in _PLACES if self._documents else ("",):
             try:
-                seen = self._seen_in(place, entered)
+                seen = self._seen_in(place, entered, scopes)
             except OSError as error:
                 if not isinstance(error, FileNotFoundError):
                     skipped.append(FileFailure(FOLDER + place if place else ".", system_reason(error)))
@@ -212,25 +214,25 @@ class Transcripts:
         return Discovery(tuple(files), tuple(skipped), tuple(unseen))
 
     def _seen_in(
-        self, place: str, entered: Callable[[int, str], None] | None
+        self, place: str, entered: Callable[[int, str], None] | None, scopes: Mapping[str, str]
     ) -> list[FoundFile | FileFailure]:
         folder = self.root.open_folder(place.removesuffix("/"))
         try:
             if entered is not None:
                 entered(folder, FOLDER + place)
             names = (name for name in os.listdir(folder) if _is_transcript(place, name))
-            return [self._seen(folder, place, name) for name in sorted(names)]
+            return [self._seen(folder, place, name, scopes) for name in sorted(names)]
         finally:
             os.close(folder)
 
-    def _seen(self, folder: int, place: str, name: str) -> FoundFile | FileFailure:
+    def _seen(self, folder: int, place: str, name: str, scopes: Mapping[str, str]) -> FoundFile | FileFailure:
         try:
             status = os.stat(name, dir_fd=folder, follow_symlinks=False)
         except OSError as error:
             return FileFailure(printable(FOLDER + place + name), system_reason(error))
-        return self._found(place + name, status)
+        return self._found(place + name, status, scopes)
 
-    def _found(self, name: str, status: os.stat_result) -> FoundFile | FileFailure:
+    def _found(self, name: str, status: os.stat_result, scopes: Mapping[str, str]) -> FoundFile | FileFailure:
         cited = FOLDER + name
         reason = name_refusal(name) or file_refusal(status)
         if reason is None and name.endswith(_PACKED):
@@ -245,7 +247,7 @@ class Transcripts:
             status.st_ctime_ns,
             self.root,
             name,
-            self._scope_of(cited),
+            scopes.get(cited, PRIVATE),
         )
 
     def _pieces(

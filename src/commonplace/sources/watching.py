@@ -82,8 +82,13 @@ class _Pace:
     talk_debounce_ms: int
 
     def is_spoken(self, path: str) -> bool:
-        """Whether a file is a transcript."""
-        return self.transcripts is not None and os.path.dirname(path) == self.transcripts
+        """Whether a file lies with the transcripts."""
+        return self.transcripts is not None and path.startswith(self.transcripts + "/")
+
+    def is_transcript(self, path: str) -> bool:
+        """Whether a file may be a transcript: lines in the folder itself, documents in those beneath it."""
+        is_beneath = os.path.dirname(path) != self.transcripts
+        return self.is_spoken(path) and (".json5" if is_beneath else ".jsonl") in os.path.basename(path)
 
     def quiet_ms(self, events: set[tuple[int, str]]) -> int:
         """How long nothing more must happen before what happened is told."""
@@ -200,7 +205,7 @@ def _matters(path: str, paths: Sequence[str], pace: _Pace) -> bool:
     name = os.path.basename(path)
     if name.startswith("."):
         return False
-    if path in paths or (pace.is_spoken(path) and ".jsonl" in name):
+    if path in paths or pace.is_transcript(path):
         return True
     is_note = name.lower().endswith(".md")
     may_be_folder = "." not in name or os.path.isdir(path)

@@ -21,8 +21,12 @@ def check_agreement(stored: IndexFingerprint | None, expecting: IndexFingerprint
 
 
 def check_following(chunks: Sequence[EmbeddedChunk], keeping: int) -> None:
-    """Refuse chunks that would leave a gap behind those that are kept, or stand in their places."""
-    if keeping < 0 or (keeping and any(each.chunk.ordinal != at for at, each in enumerate(chunks, keeping))):
+    """Refuse chunks that would leave a gap behind those that are kept, or stand in their places.
+
+    Only the two at the ends are looked at: those of a long text are made as they are asked for.
+    """
+    ends = ((0, keeping), (-1, keeping + len(chunks) - 1)) if keeping and chunks else ()
+    if keeping < 0 or any(chunks[at].chunk.ordinal != ordinal for at, ordinal in ends):
         raise ValueError(f"chunks that follow on the first {keeping} of a file must be counted from there")
 
 

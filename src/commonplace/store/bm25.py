@@ -69,6 +69,12 @@ def length_of(counted: Mapping[str, int]) -> int:
     return min(LONGEST, sum(counted.values()))
 
 
+def words_in(lengths: Iterable[int]) -> tuple[int, int]:
+    """How many chunks have words, and how many words they have together; one of length 0 is no more, or not shown."""
+    filled = [length for length in lengths if length]
+    return len(filled), sum(filled)
+
+
 def distinct_terms(terms: Iterable[str]) -> list[str]:
     """The terms of a query, each once, in order."""
     return list(dict.fromkeys(storable_terms(terms)))

@@ -32,6 +32,12 @@ def packed(vector: Vector, dims: int) -> bytes:
     return struct.pack(f"={dims}e", *vector)
 
 
+def unpacked(packed_vector: bytes) -> Vector:
+    """The numbers of a packed vector; packing them again gives the same bytes."""
+    count = len(packed_vector) // BYTES_PER_NUMBER
+    return array("f", struct.unpack(f"={count}e", packed_vector))
+
+
 def _dots_by_simsimd(simsimd: Any) -> Dots:
     def dots(query: bytes, block: bytes | memoryview, dims: int) -> list[float]:
         # memoryview cannot be cast to "e"; the view says uint16 and `dtype` says what the bits mean.
@@ -94,4 +100,4 @@ def choose_dots() -> tuple[str, Dots]:
 
 def cosine_score(dot: float) -> float:
     """The score of a cosine: 0..1, rounding and negatives cut off."""
-    return min(1.0, max(0.0, dot))
+    return dot if 0.0 <= dot <= 1.0 else min(1.0, max(0.0, dot))

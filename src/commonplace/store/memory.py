@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from types import MappingProxyType
 
 from commonplace.model import (
+    EVERY_SCOPE,
     Candidate,
     Chunk,
     EmbeddedChunk,
@@ -109,29 +110,35 @@ class _MemoryReader:
         chunks.update(each.chunk.source for each in self._all.values())
         return IndexCounts(files=files, chunks=chunks)
 
-    def term_statistics(self, terms: Sequence[str]) -> TermStatistics:
-        counted = {term: self._chunks_with(bm25.storable_term(term)) for term in terms}
-        return TermStatistics(chunk_count=len(self._all), chunks_with=counted)
+    def term_statistics(self, terms: Sequence[str], *, where: SearchFilter) -> TermStatistics:
+        among = self._weighed_by(where)
+        counted = {term: _chunks_with(bm25.storable_term(term), among) for term in terms}
+        return TermStatistics(chunk_count=len(among), chunks_with=counted)
 
     def keyword_candidates(self, terms: Sequence[str], *, where: SearchFilter, limit: int) -> list[Candidate]:
         ids = self._admitted(where)
-        found = {id_: score for id_, score in zip(ids, self.keyword_scores(terms, ids), strict=True) if score}
-        return self._candidates(found, limit)
+        scores = self.keyword_scores(terms, ids, where=where)
+        return self._candidates({id_: score for id_, score in zip(ids, scores, strict=True) if score}, limit)
 
     def vector_candidates(self, vector: Vector, *, where: SearchFilter, limit: int) -> list[Candidate]:
         near = self._cosines(vector)
         return self._candidates({id_: near[id_] for id_ in self._admitted(where) if id_ in near}, limit)
 
-    def keyword_scores(self, terms: Sequence[str], ids: Sequence[int]) -> list[float]:
-        asked = bm25.distinct_terms(terms)
-        if not asked or not self._all:
+    def keyword_scores(self, terms: Sequence[str], ids: Sequence[int], *, where: SearchFilter) -> list[float]:
+        asked, among = bm25.distinct_terms(terms), self._weighed_by(where)
+        if not asked or not among:
             return [0.0] * len(ids)
-        weights = bm25.term_weights(len(self._all), {term: self._chunks_with(term) for term in asked})
-        average = sum(each.length for each in self._all.values()) / len(self._all)
+        weights = bm25.term_weights(len(among), {term: _chunks_with(term, among) for term in asked})
+        average = sum(each.length for each in among) / len(among)
         stored = [self._all[id_] for id_ in ids]
         return [
             bm25.score(weights, each.counted, bm25.length_penalty(each.length, average)) for each in stored
         ]
+
+    def term_counts(self, terms: Sequence[str], ids: Sequence[int]) -> list[bytes]:
+        """For each of some ids a byte a term: how often it stands in the chunk."""
+        stored = [bm25.storable_term(term) for term in terms]
+        return [bytes([self._all[id_].counted.get(term, 0) for term in stored]) for id_ in ids]
 
     def similarities(self, vector: Vector, ids: Sequence[int]) -> list[float]:
         near = self._cosines(vector)
@@ -141,14 +148,22 @@ class _MemoryReader:
         chunks = (each.chunk for each in self._index.chunks.get((source, path), ()))
         return [each for each in chunks if each.start_line <= last_line and each.end_line >= first_line]
 
+    def vectors_of(self, source: Source, path: str) -> list[Vector | None]:
+        stored = self._index.chunks.get((source, path), ())
+        return [None if each.vector is None else kernels.unpacked(each.vector) for each in stored]
+
     def _admitted(self, where: SearchFilter) -> list[int]:
         """The ids of the chunks that a filter lets through."""
         index = self._index
         admitted = [key for key, file in index.states.items() if where.admits(file.source, file.scope)]
         return [each.id for key in admitted for each in index.chunks[key]]
 
-    def _chunks_with(self, term: str) -> int:
-        return sum(term in each.counted for each in self._all.values())
+    def _weighed_by(self, where: SearchFilter) -> list[_StoredChunk]:
+        """What tells how rare a word is: all there is, for who may see all of it; else what they may see."""
+        if where.scopes == EVERY_SCOPE:
+            return list(self._all.values())
+        admitted = (self._all[id_] for id_ in self._admitted(where))
+        return [each for each in admitted if each.length]
 
     def _cosines(self, vector: Vector) -> dict[int, float]:
         fingerprint = self._index.fingerprint
@@ -166,6 +181,10 @@ class _MemoryReader:
             Candidate(id=id_, chunk=self._all[id_].chunk, score=kernels.cosine_score(score))
             for id_, score in bm25.best(found, limit)
         ]
+
+
+def _chunks_with(term: str, among: Sequence[_StoredChunk]) -> int:
+    return sum(term in each.counted for each in among)
 
 
 class MemoryStore:

@@ -17,13 +17,26 @@ ENTRY_POINTS = "commonplace.stores"
 
 _BUILT_IN: Mapping[str, str] = {
     "memory": "commonplace.store.memory:open_memory_store",
+    "postgres": "commonplace.store.postgres.store:open_postgres_store",
     "sqlite": "commonplace.store.sqlite.store:SqliteStore",
 }
+# The options that a driver takes beside its folder.
+_OPTIONS: Mapping[str, frozenset[str]] = {
+    "postgres": frozenset({"dsn", "read_dsn", "schema", "workspace"}),
+}
+# The drivers that need packages which not every installation has: the extra that brings them.
+_EXTRAS = frozenset({"lancedb", "postgres"})
 
 
 def open_store(driver: str, **options: Any) -> IndexStore:
     """Open a store by the name of its driver, or by "module:factory"; `options` go to its factory."""
     return _factory(driver)(**options)
+
+
+def store_options(driver: str, **settings: str | None) -> Mapping[str, str]:
+    """Those of the settings of a store that its factory takes, where they are set."""
+    taken = _OPTIONS.get(driver, frozenset())
+    return {name: setting for name, setting in settings.items() if name in taken and setting is not None}
 
 
 def _factory(driver: str) -> Callable[..., IndexStore]:
@@ -35,10 +48,11 @@ def _factory(driver: str) -> Callable[..., IndexStore]:
     try:
         found: Callable[..., IndexStore] = getattr(import_module(module), name)
     except (ImportError, AttributeError, ValueError) as error:
+        missing = f"install it: pip install 'commonplace[{driver}]'" if driver in _EXTRAS else None
         raise ConfigError(
             f"the store `{driver}` cannot be loaded: {error}",
             key="store.driver",
-            hint=f"`{target}` must name a module and a factory in it",
+            hint=missing or f"`{target}` must name a module and a factory in it",
         ) from error
     return found
 

@@ -26,13 +26,21 @@ _BYTE = [bytes([number]) for number in range(256)]
 class Postings:
     """The postings of one term in one segment."""
 
-    __slots__ = ("counts", "positions")
+    __slots__ = ("_most", "counts", "positions")
 
     def __init__(self, positions: bytes, counts: bytes) -> None:
         if len(positions) != 2 * len(counts) or not counts:
             raise IndexCorrupt("postings of the index are damaged", hint="run `commonplace sync --force`")
         self.positions = memoryview(positions).cast("H")
         self.counts = counts
+        self._most = 0
+
+    @property
+    def most(self) -> int:
+        """The largest count."""
+        if not self._most:
+            self._most = max(self.counts)
+        return self._most
 
     @property
     def size(self) -> int:

@@ -54,19 +54,20 @@ class IndexReader(Protocol):
     def counts(self) -> IndexCounts:
         """Files and chunks by source."""
 
-    def term_statistics(self, terms: Sequence[str]) -> TermStatistics:
+    def term_statistics(self, terms: Sequence[str], *, where: SearchFilter) -> TermStatistics:
         """In how many chunks each term stands; terms that stand nowhere are 0.
 
-        Chunks of every source and scope are counted, as they are for the weights in keyword scores: numbers of the
-        whole index, without a word of what stands in it. Who must not know even whether a word occurs somewhere
-        must not be given these numbers.
+        For who may see every scope, chunks of all sources are counted; for all others only the chunks with words that
+        `where` admits. Keyword scores are weighed by the same numbers: a score that moved with what others have
+        written would tell whether a word stands there.
         """
 
     def keyword_candidates(self, terms: Sequence[str], *, where: SearchFilter, limit: int) -> list[Candidate]:
         """The chunks with any of `terms`, by BM25, best first; a repeated term counts once.
 
         Only chunks of files that `where` admits are found, and they are found as if there were no others: `limit`
-        counts admitted ones, and none of them is left out that has a better score than one that is given.
+        counts admitted ones, none of them is left out that has a better score than one that is given, and scores are
+        weighed as `term_statistics` counts.
 
         The score is BM25 over the most that any chunk could have for these terms, so it is 0..1, comparable
         between queries, and small when the rare terms of the query stand nowhere.
@@ -82,11 +83,8 @@ class IndexReader(Protocol):
         Raises BadVector when `vector` is not of this index: other dimensions, not of unit length.
         """
 
-    def keyword_scores(self, terms: Sequence[str], ids: Sequence[int]) -> list[float]:
-        """The keyword score of given candidates, 0.0 for those without any term.
-
-        Whoever has the id of a candidate was admitted to it: this asks no more.
-        """
+    def keyword_scores(self, terms: Sequence[str], ids: Sequence[int], *, where: SearchFilter) -> list[float]:
+        """The keyword score of candidates that the same filter has given, 0.0 for those without any term."""
 
     def similarities(self, vector: Vector, ids: Sequence[int]) -> list[float]:
         """The cosine of given candidates, negatives counted as 0; 0.0 for those without a vector."""
@@ -95,6 +93,12 @@ class IndexReader(Protocol):
         """The chunks of one file that share a line with the range, in order.
 
         Whoever names a file has been asked whether they may see it: this does not ask again.
+        """
+
+    def vectors_of(self, source: Source, path: str) -> list[Vector | None]:
+        """The vectors of the chunks of one file, in their order, as the index keeps them; None where there is none.
+
+        For whoever brings an index to another store, so that nothing is embedded again.
         """
 
 

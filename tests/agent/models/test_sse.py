@@ -32,6 +32,7 @@ def test_every_line_end_is_understood_also_in_two_pieces():
     for end in (b"\n", b"\r\n", b"\r"):
         assert read(end.join([b"event: x", b"data: a", b"", b"data: b", b"", b""])) == wanted
     assert read(b"event: x\r", b"\ndata: a\r", b"\n\r", b"\ndata: b\r\n", b"\r\n") == wanted
+    assert read(*(bytes([byte]) for byte in b"event: x\r\ndata: a\r\n\ndata: b\n\n")) == wanted
 
 
 def test_a_stream_that_ends_without_its_last_blank_line_gives_its_last_event():

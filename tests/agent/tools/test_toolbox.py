@@ -231,6 +231,16 @@ def test_what_is_not_of_the_memory_is_refused_with_the_reason(box, path, status,
     assert answer.content["error"]
 
 
+def test_a_complaint_spells_the_tool_as_it_is_called(box):
+    answer = box.call("memory_search", {})
+
+    assert answer.text.splitlines() == [
+        "memory_search needs the argument `query`.",
+        'Call memory_search with {"query": text, "maxResults": a whole number (optional),'
+        ' "minScore": a number (optional)}.',
+    ]
+
+
 def test_a_saved_note_is_found_by_the_next_search(box, workspace):
     saved = box.ok("memory_append", text="the pelican lands on Tuesday").content
 

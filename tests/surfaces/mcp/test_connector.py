@@ -93,3 +93,15 @@ def test_a_denied_conversation_finds_and_fetches_nothing(with_client):
 
     assert all(answer.is_error for answer in answers)
     assert "VLAN" not in str(answers)
+
+
+def test_a_message_that_is_fetched_is_said_to_be_of_a_conversation(with_client, memory):
+    memory.sessions.create("agent:main:main", id="s1").append({"role": "user", "content": "the violin"})
+
+    async def fetch(client):
+        return answer_of(await client.call_tool("fetch", {"id": "sessions/s1.jsonl#L2"}))
+
+    fetched = with_client(fetch, connector=True)
+
+    assert "sessions/s1.jsonl#L1-L2 · conversation\n" in fetched["text"]
+    assert fetched["metadata"]["endLine"] == 2

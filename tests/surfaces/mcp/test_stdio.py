@@ -248,9 +248,10 @@ def test_without_its_package_it_says_what_to_install(workspace):
     assert "commonplace[mcp]" in ended.stderr
 
 
-def test_a_closed_standard_input_is_said(workspace):
+@pytest.mark.parametrize("stdin", ["<&-", "</dev/null"])
+def test_a_closed_standard_input_is_said(workspace, stdin):
     ended = subprocess.run(
-        ["sh", "-c", f"exec {COMMAND} mcp <&-"], capture_output=True, timeout=30, check=False
+        ["sh", "-c", f"exec {COMMAND} mcp {stdin}"], capture_output=True, timeout=30, check=False
     )
 
     assert ended.returncode == 1

@@ -25,10 +25,10 @@ from commonplace.errors import CommonplaceError
 
 _ADDRESS = "check `chat.baseUrl` and `chat.provider`"
 _HINTS: dict[type[ProviderFailure], str] = {
-    KeyRefused: "check `chat.apiKey`, or OPENAI_API_KEY or ANTHROPIC_API_KEY",
+    KeyRefused: "check `chat.apiKey`; a key from the environment goes to the provider's own address only",
     QuotaSpent: "add credit to the account, or set another `chat.model`",
     RateLimited: "wait a moment, then ask again",
-    ModelUnknown: "check `chat.model` and `chat.baseUrl`",
+    ModelUnknown: "check `chat.model` and `chat.baseUrl`, which mostly ends with /v1 (Anthropic's does not)",
     TextTooLong: "lower `chat.contextWindow` to what the model really takes",
     RequestRefused: "check `chat.model`, `chat.provider` and `chat.maxOutputTokens`",
     ServerTrouble: "ask again in a while",

@@ -50,7 +50,7 @@ class EventReader:
 
     def _lines(self, piece: bytes) -> Iterator[str]:
         if self._after_return and piece.startswith(b"\n"):
-            piece = piece[1:]
+            piece, self._after_return = piece[1:], False
         if piece:
             self._after_return = piece.endswith(b"\r")
         if b"\n" not in piece and b"\r" not in piece:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 
 from commonplace.agent.protocol import Limits
-from commonplace.agent.recall import NOTICE, Recalled, as_data, fence, labels
+from commonplace.agent.recall import NOTICE, Recalled, as_data, fence, labels, lines_of
 from commonplace.agent.tools.budget import fitted
 from commonplace.model import Excerpt, SearchHit, SearchResult
 from commonplace.text.hashing import sha256_text
@@ -103,9 +103,7 @@ def read(excerpt: Excerpt, nonce: str) -> ToolAnswer:
     if not excerpt.line_count:
         return ToolAnswer(content, f"There is nothing at line {excerpt.first_line}: the file ends before it.")
     content["notice"] = NOTICE
-    last = excerpt.first_line + excerpt.line_count - 1
-    source = "sessions" if excerpt.path.startswith("sessions/") else "memory"
-    parts = [fence([Recalled(excerpt.path, excerpt.text, excerpt.first_line, last, source)], nonce)]
+    parts = [fence([lines_of(excerpt)], nonce)]
     if excerpt.next_line is not None:
         parts.append(f"There is more: ask again with from={excerpt.next_line}.")
     elif excerpt.truncated:
@@ -222,4 +220,6 @@ def _short(text: str) -> str:
 
 
 def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:] + ("" if not text or text.endswith((".", "?", "!")) else ".")
+    is_name = "_" in text.partition(" ")[0]  # of a tool, which a model calls as it is spelt
+    begun = text if is_name else text[:1].upper() + text[1:]
+    return begun + ("" if not text or text.endswith((".", "?", "!")) else ".")

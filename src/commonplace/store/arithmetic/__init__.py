@@ -43,6 +43,9 @@ class Arithmetic(Protocol):
     ) -> list[float]:
         """The scores of given positions of one part."""
 
+    def term_counts(self, postings: Sequence[Postings | None], positions: Sequence[int]) -> list[bytes]:
+        """For each of some positions a byte a term: how often it stands there."""
+
     def nearest_by_signs(
         self, query: Sequence[bytes], parts: Sequence[SignPart], wanted: int, pool: int
     ) -> list[int]:

@@ -70,6 +70,21 @@ def word_scores(
     return [scores[position] for position in positions]
 
 
+def term_counts(postings: Sequence[Postings | None], positions: Sequence[int]) -> list[bytes]:
+    """For each of some positions a byte a term."""
+    found = [bytearray(len(postings)) for _ in positions]
+    for number, of_term in enumerate(postings):
+        if of_term is None:
+            continue
+        known, counts = of_term.positions, of_term.counts
+        end = len(counts)
+        for row, position in zip(found, positions, strict=True):
+            at = bisect_left(known, position)
+            if at < end and known[at] == position:
+                row[number] = counts[at]
+    return [bytes(row) for row in found]
+
+
 def scores_of_part(
     part: WordPart, weights: Sequence[float], penalties: Penalties, limit: int, floor: float
 ) -> dict[int, float]:
@@ -107,7 +122,7 @@ def _still_to_come(part: WordPart, weights: Sequence[float], penalties: Penaltie
     still, total = [], 0.0
     for weight, postings in zip(reversed(weights), reversed(part.postings), strict=True):
         if postings is not None:
-            most = max(postings.counts)
+            most = postings.most
             total += weight * most / (most + least_penalty)
         still.append(total)
     still.reverse()

@@ -19,6 +19,7 @@ Array: TypeAlias = "np.ndarray[Any, Any]"
 
 _HARDLY_ANY = 200  # postings that are sooner added without numpy
 _FEW = 2_000  # postings that are sooner added than pruned
+_SINGLE = 12  # positions that are sooner looked up without numpy
 _DEARER = 8  # how much more it takes to look for one position in postings than to add one of them
 _ENOUGH_SLACK = 1e-12  # scores are sums of a few numbers below 1: rounding moves them less than this
 _COLUMNS = 64
@@ -56,13 +57,37 @@ def word_scores(
     part: WordPart, weights: Sequence[float], average_length: float, positions: Sequence[int]
 ) -> list[float]:
     """The scores of given positions of one part."""
+    if len(positions) < _SINGLE or not weights:
+        return plain.word_scores(part, weights, average_length, positions)
     wanted = np.array(positions, dtype=np.uint16)
-    scores = np.zeros(len(wanted))
-    penalties = _penalties(_uint16(part.lengths)[wanted], average_length)
-    for weight, postings in zip(weights, part.postings, strict=True):
-        if postings is not None:
-            _add_to_known(scores, wanted, postings, weight, penalties)
-    return scores.tolist()
+    counts = _counts_at(part.postings, wanted).astype(np.float64)
+    penalties = counts + _penalties(_uint16(part.lengths)[wanted], average_length)
+    counts *= np.array(weights)[:, None]
+    counts /= penalties
+    # Added up one after the other, the heaviest term first: a plain sum would add them in another order.
+    scores: list[float] = np.add.accumulate(counts, axis=0)[-1].tolist()
+    return scores
+
+
+def term_counts(postings: Sequence[Postings | None], positions: Sequence[int]) -> list[bytes]:
+    """For each of some positions a byte a term."""
+    if len(positions) < _SINGLE:
+        return plain.term_counts(postings, positions)
+    width = len(postings)
+    rows = _counts_at(postings, np.array(positions, dtype=np.uint16)).T.tobytes()
+    return [rows[width * at : width * (at + 1)] for at in range(len(positions))]
+
+
+def _counts_at(postings: Sequence[Postings | None], positions: Array) -> Array:
+    """For each term a row: how often it stands at some positions."""
+    found = np.zeros((len(postings), len(positions)), dtype=np.uint8)
+    for row, of_term in zip(found, postings, strict=True):
+        if of_term is not None:
+            known = _uint16(of_term.positions)
+            at = known.searchsorted(positions)
+            counts = np.frombuffer(of_term.counts, dtype=np.uint8).take(at, mode="clip")
+            np.multiply(counts, known.take(at, mode="clip") == positions, out=row)
+    return found
 
 
 class _Scores:
@@ -83,9 +108,17 @@ class _Scores:
         self._known: Array | None = None  # the positions that go on, once there are fewer than all
         self._known_penalties = self._scores
         still = self._still_to_come(part, weights)
+        few: list[tuple[float, Postings]] = []
         for weight, postings, to_come in zip(weights, part.postings, still, strict=True):
-            if postings is not None:
-                self._add(postings, weight, to_come)
+            if postings is None:
+                continue
+            if self._known is None and len(postings.counts) <= _FEW:
+                few.append((weight, postings))
+                continue
+            self._add_all(few)
+            few.clear()
+            self._add(postings, weight, to_come)
+        self._add_all(few)
 
     def best(self) -> tuple[Array, Array]:
         """The positions and scores of the best, and of others that are as good."""
@@ -99,14 +132,23 @@ class _Scores:
             self._prune(to_come, len(postings.counts))
         if self._known is not None:
             _add_to_known(self._scores, self._known, postings, weight, self._known_penalties)
+        else:
+            self._add_all([(weight, postings)])
+
+    def _add_all(self, terms: Sequence[tuple[float, Postings]]) -> None:
+        """Add what some terms give to the scores of all positions, term by term."""
+        if not terms:
             return
-        positions = _uint16(postings.positions)
-        counts = np.frombuffer(postings.counts, dtype=np.uint8).astype(np.float64)
+        positions = np.frombuffer(b"".join([each.positions for _, each in terms]), dtype=np.uint16)
+        counts = np.frombuffer(b"".join([each.counts for _, each in terms]), dtype=np.uint8)
+        added = counts.astype(np.float64)
         penalties = self._penalties.take(self._lengths.take(positions))
-        penalties += counts
-        counts *= weight
-        counts /= penalties
-        np.add.at(self._scores, positions, counts)
+        penalties += added
+        added *= np.repeat([weight for weight, _ in terms], [len(each.counts) for _, each in terms])
+        added /= penalties
+        np.add.at(
+            self._scores, positions, added
+        )  # in this order, so that scores stay the same to the last bit
 
     def _prune(self, to_come: float, size: int) -> None:
         if to_come >= 1.0 or not (self._known is not None or self._scores.any()):
@@ -135,15 +177,11 @@ class _Scores:
         still, total = [], 0.0
         for weight, postings in zip(reversed(weights), reversed(part.postings), strict=True):
             if postings is not None:
-                most = max(postings.counts) if len(postings.counts) < 64 else _most(postings.counts)
+                most = postings.most
                 total += weight * most / (most + least_penalty)
             still.append(total)
         still.reverse()
         return still
-
-
-def _most(counts: bytes) -> int:
-    return int(np.frombuffer(counts, dtype=np.uint8).max())
 
 
 def _penalties(lengths: Array, average_length: float) -> Array:

@@ -13,13 +13,13 @@ import apsw
 
 from commonplace.model import Chunk, FileState, Source
 from commonplace.store.arithmetic.parts import Absences
+from commonplace.store.bm25 import words_in
 from commonplace.store.postings import Postings
 from commonplace.store.recently_used import RecentlyUsed
 from commonplace.store.signs import signs_width
 from commonplace.store.sqlite.admission import NOTHING, absent_with, hidden_positions, lengths_without
 from commonplace.store.sqlite.connection import one_row
 from commonplace.store.sqlite.overview import Overview, read_files, read_overview
-from commonplace.store.sqlite.postings import read_postings
 from commonplace.store.sqlite.rough import RoughVectors
 from commonplace.store.sqlite.segments import (
     Segment,
@@ -50,6 +50,7 @@ _REVISION = "SELECT value, contents FROM revision"
 _CHUNKS = """SELECT c.id, f.path, f.source, c.ordinal, c.start_line, c.end_line, c.text, c.context, c.day
                FROM chunks c JOIN files f ON f.id = c.file_id
               WHERE c.id IN (SELECT value FROM json_each(?))"""
+_POSTINGS = "SELECT positions, counts FROM postings WHERE segment = ? AND term = ?"
 _VECTORS = "SELECT id, vector FROM vectors WHERE id IN (SELECT value FROM json_each(?))"
 _ABSENT = object()
 
@@ -127,13 +128,19 @@ class GenerationCache:
         key = ("postings", term, segment.first_id, segment.posted)
         found: Postings | None = self._kept.get(key, _ABSENT)
         if found is _ABSENT:
-            found = read_postings(db, segment.first_id, term)
+            row = db.execute(_POSTINGS, (segment.first_id, term)).fetchone()
+            found = None if row is None else Postings(*row)
             self._kept.put(key, found, _OVERHEAD + len(term) + (found.size if found else 0))
         return found
 
-    def count(self, segment: Segment, term: str, counted: Callable[[], int]) -> int:
-        """In how many chunks of a segment a term stands."""
-        return self._once(("count", term, segment.first_id, segment.revision), counted, len(term))
+    def count(self, segment: Segment, term: str, scopes: Scopes | None, counted: Callable[[], int]) -> int:
+        """In how many chunks of a segment a term stands, of all or of those of some scopes."""
+        return self._once(("count", term, segment.first_id, segment.revision, scopes), counted, len(term))
+
+    def words(self, db: apsw.Connection, segment: Segment, scopes: Scopes | None) -> tuple[int, int]:
+        """How many chunks of a segment have words, and how many words: of all, or of those of some scopes."""
+        key = ("words", segment.first_id, segment.revision, scopes)
+        return self._once(key, lambda: words_in(self.lengths(db, segment, scopes)), 0)
 
     def chunks(self, db: apsw.Connection, ids: Sequence[int]) -> Mapping[int, Chunk]:
         """Chunks by id."""
@@ -163,6 +170,10 @@ class GenerationCache:
     def compared(self, count: int) -> None:
         """Note that a search had to read so many vectors."""
         self._rough.compared(count)
+
+    def exact_vectors(self, segment: Segment, ids: Sequence[int]) -> tuple[list[int], bytes]:
+        """Those of some ids of a segment whose packed vectors are in memory anyway, and these vectors."""
+        return self._rough.exact(segment, ids)
 
     def vectors(self, db: apsw.Connection, ids: Sequence[int]) -> Mapping[int, bytes]:
         """Packed vectors by id; chunks without one are left out."""

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import groupby
 from types import MappingProxyType
 
 import apsw
@@ -49,8 +48,15 @@ class Overview:
 
     def by_segment(self, ids: Iterable[int]) -> Iterator[tuple[Segment, list[int]]]:
         """Ids, each once and ascending, grouped by their segments."""
-        for at, own in groupby(sorted(set(ids)), key=lambda id_: bisect_right(self.first_ids, id_) - 1):
-            yield self.segments[at], list(own)
+        ordered = sorted(set(ids))
+        start = 0
+        while start < len(ordered):
+            following = bisect_right(self.first_ids, ordered[start])
+            end = len(ordered)
+            if following < len(self.first_ids):
+                end = bisect_left(ordered, self.first_ids[following], start)
+            yield self.segments[following - 1], ordered[start:end]
+            start = end
 
 
 def read_overview(db: apsw.Connection, revision: int, contents: int) -> Overview:

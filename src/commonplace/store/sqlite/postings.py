@@ -8,7 +8,6 @@ import apsw
 
 from commonplace.store.postings import Collected, Postings, without_positions
 
-_LOAD = "SELECT positions, counts FROM postings WHERE segment = ? AND term = ?"
 _INSERT = "INSERT INTO postings (segment, term, positions, counts) VALUES (?, ?, ?, ?)"
 # `||` joins blobs byte by byte, and calls the result a text.
 _APPEND = """INSERT INTO postings (segment, term, positions, counts) VALUES (?, ?, ?, ?)
@@ -29,12 +28,6 @@ def write_postings(db: apsw.Connection, segment: int, new: Collected, *, into_em
         db.executemany(_INSERT, ((segment, *row) for row in in_order if row[2]))
     else:
         db.executemany(_APPEND, ((segment, term, *own) for term, own in by_term.items() if own[1]))
-
-
-def read_postings(db: apsw.Connection, segment: int, term: str) -> Postings | None:
-    """The postings of a term, None when it does not stand in the segment."""
-    row = db.execute(_LOAD, (segment, term)).fetchone()
-    return None if row is None else Postings(*row)
 
 
 def all_postings(db: apsw.Connection, segment: int) -> Iterator[tuple[str, Postings]]:

@@ -14,7 +14,6 @@ from commonplace.model import Source
 from commonplace.store.postings import Collected
 from commonplace.store.signs import signs_width
 from commonplace.store.sqlite.connection import one_row, rows
-from commonplace.store.sqlite.postings import drop_all_postings, write_postings
 from commonplace.value import value
 
 MOST = 65_536  # positions are uint16
@@ -132,6 +131,8 @@ def take_places(
 
 def append(db: apsw.Connection, place: Place, new: Packed, *, revision: int) -> None:
     """Fill a place."""
+    from commonplace.store.sqlite.postings import write_postings
+
     segment, first = place.segment, place.first_position
     key = segment.first_id
     for where, content in (
@@ -154,6 +155,8 @@ def reserve(db: apsw.Connection, source: Source, *, revision: int) -> int:
 
 def fill(db: apsw.Connection, first_id: int, new: Packed, *, dead: int, revision: int) -> None:
     """Write all of a reserved segment; it takes no more afterwards. One without living chunks is given up."""
+    from commonplace.store.sqlite.postings import write_postings
+
     used = len(new.absent)
     if used == dead:
         db.execute(_DELETE[-1], (first_id,))
@@ -215,6 +218,8 @@ def read_signs(db: apsw.Connection, segment: Segment, *, dims: int) -> bytes:
 
 def delete_segment(db: apsw.Connection, segment: Segment) -> None:
     """Take out a segment whose chunks have gone elsewhere."""
+    from commonplace.store.sqlite.postings import drop_all_postings
+
     drop_all_postings(db, segment.first_id)
     for statement in _DELETE:
         db.execute(statement, (segment.first_id,))

@@ -12,7 +12,7 @@ from commonplace.agent.listener import Listener
 from commonplace.errors import CommonplaceError
 from commonplace.surfaces.cli.console import Console, is_terminal, visible
 from commonplace.surfaces.cli.opening import checked, opened
-from commonplace.surfaces.cli.options import describe
+from commonplace.surfaces.cli.options import describe, some_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ model is asked. When the context becomes full, what lasts is saved to today's lo
 
 Needs an endpoint, OpenAI-compatible or Anthropic's: `chat.provider`, `chat.baseUrl`, `chat.model` and a key. What you
 say, and what is recalled, is sent there. The conversation is kept in ~/.commonplace/agents/main/sessions, notes go to
-the workspace. Without a terminal, each line of stdin is a turn.""",
+the workspace. At a terminal, /help lists what you can do; without one, each line of stdin is a turn.""",
         examples=(
             "commonplace chat --model gpt-5-mini",
             'commonplace chat --once "What did we decide about the gateway?"',
@@ -54,12 +54,14 @@ the workspace. Without a terminal, each line of stdin is a turn.""",
         ),
         run=run_chat,
     )
-    parser.add_argument("--session", metavar="KEY", help="the conversation to continue (agent:main:main)")
+    parser.add_argument(
+        "--session", metavar="KEY", type=some_text, help="the conversation to continue (agent:main:main)"
+    )
     parser.add_argument(
         "--new", action="store_true", help="begin a new one; the one before goes to the archive"
     )
     parser.add_argument("--model", metavar="NAME", help="the model, instead of `chat.model`")
-    parser.add_argument("--once", metavar="TEXT", help="say this, print the answer, and end")
+    parser.add_argument("--once", metavar="TEXT", type=some_text, help="say this, print the answer, and end")
     parser.add_argument(
         "--resume", action="store_true", help="answer a turn first that got no answer; a terminal always does"
     )
@@ -98,11 +100,18 @@ class Chat:
 
     def take_lines(self, lines: Iterator[str], *, resume: bool) -> int:
         """Take each line as a turn, for a program: the first failure ends it."""
-        if resume and self._turn(None) is False:
-            return _INTERRUPTED
-        for line in lines:
-            if line.strip() and self._turn(line) is False:
+        from commonplace.agent.models.failures import ChatFailure
+
+        try:
+            if resume and self._turn(None) is False:
                 return _INTERRUPTED
+            for line in lines:
+                if line.strip() and self._turn(line) is False:
+                    return _INTERRUPTED
+        except ChatFailure:
+            if self.conversation.is_unanswered:
+                self._console.note("what was said is kept; `commonplace chat --resume` asks again")
+            raise
         return 0
 
     def at_a_terminal(self) -> int:
@@ -148,9 +157,9 @@ class Chat:
         commands = {
             "/help": lambda: self._console.answer(_HELP),
             "/status": self._status,
-            "/flush": lambda: self.conversation.flush(self._heard, by_hand=True),
-            "/compact": lambda: self.conversation.compact(self._heard),
-            "/retry": lambda: self._turn(None),
+            "/flush": self._flush,
+            "/compact": self._compact,
+            "/retry": self._retry,
             "/new": self._begin_anew,
         }
         if name not in commands:
@@ -171,17 +180,35 @@ class Chat:
         self._console.answer(
             f"context   {used:,} of {window:,} tokens, compacted {entry.get('compactionCount', 0)} times"
         )
-        self._console.answer(f"saved     {entry.get('memoryFlushNote', 'nothing yet')}")
+        nothing = "nothing new at the last look" if "memoryFlushAt" in entry else "nothing yet"
+        self._console.answer(f"saved     {entry.get('memoryFlushNote') or nothing}")
         if failure := entry.get("memoryFlushFailure"):
             self._console.answer(f"failed    {visible(str(failure.get('reason')))}")
         self._console.answer(f"kept in   {self.conversation.session.path}")
 
+    def _flush(self) -> None:
+        from commonplace.agent.flush import NOTHING
+
+        if self.conversation.flush(self._heard, by_hand=True).outcome == NOTHING:
+            self._console.note("nothing new was worth saving")
+
+    def _compact(self) -> None:
+        if self.conversation.compact(self._heard) is None:
+            self._console.note("there is nothing to shorten: the latest messages stay (`chat.keepMessages`)")
+
+    def _retry(self) -> None:
+        if self.conversation.is_unanswered:
+            self._turn(None)
+        else:
+            self._console.note("the last turn has its answer")
+
     def _begin_anew(self) -> None:
         from commonplace.memory.chatting import open_conversation
 
-        model = self.conversation.model.name
-        self.conversation.close()
-        self.conversation = open_conversation(self._memory, self._key, model=model, is_new=True)
+        before = self.conversation
+        self.conversation = open_conversation(self._memory, self._key, model=before.model.name, is_new=True)
+        before.close()  # only now: if there is no new one, this one goes on
+        self._console.note("a new conversation; `commonplace sessions list --archived` names the one before")
 
 
 class Heard(Listener):

@@ -43,6 +43,7 @@ _IN_ORDER = (
     Command("status", "health", "say what is known, where it is kept and what leaves this machine"),
     Command("doctor", "health", "look for everything that could be wrong"),
     Command("config", "configuring", "show and change settings"),
+    Command("migrate-store", "migrating", "move the index to another store, without embedding again"),
     Command("cache", "caching", "look at the cache of embeddings, and make it smaller"),
     Command("sessions", "sessions", "look at conversations, search and change them"),
     Command("chat", "chatting", "talk with a model that has this memory"),

@@ -114,7 +114,7 @@ def run_get_setting(arguments: argparse.Namespace, console: Console) -> int:
 
 def run_set_setting(arguments: argparse.Namespace, console: Console) -> int:
     """Write one value to the user's file."""
-    change = _set(arguments, arguments.key, arguments.value)
+    change = set_value(arguments, arguments.key, arguments.value)
     if console.json:
         console.result({"path": change.path, "key": change.key, "value": change.value})
     else:
@@ -166,7 +166,7 @@ def run_import_openclaw(arguments: argparse.Namespace, console: Console) -> int:
     path = os.path.abspath(os.path.expanduser(arguments.path))
     loaded, _ = _loaded(arguments)
     found = read_openclaw(path, agent_id=loaded.settings.agent_id)
-    change = _set(arguments, "openclawConfig", path)
+    change = set_value(arguments, "openclawConfig", path)
     loaded, _ = _loaded(arguments)
     from commonplace.config.show import get_value
 
@@ -204,7 +204,7 @@ def _loaded(arguments: argparse.Namespace) -> tuple[Loaded, ResolvedWorkspace]:
     )
 
 
-def _set(arguments: argparse.Namespace, key: str, value: str) -> Any:
+def set_value(arguments: argparse.Namespace, key: str, value: str) -> Any:
     from commonplace.config.locations import home_folder
     from commonplace.config.show import set_user_value
 

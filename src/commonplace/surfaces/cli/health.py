@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _MARKS = {"ok": ("✓", "green"), "warning": ("!", "yellow"), "problem": ("✗", "red")}
 _MOST_SKIPPED = 10
+_NOTHING_LEAVES = "nothing leaves this machine"
 _PARTS = (
     "texts",
     "vectors",
@@ -69,10 +70,12 @@ def run_status(arguments: argparse.Namespace, console: Console) -> int:
 
 def _lines(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "workspace", f"{facts['workspaceDir']}, from {facts['workspaceOrigin']}"
-    yield "indexed", f"{counted(facts['files'], 'file')}, {counted(facts['chunks'], 'chunk')}"
+    yield "indexed", _indexed(facts)
     for extra in facts["extraPaths"]:
         yield "also", str(extra)
     yield "index", f"{facts['dbPath']} ({facts['store'].get('driver', '?')}, agent {facts['agentId']})"
+    if (engine := facts["engine"])["name"] != "builtin":
+        yield "engine", _engine(engine)
     if recovered := facts["store"].get("recovered"):
         yield "damaged", f"the index was made anew {recovered}"
     vector = facts["vector"]
@@ -98,6 +101,20 @@ def _lines(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "left out", f"{left['path']}: {left['reason']}"
     if len(skipped) > _MOST_SKIPPED:
         yield "", f"and {len(skipped) - _MOST_SKIPPED} more; --json lists them all"
+
+
+def _indexed(facts: Mapping[str, Any]) -> str:
+    total = f"{counted(facts['files'], 'file')}, {counted(facts['chunks'], 'chunk')}"
+    each = [f"{of['files']:,} of {of['source']}" for of in facts["sourceCounts"]]
+    return f"{total} ({', '.join(each)})" if len(each) > 1 else total
+
+
+def _engine(engine: Mapping[str, Any]) -> str:
+    named = " ".join(filter(None, (engine["name"], engine.get("version"))))
+    if not engine["healthy"]:
+        return f"{named} does not work: {engine['problem']}"
+    behind = ", has not seen the latest changes" if engine.get("behind") else ""
+    return f"{named}, {engine.get('mode', 'works')}{behind}"
 
 
 def _embedding(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -130,14 +147,20 @@ def _troubles(facts: Mapping[str, Any], embedding: Mapping[str, Any]) -> Iterato
 
 
 def _leaving(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    chat = facts["chat"]
+    to_model = chat and chat["to"] and f"`commonplace chat` sends what is said and recalled to {chat['to']}"
+    if chat and not chat["to"]:
+        yield "problem", chat["problem"]
     if not facts["leaves"]:
-        yield "privacy", "nothing leaves this machine"
+        yield "privacy", f"{to_model}; nothing else leaves this machine" if to_model else _NOTHING_LEAVES
         return
     sent = [left["source"] for left in facts["leaves"]]
     yield "privacy", f"text is sent to {facts['leaves'][0]['to']}: {', '.join(sent)}"
     kept = [name for name in facts["sources"] if name not in sent]
     if kept:
         yield "", f"not sent: {', '.join(kept)} (`remote.sendSessions`), words alone find them"
+    if to_model:
+        yield "", to_model
 
 
 def _jobs(batch: Mapping[str, Any] | None) -> Iterator[tuple[str, str]]:

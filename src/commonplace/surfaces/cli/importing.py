@@ -171,7 +171,8 @@ def _print_notes(report: ImportReport, console: Console) -> None:
         if report.damaged_count > _MOST_NAMED:
             console.note(f"  and {report.damaged_count - _MOST_NAMED:,} more; --json names up to 200")
     for failure in report.failed:
-        console.note(f"not imported: {failure.path}: {failure.reason}")
+        reason = failure.reason.removeprefix(f"{failure.path} ")
+        console.note(f"not imported: {failure.path}: {reason}")
     if report.left_out:
         count = counted(len(report.left_out), "conversation")
         console.note(f"{count} left out: archived or deleted here since; --again brings them back")

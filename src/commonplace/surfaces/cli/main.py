@@ -221,7 +221,7 @@ def _take_words_after_options(arguments: argparse.Namespace, rest: list[str], *,
 
 def _hint_for(error: CommonplaceError) -> str:
     if isinstance(error, ConfigError):
-        return "correct it there, or remove it: every setting has a default"
+        return "correct it, or leave it out: every setting has a default"
     return "`commonplace doctor` looks for the cause"
 
 

@@ -31,6 +31,9 @@ With --prepare it makes the schema in PostgreSQL instead, or brings it up to dat
     what.add_argument("--prepare", action="store_true", help="make the schema ready in PostgreSQL")
     parser.add_argument("--dsn", metavar="DSN", help="how to reach PostgreSQL, or env:NAME (store.dsn)")
     parser.add_argument("--role", metavar="ROLE", help="with --prepare: who is allowed to use the schema")
+    parser.add_argument(
+        "--operator", action="store_true", help="with --role: who may also search the indexes of all agents"
+    )
 
 
 def run_migrate_store(arguments: argparse.Namespace, console: Console) -> int:
@@ -42,7 +45,9 @@ def _prepare(arguments: argparse.Namespace, console: Console) -> int:
     from commonplace.memory.migrating import prepare_server
 
     with opened(arguments) as memory:
-        schema = prepare_server(memory.parts, arguments.dsn, role=arguments.role)
+        schema = prepare_server(
+            memory.parts, arguments.dsn, role=arguments.role, is_operator=arguments.operator
+        )
     if console.json:
         console.result({"schema": schema, "role": arguments.role})
     else:

@@ -98,6 +98,13 @@ def whole_number(least: int, most: int = 1_000_000_000) -> Callable[[str], int]:
     return read
 
 
+def some_text(text: str) -> str:
+    """Read a text that says something."""
+    if not text.strip():
+        raise argparse.ArgumentTypeError("it is empty")
+    return text
+
+
 def share(text: str) -> float:
     """Read a number from 0 to 1."""
     try:

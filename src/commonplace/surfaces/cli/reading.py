@@ -24,12 +24,13 @@ def add_get(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
         """\
-Read lines of a file of the memory, as a search cites them. Files outside the memory are refused.
+Read lines of a file of the memory, or of a conversation, as a search cites them. Files outside the memory are refused.
 
 Only reads.""",
         examples=(
             "commonplace get memory/network.md --from 16 --lines 5",
             "commonplace get MEMORY.md#L3-L7",
+            "commonplace get 'sessions/5f0c7f0e.jsonl#L7'",
         ),
         run=run_get,
     )

@@ -79,6 +79,12 @@ def run_search(arguments: argparse.Namespace, console: Console) -> int:
                 _explain_nothing(
                     console, query, is_empty=not memory.status()["files"], workspace=memory.workspace
                 )
+                is_partial = "sessions" not in memory.parts.loaded.settings.sources
+                if is_partial and arguments.source is None and memory.sessions.list():
+                    console.hint(
+                        "conversations were not searched: `commonplace sessions search` does that, and"
+                        " `commonplace config set sources memory,sessions` lets every search do it"
+                    )
     return DEGRADED if arguments.strict and (result.degraded or result.fallback) else 0
 
 

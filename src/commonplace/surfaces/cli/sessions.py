@@ -112,7 +112,9 @@ def run_list(arguments: argparse.Namespace, console: Console) -> int:
         console.answer(f"{when}  {size_in_words(row.size_bytes):>9}  {key}  {title}".rstrip())
     if not rows:
         console.note(f"there are no sessions in {folder} yet")
-        console.hint("bring some: commonplace import claude-code (or openclaw, codex, messages)")
+        console.hint(
+            "bring some: commonplace import claude-code (or openclaw, codex, messages); `commonplace chat` begins one"
+        )
     return 0
 
 

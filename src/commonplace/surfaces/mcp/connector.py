@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from commonplace.agent.recall import Recalled, as_data, fence, new_nonce
+from commonplace.agent.recall import as_data, fence, lines_of, new_nonce
 from commonplace.agent.tools import Tool, ToolAnswer
 from commonplace.errors import CommonplaceError
 from commonplace.surfaces.mcp.addresses import address_of, place_in, split_citation
@@ -103,11 +103,10 @@ class Connector:
         if excerpt.truncated and cited_line > _LINES_BEFORE:
             first_line = cited_line - _LINES_BEFORE
             excerpt = self._memory.get(path, first_line=first_line, line_count=None, max_chars=_WHOLE_CHARS)
-        last_line = excerpt.first_line + max(excerpt.line_count, 1) - 1
-        metadata = {"path": excerpt.path, "startLine": excerpt.first_line, "endLine": last_line}
+        piece = lines_of(excerpt)
+        metadata = {"path": piece.path, "startLine": piece.first_line, "endLine": piece.last_line}
         if excerpt.next_line is not None:
             metadata["nextFrom"] = excerpt.next_line
-        piece = Recalled(excerpt.path, excerpt.text, excerpt.first_line, last_line)
         return {
             "id": cited,
             "title": excerpt.path,
@@ -130,4 +129,4 @@ def _title(hit: SearchHit) -> str:
 
 
 def _refused(reason: str, hint: str | None = None) -> ToolAnswer:
-    return ToolAnswer(content={}, text=f"{reason}. {hint or ''}".rstrip(), is_error=True)
+    return ToolAnswer(content={}, text=f"{reason}; {hint}" if hint else reason, is_error=True)

@@ -56,7 +56,11 @@ class Door:
         if _all(headers, b"origin") and _only(headers, b"origin") not in self.origins:
             raise Refused(403, "pages of other sites may not ask here")
         if not self._knows_token(headers):
-            raise Refused(401, "a bearer token is needed", (b"www-authenticate", b"Bearer"))
+            raise Refused(
+                401,
+                "the bearer token is missing or wrong; the server named its file when it started",
+                (b"www-authenticate", b"Bearer"),
+            )
         if path != PATH:
             raise Refused(404, f"the server is at {PATH}")
         if method not in _METHODS:

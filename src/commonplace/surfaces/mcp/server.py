@@ -109,7 +109,8 @@ class Desk:
         try:
             return await self._threads.run(call)
         except CommonplaceError as error:
-            raise MCPError(types.INVALID_PARAMS, f"{error}. {error.hint or ''}".rstrip()) from None
+            said = f"{error}; {error.hint}" if error.hint else str(error)
+            raise MCPError(types.INVALID_PARAMS, said) from None
         except MCPError:
             raise
         except Exception as mistake:  # noqa: BLE001 (logged, and answered without what is in it)

@@ -20,11 +20,9 @@ class Wire:
 
 def take_wire() -> Wire:
     """Take both for messages: from now on a `print` goes to stderr, a prompt reads nothing, and so do children."""
-    if (
-        sys.stdin is None or sys.stdout is None
-    ):  # closed when we were started; their numbers may mean other files now
+    if _is_nothing(0) or _is_nothing(1):  # or closed: the command line opens on nothing what was closed
         raise CommonplaceError(
-            "standard input or output is closed, and MCP is spoken over both",
+            "standard input or output is closed or /dev/null, and MCP is spoken over both",
             hint="let an MCP client start this command, or serve over HTTP: commonplace mcp --http",
         )
     sys.stdout.flush()
@@ -38,3 +36,7 @@ def take_wire() -> Wire:
         os.dup2(nothing, 1)
     os.close(nothing)
     return Wire(reads, writes)
+
+
+def _is_nothing(descriptor: int) -> bool:
+    return os.path.samestat(os.fstat(descriptor), os.stat(os.devnull))

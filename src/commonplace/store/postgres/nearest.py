@@ -1,0 +1,72 @@
+"""Vectors that are near to another: proposed by the server, compared again by whoever asks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import psycopg
+
+from commonplace.model import EVERY_SCOPE, SearchFilter, Source
+from commonplace.store.postgres.cache import GenerationCache
+from commonplace.store.postgres.halfvec import HalfVector
+from commonplace.store.postgres.odd_text import restored, storable
+from commonplace.store.postgres.segments import Segment
+from commonplace.store.postgres.session import narrowed
+from commonplace.store.postgres.writer import GRAPH_FROM
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, LiteralString
+
+    Db = psycopg.Connection[Any]
+
+# The server compares in single precision and its graph finds hardly all: so many more are compared again.
+_MARGIN = 16
+
+_ADMITTED = """SELECT id, vector, source, scope FROM {vectors}
+                WHERE source = ANY(%(sources)s) AND (%(all)s OR scope = ANY(%(scopes)s))
+                ORDER BY vector <=> %(query)s, id LIMIT {limit}"""
+_OF_IDS = """SELECT id, vector, source, scope FROM {vectors} WHERE id = ANY(%(ids)s)
+              ORDER BY vector <=> %(query)s, id LIMIT {limit}"""
+_BY_GRAPH = "SELECT id, vector, source, scope FROM {vectors} ORDER BY vector <=> %(query)s LIMIT {limit}"
+_ADMITTED_BY_GRAPH = """SELECT id, vector, source, scope FROM {vectors}
+                         WHERE source = ANY(%(sources)s) AND (%(all)s OR scope = ANY(%(scopes)s))
+                         ORDER BY vector <=> %(query)s LIMIT {limit}"""
+
+
+def nearest(
+    db: Db,
+    cache: GenerationCache,
+    query: bytes,
+    segments: Sequence[Segment],
+    where: SearchFilter,
+    *,
+    limit: int,
+    by_graph: bool,
+    is_all: bool,
+    besides: Sequence[int],
+) -> Mapping[int, tuple[Source, str]]:
+    """The source and scope of chunks that are near, some more than wanted; where there are few, none is missed.
+
+    Their vectors are in the cache afterwards, and those of `besides` too: both come in one round trip.
+    """
+    asked: dict[str, Any] = {
+        "query": HalfVector(query),
+        "sources": list(where.sources),
+        "all": where.scopes == EVERY_SCOPE,
+        "scopes": [storable(scope) for scope in where.scopes],
+    }
+    if not by_graph:
+        statement: LiteralString = _ADMITTED
+    elif sum(each.used for each in segments) <= GRAPH_FROM:
+        statement = _OF_IDS
+        cache.fetch(db, segments, ())
+        asked["ids"] = [id_ for each in segments for id_ in cache.positions(db, each).ids]
+    else:
+        statement = _BY_GRAPH if is_all else _ADMITTED_BY_GRAPH
+    with db.pipeline(), narrowed(db, where.scopes):
+        near = db.execute(cache.tables(statement, limit=limit + _MARGIN), asked, binary=True)
+        cache.vectors(db, besides)
+        rows = near.fetchall()
+    cache.keep_vectors({id_: vector for id_, vector, _, _ in rows})
+    return {id_: (source, restored(scope)) for id_, _, source, scope in rows}

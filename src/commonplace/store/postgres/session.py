@@ -1,0 +1,153 @@
+"""What every transaction says first: whose rows it may touch, in which schema, and how long it may take."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+import psycopg
+
+from commonplace.errors import IndexCorrupt
+from commonplace.model import EVERY_SCOPE, EmbedderIdentity, IndexFingerprint
+from commonplace.store.postgres.naming import Locks, locks_of
+from commonplace.store.postgres.odd_text import storable
+from commonplace.value import value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    Db = psycopg.Connection[Any]
+
+ALL_SCOPES = "*"
+_STATEMENT_TIMEOUT = "60s"
+_EFFORT = "400"  # candidates that a search in the graph keeps: for 99 of the 100 nearest of real notes
+_MOST_SCANNED = "100000"  # where most of what is near is hidden
+
+_INTRODUCE = """SELECT set_config('commonplace.agent', %(agent)s, true),
+                       set_config('commonplace.scopes', '*', true),
+                       set_config('search_path', %(path)s, true),
+                       set_config('statement_timeout', %(statement)s, true),
+                       set_config('lock_timeout', %(lock)s, true),
+                       set_config('jit', 'off', true)"""
+# A search among vectors goes through their graph where they have one, whatever the planner thinks of it.
+_INTRODUCE_READER = f"""{_INTRODUCE}, set_config('hnsw.ef_search', %(effort)s, true),
+                       set_config('hnsw.iterative_scan', 'relaxed_order', true),
+                       set_config('hnsw.max_scan_tuples', %(scanned)s, true),
+                       set_config('enable_seqscan', 'off', true), set_config('enable_sort', 'off', true),
+                       set_config('plan_cache_mode', 'force_generic_plan', true)"""
+_NARROW = "SELECT set_config('commonplace.scopes', %s, true)"
+_LOCK_INDEX = "SELECT pg_advisory_xact_lock(%s, id) FROM indexes WHERE agent = %s AND workspace = %s"
+_PUBLISHED = """SELECT i.id, g.id, g.fingerprint, g.dims, g.graph, g.revision, g.contents,
+                       pg_try_advisory_xact_lock_shared(%(lock)s, g.id) AND to_regclass('files_' || g.id) IS NOT NULL
+                  FROM indexes i LEFT JOIN generations g ON g.id = i.published
+                 WHERE i.agent = %(agent)s AND i.workspace = %(workspace)s"""
+_GENERATION = """SELECT index, id, fingerprint, dims, graph, revision, contents,
+                        pg_try_advisory_xact_lock_shared(%(lock)s, id)
+                   FROM generations WHERE id = %(generation)s"""
+
+
+class GenerationGone(Exception):
+    """Another generation was published, and this one dropped, while a view of it was being opened: look again."""
+
+
+@value
+class Published:
+    """The generation that a transaction works on."""
+
+    index: int
+    generation: int
+    fingerprint: IndexFingerprint
+    dims: int
+    graph: bool
+    revision: int
+    contents: int
+    is_kept: bool  # nobody drops its tables before the transaction ends
+
+
+@value
+class Session:
+    """Who uses which index of which installation."""
+
+    schema: str
+    vectors: str  # the schema that pgvector is in
+    agent: str
+    workspace: str
+    wait_s: float = 30.0  # for a lock that another holds
+
+    @property
+    def locks(self) -> Locks:
+        """The locks of the installation."""
+        return locks_of(self.schema)
+
+    def introduce(self, db: Db, *, statement: str = _STATEMENT_TIMEOUT) -> None:
+        """Say whose rows this transaction may touch: without it there are none."""
+        db.execute(_INTRODUCE, self._said(statement))
+
+    def _said(self, statement: str = _STATEMENT_TIMEOUT) -> dict[str, str]:
+        path, lock = f"{self.schema}, {self.vectors}", f"{int(1000 * self.wait_s)}ms"
+        return {"agent": self.agent, "path": path, "statement": statement, "lock": lock}
+
+    def look_up(self, db: Db) -> Published | None:
+        """Begin a view: find what is published, and keep it from being dropped."""
+        asked = {"lock": self.locks.generation, "agent": self.agent, "workspace": self.workspace}
+        with db.pipeline():
+            db.execute(_INTRODUCE_READER, {**self._said(), "effort": _EFFORT, "scanned": _MOST_SCANNED})
+            row = db.execute(_PUBLISHED, asked)
+        found = published(row.fetchone())
+        if found is not None and not found.is_kept:
+            raise GenerationGone
+        return found
+
+    def generation(self, db: Db, number: int) -> Published | None:
+        """Find one generation, published or not, and keep it from being dropped."""
+        row = db.execute(_GENERATION, {"lock": self.locks.generation, "generation": number}).fetchone()
+        return published(row)
+
+    def lock(self, db: Db) -> Published | None:
+        """Begin a change: nobody else changes or publishes this index until the transaction ends."""
+        with db.pipeline():
+            self.introduce(db)
+            db.execute(_LOCK_INDEX, (self.locks.index, self.agent, self.workspace))
+            asked = {"lock": self.locks.generation, "agent": self.agent, "workspace": self.workspace}
+            row = db.execute(_PUBLISHED, asked)
+        return published(row.fetchone())
+
+
+@contextmanager
+def narrowed(db: Db, scopes: frozenset[str]) -> Iterator[None]:
+    """Let the server itself hide the rows of all other scopes from the statements of a block."""
+    if scopes == EVERY_SCOPE:
+        yield
+        return
+    with db.pipeline():
+        db.execute(_NARROW, (as_json(scopes),))
+        yield
+        db.execute(_NARROW, (ALL_SCOPES,))
+
+
+def as_json(scopes: Iterable[str]) -> str:
+    """Scopes as the server reads them."""
+    return json.dumps([storable(scope) for scope in sorted(scopes)])
+
+
+def published(row: tuple[Any, ...] | None) -> Published | None:
+    """What a row says; None when nothing was ever published."""
+    if row is None or row[1] is None:
+        return None
+    index, number, fingerprint, dims, graph, revision, contents, is_kept = row
+    return Published(
+        index, number, fingerprint_of(fingerprint), dims, graph, revision, contents, bool(is_kept)
+    )
+
+
+def fingerprint_of(stored: str) -> IndexFingerprint:
+    """How an index is made."""
+    try:
+        facts = json.loads(stored)
+        return IndexFingerprint(**{**facts, "embedder": EmbedderIdentity(**facts["embedder"])})
+    except (ValueError, TypeError, KeyError) as error:
+        raise IndexCorrupt(
+            "the index does not say how it was made", hint="run `commonplace sync --force`"
+        ) from error

