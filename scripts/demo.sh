@@ -6,7 +6,7 @@ PATH="$PWD/.venv/bin:$PATH"
 
 scratch="$(mktemp -d "${TMPDIR:-/tmp}/commonplace-demo.XXXXXX")"
 trap 'rm -rf "$scratch"' EXIT
-cp -r examples/workspace "$scratch/workspace"
+cp -r examples/workspace examples/talk.json "$scratch"
 cd "$scratch/workspace"
 
 # Nothing of the person who runs this may change what is shown, and nothing may be written to their home.
@@ -36,8 +36,8 @@ run commonplace sync
 note "By word: an error string stands in one note"
 run commonplace search ERR_LEDGER_SKEW -n 1
 
-note "By meaning: the question and its answer share no word"
-run commonplace search "who looks after our cats when we travel?" -n 1
+note "By meaning and by word: no note says cats, one says kittens"
+run commonplace search "who feeds the cats while we travel?" -n 1
 
 note "In Chinese, in the same folder"
 run commonplace search "电池可以用多久？" -n 1
@@ -55,6 +55,10 @@ run commonplace get "$path" --from "$line" --lines 4
 note "Write something down, and find it at once"
 run commonplace remember "The spare key of the pump house hangs behind the barometer."
 run commonplace search "where is the key to the pump house?" -n 1
+
+note "What was said counts too: a conversation, from a chat or from another program"
+run commonplace import messages ../talk.json
+run commonplace sessions search "who laminates the chart?" -n 1
 
 note "Where everything is"
 run commonplace status

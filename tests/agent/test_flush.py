@@ -16,7 +16,6 @@ from commonplace.agent.flush import FAILED, NOTHING, SAVED
 from commonplace.agent.flush_prompts import is_mark, says_nothing
 from commonplace.agent.flush_turn import MOST_NOTE_CHARS
 from commonplace.errors import NotFound, StorageFailure
-from commonplace.sessions.usage import marked
 
 SILENT = Say("NO_REPLY")
 OLD_LOG = b"# A log\r\n\r\n- 09:00 an older note\nwithout its last line end"
@@ -311,7 +310,6 @@ def test_a_flush_of_an_earlier_cycle_is_not_enough_for_this_one(stage):
     session.append({"role": "user", "content": "The mast is spruce."})
     for name in ("sessions.json", "sessions.json.bak"):
         (at.folder / "home/agents/main/sessions" / name).unlink(missing_ok=True)
-    at.store.update(MAIN, **marked({}, 0))
     session = at.store.open(MAIN)
     at.server.asked.clear()
 

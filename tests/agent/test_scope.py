@@ -84,6 +84,24 @@ def test_a_job_whose_key_a_rule_names_sees_what_its_principal_may():
     assert not access(OWNER, "", "hook:1", rules).is_allowed
 
 
+def test_a_rule_for_any_key_names_none():
+    rules = (Rule("allow", key_prefix=""),)
+
+    assert not access(OWNER, "", "hook:1", rules).is_allowed
+    assert access(OWNER, "direct", "", rules).is_allowed
+
+
+def test_an_agent_may_be_called_group():
+    assert access(OWNER, "direct", "agent:group:main").scopes == EVERY_SCOPE
+
+
+def test_a_person_whose_id_looks_like_a_group_is_not_taken_for_it():
+    rules = (Rule("allow", key_prefix="agent:"),)
+
+    assert access("x", "", "agent:main:matrix:direct:group:-100", rules).scopes == {SHARED}
+    assert access("x", "direct", "agent:main:matrix:direct:group:-100", rules).writes == "person:x"
+
+
 def test_a_rule_for_all_keys_of_an_agent_opens_nothing_to_the_groups_among_them():
     rules = (Rule("allow", key_prefix="agent:main:"),)
 
@@ -131,6 +149,8 @@ rules = st.lists(
 
 @given(st.builds(SearchContext, texts, texts, texts, texts, texts), rules, st.sampled_from(["allow", "deny"]))
 @example(SearchContext(OWNER, "", GROUP_KEY), [Rule("allow", key_prefix="agent")], "allow")
+@example(SearchContext(OWNER, "direct", "agent:main:dm:b:group:7"), [Rule("allow")], "allow")
+@example(SearchContext(OWNER, "direct", "agent:group:main"), [Rule("allow")], "allow")
 def test_everything_is_seen_by_the_owner_alone_and_never_where_a_group_reads_along(context, rules, default):
     decided = access_of(context, rules, default)
 
@@ -138,7 +158,7 @@ def test_everything_is_seen_by_the_owner_alone_and_never_where_a_group_reads_alo
         assert context.principal == OWNER
         assert context.chat_type in {"direct", ""}
         assert not context.group
-        assert ":group:" not in context.session_key
+        assert ":group:" not in context.session_key.removeprefix("agent:group")
     if not decided.is_allowed:
         assert decided.reason
         assert (decided.scopes, decided.writes) == (frozenset(), "")

@@ -93,6 +93,11 @@ def test_the_reference_says_everything_about_a_setting():
     json.dumps([entry.default for entry in reference.values()])
 
 
+def test_an_empty_secret_is_called_empty(home):
+    with pytest.raises(ConfigError, match=r"`chat\.apiKey` must be text, not an empty text"):
+        change(home, "chat.apiKey", "")
+
+
 def test_setting_a_value_makes_the_file_when_there_is_none(home):
     done = change(home, "query.maxResults", "8")
 

@@ -17,7 +17,8 @@ from tests.support.scripted_chat_model import KEY, Asked, Call, Say, ScriptedMod
 
 import commonplace
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(60)]
+# Each test starts some seven processes: on a busy machine half a minute goes by.
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
 
 FULL = os.environ.get("COMMONPLACE_FAULTS") == "full"
 SOURCE = str(Path(commonplace.__file__).parents[1])

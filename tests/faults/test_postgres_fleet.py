@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 
@@ -15,7 +13,7 @@ import pytest
 from tests.faults.index_worker import FILES, catch_up, index_file, read_once
 from tests.faults.postgres_worker import open_shared
 from tests.support.index_contents import fingerprint
-from tests.support.postgres_server import PostgresServer
+from tests.support.postgres_server import server_of_its_own
 
 FULL = os.environ.get("COMMONPLACE_FAULTS") == "full"
 SECONDS = 60 if FULL else 10
@@ -24,15 +22,8 @@ WORKER = Path(__file__).with_name("postgres_worker.py")
 
 @pytest.fixture
 def server():
-    folder = Path(tempfile.mkdtemp(prefix="cpg-"))  # short: the path of a socket has an end
-    server = PostgresServer(folder)
-    try:
-        server.start()
-        server.prepare()
+    with server_of_its_own() as server:
         yield server
-    finally:
-        server.stop()
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.mark.slow

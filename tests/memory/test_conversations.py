@@ -122,10 +122,11 @@ def test_secrets_of_the_settings_are_hidden_wherever_they_stand(places, monkeypa
     monkeypatch.setenv("MY_KEY", "a-key-like-no-other")
     config = {
         "remote": {"apiKey": "env:MY_KEY", "headers": {"X-Pass": "swordfish-17"}},
+        "chat": {"headers": {"X-Token": "pilchard-18"}},
         "provider": "builtin",
     }
     with memory_of(places, **config) as memory:
-        assert configured_secrets(memory.parts) == ["a-key-like-no-other", "swordfish-17"]
+        assert configured_secrets(memory.parts) == ["a-key-like-no-other", "swordfish-17", "pilchard-18"]
         hidden = memory.redactor().redact("it is a-key-like-no-other, or swordfish-17").text
 
     assert "other" not in hidden

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from commonplace import Memory
-from commonplace.agent.scope import THE_OWNER, SearchContext
+from commonplace.agent.scope import THE_OWNER, Access, SearchContext
+from commonplace.model import SHARED
 
 ANNA = SearchContext("anna", "direct", "agent:main:telegram:direct:anna")
 GROUP = SearchContext("anna", "group", "agent:main:telegram:group:7", group="7")
@@ -170,3 +171,36 @@ def test_where_nothing_may_be_written_every_command_is_refused(memory, context):
         answer = tool.call(arguments)
         assert answer.is_error
         assert answer.text.startswith("The memory cannot be used here: ")
+
+
+def test_a_scope_that_has_no_folder_does_not_open_all_notes(memory):
+    scoped = memory.within(GROUP)
+    scoped.access = Access(is_allowed=True, scopes=frozenset({SHARED}), writes="team:blue")
+
+    answer = scoped.memory_tool().call({"command": "view", "path": "/memories"})
+
+    assert answer.is_error
+    assert "diary" not in answer.text
+
+
+def test_a_note_can_be_deleted_before_anything_was_indexed(memory, workspace):
+    call(memory.within(THE_OWNER).memory_tool(), "delete", path="/memories/diary.md")
+
+    assert not (workspace / "memory/diary.md").exists()
+    assert paths(memory, "quetzal") == ["MEMORY.md"]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        {"command": "create", "path": "/memories/new.md", "file_text": "half \ud83d of it \udc80\n"},
+        {"command": "str_replace", "path": "/memories/diary.md", "old_str": "private", "new_str": "\ud83d"},
+        {"command": "insert", "path": "/memories/diary.md", "insert_line": 0, "insert_text": "\ud83d"},
+    ],
+    ids=lambda command: command["command"],
+)
+def test_halves_of_characters_are_written_as_a_sign_that_something_is_missing(memory, workspace, command):
+    call(memory.within(THE_OWNER).memory_tool(), **command)
+
+    path = workspace / "memory" / command["path"].removeprefix("/memories/")
+    assert "?" in path.read_text(encoding="utf-8")

@@ -334,6 +334,8 @@ def test_a_conversation_that_becomes_a_groups_is_found_by_it(workspace, home):
 class LyingReader:
     """A view of the index that forgets who asks."""
 
+    proposals = None  # it is asked for candidates
+
     def __init__(self, reader):
         self._reader = reader
 
@@ -464,3 +466,28 @@ def test_a_search_context_says_who_asks(opened):
         opened.within()
     assert opened.within(SearchContext(OWNER, "direct", "")).access.sees_everything
     assert opened.within(ANNA).access.writes == "person:anna"
+
+
+def test_scores_tell_nothing_about_what_others_have_written(opened, workspace):
+    opened.within(GROUP).append("the zebra brings bread to the bakery")
+    questions = ("zebra bakery", "bakery divorce", "zebra of yesterday", "bread")
+
+    def answers():
+        found = [opened.within(GROUP).search(question, min_score=0.0) for question in questions]
+        return [[(hit.path, hit.score) for hit in result.hits] for result in found]
+
+    before = answers()
+    (workspace / "memory" / "secret.md").write_text("a divorce, zebra and bread\n" * 40)
+
+    assert opened.search("divorce").hits
+    assert answers() == before
+    assert all(before)
+
+
+def test_a_linked_memory_is_missed_at_the_beginning_and_not_only_when_it_is_needed(opened, workspace):
+    curated = workspace / "MEMORY.md"
+    curated.rename(workspace / "elsewhere.md")
+    curated.symlink_to(workspace / "elsewhere.md")
+
+    assert "`MEMORY.md` is not read: a symbolic link" in opened.within(THE_OWNER).start_context().text
+    assert "MEMORY.md" not in opened.within(GROUP).start_context().text

@@ -5,9 +5,12 @@ from __future__ import annotations
 import argparse
 
 import describe_cli
+import describe_tools
 import generate_docs
 import pytest
 import record_demo
+
+from commonplace.agent.tools import TOOLS
 
 RECORDED = """\
 ```console
@@ -82,3 +85,14 @@ def test_other_times_scores_and_days_tell_the_same_story():
 def test_another_first_answer_is_another_story():
     assert not record_demo.same_story(RECORDED, RECORDED.replace("lighthouse", "pelican"))
     assert not record_demo.same_story(RECORDED, RECORDED.replace("-n 1", "-n 2"))
+
+
+def test_every_tool_is_described_with_its_arguments_and_its_answer():
+    page = describe_tools.tools_page()
+
+    for tool in TOOLS:
+        assert f"## `{tool.name}`" in page
+        for name in tool.input_schema["properties"]:
+            assert f"| `{name}` | " in page
+        for name in tool.output_schema["properties"]:
+            assert f'"{name}"' in page

@@ -244,6 +244,23 @@ def test_a_registry_that_was_lost_is_read_off_the_transcripts(tmp_path: Path, wr
     assert len(json.loads(registry.read_text())) == 3
 
 
+@pytest.mark.parametrize("written_as", ["jsonl", "json5"])
+def test_a_session_that_is_read_off_its_transcript_is_counted_and_keeps_its_audience(
+    tmp_path: Path, written_as: str
+) -> None:
+    store = SessionStore(tmp_path, format=written_as)
+    with store.create("room-7", chatType="group", groupId="7", channel="irc") as session:
+        session.append({"role": "assistant", "content": "x", "usage": {"input": 10, "output": 1}})
+        session.compact("in short", tokens_after=3)
+    for registry in (*tmp_path.glob("sessions.json*"), *tmp_path.glob("registry.json5*")):
+        registry.unlink()
+
+    entry = SessionStore(tmp_path, format=written_as).open_or_create("room-7").entry()
+
+    assert (entry["chatType"], entry["groupId"], entry["channel"]) == ("group", "7", "irc")
+    assert (entry["inputTokens"], entry["totalTokens"], entry["compactionCount"]) == (10, 3, 1)
+
+
 def test_an_archived_or_deleted_session_does_not_come_back_with_a_rebuilt_registry(tmp_path: Path) -> None:
     store, registry = filled(tmp_path, "jsonl")
     store.archive("agent:main:a")

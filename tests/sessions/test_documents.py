@@ -204,6 +204,8 @@ def test_what_cannot_be_read_is_kept_beside_the_converted_file(tmp_path: Path) -
     assert beside.read_bytes() == b'{"torn in the mid\n'
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(60)
 def test_whoever_adds_during_a_conversion_loses_nothing(tmp_path: Path) -> None:
     store = SessionStore(tmp_path)
     session = store.create("k")

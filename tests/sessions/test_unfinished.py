@@ -77,6 +77,7 @@ def test_a_deletion_that_was_cut_off_is_finished_by_the_next_change(tmp_path: Pa
     assert count > 3
 
 
+@pytest.mark.timeout(60)
 def test_an_archive_that_was_cut_off_is_made_or_not(tmp_path: Path) -> None:
     outcomes = set()
     for folder in cut(tmp_path, "archive", "k"):

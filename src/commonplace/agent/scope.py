@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from commonplace.model import EVERY_SCOPE, PRIVATE, SHARED
-from commonplace.sources.scopes import folder_of_scope, group_in_key, group_scope, person_scope
+from commonplace.sources.scopes import (
+    folder_of_scope,
+    group_in_key,
+    group_scope,
+    hints_at_a_group,
+    person_scope,
+)
 from commonplace.value import replace, value
 
 OWNER = "owner"  # the person whose memory it is
@@ -91,7 +97,7 @@ def _of_unknown_chat(context: SearchContext, rule: Rule | None) -> Access:
     if rule is None or not rule.key_prefix:
         return _denied("it is not known where the answer will be seen")
     if context.principal == OWNER:
-        return Access(is_allowed=True, scopes=EVERY_SCOPE, writes=PRIVATE)
+        return _everything(context)
     return Access(is_allowed=True, scopes=frozenset({SHARED}))
 
 
@@ -101,8 +107,14 @@ def _of_direct_chat(context: SearchContext) -> Access:
     if not context.principal:
         return _denied("it is not known who asks")
     if context.principal == OWNER:
-        return Access(is_allowed=True, scopes=EVERY_SCOPE, writes=PRIVATE)
+        return _everything(context)
     return _for_their_own(person_scope(context.principal))
+
+
+def _everything(context: SearchContext) -> Access:
+    if hints_at_a_group(context.session_key):
+        return _denied("the session key hints at a group that may read along")
+    return Access(is_allowed=True, scopes=EVERY_SCOPE, writes=PRIVATE)
 
 
 def _of_group(context: SearchContext) -> Access:

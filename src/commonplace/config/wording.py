@@ -24,6 +24,8 @@ def describe_found(value: object, *, secret: bool) -> str:
         return "true" if value else "false"
     if isinstance(value, int | float):
         return "a number" if secret or abs(value) > 1e15 else f"the number {value}"
+    if value == "":
+        return "an empty text"
     if isinstance(value, str):
         # ascii() keeps what is not printable off the terminal
         short = repr(value) if value.isprintable() else ascii(value)

@@ -102,6 +102,11 @@ class History:
             _with_availability(line, stored) for line in reversed(lines) if path is None or line.path == path
         ]
 
+    def paths_of(self, version_id: str) -> list[str]:
+        """In which files the journal says that a record was put, whatever became of it since."""
+        lines, _ = self._read_journal()
+        return [line.path for line in lines if line.id == version_id]
+
     def read(self, version_id: str) -> bytes:
         """Give the content of a version back; NotFound when it is unknown, pruned or erased."""
         lines, _ = self._read_journal()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Callable
 
 from commonplace.errors import CommonplaceError, ConflictError, NotFound, PathNotAllowed, StorageFailure
 from commonplace.files.blobs import content_hash
@@ -16,7 +17,8 @@ from commonplace.files.system import SYSTEM, System, read_range
 def remove(
     path: str,
     *,
-    base_hash: str,
+    base_hash: str | None,
+    before: Callable[[bytes], object] | None = None,
     state_dir: str,
     history: History,
     reason: str,
@@ -24,8 +26,9 @@ def remove(
     system: System = SYSTEM,
     timeout_s: float = 10.0,
 ) -> None:
-    """Remove a file that still has the content `base_hash`; the history keeps it under `name`, the path as cited.
+    """Remove a file that still has the content `base_hash` (None: any); the history keeps it under `name`, as cited.
 
+    `before` is called with the content while nobody can add to it; when it raises, nothing is removed.
     NotFound when it is gone already, ConflictError when it has changed, PathNotAllowed for symlinks and hard links:
     then nothing is removed. When the name is gone but the journal could not be told, the error says so.
     """
@@ -34,8 +37,11 @@ def remove(
     with hold_lock(lock_path_for(state_dir, path), operation=operation, timeout_s=timeout_s, system=system):
         with explaining("read", path, outcome="nothing was removed"):
             data, status = _read(path, system)
-        if content_hash(data) != base_hash:
+        found_hash = content_hash(data)
+        if base_hash not in {None, found_hash}:
             raise _changed(path)
+        if before is not None:
+            before(data)
         history.keep(name, data, reason)
         with explaining("remove", path, outcome="nothing was removed"):
             # People save without our lock; what they saved since is theirs to keep.
@@ -50,7 +56,7 @@ def remove(
         with explaining("remove", path, outcome="it is removed, but may come back after a power cut"):
             system.fsync_folder(os.path.dirname(path) or ".")
         try:
-            history.record(name, operation=reason, new_hash=content_hash(b""), length=0, previous=base_hash)
+            history.record(name, operation=reason, new_hash=content_hash(b""), length=0, previous=found_hash)
         except CommonplaceError as error:
             raise StorageFailure(
                 f"{name} is removed and kept, but the journal does not know that: {error}",

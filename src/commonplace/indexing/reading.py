@@ -122,9 +122,9 @@ class Reader:
         """What a file looked like when it was indexed; to somebody who asked for this sync, like another file.
 
         Then all its bytes are compared: a word may have been masked in place before more was added. Not so before a
-        search and in the background, where only what is new is read.
+        search and in the background, where only what is new is read, nor for an index that was begun just now.
         """
-        is_asked = self._run.conditions.patience is None
+        is_asked = self._run.conditions.patience is None and not self._run.is_fresh
         return replace(before, inode=NEVER) if before is not None and is_asked else before
 
     def _tried(self, found: FoundFile, read: Callable[[], T | None]) -> T | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 
 from commonplace.errors import CommonplaceError, IndexCorrupt
@@ -42,6 +43,7 @@ class Asking:
         if max_results is not None and max_results < 1:
             raise CommonplaceError(f"max_results is {max_results}", hint="ask for at least one hit")
         settings = self._parts.loaded.settings
+        deadline = time.monotonic() + settings.limits.timeout_ms / 1000
         before = self._freshness.caught_up(progress) if settings.sync.on_search else SyncReport()
 
         def ask() -> SearchResult:
@@ -55,13 +57,32 @@ class Asking:
                 explain=explain,
             )
 
-        try:
-            result = ask()
-        except IndexCorrupt:
-            # It is set aside by now, and all that it knew stands in the files.
-            before = self._freshness.caught_up(progress)
-            result = ask()
-        return self._told(result, before, self._not_indexed(sources or ()))
+        def ask_index() -> SearchResult:
+            nonlocal before
+            try:
+                result = ask()
+            except IndexCorrupt:
+                # It is set aside by now, and all that it knew stands in the files.
+                before = self._freshness.caught_up(progress)
+                result = ask()
+            return self._told(result, before, self._not_indexed(sources or ()))
+
+        backend = self._parts.backend
+        if backend is None or not query.strip():
+            return ask_index()
+        from commonplace.backends.protocol import Question
+
+        question = Question(
+            query,
+            scopes,
+            max(0.0, deadline - time.monotonic()),
+            sources=None if sources is None else tuple(sources),
+            max_results=max_results or settings.query.max_results,
+            min_score=min_score,
+            snippet_chars=snippet_chars or settings.limits.max_snippet_chars,
+            explain=explain,
+        )
+        return backend.search(question, ask_index)
 
     def _engine(self) -> SearchEngine:
         """What answers questions: with the embedder that the index was made with, or none."""

@@ -25,8 +25,7 @@ def chat_model_of(
             key="chat.model",
             hint="`commonplace config set chat.model NAME`, or --model NAME; `chat.provider` says whose it is",
         )
-    own = settings.provider_access.get(chat.provider)
-    base_url = chat.base_url or (own.base_url if own else None)
+    base_url = _base_url(settings)
     key = next(_keys(settings, base_url, environ), None)
     dialect = dialect_of(chat.provider)
     if key is None and not chat.headers and _is_at(base_url, None, dialect.default_base_url):
@@ -50,6 +49,24 @@ def chat_model_of(
             allow_private=base_url is not None,
         ),
     )
+
+
+def chat_destination(settings: Settings) -> dict[str, str | None] | None:
+    """Whom `chat` and `flush` ask, and at which host; None when no model is chosen. Facts for `status`."""
+    chat = settings.chat
+    if not chat.model:
+        return None
+    facts: dict[str, str | None] = {"provider": chat.provider, "model": chat.model}
+    try:
+        origin, _ = split_base_url(_base_url(settings) or dialect_of(chat.provider).default_base_url)
+    except ConfigError as error:
+        return facts | {"to": None, "problem": str(error).replace("remote.", "chat.")}
+    return facts | {"to": origin.host}
+
+
+def _base_url(settings: Settings) -> str | None:
+    own = settings.provider_access.get(settings.chat.provider)
+    return settings.chat.base_url or (own.base_url if own else None)
 
 
 def _keys(settings: Settings, base_url: str | None, environ: Mapping[str, str]) -> Iterator[str]:

@@ -10,6 +10,7 @@ from commonplace.agent.flush import FlushSettings
 from commonplace.agent.flush_prompts import REQUEST, SYSTEM
 from commonplace.agent.room import RoomSettings
 from commonplace.agent.scope import OWNER, SearchContext
+from commonplace.errors import CommonplaceError
 from commonplace.memory.chat_access import chat_model_of
 from commonplace.memory.facade import Memory
 from commonplace.sessions.session import Session
@@ -22,6 +23,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from commonplace.agent.models.endpoint import EndpointModel
     from commonplace.config.settings import Settings
 
 _MANY = frozenset({"group", "channel"})
@@ -37,17 +39,29 @@ def open_conversation(
 ) -> Conversation:
     """Continue the conversation of a key, or begin it; with `is_new` the one before goes to the archive."""
     settings = memory.parts.loaded.settings
+    chosen = chat_model_of(
+        settings, memory.parts.environ, model=model
+    )  # before anything is begun or put away
     key = key or usual_key(settings)
     store = memory.sessions
     if is_new and any(row.key == key for row in store.list()):
         store.archive(key)
-    return converse(memory, store.open_or_create(key, chatType=_kind_of_new(key)), model=model)
+    return _with_model(memory, store.open_or_create(key, chatType=_kind_of_new(key)), chosen)
 
 
 def converse(memory: Memory, session: Session, *, model: str | None = None) -> Conversation:
-    """A conversation in a session, with the model of the settings."""
+    """A conversation in a session, with the model of the settings. Raises CommonplaceError for an archive."""
+    if session.key is None:
+        raise CommonplaceError(
+            f"{os.path.basename(session.path)} is an archive, and nothing is added to one",
+            hint="`commonplace sessions list` names the conversations that go on",
+        )
+    chosen = chat_model_of(memory.parts.loaded.settings, memory.parts.environ, model=model)
+    return _with_model(memory, session, chosen)
+
+
+def _with_model(memory: Memory, session: Session, chosen: EndpointModel) -> Conversation:
     settings = memory.parts.loaded.settings
-    chosen = chat_model_of(settings, memory.parts.environ, model=model)
     entry = _counted_here(memory.sessions, session, chosen.context_window)
     return Conversation(
         memory.sessions,
@@ -66,14 +80,12 @@ def _counted_here(store: SessionStore, session: Session, context_window: int) ->
     Its own counters stay, and what is added is counted; without any, everything is.
     """
     entry = session.entry()
-    if session.key is None:
-        return entry
     fields: dict[str, Any] = {}
     if counted_to(entry) is None:
         fields |= marked({}, session.transcript.end() if "totalTokens" in entry else 0)
     if entry.get("contextTokens") != context_window:
         fields["contextTokens"] = context_window
-    return store.update(session.key, **fields) if fields else entry
+    return store.update(session.id, **fields) if fields else entry
 
 
 def context_of_session(key: str, entry: Mapping[str, Any]) -> SearchContext:

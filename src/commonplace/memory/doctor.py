@@ -44,6 +44,7 @@ def examine(parts: Parts, *, verify: bool) -> list[Check]:
         _locks,
         _embedder,
         _index,
+        _engine,
         _settings,
     ]
     if verify:
@@ -177,6 +178,21 @@ def _index(parts: Parts) -> Iterator[Check]:
         yield Check("index", "ok", f"{facts['driver']} at {facts['path']}")
     if recovered := facts.get("recovered"):
         yield Check("index", "warning", f"a damaged index was replaced {recovered}")
+
+
+def _engine(parts: Parts) -> Iterator[Check]:
+    """Ask an engine that is not ours for its version, though it may be paused: it may have been mended."""
+    if parts.backend is None:
+        return
+    facts = parts.backend.describe(deep=True)
+    name = f"{facts['name']} {facts.get('version') or '(version unknown)'}"
+    hint = "the built-in index answers in its place; `commonplace sync` tries it again"
+    if not facts["healthy"]:
+        yield Check("engine", "warning", f"{name} does not answer: {facts['problem']}", hint)
+    elif facts.get("behind"):
+        yield Check("engine", "warning", f"{name} has not seen the latest changes", "run `commonplace sync`")
+    else:
+        yield Check("engine", "ok", f"{name} at {facts.get('command', facts['name'])}")
 
 
 def _settings(parts: Parts) -> Iterator[Check]:

@@ -10,6 +10,7 @@ from commonplace.errors import CommonplaceError, NotFound, ScopeDenied
 from commonplace.files.conflicts import conflict_copies, erase_conflict_copies
 from commonplace.files.failures import explaining
 from commonplace.files.replace import content_hash
+from commonplace.memory.backend_erasing import erase_in_engines
 from commonplace.memory.wiring import Parts
 from commonplace.model import SyncReport
 from commonplace.pattern import pattern
@@ -84,6 +85,7 @@ class Forgetting:
             self._forget_vectors(hashes)
             parts.store.erase("memory", *paths)
             self._erase_for_other_agents(paths)
+            erase_in_engines(parts, of_every_agent=True)
         sync()
         self._forget_uploads(hashes)
         return replace(chosen, applied=True, versions_cleaned=cleaned)
@@ -104,7 +106,7 @@ class Forgetting:
 
     def _erase_for_other_agents(self, paths: Iterable[str]) -> None:
         """Take the files out of what other agents have indexed; their next sync reads what is left of them."""
-        for folder in self._parts.places.indexes_of_other_agents():
+        for folder in _indexes_of_other_agents(self._parts.places.index):
             store = self._parts.open_index(folder)
             try:
                 store.erase("memory", *paths)
@@ -188,6 +190,18 @@ class Forgetting:
                 continue
             data, _ = found.root.read(found.relative, max_bytes=parts.workspace.max_file_bytes)
             yield found.path, data, split_lines(decode(data))
+
+
+def _indexes_of_other_agents(index: str) -> list[str]:
+    """The folders beside ours in which other agents index the same workspace."""
+    agent, key = os.path.split(index)
+    beside = os.path.dirname(agent)
+    try:
+        agents = sorted(os.listdir(beside))
+    except OSError:
+        return []  # the index is kept in a place of its own
+    folders = (os.path.join(beside, name, key) for name in agents)
+    return [folder for folder in folders if folder != index and os.path.isdir(folder)]
 
 
 def runs_of(lines: list[str], wanted: list[str]) -> Iterator[tuple[int, int]]:

@@ -64,7 +64,11 @@ class Freshness:
             # The damaged one is set aside by now.
             report = self._shared.run(force=force, progress=progress, sync=sync)
         damage = self._damage() if report.rebuilt == NO_INDEX_YET else None
-        return replace(report, degraded=(*report.degraded, damage)) if damage else report
+        report = replace(report, degraded=(*report.degraded, damage)) if damage else report
+        # An engine takes long: it catches up when somebody asked for that, or in a thread of its own.
+        is_asked = thorough and (wishes or {}).get("initiative", "asked") == "asked"
+        backend = self._parts.backend if is_asked else None
+        return report if backend is None else _both(report, backend.sync("asked", force=force))
 
     def watched(self, stop: Event) -> Iterator[SyncReport]:
         """Sync after every change until `stop` is set, yielding what each sync did."""
@@ -73,6 +77,9 @@ class Freshness:
         settings = self._parts.loaded.settings.sync
         paths = self._parts.workspace.watched_paths()
         told: str | None = None
+        backend = self._parts.backend
+        if backend is not None:
+            backend.upkeep.begin()
         talks = self._parts.places.sessions if "sessions" in self._parts.loaded.settings.sources else None
         for hint in watch(paths, debounce_ms=settings.watch_debounce_ms, stop=stop, transcripts=talks):
             try:
@@ -84,6 +91,8 @@ class Freshness:
             if reason is not None and reason != told:  # once, not with every look
                 report = replace(report, degraded=(*report.degraded, reason))
             told = reason
+            if backend is not None:
+                backend.upkeep.notice()
             yield report
 
     def _index(
@@ -129,6 +138,16 @@ def patience_of(parts: Parts, initiative: Initiative) -> Patience | None:
     deltas = settings.sync.sessions
     meanwhile: Meanwhile = "words" if initiative == "search" else "left"
     return Patience(meanwhile, deltas.delta_bytes, deltas.delta_messages)
+
+
+def _both(index: SyncReport, engine: SyncReport) -> SyncReport:
+    """What the index did, with what there is to say about the engine beside it."""
+    return replace(
+        index,
+        degraded=(*index.degraded, *engine.degraded),
+        notes=(*index.notes, *engine.notes),
+        seconds=index.seconds + engine.seconds,
+    )
 
 
 def notes_of(report: SyncReport) -> tuple[str, ...]:

@@ -172,3 +172,12 @@ def _why_none(base_url: str | None, name: str) -> str:
 
 def _place(loaded: Loaded, key: str, spelled: str) -> str:
     return f"`{spelled}`, {loaded.origins[key]}"
+
+
+def naming_its_origin(error: ConfigError, loaded: Loaded) -> ConfigError:
+    """Say who has set a provider that cannot be made: it may come from a file that was written for another program."""
+    return ConfigError(
+        f"{error} (set by {loaded.origins['provider']})",
+        key=error.key,
+        hint=f"{error.hint}; `--config provider=builtin` works offline",
+    )

@@ -20,9 +20,10 @@ from commonplace.memory.provider_access import (
     choice_of,
     model_folder,
     model_for,
+    naming_its_origin,
     remote_settings,
 )
-from commonplace.memory.wiring import Places, naming_its_origin
+from commonplace.memory.wiring import Places
 from commonplace.model import EmbedderIdentity, Progress, ProgressCallback
 
 TYPE_CHECKING = False

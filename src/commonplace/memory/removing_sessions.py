@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from commonplace.memory.backend_erasing import erase_in_engines
 from commonplace.memory.caching import opened_cache
 from commonplace.memory.wiring import Parts
 from commonplace.sessions.store import SessionStore
@@ -29,6 +30,7 @@ def delete_everywhere(parts: Parts, store: SessionStore, name: str) -> tuple[str
                 other.erase("sessions", cited)
             finally:
                 other.close()
+        erase_in_engines(parts, of_every_agent=False)
     return (cited,)
 
 

@@ -149,10 +149,12 @@ class ScopedMemory:
         from commonplace.sources.memory_files import MemoryFiles
         from commonplace.sources.scopes import folder_of_scope
 
-        if not self.access.is_allowed or self.access.writes == NOTHING:
+        access = self.access
+        # All notes are only for who may see all of them: a scope without a folder is no reason to open it.
+        folder = "memory" if access.sees_everything else folder_of_scope(access.writes)
+        if access.writes == NOTHING or folder is None:
             return MemoryTool(
-                None,
-                refusal=f"The memory cannot be used here: {self.access.reason or 'nothing can be written'}.",
+                None, refusal=f"The memory cannot be used here: {access.reason or 'nothing can be written'}."
             )
         parts = self._parts
         files = MemoryFiles(
@@ -160,13 +162,15 @@ class ScopedMemory:
             parts.history,
             erasures=parts.erasures,
             state_dir=parts.places.state,
-            folder=folder_of_scope(self.access.writes) or "memory",
+            folder=folder,
         )
 
         def changed(gone: Sequence[str]) -> None:
-            if gone:  # on purpose, so that it need not be asked first whether a disk is not mounted
-                parts.store.erase("memory", *gone)
-            self._parts.freshness.in_the_background()
+            # Gone on purpose: it need not be asked first whether a disk is not mounted.
+            with parts.store.joined():
+                for path in gone:
+                    parts.store.remove_file("memory", path)
+            parts.freshness.in_the_background()
 
         return MemoryTool(files, changing=lambda: require_a_place_for_notes(parts), changed=changed)
 
@@ -174,8 +178,12 @@ class ScopedMemory:
         self._parts.checkpoint.require(self.access, path)
         try:
             document, _ = self._parts.workspace.read(path)
-        except (NotFound, PathNotAllowed):
+        except NotFound:
             return None
+        except PathNotAllowed:
+            if self.access.sees_everything:
+                raise
+            return None  # how the owner keeps it is not for others
         return document.text
 
     def _own_files(self) -> Callable[[str], bool] | None:

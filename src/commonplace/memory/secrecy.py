@@ -24,7 +24,8 @@ def configured_secrets(parts: Parts) -> list[str]:
     settings = parts.loaded.settings
     given = [settings.remote.api_key, *settings.remote.headers.values()]
     given += [access.api_key for access in settings.provider_access.values()]
-    given += [settings.chat.api_key, settings.store.dsn, settings.store.read_dsn]
+    given += [settings.chat.api_key, *settings.chat.headers.values()]
+    given += [settings.store.dsn, settings.store.read_dsn]
     secrets: list[str] = []
     for value in given:
         variable = referenced_variable(value) if value else None

@@ -10,6 +10,7 @@ from commonplace.sources.scopes import scope_of_session
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import TypeAlias
 
     from commonplace.sessions.places import Places
@@ -29,16 +30,20 @@ class SessionScopes:
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
+        self._places: Places | None = None
         self._known: tuple[_Seen | None, dict[str, str]] = (None, {})
 
     def __call__(self, path: str) -> str:
         """The scope of `sessions/<file>`."""
-        return self._scopes().get(path, PRIVATE)
+        return self.now().get(path, PRIVATE)
 
-    def _scopes(self) -> dict[str, str]:
-        from commonplace.sessions.places import Places
+    def now(self) -> Mapping[str, str]:
+        """The scopes by cited path, as the registry is now; not to be changed."""
+        places = self._places
+        if places is None:
+            from commonplace.sessions.places import Places
 
-        places = Places(self._folder)
+            places = self._places = Places(self._folder)
         registry = places.registry()
         try:
             status = os.stat(registry)

@@ -116,7 +116,14 @@ def _calls(content: object) -> str:
 
 def without_secrets(redactor: Redactor) -> Clean:
     """Make what copies an entry with every secret hidden, also one that only the name of its field gives away."""
-    return redactor.redact_value
+
+    def clean(entry: Entry) -> Entry:
+        copy: Entry = redactor.redact_value(entry)
+        name = entry.get("sessionKey")
+        # Its field is called as if it opened something; it only says which conversation this is.
+        return copy | {"sessionKey": redactor.redact(name).text} if isinstance(name, str) else copy
+
+    return clean
 
 
 def as_lines(session: Session, clean: Clean) -> Iterator[bytes]:

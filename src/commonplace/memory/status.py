@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from commonplace import __version__
 from commonplace.errors import CommonplaceError
 from commonplace.indexing.footprint import footprint
 from commonplace.indexing.indexer import WITHOUT_VECTORS
@@ -85,11 +86,13 @@ def status_of(parts: Parts, *, deep: bool) -> Status:
             "dims": identity.dims,
         },
         "embedding": embedding.facts,
-        "fallback": embedding.fallback,
+        "fallback": embedding.fallback if parts.backend is None else parts.backend.fallback,
         "sendsTextTo": parts.embedder.sends_text_to,
         "leaves": embedding.leaves,
+        "chat": _chat(parts),
         "withoutVectors": sum(state.hash.startswith(WITHOUT_VECTORS) for state in known.values()),
         "store": dict(parts.store.describe()),
+        "engine": _engine(parts, deep=deep),
         "lastFlush": last_flush(parts.places.sessions),
     }
     if deep:
@@ -113,6 +116,21 @@ def _really_changed(parts: Parts, plan: SyncPlan, known: Mapping[tuple[Source, s
         except CommonplaceError:
             count += 1
     return count
+
+
+def _engine(parts: Parts, *, deep: bool) -> dict[str, Any]:
+    """Who indexes and searches, which version, and whether it works."""
+    if parts.backend is None:
+        return {"name": "builtin", "version": __version__, "healthy": True}
+    return dict(parts.backend.describe(deep=deep))
+
+
+def _chat(parts: Parts) -> dict[str, str | None] | None:
+    if not parts.loaded.settings.chat.model:  # nothing of a chat is loaded for those who have none
+        return None
+    from commonplace.memory.chat_access import chat_destination
+
+    return chat_destination(parts.loaded.settings)
 
 
 def _failure(failure: FileFailure) -> dict[str, str]:

@@ -75,6 +75,19 @@ def extra_paths(configured: Sequence[ConfiguredPath]) -> list[ExtraPath]:
     ]
 
 
+def memory_paths(settings: Settings) -> list[ExtraPath]:
+    """All places besides the workspace itself; those that were named for QMD are cited as `qmd/<name>/…`.
+
+    The built-in index has them too: it answers when QMD does not.
+    """
+    paths = extra_paths(settings.extra_paths)
+    if settings.backend == "qmd":
+        from commonplace.value import replace
+
+        paths += [replace(path, under="qmd") for path in extra_paths(settings.qmd.paths)]
+    return paths
+
+
 def scope_rules(settings: Settings) -> tuple[Rule, ...]:
     """Translate the rules about who may use the memory."""
     from commonplace.agent.scope import Rule

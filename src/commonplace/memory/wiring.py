@@ -12,7 +12,7 @@ from commonplace.config.locations import ResolvedWorkspace, home_folder, index_f
 from commonplace.errors import ConfigError
 from commonplace.files.failures import explaining
 from commonplace.files.system import SYSTEM, make_folders
-from commonplace.memory.translating import extra_paths, search_settings, zone_of
+from commonplace.memory.translating import memory_paths, search_settings, zone_of
 from commonplace.text.hashing import sha256_text
 from commonplace.value import value
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from datetime import datetime, tzinfo
     from typing import Any, TypeVar
 
+    from commonplace.backends.fallback import FallbackBackend
     from commonplace.config.settings import Settings
     from commonplace.embedding.cache import SqliteEmbeddingCache
     from commonplace.embedding.protocol import Embedder
@@ -80,17 +81,6 @@ class Places:
         """The file of what was forgotten."""
         return os.path.join(self.state, "tombstones.jsonl")
 
-    def indexes_of_other_agents(self) -> list[str]:
-        """The folders beside ours in which other agents index the same workspace."""
-        agent, key = os.path.split(self.index)
-        beside = os.path.dirname(agent)
-        try:
-            agents = sorted(os.listdir(beside))
-        except OSError:
-            return []  # the index is kept in a place of its own
-        folders = (os.path.join(beside, name, key) for name in agents)
-        return [folder for folder in folders if folder != self.index and os.path.isdir(folder)]
-
 
 class Parts:
     """A memory, taken apart. A command imports and opens only the parts that it uses."""
@@ -121,7 +111,7 @@ class Parts:
         settings = self.loaded.settings
         return Workspace(
             self.places.workspace.path,
-            extra_paths=extra_paths(settings.extra_paths) if settings.extra_paths else (),
+            extra_paths=memory_paths(settings) if settings.extra_paths or settings.qmd.paths else (),
             max_file_bytes=settings.max_file_bytes,
         )
 
@@ -140,7 +130,7 @@ class Parts:
         return Transcripts(
             self.places.sessions,
             redact=lambda text: redactor.redact(text).text,
-            scope_of=self.session_scopes,
+            scopes=self.session_scopes.now,
             zone=self.zone,
             documents=documents,
         )
@@ -224,6 +214,8 @@ class Parts:
         try:
             return create_embedder(name, EmbeddingSettings(provider=name, model=settings.model))
         except ConfigError as error:
+            from commonplace.memory.provider_access import naming_its_origin
+
             raise naming_its_origin(error, self.loaded) from error
 
     @made_once
@@ -280,6 +272,15 @@ class Parts:
         )
 
     @made_once
+    def backend(self) -> FallbackBackend | None:
+        """The engine that indexes and searches; None for the built-in one, which is made of these parts."""
+        if self.loaded.settings.backend == "builtin":
+            return None
+        from commonplace.memory.backend_wiring import make_backend
+
+        return make_backend(self)
+
+    @made_once
     def freshness(self) -> Freshness:
         """What keeps the index up to date for all who use it."""
         from commonplace.memory.freshness import Freshness
@@ -318,7 +319,7 @@ class Parts:
 
     def close(self) -> None:
         """Let go of everything that was opened."""
-        for name in ("workspace", "transcripts", "store", "embedder", "providers"):
+        for name in ("backend", "workspace", "transcripts", "store", "embedder", "providers"):
             part = vars(self).get(name)
             if part is not None:
                 part.close()
@@ -371,15 +372,6 @@ def _is_plain(settings: Settings, environ: Mapping[str, str]) -> bool:
         return False
     names = (name for names in KEY_VARIABLES.values() for name in names)
     return not settings.provider_access and not any(environ.get(name) for name in names)
-
-
-def naming_its_origin(error: ConfigError, loaded: Loaded) -> ConfigError:
-    """Say who has set a provider that cannot be made: it may come from a file that was written for another program."""
-    return ConfigError(
-        f"{error} (set by {loaded.origins['provider']})",
-        key=error.key,
-        hint=f"{error.hint}; `--config provider=builtin` works offline",
-    )
 
 
 def places_of(settings: Settings, workspace: ResolvedWorkspace, environ: Mapping[str, str]) -> Places:

@@ -18,6 +18,7 @@ from commonplace.files.locks import hold_lock, lock_path_for
 from commonplace.files.system import SYSTEM, System, make_folders, read_range
 from commonplace.sessions.json5_text import read_object, saved_members
 from commonplace.sessions.places import Places
+from commonplace.sessions.usage import marked
 from commonplace.text.transcripts import Entry, entries_in, time_of
 from commonplace.value import value
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 Sessions: TypeAlias = "dict[str, Any]"  # by key; what is not an object is not ours, and stays
 
+AUDIENCE = ("chatType", "groupId", "channel")  # without them a group would be taken for the owner
 _MAX_BYTES = 256 << 20
 _HEADER_BYTES = 1 << 20
 
@@ -202,7 +204,10 @@ def found_in_transcripts(places: Places, known: Sessions, system: System) -> Ses
 
 
 def _entry_of_transcript(places: Places, relative: str, system: System) -> tuple[Entry | None, str | None]:
-    """Read a session off its transcript: its id, and the key if the header has it."""
+    """Read a session off its transcript: its id, and of its key and its audience what the header has.
+
+    What it has cost is counted from the beginning.
+    """
     path = os.path.join(places.folder, relative)
     name = os.path.basename(relative).rpartition(".")[0]
     try:
@@ -221,7 +226,8 @@ def _entry_of_transcript(places: Places, relative: str, system: System) -> tuple
     started = time_of(header)
     if started is not None:
         entry["createdAt"] = started
-    return entry, key if isinstance(key, str) else None
+    entry |= {name: found for name in AUDIENCE if isinstance(found := header.get(name), str)}
+    return marked(entry, 0), key if isinstance(key, str) else None
 
 
 def _header(fd: int, relative: str, system: System) -> Entry:

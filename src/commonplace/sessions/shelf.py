@@ -17,7 +17,7 @@ from commonplace.sessions.json5_transcript import Json5Transcript
 from commonplace.sessions.jsonl_transcript import JsonlTranscript
 from commonplace.sessions.places import UNFINISHED, Places
 from commonplace.sessions.protocol import Transcript
-from commonplace.sessions.registry import Registry, Sessions
+from commonplace.sessions.registry import AUDIENCE, Registry, Sessions
 from commonplace.sessions.usage import COUNTERS, counted, counted_to
 from commonplace.text.transcripts import Entry
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 STRUCTURE = frozenset({"sessionId", "sessionFile"})
+IN_HEADER = ("cwd", *AUDIENCE)
 
 
 class Shelf:
@@ -78,16 +79,15 @@ class Shelf:
         return entry | {"sessionFile": file}
 
     def new_header(self, key: str, session_id: str, fields: dict[str, object]) -> Entry:
-        """The first line; the key is in it so that a lost registry can be written again."""
+        """The first line; the key is in it, and who reads along, so that a lost registry can be written again."""
         header: Entry = {
             "type": "session",
             "version": VERSION,
             "id": session_id,
             "timestamp": iso(self.clock()),
         }
-        if isinstance(fields.get("cwd"), str):
-            header["cwd"] = fields["cwd"]
-        return header | {"sessionKey": key}
+        told = {name: found for name in IN_HEADER if isinstance(found := fields.get(name), str)}
+        return header | told | {"sessionKey": key}
 
     def counted(self, entry: Entry) -> tuple[Entry, int | None]:
         """The entry with its counters as of now, and up to which place that is; None: another program counts."""

@@ -204,7 +204,7 @@ class SessionStore:
                 )
             transcript = self._shelf.transcript(found[1])
             if not os.path.lexists(transcript.path):
-                transcript.create(self._shelf.new_header(found[0], session.id, {}))
+                transcript.create(self._shelf.new_header(found[0], session.id, found[1]))
             return transcript
 
 

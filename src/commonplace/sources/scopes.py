@@ -66,6 +66,11 @@ def group_in_key(session_key: str) -> str | None:
     return _id_after(_MANY, session_key)
 
 
+def hints_at_a_group(session_key: str) -> bool:
+    """Whether a key has such a word anywhere: more than one who sees everything may risk."""
+    return not _MANY.isdisjoint(_parts(session_key))
+
+
 def person_in_key(session_key: str) -> str | None:
     """The person that the key of a direct chat names."""
     return _id_after(_ONE, session_key)
@@ -85,12 +90,15 @@ def scope_of_session(session_key: str, entry: Mapping[str, object]) -> str:
     return person_scope(person) if person else PRIVATE
 
 
-def _id_after(words: frozenset[str], session_key: str) -> str | None:
+def _parts(session_key: str) -> list[str]:
     parts = session_key.split(":")
-    named = 2 if parts[0] == "agent" else 0  # an agent may be called anything, `group` too
+    return parts[2:] if parts[0] == "agent" else parts  # an agent may be called anything, `group` too
+
+
+def _id_after(words: frozenset[str], session_key: str) -> str | None:
+    parts = _parts(session_key)
     # The first such word says what kind of chat it is; a later one is a part of an id.
-    kinds = (place for place, part in enumerate(parts) if place >= named and part in _MANY | _ONE)
-    kind = next(kinds, None)
+    kind = next((place for place, part in enumerate(parts) if part in _MANY | _ONE), None)
     if kind is None or parts[kind] not in words:
         return None
     start = kind + 1

@@ -83,7 +83,8 @@ class LinesForm:
         now = self.status
         if known is None or now.st_size < mark.offset:
             return False
-        seen_ns = abs(known.mtime_ns)  # below zero: it proves nothing to find the same one, but another one does
+        # Below zero it proves nothing to find the same time again; but another one does.
+        seen_ns = abs(known.mtime_ns)
         is_added_to = now.st_ino == known.inode and (
             now.st_size != known.size or seen_ns in {_NEVER, now.st_mtime_ns}
         )

@@ -124,6 +124,6 @@ def _looked_up(origin: Origin, deadline: float) -> list[str]:
     if isinstance(answer, list):
         return answer
     raise Unreachable(
-        f"the address of {origin.host} cannot be found: {answer.__class__.__name__}",
+        f"the address of {origin.host} cannot be found",
         hint="check `remote.baseUrl` and the network",
     ) from answer

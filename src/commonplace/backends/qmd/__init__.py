@@ -1,0 +1,1 @@
+"""QMD, an external search program, as a back end."""

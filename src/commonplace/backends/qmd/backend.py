@@ -1,0 +1,243 @@
+"""QMD as an engine of the memory: told what to index, brought up to date, asked, and never trusted with a path."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+
+from commonplace.backends.protocol import (
+    BackendFailed,
+    Initiative,
+    Question,
+    Surroundings,
+    wanted_sources,
+)
+from commonplace.backends.qmd.answers import read_answers
+from commonplace.backends.qmd.collections import askable
+from commonplace.backends.qmd.command import search_arguments
+from commonplace.backends.qmd.hits import hits_of
+from commonplace.backends.qmd.options import QmdOptions
+from commonplace.backends.qmd.pace import embedding_is_due, seconds_until_due, update_is_due
+from commonplace.backends.qmd.process import Outcome, TookTooLong
+from commonplace.backends.qmd.program import Program
+from commonplace.backends.qmd.territory import Territory
+from commonplace.backends.record import Record
+from commonplace.model import SOURCES, FileFailure, Mode, SearchResult, SyncReport
+from commonplace.pattern import pattern
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from commonplace.files.locks import HeldLock
+
+NAME = "qmd"
+MAX_OUTPUT = 4_000_000
+_ASKED_FOR_EACH = 3  # some answers are of files that have changed, or come twice
+_LEAST_ASKED_FOR = 10
+_MODES: Mapping[str, Mode] = {"search": "keyword", "vsearch": "vector", "query": "hybrid"}
+_DAMAGED = pattern(r"(?i)disk image is malformed|file is not a database")
+_LOST = pattern(r"(?i)collection\b.{0,200}\b(?:not found|does not exist|missing)|no collections")
+_ABORTED = 134  # as it ends, after its answers are out: a library of its own fails to clean up
+
+
+class QmdBackend:
+    """Searches with QMD. One process of it runs at a time; whoever cannot wait is told that it is busy."""
+
+    def __init__(
+        self,
+        surroundings: Surroundings,
+        options: QmdOptions,
+        record: Record,
+        *,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self._options = options
+        self._record = record
+        self._now = now
+        self._territory = Territory(surroundings, options, record)
+        self._program = Program(surroundings, options, record)
+        self._update_lock = os.path.join(surroundings.folder, "update.lock")
+        self._has_booted = False
+
+    @property
+    def name(self) -> str:
+        """`qmd`."""
+        return NAME
+
+    def search(self, question: Question) -> SearchResult:
+        """Ask it, after it has seen what changed, if that can wait no longer."""
+        began = time.monotonic()
+        deadline = began + question.timeout_s
+        sources = wanted_sources(question, SOURCES)
+        if self._options.update_on_search:
+            self._catch_up("search", deadline)
+        else:
+            self._territory.look(self._now())
+        asked = askable(self._territory.collections(), question.scopes, sources)
+        mode = self._options.search_mode
+        arguments, without = search_arguments(
+            question.query,
+            mode,
+            self._program.models(),
+            [collection.name for collection in asked],
+            max(_LEAST_ASKED_FOR, question.max_results * _ASKED_FOR_EACH),
+        )
+        # Without a collection it would search all that there are.
+        answers = read_answers(self._said(arguments, deadline)) if asked else ()
+        return SearchResult(
+            question.query,
+            tuple(hits_of(answers, asked, question, self._territory)),
+            NAME,
+            str(self._record["version"] or mode),
+            "keyword" if without else _MODES[mode],
+            tuple(filter(None, (without, self._behind()))),
+            timings={"total": (time.monotonic() - began) * 1000},
+        )
+
+    def sync(self, initiative: Initiative, *, force: bool = False) -> SyncReport:
+        """Let it look at the files, and embed what is new, as far as that is due."""
+        began = time.monotonic()
+        if force:
+            self.erase()
+        failures = self._catch_up(initiative, began + self._options.update_timeout_s)
+        trouble = self._embed(initiative)
+        if initiative == "asked":
+            with suppress(BackendFailed):  # that it works is known by now
+                self._program.version()
+        notes = [f"not given to qmd: {failure.path}: {failure.reason}" for failure in failures]
+        if trouble is not None:
+            notes.append(f"qmd has not embedded everything, and goes on next time: {trouble}")
+        return SyncReport(degraded=tuple(notes), seconds=time.monotonic() - began)
+
+    def seconds_until_due(self, *, changed: bool) -> float:
+        """How long until a sync in the background has something to do."""
+        if changed:
+            self._territory.look(self._now())
+        if self._options.update_on_boot and not self._has_booted:
+            return 0.0
+        return seconds_until_due(
+            self._territory.done(),
+            self._territory.wanted(),
+            self._now(),
+            self._options,
+            can_embed="embed" in self._program.models(),
+        )
+
+    def describe(self, *, deep: bool) -> Mapping[str, Any]:
+        """What is known about it; `deep` asks it for its version."""
+        facts: dict[str, Any] = {"name": NAME, "mode": self._options.search_mode, "healthy": True}
+        try:
+            facts["command"] = self._program.path()
+            facts["version"] = self._program.version() if deep else self._record["version"]
+        except BackendFailed as error:
+            facts |= {"healthy": False, "problem": str(error), "version": self._record["version"]}
+        done = self._territory.done()
+        return facts | {
+            "collections": [collection.name for collection in self._territory.collections()],
+            "models": sorted(self._program.models()),
+            "dbPath": self._territory.homes.index_file,
+            "updatedAt": done.updated_at or None,
+            "embeddedAt": self._record["embeddedAt"] or None,
+            "behind": self._territory.is_behind(),
+        }
+
+    def erase(self) -> None:
+        """Delete its index and the copies of conversations: it has no way to forget a text for good."""
+        self._territory.erase()
+
+    def close(self) -> None:
+        """End it."""
+        self._program.close()
+
+    def _said(self, arguments: Sequence[str], deadline: float) -> bytes:
+        """What it prints. When it does not know its collections any more, it is told of them again, once."""
+        for attempt in (1, 2):
+            outcome = self._program.run(arguments, deadline - time.monotonic(), max_output=MAX_OUTPUT)
+            if outcome.status in {0, _ABORTED}:
+                break
+            is_lost = _LOST.search(outcome.complaints) is not None
+            if attempt == 1 and is_lost and self._options.update_on_search:
+                self._update(deadline)
+            else:
+                raise self._failure(arguments[0], outcome)
+        return outcome.output
+
+    def _catch_up(self, initiative: Initiative, deadline: float) -> tuple[FileFailure, ...]:
+        """Let it look at the files if that is due, and nobody else is having it done."""
+        territory = self._territory
+        territory.look(self._now())
+        due = update_is_due(
+            initiative,
+            territory.done(),
+            territory.wanted(),
+            self._now(),
+            self._options,
+            has_booted=self._has_booted,
+        )
+        if not due:
+            return ()
+        lock = self._locked()
+        if lock is None:
+            self._has_booted = True
+            return ()
+        with lock:
+            return self._update(deadline)
+
+    def _update(self, deadline: float) -> tuple[FileFailure, ...]:
+        self._program.path()  # nothing is copied for a program that is not there
+        failures = self._territory.prepare(self._now())
+        wanted, began = self._territory.wanted(), self._now()
+        outcome = self._program.run(["update"], deadline - time.monotonic())
+        if outcome.status:
+            raise self._failure("update", outcome)
+        self._territory.was_seen(wanted, began)
+        self._has_booted = True
+        return failures
+
+    def _embed(self, initiative: Initiative) -> BackendFailed | None:
+        """Make the vectors that are missing, if that is due; why not all of them. What is made is kept."""
+        if not embedding_is_due(initiative, self._territory.done(), self._now(), self._options):
+            return None
+        if "embed" not in self._program.models():
+            return None  # it would try to fetch one; `describe` tells which there are
+        lock = self._locked()
+        if lock is None:
+            return None
+        with lock:
+            self._record.update(embeddingBeganAt=self._now())
+            try:
+                outcome = self._program.run(["embed"], self._options.embed_timeout_s)
+            except TookTooLong as error:
+                return error
+        if outcome.status:
+            return self._failure("embed", outcome)
+        self._record.update(embeddedAt=self._now())
+        return None
+
+    def _behind(self) -> str | None:
+        if not self._territory.is_behind():
+            return None
+        pace = f": it looks at most every {self._options.debounce_s:.0f} s"
+        return f"qmd has not seen the latest changes{pace if self._options.update_on_search else ''}"
+
+    def _locked(self) -> HeldLock | None:
+        from commonplace.files.locks import try_lock
+
+        return try_lock(self._update_lock, operation="qmd update")
+
+    def _failure(self, what: str, outcome: Outcome) -> BackendFailed:
+        """Say how it ended, with the last line that it wrote for people. A damaged index is made anew next time."""
+        if _DAMAGED.search(outcome.complaints):
+            self._territory.delete_index()
+        lines = [line.strip() for line in outcome.complaints.splitlines() if line.strip()]
+        said = f": {lines[-1][:200]}" if lines else ""
+        return BackendFailed(f"`qmd {what}` ended with status {outcome.status}{said}")
+
+
+def open_qmd(surroundings: Surroundings) -> QmdBackend:
+    """Make it, for a memory; nothing is started or written yet."""
+    options = surroundings.options if isinstance(surroundings.options, QmdOptions) else QmdOptions()
+    return QmdBackend(surroundings, options, Record(os.path.join(surroundings.folder, "record.json")))

@@ -1,0 +1,63 @@
+"""The program itself: where it is, which version, and how it is run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from commonplace.backends.protocol import BackendFailed, Surroundings
+from commonplace.backends.qmd.command import Homes, environment, find_program, present_models
+from commonplace.backends.qmd.options import QmdOptions
+from commonplace.backends.qmd.process import Outcome, Sidecar
+from commonplace.backends.record import Record
+from commonplace.pattern import pattern
+
+_VERSION = pattern(r"\d+\.\d+(?:\.\d+)?[^\s,;()]{0,40}")
+_MOST_SAID = 64_000
+
+
+class Program:
+    """Runs QMD in its own home, one process at a time."""
+
+    def __init__(self, surroundings: Surroundings, options: QmdOptions, record: Record) -> None:
+        self._environ = surroundings.environ
+        self._options = options
+        self._record = record
+        self._cwd = surroundings.workspace.path
+        self._homes = Homes.beneath(surroundings.folder)
+        self._sidecar = Sidecar()
+        self._path: str | None = None
+
+    def path(self) -> str:
+        """Its absolute path, looked for once. Raises BackendFailed."""
+        if self._path is None:
+            self._path = find_program(self._options.command, self._environ)
+        return self._path
+
+    def models(self) -> frozenset[str]:
+        """Which of its models are on this machine."""
+        return present_models(self._environ, self._homes)
+
+    def run(self, arguments: Sequence[str], timeout_s: float, *, max_output: int | None = None) -> Outcome:
+        """Run it to its end. Raises BackendFailed."""
+        path = self.path()
+        return self._sidecar.run(
+            [path, *arguments],
+            environ=environment(self._environ, self._homes, path),
+            cwd=self._cwd if os.path.isdir(self._cwd) else "/",
+            timeout_s=timeout_s,
+            max_output=max_output,
+        )
+
+    def version(self) -> str:
+        """Ask for its version. Raises BackendFailed."""
+        outcome = self.run(["--version"], self._options.command_timeout_s, max_output=_MOST_SAID)
+        found = _VERSION.search(outcome.output.decode("utf-8", "replace"))
+        if outcome.status or found is None:
+            raise BackendFailed(f"`{self.path()} --version` tells no version")
+        self._record.update(version=found[0])
+        return found[0]
+
+    def close(self) -> None:
+        """End what runs."""
+        self._sidecar.close()

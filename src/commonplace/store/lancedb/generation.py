@@ -1,0 +1,207 @@
+"""Writing to the table of one generation: what waits in a draft, merged segments, a copy without what is gone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from itertools import islice
+
+from commonplace.errors import ConflictError
+from commonplace.store.lancedb import vector_index
+from commonplace.store.lancedb.draft import Draft
+from commonplace.store.lancedb.library import telling_faults
+from commonplace.store.lancedb.overview import Overview, Segment
+from commonplace.store.lancedb.pointer import Pointer, generation_of
+from commonplace.store.lancedb.rows import BUCKET, CHUNK, FILE, SEGMENT, Row, among, schema, table_of
+from commonplace.store.lancedb.view import View
+from commonplace.store.lancedb.words import Bucket, merge_from, runs_of
+from commonplace.store.postings import Collected
+from commonplace.store.recently_used import RecentlyUsed
+from commonplace.value import replace
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+# Commits after which small fragments become one; they are read by every search. What is older than so long goes.
+_TIDY_AFTER = 96
+_KEPT = timedelta(minutes=10)
+_COPIED_AT_A_TIME = 16_384
+
+
+class GenerationTable:
+    """The newest version of a table, for the only one who may change it now."""
+
+    def __init__(self, database: Any, pointer: Pointer, table: Any) -> None:
+        self._database = database
+        self.pointer = pointer
+        self._table = table
+        self.deleted = 0  # rows that were taken out of it, and that older versions still hold
+
+    @classmethod
+    @telling_faults
+    def create(cls, database: Any, pointer: Pointer) -> GenerationTable:
+        """Make the table of a new generation."""
+        table = database.create_table(pointer.table, schema=schema(pointer.dims))
+        return cls(database, replace(pointer, version=table.version, tidied=table.version), table)
+
+    @classmethod
+    @telling_faults
+    def open(cls, database: Any, pointer: Pointer) -> GenerationTable:
+        """Open the table of a generation, and undo what a dead writer did and never published."""
+        table = database.open_table(pointer.table)
+        if table.version != pointer.version:
+            table.checkout(pointer.version)
+            table.restore()
+            table.checkout_latest()
+        return cls(database, replace(pointer, version=table.version), table)
+
+    def draft(self, overview: Overview) -> Draft:
+        """An empty draft on what the table holds."""
+        sizes = {segment.number: len(segment.ids) for segment in overview.segments}
+        return Draft(
+            overview.by_owner.values(),
+            sizes,
+            self.pointer.fingerprint,
+            next_id=self.pointer.next_id,
+            next_owner=self.pointer.next_owner,
+        )
+
+    @telling_faults
+    def view(self, cache: RecentlyUsed | None = None) -> View:
+        """Look at the table as it is now, published or not."""
+        return View(self.pointer, opened(self._database, self.pointer), cache or RecentlyUsed(0))
+
+    def write(self, draft: Draft) -> None:
+        """Commit what waits in a draft."""
+        if draft.is_changed:
+            self._commit(draft.conditions(), draft.rows())
+            first = merge_from(list(draft.segments.values()))
+            draft.committed()
+            if first is not None:
+                self.merge(draft, list(draft.segments)[first:])
+        self.note(draft)
+
+    def merge(self, draft: Draft, numbers: Sequence[int]) -> None:
+        """Make one segment of several that follow on one another, without what is gone."""
+        view = self.view()
+        merged = [segment for segment in view.overview.segments if segment.number in set(numbers)]
+        for number in numbers:
+            draft.segments.pop(number, None)
+        rows = segment_rows(view, merged, draft)
+        self._commit(f"{among('kind', (SEGMENT, BUCKET))} AND {among('owner', numbers)}", rows)
+        self.note(draft)
+
+    def pack(self, draft: Draft) -> None:
+        """Merge all segments into as few as possible."""
+        numbers = iter(list(draft.segments))
+        for run in runs_of(list(draft.segments.values())):
+            merged = list(islice(numbers, run))
+            if len(merged) > 1:
+                self.merge(draft, merged)
+            else:  # keeps the order of the segments that of their ids
+                draft.segments.update({number: draft.segments.pop(number) for number in merged})
+
+    @telling_faults
+    def tidy(self) -> None:
+        """Put small fragments together and drop old versions, when there are many."""
+        if self.pointer.version - self.pointer.tidied >= _TIDY_AFTER:
+            self._table.optimize(cleanup_older_than=_KEPT)
+            self._table.checkout_latest()
+            self.pointer = replace(self.pointer, version=self._table.version, tidied=self._table.version)
+
+    @telling_faults
+    def index_vectors(self, chunk_count: int) -> None:
+        """Give a large table an index over its vectors, so that a search looks into a part of them."""
+        if chunk_count < vector_index.INDEX_FROM or not self.pointer.dims:
+            return
+        from lancedb.index import IvfSq
+
+        partitions = vector_index.partitions_for(chunk_count)
+        self._table.create_index("vector", config=IvfSq(distance_type="dot", num_partitions=partitions))
+        self._table.checkout_latest()
+        self.pointer = replace(self.pointer, version=self._table.version)
+
+    @telling_faults
+    def copy_to(self, generation: int) -> GenerationTable:
+        """A new table with what lives in this one, and with no byte of anything else."""
+        view = self.view()
+        new = GenerationTable.create(self._database, replace(self.pointer, generation=generation))
+        rows = view.table.search().where(among("kind", (FILE, CHUNK)))
+        for batch in rows.to_batches(batch_size=_COPIED_AT_A_TIME):
+            new.add(batch)
+        draft = new.draft(view.overview)
+        for run in _runs(view.overview.segments):
+            written = segment_rows(view, run, draft)
+            if written:
+                new.add(table_of(written, self.pointer.dims))
+        new.note(draft)
+        new.index_vectors(view.overview.chunk_count)
+        return new
+
+    @telling_faults
+    def add(self, rows: Any) -> None:
+        """Add rows as they are."""
+        if rows.num_rows:
+            self._step(self._table.add(rows).version)
+
+    @telling_faults
+    def _commit(self, conditions: str, rows: Sequence[Row]) -> None:
+        if conditions:
+            done = self._table.delete(conditions)
+            self.deleted += done.num_deleted_rows
+            self._step(done.version)
+        if rows:
+            self.add(table_of(rows, self.pointer.dims))
+
+    def _step(self, version: int) -> None:
+        """Note a commit; when there was one in between that is not ours, somebody else believes it is their turn."""
+        if version != self.pointer.version + 1:
+            raise ConflictError(
+                "somebody else has written to the index meanwhile; nothing was changed", hint="try again"
+            )
+        self.pointer = replace(self.pointer, version=version)
+
+    def note(self, draft: Draft) -> None:
+        """Keep the numbers that were given out from being given out again."""
+        self.pointer = replace(self.pointer, next_id=draft.next_id, next_owner=draft.next_owner)
+
+
+def segment_rows(view: View, segments: Sequence[Segment], draft: Draft) -> list[Row]:
+    """The rows of one segment with the living chunks of several; none when nothing lives."""
+    places: dict[int, Mapping[int, int]] = {}
+    ids: list[int] = []
+    for segment in segments:
+        living = (segment.indexes >= 0).nonzero()[0].tolist()
+        places[segment.number] = {position: len(ids) + at for at, position in enumerate(living)}
+        ids += segment.ids[living].tolist()
+    if not ids:
+        return []
+    postings = Collected()
+    for segment in segments:
+        own = places[segment.number]
+        for body in view.taken(segment.buckets, "body").values():
+            for term, found in Bucket(body).items():
+                pairs = zip(found.positions, found.counts, strict=True)
+                postings.add_postings(term, [(own[at], count) for at, count in pairs if at in own])
+    return list(draft.segment(ids, postings))
+
+
+def _runs(segments: Sequence[Segment]) -> list[Sequence[Segment]]:
+    remaining = iter(segments)
+    return [list(islice(remaining, run)) for run in runs_of([len(each.ids) for each in segments])]
+
+
+@telling_faults
+def opened(database: Any, pointer: Pointer) -> Any:
+    """The table of a state, at its version."""
+    table = database.open_table(pointer.table)
+    table.checkout(pointer.version)
+    return table
+
+
+@telling_faults
+def next_generation(database: Any, pointer: Pointer) -> int:
+    """A number that no table has had."""
+    names = database.list_tables().tables
+    return max([pointer.generation, *(generation_of(name) or 0 for name in names)]) + 1

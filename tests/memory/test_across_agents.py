@@ -1,0 +1,86 @@
+"""An operator asks the indexes of several agents at once."""
+
+from __future__ import annotations
+
+import os
+
+import psycopg
+import pytest
+from tests.support.postgres_server import SCHEMA, running_server
+
+from commonplace import Memory
+from commonplace.errors import IndexUnavailable, NotFound
+from commonplace.memory.across_agents import indexes, search_agents
+from commonplace.store.postgres.migrations import prepare
+
+OPERATOR = "commonplace_tests_operator"
+
+
+@pytest.fixture
+def operator():
+    server = running_server()
+    with psycopg.connect(server.dsn, autocommit=True) as db:
+        if db.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (OPERATOR,)).fetchone() is None:
+            db.execute(f"CREATE ROLE {OPERATOR} LOGIN")
+    prepare(server.dsn, schema=SCHEMA, role=OPERATOR, is_operator=True)
+    return psycopg.conninfo.make_conninfo(server.dsn, user=OPERATOR)
+
+
+def opened(tmp_path, agent, word, **config):
+    workspace = tmp_path / agent
+    workspace.mkdir(exist_ok=True)
+    (workspace / "MEMORY.md").write_text(f"- The lighthouse of {agent} is painted {word}.\n")
+    memory = Memory(workspace, home=tmp_path / "home", config={"agentId": agent, **config})
+    memory.sync()
+    return memory
+
+
+def on_server(dsn, workspace):
+    return {
+        "store.driver": "postgres",
+        "store.dsn": dsn,
+        "store.schema": SCHEMA,
+        "store.workspace": workspace,
+    }
+
+
+@pytest.mark.timeout(60)
+def test_the_best_answers_of_all_come_together_with_their_agents(tmp_path, operator):
+    place = on_server(operator, str(tmp_path)[-40:])
+    agents = [f"{name}-{os.getpid()}" for name in ("ada", "bo")]
+    memories = [
+        opened(tmp_path, agent, word, **place) for agent, word in zip(agents, ("red", "white"), strict=True)
+    ]
+    result = search_agents(memories[0].parts, "which colour is the lighthouse?", agents)
+
+    assert {hit.path.rpartition(":")[2] for hit in result.hits} == {"MEMORY.md"}
+    assert {hit.path.split("/")[0] for hit in result.hits} == set(agents)
+    assert {word for hit in result.hits for word in ("red", "white") if word in hit.snippet} == {
+        "red",
+        "white",
+    }
+    assert [hit.score for hit in result.hits] == sorted((hit.score for hit in result.hits), reverse=True)
+    assert {each.agent for each in indexes(memories[0].parts, None)} >= set(agents)
+    with pytest.raises(NotFound, match="nobody-at-all"):
+        search_agents(memories[0].parts, "lighthouse", ["nobody-at-all"])
+    for memory in memories:
+        memory.close()
+
+
+def test_whoever_is_no_operator_is_refused(tmp_path):
+    place = on_server(running_server().app_dsn, str(tmp_path)[-40:])
+    with opened(tmp_path, "ada", "red", **place) as memory, pytest.raises(IndexUnavailable):
+        search_agents(memory.parts, "lighthouse", None)
+
+
+def test_agents_of_one_machine_are_asked_for_the_same_workspace(tmp_path):
+    workspace = tmp_path / "notes"
+    workspace.mkdir()
+    (workspace / "MEMORY.md").write_text("- The lighthouse is painted red.\n")
+    for agent in ("ada", "bo"):
+        with Memory(workspace, home=tmp_path / "home", config={"agentId": agent}) as memory:
+            memory.sync()
+    with Memory(workspace, home=tmp_path / "home", config={"agentId": "ada"}) as memory:
+        result = search_agents(memory.parts, "lighthouse", None)
+        assert {hit.path.split("/")[0] for hit in result.hits} == {"ada", "bo"}
+        assert [each.agent for each in indexes(memory.parts, ["bo"])] == ["bo"]
