@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 
 def test_every_setting_is_listed_with_its_origin(cli, workspace, home, monkeypatch):
     home.mkdir()
@@ -125,3 +127,36 @@ def test_a_number_out_of_range_is_not_replaced_silently(cli):
     assert low.out.startswith("query.maxResults = 1 ")
     assert low.err == "note: -5 is out of range; 1 is the nearest that is allowed\n"
     assert fine.err == ""
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("{ query: { maxResults: 3 } }", "{ query: {  } }"),
+        ("{ query: { maxResults: 3, minScore: 0.2 } }", "{ query: { minScore: 0.2 } }"),
+        ("{ query: { minScore: 0.2, maxResults: 3 } }", "{ query: { minScore: 0.2  } }"),
+        ('{ "query.maxResults": 3 }', "{  }"),
+        (
+            "{\n  // mine\n  query: {\n    maxResults: 3, // few\n    minScore: 0.2, // low\n  },\n}\n",
+            "{\n  // mine\n  query: {\n    minScore: 0.2, // low\n  },\n}\n",
+        ),
+        (
+            "{\n  query: {\n    minScore: 0.2,\n    maxResults: 3\n  }\n}\n",
+            "{\n  query: {\n    minScore: 0.2\n  }\n}\n",
+        ),
+    ],
+)  # fmt: skip
+def test_unset_takes_a_value_out_and_leaves_the_rest_as_it_was(cli, home, before, after):
+    home.mkdir(exist_ok=True)
+    (home / "commonplace.json5").write_text(before)
+    answer = cli("config", "unset", "query.maxResults")
+
+    assert answer.out == "query.maxResults = 6, the default\n"
+    assert (home / "commonplace.json5").read_text() == after
+
+
+def test_unset_of_what_is_not_set_says_what_counts(cli):
+    answer = cli("config", "unset", "query.maxResults")
+
+    assert answer.out == "query.maxResults = 6, the default\n"
+    assert "not set in your own file" in answer.err

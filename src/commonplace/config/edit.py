@@ -34,6 +34,16 @@ def with_setting(text: str, name: str, value: Any, *, bare_keys: bool) -> tuple[
     return _with_member(text, entry, line), (*names, *rest)
 
 
+def without_setting(text: str, name: str) -> tuple[str, tuple[str, ...]] | None:
+    """Take one setting out of the text, with the remark behind it; None when it is not there. Raises NotUnderstood."""
+    whole = outline(text) if text.strip() else None
+    for names, entry in whole.walk() if whole is not None else ():
+        for place, member in enumerate(entry.members or ()):
+            if canonical(".".join((*names, member.name))) == name:
+                return _without_member(text, entry, place), (*names, member.name)
+    return None
+
+
 def new_file(name: str, value: Any, *, bare_keys: bool) -> str:
     """Write a configuration with one setting."""
     first = f"  {_FIRST_LINE}\n" if bare_keys else ""
@@ -62,6 +72,19 @@ def changed_only(
     if not isinstance(inner, dict) or not isinstance(after[first], dict):
         return False
     return changed_only(inner, after[first], tuple(rest), value)
+
+
+def removed_only(before: Mapping[str, Any], after: Mapping[str, Any], names: tuple[str, ...]) -> bool:
+    """Whether two parsed files are the same but for this one setting, which only the first has."""
+    first, *rest = names
+    if not rest:
+        return (
+            first not in after and {name: value for name, value in before.items() if name != first} == after
+        )
+    inner, left = before.get(first), after.get(first)
+    if not isinstance(inner, dict) or not isinstance(left, dict):
+        return False
+    return {**before, first: None} == {**after, first: None} and removed_only(inner, left, tuple(rest))
 
 
 def _section_for(name: str, whole: Entry) -> tuple[tuple[str, ...], Entry]:
@@ -95,6 +118,24 @@ def _with_member(text: str, entry: Entry, line: str) -> str:
     return f"{before}{text[tail:at]}{newline}{indent}{line}{text[at:]}"
 
 
+def _without_member(text: str, entry: Entry, place: int) -> str:
+    members = entry.members or ()
+    member = members[place]
+    comma = after_gap(text, member.value_end)
+    end = comma + 1 if text.startswith(",", comma) else member.value_end
+    before = text[: member.key_start]
+    if _indent_before(text, member.key_start) is not None:
+        end_of_line = text.find("\n", end)
+        if end <= end_of_line < entry.value_end and is_gap(text[end:end_of_line]):
+            before, end = before[: before.rfind("\n") + 1], end_of_line + 1
+    elif place + 1 < len(members):
+        end = members[place + 1].key_start
+    if end <= comma and place:  # it was the last, without a comma: the one before it loses its own
+        at = after_gap(text, members[place - 1].value_end)
+        before = before[:at] + before[at + 1 :]
+    return before + text[end:]
+
+
 def _with_first_member(text: str, entry: Entry, line: str) -> str:
     closing = entry.value_end - 1
     indent = _indent_before(text, closing)
@@ -122,4 +163,12 @@ def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-__all__ = ["NotUnderstood", "changed_only", "new_file", "render", "with_setting"]
+__all__ = [
+    "NotUnderstood",
+    "changed_only",
+    "new_file",
+    "removed_only",
+    "render",
+    "with_setting",
+    "without_setting",
+]

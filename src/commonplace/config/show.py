@@ -121,6 +121,46 @@ def set_user_value(home: str, name: str, value: Any, *, write: Write) -> Change:
     return Change(path, key.name, _shown(key, key.kind.read(wanted)))
 
 
+def unset_user_value(home: str, name: str, *, write: Write) -> Change | None:
+    """Take one value out of the user's file, so that another layer or the default counts; None if it is not in it.
+
+    Raises ConfigError, as `set_user_value` does.
+    """
+    from commonplace.config.edit import NotUnderstood
+
+    key = find_key(name)
+    path = user_file(home)
+    data = read_bytes(path)
+    if data is None:
+        return None
+    try:
+        new = _without(data, path, key)
+    except NotUnderstood:
+        raise ConfigError(
+            f"{printable_path(path)} cannot be changed without risk to what else is in it",
+            key=key.name,
+            hint=f"take the line with `{key.name}` out yourself",
+        ) from None
+    if new is None:
+        return None
+    write(path, new, hashlib.sha256(data).hexdigest())
+    return Change(path, key.name, None)
+
+
+def _without(data: bytes, path: str, key: Key) -> bytes | None:
+    """The bytes of the file without a setting, None when it has none; nothing else in them may mean anything else."""
+    from commonplace.config.edit import NotUnderstood, removed_only, without_setting
+
+    found = without_setting(decode(data, path), key.name)
+    if found is None:
+        return None
+    text, names = found
+    new = (_BOM if data.startswith(_BOM) else b"") + text.encode()
+    if not removed_only(parse_document(data, path), parse_document(new, path), names):
+        raise NotUnderstood
+    return new
+
+
 def _edited(data: bytes | None, path: str, key: Key, wanted: Any) -> tuple[bytes, Mapping[str, Any]]:
     """Change the bytes of the file, and parse them: nothing else in it may mean anything else than before."""
     from commonplace.config.edit import NotUnderstood, changed_only, with_setting

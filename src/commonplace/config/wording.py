@@ -24,12 +24,16 @@ def describe_found(value: object, *, secret: bool) -> str:
         return "true" if value else "false"
     if isinstance(value, int | float):
         return "a number" if secret or abs(value) > 1e15 else f"the number {value}"
-    if value == "":
-        return "an empty text"
     if isinstance(value, str):
-        # ascii() keeps what is not printable off the terminal
-        short = repr(value) if value.isprintable() else ascii(value)
-        return "text" if secret or len(value) > 60 else f"the text {short}"
+        return _describe_text(value, secret=secret)
     if isinstance(value, Mapping):
         return "an object"
     return "a list" if isinstance(value, list | tuple) else "something else"
+
+
+def _describe_text(text: str, *, secret: bool) -> str:
+    if not text:
+        return "an empty text"
+    # ascii() keeps what is not printable off the terminal
+    short = repr(text) if text.isprintable() else ascii(text)
+    return "text" if secret or len(text) > 60 else f"the text {short}"

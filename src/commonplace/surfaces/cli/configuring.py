@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from commonplace.config.load import Loaded
     from commonplace.config.locations import ResolvedWorkspace
+    from commonplace.config.show import Change, Write
 
 
 def add_config(parser: argparse.ArgumentParser) -> None:
@@ -52,6 +53,13 @@ Changes go to commonplace.json5 in ~/.commonplace; comments in it stay.""",
     )
     setting.add_argument("key", metavar="KEY", help="its name, such as query.maxResults")
     setting.add_argument("value", metavar="VALUE", help="a number, text, true or false, or a,b for a list")
+    unsetting = add(
+        "unset",
+        "take a value out of your own file",
+        "commonplace config unset query.maxResults",
+        run_unset_setting,
+    )
+    unsetting.add_argument("key", metavar="KEY", help="its name, such as query.maxResults")
     add("path", "show which files settings are read from", "commonplace config path", run_path)
     importing = add(
         "import-openclaw",
@@ -122,6 +130,31 @@ def run_set_setting(arguments: argparse.Namespace, console: Console) -> int:
     if isinstance(change.value, int | float) and _is_another_number(arguments.value, change.value):
         console.note(f"{arguments.value} is out of range; {change.value:,} is the nearest that is allowed")
     return 0
+
+
+def run_unset_setting(arguments: argparse.Namespace, console: Console) -> int:
+    """Take one value out of the user's file, and say what counts now."""
+    from commonplace.config.locations import home_folder
+    from commonplace.config.show import get_value, unset_user_value
+
+    home = home_folder(_environ(arguments))
+    change = unset_user_value(home, arguments.key, write=_writer(home, "config unset"))
+    loaded, _ = _loaded(arguments)
+    value = get_value(loaded, arguments.key)
+    if console.json:
+        console.result({"key": arguments.key, "removed": change is not None, "value": value})
+        return 0
+    if change is None:
+        console.note(f"{arguments.key} is not set in your own file")
+    console.say(f"{arguments.key} = {_as_text(value)}, {_where(loaded, arguments.key)}")
+    return 0
+
+
+def _where(loaded: Loaded, key: str) -> str:
+    from commonplace.config.keys import canonical
+
+    origin = loaded.origins.get(canonical(key))
+    return "the default" if origin is None or origin.kind == "default" else f"from {origin}"
 
 
 def _is_another_number(given: str, taken: float) -> bool:
@@ -204,30 +237,35 @@ def _loaded(arguments: argparse.Namespace) -> tuple[Loaded, ResolvedWorkspace]:
     )
 
 
-def set_value(arguments: argparse.Namespace, key: str, value: str) -> Any:
+def set_value(arguments: argparse.Namespace, key: str, value: str) -> Change:
+    """Write one value to the user's file."""
     from commonplace.config.locations import home_folder
     from commonplace.config.show import set_user_value
 
     home = home_folder(_environ(arguments))
+    return set_user_value(home, key, value, write=_writer(home, "config set"))
+
+
+def _writer(home: str, reason: str) -> Write:
+    """What writes the settings file, and keeps what it was."""
 
     def write(path: str, data: bytes, base_hash: str | None) -> None:
         from commonplace.files.history import History
         from commonplace.files.replace import replace
 
         state = os.path.join(home, "state", "settings")
-        history = History(os.path.join(state, "history"))
         replace(
             # A settings file may be a link into a folder of dotfiles: what is behind it is changed.
             os.path.realpath(path),
             data,
             base_hash=base_hash,
             state_dir=state,
-            history=history,
-            reason="config set",
+            history=History(os.path.join(state, "history")),
+            reason=reason,
             allow_shrink=True,
         )
 
-    return set_user_value(home, key, value, write=write)
+    return write
 
 
 def _origin(origin: Any) -> dict[str, str]:
