@@ -106,7 +106,7 @@ def test_a_mark_that_nobody_understands_is_taken_off(tmp_path: Path) -> None:
         assert texts(store) == ["first", "second"]
 
 
-@pytest.mark.parametrize("process", [os.getpid(), 1])
+@pytest.mark.parametrize("process", [os.getpid(), 1], ids=["ours", "the first"])
 def test_what_a_running_process_is_making_is_left_alone(tmp_path: Path, process: int) -> None:
     store = begun(tmp_path)
     draft = tmp_path / ".commonplace" / "drafts" / f"x.{process}.jsonl"
