@@ -25,6 +25,7 @@ def _on_a_server(folder: Path) -> IndexStore:
 OPENERS: dict[str, Callable[[Path], IndexStore]] = {
     "memory": _in_folder("memory"),
     "sqlite": _in_folder("sqlite"),
+    "lancedb": _in_folder("lancedb"),
     "postgres": _on_a_server,
 }
 DRIVERS = sorted(OPENERS)

@@ -55,7 +55,7 @@ def test_bash_offers_the_files_of_the_memory(offered):
 
 
 def test_bash_knows_the_commands_below_config(offered):
-    assert offered("commonplace", "config", "") == ["list", "get", "set", "path", "import-openclaw"]
+    assert offered("commonplace", "config", "") == ["list", "get", "set", "unset", "path", "import-openclaw"]
     assert "--set" in offered("commonplace", "config", "list", "--")
 
 

@@ -227,3 +227,22 @@ def test_colours_can_be_declined(cli, workspace, monkeypatch):
     assert "\x1b" not in cli("search", "gateway", "--no-color", "--quiet").out
     monkeypatch.setenv("NO_COLOR", "1")
     assert "\x1b" not in cli("search", "gateway", "--quiet").out
+
+
+def test_several_agents_are_asked_at_once(cli, workspace):
+    for agent in ("one", "two"):
+        assert cli("sync", "--agent", agent).status == 0
+    together = cli("search", "gateway", "--agent", "one,two", "--json").json
+    everybody = cli("search", "gateway", "--all-agents", "--json").json
+
+    agents = {hit["path"].partition("/")[0] for hit in together["results"]}
+    assert agents == {"one", "two"}
+    assert {hit["path"] for hit in together["results"]} <= {hit["path"] for hit in everybody["results"]}
+
+
+def test_an_agent_without_an_index_is_named(cli, workspace):
+    cli("sync", "--agent", "one")
+    answer = cli("search", "gateway", "--agent", "one,nobody")
+
+    assert answer.status == 1
+    assert "there is no index of nobody" in answer.err

@@ -89,6 +89,7 @@ def status_of(parts: Parts, *, deep: bool) -> Status:
         "fallback": embedding.fallback if parts.backend is None else parts.backend.fallback,
         "sendsTextTo": parts.embedder.sends_text_to,
         "leaves": embedding.leaves,
+        "keepsTextAt": _kept_elsewhere(parts),
         "chat": _chat(parts),
         "withoutVectors": sum(state.hash.startswith(WITHOUT_VECTORS) for state in known.values()),
         "store": dict(parts.store.describe()),
@@ -123,6 +124,14 @@ def _engine(parts: Parts, *, deep: bool) -> dict[str, Any]:
     if parts.backend is None:
         return {"name": "builtin", "version": __version__, "healthy": True}
     return dict(parts.backend.describe(deep=deep))
+
+
+def _kept_elsewhere(parts: Parts) -> str | None:
+    if parts.loaded.settings.store.driver == "sqlite":
+        return None
+    from commonplace.memory.store_destination import store_destination
+
+    return store_destination(parts)
 
 
 def _chat(parts: Parts) -> dict[str, str | None] | None:

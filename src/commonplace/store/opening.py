@@ -16,12 +16,14 @@ if TYPE_CHECKING:
 ENTRY_POINTS = "commonplace.stores"
 
 _BUILT_IN: Mapping[str, str] = {
+    "lancedb": "commonplace.store.lancedb.store:open_lance_store",
     "memory": "commonplace.store.memory:open_memory_store",
     "postgres": "commonplace.store.postgres.store:open_postgres_store",
     "sqlite": "commonplace.store.sqlite.store:SqliteStore",
 }
 # The options that a driver takes beside its folder.
 _OPTIONS: Mapping[str, frozenset[str]] = {
+    "lancedb": frozenset({"uri", "workspace"}),
     "postgres": frozenset({"dsn", "read_dsn", "schema", "workspace"}),
 }
 # The drivers that need packages which not every installation has: the extra that brings them.

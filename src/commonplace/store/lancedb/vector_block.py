@@ -35,6 +35,15 @@ class VectorBlock:
         best = np.lexsort((ids, -cosines))[:limit]
         return list(zip(ids[best].tolist(), cosines[best].tolist(), strict=True))
 
+    def vectors(self, ids: Sequence[int]) -> dict[int, bytes]:
+        """Packed vectors by id, of those that have one."""
+        indexes = self.ids.searchsorted(ids).tolist() if len(ids) else []
+        return {
+            id_: self.rows[index].tobytes()
+            for id_, index in zip(ids, indexes, strict=True)
+            if self.is_there[index]
+        }
+
 
 def read_block(
     ids: Any, dims: int, read: Callable[[Sequence[int]], Sequence[bytes | None]], before: VectorBlock | None

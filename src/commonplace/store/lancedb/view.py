@@ -81,6 +81,9 @@ class View:
 
     def vectors(self, ids: Sequence[int]) -> dict[int, bytes]:
         """Packed vectors by id, of those that have one."""
+        block = self._block
+        if block is not None:
+            return block.vectors(ids)
         found = self._by_id("vector", ids, "vector", lambda _at, vector: vector)
         return {id_: vector for id_, vector in found.items() if vector is not None}
 

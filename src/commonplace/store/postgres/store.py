@@ -19,7 +19,13 @@ from commonplace.store.postgres.cache import GenerationCache
 from commonplace.store.postgres.changes import Change, Changes
 from commonplace.store.postgres.connection import Connections, checked_dsn
 from commonplace.store.postgres.empty import EmptyReader
-from commonplace.store.postgres.migrations import NEWEST, check_not_newer, prepare, version_of
+from commonplace.store.postgres.migrations import (
+    NEWEST,
+    check_not_newer,
+    prepare,
+    vector_schema,
+    version_of,
+)
 from commonplace.store.postgres.naming import DEFAULT_SCHEMA, Tables, checked_schema
 from commonplace.store.postgres.reader import PostgresReader
 from commonplace.store.postgres.session import GenerationGone, Published, Session
@@ -34,8 +40,6 @@ if TYPE_CHECKING:
 _ATTEMPTS = 100
 _PAUSE_S = 0.01
 
-_VECTORS = """SELECT n.nspname FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace
-               WHERE e.extname = 'vector'"""
 _ADD_INDEX = """INSERT INTO indexes (agent, workspace) VALUES (%s, %s)
                 ON CONFLICT (agent, workspace) DO NOTHING"""
 _INDEX = "SELECT id FROM indexes WHERE agent = %s AND workspace = %s"
@@ -245,8 +249,7 @@ class PostgresStore(Changes):
         with connections.own("look at the database") as db:
             version = version_of(db, self._schema)
             check_not_newer(version, self._schema)
-            row = db.execute(_VECTORS).fetchone()
-        return version, str(row[0]) if row else "public"
+            return version, vector_schema(db) or "public"
 
     def _cache(self, generation: int) -> GenerationCache:
         with self._guard:

@@ -46,6 +46,7 @@ _IN_ORDER = (
     Command("migrate-store", "migrating", "move the index to another store, without embedding again"),
     Command("cache", "caching", "look at the cache of embeddings, and make it smaller"),
     Command("sessions", "sessions", "look at conversations, search and change them"),
+    Command("entries", "entries", "keep single things to remember, with category and importance"),
     Command("chat", "chatting", "talk with a model that has this memory"),
     Command("flush", "flushing", "save what lasts of a conversation before it is compacted"),
     Command("mcp", "serving_mcp", "serve the memory to any program that speaks MCP"),

@@ -151,8 +151,11 @@ def _leaving(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     to_model = chat and chat["to"] and f"`commonplace chat` sends what is said and recalled to {chat['to']}"
     if chat and not chat["to"]:
         yield "problem", chat["problem"]
+    if kept_at := facts["keepsTextAt"]:
+        yield "privacy", f"the index, with the text of your notes, is kept at {kept_at}"
     if not facts["leaves"]:
-        yield "privacy", f"{to_model}; nothing else leaves this machine" if to_model else _NOTHING_LEAVES
+        nothing = "nothing else leaves this machine" if to_model or kept_at else _NOTHING_LEAVES
+        yield "" if kept_at else "privacy", f"{to_model}; {nothing}" if to_model else nothing
         return
     sent = [left["source"] for left in facts["leaves"]]
     yield "privacy", f"text is sent to {facts['leaves'][0]['to']}: {', '.join(sent)}"

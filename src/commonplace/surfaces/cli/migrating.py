@@ -16,7 +16,8 @@ def add_migrate_store(parser: argparse.ArgumentParser) -> None:
         parser,
         """\
 Move the index to another store. Texts and vectors are copied, so that nothing is embedded again; both indexes are
-compared, and only when they are equal does `store.driver` change in your settings. The old index stays where it is.
+compared, and only when they are equal does `store.driver` change in your settings, in ~/.commonplace. The old index
+stays where it is.
 
 With --prepare it makes the schema in PostgreSQL instead, or brings it up to date, and lets a role use it.""",
         examples=(

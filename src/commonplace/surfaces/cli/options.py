@@ -71,8 +71,11 @@ def fill_in_shared_options(arguments: argparse.Namespace) -> None:
     arguments.settings = {
         key: value for level in _SETTINGS_BY_LEVEL for key, value in getattr(arguments, level, None) or ()
     }
+    arguments.agents = ()
     if arguments.agent is not None:
-        arguments.settings["agentId"] = arguments.agent
+        first, *others = arguments.agent.split(",")
+        arguments.agents = (first, *others) if others else ()
+        arguments.settings["agentId"] = first
 
 
 def key_and_value(text: str) -> tuple[str, str]:

@@ -12,6 +12,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from commonplace.memory.facade import Memory
+    from commonplace.model import ProgressCallback, SearchResult
+
 DEGRADED = 3
 _SOURCES = {"memory": ("memory",), "sessions": ("sessions",), "all": ("memory", "sessions")}
 
@@ -47,6 +50,11 @@ Reads the workspace and keeps an index of it in ~/.commonplace; nothing else is 
         type=whole_number(20, 100_000),
         help="at most C characters of each hit (700)",
     )
+    parser.add_argument(
+        "--all-agents",
+        action="store_true",
+        help="ask the indexes of all agents as they are, or of some with --agent a,b; on a server an operator may",
+    )
     parser.add_argument("--explain", action="store_true", help="say why each hit is where it is")
     parser.add_argument("--today", metavar="DATE", type=day, help="search as if it were this day")
     parser.add_argument(
@@ -59,16 +67,7 @@ def run_search(arguments: argparse.Namespace, console: Console) -> int:
     query = text_of(arguments.words)
     with opened(arguments) as memory:
         with console.progress("indexing") as progress:
-            result = memory.search(
-                query,
-                max_results=arguments.max_results,
-                min_score=arguments.min_score,
-                sources=_SOURCES[arguments.source] if arguments.source else None,  # type: ignore[arg-type]
-                snippet_chars=arguments.snippet_chars,
-                explain=arguments.explain,
-                today=arguments.today,
-                progress=progress,
-            )
+            result = _answer(memory, query, arguments, progress)
         if console.json:
             console.result(_as_json(result, with_citations=memory.parts.loaded.settings.citations != "off"))
         else:
@@ -86,6 +85,23 @@ def run_search(arguments: argparse.Namespace, console: Console) -> int:
                         " `commonplace config set sources memory,sessions` lets every search do it"
                     )
     return DEGRADED if arguments.strict and (result.degraded or result.fallback) else 0
+
+
+def _answer(
+    memory: Memory, query: str, arguments: argparse.Namespace, progress: ProgressCallback | None
+) -> SearchResult:
+    wanted: dict[str, Any] = {
+        "max_results": arguments.max_results,
+        "min_score": arguments.min_score,
+        "sources": _SOURCES[arguments.source] if arguments.source else None,
+        "snippet_chars": arguments.snippet_chars,
+        "today": arguments.today,
+    }
+    if arguments.all_agents or arguments.agents:
+        from commonplace.memory.across_agents import search_agents
+
+        return search_agents(memory.parts, query, arguments.agents or None, **wanted)
+    return memory.search(query, explain=arguments.explain, progress=progress, **wanted)
 
 
 def _as_json(result: Any, *, with_citations: bool) -> dict[str, Any]:

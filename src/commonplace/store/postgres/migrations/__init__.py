@@ -95,7 +95,7 @@ def _migrate(db: psycopg.Connection, schema: str) -> None:
         return
     names = {"schema": sql.Identifier(schema)}
     db.execute(_CREATE.format(**names))
-    vectors = _vector_schema(db)
+    vectors = _vector_schema_made(db)
     db.execute(_CREATE_TABLE.format(**names))
     for number, name in enumerate(_NAMES[version:], version + 1):
         text = files(__package__).joinpath(name).read_text("utf-8")
@@ -108,9 +108,14 @@ def _migrate(db: psycopg.Connection, schema: str) -> None:
         db.execute(_RECORD.format(**names), (number, name))
 
 
-def _vector_schema(db: psycopg.Connection) -> str:
-    """The schema that pgvector is in."""
-    found = db.execute(_EXTENSION).fetchone()
+def vector_schema(db: psycopg.Connection) -> str | None:
+    """The schema that pgvector is in; None when there is none in this database."""
+    row = db.execute(_EXTENSION).fetchone()
+    return str(row[0]) if row else None
+
+
+def _vector_schema_made(db: psycopg.Connection) -> str:
+    found = vector_schema(db)
     if found is None:
         try:
             db.execute("CREATE EXTENSION vector")
@@ -120,8 +125,8 @@ def _vector_schema(db: psycopg.Connection) -> str:
                 key="store.dsn",
                 hint="install pgvector 0.8 or newer on the server",
             ) from error
-        found = db.execute(_EXTENSION).fetchone()
-    return str(found[0]) if found else "public"
+        found = vector_schema(db)
+    return found or "public"
 
 
 def _grant(db: psycopg.Connection, schema: str, role: str, grants: Sequence[LiteralString]) -> None:
