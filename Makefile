@@ -36,6 +36,7 @@ fix: install ## format, repair what ruff can, write the generated pages anew
 # Another MCP client than the one in .venv, for the tests that look at the server with other eyes.
 node:
 	@./scripts/node.sh
+	@./scripts/qmd.sh
 
 pytest: install node
 	@rm -f .coverage .coverage.*
@@ -67,5 +68,5 @@ docs: install ## write the generated pages
 
 clean: ## remove what the other targets made, .venv included
 	@rm -rf .venv dist build .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
-	@rm -rf src/commonplace/embedding/model tests/support/node/node_modules
+	@rm -rf src/commonplace/embedding/model tests/support/node/node_modules tests/support/qmd/node_modules
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
