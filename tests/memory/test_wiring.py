@@ -84,7 +84,7 @@ def test_threads_that_ask_at_once_get_the_same_part(workspace, home):
     ("config", "complaint"),
     [
         ({"provider": "builtin", "model": "large"}, "has no model `large`"),
-        ({"store": {"driver": "lancedb"}}, "unknown store: `lancedb`"),
+        ({"store": {"driver": "postgres"}}, "dsn"),
     ],
 )
 def test_a_part_that_is_not_there_is_reported_when_a_memory_is_opened(workspace, home, config, complaint):

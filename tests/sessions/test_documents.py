@@ -217,6 +217,7 @@ def test_whoever_adds_during_a_conversion_loses_nothing(tmp_path: Path) -> None:
             text = f"message {len(texts)}"
             session.append({"role": "user", "content": text})
             texts.append(text)
+            time.sleep(0.002)  # a lock is for whoever asks next, and on a busy machine that would always be this one
 
     writer = threading.Thread(target=write)
     writer.start()

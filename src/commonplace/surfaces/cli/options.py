@@ -71,10 +71,10 @@ def fill_in_shared_options(arguments: argparse.Namespace) -> None:
     arguments.settings = {
         key: value for level in _SETTINGS_BY_LEVEL for key, value in getattr(arguments, level, None) or ()
     }
-    arguments.agents = ()
+    arguments.asked_agents = ()
     if arguments.agent is not None:
         first, *others = arguments.agent.split(",")
-        arguments.agents = (first, *others) if others else ()
+        arguments.asked_agents = (first, *others) if others else ()
         arguments.settings["agentId"] = first
 
 

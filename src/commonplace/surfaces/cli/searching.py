@@ -97,10 +97,10 @@ def _answer(
         "snippet_chars": arguments.snippet_chars,
         "today": arguments.today,
     }
-    if arguments.all_agents or arguments.agents:
+    if arguments.all_agents or arguments.asked_agents:
         from commonplace.memory.across_agents import search_agents
 
-        return search_agents(memory.parts, query, arguments.agents or None, **wanted)
+        return search_agents(memory.parts, query, arguments.asked_agents or None, **wanted)
     return memory.search(query, explain=arguments.explain, progress=progress, **wanted)
 
 
