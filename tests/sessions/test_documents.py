@@ -217,7 +217,8 @@ def test_whoever_adds_during_a_conversion_loses_nothing(tmp_path: Path) -> None:
             text = f"message {len(texts)}"
             session.append({"role": "user", "content": text})
             texts.append(text)
-            time.sleep(0.002)  # a lock is for whoever asks next, and on a busy machine that would always be this one
+            # A lock is for whoever asks next, and on a busy machine that would always be this thread.
+            time.sleep(0.002)
 
     writer = threading.Thread(target=write)
     writer.start()
