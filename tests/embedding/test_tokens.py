@@ -58,6 +58,8 @@ def test_the_empty_text_has_no_tokens(ours: Tokenizer) -> None:
     assert list(ours.encode("")) == []
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(60)
 def test_every_line_of_this_repository_gets_the_ids_of_the_original(
     ours: Tokenizer, original: OriginalTokenizer
 ) -> None:
