@@ -56,7 +56,21 @@ class Person:
         """Press keys: b"\\x03" is Ctrl-C, b"\\x04" is Ctrl-D, b"\\x1b[A" is up."""
         os.write(self._ours, keys)
 
-    def read_until(self, text: str, seconds: float = 8) -> str:
+    def insist(self, keys: bytes, text: str) -> None:
+        """Press keys, again and again, until a text appears.
+
+        A signal between two keys, when readline does not wait just then, is heard only with the next one.
+        """
+        for _ in range(60):
+            self.press(keys)
+            try:
+                self.read_until(text, seconds=0.5)
+            except AssertionError:
+                continue
+            return
+        raise AssertionError(f"{text!r} did not appear in {self.seen[self._read_to :]!r}")
+
+    def read_until(self, text: str, seconds: float = 30) -> str:
         """Wait until a text appears that was not read yet; what was shown up to there."""
         deadline = time.monotonic() + seconds
         while (at := self.seen.find(text, self._read_to)) < 0:
@@ -66,7 +80,7 @@ class Person:
         self._read_to = at + len(text)
         return shown
 
-    def end(self, seconds: float = 8) -> int:
+    def end(self, seconds: float = 30) -> int:
         """Wait for the program to end."""
         deadline = time.monotonic() + seconds
         while self._listen(deadline):

@@ -130,8 +130,9 @@ class FallbackBackend:
 
     def close(self) -> None:
         """Stop the engine."""
-        self.upkeep.close()
+        self.upkeep.end()
         self._first.close()
+        self.upkeep.close()
 
     def _standing_in(self, reason: str) -> dict[str, str]:
         return {"from": self.name, "to": "builtin", "reason": reason}

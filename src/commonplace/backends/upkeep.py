@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 BEGINS_AFTER_S = 5.0
 _LEAST_WAIT_S = 1.0  # an engine that is due again at once must not keep a core busy
 _LONGEST_WAIT_S = 3600.0
+_LONGEST_FAREWELL_S = 10.0
 
 
 class Upkeep:
@@ -52,18 +53,26 @@ class Upkeep:
         self._begun.set()
         self.notice()
 
-    def close(self) -> None:
-        """Let it end; a sync that runs just now ends with the engine, which is closed next."""
+    def end(self) -> None:
+        """Begin nothing any more; a sync that runs just now ends with the engine, which is closed next."""
         with self._starting:
             self._is_over = True
         self._begun.set()
         self._woken.set()
 
+    def close(self) -> None:
+        """End, and see the thread end too; an engine that hangs is left behind after a while."""
+        self.end()
+        if self._thread is not None:
+            self._thread.join(_LONGEST_FAREWELL_S)
+
     def _run(self) -> None:
         self._begun.wait(self._begins_after_s)
-        while not self._is_over:
+        while True:
             changed = self._woken.is_set()
             self._woken.clear()
+            if self._is_over:  # looked at only now: what was cleared may have been the last call to wake up
+                return
             wait = self._backend.seconds_until_due(changed=changed)
             if wait <= 0:
                 self._backend.sync("background")

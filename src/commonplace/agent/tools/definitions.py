@@ -28,7 +28,8 @@ class Tool:
     is_idempotent: bool = True
 
 
-def _takes(properties: Mapping[str, Any], *required: str) -> Mapping[str, Any]:
+def takes(properties: Mapping[str, Any], *required: str) -> Mapping[str, Any]:
+    """The shape of arguments. Closed: what a model invents is told to it."""
     return {
         "type": "object",
         "properties": properties,
@@ -37,7 +38,7 @@ def _takes(properties: Mapping[str, Any], *required: str) -> Mapping[str, Any]:
     }
 
 
-def _gives(properties: Mapping[str, Any], *required: str) -> Mapping[str, Any]:
+def gives(properties: Mapping[str, Any], *required: str) -> Mapping[str, Any]:
     """An answer's shape. Open: a later version may say more, and each tool may say why it could not answer."""
     return {"type": "object", "properties": properties, "required": list(required)}
 
@@ -46,7 +47,7 @@ _TEXT = {"type": "string"}
 _WHOLE = {"type": "integer"}
 _FLAG = {"type": "boolean"}
 
-_HIT = _gives(
+_HIT = gives(
     {
         "path": _TEXT,
         "startLine": _WHOLE,
@@ -59,7 +60,7 @@ _HIT = _gives(
     "path", "startLine", "endLine", "score", "snippet", "source",
 )  # fmt: skip
 
-_LINES = _gives(
+_LINES = gives(
     {"path": _TEXT, "startLine": _WHOLE, "endLine": _WHOLE, "text": _TEXT},
     "path", "startLine", "endLine", "text",
 )  # fmt: skip
@@ -72,7 +73,7 @@ SEARCH = Tool(
         " answering anything about earlier work, decisions, dates, people, preferences or to-dos. Gives the best"
         " lines with their place; read around them with memory_get."
     ),
-    input_schema=_takes(
+    input_schema=takes(
         {
             "query": {"type": "string", "description": "What to find: a question or a few words."},
             "maxResults": {"type": "integer", "minimum": 1, "description": "At most this many results."},
@@ -80,7 +81,7 @@ SEARCH = Tool(
         },
         "query",
     ),
-    output_schema=_gives(
+    output_schema=gives(
         {
             "results": {"type": "array", "items": _HIT},
             "provider": _TEXT,
@@ -106,7 +107,7 @@ GET = Tool(
         "Read lines of a memory file that memory_search named. Only files of the memory can be read."
         " When nextFrom is given, there is more: ask again from that line."
     ),
-    input_schema=_takes(
+    input_schema=takes(
         {
             "path": {"type": "string", "description": "As in a result: `memory/2026-02-10.md`, or `MEMORY.md#L3-L7`."},
             "from": {"type": "integer", "minimum": 1, "description": "First line, 1 if left out."},
@@ -114,7 +115,7 @@ GET = Tool(
         },
         "path",
     ),
-    output_schema=_gives(
+    output_schema=gives(
         {
             "status": {"enum": ["ok", "not_found", "error"]},
             "path": _TEXT,
@@ -138,8 +139,8 @@ APPEND = Tool(
         "Save something worth keeping: a decision, a preference, a fact, a to-do. It is added to today's log;"
         " nothing is overwritten. Write it so that it makes sense in a year, without this conversation."
     ),
-    input_schema=_takes({"text": {"type": "string", "description": "The note, in Markdown."}}, "text"),
-    output_schema=_gives(
+    input_schema=takes({"text": {"type": "string", "description": "The note, in Markdown."}}, "text"),
+    output_schema=gives(
         {
             "status": {"enum": ["ok", "error"]},
             "path": _TEXT,
@@ -163,7 +164,7 @@ FORGET = Tool(
         "Remove lines from the memory for good, only when the user asked for it. Without `confirm` nothing is removed:"
         " the answer shows the lines that would go and a code. Show them to the user, then call again with the code."
     ),
-    input_schema=_takes(
+    input_schema=takes(
         {
             "what": {
                 "type": "string",
@@ -173,7 +174,7 @@ FORGET = Tool(
         },
         "what",
     ),
-    output_schema=_gives(
+    output_schema=gives(
         {
             "status": {"enum": ["preview", "forgotten", "not_found", "error"]},
             "lines": {"type": "array", "items": _LINES},
@@ -192,8 +193,8 @@ STATUS = Tool(
     name="memory_status",
     title="Memory status",
     description="Say how much the memory holds, how it is searched, and whether anything is wrong with it.",
-    input_schema=_takes({}),
-    output_schema=_gives({"status": {"enum": ["ok", "error"]}, "error": _TEXT, "action": _TEXT}, "status"),
+    input_schema=takes({}),
+    output_schema=gives({"status": {"enum": ["ok", "error"]}, "error": _TEXT, "action": _TEXT}, "status"),
 )
 
 TOOLS: tuple[Tool, ...] = (SEARCH, GET, APPEND, FORGET, STATUS)

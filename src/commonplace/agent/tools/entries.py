@@ -11,13 +11,14 @@ from commonplace.agent.recall import NOTICE, Recalled, as_data, fence, labels, n
 from commonplace.agent.scope import NOTHING, Access
 from commonplace.agent.tools import answers
 from commonplace.agent.tools.answers import ToolAnswer
-from commonplace.agent.tools.arguments import Misuse, read_arguments
+from commonplace.agent.tools.arguments import Misuse
+from commonplace.agent.tools.calling import carried_out, code_of
 from commonplace.agent.tools.deadline import Deadlines, TimedOut
 from commonplace.agent.tools.definitions import Tool
 from commonplace.agent.tools.entry_definitions import ENTRY_TOOLS
 from commonplace.entries.memory import LEAST_SCORE, EntryMemory
 from commonplace.entries.model import CATEGORIES, USUAL_IMPORTANCE, Entry, Recall
-from commonplace.errors import CommonplaceError, ConflictError, LockTimeout, NotFound, ScopeDenied
+from commonplace.errors import CommonplaceError, NotFound, ScopeDenied
 from commonplace.text.hashing import sha256_text
 
 TYPE_CHECKING = False
@@ -30,13 +31,6 @@ NOTHING_RECALLED = "No entry matches this. Other words may find it; otherwise sa
 RECALLED_BY_ITSELF = 3
 # What comes without being asked for has to match better than what was asked for.
 _LEAST_BY_ITSELF = 0.5
-_CODES: tuple[tuple[type[CommonplaceError], str], ...] = (
-    (ScopeDenied, "MEMORY_DENIED"),
-    (NotFound, "MEMORY_NOT_FOUND"),
-    (ConflictError, "MEMORY_CHANGED"),
-    (LockTimeout, "MEMORY_BUSY"),
-)
-_PYTHONIC = {"maxResults": "max_results"}
 
 
 class EntryToolBox:
@@ -69,19 +63,7 @@ class EntryToolBox:
 
     def call(self, name: str, arguments: Mapping[str, Any] | str) -> ToolAnswer:
         """Carry out one call; a mistake of the model is an answer, never an exception."""
-        tool = self._tools.get(name)
-        if tool is None:
-            known = ", ".join(self._tools)
-            return answers.failed(
-                name, "UNKNOWN_TOOL", f"there is no tool `{name[:60]}`", f"the tools are: {known}"
-            )
-        try:
-            given = read_arguments(tool, arguments)
-            return self._calls[name](**{_PYTHONIC.get(key, key): value for key, value in given.items()})
-        except Misuse as misuse:
-            return answers.failed(name, "INVALID_ARGUMENTS", str(misuse), misuse.action)
-        except CommonplaceError as error:
-            return _explained(name, error)
+        return carried_out(name, arguments, tools=self._tools, calls=self._calls, explained=_explained)
 
     def recalled_for(self, message: str) -> str:
         """What a turn may begin with, fenced: the few entries that a person's message is clearly about; "" for none.
@@ -279,8 +261,7 @@ def _day(entry: Entry) -> str:
 
 
 def _explained(name: str, error: CommonplaceError) -> ToolAnswer:
-    code = next((code for kind, code in _CODES if isinstance(error, kind)), "MEMORY_ERROR")
     more: dict[str, Any] = {"denied": True} if isinstance(error, ScopeDenied) else {}
     if isinstance(error, NotFound):
         more["status"] = "not_found"
-    return answers.failed(name, code, str(error), error.hint, more)
+    return answers.failed(name, code_of(error), str(error), error.hint, more)

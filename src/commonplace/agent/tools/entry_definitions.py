@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from commonplace.agent.tools.definitions import Tool
+from commonplace.agent.tools.definitions import Tool, gives, takes
 from commonplace.entries.model import CATEGORIES
 
 TYPE_CHECKING = False
@@ -28,18 +28,10 @@ _ENTRY: Mapping[str, Any] = {
 }
 
 
-def _takes(properties: Mapping[str, Any], *required: str) -> Mapping[str, Any]:
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(required),
-        "additionalProperties": False,
-    }
-
-
-def _gives(properties: Mapping[str, Any], *required: str) -> Mapping[str, Any]:
+def _told(properties: Mapping[str, Any], *required: str) -> Mapping[str, Any]:
+    """The shape of an answer, or of why there is none."""
     problem = {"code": _TEXT, "error": _TEXT, "action": _TEXT, "warning": _TEXT}
-    return {"type": "object", "properties": {**properties, **problem}, "required": list(required)}
+    return gives({**properties, **problem}, *required)
 
 
 STORE = Tool(
@@ -50,7 +42,7 @@ STORE = Tool(
         " a person or thing. What says the same as an entry that is there is refused, and that entry is named; to put"
         " the new one in its place, call again with its id in `replaces`."
     ),
-    input_schema=_takes(
+    input_schema=takes(
         {
             "text": {"type": "string", "description": "What to remember, one thing, in a sentence."},
             "category": {
@@ -66,7 +58,7 @@ STORE = Tool(
         },
         "text",
     ),
-    output_schema=_gives(
+    output_schema=_told(
         {
             "status": {"enum": ["stored", "duplicate", "not_found", "error"]},
             "id": _TEXT,
@@ -86,14 +78,14 @@ RECALL = Tool(
         "Recall single things that were stored: preferences, facts, decisions, people. Use it before answering"
         " anything that depends on what is known about the user or on earlier decisions."
     ),
-    input_schema=_takes(
+    input_schema=takes(
         {
             "query": {"type": "string", "description": "What to recall: a question or a few words."},
             "maxResults": {"type": "integer", "minimum": 1, "description": "At most this many entries."},
         },
         "query",
     ),
-    output_schema=_gives(
+    output_schema=_told(
         {"status": {"enum": ["ok", "error"]}, "entries": {"type": "array", "items": _ENTRY}}, "status"
     ),
 )
@@ -105,7 +97,7 @@ FORGET = Tool(
         "Remove stored entries for good, only when the user asked for it. Without `confirm` nothing is removed: the"
         " answer shows the entries that would go and a code. Show them to the user, then call again with the code."
     ),
-    input_schema=_takes(
+    input_schema=takes(
         {
             "what": {
                 "type": "string",
@@ -115,7 +107,7 @@ FORGET = Tool(
         },
         "what",
     ),
-    output_schema=_gives(
+    output_schema=_told(
         {
             "status": {"enum": ["preview", "forgotten", "not_found", "error"]},
             "entries": {"type": "array", "items": _ENTRY},

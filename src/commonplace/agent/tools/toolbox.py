@@ -9,20 +9,11 @@ from commonplace.agent.protocol import AgentMemory
 from commonplace.agent.recall import new_nonce
 from commonplace.agent.tools import answers
 from commonplace.agent.tools.answers import ToolAnswer
-from commonplace.agent.tools.arguments import Misuse, read_arguments
 from commonplace.agent.tools.budget import reading_chars
+from commonplace.agent.tools.calling import carried_out, code_of
 from commonplace.agent.tools.deadline import Deadlines, TimedOut
 from commonplace.agent.tools.definitions import TOOLS, Tool
-from commonplace.errors import (
-    CommonplaceError,
-    ConflictError,
-    LockTimeout,
-    NotFound,
-    PathNotAllowed,
-    ScopeDenied,
-    StorageFailure,
-    WorkspaceError,
-)
+from commonplace.errors import CommonplaceError, NotFound, ScopeDenied
 from commonplace.model import EXCERPT_LINES
 
 TYPE_CHECKING = False
@@ -30,16 +21,6 @@ if TYPE_CHECKING:
     from typing import Any
 
 __all__ = ["ToolAnswer", "ToolBox"]
-
-_CODES: tuple[tuple[type[CommonplaceError], str], ...] = (
-    (ScopeDenied, "MEMORY_DENIED"),
-    (PathNotAllowed, "MEMORY_PATH_NOT_ALLOWED"),
-    (NotFound, "MEMORY_NOT_FOUND"),
-    (ConflictError, "MEMORY_CHANGED"),
-    (LockTimeout, "MEMORY_BUSY"),
-    (WorkspaceError, "MEMORY_UNAVAILABLE"),
-    (StorageFailure, "MEMORY_UNAVAILABLE"),
-)
 
 
 class ToolBox:
@@ -67,18 +48,7 @@ class ToolBox:
 
     def call(self, name: str, arguments: Mapping[str, Any] | str) -> ToolAnswer:
         """Carry out one call, with its arguments as an object or as the JSON text that a model wrote."""
-        tool = self._tools.get(name)
-        if tool is None:
-            known = ", ".join(self._tools)
-            return answers.failed(
-                name, "UNKNOWN_TOOL", f"there is no tool `{name[:60]}`", f"the tools are: {known}"
-            )
-        try:
-            return self._calls[name](**_pythonic(read_arguments(tool, arguments)))
-        except Misuse as misuse:
-            return answers.failed(name, "INVALID_ARGUMENTS", str(misuse), misuse.action)
-        except CommonplaceError as error:
-            return self._explained(name, error)
+        return carried_out(name, arguments, tools=self._tools, calls=self._calls, explained=self._explained)
 
     def close(self) -> None:
         """Wait for searches that nobody waits for any more. The memory stays open: it is its owner's to close."""
@@ -126,7 +96,7 @@ class ToolBox:
         return answers.state(self._memory.status(), self._nonce())
 
     def _explained(self, name: str, error: CommonplaceError) -> ToolAnswer:
-        code = next((code for kind, code in _CODES if isinstance(error, kind)), "MEMORY_ERROR")
+        code = code_of(error)
         message, action = str(error), error.hint
         if isinstance(error, ScopeDenied):
             return answers.failed(name, code, message, action, {"denied": True})
@@ -136,18 +106,6 @@ class ToolBox:
         if name == "memory_search":
             more |= {"disabled": True, "unavailable": True, "warning": "the memory could not be searched"}
         return answers.failed(name, code, message, action, more)
-
-
-_PYTHONIC = {
-    "maxResults": "max_results",
-    "minScore": "min_score",
-    "from": "first_line",
-    "lines": "line_count",
-}
-
-
-def _pythonic(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    return {_PYTHONIC.get(name, name): value for name, value in arguments.items()}
 
 
 def _late(timeout_ms: int) -> ToolAnswer:
