@@ -1,4 +1,4 @@
-"""What the guide and server.json tell others to type is what the command takes."""
+"""What the guide tells people to type is what the command takes."""
 
 import json
 import re
@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from commonplace import __version__
 from commonplace.agent.scope import SearchContext
 from commonplace.surfaces.cli.main import parse
 from commonplace.surfaces.cli.serving_mcp import _context
@@ -62,12 +61,3 @@ def test_the_gateway_of_the_guide_speaks_for_the_group():
     assert _context(parse(words)) == SearchContext(
         "anna", "group", "agent:main:telegram:group:-100123", "telegram", "-100123"
     )
-
-
-def test_the_entry_for_the_registry_starts_this_version():
-    entry = json.loads((ROOT / "server.json").read_text())
-    [package] = entry["packages"]
-
-    assert entry["version"] == package["version"] == __version__
-    assert len(entry["description"]) <= 100
-    assert parse([one["value"] for one in package["packageArguments"]]).command == "mcp"
