@@ -9,6 +9,7 @@ import pytest
 from commonplace.backends.fallback import FIRST_PAUSE_S, LONGEST_PAUSE_S, FallbackBackend, Pause
 from commonplace.backends.protocol import BackendBusy, BackendFailed, Question
 from commonplace.backends.record import Record
+from commonplace.errors import StorageFailure
 from commonplace.model import EVERY_SCOPE, SearchHit, SearchResult, SyncReport
 from commonplace.value import replace
 
@@ -27,6 +28,7 @@ class Engine:
 
     def __init__(self):
         self.next = result("qmd", "a.md")
+        self.due = 3.0
         self.asked = []
         self.synced = []
 
@@ -43,7 +45,9 @@ class Engine:
         return SyncReport(notes=("synced",))
 
     def seconds_until_due(self, *, changed):
-        return 3.0
+        if isinstance(self.due, Exception):
+            raise self.due
+        return self.due
 
     def describe(self, *, deep):
         return {"name": "qmd", "healthy": True, "version": "1"}
@@ -127,6 +131,13 @@ def test_it_comes_back_by_itself(backend, engine, clock):
     assert backend.describe(deep=False)["healthy"]
 
 
+def test_an_engine_that_cannot_even_say_when_it_is_due_is_left_alone_for_a_while(backend, engine):
+    engine.due = StorageFailure("the disk is gone")
+
+    assert backend.seconds_until_due(changed=True) == pytest.approx(FIRST_PAUSE_S)
+    assert backend.fallback["reason"] == "the disk is gone"
+
+
 def test_the_next_process_knows_of_the_pause(engine, clock, tmp_path):
     def opened():
         return FallbackBackend(engine, Pause(Record(str(tmp_path / "pause.json")), clock))
@@ -202,7 +213,7 @@ def test_in_the_background_a_pause_is_kept_and_whoever_asks_ends_it(backend, eng
     engine.next = result("qmd", "a.md")
 
     assert backend.sync("background") == SyncReport()
-    assert backend.seconds_until_due(changed=True) == FIRST_PAUSE_S
+    assert backend.seconds_until_due(changed=True) == pytest.approx(FIRST_PAUSE_S)
     assert backend.sync("asked", force=True).notes == ("synced",)
     assert engine.synced == [("asked", True)]
     assert backend.fallback is None

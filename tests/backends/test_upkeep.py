@@ -10,6 +10,8 @@ import pytest
 from commonplace.backends.upkeep import Upkeep
 from commonplace.model import SyncReport
 
+pytestmark = pytest.mark.timeout(60)
+
 
 class Engine:
     """Notes what it was asked, and is due when a test says so."""
@@ -47,7 +49,7 @@ def threads():
 
 
 def looked(engine, times):
-    until = time.monotonic() + 5
+    until = time.monotonic() + 30
     while len(engine.looked) < times:
         assert time.monotonic() < until
         time.sleep(0.005)
@@ -60,7 +62,7 @@ def test_nothing_is_done_before_it_is_clear_that_the_process_lives_on(engine, up
 
     assert not engine.synced.acquire(timeout=0.2)
     upkeep.begin()
-    assert engine.synced.acquire(timeout=5)
+    assert engine.synced.acquire(timeout=30)
 
 
 def test_without_a_notice_there_is_no_thread(engine):
@@ -86,7 +88,7 @@ def test_a_notice_has_the_files_looked_at_and_what_is_due_is_done(engine, upkeep
 
     upkeep.notice()
 
-    assert engine.synced.acquire(timeout=5)
+    assert engine.synced.acquire(timeout=30)
     assert looked(engine, 3) == [True, True, False]
 
 

@@ -17,6 +17,8 @@ from commonplace.backends.upkeep import Upkeep
 from commonplace.errors import ConfigError, NotFound, PathNotAllowed
 
 GROUP = SearchContext("anna", "group", "agent:main:telegram:group:-100", group="-100")
+pytestmark = pytest.mark.timeout(60)
+LONG = 45.0  # seconds that nothing here takes, but for a program that sleeps for ten minutes
 ALLOW_GROUPS = {"rules": [{"action": "allow", "match": {}}]}
 
 
@@ -81,7 +83,7 @@ def test_it_is_told_what_to_index_once_and_asked_with_the_question_behind_all_op
 
     assert program.verbs == ["update", "search", "search"]
     argv = program.calls[-1]["argv"]
-    assert argv[:2] == ["search", "--json"]
+    assert argv[:4] == ["search", "--index", "index", "--json"]
     assert argv[-2:] == ["--", "coffee"]
     assert [argv[n + 1] for n, part in enumerate(argv) if part == "-c"] == [
         "memory-root-main",
@@ -98,8 +100,8 @@ def test_its_home_is_its_own_and_the_keys_of_others_are_not_shown_to_it(
     memory_with().search("gateway")
 
     call = program.calls[0]
-    assert call["cwd"] == str(tmp_path / "ws")
-    assert call["env"]["XDG_CACHE_HOME"].startswith(str(tmp_path / "home/agents/main/qmd/ws-"))
+    assert call["cwd"].startswith(str(tmp_path / "home/agents/main/qmd/ws-"))
+    assert call["env"]["XDG_CACHE_HOME"].startswith(call["cwd"])
     assert call["env"]["NO_COLOR"] == "1"
     assert not {"CI", "SECRET_TOKEN"} & set(call["env"])
 
@@ -139,20 +141,20 @@ def test_whatever_it_does_the_memory_answers_in_time_and_says_why(memory_with, p
     memory.search("gateway")
     program.does(fault, when="search")
 
-    with at_most(2.5):
+    with at_most(LONG):
         result = memory.search("gateway")
 
     assert paths(result) == ["memory/network.md"]
     assert (result.provider, result.fallback["from"], result.fallback["to"]) == ("builtin", "qmd", "builtin")
     assert memory.status()["fallback"]["reason"] in result.fallback["reason"]
     assert not memory.status()["engine"]["healthy"]
-    assert program.all_gone_within(2.0)
+    assert program.all_gone_within()
 
 
 def test_a_hanging_update_costs_no_answer_either(memory_with, program):
     program.does("hang", when="update")
 
-    with at_most(2.0):
+    with at_most(LONG):
         result = memory_with(limits={"timeoutMs": 1500}).search("gateway")
 
     assert paths(result) == ["memory/network.md"]
@@ -166,7 +168,7 @@ def test_an_answer_counts_whatever_comes_with_it(memory_with, program, fault):
     program.does(fault, when="search")
 
     assert memory.search("gateway").provider == "qmd"
-    assert program.all_gone_within(2.0)
+    assert program.all_gone_within()
 
 
 def test_a_program_that_is_missing_is_a_reason_and_no_error(memory_with):
@@ -486,7 +488,7 @@ def test_the_engine_is_kept_up_to_date_while_the_memory_is_watched(memory_with, 
         watching.join()
 
 
-def wait_for(condition, seconds=8.0):
+def wait_for(condition, seconds=LONG):
     until = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < until
@@ -509,7 +511,7 @@ def test_searches_at_the_same_time_are_all_answered_and_one_program_runs(memory_
 
     assert [paths(answer) for answer in answers] == [["memory/network.md"]] * 6
     assert any(answer.provider == "qmd" for answer in answers)
-    assert program.all_gone_within(2.0)
+    assert program.all_gone_within()
 
 
 def test_vectors_are_made_when_there_is_a_model_for_them(memory_with, program, tmp_path, monkeypatch):
@@ -540,7 +542,7 @@ def test_a_process_that_lives_on_makes_the_vectors_by_itself(memory_with, progra
 
     wait_for(lambda: "embed" in program.verbs)
     memory.close()
-    assert program.all_gone_within(1.0)
+    assert program.all_gone_within()
 
 
 def test_a_process_that_asks_one_question_starts_nothing_else(memory_with, program):

@@ -41,7 +41,7 @@ class QmdProgram:
         """The processes that it has started and that are there still, its own included."""
         return [pid for pid in self._noted() if _runs(pid)]
 
-    def all_gone_within(self, seconds: float) -> bool:
+    def all_gone_within(self, seconds: float = 30.0) -> bool:
         until = time.monotonic() + seconds
         while self.alive():
             if time.monotonic() > until:
@@ -91,7 +91,7 @@ def _work(argv: list[str]) -> None:
         _update()
     elif verb in {"search", "query", "vsearch"}:
         print(json.dumps(_found(argv), indent=2))
-    elif verb != "embed":
+    elif verb not in {"embed", "cleanup"}:
         sys.exit(1)
 
 
@@ -99,7 +99,7 @@ def _index() -> str:
     return os.path.join(os.environ["XDG_CACHE_HOME"], "qmd", "index.sqlite")
 
 
-def _update() -> None:
+def _update(wait=lambda: None) -> None:
     import fnmatch
 
     with open(os.path.join(os.environ["QMD_CONFIG_DIR"], "index.yml")) as file:
@@ -114,6 +114,7 @@ def _update() -> None:
                 if any(fnmatch.fnmatch(path, mask.replace("**/", "")) for mask in masks):
                     with open(os.path.join(top, each), encoding="utf-8", errors="replace") as file:
                         known[name][path] = file.read()
+    wait()
     with open(_index(), "w") as file:
         json.dump(known, file)
 
@@ -122,8 +123,10 @@ def _found(argv: list[str]) -> list[dict]:
     end = argv.index("--")
     query = argv[end + 1].replace("lex:", "").partition("\n")[0].replace("vec:", "").casefold().split()
     names = [argv[place + 1] for place in range(end) if argv[place] == "-c"]
-    with open(_index()) as file:
-        known = json.load(file)
+    known = {}
+    if os.path.exists(_index()):
+        with open(_index()) as file:
+            known = json.load(file)
     if missing := [name for name in names if name not in known]:
         sys.stderr.write(f"Collection not found: {missing[0]}\n")
         sys.exit(1)
@@ -228,6 +231,23 @@ def _abort_after_answer(argv: list[str], folder: str) -> None:
     os.kill(os.getpid(), 6)
 
 
+def _linger(argv: list[str], folder: str) -> None:
+    """Update, but between reading and writing wait for a file `go`."""
+    with open(f"{folder}/lingers", "w"):
+        pass
+
+    def wait() -> None:
+        while not os.path.exists(f"{folder}/go"):
+            time.sleep(0.01)
+
+    _update(wait)
+
+
+def _colour(argv: list[str], folder: str) -> None:
+    sys.stderr.write("\x1b]0;owned\x07\x1b[2J it is broken\n")
+    sys.exit(1)
+
+
 def _noise(argv: list[str], folder: str) -> None:
     print("[1/2] loading the model [fast]")
     _work(argv)
@@ -247,4 +267,6 @@ FAULTS = {
     "launcher": _launcher,
     "abort-after-answer": _abort_after_answer,
     "noise": _noise,
+    "linger": _linger,
+    "colour": _colour,
 }

@@ -99,8 +99,8 @@ class FallbackBackend:
             return SyncReport()
         try:
             report = self._first.sync(initiative, force=force)
-        except BackendBusy:
-            return SyncReport(notes=(f"{self.name} is at work; it catches up next time",))
+        except BackendBusy as error:
+            return SyncReport(notes=(f"{self.name} catches up next time: {error}",))
         except Exception as error:  # noqa: BLE001 (the index is up to date, and answers)
             self._note_failure(error)
             return SyncReport(degraded=(f"{self.name} is not up to date: {_reason(error)}",))
@@ -108,8 +108,13 @@ class FallbackBackend:
         return report
 
     def seconds_until_due(self, *, changed: bool) -> float:
-        """How long until it is worth trying."""
-        return max(self._pause.seconds_left, self._first.seconds_until_due(changed=changed))
+        """How long until it is worth trying. Never raises: who asks is a thread that must not end."""
+        try:
+            due = self._first.seconds_until_due(changed=changed)
+        except Exception as error:  # noqa: BLE001 (whatever it is, the next time may be better)
+            self._note_failure(error)
+            due = FIRST_PAUSE_S
+        return max(self._pause.seconds_left, due)
 
     def describe(self, *, deep: bool) -> Mapping[str, Any]:
         """What is known about the engine, and whether it is being left alone."""

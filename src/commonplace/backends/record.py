@@ -38,10 +38,12 @@ class Record:
             return self._read()
 
     def update(self, **facts: Any) -> None:
-        """Learn some facts; the others stay. Raises StorageFailure."""
+        """Learn some facts; the others stay, also those that another process learns now. Raises CommonplaceError."""
         import json
 
-        with self._lock:
+        from commonplace.files.locks import hold_lock
+
+        with self._lock, hold_lock(f"{self._path}.lock", operation="note facts about an engine"):
             known = self._read()
             if {**known, **facts} == known:
                 return

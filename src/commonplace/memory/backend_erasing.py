@@ -20,10 +20,14 @@ def erase_in_engines(parts: Parts, *, of_every_agent: bool) -> None:
     for folder in _folders(parts, of_every_agent=of_every_agent):
         from commonplace.backends.qmd.command import Homes
         from commonplace.backends.qmd.exports import erase_copies
-        from commonplace.backends.qmd.territory import delete_index
+        from commonplace.backends.qmd.territory import delete_index, exports_in
+        from commonplace.backends.record import Record
 
         delete_index(Homes.beneath(folder))
-        erase_copies(os.path.join(folder, "sessions"))
+        erase_copies(exports_in(folder))
+        elsewhere = Record(os.path.join(folder, "record.json"))["exports"]
+        if isinstance(elsewhere, str):
+            erase_copies(elsewhere)
 
 
 def _folders(parts: Parts, *, of_every_agent: bool) -> Iterator[str]:

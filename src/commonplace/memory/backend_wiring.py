@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 
 from commonplace.backends.fallback import FallbackBackend, Pause
 from commonplace.backends.opening import open_backend
@@ -10,6 +11,7 @@ from commonplace.backends.protocol import Place, Surroundings
 from commonplace.backends.record import Record
 from commonplace.config.locations import absolute
 from commonplace.memory.translating import memory_paths
+from commonplace.model import known_sources
 from commonplace.sources.mounts import mounts_of
 
 TYPE_CHECKING = False
@@ -32,8 +34,10 @@ def make_backend(parts: Parts) -> FallbackBackend:
             Place(mount, path.pattern) for mount, path in zip(mounts_of(root, paths), paths, strict=True)
         ),
         transcripts=parts.transcripts if _wants_sessions(parts) else None,
+        sources=known_sources(settings.sources),
         erasures=parts.erasures,
         environ=parts.environ,
+        hidden=partial(_names_of_secrets, parts),
         options=_qmd_options(parts) if settings.backend == "qmd" else None,
     )
     engine = open_backend(settings.backend, surroundings)
@@ -57,6 +61,17 @@ def _wants_sessions(parts: Parts) -> bool:
     return settings.qmd.sessions_enabled if settings.backend == "qmd" else "sessions" in settings.sources
 
 
+def _names_of_secrets(parts: Parts) -> frozenset[str]:
+    """A name for each secret of the settings, made with a key that stays here."""
+    from hashlib import blake2b
+
+    from commonplace.memory.secrecy import configured_secrets, redaction_key
+
+    key = redaction_key(parts.places.home)
+    secrets = (secret.encode("utf-8", "surrogatepass") for secret in configured_secrets(parts))
+    return frozenset(blake2b(secret, key=key, digest_size=16).hexdigest() for secret in secrets)
+
+
 def _qmd_options(parts: Parts) -> QmdOptions:
     from commonplace.backends.qmd.options import QmdOptions
 
@@ -64,7 +79,9 @@ def _qmd_options(parts: Parts) -> QmdOptions:
     export = None
     if qmd.export_dir is not None:
         export = os.path.join(
-            absolute(qmd.export_dir, places.home, parts.environ), os.path.basename(places.index)
+            absolute(qmd.export_dir, places.home, parts.environ),
+            parts.loaded.settings.agent_id,
+            os.path.basename(places.index),
         )
     return QmdOptions(
         command=qmd.command,
@@ -77,4 +94,7 @@ def _qmd_options(parts: Parts) -> QmdOptions:
         debounce_s=qmd.debounce_ms / 1000,
         update_on_boot=qmd.on_boot,
         update_on_search=parts.loaded.settings.sync.on_search,
+        command_timeout_s=qmd.command_timeout_ms / 1000,
+        update_timeout_s=qmd.update_timeout_ms / 1000,
+        embed_timeout_s=qmd.embed_timeout_ms / 1000,
     )

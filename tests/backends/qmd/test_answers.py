@@ -66,7 +66,13 @@ def test_the_name_of_an_index_is_no_part_of_a_path():
 def test_a_line_that_was_cut_short_is_not_taken_for_a_line_of_the_file():
     (answer,) = read_answers(printed({**REAL, "snippet": "@@ -1,2 @@\nwhole line\nhalf a li..."}))
 
-    assert answer.text == ("whole line",)
+    assert (answer.text, answer.cut) == (("whole line",), "half a li")
+
+
+def test_a_mark_at_the_very_beginning_of_a_file_is_no_part_of_its_first_line():
+    (answer,) = read_answers(printed({**REAL, "line": 1, "snippet": "@@ -1,1 @@\n\ufefffirst"}))
+
+    assert answer.text == ("first",)
 
 
 @pytest.mark.parametrize("score", [None, "0.5", True, [], -1, 1e30])

@@ -46,17 +46,33 @@ def test_the_memory_can_be_left_out(tmp_path):
 
 
 def test_a_group_is_a_collection_of_its_own_that_the_owner_need_not_ask(tmp_path):
-    for name in ("everyone", "group--100", "person-bob", "nobody", "group-", "stray.md"):
+    for name in (
+        "everyone",
+        "group--100",
+        "person-bob",
+        "nobody",
+        "group-",
+        "stray.md",
+        "irc/group--100",
+        "irc/x/group-7",
+    ):
         (tmp_path / "memory/shared-with" / name).mkdir(parents=True)
 
     found = collections(tmp_path)
 
-    assert {collection.scope for collection in found} == {"private", SHARED, "group:-100", "person:bob"}
+    assert {collection.scope for collection in found} == {
+        "private",
+        SHARED,
+        "group:-100",
+        "irc/group:-100",
+        "person:bob",
+    }
     assert names(askable(found, EVERY_SCOPE, SOURCES)) == ["memory-root-main", "memory-dir-main"]
-    for_group = askable(found, frozenset({SHARED, "group:-100"}), SOURCES)
+    for_group = askable(found, frozenset({SHARED, "group:-100", "irc/group:-100"}), SOURCES)
     assert {collection.cited for collection in for_group} == {
         "memory/shared-with/everyone/",
         "memory/shared-with/group--100/",
+        "memory/shared-with/irc/group--100/",
     }
     assert not any("100" in name or "bob" in name for name in names(found))
 

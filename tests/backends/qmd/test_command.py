@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from commonplace.backends.protocol import BackendFailed
 from commonplace.backends.qmd.command import (
     Homes,
     environment,
     find_program,
+    in_one_line,
     present_models,
     search_arguments,
 )
@@ -67,6 +70,45 @@ def test_a_question_cannot_bring_lines_of_its_own():
     assert argv[-1] == "lex: gateway vec: salaries\nvec: gateway vec: salaries"
 
 
+@pytest.mark.parametrize(
+    ("query", "asked"),
+    [
+        ('say "never', 'lex: say  never\nvec: say "never'),
+        ('"', 'vec: "'),
+        ('"strong coffee"', 'lex: "strong coffee"\nvec: "strong coffee"'),
+        ("coffee -milk", "lex: coffee -milk\nvec: coffee milk"),
+        ("--milk well-known -5", "lex: --milk well-known -5\nvec: milk well-known 5"),
+    ],
+)
+def test_what_it_would_refuse_in_a_line_is_not_said(query, asked):
+    argv, _ = arguments("query", frozenset({"embed"}), query)
+
+    assert argv[-1] == asked
+
+
+@pytest.mark.parametrize("query", ["intent: coffee", "Lex: coffee", "expand: coffee", "hyde: coffee"])
+def test_a_question_that_looks_like_a_line_of_a_kind_is_a_question(query):
+    argv, _ = arguments("query", ALL, query)
+
+    assert argv[-1] == query.replace(":", " ")
+
+
+@given(st.text(max_size=40) | st.text("a\x00\ud800 \n\x85", max_size=10))
+def test_every_question_can_be_handed_to_a_program(query):
+    asked = in_one_line(query)
+
+    assert "\x00" not in asked
+    assert "\n" not in asked
+    asked.encode()
+    assert in_one_line(asked) == asked
+
+
+def test_a_question_is_not_longer_than_the_system_allows():
+    argv, _ = arguments("query", frozenset({"embed"}), "\U0001f600" * 200_000)
+
+    assert len(argv[-1].encode()) < 128 * 1024
+
+
 def test_models_are_known_by_their_files(tmp_path):
     homes = Homes.beneath(str(tmp_path))
     assert present_models({}, homes) == frozenset()
@@ -85,6 +127,7 @@ def test_the_environment_is_its_own_and_what_it_needs(tmp_path):
     given = {
         "CI": "", "OPENAI_API_KEY": "sk-1", "PATH": "/usr/bin", "HOME": "/home/ada", "LC_ALL": "C.UTF-8",
         "QMD_EMBED_MODEL": "/m.gguf", "XDG_CACHE_HOME": "/home/ada/.cache", "NODE_OPTIONS": "--inspect",
+        "QMD_TRUST_LOCAL_CONFIG": "1", "QMD_TRUST_UPDATE_HOOKS": "1",
     }  # fmt: skip
 
     got = environment(given, Homes.beneath(str(tmp_path)), "/opt/qmd/bin/qmd")

@@ -11,6 +11,8 @@ import time
 import pytest
 from tests.support.qmd_program import QmdProgram
 
+pytestmark = pytest.mark.timeout(60)
+
 START = "from commonplace.backends.qmd.keeper import main; main()"
 
 
@@ -19,7 +21,7 @@ def program(tmp_path):
     return QmdProgram(tmp_path / "program")
 
 
-def keeper(program, *argv, parent=None, seconds=30.0, grace=0.2):
+def keeper(program, *argv, parent=None, seconds=60.0, grace=60.0):
     arguments = [str(parent or os.getpid()), str(seconds), str(grace), str(program.path), *argv]
     return subprocess.Popen(
         [sys.executable, "-c", START, *arguments],
@@ -28,7 +30,7 @@ def keeper(program, *argv, parent=None, seconds=30.0, grace=0.2):
 
 
 def running(program):
-    until = time.monotonic() + 5
+    until = time.monotonic() + 30
     while not program.alive():
         assert time.monotonic() < until
         time.sleep(0.01)
@@ -46,10 +48,10 @@ def test_it_ends_with_the_program_and_with_its_status(program):
 def test_it_ends_the_program_when_its_time_is_over(program, fault):
     program.does(fault)
 
-    with keeper(program, "search", seconds=0.4) as kept:
-        assert kept.wait(5) in {128 + signal.SIGTERM, 128 + signal.SIGKILL}
+    with keeper(program, "search", seconds=0.4, grace=0.2) as kept:
+        assert kept.wait(30) in {128 + signal.SIGTERM, 128 + signal.SIGKILL}
 
-    assert program.all_gone_within(0.5)
+    assert program.all_gone_within()
 
 
 def test_it_ends_the_program_when_its_input_is_closed(program):
@@ -59,7 +61,7 @@ def test_it_ends_the_program_when_its_input_is_closed(program):
 
         kept.stdin.close()
 
-        assert kept.wait(5) == 128 + signal.SIGTERM
+        assert kept.wait(30) == 128 + signal.SIGTERM
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
@@ -70,17 +72,17 @@ def test_it_ends_the_program_when_it_is_told_to(program, number):
 
         kept.send_signal(number)
 
-        assert kept.wait(5) == 128 + signal.SIGTERM
-    assert program.all_gone_within(0.5)
+        assert kept.wait(30) == 128 + signal.SIGTERM
+    assert program.all_gone_within()
 
 
 def test_it_starts_nothing_for_long_for_a_parent_that_is_gone(program):
     program.does("hang")
 
     with keeper(program, "search", parent=1) as kept:
-        assert kept.wait(5) >= 128
+        assert kept.wait(30) >= 128
 
-    assert program.all_gone_within(0.5)
+    assert program.all_gone_within()
 
 
 def test_when_it_is_killed_itself_the_program_goes_with_it(program):
@@ -90,4 +92,4 @@ def test_when_it_is_killed_itself_the_program_goes_with_it(program):
 
         kept.kill()
 
-    assert program.all_gone_within(1.0)
+    assert program.all_gone_within()

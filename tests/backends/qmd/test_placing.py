@@ -16,8 +16,8 @@ def document(text=TEXT, **more):
     return Document("memory/network.md", "memory", text, **more)
 
 
-def answer(first, *lines, line=None):
-    return Answer("memory-dir-main", "network.md", 0.5, line or first, first, lines)
+def answer(first, *lines, line=None, cut=""):
+    return Answer("memory-dir-main", "network.md", 0.5, line or first, first, lines, cut)
 
 
 def place(found, doc=None, *, offset=0, snippet_chars=700):
@@ -73,6 +73,24 @@ def test_a_line_longer_than_a_snippet_is_cut():
     assert (hit.snippet, hit.start_line, hit.end_line) == ("x" * 40, 1, 1)
 
 
+LONG = document("\n".join(["x" * 600, "the falcon " + "y" * 600, "z" * 600]))
+
+
+def test_the_best_line_is_found_behind_a_long_one_that_is_all_that_was_shown():
+    hit = place(answer(1, line=2, cut="x" * 497), LONG)
+
+    assert (hit.start_line, hit.end_line, hit.snippet[:10]) == (2, 2, "the falcon")
+    assert place(answer(1, line=2, cut="other"), LONG) is None
+
+
+def test_a_line_that_was_shown_in_part_is_known_by_its_beginning():
+    hit = place(answer(1, "x" * 600, line=2, cut="the fal"), LONG)
+    alone = place(answer(1, "something else", line=2, cut="the fal"), LONG)
+
+    assert (hit.start_line, alone.start_line) == (2, 2)
+    assert place(answer(1, "something else", line=2, cut="the owl"), LONG) is None
+
+
 def test_the_head_of_an_export_is_passed_over_and_lines_lead_back_to_the_transcript():
     talk = document("User: hello\nAssistant: the gateway\n", line_map=(4, 7))
     shown = ("# Session abc", "", "User: hello", "Assistant: the gateway")
@@ -92,8 +110,9 @@ def test_a_snippet_is_always_the_cited_lines_of_the_file(lines, data):
     shown = data.draw(st.lists(st.sampled_from(["", "a", "b", "c c"]), max_size=4))
     best = data.draw(st.integers(1, len(lines) + 5))
     chars = data.draw(st.integers(1, 40))
+    cut = data.draw(st.sampled_from(["", "a", "c"]))
 
-    hit = place(answer(first, *shown, line=best), document("\n".join(lines)), snippet_chars=chars)
+    hit = place(answer(first, *shown, line=best, cut=cut), document("\n".join(lines)), snippet_chars=chars)
 
     if hit is not None:
         cited = "\n".join(lines[hit.start_line - 1 : hit.end_line])

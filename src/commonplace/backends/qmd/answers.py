@@ -18,7 +18,7 @@ _NOTHING = pattern(r"(?im)^\s*no results found")
 _HEADER = pattern(r"@@ -(?P<first>\d{1,9})(?:,(?P<count>\d{1,9}))?[^\n]*\n?")
 _LARGEST_LINE = 1_000_000_000
 _MOST_BEGINNINGS = 64
-_CUT_SHORT = "..."
+_CUT_SHORT = "..."  # or a line that ends like that by itself: it begins so too
 
 
 @value
@@ -31,6 +31,7 @@ class Answer:
     line: int  # the best one
     first_line: int  # of the text
     text: tuple[str, ...]  # whole lines, as they were when it read the file
+    cut: str = ""  # the beginning of the line that follows
 
 
 def read_answers(output: bytes) -> tuple[Answer, ...]:
@@ -77,8 +78,9 @@ def _answer(item: dict[str, Any]) -> Answer | None:
     header = _HEADER.match(text)
     first = _line(item, "start_line", "startLine") or (int(header["first"]) if header else 0)
     best = _line(item, "line") or first or 1
-    lines = _whole_lines(text[header.end() :] if header else text)
-    return Answer(*place, _score(item.get("score")), best, first or best, lines)
+    lines = _lines(text[header.end() :] if header else text)
+    cut = lines.pop().removesuffix(_CUT_SHORT).rstrip() if lines and lines[-1].endswith(_CUT_SHORT) else ""
+    return Answer(*place, _score(item.get("score")), best, first or best, tuple(lines), cut)
 
 
 def _place(item: dict[str, Any]) -> tuple[str, str] | None:
@@ -91,11 +93,9 @@ def _place(item: dict[str, Any]) -> tuple[str, str] | None:
     return (collection, file) if isinstance(collection, str) else None
 
 
-def _whole_lines(text: str) -> tuple[str, ...]:
-    lines = text.removesuffix("\n").split("\n") if text else []
-    if lines and lines[-1].endswith(_CUT_SHORT):
-        lines.pop()  # perhaps its own three dots: one line less to recognise the place by
-    return tuple(line.rstrip() for line in lines)
+def _lines(text: str) -> list[str]:
+    text = text.removeprefix("\ufeff").removesuffix("\n")
+    return [line.rstrip() for line in text.split("\n")] if text else []
 
 
 def _line(item: dict[str, Any], *names: str) -> int:

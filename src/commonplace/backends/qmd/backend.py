@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
 from commonplace.backends.protocol import (
+    BackendBusy,
     BackendFailed,
     Initiative,
     Question,
@@ -16,14 +17,15 @@ from commonplace.backends.protocol import (
 )
 from commonplace.backends.qmd.answers import read_answers
 from commonplace.backends.qmd.collections import askable
-from commonplace.backends.qmd.command import search_arguments
-from commonplace.backends.qmd.hits import hits_of
+from commonplace.backends.qmd.command import in_one_line, search_arguments
+from commonplace.backends.qmd.hits import Hits
 from commonplace.backends.qmd.options import QmdOptions
-from commonplace.backends.qmd.pace import embedding_is_due, seconds_until_due, update_is_due
+from commonplace.backends.qmd.pace import Wanted, embedding_is_due, seconds_until_due, update_is_due
 from commonplace.backends.qmd.process import Outcome, TookTooLong
 from commonplace.backends.qmd.program import Program
-from commonplace.backends.qmd.territory import Territory
+from commonplace.backends.qmd.territory import Look, Territory
 from commonplace.backends.record import Record
+from commonplace.files.beneath import printable
 from commonplace.model import SOURCES, FileFailure, Mode, SearchResult, SyncReport
 from commonplace.pattern import pattern
 
@@ -54,13 +56,15 @@ class QmdBackend:
         *,
         now: Callable[[], float] = time.time,
     ) -> None:
+        self._surroundings = surroundings
         self._options = options
         self._record = record
         self._now = now
-        self._territory = Territory(surroundings, options, record)
+        self._territory = Territory(surroundings, options, record, now)
         self._program = Program(surroundings, options, record)
         self._update_lock = os.path.join(surroundings.folder, "update.lock")
         self._has_booted = False
+        self._seen: Wanted | None = None  # when the files were last looked at because something had changed
 
     @property
     def name(self) -> str:
@@ -72,11 +76,13 @@ class QmdBackend:
         began = time.monotonic()
         deadline = began + question.timeout_s
         sources = wanted_sources(question, SOURCES)
+        look = self._territory.look()
         if self._options.update_on_search:
-            self._catch_up("search", deadline)
-        else:
-            self._territory.look(self._now())
-        asked = askable(self._territory.collections(), question.scopes, sources)
+            try:
+                self._catch_up("search", look, deadline)
+            except TookTooLong as error:
+                raise TookTooLong(f"{error}; `commonplace sync` gives it more time for your files") from error
+        asked = askable(look.collections, question.scopes, sources)
         mode = self._options.search_mode
         arguments, without = search_arguments(
             question.query,
@@ -85,15 +91,16 @@ class QmdBackend:
             [collection.name for collection in asked],
             max(_LEAST_ASKED_FOR, question.max_results * _ASKED_FOR_EACH),
         )
-        # Without a collection it would search all that there are.
-        answers = read_answers(self._said(arguments, deadline)) if asked else ()
+        # Without a collection it would search all that there are; without a question it tells how to ask one.
+        can_be_asked = bool(asked and in_one_line(question.query))
+        answers = read_answers(self._said(arguments, look, deadline)) if can_be_asked else ()
         return SearchResult(
             question.query,
-            tuple(hits_of(answers, asked, question, self._territory)),
+            Hits(question, self._territory, look, deadline).of(answers, asked),
             NAME,
             str(self._record["version"] or mode),
             "keyword" if without else _MODES[mode],
-            tuple(filter(None, (without, self._behind()))),
+            tuple(filter(None, (without, self._behind(look), _left_out(look), self._unknown(question)))),
             timings={"total": (time.monotonic() - began) * 1000},
         )
 
@@ -102,7 +109,9 @@ class QmdBackend:
         began = time.monotonic()
         if force:
             self.erase()
-        failures = self._catch_up(initiative, began + self._options.update_timeout_s)
+        look = self._territory.look()
+        failures = self._catch_up(initiative, look, began + self._options.update_timeout_s)
+        self._tidy()
         trouble = self._embed(initiative)
         if initiative == "asked":
             with suppress(BackendFailed):  # that it works is known by now
@@ -110,17 +119,18 @@ class QmdBackend:
         notes = [f"not given to qmd: {failure.path}: {failure.reason}" for failure in failures]
         if trouble is not None:
             notes.append(f"qmd has not embedded everything, and goes on next time: {trouble}")
+        notes += filter(None, [_left_out(look)])
         return SyncReport(degraded=tuple(notes), seconds=time.monotonic() - began)
 
     def seconds_until_due(self, *, changed: bool) -> float:
         """How long until a sync in the background has something to do."""
-        if changed:
-            self._territory.look(self._now())
+        if changed or self._seen is None:
+            self._seen = self._territory.look().wanted
         if self._options.update_on_boot and not self._has_booted:
             return 0.0
         return seconds_until_due(
             self._territory.done(),
-            self._territory.wanted(),
+            self._seen,
             self._now(),
             self._options,
             can_embed="embed" in self._program.models(),
@@ -134,14 +144,15 @@ class QmdBackend:
             facts["version"] = self._program.version() if deep else self._record["version"]
         except BackendFailed as error:
             facts |= {"healthy": False, "problem": str(error), "version": self._record["version"]}
-        done = self._territory.done()
+        done, look = self._territory.done(), self._territory.look()
         return facts | {
-            "collections": [collection.name for collection in self._territory.collections()],
+            "collections": [collection.name for collection in look.collections],
             "models": sorted(self._program.models()),
             "dbPath": self._territory.homes.index_file,
             "updatedAt": done.updated_at or None,
             "embeddedAt": self._record["embeddedAt"] or None,
-            "behind": self._territory.is_behind(),
+            "behind": self._territory.is_behind(look),
+            "leftOut": look.left_out,
         }
 
     def erase(self) -> None:
@@ -152,27 +163,29 @@ class QmdBackend:
         """End it."""
         self._program.close()
 
-    def _said(self, arguments: Sequence[str], deadline: float) -> bytes:
+    def _said(self, arguments: Sequence[str], look: Look, deadline: float) -> bytes:
         """What it prints. When it does not know its collections any more, it is told of them again, once."""
         for attempt in (1, 2):
             outcome = self._program.run(arguments, deadline - time.monotonic(), max_output=MAX_OUTPUT)
             if outcome.status in {0, _ABORTED}:
                 break
             is_lost = _LOST.search(outcome.complaints) is not None
-            if attempt == 1 and is_lost and self._options.update_on_search:
-                self._update(deadline)
-            else:
+            if attempt == 2 or not is_lost or not self._options.update_on_search:
                 raise self._failure(arguments[0], outcome)
+            lock = self._locked()
+            if lock is None:
+                raise BackendBusy("another process is telling it what to index")
+            with lock:
+                self._update(look, deadline)
         return outcome.output
 
-    def _catch_up(self, initiative: Initiative, deadline: float) -> tuple[FileFailure, ...]:
+    def _catch_up(self, initiative: Initiative, look: Look, deadline: float) -> tuple[FileFailure, ...]:
         """Let it look at the files if that is due, and nobody else is having it done."""
-        territory = self._territory
-        territory.look(self._now())
+        self._seen = look.wanted
         due = update_is_due(
             initiative,
-            territory.done(),
-            territory.wanted(),
+            self._territory.done(),
+            look.wanted,
             self._now(),
             self._options,
             has_booted=self._has_booted,
@@ -184,18 +197,33 @@ class QmdBackend:
             self._has_booted = True
             return ()
         with lock:
-            return self._update(deadline)
+            return self._update(look, deadline)
 
-    def _update(self, deadline: float) -> tuple[FileFailure, ...]:
+    def _update(self, look: Look, deadline: float) -> tuple[FileFailure, ...]:
+        """Let it look at the files: at all that there was at a look before, and perhaps at more."""
         self._program.path()  # nothing is copied for a program that is not there
-        failures = self._territory.prepare(self._now())
-        wanted, began = self._territory.wanted(), self._now()
+        began = self._now()
+        failures = self._territory.prepare(look, deadline)
         outcome = self._program.run(["update"], deadline - time.monotonic())
         if outcome.status:
             raise self._failure("update", outcome)
-        self._territory.was_seen(wanted, began)
+        self._territory.was_seen(look, began)
         self._has_booted = True
         return failures
+
+    def _tidy(self) -> None:
+        """Let it drop what it keeps of conversations that are too old: it only hides what it does not find any more."""
+        if not self._record["isUntidy"]:
+            return
+        lock = self._locked()
+        if lock is None:
+            return
+        with lock:
+            outcome = self._program.run(["cleanup"], self._options.update_timeout_s)
+            if outcome.status:
+                self._territory.delete_index()
+            self._record.update(isUntidy=False)
+            self._territory.drop_what_was_erased()
 
     def _embed(self, initiative: Initiative) -> BackendFailed | None:
         """Make the vectors that are missing, if that is due; why not all of them. What is made is kept."""
@@ -212,16 +240,24 @@ class QmdBackend:
                 outcome = self._program.run(["embed"], self._options.embed_timeout_s)
             except TookTooLong as error:
                 return error
+            finally:
+                self._territory.drop_what_was_erased()
         if outcome.status:
             return self._failure("embed", outcome)
         self._record.update(embeddedAt=self._now())
         return None
 
-    def _behind(self) -> str | None:
-        if not self._territory.is_behind():
+    def _behind(self, look: Look) -> str | None:
+        if not self._territory.is_behind(look):
             return None
         pace = f": it looks at most every {self._options.debounce_s:.0f} s"
         return f"qmd has not seen the latest changes{pace if self._options.update_on_search else ''}"
+
+    def _unknown(self, question: Question) -> str | None:
+        known = self._surroundings.transcripts is not None
+        if known or "sessions" not in (question.sources or self._surroundings.sources):
+            return None
+        return "qmd does not know your conversations, which are not searched; set `qmd.sessions.enabled`"
 
     def _locked(self) -> HeldLock | None:
         from commonplace.files.locks import try_lock
@@ -233,8 +269,15 @@ class QmdBackend:
         if _DAMAGED.search(outcome.complaints):
             self._territory.delete_index()
         lines = [line.strip() for line in outcome.complaints.splitlines() if line.strip()]
-        said = f": {lines[-1][:200]}" if lines else ""
+        said = f": {printable(lines[-1][:200])}" if lines else ""
         return BackendFailed(f"`qmd {what}` ended with status {outcome.status}{said}")
+
+
+def _left_out(look: Look) -> str | None:
+    if not look.left_out:
+        return None
+    files = "1 file" if look.left_out == 1 else f"{look.left_out} files"
+    return f"qmd does not read {files}, because of what a folder is called (`build`, `dist`, `vendor`, …)"
 
 
 def open_qmd(surroundings: Surroundings) -> QmdBackend:

@@ -19,6 +19,7 @@ EVERY_NOTE = "**/*.md"
 _CURATED = "{MEMORY,memory}.md"
 _UNSAFE = pattern(r"[^A-Za-z0-9_]+")
 _GLOB = pattern(r"([\\*?\[\]{}()!+@|])")
+_NEVER_ENTERED = frozenset({"build", "dist", "node_modules", "vendor"})  # nor hidden ones, as we do not
 
 
 @value
@@ -35,31 +36,56 @@ class Collection:
 
 
 def collections_of(
-    root: Root, places: Sequence[Place], *, agent_id: str, include_default: bool
+    root: Root,
+    places: Sequence[Place],
+    *,
+    agent_id: str,
+    include_default: bool,
+    others: Sequence[Collection] = (),
 ) -> tuple[Collection, ...]:
-    """The collections of the memory files; those of a group or a person are folders of their own."""
-    found = list(_default(root, agent_id)) if include_default else []
+    """The collections of the memory files, and `others`; those of a group or a person are folders of their own."""
+    found = [*(_default(root, agent_id) if include_default else ()), *others]
     taken = {collection.name for collection in found}
-    for place in places:
-        found.append(_of_place(place, taken))
+    found.extend(_of_place(place, taken) for place in places)
     return tuple(found)
+
+
+def left_out(paths: Iterable[str], collections: Sequence[Collection]) -> list[str]:
+    """Which cited paths it leaves out of every collection, without a word, because of what a folder is called."""
+    doubtful = (path for path in paths if not _NEVER_ENTERED.isdisjoint(path.split("/")[:-1]))
+    return [path for path in doubtful if not any(_enters(each, path) for each in collections)]
+
+
+def _enters(collection: Collection, path: str) -> bool:
+    below = path.removeprefix(collection.cited).split("/")[:-1]
+    return path.startswith(collection.cited) and _NEVER_ENTERED.isdisjoint(below)
 
 
 def _default(root: Root, agent_id: str) -> Iterator[Collection]:
     yield Collection(f"memory-root-{agent_id}", root.real, _CURATED, "")
     yield Collection(f"memory-dir-{agent_id}", os.path.join(root.real, "memory"), EVERY_NOTE, "memory/")
+    for cited, scope in _shared(root, SHARED_FOLDER):
+        folder = os.path.join(root.real, cited)
+        name = f"{key_of_scope(scope)}-{agent_id}"
+        yield Collection(name, folder, EVERY_NOTE, f"{cited}/", scope, is_part=True)
+
+
+def _shared(root: Root, cited: str) -> Iterator[tuple[str, str]]:
+    """The folders of groups, people and everyone, as cited, with who may see them; some lie in one of a channel."""
     try:
-        names = sorted(os.listdir(os.path.join(root.real, SHARED_FOLDER)))
+        names = sorted(os.listdir(os.path.join(root.real, cited)))
     except OSError:
         return
     for name in names:
-        cited = f"{SHARED_FOLDER}/{name}/"
-        scope = scope_of_path(f"{cited}x.md")
-        folder = os.path.join(root.real, SHARED_FOLDER, name)
-        if scope != PRIVATE and os.path.isdir(folder) and not os.path.islink(folder):
-            yield Collection(
-                f"{key_of_scope(scope)}-{agent_id}", folder, EVERY_NOTE, cited, scope, is_part=True
-            )
+        below = f"{cited}/{name}"
+        folder = os.path.join(root.real, below)
+        if os.path.islink(folder) or not os.path.isdir(folder):
+            continue
+        scope = scope_of_path(f"{below}/x.md")
+        if scope != PRIVATE:
+            yield below, scope
+        elif cited == SHARED_FOLDER:
+            yield from _shared(root, below)
 
 
 def _of_place(place: Place, taken: set[str]) -> Collection:
@@ -68,7 +94,7 @@ def _of_place(place: Place, taken: set[str]) -> Collection:
     if folder.lower().endswith(".md") and not os.path.isdir(folder):
         folder, mask = os.path.dirname(folder), _GLOB.sub(r"\\\1", os.path.basename(folder))
         cited = os.path.dirname(cited)
-    name = _UNSAFE.sub("-", cited.removeprefix("qmd/")).strip("-")[:60] or "workspace"
+    name = _UNSAFE.sub("-", cited.removeprefix("qmd/")).strip("-_")[:60] or "workspace"
     numbered = (f"{name}-{number}" if number > 1 else name for number in range(1, 10_000))
     name = next(each for each in numbered if each not in taken)
     taken.add(name)

@@ -7,12 +7,24 @@ from collections.abc import Mapping, Sequence
 
 from commonplace.backends.protocol import BackendFailed
 from commonplace.backends.qmd.options import SearchMode
+from commonplace.pattern import pattern
 from commonplace.value import value
 
 _PASSED_ON = frozenset(
     {"HOME", "LANG", "LANGUAGE", "LD_LIBRARY_PATH", "LOGNAME", "PATH", "TMPDIR", "TZ", "USER"}
 )
 _PASSED_ON_PREFIXES = ("CUDA_", "GGML_", "LC_", "LLAMA_", "NODE_LLAMA_CPP_", "QMD_")
+_KEPT_BACK_PREFIX = "QMD_TRUST_"  # lets a folder that it stands in run programs
+
+# By its name: without one, a folder `.qmd` where it stands, or above, takes the place of its home.
+OWN_INDEX = ("--index", "index")
+
+_MOST_ASKED = (
+    8_000  # characters; the system refuses to start a program with more than 128 KiB in one argument
+)
+_NOT_TEXT = pattern(r"[\x00-\x20\x7f-\xa0\ud800-\udfff]+")
+_EXCLUSION = pattern(r'(?<!\S)-+(?=[\w"])')
+_KIND_OF_LINE = pattern(r"(?i)^(lex|vec|hyde|expand|intent):")
 
 # What it takes when nobody has said otherwise; a name is enough to see whether it was fetched.
 _USUAL_MODELS = {
@@ -55,7 +67,8 @@ def environment(environ: Mapping[str, str], homes: Homes, program: str) -> dict[
     kept = {
         name: text
         for name, text in environ.items()
-        if name in _PASSED_ON or name.startswith(_PASSED_ON_PREFIXES)
+        if name in _PASSED_ON
+        or (name.startswith(_PASSED_ON_PREFIXES) and not name.startswith(_KEPT_BACK_PREFIX))
     }
     # A program that was installed beside its own Node finds it there.
     path = os.pathsep.join(filter(None, (kept.get("PATH"), os.path.dirname(program))))
@@ -108,6 +121,11 @@ def _is_present(model: str, fetched: Sequence[str]) -> bool:
     return any(name.endswith(os.path.basename(model).casefold()) for name in fetched)
 
 
+def in_one_line(query: str) -> str:
+    """A question as it can be handed to a program; empty when nothing of it can be."""
+    return " ".join(_NOT_TEXT.sub(" ", query).split())[:_MOST_ASKED]
+
+
 def search_arguments(
     query: str, mode: SearchMode, models: frozenset[str], collections: Sequence[str], limit: int
 ) -> tuple[list[str], str | None]:
@@ -116,20 +134,28 @@ def search_arguments(
     With a model for embedding alone, it is told what to look for by words and what by meaning, so that it need not
     ask a second model to say the question in other words, nor a third to compare.
     """
-    asked = " ".join(query.split())
+    asked = in_one_line(query)
     wanted = [part for name in collections for part in ("-c", name)]
     options = ["--json", "-n", str(limit), *wanted]
     if mode == "search":
         return ["search", *options, "--", asked], None
     if "embed" not in models:
-        return [
-            "search",
-            *options,
-            "--",
-            asked,
-        ], "qmd has no model for meaning here: words alone were searched"
+        without = "qmd has no model for meaning here: words alone were searched"
+        return ["search", *options, "--", asked], without
     if mode == "vsearch":
-        return ["query", *options, "--no-rerank", "--", f"vec: {asked}"], None
+        return ["query", *options, "--no-rerank", "--", _by_meaning(asked)], None
     if {"generate", "rerank"} <= models:
-        return ["query", *options, "--", asked], None
-    return ["query", *options, "--no-rerank", "--", f"lex: {asked}\nvec: {asked}"], None
+        return ["query", *options, "--", _KIND_OF_LINE.sub(r"\1 ", asked)], None
+    both = "\n".join(filter(None, (_by_words(asked), _by_meaning(asked))))
+    return ["query", *options, "--no-rerank", "--", both], None
+
+
+def _by_words(asked: str) -> str:
+    """A line for words; none when only quotation marks would be left. It refuses one without its other half."""
+    words = asked.replace('"', " ").strip() if asked.count('"') % 2 else asked
+    return f"lex: {words}" if words else ""
+
+
+def _by_meaning(asked: str) -> str:
+    """A line for meaning, in which it refuses words that are to be left out."""
+    return f"vec: {_EXCLUSION.sub('', asked)}"

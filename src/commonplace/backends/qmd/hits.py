@@ -3,58 +3,85 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterable, Sequence
 
 from commonplace.backends.protocol import Question
 from commonplace.backends.qmd.answers import Answer
 from commonplace.backends.qmd.collections import Collection, folded
 from commonplace.backends.qmd.placing import EXPORT_HEADER_LINES, placed
-from commonplace.backends.qmd.territory import Territory
+from commonplace.backends.qmd.process import TookTooLong
+from commonplace.backends.qmd.territory import Look, Territory
 from commonplace.errors import CommonplaceError
 from commonplace.model import EVERY_SCOPE, Document, SearchHit
 from commonplace.sources.discovery import FoundFile
 from commonplace.value import replace
 
 
-def hits_of(
-    answers: Iterable[Answer],
-    asked: Sequence[Collection],
-    question: Question,
-    territory: Territory,
-) -> list[SearchHit]:
-    """The best hits, best first, each place once."""
-    by_name = {collection.name: collection for collection in asked}
-    hits: list[SearchHit] = []
-    seen: set[tuple[str, int, int]] = set()
-    for answer in sorted(answers, key=lambda answer: -answer.score):
-        collection = by_name.get(answer.collection)
-        if collection is None or answer.score < (question.min_score or 0.0):
-            continue
-        hit = _hit(answer, collection, question, territory)
-        if hit is None or (hit.path, hit.start_line, hit.end_line) in seen:
-            continue
-        seen.add((hit.path, hit.start_line, hit.end_line))
-        hits.append(hit)
-        if len(hits) == question.max_results:
-            break
-    return hits
+class Hits:
+    """Makes hits for one question, of what there was at one look."""
 
+    def __init__(self, question: Question, territory: Territory, look: Look, deadline: float) -> None:
+        self._question = question
+        self._territory = territory
+        self._look = look
+        self._deadline = deadline
+        self._conversations = {path: found for path, found in look.copied.items() if self._may_be_seen(found)}
+        self._folded: dict[str, list[FoundFile]] | None = None
 
-def _hit(
-    answer: Answer, collection: Collection, question: Question, territory: Territory
-) -> SearchHit | None:
-    found = _file(answer, collection, territory)
-    if found is None or not _may_be_seen(found, question):
-        return None
-    try:
-        document = _document(found, collection, territory)
-    except CommonplaceError:
-        return None  # gone, or not to be read: its text cannot be vouched for
-    offset = EXPORT_HEADER_LINES if collection.source == "sessions" else 0
-    hit = placed(answer, document, offset=offset, snippet_chars=question.snippet_chars)
-    if hit is None or not question.explain:
-        return hit
-    return replace(hit, explanation=_explanation(answer, hit, question.query))
+    def of(self, answers: Iterable[Answer], asked: Sequence[Collection]) -> tuple[SearchHit, ...]:
+        """The best hits, best first, each place once. Raises TookTooLong when there was no time for any."""
+        by_name = {collection.name: collection for collection in asked}
+        hits: dict[tuple[str, int, int], SearchHit] = {}
+        for answer in sorted(answers, key=lambda answer: -answer.score):
+            collection = by_name.get(answer.collection)
+            if collection is None or answer.score < (self._question.min_score or 0.0):
+                continue
+            hit = self._hit(answer, collection)
+            if hit is not None:
+                hits.setdefault((hit.path, hit.start_line, hit.end_line), hit)
+            if len(hits) == self._question.max_results:
+                break
+            if time.monotonic() > self._deadline:
+                if not hits:
+                    raise TookTooLong("there was no time left to read the files that it found")
+                break
+        return tuple(hits.values())
+
+    def _hit(self, answer: Answer, collection: Collection) -> SearchHit | None:
+        try:
+            document = self._document(answer, collection)
+        except CommonplaceError:
+            return None  # gone, or not to be read: its text cannot be vouched for
+        if document is None:
+            return None
+        offset = EXPORT_HEADER_LINES if collection.source == "sessions" else 0
+        hit = placed(answer, document, offset=offset, snippet_chars=self._question.snippet_chars)
+        if hit is None or not self._question.explain:
+            return hit
+        return replace(hit, explanation=_explanation(answer, hit, self._question.query))
+
+    def _document(self, answer: Answer, collection: Collection) -> Document | None:
+        """The text that is meant, of a file that we have found ourselves: a path of QMD's is never opened."""
+        if collection.source == "sessions":
+            return self._territory.piece(os.path.join(collection.folder, answer.path), self._conversations)
+        found = self._file(collection.cited + answer.path)
+        return self._territory.workspace.read(found)[0] if found and self._may_be_seen(found) else None
+
+    def _file(self, cited: str) -> FoundFile | None:
+        exact = self._look.files.get(cited)
+        if exact is not None:
+            return exact
+        if self._folded is None:
+            self._folded = {}
+            for path, file in self._look.files.items():
+                self._folded.setdefault(folded(path), []).append(file)
+        alike = self._folded.get(folded(cited), [])
+        return alike[0] if len(alike) == 1 else None
+
+    def _may_be_seen(self, found: FoundFile) -> bool:
+        scopes = self._question.scopes
+        return scopes == EVERY_SCOPE or found.scope in scopes
 
 
 def _explanation(answer: Answer, hit: SearchHit, query: str) -> dict[str, object]:
@@ -63,26 +90,3 @@ def _explanation(answer: Answer, hit: SearchHit, query: str) -> dict[str, object
 
     matched = set(query_terms(query).terms) & set(document_terms(hit.snippet))
     return {"qmd": answer.score, "collection": answer.collection, "matched": sorted(matched)}
-
-
-def _file(answer: Answer, collection: Collection, territory: Territory) -> FoundFile | None:
-    """The file that is meant, among those that we have found ourselves: a path of QMD's is never opened."""
-    if collection.source == "sessions":
-        return territory.copied.get(os.path.join(collection.folder, answer.path))
-    cited = collection.cited + answer.path
-    exact = territory.files.get(cited)
-    if exact is not None:
-        return exact
-    wanted = folded(cited)
-    alike = [file for path, file in territory.files.items() if folded(path) == wanted]
-    return alike[0] if len(alike) == 1 else None
-
-
-def _may_be_seen(found: FoundFile, question: Question) -> bool:
-    return question.scopes == EVERY_SCOPE or found.scope in question.scopes
-
-
-def _document(found: FoundFile, collection: Collection, territory: Territory) -> Document:
-    if collection.source == "sessions" and territory.transcripts is not None:
-        return territory.transcripts.read(found)[0]
-    return territory.workspace.read(found)[0]

@@ -23,6 +23,7 @@ _LONGEST_CLEARING_S = 1.0
 _DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG
 _ADOPT_ORPHANS = 36  # PR_SET_CHILD_SUBREAPER
 _IS_LINUX = sys.platform == "linux"
+_STOPPING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 def main() -> None:
@@ -44,7 +45,7 @@ class Keeper:
         signal.set_wakeup_fd(waking)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         self._told_to_stop = False
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        for number in _STOPPING:
             signal.signal(number, self._stop)
 
     def keep(self, command: Sequence[str]) -> int:
@@ -90,8 +91,11 @@ class Keeper:
 
 def _start(command: Sequence[str]) -> int:
     keeper = os.getpid()
+    # Held back until the child is no copy of ours any more, in which a signal would only be noted.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _STOPPING)
     child = os.fork()
     if child:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
         return child
     try:
         _become(command, keeper)
@@ -107,8 +111,9 @@ def _become(command: Sequence[str], keeper: int) -> None:
     if os.getppid() != keeper:
         return  # it was gone before it could be asked
     signal.set_wakeup_fd(-1)
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD, signal.SIGPIPE):
+    for number in (*_STOPPING, signal.SIGCHLD, signal.SIGPIPE):
         signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, 0)
     os.execv(command[0], list(command))  # noqa: S606 (no shell is wanted)

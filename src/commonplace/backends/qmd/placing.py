@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from commonplace.backends.qmd.answers import Answer
 from commonplace.model import Document, SearchHit
@@ -46,8 +46,8 @@ def placed(answer: Answer, document: Document, *, offset: int, snippet_chars: in
 
 
 def _found(answer: Answer, lines: Sequence[str], offset: int) -> Lines | None:
-    """Where the shown lines stand now: as near as possible to where they stood."""
-    shown = list(answer.text)
+    """Where the shown lines stand now: as near as possible to where they stood. The best may follow behind them."""
+    shown = [*answer.text, answer.cut] if answer.cut else list(answer.text)
     expected = answer.first_line - 1 - offset
     best = answer.line - answer.first_line
     if expected < 0:  # the head of an export is no part of the text
@@ -56,33 +56,30 @@ def _found(answer: Answer, lines: Sequence[str], offset: int) -> Lines | None:
         shown.pop()
     while shown and not shown[0].strip():
         shown, best, expected = shown[1:], best - 1, expected + 1
-    if not shown:
-        return Lines(expected, expected + 1, expected) if 0 <= expected < len(lines) else None
-    best = min(max(best, 0), len(shown) - 1)
-    start = _start(shown, lines, expected)
+    best = max(best, 0)
+    start = _start(shown, lines, expected, is_cut=bool(answer.cut)) if shown else expected
     if start is not None:
-        return Lines(start, start + len(shown), start + best)
+        end = max(start + len(shown), start + best + 1)
+        return Lines(start, end, start + best) if end <= len(lines) else None
+    if best >= len(shown):
+        return None
     # What stood around it has changed: it still counts if it is there itself.
-    start = _start(shown[best : best + 1], lines, expected + best) if shown[best].strip() else None
+    is_cut = bool(answer.cut) and best == len(shown) - 1
+    start = _start(shown[best : best + 1], lines, expected + best, is_cut=is_cut)
     return None if start is None else Lines(start, start + 1, start)
 
 
-def _start(shown: Sequence[str], lines: Sequence[str], expected: int) -> int | None:
+def _start(shown: Sequence[str], lines: Sequence[str], expected: int, *, is_cut: bool) -> int | None:
+    """Where lines stand, as near as possible to where they were; `is_cut`: the last is only the beginning of one."""
+    whole = list(shown[:-1] if is_cut else shown)
     starts = (
         start
-        for start in _nearest_first(expected, len(lines) - len(shown))
-        if all(lines[start + number].rstrip() == line for number, line in enumerate(shown))
+        for start in range(len(lines) - len(shown) + 1)
+        if lines[start].startswith(shown[0])  # most are not even that
+        and [line.rstrip() for line in lines[start : start + len(whole)]] == whole
+        and (not is_cut or lines[start + len(whole)].startswith(shown[-1]))
     )
-    return next(starts, None)
-
-
-def _nearest_first(expected: int, last: int) -> Iterator[int]:
-    """All numbers up to the last, those near the expected one before those far from it."""
-    for distance in range(max(expected, last - expected) + 1):
-        if 0 <= expected - distance <= last:
-            yield expected - distance
-        if distance and 0 <= expected + distance <= last:
-            yield expected + distance
+    return min(starts, key=lambda start: (abs(start - expected), start), default=None)
 
 
 def _narrowed(lines: Sequence[str], found: Lines, most_chars: int) -> Lines:

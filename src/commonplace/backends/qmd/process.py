@@ -22,6 +22,7 @@ ENDS_WITHIN_S = 1.0  # after it was asked to, before it is made to
 _ENDED_FOR_SURE_S = 2 * ENDS_WITHIN_S + 1.0
 _LAST_WORDS = 2000  # of what it says to people
 _BLOCK = 1 << 16
+_BY_SIGNAL = 128
 
 _FLAGS = ("-I", "-S", *(("-B",) if sys.dont_write_bytecode else ()))
 # Isolated from the environment and from the working folder, but with our own path.
@@ -49,6 +50,7 @@ class Sidecar:
 
     def __init__(self) -> None:
         self._turn = threading.Lock()
+        self._starting = threading.Lock()  # or closing: nothing is started that nobody ends
         self._running: Popen[bytes] | None = None
         self._is_closed = False
 
@@ -85,8 +87,9 @@ class Sidecar:
 
     def close(self) -> None:
         """End what runs, and wait until it is gone."""
-        self._is_closed = True
-        process = self._running
+        with self._starting:
+            self._is_closed = True
+            process = self._running
         if process is not None:
             with suppress(ProcessLookupError):
                 process.send_signal(signal.SIGTERM)
@@ -97,8 +100,6 @@ class Sidecar:
         if process is not None and not _wait_for(process, deadline - time.monotonic(), insist=False):
             raise BackendBusy("what it did last is still being ended")
         self._running = None
-        if self._is_closed:
-            raise BackendBusy("it was closed")
 
     def _started(
         self, command: Sequence[str], environ: Mapping[str, str], cwd: str, seconds: float
@@ -109,19 +110,22 @@ class Sidecar:
             raise BackendFailed("there is no Python here to watch over it")
         path = [str(len(sys.path)), *sys.path]
         keeping = [str(os.getpid()), f"{seconds:.3f}", str(ENDS_WITHIN_S)]
-        try:
-            self._running = subprocess.Popen(  # noqa: S603 (an absolute path, and never a shell)
-                [sys.executable, *_FLAGS, "-c", _BOOT, *path, *keeping, *command],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                cwd=cwd,
-                env=dict(environ),
-                start_new_session=True,
-            )
-        except (OSError, ValueError) as error:
-            raise BackendFailed(f"it cannot be started: {error}") from error
-        return self._running
+        with self._starting:
+            if self._is_closed:
+                raise BackendBusy("it was closed")
+            try:
+                self._running = subprocess.Popen(  # noqa: S603 (an absolute path, and never a shell)
+                    [sys.executable, *_FLAGS, "-c", _BOOT, *path, *keeping, *command],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    cwd=cwd,
+                    env=dict(environ),
+                    start_new_session=True,
+                )
+            except (OSError, ValueError) as error:
+                raise BackendFailed(f"it cannot be started: {error}") from error
+            return self._running
 
 
 class _Listening:
@@ -146,7 +150,9 @@ class _Listening:
             while selector.get_map():
                 self._take_in(selector, name)
         left = self._deadline - time.monotonic()
-        if not _wait_for(self._process, left, insist=False):
+        has_ended = _wait_for(self._process, left, insist=False)
+        # Its keeper looks at the time too, and may be faster than we on a machine that is busy.
+        if not has_ended or (self._process.returncode > _BY_SIGNAL and time.monotonic() >= self._deadline):
             raise self._too_long(name)
         return Outcome(self._process.returncode, bytes(self._output), self._last_words())
 

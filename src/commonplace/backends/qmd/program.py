@@ -6,13 +6,14 @@ import os
 from collections.abc import Sequence
 
 from commonplace.backends.protocol import BackendFailed, Surroundings
-from commonplace.backends.qmd.command import Homes, environment, find_program, present_models
+from commonplace.backends.qmd.command import OWN_INDEX, Homes, environment, find_program, present_models
+from commonplace.backends.qmd.keeper import NOT_STARTED
 from commonplace.backends.qmd.options import QmdOptions
 from commonplace.backends.qmd.process import Outcome, Sidecar
 from commonplace.backends.record import Record
 from commonplace.pattern import pattern
 
-_VERSION = pattern(r"\d+\.\d+(?:\.\d+)?[^\s,;()]{0,40}")
+_VERSION = pattern(r"\d+\.\d+(?:\.\d+)?[\w.+-]{0,40}")
 _MOST_SAID = 64_000
 
 
@@ -23,7 +24,8 @@ class Program:
         self._environ = surroundings.environ
         self._options = options
         self._record = record
-        self._cwd = surroundings.workspace.path
+        # Not the workspace: programs take settings, and code, from the folder that they stand in.
+        self._cwd = surroundings.folder
         self._homes = Homes.beneath(surroundings.folder)
         self._sidecar = Sidecar()
         self._path: str | None = None
@@ -39,15 +41,18 @@ class Program:
         return present_models(self._environ, self._homes)
 
     def run(self, arguments: Sequence[str], timeout_s: float, *, max_output: int | None = None) -> Outcome:
-        """Run it to its end. Raises BackendFailed."""
-        path = self.path()
-        return self._sidecar.run(
-            [path, *arguments],
+        """Run it to its end: a verb, and what goes with it. Raises BackendFailed."""
+        path, (verb, *others) = self.path(), arguments
+        outcome = self._sidecar.run(
+            [path, verb, *OWN_INDEX, *others],
             environ=environment(self._environ, self._homes, path),
             cwd=self._cwd if os.path.isdir(self._cwd) else "/",
             timeout_s=timeout_s,
             max_output=max_output,
         )
+        if outcome.status == NOT_STARTED:
+            self._path = None  # it may have moved
+        return outcome
 
     def version(self) -> str:
         """Ask for its version. Raises BackendFailed."""

@@ -3,42 +3,52 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 
 from commonplace.backends.protocol import Surroundings
-from commonplace.backends.qmd.collections import Collection, collections_of, config_text
+from commonplace.backends.qmd.collections import Collection, collections_of, config_text, left_out
 from commonplace.backends.qmd.command import Homes, configured_models
-from commonplace.backends.qmd.exports import Exports
+from commonplace.backends.qmd.exports import Exports, erase_copies
 from commonplace.backends.qmd.options import QmdOptions
 from commonplace.backends.qmd.pace import Done, Wanted
 from commonplace.backends.record import Record
 from commonplace.files.atomic import write_atomically
 from commonplace.files.failures import explaining
 from commonplace.files.system import SYSTEM, make_folders
-from commonplace.model import FileFailure
+from commonplace.model import Document, FileFailure
 from commonplace.sources.discovery import FoundFile
 from commonplace.text.hashing import sha256_text
+from commonplace.value import value
 
 _BESIDE_THE_INDEX = ("", "-wal", "-shm", "-journal")
+
+
+@value
+class Look:
+    """What there was at one look."""
+
+    wanted: Wanted
+    collections: tuple[Collection, ...]
+    files: Mapping[str, FoundFile]  # by how they are cited
+    copied: Mapping[str, FoundFile]  # conversations, by the paths of their copies
+    left_out: int  # files that it will not read
 
 
 class Territory:
     """The files of one memory, as QMD is told of them."""
 
-    def __init__(self, surroundings: Surroundings, options: QmdOptions, record: Record) -> None:
+    def __init__(
+        self, surroundings: Surroundings, options: QmdOptions, record: Record, now: Callable[[], float]
+    ) -> None:
         self.workspace = surroundings.workspace
-        self.transcripts = surroundings.transcripts
         self.homes = Homes.beneath(surroundings.folder)
         self._surroundings = surroundings
         self._options = options
         self._record = record
-        self._seen: Wanted | None = None
-        # As of the last look: the files by how they are cited, the conversations by the paths of their copies.
-        self.files: Mapping[str, FoundFile] = {}
-        self.copied: Mapping[str, FoundFile] = {}
-        folder = options.export_folder or os.path.join(surroundings.folder, "sessions")
-        self.exports = (
+        self._now = now
+        folder = options.export_folder or exports_in(surroundings.folder)
+        self._exports = (
             Exports(
                 surroundings.transcripts,
                 folder,
@@ -50,30 +60,24 @@ class Territory:
             else None
         )
 
-    def collections(self) -> tuple[Collection, ...]:
-        """Everything that it is to index."""
-        of_files = collections_of(
+    def look(self) -> Look:
+        """Look at the files, as they are now."""
+        files = {found.path: found for found in self.workspace.discover().files}
+        conversations = self._exports.discover() if self._exports is not None else ()
+        copied = self._exports.wanted(conversations, self._now()) if self._exports is not None else {}
+        collections = collections_of(
             self.workspace.root,
             self._surroundings.places,
             agent_id=self._surroundings.agent_id,
             include_default=self._options.include_default_memory,
+            others=self._exports.collections(conversations) if self._exports is not None else (),
         )
-        return (*of_files, *(self.exports.collections() if self.exports is not None else ()))
-
-    def look(self, now: float) -> Wanted:
-        """Look at the files, as they are now."""
-        self.files = {found.path: found for found in self.workspace.discover().files}
-        self.copied = self.exports.wanted(now) if self.exports is not None else {}
-        listed = (*self.files.values(), *self.copied.values())
         listing = "\n".join(
-            f"{each.path}\0{each.size}\0{each.mtime_ns}\0{each.inode}\0{each.scope}" for each in listed
+            f"{each.path}\0{each.size}\0{each.mtime_ns}\0{each.inode}\0{each.scope}"
+            for each in (*files.values(), *copied.values())
         )
-        self._seen = Wanted(sha256_text(self._config()), sha256_text(listing))
-        return self._seen
-
-    def wanted(self) -> Wanted:
-        """How it should be, as of the last look."""
-        return self._seen or self.look(0.0)
+        wanted = Wanted(sha256_text(self._config(collections)), sha256_text(listing))
+        return Look(wanted, collections, files, copied, len(left_out(files, collections)))
 
     def done(self) -> Done:
         """How it is."""
@@ -87,42 +91,98 @@ class Territory:
             str(record["listing"] or ""),
         )
 
-    def is_behind(self) -> bool:
+    def is_behind(self, look: Look) -> bool:
         """Whether the files have changed since it looked at them."""
-        done, wanted = self.done(), self.wanted()
-        return (done.config, done.listing) != (wanted.config, wanted.listing)
+        done = self.done()
+        return (done.config, done.listing) != (look.wanted.config, look.wanted.listing)
 
-    def prepare(self, now: float) -> tuple[FileFailure, ...]:
-        """Write down what it is to index, and make the copies of conversations; what could not be copied."""
-        config = self._config()
-        names = [collection.name for collection in self.collections()]
-        known = self._record["collections"]
-        if isinstance(known, list) and not set(known) <= set(names):
-            self.delete_index()  # it keeps the text of collections that it is not told of any more
+    def prepare(self, look: Look, deadline: float) -> tuple[FileFailure, ...]:
+        """Write down what it is to index, and make the copies of conversations; what could not be copied.
+
+        Raises BackendBusy when that takes too long; it is gone on with next time.
+        """
+        folders = {collection.name: collection.folder for collection in look.collections}
+        self._drop_what_is_not_wanted(folders)
         with explaining("create", self.homes.cache):
             make_folders(SYSTEM, os.path.dirname(self.homes.index_file))
         self._share_models()
+        config = self._config(look.collections)
         write_atomically(self.homes.config_file, config.encode("utf-8", "surrogateescape"))
-        self._record.update(collections=names)
-        return self.exports.bring_up_to_date(now) if self.exports is not None else ()
+        self._record.update(collections=folders)
+        if self._exports is None:
+            return ()
+        if self._exports.superfluous(look.copied):
+            self._record.update(isUntidy=True)  # first: whoever is killed now does not come back to it
+        return self._exports.bring_up_to_date(look.copied, deadline)
 
-    def was_seen(self, wanted: Wanted, now: float) -> None:
+    def was_seen(self, look: Look, began: float) -> None:
         """Note what it has looked at, and when."""
-        self._record.update(updatedAt=now, config=wanted.config, listing=wanted.listing)
+        if not self.drop_what_was_erased():
+            self._record.update(updatedAt=began, config=look.wanted.config, listing=look.wanted.listing)
+
+    def drop_what_was_erased(self) -> bool:
+        """Delete its index if something was erased since it was begun: it may have read that before, or still do."""
+        has_changed = bool(self._erasure() != self._record["erasure"])
+        if has_changed:
+            self.delete_index()
+        return has_changed
+
+    def piece(self, path: str, conversations: Mapping[str, FoundFile]) -> Document | None:
+        """The lines that a copy, or a part of one, was made of; None when it is of none of these conversations."""
+        return None if self._exports is None else self._exports.piece(path, conversations)
 
     def erase(self) -> None:
         """Delete its index and the copies of conversations."""
         self.delete_index()
-        if self.exports is not None:
-            self.exports.erase()
+        if self._exports is not None:
+            self._exports.erase()
 
     def delete_index(self) -> None:
         """Delete its index: the next update makes it anew."""
         delete_index(self.homes)
-        self._record.update(updatedAt=0, embeddedAt=0, embeddingBeganAt=0, config="", listing="")
+        self._record.update(
+            updatedAt=0, embeddedAt=0, embeddingBeganAt=0, config="", listing="", isUntidy=False
+        )
 
-    def _config(self) -> str:
-        return config_text(self.collections(), configured_models(self._surroundings.environ))
+    def _drop_what_is_not_wanted(self, folders: Mapping[str, str]) -> None:
+        """Delete what it keeps of folders that it is not told of any more, and what was read before an erasure.
+
+        It has no way to forget a text for good, but to begin anew.
+        """
+        record = self._record
+        known = record["collections"]
+        erasure = self._erasure()
+        if (
+            not self.drop_what_was_erased()
+            and isinstance(known, dict)
+            and not known.items() <= folders.items()
+        ):
+            self.delete_index()
+        self._drop_copies_with_secrets()
+        exports = None if self._exports is None else self._exports.folder
+        for old in {str(record["exports"] or exports_in(self._surroundings.folder))} - {exports}:
+            erase_copies(old)
+        record.update(erasure=erasure, exports=exports)
+
+    def _drop_copies_with_secrets(self) -> None:
+        """Delete copies that were made before a secret was known as one, and the index that was made of them."""
+        if self._exports is None:
+            return
+        hidden = sorted(self._surroundings.hidden())
+        known = self._record["hidden"]
+        if hidden == known:
+            return
+        if not isinstance(known, list) or not set(hidden) <= set(known):
+            self.delete_index()
+            self._exports.erase()
+        self._record.update(hidden=hidden)
+
+    def _erasure(self) -> list[int]:
+        """What changes with every erasure."""
+        return list(self._surroundings.erasures.stamp() or ())
+
+    def _config(self, collections: tuple[Collection, ...]) -> str:
+        return config_text(collections, configured_models(self._surroundings.environ))
 
     def _share_models(self) -> None:
         """Let it find the models that were fetched for its user: they are gigabytes, and the same for all."""
@@ -130,8 +190,13 @@ class Territory:
         cache = environ.get("XDG_CACHE_HOME") or os.path.join(environ.get("HOME", ""), ".cache")
         shared = os.path.join(cache, "qmd", "models")
         if os.path.isabs(shared) and os.path.isdir(shared):
-            with suppress(FileExistsError), explaining("link", self.homes.models):
+            with explaining("link", self.homes.models), suppress(FileExistsError):
                 os.symlink(shared, self.homes.models)
+
+
+def exports_in(folder: str) -> str:
+    """Where copies of conversations are, when no other place was chosen for them."""
+    return os.path.join(folder, "sessions")
 
 
 def delete_index(homes: Homes) -> None:
