@@ -62,7 +62,7 @@ def test_a_group_without_an_id_is_denied():
 
 
 def test_a_group_is_known_by_its_session_key():
-    assert access("anna", "group", GROUP_KEY, rules=EVERYBODY).writes == "group:-100"
+    assert access("anna", "group", GROUP_KEY, rules=EVERYBODY).writes == "telegram/group:-100"
 
 
 def test_a_chat_that_is_said_to_be_direct_but_has_the_key_of_a_group_is_denied():
@@ -99,13 +99,13 @@ def test_a_person_whose_id_looks_like_a_group_is_not_taken_for_it():
     rules = (Rule("allow", key_prefix="agent:"),)
 
     assert access("x", "", "agent:main:matrix:direct:group:-100", rules).scopes == {SHARED}
-    assert access("x", "direct", "agent:main:matrix:direct:group:-100", rules).writes == "person:x"
+    assert access("x", "direct", "agent:main:matrix:direct:group:-100", rules).writes == "matrix/person:x"
 
 
 def test_a_rule_for_all_keys_of_an_agent_opens_nothing_to_the_groups_among_them():
     rules = (Rule("allow", key_prefix="agent:main:"),)
 
-    assert access(OWNER, "", GROUP_KEY, rules).scopes == {SHARED, "group:-100"}
+    assert access(OWNER, "", GROUP_KEY, rules).scopes == {SHARED, "telegram/group:-100", "group:-100"}
     assert access(OWNER, "", "agent:main:x", rules, group="-100").scopes == {SHARED, "group:-100"}
 
 
@@ -129,6 +129,41 @@ def test_the_first_rule_that_matches_decides():
 
 def test_an_id_that_is_too_long_to_keep_notes_by_is_denied_with_the_reason():
     assert "too long" in access("x" * 300).reason
+
+
+@pytest.mark.parametrize("channel", ["everyone", "group-7", ".."])
+def test_a_channel_that_notes_cannot_be_kept_by_is_denied(channel):
+    assert not access("anna", "group", rules=EVERYBODY, group="7", channel=channel).is_allowed
+
+
+def test_an_id_is_that_of_one_channel_and_what_names_no_channel_is_for_it_in_all():
+    slack, telegram = (
+        access("anna", "group", rules=EVERYBODY, group="-100", channel=channel)
+        for channel in ("slack", "Telegram")
+    )
+
+    assert telegram == access("bob", "group", GROUP_KEY, rules=EVERYBODY)
+    assert telegram.scopes == {SHARED, "telegram/group:-100", "group:-100"}
+    assert (slack.writes, telegram.writes) == ("slack/group:-100", "telegram/group:-100")
+    assert slack.scopes & telegram.scopes == {SHARED, "group:-100"}
+    assert access("anna", "group", rules=EVERYBODY, group="-100").scopes == {SHARED, "group:-100"}
+
+
+def test_a_person_is_that_of_one_channel_unless_the_key_of_the_chat_names_none():
+    assert access("anna", channel="slack").writes == "slack/person:anna"
+    assert (
+        access("anna", key="agent:main:telegram:direct:anna", channel="slack").writes
+        == "telegram/person:anna"
+    )
+    assert access("anna", key="agent:main:direct:anna", channel="slack").writes == "person:anna"
+    assert access("anna", key="agent:main:direct:anna").scopes == {SHARED, "person:anna"}
+
+
+@pytest.mark.parametrize(("key", "channel"), [("agent:main:irc:group:7", ""), ("", "irc"), ("", "IRC")])
+def test_a_rule_about_a_channel_holds_however_the_channel_is_known(key, channel):
+    rules = (Rule("deny", channel="irc"), Rule("allow"))
+
+    assert not access("anna", "group", key, rules, channel=channel, group="7").is_allowed
 
 
 words = st.sampled_from(

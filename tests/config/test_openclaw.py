@@ -180,3 +180,25 @@ def test_a_broken_file_says_where(openclaw):
 def test_a_missing_file_is_an_error(tmp_path):
     with pytest.raises(ConfigError, match="there is no"):
         read_openclaw(str(tmp_path / "openclaw.json"))
+
+
+def test_the_plug_in_that_keeps_entries_switches_ours_on_with_its_settings(openclaw):
+    found = openclaw(
+        """{ plugins: { slots: { memory: "memory-lancedb" }, entries: { "memory-lancedb": { config: {
+             autoRecall: false, autoCapture: true, captureMaxChars: 10000, dbPath: "~/x",
+             embedding: { model: "text-embedding-3-small" } } } } } }"""
+    )
+
+    assert found.values == {
+        "entries.enabled": True,
+        "entries.autoRecall": False,
+        "entries.autoCapture": True,
+        "entries.captureMaxChars": 2_000,
+    }
+    assert [note.split("`")[1] for note in found.notes] == ["plugins.entries.memory-lancedb.config.embedding"]
+
+
+def test_the_plug_in_is_not_taken_for_chosen_when_only_its_settings_are_there(openclaw):
+    found = openclaw('{ plugins: { entries: { "memory-lancedb": { config: { autoCapture: true } } } } }')
+
+    assert "entries.enabled" not in found.values

@@ -46,6 +46,10 @@ def test_the_defaults_are_the_documented_ones():
     assert settings.agent_id == "main"
     assert settings.scope.default == "deny"
     assert settings.scope.rules == (ScopeRule("allow", chat_type="direct"),)
+    entries = settings.entries
+    assert (entries.enabled, entries.driver, entries.path) == (False, "lancedb", "{home}/entries/{agentId}")
+    assert (entries.auto_recall, entries.recall_max_results, entries.recall_min_score) == (True, 3, 0.5)
+    assert (entries.auto_capture, entries.capture_max_chars, entries.duplicate_from) == (False, 500, 0.95)
 
 
 def test_every_default_is_a_value_that_its_own_kind_accepts():

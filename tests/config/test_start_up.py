@@ -17,7 +17,7 @@ print(*sorted(sys.modules))
 def modules_after_loading(home):
     # An empty environment: whatever measures this test run must not import its own modules over there.
     command = [sys.executable, "-c", PROGRAM, str(home)]
-    answer = subprocess.run(command, capture_output=True, text=True, check=True, timeout=10, env={})
+    answer = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60, env={})
     return set(answer.stdout.split())
 
 

@@ -4,7 +4,7 @@ Read this to build your own. A turn goes like this:
 
     the user's words are on disk                          (Session.append)
     room is made: flush, then compaction, if they are due (make_room)
-    the model is asked: prompt, start context, summary, what was said since
+    the model is asked: prompt, start context, summary, what was said since, with entries that it may need in between
     its answer is on disk, then the results of the tools that it used; and again, until it uses no more
 
 Nothing is kept in this object that is not on disk: a process that dies is continued by the next one (`resume`).
@@ -16,6 +16,7 @@ from collections.abc import Callable
 from datetime import date
 
 from commonplace.agent.compaction import compact, to_sum_up
+from commonplace.agent.entry_hooks import EntryHooks, reminded
 from commonplace.agent.flush import FAILED, SAVED, Flush, Flushed, FlushSettings
 from commonplace.agent.flush_turn import block_of
 from commonplace.agent.listener import Listener
@@ -28,6 +29,7 @@ from commonplace.agent.protocol import AgentMemory
 from commonplace.agent.room import compaction_due, flush_due
 from commonplace.agent.tokens import tokens_in, tokens_of
 from commonplace.agent.tools import ToolBox
+from commonplace.agent.tools.together import AllTools
 from commonplace.sessions.session import Session
 from commonplace.sessions.store import SessionStore
 from commonplace.text.transcripts import Entry
@@ -65,9 +67,12 @@ class Conversation:
         model: ChatModel,
         settings: ConversationSettings,
         *,
+        tools: ToolBox | AllTools | None = None,
+        hooks: EntryHooks | None = None,
         today: Callable[[], date] = date.today,
         can_write: Callable[[], bool] = lambda: True,
     ) -> None:
+        """`tools` are those of the notes unless others are given; they are closed with it."""
         self.session = session
         self.model = model
         self._store = store
@@ -76,7 +81,10 @@ class Conversation:
         self._today = today
         self._can_write = can_write
         self.access = memory.access
-        self._tools = ToolBox(memory) if self.access.is_allowed else None
+        self._box = tools if tools is not None else ToolBox(memory)
+        self._tools = self._box if self.access.is_allowed else None
+        self._hooks = hooks if self.access.is_allowed else None
+        self._reminder = ""  # what this turn begins with; found again when it is resumed
         self._start: str | None = None  # read when it is first needed, and again after a compaction
 
     def say(self, text: str, listener: Listener) -> Reply:
@@ -162,13 +170,14 @@ class Conversation:
 
     def close(self) -> None:
         """Write the counters down and let go of connections; the memory is its owner's to close."""
-        if self._tools is not None:
-            self._tools.close()
+        self._box.close()
         self.session.close()
         self.model.close()
 
     def _answer(self, listener: Listener) -> Reply:
         """Ask until the model has answered; then make room, while the user reads."""
+        if self._hooks is not None:
+            self._reminder = self._hooks.before(self.session.context().messages, listener)
         for number in range(self._settings.max_tool_rounds + 2):
             self.make_room(listener)
             reply = self._asked(listener)
@@ -183,6 +192,8 @@ class Conversation:
         if reply.stop == LENGTH:
             listener.notice("the answer was cut: it is as long as `chat.maxOutputTokens` allows")
         if not listener.stopped():
+            if self._hooks is not None:
+                self._hooks.after(self.session.context().messages, listener)
             self.make_room(listener)
         elif reply.stop != ABORTED:
             self._record(Reply("", stop=ABORTED))
@@ -193,7 +204,8 @@ class Conversation:
         def ask() -> Reply:
             context = self.session.context()
             summary = [{"role": "user", "content": _SUMMARY + context.summary}] if context.summary else []
-            request = self._request((*summary, *paired(to_answer(context.messages))))
+            said = reminded(paired(to_answer(context.messages)), self._reminder)
+            request = self._request((*summary, *said))
             return self.model.reply(request, on_text=listener.text, stopped=listener.stopped)
 
         try:

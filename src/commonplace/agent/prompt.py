@@ -10,7 +10,8 @@ FULL = "full"  # the prompt of an agent that talks to somebody; sub-agents and j
 def recall_section(tool_names: Collection[str], mode: str = FULL, *, shows_citations: bool) -> str:
     """The section "Memory Recall"; "" when the prompt is not the full one, or the tools are not there."""
     can_search, can_read = "memory_search" in tool_names, "memory_get" in tool_names
-    if mode != FULL or not (can_search or can_read):
+    can_recall = "memory_recall" in tool_names
+    if mode != FULL or not (can_search or can_read or can_recall):
         return ""
     lines = ["## Memory Recall"]
     if can_search:
@@ -23,12 +24,19 @@ def recall_section(tool_names: Collection[str], mode: str = FULL, *, shows_citat
             "Read the lines that you need with memory_get"
             + (" instead of asking for more results." if can_search else ", not whole files.")
         )
+    if can_recall:
+        lines.append(
+            "Single things that were stored come with memory_recall: look there "
+            + ("too." if can_search else "before you answer anything that depends on what is known.")
+        )
     lines.append("If you have looked and are still unsure, say that you looked.")
     if "memory_append" in tool_names:
         lines.append(
             "Save what will matter later with memory_append, at once and in a sentence that explains itself:"
             " decisions, preferences, facts about people, what was promised."
         )
+    if "memory_store" in tool_names:
+        lines.append("Store one thing that stays true with memory_store, in a sentence.")
     if "memory_forget" in tool_names:
         lines.append(
             "Use memory_forget only when the user asks for it, and show what would go before you confirm."

@@ -26,6 +26,7 @@ _BLOCKS = (
     ("agents.defaults.compaction.memoryFlush", "memoryFlush"),
     ("agents.defaults.memorySearch", ""),
     ("memory", "memory"),
+    ("plugins.entries.memory-lancedb.config", "entries"),
 )
 _BLOCKS_OF_AN_AGENT = (
     ("workspace", "workspace"),
@@ -59,6 +60,8 @@ def read_openclaw(path: str, *, agent_id: str = "main") -> OpenClawSettings:
     for above, agent in _agents(document, agent_id):
         for source, target in _BLOCKS_OF_AN_AGENT:
             _take(found, _at(agent, source), f"{above}.{source}", target)
+    if _at(document, "plugins.slots.memory") == "memory-lancedb":
+        found.values["entries.enabled"] = True
     _take_providers(found, _at(document, "models.providers"))
     if not _indexes_sessions(document, agent_id):
         _leave_sessions_out(found)
@@ -76,7 +79,7 @@ def _take(found: OpenClawSettings, value: Any, source: str, target: str, depth: 
         for member, inner in value.items():
             below = f"{target}.{member}" if target else str(member)
             _take(found, inner, f"{source}.{member}", below, depth + 1)
-    elif not source.endswith((".experimental", ".rememberAcrossConversations")):
+    elif not source.endswith((".experimental", ".rememberAcrossConversations", ".dbPath")):
         found.notes.append(f"`{printable(source)}` is not known here")
 
 

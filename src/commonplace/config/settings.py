@@ -6,7 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from commonplace.config.agent_settings import ChatSettings, LimitSettings, MemoryFlushSettings, ScopeSettings
+from commonplace.config.agent_settings import (
+    ChatSettings,
+    EntrySettings,
+    LimitSettings,
+    MemoryFlushSettings,
+    ScopeSettings,
+)
 from commonplace.config.groups import ALLOWED, KEEPS, READS, RUNS, SENDS, SPENDS, group, setting
 from commonplace.config.kinds import Duration, Flag, Number, OneOf, SomeOf, Text, TextTable, Whole
 from commonplace.config.structured import ExtraPath, Paths, ProviderAccess, Providers
@@ -285,6 +291,15 @@ class QmdSettings:
         15_000, Whole(0, 3_600_000), RUNS, "Least time between two updates.", name="update.debounceMs"
     )
     on_boot: bool = setting(True, Flag(), RUNS, "Update it at the start.", name="update.onBoot")
+    command_timeout_ms: int = setting(
+        30_000, Whole(100, 3_600_000), RUNS, "Longest wait for its version.", name="update.commandTimeoutMs"
+    )
+    update_timeout_ms: int = setting(
+        120_000, Whole(100, 86_400_000), RUNS, "Longest update of its index.", name="update.updateTimeoutMs"
+    )
+    embed_timeout_ms: int = setting(
+        120_000, Whole(100, 86_400_000), RUNS, "Longest it may embed at a time.", name="update.embedTimeoutMs"
+    )
 
 
 @value
@@ -359,6 +374,7 @@ class Settings:
     memory_flush: MemoryFlushSettings = group(MemoryFlushSettings)
     limits: LimitSettings = group(LimitSettings)
     chat: ChatSettings = group(ChatSettings)
+    entries: EntrySettings = group(EntrySettings)
     history: HistorySettings = group(HistorySettings)
     scope: ScopeSettings = group(ScopeSettings)
     qmd: QmdSettings = group(QmdSettings)

@@ -66,10 +66,10 @@ class Proposal:
     importance: float
 
 
-def proposal_of(message: str) -> Proposal | None:
+def proposal_of(message: str, most_chars: int = MOST_CHARS) -> Proposal | None:
     """What of a person's message may be worth keeping; None for nearly all of them."""
     text = message.strip()
-    if not LEAST_CHARS <= len(text) <= MOST_CHARS or text.count("\n") >= _MOST_LINES:
+    if not LEAST_CHARS <= len(text) <= most_chars or text.count("\n") >= _MOST_LINES:
         return None
     if _QUESTION.search(text) or _MACHINE_MADE.search(text) or _FOR_THE_ASSISTANT.search(text):
         return None

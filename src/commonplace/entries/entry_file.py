@@ -10,8 +10,9 @@ from contextlib import AbstractContextManager
 from types import MappingProxyType
 
 from commonplace.entries.model import Entry, entry_of
+from commonplace.errors import PathNotAllowed
 from commonplace.files.append import append
-from commonplace.files.atomic import write_atomically
+from commonplace.files.atomic import remove_abandoned, write_atomically
 from commonplace.files.failures import explaining
 from commonplace.files.locks import hold_lock
 from commonplace.files.records import Tail
@@ -25,7 +26,10 @@ Signature: TypeAlias = tuple[int, int, int]
 Entries: TypeAlias = Mapping[str, Entry]
 
 _NO_FILE: Signature = (0, 0, 0)
-_TIMEOUT_S = 30.0
+_TIMEOUT_S = 120.0  # an entry is worth waiting for: others may be making a whole index
+_BOM = b"\xef\xbb\xbf"  # some editors begin a file with it
+_TEXT = b'"text":"'
+_LEAST_PIECE = 4
 
 
 class EntryFile:
@@ -73,34 +77,60 @@ class EntryFile:
             with self._guard:
                 self._known = (after, MappingProxyType({**entries, entry.id: entry}))
 
-    def remove(self, ids: Iterable[str]) -> None:
-        """Write the file anew without some entries: no byte of them is left. Needs the lock."""
-        gone = frozenset(ids)
-        self._rewrite(lambda entry: None if entry.id in gone else entry)
+    def remove(self, gone: Iterable[Entry]) -> None:
+        """Write the file anew without some entries: no byte of them is left, here or beside it. Needs the lock."""
+        doomed = {entry.id: entry for entry in gone}
+        self._rewrite(
+            lambda entry: None if entry.id in doomed else entry,
+            lambda line: not _is_piece_of(line, doomed.values()),
+        )
+        for name in self._torn():
+            with explaining("read", name):
+                data = _bytes_of(name)
+            if _is_piece_of(data, doomed.values()):
+                with explaining("remove", name):
+                    SYSTEM.unlink(name)
 
     def replace(self, changed: Mapping[str, Entry]) -> None:
         """Write the file anew with some entries changed. Needs the lock."""
-        self._rewrite(lambda entry: changed.get(entry.id, entry))
+        self._rewrite(lambda entry: changed.get(entry.id, entry), lambda _: True)
 
-    def _rewrite(self, made: Callable[[Entry], Entry | None]) -> None:
+    def unreadable(self) -> int:
+        """How many lines are no entries."""
+        return sum(_read(line) is None for line in self._lines())
+
+    def _rewrite(self, made: Callable[[Entry], Entry | None], is_kept: Callable[[bytes], bool]) -> None:
+        """Write what is made of each entry; lines that are none are a person's, or damaged: not ours to change."""
         kept = []
         for line in self._lines():
             entry = _read(line)
-            if entry is None:
-                kept.append(line + b"\n")  # a person's, or damaged: not ours to throw away
-                continue
-            new = made(entry)
-            if new is not None:
-                kept.append(line + b"\n" if new == entry else _written(new))
+            new = None if entry is None else made(entry)
+            if new is not None and new != entry:
+                kept.append(_written(new))
+            elif new is not None or (entry is None and is_kept(line)):
+                kept.append(line + b"\n")
+        if os.path.islink(self.path):
+            raise PathNotAllowed(
+                f"{self.path} is a link, and what is to go would stay in the file that it leads to",
+                hint="put the file itself in its place; the folder may be elsewhere (`entries.path`)",
+            )
+        with explaining("look into", self.folder):
+            remove_abandoned(self.path, SYSTEM)  # a killed writer's copy has everything that is to go
         write_atomically(self.path, b"".join(kept))
+
+    def _torn(self) -> list[str]:
+        """Beginnings of lines that a killed writer left, and that the next one has put aside."""
+        with explaining("look into", self.folder):
+            names = SYSTEM.listdir(self.folder)
+        return [os.path.join(self.folder, name) for name in names if name.startswith("entries.jsonl.torn-")]
 
     def _lines(self) -> list[bytes]:
         with explaining("read", self.path):
             try:
-                with open(self.path, "rb") as file:
-                    return [line for line in file.read().split(b"\n") if line.strip()]
+                data = _bytes_of(self.path)
             except FileNotFoundError:
                 return []
+        return [line for line in data.removeprefix(_BOM).split(b"\n") if line.strip()]
 
     def _signature(self) -> Signature:
         with explaining("look at", self.path):
@@ -109,6 +139,24 @@ class EntryFile:
             except FileNotFoundError:
                 return _NO_FILE
         return found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def _bytes_of(path: str) -> bytes:
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def _is_piece_of(line: bytes, doomed: Iterable[Entry]) -> bool:
+    """Whether a damaged line has the text of an entry that is to go, or breaks off in the middle of it."""
+    if not line.lstrip().startswith(b"{"):
+        return False
+    begun = line.partition(_TEXT)[2]
+    for entry in doomed:
+        written = json.dumps(entry.text)[1:-1].encode()
+        is_beginning = len(begun) >= _LEAST_PIECE and written.startswith(begun)
+        if is_beginning or written in line or entry.text.encode("utf-8", "surrogatepass") in line:
+            return True
+    return False
 
 
 def _read(line: bytes) -> Entry | None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 
 from commonplace.embedding.protocol import Embedder
 from commonplace.entries.entry_file import Entries, Signature
 from commonplace.entries.model import Entry
-from commonplace.errors import ConflictError, EmbeddingError, IndexUnavailable
+from commonplace.errors import ConflictError, EmbeddingError, IndexCorrupt, IndexUnavailable
 from commonplace.model import (
     Candidate,
     Chunk,
@@ -28,8 +29,19 @@ from commonplace.value import replace, value
 _SCHEMA = 1
 _AT_A_TIME = 256
 _LEAST_COUNT = 50
+_ALIKE = 8  # candidates that are looked at more closely before an entry is stored
 _RETRY_S = 60.0  # a provider that is down is not asked with every question
 _WITHOUT_VECTOR = "no vector: "  # before the hash of an entry that is to be embedded again
+_SOME_WITHOUT_VECTOR = "similarity: some entries could not be embedded, and are found by their words only"
+
+
+@value
+class Difference:
+    """What is between an index and the file that it is made from; with a `reason` it must be made anew."""
+
+    reason: str
+    new: tuple[Entry, ...] = ()
+    gone: tuple[str, ...] = ()
 
 
 @value
@@ -49,92 +61,100 @@ class EntryIndex:
         self._embedder = embedder
         self._redact = redact
         self._settled: tuple[Signature, tuple[int, int]] | None = None
+        self.degraded: tuple[str, ...] = ()  # what the index lacks, in words
         self._again_at: float | None = None  # when to embed again what could not be embedded
 
     def open(self) -> None:
         """Open the store now: it may take seconds, which are better not spent while others wait."""
-        with self._store.reading() as reader:
-            reader.fingerprint()
+        with suppress(IndexCorrupt):  # made anew by whoever brings it up to date
+            self._fingerprint_now()
 
-    def is_settled(self, signature: Signature) -> bool:
-        """Whether the index was up to date with the file, and nobody has changed either since."""
-        if self._again_at is not None and time.monotonic() >= self._again_at:
+    def agrees(self, signature: Signature, entries: Entries) -> bool:
+        """Whether the index is up to date with the file; needs no lock, for it changes nothing."""
+        try:
+            with self._store.reading() as reader:
+                state = (signature, reader.revision())
+                if self._settled == state:
+                    return not self._is_due
+                if self._is_degraded or _difference(reader, self._fingerprint(), _wanted(entries)):
+                    return False
+        except IndexCorrupt:
             return False
-        with self._store.reading() as reader:
-            return self._settled == (signature, reader.revision())
+        self._settled = state
+        return True
 
     def catch_up(self, signature: Signature, entries: Entries) -> tuple[str, ...]:
-        """Bring the index up to date with the file; what could not be done is said in words."""
-        if self.is_settled(signature):
-            return ()
-        with self._store.reading() as reader:
-            made = reader.fingerprint()
-            known = {path: file.hash for (_, path), file in reader.files().items()}
-        wanted = {entry.id: entry for entry in entries.values() if not entry.is_waiting}
-        reason = "there is no index of entries yet" if made is None else made.difference(self._fingerprint())
-        if reason is not None:
-            degraded = self._rebuild(list(wanted.values()), reason)
-        else:
-            new = [entry for entry in wanted.values() if known.get(entry.id) != _hash(entry)]
-            degraded = self._put(self._store, new)
-            gone = known.keys() - wanted.keys()
-            if gone:
-                self._store.erase("memory", *sorted(gone))
-        self._again_at = time.monotonic() + _RETRY_S if degraded else None
-        self._note(signature)
-        return degraded
+        """Bring the index up to date with the file; what could not be done is said in words. Needs the lock."""
+        if not self.agrees(signature, entries):
+            try:
+                self.degraded = self._caught_up(_wanted(entries))
+            except IndexCorrupt:
+                # The damaged one was set aside: the second look finds none, and makes it anew.
+                self.degraded = self._caught_up(_wanted(entries))
+            self._again_at = time.monotonic() + _RETRY_S if self.degraded else None
+            self.note(signature)
+        return self.degraded
 
     def add(self, entry: Entry, vector: Vector | None, signature: Signature) -> None:
         """Take in one entry, whose vector is known."""
         self._store.replace_file(*_indexed(entry, self._redact(entry.text), vector))
-        self._note(signature)
+        self.note(signature)
 
-    def erase(self, ids: Sequence[str], signature: Signature) -> None:
-        """Drop entries so that their text is in no file of the index."""
-        self._store.erase("memory", *ids)
-        self._note(signature)
+    def takes(self, vector: Vector) -> bool:
+        """Whether a vector fits what is there: an index may have been made before anybody knew how long they are."""
+        made = self._fingerprint_now()
+        return made is not None and made.embedder.dims == len(vector)
+
+    def erase(self, ids: Sequence[str], *, known_only: bool = True) -> None:
+        """Drop entries so that their text is in no file of the index.
+
+        Without `known_only` also from what was an index once and is no longer read.
+        """
+        if known_only:
+            with self._store.reading() as reader:
+                known = {path for _, path in reader.files()}
+            ids = [id_ for id_ in ids if id_ in known]
+        if ids:
+            self._store.erase("memory", *ids)
+
+    def note(self, signature: Signature) -> None:
+        """Whoever holds the lock says that the index is as the file is now."""
+        try:
+            with self._store.reading() as reader:
+                self._settled = (signature, reader.revision())
+        except (IndexUnavailable, ConflictError):
+            self._settled = None  # looked at again next time
 
     def vector_of(self, text: str) -> Vector | None:
         """The vector of what is to be stored; None without an embedder. Raises EmbeddingError."""
-        if self._embedder.identity.provider == "none":
+        if not self._has_vectors:
             return None
         (vector,) = self._embedder.embed_documents([self._redact(text)])
         return vector
 
-    def nearest(self, vector: Vector, scope: str) -> Near | None:
-        """The entry of one scope that is nearest to a vector."""
-        where = _where(frozenset({scope}))
-        with self._store.reading() as reader:
-            found = reader.vector_candidates(vector, where=where, limit=1)
-        return Near(found[0].chunk.path, found[0].score) if found else None
-
-    def with_the_same_words(self, text: str, scope: str) -> Near | None:
-        """An entry of one scope that has the same words; for those who have no vectors."""
+    def alike(self, text: str, vector: Vector | None, scope: str) -> list[Near]:
+        """The entries of one scope that are nearest to a text by meaning or by word, the most similar first."""
         terms = sorted(set(document_terms(self._redact(text))))
-        where = _where(frozenset({scope}))
         with self._store.reading() as reader:
-            found = reader.keyword_candidates(terms, where=where, limit=8)
-        same = [each for each in found if sorted(set(document_terms(each.chunk.text))) == terms]
-        return Near(same[0].chunk.path, 1.0) if same else None
+            return sorted(
+                self._candidates(reader, vector, terms, frozenset({scope}), _ALIKE),
+                key=lambda near: -near.similarity,
+            )
 
-    def near(self, query: str, scopes: frozenset[str], limit: int) -> tuple[list[Near], tuple[str, ...]]:
+    def near(
+        self, query: str, scopes: frozenset[str], limit: int, *, by_words_only: bool = False
+    ) -> tuple[list[Near], tuple[str, ...]]:
         """Entries that are near to a question by meaning or by word; and what was not consulted."""
         degraded: tuple[str, ...] = ()
         vector: Vector | None = None
-        if self._embedder.identity.provider != "none":
+        if self._has_vectors and not by_words_only:
             try:
                 vector = self._embedder.embed_query(self._redact(query))
             except EmbeddingError as error:
                 # Words alone still find most of what was meant: give that, and say so.
                 degraded = (f"similarity: {error}",)
-        terms = query_terms(query).terms
-        where = _where(scopes)
         with self._store.reading() as reader:
-            found: dict[int, Candidate] = {}
-            if vector is not None:
-                found.update(_by_id(reader.vector_candidates(vector, where=where, limit=limit)))
-            found.update(_by_id(reader.keyword_candidates(terms, where=where, limit=limit)))
-            return _scored(reader, found, vector, terms, where), degraded
+            return self._candidates(reader, vector, query_terms(query).terms, scopes, limit), degraded
 
     def facts(self) -> Mapping[str, object]:
         """What the store says of itself."""
@@ -144,51 +164,87 @@ class EntryIndex:
         """Let go of the store; the embedder is its owner's."""
         self._store.close()
 
+    @property
+    def _has_vectors(self) -> bool:
+        return self._embedder.identity.provider != "none"
+
+    @property
+    def _is_degraded(self) -> bool:
+        return self._again_at is not None
+
+    @property
+    def _is_due(self) -> bool:
+        return self._again_at is not None and time.monotonic() >= self._again_at
+
     def _fingerprint(self) -> IndexFingerprint:
         return IndexFingerprint(self._embedder.identity, "entry", TERMS_VERSION, _SCHEMA)
 
-    def _rebuild(self, entries: Sequence[Entry], reason: str) -> tuple[str, ...]:
+    def _fingerprint_now(self) -> IndexFingerprint | None:
+        with self._store.reading() as reader:
+            return reader.fingerprint()
+
+    def _candidates(
+        self,
+        reader: IndexReader,
+        vector: Vector | None,
+        terms: Sequence[str],
+        scopes: frozenset[str],
+        limit: int,
+    ) -> list[Near]:
+        where = SearchFilter(sources=frozenset({"memory"}), scopes=scopes)
+        made = reader.fingerprint()
+        if vector is not None and (made is None or made.embedder.dims != len(vector)):
+            vector = None  # made when nobody knew how long a vector is
+        found: dict[int, Candidate] = {}
+        if vector is not None:
+            found.update(_by_id(reader.vector_candidates(vector, where=where, limit=limit)))
+        found.update(_by_id(reader.keyword_candidates(terms, where=where, limit=limit)))
+        return _scored(reader, found, vector, terms, where)
+
+    def _caught_up(self, wanted: Entries) -> tuple[str, ...]:
+        with self._store.reading() as reader:
+            found = _difference(reader, self._fingerprint(), wanted)
+        if found is None:
+            return ()
+        if found.reason:
+            return self._rebuild(wanted, found.reason)
+        degraded = self._put(self._store, found.new)
+        if found.gone:
+            self._store.erase("memory", *found.gone)
+        return degraded
+
+    def _rebuild(self, wanted: Entries, reason: str) -> tuple[str, ...]:
+        entries = list(wanted.values())
         fingerprint = self._fingerprint()
         first = self._embedded(entries[:1])  # some embedders do not know their dimensions before
-        if first is not None and first and first[0] is not None:
+        if first and first[0] is not None:
             embedder = replace(self._embedder.identity, dims=len(first[0]))
             fingerprint = replace(fingerprint, embedder=embedder)
         with self._store.rebuild(fingerprint, reason=reason) as fresh:
-            return self._put(fresh, entries)
+            return self._put(fresh, entries, is_down=first is None)
 
-    def _put(self, store: IndexStore, entries: Sequence[Entry]) -> tuple[str, ...]:
-        degraded: tuple[str, ...] = ()
+    def _put(self, store: IndexStore, entries: Sequence[Entry], *, is_down: bool = False) -> tuple[str, ...]:
+        """Take in entries; once the embedder has failed it is not asked again, for others are waiting."""
         for at in range(0, len(entries), _AT_A_TIME):
             portion = entries[at : at + _AT_A_TIME]
-            vectors = self._embedded(portion)
-            if vectors is None:
-                vectors = [None] * len(portion)
-                degraded = (
-                    "similarity: some entries could not be embedded, and are found by their words only",
-                )
+            vectors = None if is_down else self._embedded(portion)
+            is_down = vectors is None
             with store.joined():
-                for entry, vector in zip(portion, vectors, strict=True):
+                for entry, vector in zip(portion, vectors or [None] * len(portion), strict=True):
                     state, chunks = _indexed(entry, self._redact(entry.text), vector)
-                    if degraded:
+                    if is_down:
                         state = replace(state, hash=_WITHOUT_VECTOR + state.hash)
                     store.replace_file(state, chunks)
-        return degraded
+        return (_SOME_WITHOUT_VECTOR,) if is_down and entries else ()
 
     def _embedded(self, entries: Sequence[Entry]) -> list[Vector | None] | None:
         """Vectors; None when the embedder fails."""
-        if self._embedder.identity.provider == "none" or not entries:
+        if not self._has_vectors or not entries:
             return [None] * len(entries)
         try:
             return self._embedder.embed_documents([self._redact(entry.text) for entry in entries])
         except EmbeddingError:
             return None  # said aloud by whoever asked
-
-    def _note(self, signature: Signature) -> None:
-        try:
-            with self._store.reading() as reader:
-                self._settled = (signature, reader.revision())
-        except (IndexUnavailable, ConflictError):
-            self._settled = None  # looked at again next time
 
 
 def _indexed(entry: Entry, text: str, vector: Vector | None) -> tuple[FileState, list[EmbeddedChunk]]:
@@ -201,8 +257,23 @@ def _hash(entry: Entry) -> str:
     return sha256_text(f"{entry.scope}\n{entry.text}")
 
 
-def _where(scopes: frozenset[str]) -> SearchFilter:
-    return SearchFilter(sources=frozenset({"memory"}), scopes=scopes)
+def _wanted(entries: Entries) -> Entries:
+    return {entry.id: entry for entry in entries.values() if not entry.is_waiting}
+
+
+def _difference(reader: IndexReader, fingerprint: IndexFingerprint, wanted: Entries) -> Difference | None:
+    """What the index lacks and has too much of; None when it is as wanted."""
+    made = reader.fingerprint()
+    if made is None:
+        return Difference("there is no index of entries yet")
+    if reason := made.difference(fingerprint):
+        return Difference(reason)
+    known = {path: file.hash for (_, path), file in reader.files().items()}
+    new = tuple(entry for entry in wanted.values() if known.get(entry.id) != _hash(entry))
+    if new and fingerprint.embedder.provider != "none" and not made.embedder.dims:
+        return Difference("how long a vector is was not known")
+    gone = tuple(sorted(known.keys() - wanted.keys()))
+    return Difference("", new, gone) if new or gone else None
 
 
 def _by_id(found: Sequence[Candidate]) -> dict[int, Candidate]:

@@ -7,13 +7,25 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 
-from commonplace.embedding.protocol import Embedder, EmbeddingCache
+from commonplace.embedding.protocol import Embedder
+from commonplace.entries.capture import MOST_CHARS as CAPTURED_CHARS
 from commonplace.entries.capture import proposal_of
 from commonplace.entries.entry_file import Entries, EntryFile
 from commonplace.entries.entry_index import EntryIndex, Near
 from commonplace.entries.model import USUAL_IMPORTANCE, Entry, Recall, RecalledEntry, Stored, checked
-from commonplace.errors import EmbeddingError, NotFound, ScopeDenied
+from commonplace.entries.sameness import adds_nothing, same_words
+from commonplace.errors import (
+    ConflictError,
+    EmbeddingError,
+    IndexCorrupt,
+    IndexUnavailable,
+    LockTimeout,
+    NotFound,
+    ScopeDenied,
+    StorageFailure,
+)
 from commonplace.files.ids import new_id
 from commonplace.model import EVERY_SCOPE
 from commonplace.store.protocol import IndexStore
@@ -25,7 +37,7 @@ if TYPE_CHECKING:
     from typing import Any, TypeAlias
 
 _Chosen: TypeAlias = "list[Entry]"
-_LANCEDB = "commonplace.store.lancedb.store:LanceStore"
+_LANCEDB = "lancedb"
 
 TWINS_FROM = 0.95  # cosine: what is so near says the same thing
 LEAST_SCORE = 0.25
@@ -36,6 +48,7 @@ _WORTH_OF_SIMILARITY = 0.6
 _WORTH_OF_WORDS = 0.8
 _CANDIDATES_PER_RESULT = 4
 _LEAST_CANDIDATES = 24
+_MOST_WAITING = 200  # proposals of a scope; more than that nobody reviews
 # An unimportant entry has to match better: by so much at most.
 _WORTH_OF_IMPORTANCE = 0.15
 
@@ -53,15 +66,15 @@ class EntryMemory:
         embedder: Embedder,
         *,
         redact: Callable[[str], str] = str,
-        cache: EmbeddingCache | None = None,
+        forget_vectors: Callable[[Sequence[str]], None] | None = None,
         twins_from: float = TWINS_FROM,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """`store` is closed with it. `cache` is where vectors of forgotten text are erased, too."""
+        """`store` is closed with it. `forget_vectors` takes the hashes of forgotten text, for a cache of vectors."""
         self._file = EntryFile(folder)
         self._index = EntryIndex(store, embedder, redact)
         self._redact = redact
-        self._cache = cache
+        self._forget_vectors = forget_vectors
         self._twins_from = twins_from
         self._clock = clock
 
@@ -73,11 +86,12 @@ class EntryMemory:
         category: str = "other",
         importance: float = USUAL_IMPORTANCE,
         replacing: str | None = None,
+        anyway: bool = False,
     ) -> Stored:
         """Keep an entry; refused, naming the twin, when one of the same scope says the same already.
 
-        `replacing` is the id of an entry of that scope that this one takes the place of: it is forgotten.
-        On disk when this returns.
+        `replacing` is the id of an entry of that scope that this one takes the place of: it is forgotten. With `anyway`
+        it is kept beside its twin. On disk when this returns.
         """
         text, category, importance = checked(text, category, importance)
         _check_scope(scope)
@@ -86,41 +100,51 @@ class EntryMemory:
         with self._changing("store an entry"):
             more, entries = self._caught_up()
             old = self._chosen(entries, [replacing], frozenset({scope})) if replacing else []
-            if not old:
+            if not old and not anyway:
                 twin = self._twin(entries, text, vector, scope)
                 if twin is not None:
-                    return Stored(None, entries[twin.id], twin.similarity, degraded + more)
+                    return Stored(None, twin[0], twin[1], degraded + more)
             self._file.add(entry)
             degraded += more + self._indexed(entry, vector)
             if old:
-                self._erase([each.id for each in old], [each.text for each in old])
-        return Stored(entry, degraded=degraded)
+                self._erase(old)
+        return Stored(entry, degraded=_once(degraded))
 
     def recall(
-        self, query: str, *, scopes: frozenset[str], limit: int = 5, min_score: float = LEAST_SCORE
+        self,
+        query: str,
+        *,
+        scopes: frozenset[str],
+        limit: int = 5,
+        min_score: float = LEAST_SCORE,
+        by_words_only: bool = False,
     ) -> Recall:
-        """The entries that answer a question, best first, among those that may be seen."""
+        """The entries that answer a question, best first, among those that may be seen.
+
+        With `by_words_only` the question is not embedded, so that no provider gets to see it.
+        """
         if not query.strip() or limit <= 0 or not scopes:
             return Recall(())
-        degraded: tuple[str, ...] = ()
-        signature, entries = self._file.read()
-        if not self._index.is_settled(signature):
-            with self._changing("recall entries"):
-                degraded, entries = self._caught_up()
         wanted = max(_LEAST_CANDIDATES, _CANDIDATES_PER_RESULT * limit)
-        near, more = self._index.near(query, scopes, wanted)
+        look = partial(self._index.near, query, scopes, wanted, by_words_only=by_words_only)
+        degraded, entries = self._up_to_date()
+        try:
+            near, more = look()
+        except IndexCorrupt:
+            degraded, entries = self._up_to_date()  # the damaged one was set aside, and is made anew
+            near, more = look()
         found = [_scored(entries[each.id], each) for each in near if each.id in entries]
         # Once more where it leaves: the file may say otherwise than the index did.
         seen = [each for each in found if _may_see(each.entry, scopes) and each.score >= min_score]
         seen.sort(key=lambda each: (-each.score, each.entry.id))
-        return Recall(tuple(seen[:limit]), degraded + more)
+        return Recall(tuple(seen[:limit]), _once(degraded + more))
 
     def forget(self, ids: Sequence[str], *, scopes: frozenset[str]) -> tuple[Entry, ...]:
         """Remove entries for good: afterwards their text is in no file of ours. Raises NotFound, and then none goes."""
         with self._changing("forget entries"):
-            _, entries = self._caught_up()
+            _, entries = self._file.read()
             gone = self._chosen(entries, ids, scopes)
-            self._erase([entry.id for entry in gone], [entry.text for entry in gone])
+            self._erase(gone)
         return tuple(gone)
 
     def list(
@@ -157,57 +181,60 @@ class EntryMemory:
             "newest": max((entry.created_at for entry in kept), default=None),
         }
         if scopes == EVERY_SCOPE:
+            facts["unreadable"] = self._file.unreadable()
             facts["path"] = self._file.path
             facts["bytes"] = os.path.getsize(self._file.path) if os.path.exists(self._file.path) else 0
             facts["index"] = dict(self._index.facts())
         return facts
 
-    def capture(self, messages: Iterable[str], *, scope: str) -> tuple[Entry, ...]:
+    def capture(
+        self, messages: Iterable[str], *, scope: str, most_chars: int = CAPTURED_CHARS
+    ) -> tuple[Entry, ...]:
         """Propose what is worth keeping of what a person said: it waits until it is accepted.
 
-        What holds a secret, or stands in the memory or among the proposals already, is left out.
+        What holds a secret, or stands in the memory or among the proposals already, is left out; and so is everything
+        as long as there are many that nobody has looked at.
         """
         _check_scope(scope)
-        proposals = [found for text in messages if (found := proposal_of(text)) is not None]
+        proposals = [found for text in messages if (found := proposal_of(text, most_chars)) is not None]
         proposals = [each for each in proposals if self._redact(each.text) == each.text]
         if not proposals:
             return ()
-        added = []
-        with self._changing("propose entries"):
+        added: _Chosen = []
+        with self._file.changing("propose entries"):
+            _, entries = self._file.read()
+            own = [entry for entry in entries.values() if entry.scope == scope]
+            known = {_folded(entry.text) for entry in own}
+            room = _MOST_WAITING - sum(entry.is_waiting for entry in own)
             for each in proposals:
-                _, entries = self._file.read()
-                known = {_folded(entry.text) for entry in entries.values() if entry.scope == scope}
-                if _folded(each.text) in known:
+                if _folded(each.text) in known or len(added) >= room:
                     continue
                 entry = Entry(
                     new_id(self._clock), each.text, each.category, each.importance, self._now_ms(), scope,
                     origin="captured", is_waiting=True,
                 )  # fmt: skip
                 self._file.add(entry)
+                known.add(_folded(each.text))
                 added.append(entry)
         return tuple(added)
 
     def accept(self, ids: Sequence[str], *, scopes: frozenset[str]) -> tuple[Stored, ...]:
-        """Keep proposals from now on; one that has a twin by now is dropped instead. Raises NotFound."""
-        results = []
+        """Keep proposals from now on; one that is there in the same words by now is dropped. Raises NotFound."""
         with self._changing("accept entries"):
             _, entries = self._caught_up()
             chosen = self._chosen(entries, ids, scopes)
-            for waiting in chosen:
-                if not waiting.is_waiting:
-                    results.append(Stored(waiting))
-                    continue
-                vector, degraded = self._vector_of(waiting.text)
-                _, entries = self._file.read()
-                twin = self._twin(entries, waiting.text, vector, waiting.scope)
-                if twin is not None:
-                    self._erase([waiting.id], [])
-                    results.append(Stored(None, entries[twin.id], twin.similarity, degraded))
-                    continue
-                entry = replace(waiting, is_waiting=False)
-                self._file.replace({entry.id: entry})
-                results.append(Stored(entry, degraded=degraded + self._indexed(entry, vector)))
-        return tuple(results)
+            return tuple(self._accepted(each) if each.is_waiting else Stored(each) for each in chosen)
+
+    def _accepted(self, waiting: Entry) -> Stored:
+        vector, degraded = self._vector_of(waiting.text)
+        _, entries = self._file.read()
+        twin = self._twin(entries, waiting.text, vector, waiting.scope, in_the_same_words=True)
+        if twin is not None:
+            self._erase([waiting])
+            return Stored(None, twin[0], twin[1], degraded)
+        entry = replace(waiting, is_waiting=False)
+        self._file.replace({entry.id: entry})
+        return Stored(entry, degraded=_once(degraded + self._indexed(entry, vector)))
 
     def reject(self, ids: Sequence[str], *, scopes: frozenset[str]) -> tuple[Entry, ...]:
         """Drop proposals for good."""
@@ -222,6 +249,14 @@ class EntryMemory:
         self._index.open()
         return self._file.changing(operation)
 
+    def _up_to_date(self) -> tuple[tuple[str, ...], Entries]:
+        """Bring the index up to date, without a lock where there is nothing to do."""
+        signature, entries = self._file.read()
+        if self._index.agrees(signature, entries):
+            return self._index.degraded, entries
+        with self._changing("recall entries"):
+            return self._caught_up()
+
     def _caught_up(self) -> tuple[tuple[str, ...], Entries]:
         """Bring the index up to date; needs the lock, so that nobody does it twice."""
         signature, entries = self._file.read()
@@ -235,27 +270,43 @@ class EntryMemory:
             return None, (f"similarity: {error}",)
 
     def _indexed(self, entry: Entry, vector: Any) -> tuple[str, ...]:
-        signature, entries = self._file.read()
-        if vector is not None:
+        """Let an entry be found. It is kept already: what goes wrong here is mended before the next answer."""
+        try:
+            signature, entries = self._file.read()
+            if vector is None or not self._index.takes(vector):
+                return self._index.catch_up(signature, entries)
             self._index.add(entry, vector, signature)
-            return ()
-        return self._index.catch_up(signature, entries)
+        except (IndexUnavailable, ConflictError, StorageFailure, LockTimeout) as error:
+            return (f"the index of entries: {error}",)
+        return ()
 
-    def _twin(self, entries: Entries, text: str, vector: Any, scope: str) -> Near | None:
-        if vector is None:
-            near = self._index.with_the_same_words(text, scope)
-        else:
-            near = self._index.nearest(vector, scope)
-        if near is None or near.similarity < self._twins_from or near.id not in entries:
-            return None
-        return near
+    def _twin(
+        self, entries: Entries, text: str, vector: Any, scope: str, *, in_the_same_words: bool = False
+    ) -> tuple[Entry, float] | None:
+        """An entry that says the same, and how similar it is. The same words need not be near: models differ."""
+        for near in self._index.alike(text, vector, scope):
+            entry = entries.get(near.id)
+            if entry is None or entry.scope != scope or entry.is_waiting:
+                continue
+            is_near = near.similarity >= self._twins_from and not in_the_same_words
+            if (adds_nothing if is_near else same_words)(text, entry.text):
+                return entry, near.similarity or 1.0
+        return None
 
-    def _erase(self, ids: Sequence[str], texts: Sequence[str]) -> None:
-        self._file.remove(ids)
+    def _erase(self, gone: Sequence[Entry]) -> None:
+        """Remove entries from everywhere, from the file last: until then nothing is lost, and it can be tried again."""
+        if self._forget_vectors is not None:
+            self._forget_vectors([sha256_text(self._redact(entry.text)) for entry in gone])
+        ids = [entry.id for entry in gone]
+        signature, entries = self._file.read()
+        if self._index.agrees(signature, entries):
+            self._index.erase(ids)
+        else:  # brought up to date without what is to go, which nobody need embed any more
+            self._index.catch_up(signature, {id_: each for id_, each in entries.items() if id_ not in ids})
+            self._index.erase(ids, known_only=False)
+        self._file.remove(gone)
         signature, _ = self._file.read()
-        self._index.erase(ids, signature)
-        if self._cache is not None and texts:
-            self._cache.forget([sha256_text(self._redact(text)) for text in texts])
+        self._index.note(signature)
 
     def _chosen(self, entries: Entries, ids: Sequence[str], scopes: frozenset[str]) -> _Chosen:
         """The same words for what is not there and for what may not be seen."""
@@ -290,6 +341,10 @@ def _check_scope(scope: str) -> None:
         raise ScopeDenied("nothing may be kept in this conversation", hint="keep it in a direct chat")
 
 
+def _once(reasons: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(reasons))
+
+
 def _folded(text: str) -> str:
     return " ".join(text.casefold().split())
 
@@ -300,10 +355,13 @@ def open_entries(
     *,
     driver: str = _LANCEDB,
     redact: Callable[[str], str] = str,
-    cache: EmbeddingCache | None = None,
+    forget_vectors: Callable[[Sequence[str]], None] | None = None,
+    twins_from: float = TWINS_FROM,
 ) -> EntryMemory:
     """Open the entries of a folder, with their index beside them: in LanceDB, unless another store is named."""
     from commonplace.store.opening import open_store
 
     store = open_store(driver, folder=os.path.join(folder, "index"))
-    return EntryMemory(folder, store, embedder, redact=redact, cache=cache)
+    return EntryMemory(
+        folder, store, embedder, redact=redact, forget_vectors=forget_vectors, twins_from=twins_from
+    )

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from commonplace.errors import CommonplaceError
-from commonplace.model import PRIVATE
+from commonplace.model import EVERY_SCOPE, PRIVATE
+from commonplace.pattern import pattern
 from commonplace.value import value
 
 TYPE_CHECKING = False
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
 CATEGORIES = ("preference", "fact", "decision", "entity", "other")
 USUAL_IMPORTANCE = 0.7
 MOST_CHARS = 2_000  # an entry is a sentence or two; what is longer is a note
+_LATEST_MS = 253_402_300_799_999  # the last day that a calendar knows
+# Ids stand in commands and between quotation marks: nothing else may.
+_ID = pattern(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,99}")
 
 
 @value
@@ -42,6 +46,13 @@ class Entry:
             "origin": self.origin,
         }
         return {**facts, "waiting": True} if self.is_waiting else facts
+
+    @property
+    def day(self) -> str:
+        """The day it was stored, in UTC."""
+        from datetime import UTC, datetime
+
+        return datetime.fromtimestamp(self.created_at / 1000, UTC).date().isoformat()
 
 
 @value
@@ -76,7 +87,7 @@ def entry_of(facts: Mapping[str, Any]) -> Entry | None:
     """The entry that a JSON object says; None when it is none, whoever wrote it."""
     id_, text = facts.get("id"), facts.get("text")
     created = facts.get("createdAt", 0)
-    if not isinstance(id_, str) or not isinstance(text, str) or not id_ or not text.strip():
+    if not isinstance(id_, str) or not _ID.fullmatch(id_) or not isinstance(text, str) or not text.strip():
         return None
     category, importance = facts.get("category"), facts.get("importance", USUAL_IMPORTANCE)
     scope = facts.get("scope", PRIVATE)
@@ -85,8 +96,9 @@ def entry_of(facts: Mapping[str, Any]) -> Entry | None:
         text,
         category if category in CATEGORIES else "other",
         _share(importance),
-        int(created) if isinstance(created, int | float) and -1e15 < created < 1e15 else 0,
-        scope if isinstance(scope, str) else PRIVATE,
+        int(created) if isinstance(created, int | float) and 0 <= created <= _LATEST_MS else 0,
+        # What nobody could have meant is for its owner alone.
+        scope if isinstance(scope, str) and scope not in {"", *EVERY_SCOPE} else PRIVATE,
         "captured" if facts.get("origin") == "captured" else "stored",
         facts.get("waiting") is True,
     )

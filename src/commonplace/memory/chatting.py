@@ -12,6 +12,7 @@ from commonplace.agent.room import RoomSettings
 from commonplace.agent.scope import OWNER, SearchContext
 from commonplace.errors import CommonplaceError
 from commonplace.memory.chat_access import chat_model_of
+from commonplace.memory.entry_access import require_entries, tools_within
 from commonplace.memory.facade import Memory
 from commonplace.sessions.session import Session
 from commonplace.sessions.store import SessionStore
@@ -42,6 +43,8 @@ def open_conversation(
     chosen = chat_model_of(
         settings, memory.parts.environ, model=model
     )  # before anything is begun or put away
+    if settings.entries.enabled:
+        require_entries(settings)
     key = key or usual_key(settings)
     store = memory.sessions
     if is_new and any(row.key == key for row in store.list()):
@@ -63,12 +66,16 @@ def converse(memory: Memory, session: Session, *, model: str | None = None) -> C
 def _with_model(memory: Memory, session: Session, chosen: EndpointModel) -> Conversation:
     settings = memory.parts.loaded.settings
     entry = _counted_here(memory.sessions, session, chosen.context_window)
+    context = context_of_session(session.key or session.id, entry)
+    tools, hooks = tools_within(memory, context)
     return Conversation(
         memory.sessions,
         session,
-        memory.within(context_of_session(session.key or session.id, entry)),
+        memory.within(context),
         chosen,
         conversation_settings(settings, chosen.context_window),
+        tools=tools,
+        hooks=hooks,
         today=lambda: memory.parts.now().date(),
         can_write=lambda: os.access(memory.workspace, os.W_OK | os.X_OK),
     )

@@ -8,7 +8,6 @@ from tests.support.scripted_chat_model import KEY, Call, Say, in_order, scripted
 SAID = Say("Larch lasts. ", [Call("memory_search", {"query": "wood"}, "call_1")], usage=(120, 30))
 
 
-@pytest.mark.timeout(30)
 def test_openai_s_client_hears_the_same_as_ours():
     openai = pytest.importorskip("openai")
     with (
@@ -30,7 +29,6 @@ def test_openai_s_client_hears_the_same_as_ours():
     assert (found.usage.prompt_tokens, found.usage.completion_tokens) == (120, 30)
 
 
-@pytest.mark.timeout(30)
 def test_anthropic_s_client_hears_the_same_as_ours():
     anthropic = pytest.importorskip("anthropic")
     with (

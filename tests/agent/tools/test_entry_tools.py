@@ -14,7 +14,7 @@ from commonplace.agent.scope import THE_OWNER, Rule, SearchContext, access_of
 from commonplace.agent.tools.entries import ENTRY_TOOLS, EntryToolBox
 from commonplace.agent.tools.formats import for_anthropic, for_mcp, for_openai, for_openai_chat
 from commonplace.entries import EntryMemory
-from commonplace.model import EVERY_SCOPE, PRIVATE
+from commonplace.model import EVERY_SCOPE, PRIVATE, SHARED
 from commonplace.store.memory import MemoryStore
 
 SHAPES = {tool.name: Draft202012Validator(tool.output_schema) for tool in ENTRY_TOOLS}
@@ -224,3 +224,44 @@ def test_the_tools_are_exported_for_every_kind_of_client():
         Draft202012Validator.check_schema(tool["outputSchema"])
     destructive = {tool["name"]: tool["annotations"]["destructiveHint"] for tool in for_mcp(ENTRY_TOOLS)}
     assert destructive == {"memory_store": False, "memory_recall": False, "memory_forget": True}
+
+
+def test_what_others_have_stored_comes_to_the_owner_only_when_asked_for_and_says_whose_it_is(box, entries):
+    Box(entries, GROUP, ALL).ok("memory_store", text="the gateway of the cellar is to be switched off")
+
+    assert box.box.recalled_for("the gateway of the cellar is to be switched off") == ""
+    answer = box.ok("memory_recall", query="the gateway of the cellar")
+    assert answer.content["entries"][0]["scope"].endswith("group:7")
+    assert "stored by" in answer.text
+    own = Box(entries, GROUP, ALL).box.recalled_for("the gateway of the cellar is to be switched off")
+    assert "switched off" in own
+
+
+def test_a_long_entry_is_cut_with_a_mark_and_both_forms_keep_the_budget(entries):
+    for number in range(6):
+        entries.store(f"gateway {number} {'abcdef'[number] * 500}", scope=PRIVATE)
+    box = Box(entries, limits=Limits(max_results=6, max_snippet_chars=100, max_injected_chars=250))
+    answer = box.ok("memory_recall", query="gateway")
+
+    texts = [entry["text"] for entry in answer.content["entries"]]
+    assert len(texts) == 2
+    assert all(len(text) == 100 and text.endswith("…") for text in texts)
+
+
+def test_where_nothing_may_be_written_nothing_can_be_forgotten_either(entries):
+    entries.store("the gateway", scope=SHARED)
+    job = SearchContext("somebody", "", "cron:nightly")
+    box = Box(entries, job, (Rule("allow", key_prefix="cron:"),))
+
+    assert len(box.ok("memory_recall", query="gateway").content["entries"]) == 1
+    for name, arguments in (("memory_forget", {"what": "gateway"}), ("memory_store", {"text": "a gateway"})):
+        assert box.call(name, arguments).content["denied"] is True
+    assert box.box.capture(["I prefer tea over coffee"]) == ()
+
+
+def test_a_twin_can_be_kept_beside_the_other(box, entries):
+    box.ok("memory_store", text="Anna prefers tea over coffee")
+    assert box.ok("memory_store", text="Tea over coffee Anna prefers").content["status"] == "duplicate"
+    kept = box.ok("memory_store", text="Tea over coffee Anna prefers", anyway=True)
+    assert kept.content["status"] == "stored"
+    assert len(entries.list(scopes=EVERY_SCOPE)) == 2

@@ -62,7 +62,11 @@ def place(tmp_path_factory):
 
 @pytest.mark.timeout(60)
 @given(tools, likely | anything | likely.map(_as_json) | anything.map(_as_json) | words)
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=400,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 def test_every_call_of_a_tool_gets_an_answer(place, name, arguments):
     folder, box, _ = place
 
@@ -124,7 +128,11 @@ def test_a_number_of_any_size_gets_an_answer(place, size):
 
 @pytest.mark.timeout(60)
 @given(commands | anything | commands.map(_as_json))
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=300,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 def test_every_command_of_the_memory_tool_gets_an_answer(place, command):
     folder, _, tool = place
 

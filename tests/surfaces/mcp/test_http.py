@@ -1,11 +1,12 @@
 """The server over HTTP: with the official client, and against everybody who should not reach it."""
 
+import contextlib
+import http.client
 import os
 import signal
 import socket
 import stat
 import threading
-import time
 
 import anyio
 import httpx2
@@ -406,13 +407,15 @@ def test_a_signal_ends_it_while_a_client_listens(workspace, number):
             Mcp_Protocol_Version="2025-11-25",
             Accept="text/event-stream",
         )
-        listener = threading.Thread(target=server.send, args=("GET", "/mcp", headers), daemon=True)
-        listener.start()
-        time.sleep(0.3)
+        listener = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+        listener.request("GET", "/mcp", headers=headers)
+        listened = listener.getresponse()
 
+        assert listened.status == 200
         assert server.end(number) == 0
-        listener.join(5)
-        assert not listener.is_alive()
+        with contextlib.suppress(ConnectionResetError, http.client.IncompleteRead):
+            listened.read()  # to the end, which has come
+        listener.close()
         assert "Traceback" not in server.errors
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 
 from commonplace.agent.protocol import Limits
 from commonplace.agent.recall import NOTICE, Recalled, as_data, fence, labels, lines_of
 from commonplace.agent.tools.budget import fitted
 from commonplace.model import Excerpt, SearchHit, SearchResult
+from commonplace.pattern import pattern
 from commonplace.text.hashing import sha256_text
 from commonplace.value import value
 
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
 
     from commonplace.sources.forgotten import Forgotten
     from commonplace.sources.notebook import Remembered
+
+_SOURCE = pattern(r"^[^\S\n]*Source\s*:(?=.*#L\d)", re.IGNORECASE | re.MULTILINE)
 
 NOTHING_FOUND = "Nothing in the memory matches this. Other words may find it; otherwise say that you looked."
 
@@ -77,7 +81,9 @@ def _hit(hit: SearchHit, careful: tuple[str, ...], *, shows_citations: bool) -> 
         fields["careful"] = list(careful)
     if shows_citations:
         fields["citation"] = cited(hit.path, hit.start_line, hit.end_line)
-        fields["snippet"] = f"{hit.snippet}\n\nSource: {fields['citation']}"
+        # A note could end with such a line itself, and name another file.
+        own = _SOURCE.sub(r"\\\g<0>", hit.snippet)
+        fields["snippet"] = f"{own}\n\nSource: {fields['citation']}"
     return fields
 
 
@@ -197,6 +203,8 @@ def state(facts: Mapping[str, Any], nonce: str) -> ToolAnswer:
     """How the memory is. Facts may name files, so that they are fenced too."""
     known: dict[str, Any] = {name: facts[name] for name in _FACTS if name in facts}
     known["skippedFiles"] = len(facts.get("skipped", ()))
+    if problem := facts.get("store", {}).get("problem"):
+        known["problem"] = problem
     told = json.dumps(known, ensure_ascii=False, default=str)
     content = {"status": "ok", **json.loads(told)}
     return ToolAnswer(content, fence([Recalled("memory_status", told, source="status")], nonce))

@@ -12,25 +12,37 @@ from commonplace.agent.scope import NOTHING, Access
 from commonplace.agent.tools import answers
 from commonplace.agent.tools.answers import ToolAnswer
 from commonplace.agent.tools.arguments import Misuse
+from commonplace.agent.tools.budget import ELLIPSIS
 from commonplace.agent.tools.calling import carried_out, code_of
 from commonplace.agent.tools.deadline import Deadlines, TimedOut
 from commonplace.agent.tools.definitions import Tool
 from commonplace.agent.tools.entry_definitions import ENTRY_TOOLS
+from commonplace.entries.capture import MOST_CHARS as CAPTURED_CHARS
 from commonplace.entries.memory import LEAST_SCORE, EntryMemory
-from commonplace.entries.model import CATEGORIES, USUAL_IMPORTANCE, Entry, Recall
+from commonplace.entries.model import CATEGORIES, USUAL_IMPORTANCE, Entry, Recall, RecalledEntry
 from commonplace.errors import CommonplaceError, NotFound, ScopeDenied
+from commonplace.model import PRIVATE, SHARED
 from commonplace.text.hashing import sha256_text
+from commonplace.value import replace, value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["ENTRY_TOOLS", "EntryToolBox"]
+__all__ = ["ENTRY_TOOLS", "ByItself", "EntryToolBox"]
 
 NOTHING_RECALLED = "No entry matches this. Other words may find it; otherwise say that you looked."
-RECALLED_BY_ITSELF = 3
-# What comes without being asked for has to match better than what was asked for.
-_LEAST_BY_ITSELF = 0.5
+_QUERY_CHARS = 4_000  # of a long message its end, where the question mostly stands
+
+
+@value
+class ByItself:
+    """How much is recalled and captured without being asked for. It has to match better than what was asked for."""
+
+    max_results: int = 3
+    min_score: float = 0.5
+    capture_chars: int = CAPTURED_CHARS
+    by_words_only: bool = False  # what people say is not sent to whoever makes the vectors
 
 
 class EntryToolBox:
@@ -42,11 +54,13 @@ class EntryToolBox:
         access: Access,
         limits: Limits | None = None,
         *,
+        by_itself: ByItself | None = None,
         nonce: Callable[[], str] = new_nonce,
     ) -> None:
         self._entries = entries
         self._access = access
         self._limits = limits or Limits()
+        self._by_itself = by_itself or ByItself()
         self._nonce = nonce
         self._deadlines = Deadlines()
         self._tools = {tool.name: tool for tool in ENTRY_TOOLS}
@@ -63,27 +77,49 @@ class EntryToolBox:
 
     def call(self, name: str, arguments: Mapping[str, Any] | str) -> ToolAnswer:
         """Carry out one call; a mistake of the model is an answer, never an exception."""
-        return carried_out(name, arguments, tools=self._tools, calls=self._calls, explained=_explained)
+        return carried_out(name, arguments, tools=self._tools, calls=self._calls, explained=self._explained)
 
-    def recalled_for(self, message: str) -> str:
+    def has_entry(self, id_: str) -> bool:
+        """Whether it is the id of an entry that may be changed here; what is wrong with them a call tells."""
+        try:
+            self._entries.get(id_.strip(), scopes=self._writable())
+        except CommonplaceError:
+            return False
+        return True
+
+    def recalled_for(self, message: str, tell: Callable[[str], None] | None = None) -> str:
         """What a turn may begin with, fenced: the few entries that a person's message is clearly about; "" for none.
 
-        Whoever calls this by itself, before a turn, gives the model data that nobody asked for: it stays short, and
-        a memory that is slow or broken never holds up the turn.
+        Whoever calls this by itself, before a turn, gives the model data that nobody asked for: it stays short. A
+        memory that is slow or broken never holds up the turn: `tell` is told why there is nothing.
         """
         if not self._access.is_allowed:
             return ""
+        wanted = self._by_itself
         try:
-            found = self._recalled(message[-4_000:], RECALLED_BY_ITSELF, _LEAST_BY_ITSELF)
-        except (TimedOut, CommonplaceError):
-            return ""  # the tool says why when it is called
-        return fence(_items(found, self._limits), self._nonce()) if found.found else ""
+            found = self._recalled(
+                message[-_QUERY_CHARS:],
+                limit=wanted.max_results,
+                min_score=wanted.min_score,
+                scopes=self._own_scopes(),
+                by_words_only=wanted.by_words_only,
+            )
+        except TimedOut:
+            reason = f"they did not come within {self._limits.timeout_ms} ms"
+        except CommonplaceError as error:
+            reason = str(self._for_others(error))
+        else:
+            return fence(self._items(found), self._nonce()) if found.found else ""
+        if tell is not None:
+            tell(f"without recalled entries: {reason}")
+        return ""
 
     def capture(self, messages: Iterable[str]) -> tuple[Entry, ...]:
         """Propose what a person said for keeping: only where notes may be written, and nothing is kept by itself."""
         if not self._access.is_allowed or self._access.writes == NOTHING:
             return ()
-        return self._entries.capture(messages, scope=self._access.writes)
+        most_chars = self._by_itself.capture_chars
+        return self._entries.capture(messages, scope=self._access.writes, most_chars=most_chars)
 
     def close(self) -> None:
         """Wait for what nobody waits for any more. The entries stay open: they are their owner's to close."""
@@ -95,10 +131,9 @@ class EntryToolBox:
         category: str = "other",
         importance: float = USUAL_IMPORTANCE,
         replaces: str | None = None,
+        anyway: bool = False,  # noqa: FBT001, FBT002 (given by name)
     ) -> ToolAnswer:
-        self._check()
-        if self._access.writes == NOTHING:
-            raise ScopeDenied("nothing may be kept in this conversation", hint="keep it in a direct chat")
+        self._check_writing()
         if category not in CATEGORIES:
             raise Misuse(
                 f"there is no category `{category[:60]}`",
@@ -110,15 +145,20 @@ class EntryToolBox:
             category=category,
             importance=importance,
             replacing=replaces.strip() if replaces else None,
+            anyway=anyway,
         )
-        warning = {"warning": as_data("; ".join(stored.degraded))} if stored.degraded else {}
+        degraded = self._reasons(stored.degraded)
+        warning = {"warning": "; ".join(degraded)} if degraded else {}
         content: dict[str, Any]
         if stored.entry is not None:
             content = {"status": "stored", "id": stored.entry.id, **warning}
             return ToolAnswer(content, f"Stored as {stored.entry.id}.")
         twin = stored.twin
         assert twin is not None  # what is not stored has a twin
-        action = f'if the new one is right, call memory_store again with "replaces": "{twin.id}"'
+        action = (
+            f'if the new one is right, call memory_store again with "replaces": "{twin.id}";'
+            ' if both are, with "anyway": true'
+        )
         content = {
             "status": "duplicate",
             "twin": _shown(twin, self._limits),
@@ -136,7 +176,7 @@ class EntryToolBox:
         limits = self._limits
         wanted = min(max_results or limits.max_results, limits.max_results)
         try:
-            found = self._recalled(query, wanted, LEAST_SCORE)
+            found = self._recalled(query, limit=wanted, min_score=LEAST_SCORE, scopes=self._access.scopes)
         except TimedOut:
             return answers.failed(
                 "memory_recall",
@@ -145,24 +185,25 @@ class EntryToolBox:
                 "ask again in a moment, or say that they were not looked at",
                 {"timedOut": True, "timeoutMs": limits.timeout_ms},
             )
+        found, degraded = _fitted(found, limits), self._reasons(found.degraded)
         content: dict[str, Any] = {
             "status": "ok",
             "entries": [
                 {**_shown(each.entry, limits), "score": round(each.score, 4)} for each in found.found
             ],
-            "degraded": [as_data(reason) for reason in found.degraded],
+            "degraded": degraded,
         }
         if found.found:
             content["notice"] = NOTICE
-        remarks = [f"not everything was consulted: {reason}" for reason in found.degraded]
+        remarks = [f"not everything was consulted: {reason}" for reason in degraded]
         parts = [
             "" if found.found else NOTHING_RECALLED,
-            fence(_items(found, limits), self._nonce(), remarks=remarks),
+            fence(self._items(found), self._nonce(), remarks=remarks),
         ]
         return ToolAnswer(content, "\n".join(filter(None, parts)))
 
     def _forget(self, what: str, confirm: str | None = None) -> ToolAnswer:
-        self._check()
+        self._check_writing()
         chosen = self._chosen(what)
         code = sha256_text(json.dumps([[entry.id, entry.text] for entry in chosen]))[:8]
         if confirm is not None and confirm.strip() == code:
@@ -207,11 +248,16 @@ class EntryToolBox:
             )
         return chosen
 
-    def _recalled(self, query: str, limit: int, least: float) -> Recall:
-        ask = partial(self._entries.recall, query, scopes=self._access.scopes, limit=limit, min_score=least)
+    def _recalled(self, query: str, **options: Any) -> Recall:
         return self._deadlines.run(
-            ask, seconds=self._limits.timeout_ms / 1000, name="commonplace memory_recall"
+            partial(self._entries.recall, query, **options),
+            seconds=self._limits.timeout_ms / 1000,
+            name="commonplace memory_recall",
         )
+
+    def _own_scopes(self) -> frozenset[str]:
+        """What may come by itself: to the owner nothing that others have stored, who may mean no good by it."""
+        return frozenset({PRIVATE, SHARED}) if self._access.sees_everything else self._access.scopes
 
     def _writable(self) -> frozenset[str]:
         """Whoever sees everything may change everything; others what is their own."""
@@ -221,47 +267,75 @@ class EntryToolBox:
         if not self._access.is_allowed:
             raise ScopeDenied(self._access.reason or "the memory may not be used in this conversation")
 
+    def _check_writing(self) -> None:
+        self._check()
+        if self._access.writes == NOTHING:
+            raise ScopeDenied("nothing may be kept in this conversation", hint="keep it in a direct chat")
 
-def _items(found: Recall, limits: Limits) -> list[Recalled]:
-    items: list[Recalled] = []
+    def _items(self, found: Recall) -> list[Recalled]:
+        shown = _fitted(found, self._limits).found
+        return [_item(each.entry, f"score {each.score:.2f}", self._limits) for each in shown]
+
+    def _reasons(self, degraded: Sequence[str]) -> list[str]:
+        """What was not consulted; which programs and addresses the owner uses is not for others."""
+        if degraded and not self._access.sees_everything:
+            return ["a part of the entries could not be consulted"]
+        return [as_data(reason) for reason in degraded]
+
+    def _for_others(self, error: CommonplaceError) -> CommonplaceError:
+        """Say as much about a failure as may be known here: paths are the owner's; the log has the rest."""
+        tells_nothing = type(error) is CommonplaceError or isinstance(error, NotFound | ScopeDenied)
+        if tells_nothing or self._access.sees_everything:
+            return error
+        import logging
+
+        logging.getLogger(__name__).warning("in a conversation of others than the owner: %s", error)
+        return CommonplaceError("the entries could not be reached just now", hint="try again later")
+
+    def _explained(self, name: str, error: CommonplaceError) -> ToolAnswer:
+        more: dict[str, Any] = {"denied": True} if isinstance(error, ScopeDenied) else {}
+        if isinstance(error, NotFound):
+            more["status"] = "not_found"
+        told = self._for_others(error)
+        return answers.failed(name, code_of(error), str(told), told.hint, more)
+
+
+def _fitted(found: Recall, limits: Limits) -> Recall:
+    """The first that fit the budget, at least one."""
     left = limits.max_injected_chars
+    taken: list[RecalledEntry] = []
     for each in found.found:
-        item = _item(each.entry, f"score {each.score:.2f}", limits)
-        left -= len(item.text)
-        if left < 0 and items:
+        left -= len(_text(each.entry, limits))
+        if left < 0 and taken:
             break
-        items.append(item)
-    return items
+        taken.append(each)
+    return replace(found, found=tuple(taken))
 
 
 def _item(entry: Entry, remark: str, limits: Limits) -> Recalled:
-    facts = ", ".join(
-        filter(None, (entry.category, f"importance {entry.importance:.1f}", _day(entry), remark))
+    author = "" if entry.scope == PRIVATE else f"stored by {entry.scope}"
+    facts = (entry.category, f"importance {entry.importance:.1f}", entry.day, author, remark)
+    text, careful = _text(entry, limits), labels(entry.text)
+    return Recalled(
+        f"entry {entry.id}", text, source="entries", remark=", ".join(filter(None, facts)), labels=careful
     )
-    text = as_data(entry.text)[: limits.max_snippet_chars]
-    return Recalled(f"entry {entry.id}", text, source="entries", remark=facts, labels=labels(entry.text))
 
 
 def _shown(entry: Entry, limits: Limits) -> dict[str, Any]:
     shown: dict[str, Any] = {
         "id": entry.id,
-        "text": as_data(entry.text)[: limits.max_snippet_chars],
+        "text": _text(entry, limits),
         "category": entry.category,
         "importance": entry.importance,
         "createdAt": entry.created_at,
+        **({} if entry.scope == PRIVATE else {"scope": entry.scope}),
     }
     careful = labels(entry.text)
     return {**shown, "careful": list(careful)} if careful else shown
 
 
-def _day(entry: Entry) -> str:
-    from datetime import UTC, datetime
-
-    return datetime.fromtimestamp(max(0, entry.created_at) / 1000, UTC).date().isoformat()
-
-
-def _explained(name: str, error: CommonplaceError) -> ToolAnswer:
-    more: dict[str, Any] = {"denied": True} if isinstance(error, ScopeDenied) else {}
-    if isinstance(error, NotFound):
-        more["status"] = "not_found"
-    return answers.failed(name, code_of(error), str(error), error.hint, more)
+def _text(entry: Entry, limits: Limits) -> str:
+    """The text as data; of a long one the beginning, and a mark that there is more."""
+    text = as_data(entry.text)
+    most = limits.max_snippet_chars
+    return text if len(text) <= most else text[: most - 1] + ELLIPSIS

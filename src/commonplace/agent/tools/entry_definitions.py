@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from commonplace.agent.tools.definitions import Tool, gives, takes
+from commonplace.agent.tools.definitions import FORGET as NOTES_FORGET
+from commonplace.agent.tools.definitions import TOOLS, Tool, gives, takes
 from commonplace.entries.model import CATEGORIES
 
 TYPE_CHECKING = False
@@ -28,6 +29,14 @@ _ENTRY: Mapping[str, Any] = {
 }
 
 
+_CODE = {"type": "string", "description": "The code that the first call gave."}
+_OUTCOME = {"enum": ["preview", "forgotten", "not_found", "error"]}
+
+
+def _what(description: str) -> Mapping[str, Any]:
+    return {"type": "string", "description": description}
+
+
 def _told(properties: Mapping[str, Any], *required: str) -> Mapping[str, Any]:
     """The shape of an answer, or of why there is none."""
     problem = {"code": _TEXT, "error": _TEXT, "action": _TEXT, "warning": _TEXT}
@@ -40,7 +49,7 @@ STORE = Tool(
     description=(
         "Keep one thing worth remembering, in a sentence that makes sense in a year: a preference, a fact, a decision,"
         " a person or thing. What says the same as an entry that is there is refused, and that entry is named; to put"
-        " the new one in its place, call again with its id in `replaces`."
+        " the new one in its place, call again with its id in `replaces`; if both are true, with `anyway`."
     ),
     input_schema=takes(
         {
@@ -54,6 +63,10 @@ STORE = Tool(
             "replaces": {
                 "type": "string",
                 "description": "The id of an entry that this one takes the place of.",
+            },
+            "anyway": {
+                "type": "boolean",
+                "description": "true to keep it beside an entry that was said to say the same.",
             },
         },
         "text",
@@ -98,18 +111,43 @@ FORGET = Tool(
         " answer shows the entries that would go and a code. Show them to the user, then call again with the code."
     ),
     input_schema=takes(
+        {"what": _what("The id of an entry, or words: the entries that have them all."), "confirm": _CODE},
+        "what",
+    ),
+    output_schema=_told(
         {
-            "what": {
-                "type": "string",
-                "description": "The id of an entry, or words: the entries that have them all.",
-            },
-            "confirm": {"type": "string", "description": "The code that the first call gave."},
+            "status": _OUTCOME,
+            "entries": {"type": "array", "items": _ENTRY},
+            "confirm": _TEXT,
+        },
+        "status",
+    ),
+    is_read_only=False,
+    is_destructive=True,
+)
+
+# One name, one tool: whoever asks to have something forgotten means it wherever it stands.
+FORGET_EVERYWHERE = Tool(
+    name="memory_forget",
+    title="Forget",
+    description=(
+        "Remove lines of the notes and stored entries for good, only when the user asked for it. Without `confirm`"
+        " nothing is removed: the answer shows what would go and a code. Show it to the user, then call again with"
+        " the code."
+    ),
+    input_schema=takes(
+        {
+            "what": _what(
+                "Lines (`MEMORY.md#L3-L5`), the id of a note or an entry, or a text: every line and entry that has it."
+            ),
+            "confirm": _CODE,
         },
         "what",
     ),
     output_schema=_told(
         {
-            "status": {"enum": ["preview", "forgotten", "not_found", "error"]},
+            "status": _OUTCOME,
+            "lines": NOTES_FORGET.output_schema["properties"]["lines"],
             "entries": {"type": "array", "items": _ENTRY},
             "confirm": _TEXT,
         },
@@ -120,3 +158,8 @@ FORGET = Tool(
 )
 
 ENTRY_TOOLS: tuple[Tool, ...] = (STORE, RECALL, FORGET)
+ALL_TOOLS: tuple[Tool, ...] = (
+    *(FORGET_EVERYWHERE if tool is NOTES_FORGET else tool for tool in TOOLS),
+    STORE,
+    RECALL,
+)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
+from commonplace.errors import CommonplaceError
 from commonplace.model import EVERY_SCOPE, PRIVATE
 from commonplace.surfaces.cli.console import Console
 from commonplace.surfaces.cli.opening import opened, text_of
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _CATEGORIES = ("preference", "fact", "decision", "entity", "other")
 _DUPLICATE = 1
+_LEAST_OF_ID = 6  # less of an id is a slip of the finger, and would still find the only entry there is
 
 
 def add_entries(parser: argparse.ArgumentParser) -> None:
@@ -31,7 +32,8 @@ Keep single things worth remembering: a sentence with a category and an importan
 They are one JSON object a line in ~/.commonplace/entries, for you to read and edit; the index beside them is in LanceDB
 (`pip install 'commonplace[lancedb]'`).
 
-What says the same as an entry that is there is refused. What an agent captured by itself waits until you accept it.""",
+What says the same as an entry that is there is refused. Agents get tools for entries when `entries.enabled` is true;
+what was captured by itself, with `entries.autoCapture`, waits until you accept it.""",
         examples=(
             "commonplace entries store 'Anna prefers tea' --category preference",
             "commonplace entries recall 'what does Anna drink?'",
@@ -50,6 +52,9 @@ What says the same as an entry that is there is refused. What an agent captured 
         "--importance", metavar="I", type=share, default=0.7, help="how much it matters, from 0 to 1 (0.7)"
     )
     storing.add_argument("--replacing", metavar="ID", help="the entry that this one takes the place of")
+    storing.add_argument(
+        "--anyway", action="store_true", help="keep it beside an entry that says the same already"
+    )
 
     recalling = add(
         "recall",
@@ -106,6 +111,7 @@ def run_store(arguments: argparse.Namespace, console: Console) -> int:
             category=arguments.category,
             importance=arguments.importance,
             replacing=replacing,
+            anyway=arguments.anyway,
         )
     for reason in stored.degraded:
         console.note(reason)
@@ -116,7 +122,7 @@ def run_store(arguments: argparse.Namespace, console: Console) -> int:
     elif stored.twin is not None:
         console.answer(f"not stored: this says the same ({stored.similarity:.2f})")
         _print_entry(console, stored.twin)
-        console.hint(f"to put the new one in its place, add `--replacing {stored.twin.id}`")
+        console.hint(f"`--replacing {stored.twin.id}` puts the new one in its place, `--anyway` keeps both")
     return 0 if stored.entry is not None else _DUPLICATE
 
 
@@ -191,6 +197,10 @@ def run_stats(arguments: argparse.Namespace, console: Console) -> int:
         f"{counted(facts['entries'], 'entry', 'entries')}, {size_in_words(facts['bytes'])};"
         f" {facts['waiting']} to review"
     )
+    if facts["unreadable"]:
+        console.note(
+            f"{counted(facts['unreadable'], 'line', 'lines')} of the file cannot be read as an entry"
+        )
     for category, count in sorted(facts["categories"].items()):
         console.answer(f"  {category}: {count}")
     index = facts["index"]
@@ -227,7 +237,9 @@ def run_review(arguments: argparse.Namespace, console: Console) -> int:
         console.say(f"dropped {counted(len(gone), 'entry', 'entries')}")
     for entry in left:
         _print_entry(console, entry)
-    if not left:
+    if left:
+        console.hint("`--accept ID` keeps one, `--reject ID` drops it for good")
+    else:
         console.say("nothing waits to be reviewed")
     return 0
 
@@ -235,15 +247,10 @@ def run_review(arguments: argparse.Namespace, console: Console) -> int:
 @contextmanager
 def _entries(arguments: argparse.Namespace) -> Iterator[EntryMemory]:
     """Open the entries of the agent that the options name."""
-    from commonplace.entries.memory import open_entries
-    from commonplace.memory.secrecy import redactor_of
+    from commonplace.memory.entry_access import entry_memory_of
 
     with opened(arguments) as memory:
-        parts = memory.parts
-        redactor = redactor_of(parts)
-        folder = os.path.join(parts.places.home, "entries", parts.loaded.settings.agent_id)
-        redact: Callable[[str], str] = lambda text: redactor.redact(text).text  # noqa: E731
-        entries = open_entries(folder, parts.embedder, redact=redact, cache=parts.cache)
+        entries = entry_memory_of(memory.parts)
         try:
             yield entries
         finally:
@@ -251,19 +258,30 @@ def _entries(arguments: argparse.Namespace) -> Iterator[EntryMemory]:
 
 
 def _full_id(entries: EntryMemory, given: str) -> str:
-    """The id that begins as given; what no or several ids begin with is left for the memory to refuse."""
+    """The id that begins as given; what no id begins with is left for the memory to refuse."""
     everything = (*entries.list(scopes=EVERY_SCOPE), *entries.list(scopes=EVERY_SCOPE, waiting=True))
-    found = [entry.id for entry in everything if entry.id.startswith(given.upper())]
-    return found[0] if len(found) == 1 else given
+    ids = [entry.id for entry in everything]
+    if given in ids:
+        return given
+    found = [id_ for id_ in ids if id_.upper().startswith(given.upper())]
+    if not found:
+        return given
+    if len(given) < _LEAST_OF_ID:
+        raise CommonplaceError(
+            f"`{given}` is too little of an id", hint=f"give {_LEAST_OF_ID} characters of it"
+        )
+    if len(found) > 1:
+        raise CommonplaceError(
+            f"{len(found)} entries have ids that begin with `{given}`", hint="give more of it"
+        )
+    return found[0]
 
 
 def _print_entry(console: Console, entry: Entry, more: str = "") -> None:
-    from datetime import UTC, datetime
-
-    day = datetime.fromtimestamp(max(0, entry.created_at) / 1000, UTC).date().isoformat()
-    facts = [entry.category, f"importance {entry.importance:g}", day, more]
+    whose = "" if entry.scope == PRIVATE else f"for {entry.scope}"
+    facts = filter(None, (entry.category, f"importance {entry.importance:g}", entry.day, whose, more))
     console.answer(
-        f"{console.styled(entry.id, 'path')}  {console.styled(' · '.join(filter(None, facts)), 'dim')}"
+        f"{console.styled(entry.id, 'path')}  {console.styled(console.shown(' · '.join(facts)), 'dim')}"
     )
     console.answer(f"  {console.shown(entry.text)}")
 

@@ -15,6 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from commonplace.agent.scope import SearchContext
     from commonplace.agent.tools import Tool
+    from commonplace.memory.facade import Memory
 
 _HOST, _PORT = "127.0.0.1", 8737
 
@@ -39,7 +40,10 @@ Reads the workspace, keeps its index in ~/.commonplace, and writes notes when a 
     )
     parser.add_argument("--read-only", action="store_true", help="offer no tool that writes")
     parser.add_argument(
-        "--tools", metavar="NAMES", type=_names, help="offer only these tools, with commas between them"
+        "--tools",
+        metavar="NAMES",
+        type=_names,
+        help="offer only these tools, with commas between them; `notes` and `entries` name all of a kind",
     )
     parser.add_argument(
         "--connector",
@@ -107,7 +111,8 @@ def _serve_on_wire(arguments: argparse.Namespace, console: Console) -> None:
     wire = take_wire()  # before anything is imported that might print
     from commonplace.surfaces.mcp.serving import serve_on_wire
 
-    serve_on_wire(opened(arguments), _context(arguments), _tools(arguments), wire)
+    memory = opened(arguments)
+    serve_on_wire(memory, _context(arguments), _tools(arguments, memory), wire)
 
 
 def _serve_at_address(arguments: argparse.Namespace, console: Console) -> None:
@@ -115,7 +120,8 @@ def _serve_at_address(arguments: argparse.Namespace, console: Console) -> None:
     from commonplace.surfaces.mcp.serving import serve_at_address
     from commonplace.surfaces.mcp.token import token_in, token_path
 
-    context, tools, memory = _context(arguments), _tools(arguments), opened(arguments)
+    memory = opened(arguments)
+    context, tools = _context(arguments), _tools(arguments, memory)
     home = memory.parts.places.home
 
     def tell() -> None:
@@ -138,10 +144,15 @@ def _log_to_stderr() -> None:
     )
 
 
-def _tools(arguments: argparse.Namespace) -> Sequence[Tool]:
+def _tools(arguments: argparse.Namespace, memory: Memory) -> Sequence[Tool]:
     from commonplace.surfaces.mcp.choosing import chosen_tools
 
-    return chosen_tools(arguments.tools, read_only=arguments.read_only, connector=arguments.connector)
+    return chosen_tools(
+        arguments.tools,
+        read_only=arguments.read_only,
+        connector=arguments.connector,
+        entries=memory.parts.loaded.settings.entries.enabled,
+    )
 
 
 def _context(arguments: argparse.Namespace) -> SearchContext:

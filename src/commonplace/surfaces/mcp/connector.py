@@ -109,7 +109,7 @@ class Connector:
             metadata["nextFrom"] = excerpt.next_line
         return {
             "id": cited,
-            "title": excerpt.path,
+            "title": _in_one_line(excerpt.path),
             "text": fence((piece,), new_nonce()),
             "url": address_of(excerpt.path),
             "metadata": metadata,
@@ -123,10 +123,14 @@ def _result(hit: SearchHit) -> dict[str, str]:
 
 def _title(hit: SearchHit) -> str:
     """The path and how the text begins: a model chooses by the title alone what to fetch."""
-    words = " ".join(as_data(hit.snippet).split())
+    words = _in_one_line(hit.snippet)
     shown = words if len(words) <= _TITLE_CHARS else words[: _TITLE_CHARS - 1] + "…"
-    return f"{hit.path}: {shown}"
+    return f"{_in_one_line(hit.path)}: {shown}"
+
+
+def _in_one_line(text: str) -> str:
+    return " ".join(as_data(text).split())
 
 
 def _refused(reason: str, hint: str | None = None) -> ToolAnswer:
-    return ToolAnswer(content={}, text=f"{reason}; {hint}" if hint else reason, is_error=True)
+    return ToolAnswer(content={}, text=_in_one_line(f"{reason}; {hint}" if hint else reason), is_error=True)

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
+from commonplace.agent.recall import as_data
 from commonplace.surfaces.mcp.addresses import TEMPLATE, address_of, cited_by
 
 TYPE_CHECKING = False
@@ -33,9 +34,12 @@ def listed(memory: ScopedMemory, cursor: str | None) -> types.ListResourcesResul
 
 
 def read(memory: ScopedMemory, address: str) -> types.ReadResourceResult:
-    """The text of one file, or of the lines that the address names (`#L3-L7`), as it stands on disk."""
+    """The text of one file, or of the lines that the address names (`#L3-L7`).
+
+    Its words are those on the disk; what nobody sees but a model reads is left out, as from every recalled copy.
+    """
     excerpt = memory.get(cited_by(address), line_count=None, max_chars=_MOST_CHARS)
-    text = excerpt.text
+    text = as_data(excerpt.text)
     if excerpt.next_line is not None and "#" not in address:
         text += f"\n\n(cut here: the file goes on at line {excerpt.next_line})"
     return types.ReadResourceResult(
@@ -62,7 +66,7 @@ def _resource(file: FoundFile) -> types.Resource:
     changed = datetime.fromtimestamp(file.mtime_ns / 1e9, UTC).isoformat(timespec="seconds")
     return types.Resource(
         uri=address_of(file.path),
-        name=file.path,
+        name=" ".join(as_data(file.path).split()),
         mime_type=_MARKDOWN,
         size=file.size,
         annotations=types.Annotations(last_modified=changed),

@@ -11,6 +11,7 @@ from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
 from commonplace.agent.tools import Tool, ToolBox, for_mcp
+from commonplace.agent.tools.together import AllTools
 from commonplace.errors import CommonplaceError
 from commonplace.surfaces.mcp import resources
 from commonplace.surfaces.mcp.about import IDENTITY, instructions_for
@@ -21,6 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, TypeAlias, TypeVar
 
+    from commonplace.agent.tools.entries import EntryToolBox
     from commonplace.memory.scoped import ScopedMemory
 
     T = TypeVar("T")
@@ -49,14 +51,18 @@ def server_of(desk: Desk) -> Server[Any]:
 class Desk:
     """Answers the requests of all clients of one server."""
 
-    def __init__(self, memory: ScopedMemory, tools: Sequence[Tool]) -> None:
+    def __init__(
+        self, memory: ScopedMemory, tools: Sequence[Tool], entries: EntryToolBox | None = None
+    ) -> None:
+        """`entries` is needed when one of the tools is of the entry memory; it is closed with this."""
         self._memory = memory
         self._threads = Threads()
         self.instructions = instructions_for(memory, tools)
         self._listed = [types.Tool.model_validate(tool) for tool in for_mcp(tools)]
-        self._toolbox, connector = ToolBox(memory, tools), Connector(memory)
+        notes, connector = ToolBox(memory), Connector(memory)
+        self._toolbox = notes if entries is None else AllTools(notes, entries, tools)
         special = {tool.name for tool in CONNECTOR_TOOLS}
-        self._boxes: dict[str, ToolBox | Connector] = {
+        self._boxes: dict[str, ToolBox | AllTools | Connector] = {
             tool.name: connector if tool.name in special else self._toolbox for tool in tools
         }
 

@@ -54,12 +54,18 @@ def serve_at_address(
 @contextmanager
 def _server(memory: Memory, context: SearchContext, tools: Sequence[Tool]) -> Iterator[Server[Any]]:
     """Make the server, and close the memory when nothing is using it any more."""
+    from commonplace.memory.entry_access import entry_memory_of, entry_tools_of
+    from commonplace.surfaces.mcp.choosing import has_entry_tools
     from commonplace.surfaces.mcp.server import Desk, server_of
 
-    desk = Desk(memory.within(context), tools)
+    scoped = memory.within(context)
+    entries = entry_memory_of(memory.parts) if has_entry_tools(tools) else None
+    desk = Desk(scoped, tools, None if entries is None else entry_tools_of(memory.parts, scoped, entries))
     try:
         yield server_of(desk)
     finally:
         # A call that takes longer than anybody waits keeps its files; to be cut off does no harm to any of them.
         if desk.close():
+            if entries is not None:
+                entries.close()
             memory.close()
