@@ -23,7 +23,7 @@ def known_sources(names: Iterable[str]) -> tuple[Source, ...]:
 
 
 # Who may see a file. What nothing else is known of is for the person whose memory it is, and for nobody else; a group
-# or another person sees what names them: `group:<id>`, `person:<id>`.
+# or another person sees what names them: `telegram/group:<id>`, `person:<id>`.
 PRIVATE = "private"
 SHARED = "shared"  # everybody who may use the memory at all
 EVERY_SCOPE: frozenset[str] = frozenset({"*"})

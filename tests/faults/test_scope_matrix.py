@@ -1,4 +1,7 @@
-"""Every kind of conversation, asked for every kind of text, on every surface: what is not for it never comes out."""
+"""Every kind of conversation, asked for every kind of text, on every surface: what is not for it never comes out.
+
+On every store, too. COMMONPLACE_FAULTS=full asks on all surfaces there, else only on those that an index answers.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,19 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from tests.support.scope_surfaces import SHOWN, SURFACES, searching
-from tests.support.scope_world import BY_DEFAULT, CONTEXTS, EVERYTHING, TEXTS, fill, opened
+from tests.support.scope_surfaces import BY_INDEX, SHOWN, SURFACES, searching
+from tests.support.scope_world import BY_DEFAULT, CONTEXTS, EVERYTHING, FULL, TEXTS, fill, opened, opened_on
+from tests.support.stores import DRIVERS
 
 from commonplace import Memory, ScopeDenied
-from commonplace.store.opening import open_store
 
+ASKED = [
+    pytest.param(driver, surface, id=f"{driver}-{surface}")
+    for driver in DRIVERS
+    for surface in SURFACES
+    # No program of its own has the dictionaries of another one.
+    if driver == "sqlite" or surface in BY_INDEX or (FULL and (driver, surface) != ("memory", "mcp"))
+]
 NAMELESS = {
     "search",
     "list",
@@ -29,8 +39,14 @@ def filled(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def memory(filled) -> Iterator[Memory]:
-    with opened(filled) as memory:
+def driver() -> str:
+    return "sqlite"
+
+
+@pytest.fixture(scope="module")
+def memory(filled, driver) -> Iterator[Memory]:
+    with opened_on(driver, filled) as memory:
+        memory.sync()
         yield memory
 
 
@@ -47,9 +63,9 @@ def check(output: str, visible: set[str] | None, surface: str) -> set[str]:
 
 @pytest.mark.slow
 @pytest.mark.timeout(120)
-@pytest.mark.parametrize("surface", SURFACES)
+@pytest.mark.parametrize(("driver", "surface"), ASKED, scope="module")
 @pytest.mark.parametrize("who", CONTEXTS)
-def test_what_is_not_for_a_conversation_never_comes_out(memory, who, surface):
+def test_what_is_not_for_a_conversation_never_comes_out(memory, driver, who, surface):
     context, visible = CONTEXTS[who]
     outputs = list(SURFACES[surface](memory, context))
 
@@ -68,7 +84,6 @@ def test_what_is_not_for_a_conversation_never_comes_out(memory, who, surface):
 
 
 BACKENDS = {
-    "dictionaries": {},
     "words": {"store": {"path": "{home}/words", "vector": {"enabled": False}}},
     "vectors": {"query": {"hybrid": {"enabled": False}}},
     "many results": {"query": {"mmr": {"enabled": True}, "hybrid": {"candidateMultiplier": 20}}},
@@ -81,8 +96,6 @@ BACKENDS = {
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_every_way_to_search_keeps_to_the_scopes(filled, backend):
     with opened(filled, **BACKENDS[backend]) as memory:
-        if backend == "dictionaries":  # which no setting leads to
-            vars(memory.parts)["store"] = open_store("memory", folder=memory.parts.places.index)
         for context, visible in CONTEXTS.values():
             told = set[str]().union(
                 *(check(output, visible, "search") for output in searching(memory, context))
@@ -133,7 +146,9 @@ def test_notes_of_a_conversation_are_seen_where_they_were_written_and_by_the_own
 def test_there_is_a_context_of_every_kind_and_a_text_of_every_scope():
     kinds = {context.chat_type for context, _ in CONTEXTS.values()}
     assert kinds == {"direct", "group", "channel", "", "supergroup"}
-    assert {text.scope.partition(":")[0] for text in TEXTS} == {
+    assert {
+        text.scope.partition(":")[0].partition("/")[2] or text.scope.partition(":")[0] for text in TEXTS
+    } == {
         "private",
         "shared",
         "group",

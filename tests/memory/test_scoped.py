@@ -16,7 +16,7 @@ OPEN = {"scope": {"rules": [{"action": "allow"}]}}
 GROUP = SearchContext("anna", "group", "agent:main:telegram:group:-100", group="-100")
 ANNA = SearchContext("anna", "direct", "agent:main:telegram:dm:anna")
 UNKNOWN = SearchContext("", "", "")
-LOG = "memory/shared-with/group--100/2026-02-10.md"
+LOG = "memory/shared-with/telegram/group--100/2026-02-10.md"
 
 
 @pytest.fixture
@@ -83,14 +83,14 @@ def test_by_default_a_group_may_not_use_the_memory(memory):
         "MEMORY.md:1",
         "memory.md",
         "memory/../MEMORY.md",
-        "memory/shared-with/group--100/../../../MEMORY.md",
-        "memory/shared-with/group--100/./2026-02-10.md",
-        "memory/shared-with//group--100/2026-02-10.md",
+        "memory/shared-with/telegram/group--100/../../../MEMORY.md",
+        "memory/shared-with/telegram/group--100/./2026-02-10.md",
+        "memory/shared-with/telegram//group--100/2026-02-10.md",
         "memory/2026-02-10.md",
         "memory/no-such-file.md",
-        "memory/shared-with/group--200/2026-02-10.md",
-        "memory/shared-with/GROUP--100/2026-02-10.md",
-        "Memory/shared-with/group--100/2026-02-10.md",
+        "memory/shared-with/telegram/group--200/2026-02-10.md",
+        "memory/shared-with/telegram/GROUP--100/2026-02-10.md",
+        "Memory/shared-with/telegram/group--100/2026-02-10.md",
         "memory/shared-with/loose.md",
         "sessions/x.jsonl",
         "sessions/x.jsonl#L7",
@@ -98,7 +98,7 @@ def test_by_default_a_group_may_not_use_the_memory(memory):
         "/etc/passwd",
         "",
         "\x00",
-        "memory\\shared-with\\group--100\\x.md",
+        "memory\\shared-with\\telegram\\group--100\\x.md",
     ],
 )
 def test_what_may_not_be_read_is_denied_in_the_same_words_whether_it_exists_or_not(group, path):
@@ -121,7 +121,7 @@ def test_a_group_reads_its_own_log(group, path):
 
 def test_a_file_of_its_own_that_does_not_exist_is_not_found_without_names_of_others(group):
     with pytest.raises(NotFound) as error:
-        group.get("memory/shared-with/group--100/2026-02-11.md")
+        group.get("memory/shared-with/telegram/group--100/2026-02-11.md")
 
     assert error.value.hint is None
     assert error.value.__cause__ is None
@@ -136,7 +136,7 @@ def test_wrong_numbers_are_explained_to_anybody(group):
 def test_a_note_of_a_group_goes_to_the_group_and_is_found_by_it_and_by_the_owner(group, opened):
     remembered = group.append("the cake is for Tuesday")
 
-    assert remembered.path.startswith("memory/shared-with/group--100/")
+    assert remembered.path.startswith("memory/shared-with/telegram/group--100/")
     assert group.search("when is the cake for?").hits[0].path == remembered.path
     assert opened.search("when is the cake for?").hits[0].path == remembered.path
     other = opened.within(SearchContext("bob", "group", "", group="-200"))
@@ -431,7 +431,7 @@ HOSTILE = [
 @pytest.mark.parametrize("path", HOSTILE)
 def test_no_command_of_the_memory_tool_leaves_the_folder_of_its_group(group, workspace, path):
     (workspace / LOG).with_name("link").symlink_to(workspace / "memory")
-    own = workspace / "memory" / "shared-with" / "group--100"
+    own = workspace / "memory" / "shared-with" / "telegram" / "group--100"
 
     def others():
         return {
@@ -465,7 +465,7 @@ def test_a_search_context_says_who_asks(opened):
     with pytest.raises(TypeError):
         opened.within()
     assert opened.within(SearchContext(OWNER, "direct", "")).access.sees_everything
-    assert opened.within(ANNA).access.writes == "person:anna"
+    assert opened.within(ANNA).access.writes == "telegram/person:anna"
 
 
 def test_scores_tell_nothing_about_what_others_have_written(opened, workspace):
@@ -491,3 +491,32 @@ def test_a_linked_memory_is_missed_at_the_beginning_and_not_only_when_it_is_need
 
     assert "`MEMORY.md` is not read: a symbolic link" in opened.within(THE_OWNER).start_context().text
     assert "MEMORY.md" not in opened.within(GROUP).start_context().text
+
+
+def test_a_group_of_the_same_id_in_another_channel_is_another_group(opened, workspace):
+    elsewhere = opened.within(SearchContext("anna", "group", "agent:main:slack:group:-100", "slack", "-100"))
+    opened.within(GROUP).append("the pelican is in the shed")
+
+    assert "pelican" in opened.within(GROUP).search("pelican").hits[0].snippet
+    assert elsewhere.search("pelican", min_score=0.0).hits == ()
+    assert elsewhere.list() == ()
+    with pytest.raises(ScopeDenied):
+        elsewhere.get(LOG)
+    assert elsewhere.start_context().text == ""
+    with pytest.raises(CommonplaceError):
+        elsewhere.forget("pelican", dry_run=True)
+
+
+def test_a_folder_without_a_channel_is_for_that_id_in_every_one_but_only_the_owner_changes_it(
+    opened, workspace
+):
+    old = workspace / "memory" / "shared-with" / "group--100" / "2026-02-09.md"
+    old.parent.mkdir()
+    old.write_text("- 09:00 the old kettle whistles\n")
+    elsewhere = opened.within(SearchContext("anna", "group", "", "slack", "-100"))
+
+    for group in (opened.within(GROUP), elsewhere):
+        assert group.search("kettle").hits[0].path == "memory/shared-with/group--100/2026-02-09.md"
+        with pytest.raises(CommonplaceError):
+            group.forget("the old kettle whistles", dry_run=True)
+    assert opened.within(THE_OWNER).forget("the old kettle whistles", dry_run=True).lines

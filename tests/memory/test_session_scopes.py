@@ -34,7 +34,7 @@ def test_a_transcript_belongs_to_those_whose_conversation_it_is(folder):
 
     assert [scopes(f"sessions/s{number}.jsonl") for number in (1, 2, 3, 4, 5)] == [
         PRIVATE,
-        "group:-100",
+        "telegram/group:-100",
         "person:anna",
         "group:7",
         PRIVATE,
@@ -46,7 +46,7 @@ def test_documents_in_folders_are_known_too(folder):
     session = store.create("agent:main:x:group:7", groupId="7")
 
     cited = "sessions/" + os.path.relpath(store.entry(session.key)["sessionFile"], ".")
-    assert SessionScopes(str(folder))(cited) == "group:7"
+    assert SessionScopes(str(folder))(cited) == "x/group:7"
 
 
 def test_a_change_of_the_registry_is_seen_at_once(folder):

@@ -58,6 +58,6 @@ def test_the_folders_in_the_guide_are_those_of_their_scopes():
 
     assert [scope_of_path(line.split()[0]) for line in folders] == [
         "shared",
-        "group:-100123",
+        "telegram/group:-100123",
         "person:anna",
     ]

@@ -130,7 +130,7 @@ PIECES = st.lists(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None)
 @given(pieces=PIECES, step=st.integers(1, 5))
 def test_the_lines_of_an_excerpt_are_the_lines_of_the_index(workspace, pieces, step):
     with open(f"{workspace.path}/memory/fuzz.md", "wb") as file:

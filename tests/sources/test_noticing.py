@@ -40,7 +40,7 @@ def change(folder):
     yield changer
     changer.process.stdin.close()
     changer.process.stdout.close()
-    assert changer.process.wait(10) == 0
+    assert changer.process.wait(60) == 0
 
 
 @pytest.fixture
@@ -390,7 +390,7 @@ assert workspace.changed_since(moment).files == {"memory/a.md"}
 
 
 def test_a_fork_takes_no_events_from_its_parent(folder):
-    subprocess.run([sys.executable, "-c", FORKING, str(folder)], check=True, timeout=30)
+    subprocess.run([sys.executable, "-c", FORKING, str(folder)], check=True, timeout=60)
 
 
 def test_descriptors_are_given_back_without_being_asked(folder):

@@ -107,7 +107,7 @@ def test_without_transcripts_their_paths_are_not_part_of_the_memory(folder):
         read_excerpt(Workspace(str(folder)), "sessions/a.jsonl#L2")
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None)
 @given(
     st.lists(st.text(max_size=60), max_size=12),
     st.integers(1, 14),

@@ -3,7 +3,6 @@ import hashlib
 import os
 import subprocess
 import sys
-import time
 import unicodedata
 from pathlib import Path
 
@@ -138,23 +137,30 @@ def test_what_is_left_out_is_named_with_its_reason(folder, tmp_path):
     assert discovery.unseen == ()
 
 
+def bytes_read() -> int:
+    """By this process, from wherever."""
+    with open("/proc/self/io", encoding="ascii") as counters:
+        return int(next(line for line in counters if line.startswith("rchar")).split()[1])
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="counts bytes in /proc")
 def test_huge_files_are_left_out_without_being_read(folder):
     for name, size in (("one_line.md", 200_000_000), ("sparse.md", 1_000_000_000)):
         with open(folder / "memory" / name, "wb") as file:
             file.truncate(size)
     workspace = Workspace(str(folder))
 
-    started = time.perf_counter()
+    before = bytes_read()
     discovery = workspace.discover()
     with pytest.raises(PathNotAllowed, match=r"1\.0 GB, over the limit of 16\.0 MB"):
         workspace.read("memory/sparse.md")
-    elapsed = time.perf_counter() - started
+    read = bytes_read() - before
 
     assert reasons(discovery) == {
         "memory/one_line.md": "200.0 MB, over the limit of 16.0 MB",
         "memory/sparse.md": "1.0 GB, over the limit of 16.0 MB",
     }
-    assert elapsed < 1
+    assert read < 1_000_000
 
 
 def test_a_memory_folder_that_is_a_link_is_not_followed(tmp_path):
@@ -346,7 +352,7 @@ def test_a_sweep_loads_nothing_heavy(folder):
         capture_output=True,
         text=True,
         check=True,
-        timeout=9,
+        timeout=60,
         env=unmeasured,
     )
 

@@ -115,7 +115,7 @@ def through_mcp(memory: Memory, context: SearchContext) -> Iterator[str]:
         "--workspace",
         memory.workspace,
     ]
-    argv += as_flags(Path(memory.workspace).parent)
+    argv += as_flags(Path(memory.workspace).parent, memory)
     argv += ["mcp", "--tools", ",".join((*(tool.name for tool in TOOLS), "search", "fetch"))]
     argv += [*(f"--{name}={given}" for name, given in flags.items() if given)]
     if context == SearchContext("", "", ""):
@@ -141,11 +141,12 @@ def mcp_requests() -> Iterator[tuple[str, dict[str, Any]]]:
     yield "initialize", {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client}
     yield "resources/list", {}
     yield "tools/call", {"name": "memory_status", "arguments": {}}
-    for text in TEXTS:
+    for number, text in enumerate(TEXTS):
         yield "tools/call", {"name": "memory_search", "arguments": {"query": text.ask, "minScore": 0}}
         yield "tools/call", {"name": "search", "arguments": {"query": text.ask}}
         yield "tools/call", {"name": "memory_forget", "arguments": {"what": text.ask}}
-        for spelled in SPELLINGS[:6]:
+        # As it is, and in one other way each: all of them are tried without a server between.
+        for spelled in (SPELLINGS[0], SPELLINGS[1 + number % (len(SPELLINGS) - 1)]):
             path = spelled(text.path)
             yield "tools/call", {"name": "memory_get", "arguments": {"path": path}}
             yield "tools/call", {"name": "fetch", "arguments": {"id": path}}
@@ -164,6 +165,7 @@ SURFACES: dict[str, Surface] = {
     "memory tool": using_the_memory_tool,
     "mcp": through_mcp,
 }
+BY_INDEX = {"search", "tools", "status", "forget"}  # what they say depends on where the index is kept
 # What must come out of a surface where it may: else a surface that is simply broken would pass.
 SHOWN: dict[str, Callable[[Text], bool]] = {
     "search": lambda text: text.scope != "past",

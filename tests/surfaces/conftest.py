@@ -88,7 +88,7 @@ def process():
             capture_output=True,
             env={**os.environ, **(env or {})},
             check=False,
-            timeout=30,
+            timeout=60,
             **settings,
         )
         return Answer(ended.returncode, ended.stdout.decode(), ended.stderr.decode())
@@ -103,7 +103,7 @@ def as_plain_user():
     def run(*argv):
         caps = "-dac_override,-dac_read_search"
         dropping = ["setpriv", f"--bounding-set={caps}", f"--inh-caps={caps}"] if os.getuid() == 0 else []
-        ended = subprocess.run([*dropping, COMMAND, *argv], capture_output=True, check=False, timeout=30)
+        ended = subprocess.run([*dropping, COMMAND, *argv], capture_output=True, check=False, timeout=60)
         return Answer(ended.returncode, ended.stdout.decode(), ended.stderr.decode())
 
     if os.getuid() == 0 and shutil.which("setpriv") is None:

@@ -25,7 +25,7 @@ def at_a_terminal(*argv, question=b"", reply=b"", env=None):
     )
     os.close(theirs)
     printed = b""
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         ready, _, _ = select.select([ours], [], [], 0.1)
         try:
@@ -35,6 +35,6 @@ def at_a_terminal(*argv, question=b"", reply=b"", env=None):
         if reply and question in printed:
             os.write(ours, reply)
             reply = b""
-    status = running.wait(timeout=5)
+    status = running.wait(timeout=60)
     os.close(ours)
     return printed.decode(), status

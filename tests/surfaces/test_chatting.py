@@ -267,7 +267,7 @@ def test_a_pipe_that_is_closed_ends_it_quietly(model, process):
     errors = running.stderr.read()
     running.stderr.close()
 
-    assert running.wait(timeout=8) == 141
+    assert running.wait(timeout=60) == 141
     assert errors == b""
 
 

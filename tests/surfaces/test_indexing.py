@@ -94,7 +94,7 @@ def test_watch_takes_changes_in_until_a_signal_ends_it_cleanly(workspace, number
         (workspace / "memory" / "new.md").write_text("A quokka.\n")
         second = json.loads(watching.stdout.readline())
         watching.send_signal(number)
-        out, err = watching.communicate(timeout=15)
+        out, err = watching.communicate(timeout=60)
     finally:
         watching.kill()
 

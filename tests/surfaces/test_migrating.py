@@ -78,3 +78,22 @@ def test_a_search_while_the_server_is_down_says_so(cli, workspace, tmp_path):
     assert "cannot be reached" in answer.err
     assert "notes are safe" in answer.err
     assert "Mac Studio" in cli("get", "memory/network.md").out
+
+
+def test_status_and_doctor_answer_while_the_server_is_down(cli, workspace, tmp_path):
+    cli("config", "set", "store.driver", "postgres")
+    cli("config", "set", "store.dsn", f"host={tmp_path} dbname=x user=me password=hunter2")
+    told = cli("status")
+    assert told.status == 0
+    assert str(workspace) in told.out
+    assert "postgres does not work" in told.out
+    assert "cannot be asked" in told.err
+    assert "no notes yet" not in told.err
+    facts = cli("status", "--json").json
+    assert facts["engine"]["healthy"] is False
+    assert facts["files"] is None
+    examined = cli("doctor")
+    assert examined.status == 1
+    assert "cannot be reached" in examined.out + examined.err
+    for answer in (told, cli("status", "--json"), cli("status", "--deep"), examined, cli("config", "list")):
+        assert "hunter2" not in answer.out + answer.err

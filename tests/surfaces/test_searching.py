@@ -246,3 +246,25 @@ def test_an_agent_without_an_index_is_named(cli, workspace):
 
     assert answer.status == 1
     assert "there is no index of nobody" in answer.err
+
+
+def test_several_agents_can_be_asked_and_nothing_else_be_done_with_them(cli, workspace):
+    for agent in ("one", "two"):
+        cli("sync", "--agent", agent)
+    explained = cli("search", "gateway", "--agent", "one, two,", "--explain", "--json").json["results"]
+    before = sorted(path.name for path in (workspace / "memory").iterdir())
+    refused = cli("remember", "for both", "--agent", "one,two")
+
+    assert {hit["path"].partition("/")[0] for hit in explained} == {"one", "two"}
+    assert all(hit["explanation"] for hit in explained)
+    assert refused.status == 1
+    assert "one,two" in refused.err
+    assert sorted(path.name for path in (workspace / "memory").iterdir()) == before
+
+
+def test_that_several_agents_found_nothing_does_not_mean_that_this_one_has_nothing(cli, workspace):
+    cli("sync", "--agent", "one")
+    answer = cli("search", "zyzzyva", "--all-agents", "--min-score", "0.99")
+
+    assert "nothing was found" in answer.err
+    assert "nothing to search" not in answer.err

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from pathlib import Path
 
 import pytest
 from tests.surfaces.terminal import at_a_terminal
@@ -43,6 +44,83 @@ def test_sessions_are_listed_the_latest_first(cli, talk, store):
     text = cli("sessions").out
     assert "agent:main:main  About boats" in text
     assert cli("sessions", "list", "-n", "1", "-q").out.count("\n") == 1
+
+
+def test_a_session_is_dated_by_what_was_said_last_and_not_by_its_file(cli, talk, store):
+    older = store.create("agent:main:old", id="old-1")
+    older.append({"role": "user", "content": "long ago", "timestamp": 1_600_000_000_000})
+    older.append({"type": "model_change", "modelId": "new"})
+    transcript = Path(older.path)
+    lines = [_said_at(line, "2020-09-13T12:26:40Z") for line in transcript.read_text().splitlines()]
+    transcript.write_text("\n".join(lines) + "\n")
+    store.update("agent:main:old", label="touched just now")
+
+    rows = cli("sessions", "list", "--json").json["sessions"]
+
+    assert [row["key"] for row in rows] == ["agent:main:main", "agent:main:old"]
+    assert rows[1]["updatedAt"] == 1_600_000_000_000
+    assert cli("sessions", "list").out.splitlines()[1].startswith("2020-09-13")
+    cli("sessions", "archive", "agent:main:old")
+    cli("sessions", "archive", "agent:main:main")
+    shown = cli("sessions", "list", "--archived").out.splitlines()
+    assert [line.split("  ")[-2:] for line in shown] == [
+        ["agent:main:main", "About boats"],
+        ["agent:main:old", "touched just now"],
+    ]
+    assert shown[1].startswith("2020-09-13")
+    assert "old-1.jsonl.reset." in shown[1]
+    assert len(cli("sessions", "list", "--archived", "-n", "1").out.splitlines()) == 1
+
+
+def test_a_list_shows_no_secret(cli, store):
+    secret = "ghp_" + "a1B2" * 9
+    store.create("agent:main:main", displayName=f"deploy with {secret}", origin={"password": "swordfish"})
+
+    listed = cli("sessions", "list")
+    as_json = cli("sessions", "list", "--json")
+    refused = cli("sessions", "delete", "agent:main:main")
+    cli("sessions", "archive", "agent:main:main")
+    archived = cli("sessions", "list", "--archived")
+    archived_json = cli("sessions", "list", "--archived", "--json")
+
+    assert "deploy with [redacted:github#" in listed.out
+    assert "deploy with [redacted:github#" in as_json.out
+    assert "deploy with [redacted:github#" in archived.out
+    for answer in (listed, as_json, refused, archived, archived_json):
+        assert secret not in answer.out + answer.err
+        assert "swordfish" not in answer.out + answer.err
+
+
+def test_what_cannot_be_read_is_listed_all_the_same(cli, talk, store):
+    gone = store.create("agent:main:gone")
+    os.unlink(gone.path)
+    store.create("agent:main:broken")
+    Path(store.archive("agent:main:broken")).write_text("{ no json\n")
+    document = Path(store.folder) / "chats" / "x.json5.reset.2026-02-10T10-00-00.000Z"
+    document.parent.mkdir()
+    document.write_text("{ no json5 [")
+
+    rows = cli("sessions", "list", "--json").json["sessions"]
+    assert {row["key"] for row in rows} == {"agent:main:main", "agent:main:gone"}
+    archives = cli("sessions", "list", "--archived", "--json").json["archives"]
+    assert [archive["key"] for archive in archives] == [None, None]
+    assert "agent:main:broken" not in cli("sessions", "list", "--archived").out
+
+
+def test_an_archive_of_another_program_is_known_by_its_first_line(cli, talk, store):
+    other = Path(store.folder) / "other-1.jsonl.reset.2026-02-10T10-00-00.000Z"
+    header = {"type": "session", "id": "other-1", "sessionKey": "agent:main:other"}
+    message = {"type": "message", "timestamp": "2026-02-10T09:00:00Z", "message": {"role": "user"}}
+    other.write_text(f"{json.dumps(header)}\n{json.dumps(message)}\n")
+
+    [archive] = cli("sessions", "list", "--archived", "--json").json["archives"]
+
+    assert (archive["key"], archive["updatedAt"]) == ("agent:main:other", 1_770_714_000_000)
+    assert "entry" not in archive
+
+
+def _said_at(line, when):
+    return json.dumps(json.loads(line) | {"timestamp": when})
 
 
 def test_without_sessions_the_list_says_how_to_get_some(cli, workspace):
@@ -241,12 +319,16 @@ def test_an_export_overwrites_nothing_unasked(cli, talk, tmp_path):
 
 def test_an_archived_session_is_listed_shown_and_deleted_by_its_name(cli, talk, workspace):
     path = cli("sessions", "archive", "agent:main:main", "--json").json["path"]
-    archives = cli("sessions", "list", "--archived", "--json").json["archives"]
+    [archive] = cli("sessions", "list", "--archived", "--json").json["archives"]
+    name = archive["name"]
 
-    assert [path.endswith(name) for name in archives] == [True]
-    assert "Which wood" in cli("sessions", "show", archives[0]).out
+    assert path == archive["path"]
+    assert path.endswith(name)
+    assert (archive["key"], archive["id"]) == ("agent:main:main", "talk-1")
+    assert "Which wood" in cli("sessions", "show", name).out
     assert cli("sessions", "list", "-q").out == ""
-    assert cli("sessions", "delete", archives[0], "--yes").status == 0
+    assert cli("sessions", "list", "--archived", "-q").out == f"{name}\n"
+    assert cli("sessions", "delete", name, "--yes").status == 0
     assert cli("sessions", "list", "--archived").out == ""
 
 

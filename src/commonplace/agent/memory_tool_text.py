@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from commonplace.pattern import pattern
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -11,6 +13,8 @@ if TYPE_CHECKING:
 MOST_LINES = 999_999
 _NUMBER_WIDTH = len(str(MOST_LINES))
 _MOST_PLACES_NAMED = 100
+# Some show these as line breaks, and the numbers of lines do not count them.
+_BREAKS = pattern("[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]|\r(?!\\Z)")
 
 
 def viewed_range(wanted: Any, count: int) -> tuple[int, int]:
@@ -40,8 +44,9 @@ def lines_with(text: str, wanted: str) -> list[str]:
 
 
 def numbered(lines: Sequence[str], first: int) -> str:
-    """Lines as the tool shows them, with their numbers."""
-    return "\n".join(f"{number:>{_NUMBER_WIDTH}}\t{line}" for number, line in enumerate(lines, first))
+    """Lines as the tool shows them, with their numbers; nothing within a line can look like the next one."""
+    shown = (_BREAKS.sub(" ", line) for line in lines)
+    return "\n".join(f"{number:>{_NUMBER_WIDTH}}\t{line}" for number, line in enumerate(shown, first))
 
 
 def size_in_words(count: int) -> str:

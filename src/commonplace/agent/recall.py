@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from commonplace.pattern import pattern
 from commonplace.sources.dates import day_of
+from commonplace.sources.scopes import SHARED_FOLDER, folder_of_scope, scope_of_path
 from commonplace.value import value
 
 TYPE_CHECKING = False
@@ -29,7 +30,10 @@ _INVISIBLE = pattern(
     "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U00013430-\U0001345f\U0001bca0-\U0001bca3"
     "\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
-_LINE_BREAKS = pattern("\r\n|[\r\u2028\u2029\x85]")
+_LINE_BREAKS = pattern("\r\n?")
+# Some show these as line breaks, and no line number counts them (`text/lines.py`): with one of them a single line could
+# seem to be two, the second of which comes from nowhere.
+_NO_LINE_BREAKS = pattern("[\x85\u2028\u2029]")
 _SURROGATES = pattern("[\ud800-\udfff]")
 # Our own mark, and what chat templates and tool protocols are made of: some servers read those in any text.
 _MARKS = pattern(
@@ -115,13 +119,14 @@ def fence(items: Sequence[Recalled], nonce: str, *, remarks: Sequence[str] = ())
 
 def as_data(text: str) -> str:
     """Copy a text without what is invisible in it, and with every mark that could be taken for structure broken."""
-    text = _SURROGATES.sub("\ufffd", _INVISIBLE.sub("", _LINE_BREAKS.sub("\n", text)))
+    text = _SURROGATES.sub("\ufffd", _INVISIBLE.sub("", _with_its_lines(text)))
     text = _MARKS.sub(lambda mark: "&lt;" + mark[0][1:].replace("<", "&lt;"), text)
     return _BRACKET_MARKS.sub(r"\\[", text)
 
 
 def labels(text: str) -> tuple[str, ...]:
     """Say what a reader should be careful about. A label is no verdict: plain notes may get one, bad ones none."""
+    text = _with_its_lines(text)
     visible = _INVISIBLE.sub("", text)
     found = [label for label, screen in _SCREENS if screen.search(visible)]
     if _MARKS.search(visible) or _BRACKET_MARKS.search(visible):
@@ -129,6 +134,11 @@ def labels(text: str) -> tuple[str, ...]:
     if len(visible) < len(text):
         found.append("hidden characters were removed")
     return tuple(found)
+
+
+def _with_its_lines(text: str) -> str:
+    """Break a text where its lines end and nowhere else."""
+    return _NO_LINE_BREAKS.sub(" ", _LINE_BREAKS.sub("\n", text))
 
 
 def _labels(item: Recalled) -> tuple[str, ...]:
@@ -152,8 +162,8 @@ def _origin(item: Recalled) -> str:
         return ""
     if item.path in {"MEMORY.md", "memory.md"}:
         return "long-term memory"
-    shared = item.path.removeprefix("memory/shared-with/")
-    owner = f" shared with {shared.partition('/')[0]}" if shared != item.path else ""
+    folder = folder_of_scope(scope_of_path(item.path))
+    owner = f" shared with {folder.removeprefix(SHARED_FOLDER + '/')}" if folder else ""
     return f"note{owner}{dated}"
 
 

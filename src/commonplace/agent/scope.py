@@ -6,10 +6,12 @@ from collections.abc import Sequence
 
 from commonplace.model import EVERY_SCOPE, PRIVATE, SHARED
 from commonplace.sources.scopes import (
+    channel_in_key,
     folder_of_scope,
     group_in_key,
     group_scope,
     hints_at_a_group,
+    person_in_key,
     person_scope,
 )
 from commonplace.value import replace, value
@@ -47,7 +49,7 @@ class Rule:
         """Whether all its conditions hold."""
         return (
             self.chat_type in {None, context.chat_type}
-            and self.channel in {None, context.channel}
+            and (self.channel is None or self.channel.casefold() == context.channel.casefold())
             and (self.key_prefix is None or context.session_key.startswith(self.key_prefix))
         )
 
@@ -59,7 +61,7 @@ class Access:
     is_allowed: bool
     reason: str = ""  # a sentence, said when it is denied
     scopes: frozenset[str] = frozenset()  # EVERY_SCOPE, or those that may be seen
-    writes: str = NOTHING  # the scope that notes get: "private", "group:…", "person:…"
+    writes: str = NOTHING  # the scope that notes get: "private", "telegram/group:…", "person:…"
 
     def may_see(self, scope: str) -> bool:
         """Whether files of a scope may be shown."""
@@ -87,9 +89,12 @@ def access_of(context: SearchContext, rules: Sequence[Rule], default: str) -> Ac
 
 
 def _completed(context: SearchContext) -> SearchContext:
-    """Take the group from the key where nobody named it: a key must never open more than the chat that it is of."""
+    """Take from the key what nobody said: a key must never open more than the chat that it is of."""
     group = context.group or group_in_key(context.session_key) or ""
-    return replace(context, chat_type=context.chat_type or "group", group=group) if group else context
+    channel = context.channel or channel_in_key(context.session_key) or ""
+    return replace(
+        context, chat_type=context.chat_type or ("group" if group else ""), channel=channel, group=group
+    )
 
 
 def _of_unknown_chat(context: SearchContext, rule: Rule | None) -> Access:
@@ -108,7 +113,10 @@ def _of_direct_chat(context: SearchContext) -> Access:
         return _denied("it is not known who asks")
     if context.principal == OWNER:
         return _everything(context)
-    return _for_their_own(person_scope(context.principal))
+    # Whether a chat is in one channel or goes on in all of them, its key knows: its transcript has the same scope.
+    is_told = person_in_key(context.session_key) is not None
+    channel = (channel_in_key(context.session_key) or "") if is_told else context.channel
+    return _for_their_own(person_scope(context.principal, channel), person_scope(context.principal))
 
 
 def _everything(context: SearchContext) -> Access:
@@ -120,13 +128,14 @@ def _everything(context: SearchContext) -> Access:
 def _of_group(context: SearchContext) -> Access:
     if not context.group:
         return _denied(f"it is not known which {context.chat_type} asks")
-    return _for_their_own(group_scope(context.group))
+    return _for_their_own(group_scope(context.group, context.channel), group_scope(context.group))
 
 
-def _for_their_own(scope: str) -> Access:
+def _for_their_own(scope: str, in_all_channels: str) -> Access:
+    """What is theirs in this channel, and what somebody put down for that id without saying in which."""
     if folder_of_scope(scope) is None:
-        return _denied("its id is too long to keep notes by")
-    return Access(is_allowed=True, scopes=frozenset({SHARED, scope}), writes=scope)
+        return _denied("its id or its channel has no name to keep notes by, or one that is too long")
+    return Access(is_allowed=True, scopes=frozenset({SHARED, scope, in_all_channels}), writes=scope)
 
 
 def _why_not_allowed(context: SearchContext) -> str:

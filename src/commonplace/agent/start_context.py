@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from commonplace.agent.recall import Recalled, fence
 from commonplace.agent.scope import Access
 from commonplace.errors import PathNotAllowed
-from commonplace.model import PRIVATE
+from commonplace.model import PRIVATE, SHARED
 from commonplace.sources.scopes import folder_of_scope
 from commonplace.text.notes import without_note_ids
 from commonplace.value import value
@@ -79,11 +79,12 @@ def _pages(access: Access, today: date, read: Read) -> list[_Page]:
 
 
 def _logs(access: Access, today: date) -> Sequence[str]:
-    folder = "memory" if access.writes == PRIVATE else folder_of_scope(access.writes)
-    if folder is None or not access.is_allowed:
+    if not access.is_allowed:
         return ()
+    own = access.scopes - {SHARED}  # in this channel, and in all of them
+    folders = ["memory"] if access.writes == PRIVATE else sorted(filter(None, map(folder_of_scope, own)))
     days = [day for day in (today.toordinal() - 1, today.toordinal()) if day > 0]
-    return [f"{folder}/{today.fromordinal(day).isoformat()}.md" for day in days]
+    return [f"{folder}/{today.fromordinal(day).isoformat()}.md" for day in days for folder in folders]
 
 
 def _shown(text: str) -> str:

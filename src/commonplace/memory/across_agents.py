@@ -56,6 +56,7 @@ def search_agents(
     max_results: int | None = None,
     min_score: float | None = None,
     snippet_chars: int | None = None,
+    explain: bool = False,
     today: date | None = None,
 ) -> SearchResult:
     """Ask the indexes as they are, and put the best answers together; paths begin with the agent and the workspace.
@@ -80,6 +81,7 @@ def search_agents(
                     max_results=wanted,
                     min_score=min_score,
                     snippet_chars=snippet_chars,
+                    explain=explain,
                 )
         except CommonplaceError as error:
             # The others still answer, and it is said who did not.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from commonplace.agent.scope import Access, SearchContext
+from commonplace.memory.index_status import index_of
 from commonplace.memory.status import status_of
 from commonplace.memory.wiring import Parts
 
@@ -22,14 +23,17 @@ def facts_for(parts: Parts, context: SearchContext, access: Access) -> dict[str,
     if access.sees_everything:
         return {**status_of(parts, deep=False).facts, "scope": scope}
     settings = parts.loaded.settings
-    with parts.store.reading() as reader:
-        seen = [state for state in reader.files().values() if access.may_see(state.scope)]
-        made = reader.fingerprint()
+    index = index_of(parts)
+    made = index.made
+    seen = [state for state in index.known.values() if access.may_see(state.scope)]
+    files = len(parts.checkpoint.passed(access, seen, "the index"))
     return {
         "backend": settings.backend,
         "provider": made.embedder.provider if made else "none",
         "model": made.embedder.model if made else "",
-        "files": len(parts.checkpoint.passed(access, seen, "the index")),
+        "files": None if index.trouble else files,
+        # Which server it is, and what it says, is for the owner.
+        "store": {} if index.trouble is None else {"problem": "the index cannot be asked just now"},
         "sources": list(settings.sources),
         "scope": scope,
     }

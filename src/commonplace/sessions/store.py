@@ -193,6 +193,10 @@ class SessionStore:
             self._shelf.registry.move_to(REGISTRIES[format])
         return changed
 
+    def transcript_at(self, path: str) -> Transcript:
+        """The transcript with a path that `list` gave or that an archive has; the registry is not read for it."""
+        return self._shelf.transcript_at(path)
+
     def transcript_now(self, session: Session) -> Transcript:
         """Find a session's transcript again that is not where it was. Raises NotFound when it is gone."""
         with self._shelf.registry.holding(f"look for session {session.id}") as held:

@@ -53,7 +53,10 @@ def run_status(arguments: argparse.Namespace, console: Console) -> int:
         return 0
     for name, value in _lines(facts):
         console.answer(f"{console.styled(f'{name:10}', 'bold')} {visible(value)}".rstrip())
-    if facts["workspaceMissing"] and (facts["files"] or facts["skipped"]):
+    if facts["files"] is None:
+        console.note(f"the index cannot be asked: {facts['store']['problem']}")
+        console.hint(facts["store"]["hint"] or "run `commonplace doctor`")
+    elif facts["workspaceMissing"] and (facts["files"] or facts["skipped"]):
         known = f"; {counted(facts['files'], 'file')} answered from the index" if facts["files"] else ""
         console.note(f"the workspace {facts['workspaceDir']} cannot be read{known}")
         console.hint("mount its disk, check its permissions, or name another with --workspace")
@@ -73,7 +76,7 @@ def _lines(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "indexed", _indexed(facts)
     for extra in facts["extraPaths"]:
         yield "also", str(extra)
-    yield "index", f"{facts['dbPath']} ({facts['store'].get('driver', '?')}, agent {facts['agentId']})"
+    yield "index", f"{_place(facts)} ({facts['store'].get('driver', '?')}, agent {facts['agentId']})"
     if (engine := facts["engine"])["name"] != "builtin":
         yield "engine", _engine(engine)
     if recovered := facts["store"].get("recovered"):
@@ -103,7 +106,15 @@ def _lines(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "", f"and {len(skipped) - _MOST_SKIPPED} more; --json lists them all"
 
 
+def _place(facts: Mapping[str, Any]) -> str:
+    """Where the index is: a folder of ours, or where a server says."""
+    driver, path = facts["store"].get("driver"), facts["store"].get("path")
+    return str(path if driver == "postgres" and path else facts["dbPath"])
+
+
 def _indexed(facts: Mapping[str, Any]) -> str:
+    if facts["files"] is None:
+        return "not known while the index cannot be asked"
     total = f"{counted(facts['files'], 'file')}, {counted(facts['chunks'], 'chunk')}"
     each = [f"{of['files']:,} of {of['source']}" for of in facts["sourceCounts"]]
     return f"{total} ({', '.join(each)})" if len(each) > 1 else total

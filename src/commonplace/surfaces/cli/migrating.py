@@ -22,7 +22,7 @@ stays where it is.
 With --prepare it makes the schema in PostgreSQL instead, or brings it up to date, and lets a role use it.""",
         examples=(
             "commonplace migrate-store --prepare --dsn postgresql://owner@db.example.org/notes --role commonplace",
-            "commonplace migrate-store --to postgres --dsn env:COMMONPLACE_DSN",
+            "commonplace migrate-store --to postgres --dsn env:NOTES_DSN",
             "commonplace migrate-store --to sqlite",
         ),
         run=run_migrate_store,

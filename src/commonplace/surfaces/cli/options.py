@@ -73,9 +73,13 @@ def fill_in_shared_options(arguments: argparse.Namespace) -> None:
     }
     arguments.asked_agents = ()
     if arguments.agent is not None:
-        first, *others = arguments.agent.split(",")
-        arguments.asked_agents = (first, *others) if others else ()
-        arguments.settings["agentId"] = first
+        # Several can be asked, and nothing else can be done with them: elsewhere `a,b` is no name, and refused.
+        can_be_several = hasattr(arguments, "all_agents")
+        names = (
+            [name.strip() for name in arguments.agent.split(",") if name.strip()] if can_be_several else []
+        )
+        arguments.asked_agents = tuple(names) if len(names) > 1 else ()
+        arguments.settings["agentId"] = names[0] if names else arguments.agent
 
 
 def key_and_value(text: str) -> tuple[str, str]:

@@ -75,9 +75,9 @@ def run_search(arguments: argparse.Namespace, console: Console) -> int:
 
             print_hits(console, result, today=arguments.today or memory.parts.now().date())
             if not result.hits:
-                _explain_nothing(
-                    console, query, is_empty=not memory.status()["files"], workspace=memory.workspace
-                )
+                # How much others have is not known here.
+                is_empty = not _asks_several(arguments) and not memory.status()["files"]
+                _explain_nothing(console, query, is_empty=is_empty, workspace=memory.workspace)
                 is_partial = "sessions" not in memory.parts.loaded.settings.sources
                 if is_partial and arguments.source is None and memory.sessions.list():
                     console.hint(
@@ -95,13 +95,18 @@ def _answer(
         "min_score": arguments.min_score,
         "sources": _SOURCES[arguments.source] if arguments.source else None,
         "snippet_chars": arguments.snippet_chars,
+        "explain": arguments.explain,
         "today": arguments.today,
     }
-    if arguments.all_agents or arguments.asked_agents:
+    if _asks_several(arguments):
         from commonplace.memory.across_agents import search_agents
 
         return search_agents(memory.parts, query, arguments.asked_agents or None, **wanted)
-    return memory.search(query, explain=arguments.explain, progress=progress, **wanted)
+    return memory.search(query, progress=progress, **wanted)
+
+
+def _asks_several(arguments: argparse.Namespace) -> bool:
+    return bool(arguments.all_agents or arguments.asked_agents)
 
 
 def _as_json(result: Any, *, with_citations: bool) -> dict[str, Any]:

@@ -14,8 +14,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from commonplace.memory.listing_sessions import Listed
     from commonplace.memory.showing_sessions import Shown
-    from commonplace.sessions.store import SessionInfo
 
 NAME_HELP = "its key, its id, or the beginning of one"
 
@@ -92,41 +92,38 @@ def run_search_sessions(arguments: argparse.Namespace, console: Console) -> int:
 
 def run_list(arguments: argparse.Namespace, console: Console) -> int:
     """Print one line a session."""
-    with opened(arguments) as memory:
-        if getattr(arguments, "archived", False):
-            return _list_archives(memory.sessions.archives(), console)
-        rows = memory.sessions.list()[: getattr(arguments, "most", None)]
-        folder = memory.sessions.folder
-    if console.json:
-        console.result({"folder": folder, "sessions": [_row_as_json(row) for row in rows]})
-        return 0
-    from commonplace.memory.showing_sessions import title_of
+    from commonplace.memory.listing_sessions import listed_archives, listed_sessions
 
+    is_of_archives = getattr(arguments, "archived", False)
+    with opened(arguments) as memory:
+        store = memory.sessions
+        listed = listed_archives if is_of_archives else listed_sessions
+        rows = listed(store, memory.redactor())[: getattr(arguments, "most", None)]
+    if console.json:
+        named = "archives" if is_of_archives else "sessions"
+        console.result({"folder": store.folder, named: [_row_as_json(row) for row in rows]})
+        return 0
     for row in rows:
-        if console.quiet:
-            console.answer(console.shown(row.key))
-            continue
-        when = console.styled(_minute(row.updated_ms), "dim")
-        title = console.shown(" ".join(title_of(row.entry).split()))
-        key = console.styled(console.shown(row.key), "path")
-        console.answer(f"{when}  {size_in_words(row.size_bytes):>9}  {key}  {title}".rstrip())
-    if not rows:
-        console.note(f"there are no sessions in {folder} yet")
+        _print_row(row, console)
+    if not rows and is_of_archives:
+        console.note("nothing was archived")
+    elif not rows:
+        console.note(f"there are no sessions in {store.folder} yet")
         console.hint(
             "bring some: commonplace import claude-code (or openclaw, codex, messages); `commonplace chat` begins one"
         )
     return 0
 
 
-def _list_archives(names: tuple[str, ...], console: Console) -> int:
-    if console.json:
-        console.result({"archives": list(names)})
-        return 0
-    for name in names:
-        console.answer(console.shown(name))
-    if not names:
-        console.note("nothing was archived")
-    return 0
+def _print_row(row: Listed, console: Console) -> None:
+    if console.quiet:
+        console.answer(console.shown(row.name))
+        return
+    when = console.styled(_minute(row.said_ms), "dim")
+    name = console.styled(console.shown(row.name), "path")
+    key = "" if row.key == row.name else f"{row.key}  "
+    more = f"{console.shown(key)}{console.shown(' '.join(row.title.split()))}"
+    console.answer(f"{when}  {size_in_words(row.size_bytes):>9}  {name}  {more}".rstrip())
 
 
 def run_show(arguments: argparse.Namespace, console: Console) -> int:
@@ -188,16 +185,17 @@ def _line_as_json(row: Shown) -> dict[str, Any]:
     }
 
 
-def _row_as_json(row: SessionInfo) -> dict[str, Any]:
-    return {
-        "key": row.key,
+def _row_as_json(row: Listed) -> dict[str, Any]:
+    named = {"key": row.key} if row.key == row.name else {"name": row.name, "key": row.key or None}
+    facts = {
+        **named,
         "id": row.id,
         "path": row.path,
         "format": row.format,
-        "updatedAt": row.updated_ms,
+        "updatedAt": row.said_ms,
         "bytes": row.size_bytes,
-        "entry": row.entry,
     }
+    return {**facts, "entry": row.entry} if row.entry else facts
 
 
 def _minute(milliseconds: int) -> str:
