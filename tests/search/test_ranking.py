@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from commonplace.model import EVERY_SCOPE, Chunk, SearchFilter
 from commonplace.search.query import parse
-from commonplace.search.ranking import ASKED_BONUS, DAY_BONUS, in_question, ranked_chunks
+from commonplace.search.ranking import ANSWERED_MALUS, ASKED_BONUS, DAY_BONUS, in_question, ranked_chunks
 
 TODAY = date(2026, 11, 15)
 
@@ -53,7 +53,7 @@ def test_only_the_foremost_neighbours_speak_for_a_chunk():
     assert [item.neighbours for item in order] == [0.8, 0.9, 0.8, 0.0]
 
 
-def test_a_named_day_and_the_words_of_a_person_are_worth_more():
+def test_a_named_day_and_the_words_of_a_person_are_worth_more_and_those_of_an_assistant_less():
     chunks = [
         chunk(0, day="2026-02-10"),
         chunk(1, source="sessions", text="User: hello"),
@@ -64,7 +64,7 @@ def test_a_named_day_and_the_words_of_a_person_are_worth_more():
         for item in ranked(chunks, [0.8] * 3, [0.8] * 3, question="on 2026-02-10", everything=True)
     }
 
-    assert bonuses == {0: DAY_BONUS, 1: ASKED_BONUS, 2: 0.0}
+    assert bonuses == {0: DAY_BONUS, 1: ASKED_BONUS, 2: -ANSWERED_MALUS}
 
 
 def test_what_somebody_said_about_something_else_gains_nothing_by_who_said_it():
@@ -73,6 +73,14 @@ def test_what_somebody_said_about_something_else_gains_nothing_by_who_said_it():
 
     assert nothing.bonus == 0.0
     assert little.bonus == pytest.approx(0.1)
+
+
+def test_what_an_assistant_said_keeps_two_thirds_of_what_it_is_worth():
+    said = [chunk(0, source="sessions", text="Assistant: so"), chunk(1, source="sessions", text="and so on")]
+    little, nothing = ranked(said, [0.3, 0.0], [0.3, 0.0], everything=True)
+
+    assert nothing.bonus == 0.0
+    assert little.bonus == pytest.approx(-0.1)
 
 
 signals = st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1), st.booleans(), st.booleans()), max_size=12)

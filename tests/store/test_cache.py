@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tests.support.index_contents import EVERYWHERE, fingerprint, found_texts, near_texts, put, vector
 
 from commonplace.store.recently_used import RecentlyUsed
+from commonplace.store.sqlite import cache
 from commonplace.store.sqlite.store import SqliteStore
 from commonplace.value import replace
 
@@ -117,6 +118,19 @@ def test_an_edit_leaves_what_it_did_not_change_in_memory(store):
     assert not any("FROM chunks" in statement for statement, _ in again)
     ((new,),) = [values for statement, values in again if "FROM vectors" in statement]
     assert len(json.loads(new)) == 1
+
+
+def test_vectors_of_an_index_that_has_more_than_fit_push_nothing_else_out(store, monkeypatch):
+    monkeypatch.setattr(cache, "BESIDE_SIGNS", 100)  # hardly one vector
+    put(store, "new.md", "something else")
+
+    def asked_again(reader):
+        for _ in range(2):
+            reader.vector_candidates(vector("note 7 part 1"), where=EVERYWHERE, limit=3)
+
+    twice = [statements_of(store, asked_again) for _ in range(2)]
+    read = [sum("FROM vectors" in statement for statement, _ in once) for once in twice]
+    assert read == [1, 1]  # once for each view
 
 
 def test_a_view_sees_what_it_began_with_while_the_cache_moves_on(store):

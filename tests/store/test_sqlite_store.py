@@ -11,7 +11,6 @@ import sys
 import tempfile
 import textwrap
 import threading
-import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -41,6 +40,7 @@ from commonplace.errors import (
 from commonplace.files.locks import try_lock
 from commonplace.store import kernels
 from commonplace.store.memory import MemoryStore
+from commonplace.store.signs import signs_width
 from commonplace.store.sqlite import connection
 from commonplace.store.sqlite.segments import all_segments, read_absences, read_signs
 from commonplace.store.sqlite.store import SqliteStore
@@ -326,11 +326,9 @@ def test_neither_the_deflated_text_nor_the_vector_nor_its_signs_outlive_an_erasu
         assert dead
         for segment in dead:
             absent = read_absences(db, segment)
-            signs = read_signs(db, segment, dims=DIMS)
+            signs, width = read_signs(db, segment, dims=DIMS), signs_width(DIMS)
             assert all(
-                not any(signs[at * DIMS // 8 : (at + 1) * DIMS // 8])
-                for at, flag in enumerate(absent)
-                if flag
+                not any(signs[at * width : (at + 1) * width]) for at, flag in enumerate(absent) if flag
             )
 
 
@@ -504,7 +502,9 @@ def test_damage_in_the_middle_of_a_write_is_told_and_repaired(store, folder):
         "DELETE FROM postings WHERE term = 'two'",
         "UPDATE postings SET counts = CAST(x'02' AS BLOB) WHERE term = 'two'",
         "UPDATE postings SET positions = CAST(x'0900' AS BLOB) WHERE term = 'two'",
+        "UPDATE postings SET positions = CAST(x'01000100' AS BLOB), counts = CAST(x'0101' AS BLOB) WHERE term = 'two'",
         "INSERT INTO postings SELECT segment, 'orphan', positions, counts FROM postings WHERE term = 'two'",
+        "INSERT INTO postings SELECT segment, 'none', positions, CAST(x'00' AS BLOB) FROM postings WHERE term = 'two'",
         "UPDATE vectors SET vector = (SELECT max(vector) FROM vectors)",
         "UPDATE chunks SET length = 2 WHERE ordinal = 1",
         "UPDATE lengths SET lengths = zeroblob(length(lengths))",
@@ -728,19 +728,19 @@ def test_a_folder_that_cannot_be_made_is_told(tmp_path):
         pass
 
 
-def test_a_rebuild_that_fails_while_another_writes_says_at_once_why(store, folder):
+def test_a_rebuild_that_fails_while_another_writes_says_at_once_why(store, folder, monkeypatch):
+    monkeypatch.setattr("commonplace.store.sqlite.folder._WRITER_TIMEOUT_S", 600.0)
+
     def fail_while_another_writes():
         with store.rebuild(fingerprint(), reason="a test"):
             locks.append(try_lock(str(folder / "writer.lock"), operation="a long write"))
             raise ZeroDivisionError
 
     locks = []
-    started = time.monotonic()
     with pytest.raises(ZeroDivisionError):
         fail_while_another_writes()
     locks[0].release()
 
-    assert time.monotonic() - started < 5
     with store.rebuild(fingerprint(), reason="a test"):
         pass
     assert len(generations(folder)) == 1

@@ -245,12 +245,12 @@ class SearchEngine:
                 source=best.ranked.chunk.source,
                 explanation=explained.of(best, unit, score, exact=exact) if explained else None,
             )
-            hits.append((hit, score))
-        hits.sort(key=lambda scored: -scored[1])  # an exact token may have lifted one over those before it
+            hits.append(hit)
+        hits.sort(key=lambda hit: -hit.score)  # an exact token may have lifted one over those before it
         if not self._settings.diversity.enabled:
-            return [hit for hit, _ in hits]
+            return hits
         return self._settings.diversity.reorder(
-            [(hit, score, frozenset(hit.snippet.split())) for hit, score in hits]
+            [(hit, hit.score, frozenset(hit.snippet.split())) for hit in hits]
         )
 
 

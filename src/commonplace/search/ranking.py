@@ -9,9 +9,11 @@ from commonplace.search.query import ParsedQuery, names_day
 
 # A question that names days is about them: worth as much as a third of its words.
 DAY_BONUS = 0.15
-# In transcripts, what people said about themselves counts more than what an assistant made of it; but never for more
-# than it says about the question: or whatever anybody said would stand above a note that answers.
-ASKED_BONUS = 0.25
+# In transcripts, what people said about themselves counts more, and what an assistant made of it less: by no more than
+# what it says about the question, or whatever anybody said would stand above a note that answers.
+ASKED_BONUS = 0.15
+ANSWERED_MALUS = 0.15
+_MOST_LOST = 1 / 3  # of what a chunk is worth: a line of it is never worth less than nothing
 
 
 class RankedChunk:
@@ -42,12 +44,13 @@ def in_question(
     foremost: int,
 ) -> list[int]:
     """The positions of those that can be among the foremost, whatever the bonus of each: no others need be fetched."""
-    most_bonus = (DAY_BONUS if query.days else 0.0) + (ASKED_BONUS if "sessions" in where.sources else 0.0)
+    of_talk = ASKED_BONUS + ANSWERED_MALUS if "sessions" in where.sources else 0.0
+    swing = (DAY_BONUS if query.days else 0.0) + of_talk
     worths = _earned(keywords, meaning, meaning_weight)
     if len(worths) <= foremost:
         return list(range(len(worths)))
     least = sorted(worths, reverse=True)[foremost - 1]
-    return [position for position, worth in enumerate(worths) if worth + most_bonus >= least]
+    return [position for position, worth in enumerate(worths) if worth + swing >= least]
 
 
 def ranked_chunks(
@@ -97,16 +100,22 @@ def _earned(keywords: Sequence[float], meaning: Sequence[float], meaning_weight:
 
 def _bonuses(query: ParsedQuery, chunks: Collection[Chunk], earned: Sequence[float]) -> list[float]:
     """What chunks are worth beyond that."""
-    asked = [
-        min(ASKED_BONUS, own) if chunk.source == "sessions" and chunk.text.startswith("User:") else 0.0
-        for chunk, own in zip(chunks, earned, strict=True)
-    ]
+    of_talk = [_of_talk(chunk, own) for chunk, own in zip(chunks, earned, strict=True)]
     if not query.days:
-        return asked
+        return of_talk
     return [
         (DAY_BONUS if names_day(query, chunk.day) else 0.0) + bonus
-        for chunk, bonus in zip(chunks, asked, strict=True)
+        for chunk, bonus in zip(chunks, of_talk, strict=True)
     ]
+
+
+def _of_talk(chunk: Chunk, own: float) -> float:
+    """What a chunk of a transcript gains because it begins what a person said, or loses because it does not."""
+    if chunk.source != "sessions":
+        return 0.0
+    if chunk.text.startswith("User:"):
+        return min(ASKED_BONUS, own)
+    return -min(ANSWERED_MALUS, _MOST_LOST * own)
 
 
 def _look_beside(ranked: Sequence[RankedChunk], foremost: int) -> None:

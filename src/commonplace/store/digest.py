@@ -6,7 +6,10 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 
+from commonplace.errors import IndexCorrupt
 from commonplace.model import Chunk, FileState, IndexFingerprint
+from commonplace.store.bm25 import LONGEST
+from commonplace.store.postings import Postings
 from commonplace.value import asdict
 
 # What the terms of one chunk add up to: two sums of 64 bits.
@@ -33,6 +36,46 @@ def term_sum(counted: Mapping[str, int]) -> TermSum:
         low, high = term_hash(term, count)
         first, second = first + low, second + high
     return first & _64_BITS, second & _64_BITS
+
+
+class SegmentTerms:
+    """The terms of a segment's chunks, added up position by position from its postings.
+
+    `counted` has how many terms stand at each position.
+    """
+
+    def __init__(self, used: int, postings: Iterable[tuple[str, Postings]]) -> None:
+        import numpy as np
+
+        self.counted = np.zeros(used, dtype=np.int64)
+        self._sums = np.zeros((2, used), dtype=np.uint64)
+        for term, own in postings:
+            self._add(term, own)
+
+    def _add(self, term: str, postings: Postings) -> None:
+        import numpy as np
+
+        positions = np.frombuffer(postings.positions, dtype=np.uint16)
+        counts = np.frombuffer(postings.counts, dtype=np.uint8)
+        if positions[-1] >= len(self.counted) or np.any(positions[1:] <= positions[:-1]) or not counts.all():
+            raise contradiction("the postings of a term are not in order")
+        self.counted[positions] += counts
+        for count in np.unique(counts).tolist():
+            own = positions[counts == count]
+            for row, number in zip(self._sums, term_hash(term, count), strict=True):
+                row[own] += np.uint64(number)
+
+    def at(self, position: int, length: int) -> TermSum:
+        """The sum of the terms of a chunk that says to have `length` of them."""
+        counted = int(self.counted[position])
+        if min(LONGEST, counted) != length:
+            raise contradiction(f"a chunk of {length} terms has postings for {counted}")
+        return int(self._sums[0, position]), int(self._sums[1, position])
+
+
+def contradiction(found: str) -> IndexCorrupt:
+    """The error of an index whose parts say different things."""
+    return IndexCorrupt(f"the index contradicts itself: {found}", hint="run `commonplace sync --force`")
 
 
 def file_digest(state: FileState, chunks: Iterable[tuple[Chunk, TermSum, bytes | None]]) -> bytes:

@@ -1,9 +1,10 @@
-"""The signs of vectors, one bit a number: enough to tell which few of many vectors are worth comparing exactly."""
+"""The signs of vectors, two bits a number: enough to tell which few of many vectors are worth comparing exactly."""
 
 from __future__ import annotations
 
 import struct
 import sys
+from functools import lru_cache
 
 from commonplace.store.kernels import BYTES_PER_NUMBER
 from commonplace.value import value
@@ -16,27 +17,33 @@ EXACT_UP_TO = 1_024  # so few are all compared
 LEAST_LIMIT = 48  # fewer wanted are looked for as if it were so many: the last of them tells when to stop
 _SMALL = 10_000
 # For 10,000 vectors, and the power of their number by which each grows.
-_BATCH, _GROWTH_OF_BATCH = 256, 0.3
-_MOST, _GROWTH_OF_MOST = 1_024, 0.45
-_POOL, _GROWTH_OF_POOL = 8_192, 0.4
+_BATCH, _GROWTH_OF_BATCH = 128, 0.3
+_MOST, _GROWTH_OF_MOST = 768, 0.45
+_POOL, _GROWTH_OF_POOL = 4_096, 0.4
 
-# Where the sizes of a query's numbers are cut into four levels: for numbers that spread like a bell curve, the even
-# steps that lose least are 0.586 of their deviation wide, and the deviation of a unit vector's numbers is 1 / √dims.
+# For numbers that spread like a bell curve, in their deviations; that of a unit vector's numbers is 1 / √dims.
+_SLIGHT = 0.6  # a number of a stored vector below this counts for nothing, above it for one
+_STEP = 0.586  # a query's numbers are weighed in four levels: the even steps that lose least
 LEVELS = 4
-_STEP = 0.586
+_LONG, _LEVELS_OF_LONG = 4_096, 2  # more numbers than this, and four levels make distances of 2^16 and more
 
 _HIGH_BYTE = 1 if sys.byteorder == "little" else 0
-_SIGN_OF_BYTE = bytes(ord("1") if byte & 0x80 else ord("0") for byte in range(256))
 
 
 def signs_width(dims: int) -> int:
     """How many bytes the signs of a vector take."""
-    return (dims + 7) // 8
+    return 2 * _half(dims)
 
 
 def signs_of(packed: bytes) -> bytes:
-    """The signs of one packed float16 vector: a 1 for each number below zero, the last byte filled with zeros."""
-    return _bits(packed[_HIGH_BYTE::BYTES_PER_NUMBER].translate(_SIGN_OF_BYTE))
+    """The signs of one packed float16 vector, and once more with those of its slight numbers turned.
+
+    A 1 for each number below zero, the last byte of each half filled with zeros. Another sign differs from exactly one
+    of the two halves where a number is slight, whatever it is: so slight numbers add the same to every distance.
+    """
+    high = packed[_HIGH_BYTE::BYTES_PER_NUMBER]
+    plain, turned = _digits(len(high))
+    return _bits(high.translate(plain)) + _bits(high.translate(turned))
 
 
 def query_signs(packed: bytes) -> list[bytes]:
@@ -44,18 +51,18 @@ def query_signs(packed: bytes) -> list[bytes]:
 
     The number of bits in which other signs differ is a distance. Four times the distance to the first plus the
     distances to the others weighs each number of the query by its size, in four levels, 1 : 3 : 5 : 7; the constant
-    that the turned signs add is the same for every vector.
+    that the turned signs add is the same for every vector. Each is there twice, for both halves of other signs.
     """
     dims = len(packed) // BYTES_PER_NUMBER
-    width = signs_width(dims)
+    half = _half(dims)
     sizes = [abs(number) for number in struct.unpack(f"={dims}e", packed)]
-    signs = int.from_bytes(signs_of(packed), "big")
-    found = [signs.to_bytes(width, "big")]
-    for level in range(1, LEVELS):
+    signs = int.from_bytes(signs_of(packed)[:half], "big")
+    found = [signs]
+    for level in range(1, LEVELS if dims <= _LONG else _LEVELS_OF_LONG):
         small = level * _STEP / dims**0.5
         turned = _bits(bytes([ord("1") if size < small else ord("0") for size in sizes]))
-        found.append((signs ^ int.from_bytes(turned, "big")).to_bytes(width, "big"))
-    return found
+        found.append(signs ^ int.from_bytes(turned, "big"))
+    return [2 * each.to_bytes(half, "big") for each in found]
 
 
 @value
@@ -79,6 +86,20 @@ def effort_for(count: int, limit: int) -> Effort:
     return Effort(pool if count > 2 * pool else count, most, int(more * _BATCH * larger**_GROWTH_OF_BATCH))
 
 
+def _half(dims: int) -> int:
+    return (dims + 7) // 8
+
+
+@lru_cache(maxsize=4)
+def _digits(dims: int) -> tuple[bytes, bytes]:
+    """By the high byte of a float16, which has its sign and about its size: the digit of its sign, plain and turned."""
+    (slight,) = struct.unpack("=H", struct.pack("=e", _SLIGHT / dims**0.5 if dims else 0.0))
+    below = (slight + 0x80) >> 8
+    plain = bytes(b"01"[byte >> 7] for byte in range(256))
+    turned = bytes(b"01"[(byte >> 7) ^ ((byte & 0x7F) < below)] for byte in range(256))
+    return plain, turned
+
+
 def _bits(digits: bytes) -> bytes:
-    width = signs_width(len(digits))
+    width = _half(len(digits))
     return int(digits.ljust(8 * width, b"0"), 2).to_bytes(width, "big") if digits else b""

@@ -8,9 +8,8 @@ from operator import itemgetter
 
 import psycopg
 
-from commonplace.errors import IndexCorrupt
 from commonplace.model import Chunk, FileState, Source
-from commonplace.store.digest import TermSum, file_digest, index_digest, term_hash
+from commonplace.store.digest import SegmentTerms, TermSum, contradiction, file_digest, index_digest
 from commonplace.store.postgres.naming import Tables
 from commonplace.store.postgres.odd_text import restored
 from commonplace.store.postgres.segments import (
@@ -27,9 +26,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    import numpy as np
-
-    Array = np.ndarray[Any, Any]
     Db = psycopg.Connection[Any]
 
 _FILES = "SELECT id, path, source, hash, scope, chunks, tallest FROM {files}"
@@ -73,7 +69,7 @@ def digest_generation(db: Db, tables: Tables, now: Published) -> str:
         for id_, rows in groupby(cursor.execute(tables(_CHUNKS)), key=itemgetter(0)):
             file = files.pop(id_, None)
             if file is None:
-                raise _contradiction("a chunk belongs to no file")
+                raise contradiction("a chunk belongs to no file")
             own = found.get((file.source, file.scope), [])
             digests.append(file_digest(_state(file), _chunks(file, rows, own)))
     without_chunks = files.values()
@@ -82,7 +78,7 @@ def digest_generation(db: Db, tables: Tables, now: Published) -> str:
         for each in contents:
             each.check_holes()
     if any(db.execute(tables(_STRAYS)).fetchone() or (1,)):
-        raise _contradiction("vectors, postings or chunks belong to nothing")
+        raise contradiction("vectors, postings or chunks belong to nothing")
     return index_digest(now.fingerprint, digests)
 
 
@@ -97,15 +93,15 @@ def _chunks(
     count = 0
     for _, id_, scope, ordinal, first, last, length, text, context, day, vector, *seen in rows:
         if last - first > file.tallest:
-            raise _contradiction("a chunk has more lines than the tallest of its file")
+            raise contradiction("a chunk has more lines than the tallest of its file")
         others = [restored(scope)] if vector is None else [restored(scope), restored(seen[1])]
         if any(each != file.scope for each in others) or (vector is not None and seen[0] != file.source):
-            raise _contradiction("a chunk would be found by others than may see its file")
+            raise contradiction("a chunk would be found by others than may see its file")
         count += 1
         chunk = Chunk(file.path, file.source, ordinal, first, last, restored(text), restored(context), day)
         yield chunk, _terms(id_, length, segments), vector
     if count != file.chunks:
-        raise _contradiction("a file has other chunks than it says")
+        raise contradiction("a file has other chunks than it says")
 
 
 def _terms(id_: int, length: int, segments: list[_Contents]) -> TermSum:
@@ -113,7 +109,7 @@ def _terms(id_: int, length: int, segments: list[_Contents]) -> TermSum:
         position = position_of(each.ids, id_)
         if position is not None:
             return each.terms_of(position, length)
-    raise _contradiction("a chunk belongs to no segment")
+    raise contradiction("a chunk belongs to no segment")
 
 
 class _Contents:
@@ -126,41 +122,21 @@ class _Contents:
         self.ids, lengths = read_positions(db, tables, segment)
         self._lengths = np.frombuffer(lengths, dtype=np.uint16)
         self._seen = np.zeros(segment.used, dtype=bool)
-        self._sums = np.zeros((2, segment.used), dtype=np.uint64)
-        self._counted = np.zeros(segment.used, dtype=np.int64)
         if sorted(self.ids) != list(self.ids) or self.ids[0] < segment.first_id:
-            raise _contradiction("the ids of a segment are not in order")
-        for term, postings in all_postings(db, tables, segment.number):
-            positions = np.frombuffer(postings.positions, dtype=np.uint16)
-            counts = np.frombuffer(postings.counts, dtype=np.uint8)
-            if positions[-1] >= segment.used or np.any(positions[1:] <= positions[:-1]) or not counts.all():
-                raise _contradiction("the postings of a term are not in order")
-            self._add(term, positions, counts)
-
-    def _add(self, term: str, positions: Array, counts: Array) -> None:
-        import numpy as np
-
-        self._counted[positions] += counts
-        for count in np.unique(counts).tolist():
-            own = positions[counts == count]
-            for row, number in zip(self._sums, term_hash(term, count), strict=True):
-                row[own] += np.uint64(number)
+            raise contradiction("the ids of a segment are not in order")
+        self._terms = SegmentTerms(segment.used, all_postings(db, tables, segment.number))
 
     def terms_of(self, position: int, length: int) -> TermSum:
         """The sum of the terms of one chunk, found in order."""
-        if self._lengths[position] != length or min(65_535, int(self._counted[position])) != length:
-            raise _contradiction(f"a chunk of {length} terms has postings for {self._counted[position]}")
+        if self._lengths[position] != length:
+            raise contradiction("a segment has another length of a chunk than the chunk")
         self._seen[position] = True
-        return int(self._sums[0, position]), int(self._sums[1, position])
+        return self._terms.at(position, length)
 
     def check_holes(self) -> None:
         """Make sure that every position which is no chunk is a hole."""
         segment = self.segment
         if int(self._seen.sum()) != segment.living or int(self._lengths.sum()) != segment.terms:
-            raise _contradiction("a segment has other chunks than it says")
+            raise contradiction("a segment has other chunks than it says")
         if self._lengths[~self._seen].any():
-            raise _contradiction("a hole of a segment would be found")
-
-
-def _contradiction(found: str) -> IndexCorrupt:
-    return IndexCorrupt(f"the index contradicts itself: {found}", hint="run `commonplace sync --force`")
+            raise contradiction("a hole of a segment would be found")

@@ -14,6 +14,7 @@ import apsw
 from commonplace.model import Chunk, FileState, Source
 from commonplace.store.arithmetic.parts import Absences
 from commonplace.store.bm25 import words_in
+from commonplace.store.kernels import BYTES_PER_NUMBER
 from commonplace.store.postings import Postings
 from commonplace.store.recently_used import RecentlyUsed
 from commonplace.store.signs import signs_width
@@ -40,7 +41,7 @@ Scopes: TypeAlias = "frozenset[int]"  # by their numbers
 # What may be kept beside the signs, which every search looks through, and in all.
 BESIDE_SIGNS = 40_000_000
 BESIDE_ROUGH_VECTORS = 14_000_000
-MOST_BYTES = 64_000_000
+MOST_BYTES = 104_000_000
 _OVERHEAD = 200  # of an entry: its key, its value's header, its place in a dictionary
 _CHUNK_OVERHEAD = 500
 _HIDDEN_VECTOR = 9  # bytes: its flag, and its position among the absent ones
@@ -60,6 +61,7 @@ class GenerationCache:
 
     def __init__(self) -> None:
         self._kept = RecentlyUsed(BESIDE_SIGNS)
+        self._keeps_vectors = True
         self._rough = RoughVectors()
         self._overview: Overview | None = None
         self._files: tuple[int, Mapping[tuple[Source, str], FileState]] | None = None
@@ -74,6 +76,9 @@ class GenerationCache:
             found = read_overview(db, revision, contents)
             signs = found.chunk_count * signs_width(found.dims)
             self._kept.most_bytes = min(MOST_BYTES, BESIDE_SIGNS + signs)
+            # Of more than fit, hardly one is asked for again before it has to go, and others with it.
+            vectors = found.chunk_count * (_OVERHEAD + BYTES_PER_NUMBER * found.dims)
+            self._keeps_vectors = vectors <= BESIDE_SIGNS
             self._rough.keep(found.first_ids)
         self._overview = found
         return found
@@ -181,7 +186,10 @@ class GenerationCache:
         found, missing = self._kept.get_all(ids)
         if missing:
             fetched: dict[int, bytes] = dict(db.execute(_VECTORS, (json.dumps(missing),)))
-            self._kept.put_all({id_: (vector, _OVERHEAD + len(vector)) for id_, vector in fetched.items()})
+            if self._keeps_vectors:
+                self._kept.put_all(
+                    {id_: (vector, _OVERHEAD + len(vector)) for id_, vector in fetched.items()}
+                )
             found |= fetched
         return found
 

@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, TypeAlias
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 
 Bindings: TypeAlias = "Sequence[Any] | Mapping[str, Any]"
 

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 import apsw
 
-from commonplace.errors import IndexCorrupt
 from commonplace.model import Chunk, FileState, Source
-from commonplace.store.digest import TermSum, file_digest, index_digest, term_hash
+from commonplace.store.digest import SegmentTerms, TermSum, contradiction, file_digest, index_digest
 from commonplace.store.signs import signs_of, signs_width
 from commonplace.store.sqlite.connection import rows
 from commonplace.store.sqlite.overview import read_fingerprint, read_scopes
@@ -23,14 +22,6 @@ from commonplace.store.sqlite.segments import (
 )
 from commonplace.store.sqlite.texts import unsqueezed
 from commonplace.value import value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    import numpy as np
-
-    Array = np.ndarray[Any, Any]
 
 _FILES = "SELECT id, path, source, hash, scope, chunks, tallest FROM files"
 _CHUNKS = """SELECT c.id, c.ordinal, c.start_line, c.end_line, c.length, c.text, c.context, c.day, v.vector
@@ -62,7 +53,7 @@ def check_parts(db: apsw.Connection) -> None:
     """Make sure that SQLite finds its file in order."""
     answers = [row[0] for row in db.execute("PRAGMA quick_check(3)")]
     if answers != ["ok"]:
-        raise _contradiction("; ".join(answers))
+        raise contradiction("; ".join(answers))
 
 
 def digest_generation(db: apsw.Connection) -> str:
@@ -82,9 +73,9 @@ def digest_generation(db: apsw.Connection) -> str:
         digests.append(file_digest(state, _chunks(db, file, segments)))
     segments.check_holes()
     if any(db.execute(_STRAYS).fetchone() or (1,)):
-        raise _contradiction("vectors, postings or chunks belong to nothing")
+        raise contradiction("vectors, postings or chunks belong to nothing")
     if sorted(db.execute(_TOTALS)) != sorted(db.execute(_COUNTED)):
-        raise _contradiction("the totals are not the sums of the rows")
+        raise contradiction("the totals are not the sums of the rows")
     return index_digest(fingerprint, digests)
 
 
@@ -95,7 +86,7 @@ def _chunks(
     count = 0
     for id_, ordinal, first, last, length, text, context, day, vector in db.execute(_CHUNKS, (file.id,)):
         if last - first > file.tallest:
-            raise _contradiction("a chunk has more lines than the tallest of its file")
+            raise contradiction("a chunk has more lines than the tallest of its file")
         terms = segments.terms_of(id_, file, length, vector)
         count += 1
         yield (
@@ -104,7 +95,7 @@ def _chunks(
             vector,
         )
     if count != file.chunks:
-        raise _contradiction("a file has other chunks than it says")
+        raise contradiction("a file has other chunks than it says")
 
 
 class _Segments:
@@ -120,10 +111,10 @@ class _Segments:
 
         at = bisect_right(self._firsts, id_) - 1
         if at < 0:
-            raise _contradiction("a chunk belongs to no segment")
+            raise contradiction("a chunk belongs to no segment")
         found = self._contents[at]
         if found.segment.source != file.source:
-            raise _contradiction("a chunk is in a segment of another source")
+            raise contradiction("a chunk is in a segment of another source")
         return found.terms_of(id_, file.scope, length, vector)
 
     def check_holes(self) -> None:
@@ -145,39 +136,23 @@ class _Contents:
         self._signs = read_signs(db, segment, dims=dims)
         self._width = signs_width(dims)
         self._seen = bytearray(segment.used)
-        self._sums = np.zeros((2, segment.used), dtype=np.uint64)
-        self._counted = np.zeros(segment.used, dtype=np.int64)
-        for term, postings in all_postings(db, segment.first_id):
-            positions = np.frombuffer(postings.positions, dtype=np.uint16)
-            counts = np.frombuffer(postings.counts, dtype=np.uint8)
-            if positions[-1] >= segment.used or np.any(positions[1:] <= positions[:-1]) or not counts.all():
-                raise _contradiction("the postings of a term are not in order")
-            self._add(term, positions, counts)
-
-    def _add(self, term: str, positions: Array, counts: Array) -> None:
-        import numpy as np
-
-        self._counted[positions] += counts
-        for count in np.unique(counts).tolist():
-            own = positions[counts == count]
-            for row, number in zip(self._sums, term_hash(term, count), strict=True):
-                row[own] += np.uint64(number)
+        self._terms = SegmentTerms(segment.used, all_postings(db, segment.first_id))
 
     def terms_of(self, id_: int, scope: int, length: int, vector: bytes | None) -> TermSum:
         position = id_ - self.segment.first_id
         if position >= self.segment.used:
-            raise _contradiction("a chunk has a position that its segment has not given out")
+            raise contradiction("a chunk has a position that its segment has not given out")
         if self._scopes[position] != scope:
-            raise _contradiction("a chunk would be found by others than may see its file")
-        if self._lengths[position] != length or min(65_535, int(self._counted[position])) != length:
-            raise _contradiction(f"a chunk of {length} terms has postings for {self._counted[position]}")
+            raise contradiction("a chunk would be found by others than may see its file")
+        if self._lengths[position] != length:
+            raise contradiction("a segment has another length of a chunk than the chunk")
         own = self._signs[position * self._width : (position + 1) * self._width]
         if (vector is None) != bool(self._absent[position]) or (
             vector is not None and signs_of(vector) != own
         ):
-            raise _contradiction("the signs of a chunk are not those of its vector")
+            raise contradiction("the signs of a chunk are not those of its vector")
         self._seen[position] = 1
-        return int(self._sums[0, position]), int(self._sums[1, position])
+        return self._terms.at(position, length)
 
     def check_holes(self) -> None:
         import numpy as np
@@ -185,12 +160,8 @@ class _Contents:
         holes = np.frombuffer(self._seen, dtype=np.uint8) == 0
         segment = self.segment
         if np.count_nonzero(holes) != segment.dead or segment.stale > segment.dead:
-            raise _contradiction("a segment has other holes than it says")
+            raise contradiction("a segment has other holes than it says")
         if self._lengths[holes].any() or not np.frombuffer(self._absent, dtype=np.uint8)[holes].all():
-            raise _contradiction("a hole of a segment would be found")
-        if not segment.stale and self._counted[holes].any():
-            raise _contradiction("there are postings of no chunk")
-
-
-def _contradiction(found: str) -> IndexCorrupt:
-    return IndexCorrupt(f"the index contradicts itself: {found}", hint="run `commonplace sync --force`")
+            raise contradiction("a hole of a segment would be found")
+        if not segment.stale and self._terms.counted[holes].any():
+            raise contradiction("there are postings of no chunk")

@@ -90,7 +90,7 @@ CREATE TABLE audiences (       -- read only for who may not see everything
 );
 CREATE TABLE signs (
     segment INTEGER PRIMARY KEY REFERENCES segments (first_id),
-    signs   BLOB NOT NULL      -- the signs of each position's vector, dims / 8 bytes
+    signs   BLOB NOT NULL      -- the signs of each position's vector, dims / 4 bytes: see signs.py
 );
 
 CREATE TABLE postings (
