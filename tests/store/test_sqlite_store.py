@@ -603,6 +603,18 @@ def test_an_index_of_another_format_is_made_anew(store, folder):
     assert "format 99" in store.describe()["recovered"]
 
 
+def test_an_index_of_an_earlier_version_is_made_anew_and_called_damaged_by_nobody(store, folder):
+    put(store, "a.md", GATEWAY)
+    with store._newest() as generation, generation.writing() as db:
+        connection.setting(db, f"user_version = {connection.SCHEMA_VERSION - 1}")
+    store.close()
+
+    with store.reading() as reader:
+        assert reader.fingerprint() is None
+    assert store.describe()["recovered"] is None
+    assert len(list(folder.glob("*.sqlite"))) == 1
+
+
 def test_two_processes_recover_from_the_same_damage_once(store, folder):
     store.close()
     (folder / "CURRENT").write_bytes(b"?")

@@ -31,6 +31,10 @@ _SCHEMA = os.path.join(os.path.dirname(__file__), "schema.sql")
 _DAMAGE = (apsw.CorruptError, apsw.NotADBError, apsw.SQLError, apsw.FormatError, apsw.MismatchError)
 
 
+class OlderFormat(IndexCorrupt):
+    """An earlier version of the program made this index: it has to be made anew, and nothing is wrong with it."""
+
+
 @contextmanager
 def speaking_plainly() -> Iterator[None]:
     """Turn what SQLite says into errors that a user can understand."""
@@ -173,7 +177,8 @@ def _configure(db: apsw.Connection, *, for_writing: bool) -> None:
 def _check_schema(db: apsw.Connection) -> None:
     found = setting(db, "user_version")
     if found != SCHEMA_VERSION:
-        raise IndexCorrupt(
+        kind = OlderFormat if 0 < found < SCHEMA_VERSION else IndexCorrupt
+        raise kind(
             f"the index has format {found}, this version of commonplace reads format {SCHEMA_VERSION}",
             hint="run `commonplace sync`: it is rebuilt from your notes",
         )

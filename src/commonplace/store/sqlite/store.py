@@ -15,7 +15,7 @@ from commonplace.model import IndexFingerprint, Source
 from commonplace.store.kernels import choose_dots
 from commonplace.store.protocol import IndexStore, leave_as_is
 from commonplace.store.sqlite.changes import Changes
-from commonplace.store.sqlite.connection import SCHEMA_VERSION, create
+from commonplace.store.sqlite.connection import SCHEMA_VERSION, OlderFormat, create
 from commonplace.store.sqlite.folder import IndexFolder, Signature
 from commonplace.store.sqlite.generation import Generation
 from commonplace.store.sqlite.reader import SqliteReader
@@ -34,9 +34,10 @@ _DAMAGED_POINTER = -1
 class _Damage(Exception):
     """A generation cannot be opened: which one (None: there is none yet), and why."""
 
-    def __init__(self, number: int | None, reason: str) -> None:
-        super().__init__(reason)
+    def __init__(self, number: int | None, reason: object) -> None:
+        super().__init__(str(reason))
         self.number = number
+        self.is_old = isinstance(reason, OlderFormat)
 
 
 class SqliteStore(Changes):
@@ -194,7 +195,7 @@ class SqliteStore(Changes):
                 yield generation
         except IndexCorrupt as error:
             if number is not None:
-                self._recover(_Damage(number, str(error)), writer_locked=False)
+                self._recover(_Damage(number, error), writer_locked=False)
             raise
 
     @contextmanager
@@ -236,7 +237,7 @@ class SqliteStore(Changes):
             try:
                 number = self._folder.current()
             except IndexCorrupt as error:
-                raise _Damage(_DAMAGED_POINTER, str(error)) from error
+                raise _Damage(_DAMAGED_POINTER, error) from error
             if number is None:
                 raise _Damage(None, "there is no index yet")
             lock = self._folder.share(number)
@@ -249,7 +250,7 @@ class SqliteStore(Changes):
                 return Generation(number, self._folder.database(number), lock)
             except IndexCorrupt as error:
                 lock.release()
-                raise _Damage(number, str(error)) from error
+                raise _Damage(number, error) from error
             except BaseException:
                 lock.release()
                 raise
@@ -266,15 +267,16 @@ class SqliteStore(Changes):
             if now != damage.number:
                 return  # another process was faster
             self.close()
-            if damage.number is not None:
+            broken = None if damage.is_old else damage.number
+            if broken is not None:
                 from commonplace.store.sqlite.recovery import record_recovery
 
                 record_recovery(self._folder.recoveries, str(damage))
             number = self._folder.next_number()
             create(self._folder.database(number), write_ahead=self._write_ahead()).close()
             self._folder.publish(number)
-            if damage.number is not None and damage.number >= 0:
-                self._folder.set_aside(damage.number)
+            if broken is not None and broken != _DAMAGED_POINTER:
+                self._folder.set_aside(broken)
             self._folder.collect()
 
     def _collect(self) -> None:
