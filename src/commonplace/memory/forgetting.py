@@ -11,6 +11,7 @@ from commonplace.files.conflicts import conflict_copies, erase_conflict_copies
 from commonplace.files.failures import explaining
 from commonplace.files.replace import content_hash
 from commonplace.memory.backend_erasing import erase_in_engines
+from commonplace.memory.other_indexes import of_other_agents
 from commonplace.memory.wiring import Parts
 from commonplace.model import SyncReport
 from commonplace.pattern import pattern
@@ -106,12 +107,8 @@ class Forgetting:
 
     def _erase_for_other_agents(self, paths: Iterable[str]) -> None:
         """Take the files out of what other agents have indexed; their next sync reads what is left of them."""
-        for folder in _indexes_of_other_agents(self._parts.places.index):
-            store = self._parts.open_index(folder)
-            try:
-                store.erase("memory", *paths)
-            finally:
-                store.close()
+        for store in of_other_agents(self._parts):
+            store.erase("memory", *paths)
 
     def _is_in_the_past(self, doomed: DoomedLines) -> bool:
         """Whether an older version or a conflict copy still has it."""
@@ -190,18 +187,6 @@ class Forgetting:
                 continue
             data, _ = found.root.read(found.relative, max_bytes=parts.workspace.max_file_bytes)
             yield found.path, data, split_lines(decode(data))
-
-
-def _indexes_of_other_agents(index: str) -> list[str]:
-    """The folders beside ours in which other agents index the same workspace."""
-    agent, key = os.path.split(index)
-    beside = os.path.dirname(agent)
-    try:
-        agents = sorted(os.listdir(beside))
-    except OSError:
-        return []  # the index is kept in a place of its own
-    folders = (os.path.join(beside, name, key) for name in agents)
-    return [folder for folder in folders if folder != index and os.path.isdir(folder)]
 
 
 def runs_of(lines: list[str], wanted: list[str]) -> Iterator[tuple[int, int]]:

@@ -6,6 +6,7 @@ import os
 
 from commonplace.memory.backend_erasing import erase_in_engines
 from commonplace.memory.caching import opened_cache
+from commonplace.memory.other_indexes import of_other_workspaces
 from commonplace.memory.wiring import Parts
 from commonplace.sessions.store import SessionStore
 from commonplace.text.hashing import sha256_text
@@ -24,12 +25,8 @@ def delete_everywhere(parts: Parts, store: SessionStore, name: str) -> tuple[str
             with opened_cache(parts) as cache:
                 cache.forget(hashes)
         parts.store.erase("sessions", cited)
-        for folder in _other_indexes(parts):
-            other = parts.open_index(folder)
-            try:
-                other.erase("sessions", cited)
-            finally:
-                other.close()
+        for other in of_other_workspaces(parts):
+            other.erase("sessions", cited)
         erase_in_engines(parts, of_every_agent=False)
     return (cited,)
 
@@ -39,14 +36,3 @@ def _hashes_of_chunks(parts: Parts, cited: str) -> list[str]:
     with parts.store.reading() as reader:
         chunks = reader.chunks_between("sessions", cited, 1, _ALL_LINES)
     return [sha256_text(chunk.embedded_text) for chunk in chunks]
-
-
-def _other_indexes(parts: Parts) -> list[str]:
-    """The indexes of the same agent for other workspaces: they hold the same conversations."""
-    beside = os.path.dirname(parts.places.index)
-    try:
-        names = sorted(os.listdir(beside))
-    except FileNotFoundError:
-        return []
-    folders = (os.path.join(beside, name) for name in names)
-    return [folder for folder in folders if folder != parts.places.index and os.path.isdir(folder)]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from commonplace import __version__
 from commonplace.errors import CommonplaceError
 from commonplace.indexing.footprint import footprint
 from commonplace.indexing.indexer import WITHOUT_VECTORS
 from commonplace.indexing.plan import SyncPlan, plan_sync
 from commonplace.memory.embedding_status import embedding_of
 from commonplace.memory.flushes import last_flush
+from commonplace.memory.index_status import IndexStatus, engine_of, index_of
 from commonplace.memory.sizes import bounds_of, sizes_of
 from commonplace.memory.wiring import Parts
 from commonplace.model import FileFailure, FileState, Source, known_sources
@@ -19,6 +19,8 @@ from commonplace.value import value
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+    from commonplace.sources.discovery import Discovery
 
 
 @value
@@ -37,24 +39,25 @@ class Status:
 
 
 def status_of(parts: Parts, *, deep: bool) -> Status:
-    """Collect the facts without changing anything; `deep` also measures sizes and looks into every part."""
+    """Collect the facts without changing anything; `deep` also measures sizes and looks into every part.
+
+    An index that cannot be asked leaves out what only it knows: None stands for that.
+    """
     settings = parts.loaded.settings
-    with parts.store.reading() as reader:
-        known, counts, made = reader.files(), reader.counts(), reader.fingerprint()
-    embedding = embedding_of(parts, made, deep=deep)
+    index = index_of(parts)
+    known, counts = index.known, index.counts
+    embedding = embedding_of(parts, index.made, deep=deep)
     identity = embedding.identity
     found = parts.workspace.discover()
-    plan = plan_sync(found, known, parts.workspace.source)
-    changed = _really_changed(parts, plan, known)
-    rebuild = embedding.rebuild
+    pending = _pending(parts, index, found, embedding.rebuild)
     facts: dict[str, Any] = {
         "backend": settings.backend,
         "provider": identity.provider,
         "model": identity.model,
         "requestedProvider": settings.provider,
-        "files": sum(counts.files.values()),
-        "chunks": sum(counts.chunks.values()),
-        "dirty": bool(rebuild or changed or plan.missing),
+        "files": index.files,
+        "chunks": index.chunks,
+        "dirty": None if pending is None else any(pending[why] for why in ("rebuild", "changed", "missing")),
         "workspaceDir": parts.workspace.path,
         "workspaceOrigin": str(parts.places.workspace.origin),
         "workspaceMissing": found.root_missing,
@@ -70,19 +73,15 @@ def status_of(parts: Parts, *, deep: bool) -> Status:
                 "chunks": counts.chunks.get(source, 0),
             }
             for source in known_sources(settings.sources)
+            if index.trouble is None
         ],
-        "pending": {
-            "rebuild": rebuild,
-            "changed": changed,
-            "missing": len(plan.missing),
-            "hidden": len(plan.hidden),
-        },
+        "pending": pending,
         "skipped": [_failure(failure) for failure in found.skipped],
         "cache": _cache(parts),
-        "fts": {"enabled": settings.query.hybrid.enabled, "available": True},
+        "fts": {"enabled": settings.query.hybrid.enabled, "available": index.trouble is None},
         "vector": {
             "enabled": settings.store.vector_enabled,
-            "available": identity.dims > 0,
+            "available": identity.dims > 0 and index.trouble is None,
             "dims": identity.dims,
         },
         "embedding": embedding.facts,
@@ -92,18 +91,33 @@ def status_of(parts: Parts, *, deep: bool) -> Status:
         "keepsTextAt": _kept_elsewhere(parts),
         "chat": _chat(parts),
         "withoutVectors": sum(state.hash.startswith(WITHOUT_VECTORS) for state in known.values()),
-        "store": dict(parts.store.describe()),
-        "engine": _engine(parts, deep=deep),
+        "store": index.store,
+        "engine": engine_of(parts, index, deep=deep),
         "lastFlush": last_flush(parts.places.sessions),
     }
     if deep:
         facts["sizes"] = sizes_of(parts)
         facts["bounds"] = bounds_of(settings)
-        facts["store"]["parts"] = dict(parts.store.sizes())
+        facts["store"]["parts"] = {} if index.trouble else dict(parts.store.sizes())
         facts["noticing"] = dict(parts.workspace.describe())
         facts["process"] = dict(footprint())
         facts["notes"] = list(parts.loaded.notes)
     return Status(facts)
+
+
+def _pending(
+    parts: Parts, index: IndexStatus, found: Discovery, rebuild: str | None
+) -> dict[str, Any] | None:
+    """What the next sync has to do; None while nobody knows what the index holds."""
+    if index.trouble is not None:
+        return None
+    plan = plan_sync(found, index.known, parts.workspace.source)
+    return {
+        "rebuild": rebuild,
+        "changed": _really_changed(parts, plan, index.known),
+        "missing": len(plan.missing),
+        "hidden": len(plan.hidden),
+    }
 
 
 def _really_changed(parts: Parts, plan: SyncPlan, known: Mapping[tuple[Source, str], FileState]) -> int:
@@ -117,13 +131,6 @@ def _really_changed(parts: Parts, plan: SyncPlan, known: Mapping[tuple[Source, s
         except CommonplaceError:
             count += 1
     return count
-
-
-def _engine(parts: Parts, *, deep: bool) -> dict[str, Any]:
-    """Who indexes and searches, which version, and whether it works."""
-    if parts.backend is None:
-        return {"name": "builtin", "version": __version__, "healthy": True}
-    return dict(parts.backend.describe(deep=deep))
 
 
 def _kept_elsewhere(parts: Parts) -> str | None:

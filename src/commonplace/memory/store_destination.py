@@ -9,8 +9,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from commonplace.memory.wiring import Parts
 
-_THIS_MACHINE = frozenset({"localhost", "127.0.0.1", "::1"})
-
 
 def store_destination(parts: Parts) -> str | None:
     """The host or bucket that holds the index; None when it is on this machine, or nowhere that could be read."""
@@ -19,11 +17,10 @@ def store_destination(parts: Parts) -> str | None:
         return settings.uri if settings.uri and "://" in settings.uri else None
     if settings.driver != "postgres":
         return None
-    from psycopg.conninfo import conninfo_to_dict
+    from commonplace.store.postgres.connection import hosts_elsewhere
 
     try:
-        found = conninfo_to_dict(resolve_secret(settings.dsn, parts.environ) or "").get("host")
+        found = hosts_elsewhere(resolve_secret(settings.dsn, parts.environ) or "")
     except ConfigError:
-        return None  # the variable that names it is not set: nothing is sent either
-    hosts = [host for host in str(found or "").split(",") if host and not host.startswith("/")]
-    return ", ".join(host for host in hosts if host not in _THIS_MACHINE) or None
+        return None  # it cannot be read, or the variable that names it is not set: nothing is sent either
+    return ", ".join(found) or None

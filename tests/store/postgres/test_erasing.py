@@ -9,7 +9,7 @@ from pathlib import Path
 import psycopg
 import pytest
 from tests.support.index_contents import fingerprint, found_texts, put
-from tests.support.postgres_server import open_postgres_store, running_server
+from tests.support.postgres_server import SCHEMA, open_postgres_store, running_server
 
 from commonplace.errors import LockTimeout
 from commonplace.store.postgres import erasing
@@ -82,6 +82,19 @@ def test_what_another_host_is_building_is_erased_too(store, words):
     store.digest()
 
 
+def test_what_one_host_builds_is_erased_though_another_has_published_meanwhile(store, words, monkeypatch):
+    monkeypatch.setattr(erasing, "_WAIT_S", 5.0)
+    with store.rebuild(fingerprint(), reason="a slow one") as slow:
+        put(slow, "kept.md", "plain text")
+        put(slow, f"{words[0]}.md", f"the word is {words[0]}")
+        with store.rebuild(fingerprint(), reason="a quick one") as quick:
+            put(quick, f"{words[0]}.md", f"the word is {words[0]}")
+        store.erase("memory", f"{words[0]}.md")
+        assert found_texts(store, "word") == []
+    assert found_texts(store, "word", "plain") == ["plain text"]
+    store.digest()
+
+
 def test_a_reader_in_the_way_is_named_and_nothing_is_found_any_more(store, words, monkeypatch):
     monkeypatch.setattr(erasing, "_WAIT_S", 0.2)
     with store.reading() as reader:
@@ -90,4 +103,22 @@ def test_a_reader_in_the_way_is_named_and_nothing_is_found_any_more(store, words
             store.erase("memory", f"{words[0]}.md")
     assert found_texts(store, "word") == []
     store.erase("memory", f"{words[0]}.md")
+    assert files_with(words) == []
+
+
+GUIDE = Path(__file__).parents[3] / "docs" / "guides" / "postgresql.md"
+
+
+def test_the_statements_of_the_guide_take_a_whole_index_away(store, words):
+    statements = GUIDE.read_text().partition("## Take an index away")[2].split("```")[1].removeprefix("sql")
+    facts = store.describe()
+    asked = statements.replace("'main'", "%(agent)s").replace("'old-notes'", "%(workspace)s")
+    with psycopg.connect(running_server().app_dsn) as db:
+        for statement in asked.replace("commonplace;", f"{SCHEMA};").split(";")[:-1]:
+            if "SET" in statement and "%(agent)s" in statement:
+                db.execute("SELECT set_config('commonplace.agent', %s, false)", (facts["agent"],))
+            else:
+                db.execute(statement, {"workspace": facts["workspace"]})
+    assert store.describe()["generation"] is None
+    assert found_texts(store, "plain") == []
     assert files_with(words) == []

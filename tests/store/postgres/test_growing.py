@@ -120,6 +120,7 @@ def test_a_build_forgets_what_a_failed_change_had_packed(store):
 def graph_early(monkeypatch):
     monkeypatch.setattr(writer, "GRAPH_FROM", 300)
     monkeypatch.setattr("commonplace.store.postgres.nearest.GRAPH_FROM", 100)
+    monkeypatch.setattr("commonplace.store.postgres.nearest.COMPARED", 100)
 
 
 @pytest.mark.timeout(60)
@@ -162,6 +163,34 @@ def test_a_graph_finds_hardly_less_than_all_and_hides_what_a_filter_hides(store,
     store.remove_file("memory", "3.md")
     assert not any("note 3 " in text for text in near_texts(store, "note 3 1", limit=800))
     store.digest()
+
+
+@pytest.mark.timeout(60)
+def test_an_index_that_has_shrunk_misses_nothing_though_it_has_a_graph(store, monkeypatch):
+    monkeypatch.setattr(writer, "GRAPH_FROM", 300)
+    for number in range(10):
+        put(store, f"{number}.md", *(f"note {number} {part}" for part in range(60)))
+    assert store.describe()["vector"]["graph"]
+    for number in range(1, 10):
+        store.remove_file("memory", f"{number}.md")
+    assert len(near_texts(store, "note 5 5", limit=100)) == 60
+
+
+@pytest.mark.timeout(60)
+def test_of_what_a_filter_admits_none_is_missed_though_others_have_a_graph(store, monkeypatch):
+    monkeypatch.setattr(writer, "GRAPH_FROM", 300)
+    for number in range(10):
+        scope = SHARED if number % 2 else PRIVATE
+        put(store, f"{number}.md", *(f"note {number} {part}" for part in range(60)), scope=scope)
+    assert store.describe()["vector"]["graph"]
+    with store.reading() as reader:
+        every = [each.id for each in reader.keyword_candidates(["note"], where=seen_by(SHARED), limit=999)]
+        assert len(every) == 300
+        for number in range(10):
+            query = vector(f"query {number}")
+            scores = sorted(reader.similarities(query, every), reverse=True)[:48]
+            found = reader.vector_candidates(query, where=seen_by(SHARED), limit=48)
+            assert [each.score for each in found] == scores
 
 
 STEP = st.tuples(

@@ -6,13 +6,14 @@ import json
 
 import psycopg
 import pytest
-from tests.support.index_contents import fingerprint, found_texts, put, seen_by
-from tests.support.postgres_server import SCHEMA, open_postgres_store, running_server
+from tests.support.index_contents import EVERYWHERE, fingerprint, found_texts, put, seen_by, vector
+from tests.support.postgres_server import APP_ROLE, SCHEMA, open_postgres_store, running_server
 
 from commonplace.errors import IndexUnavailable
 from commonplace.model import PRIVATE, SHARED
 from commonplace.store.postgres.migrations import prepare
 from commonplace.store.postgres.naming import KINDS
+from commonplace.store.postgres.store import PostgresStore
 
 
 @pytest.fixture
@@ -112,7 +113,7 @@ def test_nobody_writes_rows_for_another_agent(store, db):
     db.rollback()
 
 
-@pytest.mark.parametrize("function", ["drop_generation", "index_vectors", "analyze_generation"])
+@pytest.mark.parametrize("function", ["drop_generation", "index_vectors", "analyze_generation", "write_anew"])
 def test_no_function_works_on_the_generation_of_another_agent(store, db, function):
     allow(db, agent="another agent", scopes="*")
     try:
@@ -171,8 +172,9 @@ def operator():
 
 
 def test_only_an_operator_may_ask_which_indexes_there_are(store, tmp_path, operator):
-    with pytest.raises(IndexUnavailable, match="does not let this role"):
+    with pytest.raises(IndexUnavailable, match="does not let this role") as raised:
         store.all_indexes()
+    assert "--operator" in raised.value.hint
     allowed = open_postgres_store(tmp_path / "theirs", role=operator)
     assert (agent_of(store), "notes") in allowed.all_indexes()
     other = allowed.index_of(agent_of(store), "notes")
@@ -184,3 +186,55 @@ def test_only_an_operator_may_ask_which_indexes_there_are(store, tmp_path, opera
 def test_nobody_lists_indexes_by_saying_that_it_is_a_listing(store, db):
     db.execute("SELECT set_config('commonplace.listing', 'on', false)")
     assert db.execute("SELECT count(*) FROM indexes").fetchone() == (0,)
+
+
+def test_what_one_filter_has_shown_keeps_its_vector_for_whoever_may_see_it_next(store):
+    with store.reading() as reader:
+        everything = reader.keyword_candidates(["studio"], where=EVERYWHERE, limit=9)
+        reader.vector_candidates(vector("a shared studio"), where=seen_by(SHARED), limit=9)
+    (private,) = [each.id for each in everything if each.chunk.path == "a.md"]
+    with store.reading() as reader:
+        assert reader.similarities(vector("a private studio"), [private]) == [pytest.approx(1.0, abs=0.01)]
+
+
+def test_writing_tables_anew_keeps_the_rows_of_every_scope(store, db):
+    allow(db, agent=agent_of(store), scopes=json.dumps([SHARED]))
+    db.execute("SELECT write_anew(%s)", (generation_of(store),))
+    db.commit()
+    assert sorted(found_texts(store, "studio")) == ["a private studio", "a shared studio"]
+    store.digest()
+
+
+def test_functions_of_the_owner_run_nothing_that_others_have_put_beside_pgvector(tmp_path):
+    # As every role could do in `public` before PostgreSQL 15, and can still do in databases of then.
+    server, name = running_server(), f"commonplace_{abs(hash(str(tmp_path)))}"
+    with psycopg.connect(server.dsn, autocommit=True) as admin:
+        admin.execute(f"CREATE DATABASE {name}")
+    dsn = psycopg.conninfo.make_conninfo(server.dsn, dbname=name)
+    try:
+        prepare(dsn, schema=SCHEMA, role=APP_ROLE)
+        with psycopg.connect(dsn, autocommit=True) as admin:
+            admin.execute(f"GRANT CREATE ON SCHEMA public TO {APP_ROLE}")
+        app = psycopg.conninfo.make_conninfo(dsn, user=APP_ROLE)
+        with psycopg.connect(app, autocommit=True) as db:
+            db.execute("CREATE TABLE public.caught (who text)")
+            db.execute("GRANT INSERT ON public.caught TO PUBLIC")
+            db.execute(
+                """CREATE FUNCTION public.joined(text, integer) RETURNS text LANGUAGE plpgsql AS
+                   'BEGIN INSERT INTO public.caught VALUES (current_user); RETURN $1 || $2::text; END'"""
+            )
+            db.execute(
+                "CREATE OPERATOR public.|| (LEFTARG = text, RIGHTARG = integer, FUNCTION = public.joined)"
+            )
+        store = PostgresStore(app, agent="a", workspace="w", schema=SCHEMA)
+        with store.rebuild(fingerprint(), reason="a test") as fresh:
+            put(fresh, "a.md", "the gateway")
+        store.erase("memory", "a.md")
+        store.close()
+        with psycopg.connect(dsn) as admin:
+            assert (
+                admin.execute("SELECT who FROM public.caught WHERE who <> %s", (APP_ROLE,)).fetchall() == []
+            )
+    finally:
+        with psycopg.connect(server.dsn, autocommit=True) as admin:
+            admin.execute(f"DROP DATABASE {name} WITH (FORCE)")

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import threading
 import time
+import traceback
 
 import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 from tests.support.index_contents import fingerprint, found_texts, put
 from tests.support.postgres_server import (
-    APP_ROLE,
     SCHEMA,
     open_postgres_store,
     running_server,
     server_of_its_own,
 )
 
-from commonplace.errors import ConfigError, IndexUnavailable, LockTimeout
+from commonplace.errors import CommonplaceError, ConfigError, IndexUnavailable, LockTimeout
 from commonplace.store.opening import open_store
-from commonplace.store.postgres.connection import checked_dsn
-from commonplace.store.postgres.migrations import NEWEST, prepare
+from commonplace.store.postgres.connection import checked_dsn, hosts_elsewhere
 from commonplace.store.postgres.store import PostgresStore
 
 
@@ -59,10 +57,80 @@ def test_a_host_from_the_environment_counts_too(monkeypatch):
     assert conninfo_to_dict(checked_dsn("dbname=notes"))["sslmode"] == "require"
 
 
+@pytest.mark.parametrize(
+    ("dsn", "hosts"),
+    [
+        ("postgresql://me@db.example.org/notes", ["db.example.org"]),
+        ("host=one.example.org,localhost dbname=notes", ["one.example.org"]),
+        ("hostaddr=10.0.0.7 dbname=notes", ["10.0.0.7"]),
+        ("host=localhost hostaddr=10.0.0.7 dbname=notes", ["10.0.0.7"]),
+        ("service=notes", ["the service `notes`"]),
+        ("postgresql://me@127.0.0.2/notes", []),
+        ("host=/run/postgresql dbname=notes", []),
+    ],
+)
+def test_it_is_known_which_machines_the_text_goes_to(monkeypatch, dsn, hosts):
+    for name in ("PGHOST", "PGHOSTADDR", "PGSERVICE"):
+        monkeypatch.delenv(name, raising=False)
+    assert hosts_elsewhere(dsn) == hosts
+
+
+def test_a_machine_that_only_the_environment_names_counts(monkeypatch):
+    monkeypatch.setenv("PGHOST", "db.example.org")
+    assert hosts_elsewhere("dbname=notes") == ["db.example.org"]
+
+
 def test_a_dsn_that_cannot_be_read_is_not_quoted():
     with pytest.raises(ConfigError) as raised:
         PostgresStore("password=hunter2 gibberish", agent="a", workspace="w")
     assert "hunter2" not in f"{raised.value} {raised.value.hint}"
+
+
+def test_of_several_hosts_the_one_that_takes_changes_is_chosen():
+    several = "postgresql://me@one.example.org,two.example.org/notes"
+    assert conninfo_to_dict(checked_dsn(several))["target_session_attrs"] == "read-write"
+    assert "target_session_attrs" not in conninfo_to_dict(checked_dsn(several, key="store.readDsn"))
+    assert "target_session_attrs" not in conninfo_to_dict(
+        checked_dsn("postgresql://me@one.example.org/notes")
+    )
+    chosen = checked_dsn(f"{several}?target_session_attrs=any")
+    assert conninfo_to_dict(chosen)["target_session_attrs"] == "any"
+
+
+@pytest.mark.parametrize(
+    "dsn",
+    [
+        "password=hunter2 gibberish",
+        "postgresql://me:hunter2%zz@db.example.org/notes",
+        "postgresql://me:hunter2@db.example.org:port/notes?sslmode=sometimes",
+        "postgresql://me:hunter2@127.0.0.1:1/notes",
+        "postgresql://me:hunter2@127.0.0.1:1,127.0.0.1:2/notes",
+        "host=/nowhere-at-all dbname=notes user=me password=hunter2",
+    ],
+)
+def test_a_password_is_in_no_error_however_deep_and_in_no_log(dsn, caplog):
+    caplog.set_level(0)
+
+    def use():
+        store = PostgresStore(dsn, agent="a", workspace="w")
+        assert "hunter2" not in repr(store)
+        store.describe()
+
+    with pytest.raises(CommonplaceError) as raised:
+        use()
+    told = "".join(traceback.format_exception(raised.value))
+    assert "hunter2" not in told
+    assert "hunter2" not in caplog.text
+
+
+def test_a_password_that_is_refused_is_not_told(tmp_path):
+    if not (running_server().folder / "data").exists():
+        pytest.skip("the socket of this server is not known")
+    dsn = f"host={running_server().folder} user=nobody_at_all password=hunter2 dbname=postgres"
+    store = PostgresStore(dsn, agent="a", workspace="w", schema=SCHEMA)
+    with pytest.raises(IndexUnavailable, match="nobody_at_all") as raised:
+        store.digest()
+    assert "hunter2" not in "".join(traceback.format_exception(raised.value))
 
 
 def test_without_a_dsn_the_setting_is_named():
@@ -167,89 +235,6 @@ def test_a_replica_that_is_down_is_replaced_by_the_server_itself(tmp_path):
     other = open_postgres_store(tmp_path, read_dsn=f"host={tmp_path} dbname=x")
     assert found_texts(other, "gateway") == ["the gateway"]
     other.close()
-
-
-def test_searches_go_to_the_replica_until_this_process_writes(tmp_path):
-    store = open_postgres_store(tmp_path, read_dsn=running_server().app_dsn)
-    with store.rebuild(fingerprint(), reason="a test") as fresh:
-        put(fresh, "a.md", "the gateway")
-    store.close()
-    reader = open_postgres_store(tmp_path, read_dsn=running_server().app_dsn)
-    assert found_texts(reader, "gateway") == ["the gateway"]
-    assert reader._nearest() is not reader._reading
-    put(reader, "b.md", "another gateway")
-    assert reader._nearest() is reader._reading
-    assert len(found_texts(reader, "gateway")) == 2
-    reader.close()
-
-
-# --- migrations ----------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def own_schema():
-    name = f"commonplace_tests_{time.monotonic_ns() % 10**9}"
-    yield name
-    with psycopg.connect(running_server().dsn) as db:
-        db.execute(f"DROP SCHEMA IF EXISTS {name} CASCADE")
-
-
-def test_preparing_twice_and_at_once_is_preparing_once(own_schema):
-    dsn = running_server().dsn
-    threads = [
-        threading.Thread(target=prepare, args=(dsn,), kwargs={"schema": own_schema, "role": APP_ROLE})
-        for _ in range(4)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    prepare(dsn, schema=own_schema)
-    with psycopg.connect(dsn) as db:
-        assert db.execute(f"SELECT array_agg(number) FROM {own_schema}.migrations").fetchone() == (
-            list(range(1, NEWEST + 1)),
-        )
-
-
-def test_a_schema_of_a_newer_version_is_refused_in_words(own_schema):
-    dsn = running_server().dsn
-    prepare(dsn, schema=own_schema)
-    with psycopg.connect(dsn) as db:
-        db.execute(f"INSERT INTO {own_schema}.migrations VALUES (%s, 'of tomorrow')", (NEWEST + 1,))
-    store = PostgresStore(dsn, agent="a", workspace="w", schema=own_schema)
-    with pytest.raises(IndexUnavailable, match="knows up to") as raised:
-        store.digest()
-    assert "install" in raised.value.hint
-    with pytest.raises(IndexUnavailable):
-        prepare(dsn, schema=own_schema)
-    store.close()
-
-
-def test_a_role_that_may_create_schemas_needs_no_preparation(own_schema):
-    store = PostgresStore(running_server().dsn, agent="a", workspace="w", schema=own_schema)
-    with store.rebuild(fingerprint(), reason="a test") as fresh:
-        put(fresh, "a.md", "the gateway")
-    assert found_texts(store, "gateway") == ["the gateway"]
-    store.close()
-
-
-@pytest.mark.timeout(60)
-def test_a_database_without_anything_in_it_is_made_ready_by_whoever_may():
-    server = running_server()
-    name = f"commonplace_{time.monotonic_ns()}"
-    with psycopg.connect(server.dsn, autocommit=True) as db:
-        db.execute(f"CREATE DATABASE {name}")
-    try:
-        store = PostgresStore(
-            psycopg.conninfo.make_conninfo(server.dsn, dbname=name), agent="a", workspace="w"
-        )
-        with store.rebuild(fingerprint(), reason="a test") as fresh:
-            put(fresh, "a.md", "the gateway")
-        assert found_texts(store, "gateway") == ["the gateway"]
-        store.close()
-    finally:
-        with psycopg.connect(server.dsn, autocommit=True) as db:
-            db.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
 @pytest.mark.slow

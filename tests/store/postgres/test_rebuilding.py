@@ -72,7 +72,6 @@ with store.rebuild(fingerprint(), reason="never finished") as fresh:
 """
 
 
-@pytest.mark.timeout(30)
 def test_what_a_killed_host_was_building_is_dropped_by_the_next(store):
     agent = store.describe()["agent"]
     script = DYING.format(root=os.getcwd(), dsn=running_server().app_dsn, agent=agent, schema=SCHEMA)

@@ -6,8 +6,6 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
-import psycopg
-
 from commonplace.errors import IndexUnavailable
 from commonplace.model import IndexFingerprint, Source
 from commonplace.store.postgres import writer
@@ -17,17 +15,19 @@ from commonplace.store.postgres.changes import Change, Changes
 from commonplace.store.postgres.connection import Connections
 from commonplace.store.postgres.naming import Tables
 from commonplace.store.postgres.reader import PostgresReader
-from commonplace.store.postgres.session import Published, Session
+from commonplace.store.postgres.session import STATEMENT_S, Published, Session
 from commonplace.store.protocol import IndexStore, leave_as_is
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, NoReturn
 
-    Db = psycopg.Connection[Any]
+    from commonplace.store.postgres.patience import PatientConnection
+
+    Db = PatientConnection
 
 _ANALYZE = "SELECT analyze_generation(%s)"
-_LONG = "1h"  # a large graph takes minutes
+_LONG_S = 3_600  # a large graph takes minutes
 
 
 class BuildingStore(Changes):
@@ -47,7 +47,7 @@ class BuildingStore(Changes):
     def finish(self) -> None:
         """Make everything found, and found fast."""
         self._flush()
-        with self._changing("finish a rebuild", statement=_LONG) as (db, tables, _):
+        with self._changing("finish a rebuild", statement_s=_LONG_S) as (db, tables, _):
             writer.make_graph_if_large(db, tables, self._fingerprint.embedder.dims)
             db.execute(_ANALYZE, (tables.generation,))
 
@@ -126,7 +126,7 @@ class BuildingStore(Changes):
                     )
 
     @contextmanager
-    def _changing(self, operation: str, *, statement: str = "60s") -> Iterator[Change]:
+    def _changing(self, operation: str, *, statement_s: int = STATEMENT_S) -> Iterator[Change]:
         with self._one_at_a_time:
             if self._joint is not None:
                 change, failures = self._joint
@@ -138,7 +138,7 @@ class BuildingStore(Changes):
                 return
 
             def begin(db: Db) -> Published:
-                self._session.introduce(db, statement=statement)
+                self._session.introduce(db, statement_s=statement_s)
                 return self._found(db)
 
             with self._connections.transaction(begin, operation) as (db, now):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 
 import psycopg
@@ -25,9 +26,8 @@ class InBulk:
     """Chunks are found by words only after `write()`. Not for threads at once: a build has one writer at a time."""
 
     def __init__(self) -> None:
-        self._next_id = (
-            1  # nobody else adds to a generation that is being built; a failed change wastes its ids
-        )
+        # Nobody else adds to a generation that is being built; a failed change wastes its ids.
+        self._next_id = time.time_ns() // 1_000
         self._filling: dict[tuple[Source, str], segments.Packed] = {}
         self._full: list[tuple[Source, str, segments.Packed]] = []
 

@@ -1,7 +1,8 @@
 """What a process has read of one generation, kept between searches within one budget of bytes.
 
 Ids are never used again, so what belongs to an id stays right as long as the generation lives. What belongs to a
-segment is kept under the revision at which it last changed: an edit makes nothing else be read again.
+segment is kept under the stamp of its last change: an edit makes nothing else be read again. Ids and stamps come from
+the clock: a server that has lost its last changes, by a failover, does not give them to something else.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ class GenerationCache:
         self.tables = Tables(generation)
         self._kept = RecentlyUsed(_MOST_BYTES)
         self._overview: Overview | None = None
-        self._files: tuple[int, Mapping[tuple[Source, str], FileState]] | None = None
+        self._files: tuple[tuple[int, int], Mapping[tuple[Source, str], FileState]] | None = None
 
     def overview(self, db: Db, now: Published) -> Overview:
         """What the index holds, in numbers, as this view sees it."""
@@ -72,17 +73,17 @@ class GenerationCache:
             self._overview = known = known.at(now)
         return known
 
-    def files(self, db: Db, revision: int) -> Mapping[tuple[Source, str], FileState]:
+    def files(self, db: Db, now: Overview) -> Mapping[tuple[Source, str], FileState]:
         """Every indexed file."""
-        known = self._files
-        if known is None or known[0] != revision:
+        known, state = self._files, (now.revision, now.contents)
+        if known is None or known[0] != state:
             found: dict[tuple[Source, str], FileState] = {}
             for stored, source, hash_, size, mtime_ns, inode, scope in db.execute(self.tables(_FILES)):
                 path = restored(stored)
                 found[source, path] = FileState(
                     path, source, hash_, size, mtime_ns, unsigned_64(inode), restored(scope)
                 )
-            self._files = known = (revision, MappingProxyType(found))
+            self._files = known = (state, MappingProxyType(found))
         return known[1]
 
     def fetch(self, db: Db, segments: Sequence[Segment], terms: Iterable[str]) -> None:

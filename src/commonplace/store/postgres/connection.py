@@ -15,13 +15,14 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from commonplace.errors import ConfigError, LockTimeout
 from commonplace.store.postgres import halfvec
 from commonplace.store.postgres.failures import speaking_plainly, unreachable
+from commonplace.store.postgres.patience import PATIENCE_S, PatientConnection
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     T = TypeVar("T")
-    Db = psycopg.Connection[Any]
+    Db = PatientConnection
 
 MOST_CONNECTIONS = 16
 _WAIT_S = 30.0
@@ -29,6 +30,7 @@ _WAIT_S = 30.0
 _DEFAULTS = {
     "connect_timeout": "5",
     "application_name": "commonplace",
+    "client_encoding": "utf8",
     "keepalives_idle": "15",
     "keepalives_interval": "5",
     "keepalives_count": "3",
@@ -39,31 +41,57 @@ _DEFAULTS = {
 logging.getLogger("psycopg").addHandler(logging.NullHandler())
 
 
-def checked_dsn(dsn: str, *, key: str = "store.dsn") -> str:
+_WRITES = "store.dsn"
+
+
+def checked_dsn(dsn: str, *, key: str = _WRITES) -> str:
     """A DSN with deadlines, and with TLS to other machines unless it says itself how."""
     try:
         facts = conninfo_to_dict(dsn)
-    except psycopg.ProgrammingError as error:
-        # Not the error's own words: they may quote a password.
-        raise ConfigError(
-            "the DSN of the database cannot be read",
-            key=key,
-            hint="write it as postgresql://role@host/database or as host=… dbname=… user=…",
-        ) from error
+    except psycopg.ProgrammingError:
+        # Neither the error's own words nor the error itself: they may quote a password.
+        raise _unreadable(key) from None
     more = {name: setting for name, setting in _DEFAULTS.items() if name not in facts}
+    if key == _WRITES and len(_hosts(facts)) > 1 and "target_session_attrs" not in facts:
+        more["target_session_attrs"] = "read-write"  # which of them that is changes with a failover
     if "sslmode" not in facts and "PGSSLMODE" not in os.environ and not _stays_here(facts):
         more["sslmode"] = "require"
     return make_conninfo(dsn, **more)
+
+
+def hosts_elsewhere(dsn: str) -> list[str]:
+    """The other machines that a DSN leads to, as it names them; raises ConfigError when it cannot be read."""
+    try:
+        facts = conninfo_to_dict(dsn)
+    except psycopg.ProgrammingError:
+        raise _unreadable(_WRITES) from None
+    if _stays_here(facts):
+        return []
+    if service := facts.get("service") or os.environ.get("PGSERVICE"):
+        return [f"the service `{service}`"]
+    return [host for host in _hosts(facts) if not _is_here(host)]
 
 
 def _stays_here(facts: dict[str, Any]) -> bool:
     """Whether every host is a socket of this machine or its loopback."""
     if facts.get("service") or os.environ.get("PGSERVICE"):
         return False  # a file elsewhere names the host
-    hosts = (
+    return all(_is_here(host) for host in _hosts(facts))
+
+
+def _hosts(facts: dict[str, Any]) -> list[str]:
+    named = (
         facts.get("hostaddr") or os.environ.get("PGHOSTADDR") or facts.get("host") or os.environ.get("PGHOST")
     )
-    return all(_is_here(host) for host in str(hosts or "").split(","))
+    return str(named or "").split(",")
+
+
+def _unreadable(key: str) -> ConfigError:
+    return ConfigError(
+        "the DSN of the database cannot be read",
+        key=key,
+        hint="write it as postgresql://role@host/database or as host=… dbname=… user=…",
+    )
 
 
 def _is_here(host: str) -> bool:
@@ -101,10 +129,11 @@ class Connections:
             self._take_back(db)
 
     @contextmanager
-    def own(self, operation: str) -> Iterator[Db]:
+    def own(self, operation: str, *, patience_s: float = PATIENCE_S) -> Iterator[Db]:
         """A connection outside of the pool, in which each statement is a transaction. It knows no vectors."""
         with speaking_plainly(operation):
             db = self._reached()
+            db.patience_s = patience_s
             try:
                 yield db
             finally:
@@ -161,11 +190,15 @@ class Connections:
     def _connect(self) -> Db:
         db = self._reached()
         try:
-            halfvec.register(db)
+            if not halfvec.register(db):
+                db.prepare_threshold = None  # what was prepared for one server process another does not know
             db.autocommit = False
-            db.read_only = self._read_only
             if self._read_only:
+                db.read_only = True
                 db.isolation_level = IsolationLevel.REPEATABLE_READ
+            else:
+                # Whatever the server's default: who has waited for a lock must see what the other did.
+                db.isolation_level = IsolationLevel.READ_COMMITTED
         except BaseException:
             db.close()
             raise
@@ -173,6 +206,6 @@ class Connections:
 
     def _reached(self) -> Db:
         try:
-            return psycopg.connect(self._dsn, autocommit=True)
+            return PatientConnection.connect(self._dsn, autocommit=True)
         except psycopg.OperationalError as error:
             raise unreachable(error) from error

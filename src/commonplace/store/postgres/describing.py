@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _BYTES = "SELECT coalesce(sum(pg_total_relation_size(to_regclass(name))), 0) FROM unnest(%s::text[]) AS name"
 _GENERATIONS = "SELECT count(*) FROM generations WHERE index = %s"
 _EXTENSION = "SELECT extversion FROM pg_extension WHERE extname = 'vector'"
+_PASSES_GUARDS = "SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user"
 _SUMS: Mapping[str, str] = {
     "files": "SELECT count(*) FROM {files}",
     "chunks": "SELECT count(*) FROM {chunks}",
@@ -62,6 +63,7 @@ def facts_of(db: Db, session: Session, now: Published | None) -> Mapping[str, An
         "pgvector": extension[0] if extension else None,
         "tls": bool(info.pgconn.ssl_in_use),
         "role": info.user,
+        "passesGuards": bool(_number(db.execute(_PASSES_GUARDS))),
         "vector": {
             "dims": now.dims if now else 0, "stored": "float16", "kernel": kernel,
             "graph": now.graph if now else False,

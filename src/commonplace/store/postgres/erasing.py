@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import psycopg
 from psycopg import sql
 
 from commonplace.errors import LockTimeout
@@ -14,12 +13,12 @@ from commonplace.value import replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from commonplace.store.postgres.patience import PatientConnection
 
-    Db = psycopg.Connection[Any]
+    Db = PatientConnection
 
 _WAIT_S = 20.0  # for readers to end
-_LONG = "30min"
+_LONG_S = 1_800
 
 _WRITE_ANEW = "SELECT write_anew(%s)"
 _MAY_SWEEP = "SELECT has_table_privilege(%s, 'MAINTAIN')"
@@ -32,8 +31,7 @@ def write_anew(session: Session, connections: Connections, generations: Iterable
     patient = replace(session, wait_s=_WAIT_S)
 
     def begin(db: Db) -> None:
-        patient.lock(db)
-        patient.introduce(db, statement=_LONG)
+        patient.lock(db, statement_s=_LONG_S)
 
     for number in generations:
         try:
@@ -50,7 +48,7 @@ def write_anew(session: Session, connections: Connections, generations: Iterable
 
 def _sweep_vectors(session: Session, connections: Connections, table: str) -> None:
     """Let the places of deleted vectors be used again; they are no text, and writing a graph anew takes minutes."""
-    with connections.own("sweep vectors") as db:
+    with connections.own("sweep vectors", patience_s=_LONG_S) as db:
         if db.info.server_version >= _MAINTAIN_SINCE:
             row = db.execute(_MAY_SWEEP, (f"{session.schema}.{table}",)).fetchone()
             if row and row[0]:

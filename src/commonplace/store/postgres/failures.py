@@ -32,6 +32,14 @@ def speaking_plainly(operation: str) -> Iterator[None]:
         ) from error
     except (errors.UndefinedTable, errors.SerializationFailure) as error:
         raise IndexUnavailable("the index was made anew meanwhile", hint="try again") from error
+    except errors.DeadlockDetected as error:
+        raise IndexUnavailable(f"others were in the way: could not {operation}", hint="try again") from error
+    except errors.ReadOnlySqlTransaction as error:
+        raise IndexUnavailable(
+            f"this server only answers, it takes no changes: could not {operation}",
+            hint="`store.dsn` must name the server that takes changes; name several hosts, and the one that does is"
+            " found after a failover too; a replica goes into `store.readDsn`",
+        ) from error
     except errors.InsufficientPrivilege as error:
         raise IndexUnavailable(
             f"the database does not let this role {operation}: {said(error)}",
@@ -50,6 +58,15 @@ def unreachable(error: psycopg.Error) -> IndexUnavailable:
     return IndexUnavailable(
         f"the database cannot be reached: {said(error)}",
         hint=f"start it, or correct `store.dsn`; {_NOTES_ARE_SAFE}",
+    )
+
+
+def no_vectors() -> IndexUnavailable:
+    """What to say of a server without pgvector."""
+    return IndexUnavailable(
+        "this PostgreSQL has no pgvector",
+        hint="install pgvector 0.8 or newer on the server, then let an administrator run `CREATE EXTENSION vector`"
+        " in this database",
     )
 
 

@@ -1,4 +1,4 @@
-"""Vectors on the wire: our packed float16 numbers in, the same bytes out."""
+"""Vectors and long lists of ids on the wire: our packed numbers in, the same bytes out."""
 
 from __future__ import annotations
 
@@ -11,13 +11,22 @@ from psycopg.adapt import Dumper, Loader
 from psycopg.pq import Format
 from psycopg.types import TypeInfo
 
-from commonplace.errors import ConfigError
 from commonplace.store.kernels import BYTES_PER_NUMBER
+from commonplace.store.postgres.failures import no_vectors
 from commonplace.value import value
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 _HEADER = struct.Struct(">HH")  # the number of dimensions, and nothing
-_TYPE = "SELECT t.oid, t.typarray FROM pg_type t JOIN pg_extension e ON e.extnamespace = t.typnamespace"
-_OID = f"{_TYPE} WHERE t.typname = 'halfvec' AND e.extname = 'vector'"
+_LIST = struct.Struct(">iiIii")  # one dimension, no NULL, of int8, so many, counted from one
+# The server, too, must notice soon that a host is gone: until then its locks keep the others waiting.
+_TYPE = """SELECT t.oid, t.typarray, pg_backend_pid(),
+                  set_config('tcp_keepalives_idle', '15', false), set_config('tcp_keepalives_interval', '5', false),
+                  set_config('tcp_keepalives_count', '3', false)
+             FROM pg_type t JOIN pg_extension e ON e.extnamespace = t.typnamespace
+            WHERE t.typname = 'halfvec' AND e.extname = 'vector'"""
 
 
 @value
@@ -27,16 +36,35 @@ class HalfVector:
     packed: bytes
 
 
-def register(db: psycopg.Connection) -> None:
-    """Let a connection send and read vectors."""
-    row = db.execute(_OID).fetchone()
+@value
+class Ids:
+    """Many ids on their way to the server: a list of numbers would take ten times as long."""
+
+    numbers: array[int]  # int64
+
+
+class _IdsDumper(Dumper):
+    format = Format.BINARY
+    oid = 1016  # of an array of int8
+
+    def dump(self, obj: Ids) -> Buffer:
+        count = len(obj.numbers)
+        numbers = array("q", obj.numbers)
+        numbers.byteswap()
+        packed = numbers.tobytes()
+        out = bytearray(12 * count)  # of each: how many bytes it has, in four, then those
+        out[3::12] = bytes((8,)) * count
+        for place in range(8):
+            out[4 + place :: 12] = packed[place::8]
+        return _LIST.pack(1, 0, 20, count, 1) + out
+
+
+def register(db: psycopg.Connection[Any]) -> bool:
+    """Let a connection send and read vectors; says whether it leads to a server process without a pooler between."""
+    row = db.execute(_TYPE, prepare=False).fetchone()
     if row is None:
-        raise ConfigError(
-            "this PostgreSQL has no vectors of half precision",
-            key="store.dsn",
-            hint="install pgvector 0.8 or newer",
-        )
-    halfvec, array_of_them = row
+        raise no_vectors()
+    halfvec, array_of_them, process, *_ = row
 
     class HalfVectorDumper(Dumper):
         format = Format.BINARY
@@ -47,7 +75,9 @@ def register(db: psycopg.Connection) -> None:
 
     TypeInfo("halfvec", halfvec, array_of_them).register(db)
     db.adapters.register_dumper(HalfVector, HalfVectorDumper)
+    db.adapters.register_dumper(Ids, _IdsDumper)
     db.adapters.register_loader(halfvec, _HalfVectorLoader)
+    return bool(process == db.info.backend_pid)
 
 
 class _HalfVectorLoader(Loader):

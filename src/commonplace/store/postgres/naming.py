@@ -35,7 +35,7 @@ def checked_schema(name: str) -> str:
 class Locks:
     """The first halves of advisory locks; the second is the number of an index or of a generation."""
 
-    index: int  # held by whoever changes or publishes an index
+    index: int  # held by whoever changes or publishes an index; by a builder with the number of a generation, negated
     generation: int  # shared by those who read or build a generation, so that nobody drops it
 
 

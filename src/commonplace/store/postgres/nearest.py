@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Mapping, Sequence
 
 import psycopg
 
 from commonplace.model import EVERY_SCOPE, SearchFilter, Source
 from commonplace.store.postgres.cache import GenerationCache
-from commonplace.store.postgres.halfvec import HalfVector
+from commonplace.store.postgres.halfvec import HalfVector, Ids
 from commonplace.store.postgres.odd_text import restored, storable
 from commonplace.store.postgres.segments import Segment
 from commonplace.store.postgres.session import narrowed
@@ -23,6 +24,13 @@ if TYPE_CHECKING:
 # The server compares in single precision and its graph finds hardly all: so many more are compared again.
 _MARGIN = 16
 
+# So many that a filter admits are sooner compared one by one than found in a graph of all, and none is missed.
+COMPARED = 32_768
+# How many candidates a search in the graph keeps, by how many vectors there are: so that it finds 98 of 100, and more.
+_EFFORTS = ((50_000, "400"), (200_000, "600"))
+_MOST_EFFORT = "1000"  # that pgvector takes; for a filter, which hides some of them
+
+_SET_EFFORT = "SELECT set_config('hnsw.ef_search', %s, true)"
 _ADMITTED = """SELECT id, vector, source, scope FROM {vectors}
                 WHERE source = ANY(%(sources)s) AND (%(all)s OR scope = ANY(%(scopes)s))
                 ORDER BY vector <=> %(query)s, id LIMIT {limit}"""
@@ -42,6 +50,7 @@ def nearest(
     where: SearchFilter,
     *,
     limit: int,
+    vectors: int,
     by_graph: bool,
     is_all: bool,
     besides: Sequence[int],
@@ -58,15 +67,25 @@ def nearest(
     }
     if not by_graph:
         statement: LiteralString = _ADMITTED
-    elif sum(each.used for each in segments) <= GRAPH_FROM:
+    elif sum(each.used for each in segments) <= (GRAPH_FROM if is_all else COMPARED):
         statement = _OF_IDS
         cache.fetch(db, segments, ())
-        asked["ids"] = [id_ for each in segments for id_ in cache.positions(db, each).ids]
+        ids = array("q")
+        for each in segments:
+            ids += cache.positions(db, each).ids
+        asked["ids"] = Ids(ids)
     else:
         statement = _BY_GRAPH if is_all else _ADMITTED_BY_GRAPH
     with db.pipeline(), narrowed(db, where.scopes):
+        if by_graph:
+            db.execute(_SET_EFFORT, (effort_for(vectors) if is_all else _MOST_EFFORT,))
         near = db.execute(cache.tables(statement, limit=limit + _MARGIN), asked, binary=True)
         cache.vectors(db, besides)
         rows = near.fetchall()
     cache.keep_vectors({id_: vector for id_, vector, _, _ in rows})
     return {id_: (source, restored(scope)) for id_, _, source, scope in rows}
+
+
+def effort_for(vectors: int) -> str:
+    """How hard to look among so many."""
+    return next((effort for most, effort in _EFFORTS if vectors <= most), _MOST_EFFORT)

@@ -23,7 +23,7 @@ from commonplace.store import bm25
 from commonplace.store.arithmetic import PER_POSTING, choose_arithmetic
 from commonplace.store.arithmetic.parts import WordPart
 from commonplace.store.kernels import choose_dots, cosine_score, packed, unpacked
-from commonplace.store.postgres.cache import GenerationCache, chunk_of_row
+from commonplace.store.postgres.cache import GenerationCache, Positions, chunk_of_row
 from commonplace.store.postgres.nearest import nearest
 from commonplace.store.postgres.segments import MOST, Segment, position_of
 from commonplace.store.postgres.session import Published
@@ -65,6 +65,7 @@ class PostgresReader:
         self._cache = cache
         self._now = cache.overview(db, now)
         self._sights: dict[SearchFilter | None, _Sight] = {}
+        self._positions: dict[int, Positions] = {}  # of segments, by their places: asked for a hundred times
         self._places: dict[int, tuple[int, int]] = {}  # of chunks: which of the segments, and where in it
         self._shown_to: dict[
             int, frozenset[str]
@@ -81,7 +82,7 @@ class PostgresReader:
 
     def files(self) -> Mapping[tuple[Source, str], FileState]:
         """Every indexed file, by (source, path)."""
-        return self._cache.files(self._db, self._now.revision)
+        return self._cache.files(self._db, self._now)
 
     def counts(self) -> IndexCounts:
         """Files and chunks by source."""
@@ -187,7 +188,7 @@ class PostgresReader:
         admitted = self._admitted(where)
         if limit <= 0 or not admitted:
             return []
-        return bm25.best(self._near(query, admitted, where, limit), limit)
+        return self._near(query, admitted, where, limit)
 
     def _by_place(self, ids: Sequence[int]) -> Mapping[int, list[int]]:
         """The ids of candidates by which of the segments they are in."""
@@ -251,13 +252,19 @@ class PostgresReader:
         segment = self._now.segments[at]
         return WordPart(
             at * MOST,
-            self._cache.positions(self._db, segment).lengths,
+            self._positions_at(at).lengths,
             [self._cache.postings(self._db, segment, term) for term in terms],
         )
 
+    def _positions_at(self, at: int) -> Positions:
+        found = self._positions.get(at)
+        if found is None:
+            found = self._positions[at] = self._cache.positions(self._db, self._now.segments[at])
+        return found
+
     def _id_at(self, place: int) -> int:
         at, position = divmod(place, MOST)
-        id_ = self._cache.positions(self._db, self._now.segments[at]).ids[position]
+        id_ = self._positions_at(at).ids[position]
         self._places[id_] = at, position
         return id_
 
@@ -266,7 +273,7 @@ class PostgresReader:
         found = bisect_right(firsts, id_)
         if found:
             at = places[found - 1]
-            position = position_of(self._cache.positions(self._db, self._now.segments[at]).ids, id_)
+            position = position_of(self._positions_at(at).ids, id_)
             if position is not None:
                 return at, position
         raise IndexCorrupt(
@@ -275,8 +282,8 @@ class PostgresReader:
 
     def _near(
         self, query: bytes, admitted: Sequence[int], where: SearchFilter, limit: int
-    ) -> Mapping[int, float]:
-        """The cosines of vectors that are near, and of what words have proposed: that will be asked for next."""
+    ) -> Sequence[tuple[int, float]]:
+        """The nearest vectors and their cosines; what words have proposed is fetched too, it will be asked for next."""
         found = nearest(
             self._db,
             self._cache,
@@ -284,14 +291,17 @@ class PostgresReader:
             [self._now.segments[at] for at in admitted],
             where,
             limit=limit,
+            vectors=self._now.chunk_count,
             by_graph=self._now.graph,
             is_all=len(admitted) == len(self._now.segments),
-            besides=list(self._shown_to),
+            # What was shown to others is hidden here, and would be taken for chunks without a vector.
+            besides=[id_ for id_, scopes in self._shown_to.items() if scopes == where.scopes],
         )
-        for id_, (source, scope) in found.items():
+        near = bm25.best(self._cosines(query, list(found)), limit)
+        for id_, _ in near:
             if id_ not in self._places:
-                self._places[id_] = self._find_place(id_, source, scope)
-        return self._cosines(query, list(found))
+                self._places[id_] = self._find_place(id_, *found[id_])
+        return near
 
     def _cosines(self, query: bytes, ids: Sequence[int]) -> dict[int, float]:
         """The cosines of chunks, but for those without a vector."""

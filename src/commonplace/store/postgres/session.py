@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-
-import psycopg
 
 from commonplace.errors import IndexCorrupt
 from commonplace.model import EVERY_SCOPE, EmbedderIdentity, IndexFingerprint
 from commonplace.store.postgres.naming import Locks, locks_of
 from commonplace.store.postgres.odd_text import storable
+from commonplace.store.postgres.patience import PatientConnection
 from commonplace.value import value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, LiteralString
 
-    Db = psycopg.Connection[Any]
+    from psycopg import Connection
+
+    Db = PatientConnection
 
 ALL_SCOPES = "*"
-_STATEMENT_TIMEOUT = "60s"
-_EFFORT = "400"  # candidates that a search in the graph keeps: for 99 of the 100 nearest of real notes
+STATEMENT_S = 60
+# A host that sleeps, or is cut off, must not keep the others from an index; the server forgets it after this.
+_IDLE_S = 600
+_FOR_THE_ANSWER_S = 15  # that a server which has ended a statement says so
 _MOST_SCANNED = "100000"  # where most of what is near is hidden
 
 _INTRODUCE = """SELECT set_config('commonplace.agent', %(agent)s, true),
@@ -30,9 +33,10 @@ _INTRODUCE = """SELECT set_config('commonplace.agent', %(agent)s, true),
                        set_config('search_path', %(path)s, true),
                        set_config('statement_timeout', %(statement)s, true),
                        set_config('lock_timeout', %(lock)s, true),
+                       set_config('idle_in_transaction_session_timeout', %(idle)s, true),
                        set_config('jit', 'off', true)"""
 # A search among vectors goes through their graph where they have one, whatever the planner thinks of it.
-_INTRODUCE_READER = f"""{_INTRODUCE}, set_config('hnsw.ef_search', %(effort)s, true),
+_INTRODUCE_READER = f"""{_INTRODUCE},
                        set_config('hnsw.iterative_scan', 'relaxed_order', true),
                        set_config('hnsw.max_scan_tuples', %(scanned)s, true),
                        set_config('enable_seqscan', 'off', true), set_config('enable_sort', 'off', true),
@@ -81,19 +85,33 @@ class Session:
         """The locks of the installation."""
         return locks_of(self.schema)
 
-    def introduce(self, db: Db, *, statement: str = _STATEMENT_TIMEOUT) -> None:
-        """Say whose rows this transaction may touch: without it there are none."""
-        db.execute(_INTRODUCE, self._said(statement))
+    def introduce(self, db: Db, *, statement_s: int = STATEMENT_S, idle_s: int = _IDLE_S) -> None:
+        """Say whose rows this transaction may touch: without it there are none.
 
-    def _said(self, statement: str = _STATEMENT_TIMEOUT) -> dict[str, str]:
-        path, lock = f"{self.schema}, {self.vectors}", f"{int(1000 * self.wait_s)}ms"
-        return {"agent": self.agent, "path": path, "statement": statement, "lock": lock}
+        No statement may take longer than `statement_s`, and no pause between two than `idle_s`; 0 is for any.
+        """
+        db.execute(_INTRODUCE, self._said(db, statement_s, idle_s))
 
-    def look_up(self, db: Db) -> Published | None:
-        """Begin a view: find what is published, and keep it from being dropped."""
+    def _said(self, db: Db, statement_s: int = STATEMENT_S, idle_s: int = _IDLE_S) -> dict[str, str]:
+        db.patience_s = statement_s + _FOR_THE_ANSWER_S
+        return {
+            "agent": self.agent,
+            "path": f"{self.schema}, {self.vectors}",
+            "statement": f"{statement_s}s",
+            "lock": f"{int(1000 * self.wait_s)}ms",
+            "idle": f"{idle_s}s",
+        }
+
+    def look_up(self, db: Db, *, first: Sequence[LiteralString] = ()) -> Published | None:
+        """Begin a view: find what is published, and keep it from being dropped.
+
+        `first` is what has to be done before it is settled what the view sees.
+        """
         asked = {"lock": self.locks.generation, "agent": self.agent, "workspace": self.workspace}
         with db.pipeline():
-            db.execute(_INTRODUCE_READER, {**self._said(), "effort": _EFFORT, "scanned": _MOST_SCANNED})
+            for statement in first:
+                db.execute(statement)
+            db.execute(_INTRODUCE_READER, {**self._said(db), "scanned": _MOST_SCANNED})
             row = db.execute(_PUBLISHED, asked)
         found = published(row.fetchone())
         if found is not None and not found.is_kept:
@@ -105,18 +123,18 @@ class Session:
         row = db.execute(_GENERATION, {"lock": self.locks.generation, "generation": number}).fetchone()
         return published(row)
 
-    def lock(self, db: Db) -> Published | None:
+    def lock(self, db: Db, *, statement_s: int = STATEMENT_S, idle_s: int = _IDLE_S) -> Published | None:
         """Begin a change: nobody else changes or publishes this index until the transaction ends."""
         with db.pipeline():
-            self.introduce(db)
+            self.introduce(db, statement_s=statement_s, idle_s=idle_s)
             db.execute(_LOCK_INDEX, (self.locks.index, self.agent, self.workspace))
-            asked = {"lock": self.locks.generation, "agent": self.agent, "workspace": self.workspace}
-            row = db.execute(_PUBLISHED, asked)
-        return published(row.fetchone())
+        # Not in the pipeline: after one the server does not begin to count how long a transaction idles.
+        asked = {"lock": self.locks.generation, "agent": self.agent, "workspace": self.workspace}
+        return published(db.execute(_PUBLISHED, asked).fetchone())
 
 
 @contextmanager
-def narrowed(db: Db, scopes: frozenset[str]) -> Iterator[None]:
+def narrowed(db: Connection[Any], scopes: frozenset[str]) -> Iterator[None]:
     """Let the server itself hide the rows of all other scopes from the statements of a block."""
     if scopes == EVERY_SCOPE:
         yield

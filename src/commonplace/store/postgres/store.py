@@ -8,8 +8,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from functools import partial
 
-import psycopg
+from psycopg.errors import InsufficientPrivilege
 
 from commonplace.errors import CommonplaceError, ConfigError, IndexUnavailable
 from commonplace.model import IndexFingerprint, Source
@@ -19,37 +20,40 @@ from commonplace.store.postgres.cache import GenerationCache
 from commonplace.store.postgres.changes import Change, Changes
 from commonplace.store.postgres.connection import Connections, checked_dsn
 from commonplace.store.postgres.empty import EmptyReader
-from commonplace.store.postgres.migrations import (
-    NEWEST,
-    check_not_newer,
-    prepare,
-    vector_schema,
-    version_of,
-)
+from commonplace.store.postgres.migrations import NEWEST, check_not_newer, prepare, vector_schema, version_of
 from commonplace.store.postgres.naming import DEFAULT_SCHEMA, Tables, checked_schema
 from commonplace.store.postgres.reader import PostgresReader
+from commonplace.store.postgres.replica import Replica
 from commonplace.store.postgres.session import GenerationGone, Published, Session
 from commonplace.store.protocol import IndexReader, IndexStore, leave_as_is
+from commonplace.value import asdict
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, LiteralString
 
-    Db = psycopg.Connection[Any]
+    from commonplace.store.postgres.patience import PatientConnection
+
+    Db = PatientConnection
 
 _ATTEMPTS = 100
 _PAUSE_S = 0.01
+_LONG_S = 3_600  # that catching up with others may take before a rebuild is published
 
 _ADD_INDEX = """INSERT INTO indexes (agent, workspace) VALUES (%s, %s)
                 ON CONFLICT (agent, workspace) DO NOTHING"""
 _INDEX = "SELECT id FROM indexes WHERE agent = %s AND workspace = %s"
 _MAKE = "SELECT make_generation(%s, %s, %s, %s)"
-_HOLD = "SELECT pg_advisory_lock_shared(%s, %s)"
+_HOLD = """SELECT pg_advisory_xact_lock_shared(%(generation)s, %(number)s),
+                  pg_advisory_xact_lock_shared(%(index)s, -%(number)s)"""
 _PUBLISH = "UPDATE indexes SET published = %s WHERE agent = %s AND workspace = %s"
 _GENERATIONS = (
     "SELECT g.id FROM generations g JOIN indexes i ON i.id = g.index WHERE i.agent = %s AND i.workspace = %s"
 )
 _UNPUBLISHED = f"{_GENERATIONS} AND g.id IS DISTINCT FROM i.published"
+_REVISION = "SELECT revision FROM generations WHERE id = %s"
+_AGENTS = "SELECT agents_of(%s)"
+_WORKSPACES = "SELECT workspace FROM indexes WHERE agent = %s ORDER BY workspace"
 _ALL_INDEXES = "SELECT agent, workspace FROM all_indexes()"
 _DROP = "SELECT drop_generation(%s)"
 
@@ -81,7 +85,7 @@ class PostgresStore(Changes):
         self._writing = Connections(self._dsn, read_only=False)
         self._reading = Connections(self._dsn, read_only=True)
         self._read_dsn = checked_dsn(read_dsn, key="store.readDsn") if read_dsn else None
-        self._replica = Connections(self._read_dsn, read_only=True) if self._read_dsn else None
+        self._replica = Replica(self._read_dsn) if self._read_dsn else None
         self._guard = threading.Lock()
         self._session: Session | None = None
         self._newest: GenerationCache | None = None
@@ -103,19 +107,22 @@ class PostgresStore(Changes):
     ) -> Iterator[BuildingStore]:
         """Build a new index beside this one and publish it at the end of the block."""
         session = self._ready()
-        self._let_go_of_replica()
+        # The lock of this transaction tells others that somebody is still building. It has seen nothing and changed
+        # nothing, so that it is in nobody's way; a lock of a whole connection would get lost behind a pooler.
+        hold_on = partial(session.introduce, idle_s=0)
+        locked = partial(session.lock, idle_s=_LONG_S)
         try:
-            # The lock of this connection tells others that somebody is still building.
-            with self._writing.own("rebuild the index") as holder:
+            with self._writing.transaction(hold_on, "rebuild the index") as (holder, _):
                 number = self._begin(session, holder, fingerprint, reason)
                 beside = BuildingStore(session, self._writing, number, fingerprint)
                 yield beside
                 beside.finish()
-                with self._writing.transaction(session.lock, "publish a rebuild") as (db, _):
+                with self._writing.transaction(locked, "publish a rebuild") as (db, _):
                     catch_up(beside)
                     beside.settle()
                     holder.execute("SELECT")  # fails if the server was restarted: the tables may be gone
                     db.execute(_PUBLISH, (number, self._agent, self._workspace))
+                    self._learn(db, number)
         finally:
             self._collect(session)
 
@@ -139,6 +146,8 @@ class PostgresStore(Changes):
                     writer.remove_file(db, tables, source, path, writer.AT_ONCE)
                 writer.wipe_removed(db, tables)
                 kept.append(number)
+            if now is not None:
+                self._learn(db, now.generation)
         write_anew(session, self._writing, kept)
 
     def describe(self) -> Mapping[str, Any]:
@@ -172,8 +181,30 @@ class PostgresStore(Changes):
         Raises IndexUnavailable for all others.
         """
         session = self._ready()
-        with self._reading.transaction(session.introduce, "list the indexes of all agents") as (db, _):
-            return [(agent, workspace) for agent, workspace in db.execute(_ALL_INDEXES)]
+        try:
+            with self._reading.transaction(session.introduce, "list the indexes of all agents") as (db, _):
+                return [(agent, workspace) for agent, workspace in db.execute(_ALL_INDEXES)]
+        except IndexUnavailable as error:
+            if not isinstance(error.__cause__, InsufficientPrivilege):
+                raise
+            raise IndexUnavailable(
+                str(error),
+                hint="let the owner of the schema run `commonplace migrate-store --prepare --role … --operator`",
+            ) from error
+
+    def of_other_agents(self) -> list[PostgresStore]:
+        """What other agents of this installation have indexed of a workspace of the same name, on whichever host."""
+        agents = self._named(_AGENTS, self._workspace)
+        return [self.index_of(agent, self._workspace) for agent in agents if agent != self._agent]
+
+    def of_other_workspaces(self) -> list[PostgresStore]:
+        """What the same agent has indexed of other workspaces, on whichever host."""
+        names = self._named(_WORKSPACES, self._agent)
+        return [self.index_of(self._agent, name) for name in names if name != self._workspace]
+
+    def _named(self, statement: LiteralString, what: str) -> list[str]:
+        with self._writing.transaction(self._ready().introduce, "find other indexes") as (db, _):
+            return [name for (name,) in db.execute(statement, (what,))]
 
     def index_of(self, agent: str, workspace: str) -> PostgresStore:
         """Another index of the same installation."""
@@ -195,34 +226,37 @@ class PostgresStore(Changes):
     @contextmanager
     def _changing(self, operation: str) -> Iterator[Change]:
         session = self._ready()
-        self._let_go_of_replica()
         with self._writing.transaction(session.lock, operation) as (db, now):
             tables = self._cache(now.generation).tables if now else Tables(0)
             yield db, tables, now
             if now and not now.graph:
                 writer.make_graph_if_large(db, tables, now.dims)
+            if now:
+                self._learn(db, now.generation)
 
-    def _let_go_of_replica(self) -> None:
-        """Whoever writes must see at once what was written; a replica is behind."""
-        replica, self._replica = self._replica, None
-        if replica is not None:
-            replica.close()
+    def _learn(self, db: Db, generation: int) -> None:
+        """Whoever writes must see what was written: a replica that does not know it yet is not asked."""
+        if self._replica is not None:
+            (revision,) = db.execute(_REVISION, (generation,)).fetchone() or (0,)
+            self._replica.learn(generation, revision)
 
     def _view(self, stack: ExitStack) -> tuple[Db, Published | None]:
         session = self._ready()
+        replica = self._replica
+        if replica is not None and not replica.is_resting:
+            found = replica.view(stack, session)
+            if found is not None:
+                return found
         for _ in range(_ATTEMPTS):
             try:
-                return stack.enter_context(self._nearest().transaction(session.look_up, "read the index"))
+                db, now = stack.enter_context(self._reading.transaction(session.look_up, "read the index"))
             except GenerationGone:
                 time.sleep(_PAUSE_S)
-            except IndexUnavailable:
-                if self._replica is None:
-                    raise
-                self._let_go_of_replica()  # the server itself can answer too
+            else:
+                if replica is not None and now is not None:
+                    replica.learn(now.generation, now.revision)
+                return db, now
         raise IndexUnavailable("the index changes faster than it can be opened", hint="try again")
-
-    def _nearest(self) -> Connections:
-        return self._replica or self._reading
 
     def _ready(self) -> Session:
         """Make sure, once, that the server is prepared for us, by a version that we know."""
@@ -232,13 +266,15 @@ class PostgresStore(Changes):
             return self._session
 
     def _looked_at(self) -> Session:
-        try:
-            version, vectors = self._look(self._nearest())
-        except IndexUnavailable:
-            if self._replica is None:
-                raise
-            self._let_go_of_replica()
-            version, vectors = self._look(self._reading)
+        if self._replica is not None:
+            try:
+                version, vectors = self._look(self._replica.connections)
+            except IndexUnavailable:
+                self._replica.rest()
+            else:
+                if version == NEWEST:
+                    return Session(self._schema, vectors, self._agent, self._workspace, self._wait_s)
+        version, vectors = self._look(self._reading)
         if version < NEWEST:
             prepare(self._dsn, schema=self._schema)
             _, vectors = self._look(self._reading)
@@ -264,7 +300,7 @@ class PostgresStore(Changes):
             (index,) = db.execute(_INDEX, (self._agent, self._workspace)).fetchone() or (0,)
             made = (index, writer.as_stored(fingerprint), reason, fingerprint.embedder.dims)
             (number,) = db.execute(_MAKE, made).fetchone() or (0,)
-            holder.execute(_HOLD, (session.locks.generation, number))
+            holder.execute(_HOLD, {**asdict(session.locks), "number": number})
             return int(number)
 
     def _collect(self, session: Session) -> None:

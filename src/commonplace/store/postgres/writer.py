@@ -33,9 +33,14 @@ _MOST_DIMS_OF_A_GRAPH = 4_000  # that pgvector makes of vectors of half precisio
 _PORTION = 512
 
 _NEXT_REVISION = "UPDATE generations SET revision = revision + 1 WHERE id = %s RETURNING revision"
-_NEXT_CONTENTS = """UPDATE generations SET revision = revision + 1, contents = revision + 1
-                     WHERE id = %s RETURNING revision"""
-_TAKE_IDS = "UPDATE generations SET next_id = next_id + %s WHERE id = %s RETURNING next_id"
+# Microseconds: a server that has lost its last changes, by a failover, must not give their ids and stamps to others.
+_NEXT_CONTENTS = """UPDATE generations
+                       SET revision = revision + 1,
+                           contents = greatest(contents + 1, (extract(epoch FROM clock_timestamp()) * 1e6)::bigint)
+                     WHERE id = %s RETURNING contents"""
+_TAKE_IDS = """UPDATE generations
+                  SET next_id = greatest(next_id, (extract(epoch FROM clock_timestamp()) * 1e6)::bigint) + %s
+                WHERE id = %s RETURNING next_id"""
 _KNOWN = "SELECT id, hash, chunks, tallest, scope FROM {files} WHERE name = %s"
 _PUT_FILE = """INSERT INTO {files} AS f (name, source, path, hash, size, mtime_ns, inode, scope, chunks, tallest)
                VALUES (%s, %s, %s, %s, %s, %s, %s, %s, 0, 0)
@@ -244,7 +249,7 @@ def wipe_removed(db: Db, tables: Tables) -> None:
 
 
 def next_contents(db: Db, tables: Tables) -> int:
-    """The revision of a change of chunks, as all caches will notice it."""
+    """The stamp of a change of chunks, by which all caches will notice it."""
     row = db.execute(_NEXT_CONTENTS, (tables.generation,)).fetchone()
     return int(row[0]) if row else 0
 

@@ -5,6 +5,8 @@
 --
 -- Everything is guarded by row-level security. `commonplace.agent` says whose rows a transaction may touch, and
 -- `commonplace.scopes` which of them: `*`, or a JSON array of scopes. Where one of them is not set there are no rows.
+--
+-- Functions that run as the owner look up names here alone: where pgvector is, others may have made functions too.
 
 CREATE TABLE {schema}.indexes (
     id        integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -23,7 +25,7 @@ CREATE TABLE {schema}.generations (
     dims        integer NOT NULL,
     graph       boolean NOT NULL DEFAULT false, -- whether its vectors have an HNSW index
     revision    bigint NOT NULL DEFAULT 0, -- grows by one with every change
-    contents    bigint NOT NULL DEFAULT 0, -- `revision` when a chunk last came or went
+    contents    bigint NOT NULL DEFAULT 0, -- a stamp, by the clock, of when a chunk last came or went
     next_id     bigint NOT NULL DEFAULT 1, -- ids below are taken, for ever
     begun       timestamptz NOT NULL DEFAULT now()
 );
@@ -45,7 +47,7 @@ CREATE POLICY own ON {schema}.generations USING (agent = (SELECT current_setting
 
 -- Guards one table of a generation: by its agent, and by the scope that each of its rows has.
 CREATE FUNCTION {schema}.guard_table(made text, agent text) RETURNS void
-LANGUAGE plpgsql SET search_path = {schema}, {vectors}, pg_temp AS $$
+LANGUAGE plpgsql SET search_path = {schema}, pg_temp AS $$
 BEGIN
     EXECUTE format('ALTER TABLE {schema}.%I ENABLE ROW LEVEL SECURITY', made);
     EXECUTE format('ALTER TABLE {schema}.%I FORCE ROW LEVEL SECURITY', made);
@@ -61,7 +63,7 @@ $$;
 -- Makes the tables of a new generation, which nobody sees yet; returns its number.
 CREATE FUNCTION {schema}.make_generation(of_index integer, made_as text, made_because text, made_dims integer)
 RETURNS integer
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = {schema}, {vectors}, pg_temp AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = {schema}, pg_temp AS $$
 DECLARE
     owner text;
     g     integer;
@@ -105,7 +107,7 @@ BEGIN
             source text NOT NULL,
             scope  text NOT NULL,
             vector %s NOT NULL
-        )$vectors$, 'vectors_' || g, CASE WHEN made_dims > 0 THEN 'halfvec(' || made_dims || ')' ELSE 'halfvec' END);
+        )$vectors$, 'vectors_' || g, '{vectors}.halfvec' || CASE WHEN made_dims > 0 THEN '(' || made_dims || ')' ELSE '' END);
     EXECUTE format($segments$
         CREATE TABLE {schema}.%I (
             number   integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -116,8 +118,8 @@ BEGIN
             used     integer NOT NULL,       -- positions that have been given out
             living   integer NOT NULL,       -- positions that have a chunk
             terms    bigint NOT NULL,        -- the sum of the lengths of those
-            revision bigint NOT NULL,        -- of the generation, at the last change of ids and lengths
-            posted   bigint NOT NULL         -- of the generation, at the last change of postings
+            revision bigint NOT NULL,        -- `contents` of the generation, at the last change of ids and lengths
+            posted   bigint NOT NULL         -- the same, at the last change of postings
         )$segments$, 'segments_' || g);
     EXECUTE format($positions$
         CREATE TABLE {schema}.%I (
@@ -149,12 +151,12 @@ $$;
 
 -- Gives the vectors of a generation an HNSW index.
 CREATE FUNCTION {schema}.index_vectors(of_generation integer) RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = {schema}, {vectors}, pg_temp
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = {schema}, pg_temp
 SET maintenance_work_mem = '512MB' AS $$
 BEGIN
     PERFORM FROM generations WHERE id = of_generation AND agent = current_setting('commonplace.agent', true);
     IF NOT FOUND THEN RAISE no_data_found; END IF;
-    EXECUTE format('CREATE INDEX IF NOT EXISTS %I ON {schema}.%I USING hnsw (vector halfvec_cosine_ops)'
+    EXECUTE format('CREATE INDEX IF NOT EXISTS %I ON {schema}.%I USING hnsw (vector {vectors}.halfvec_cosine_ops)'
                    ' WITH (m = 24, ef_construction = 128)',
                    'graph_' || of_generation, 'vectors_' || of_generation);
     UPDATE generations SET graph = true WHERE id = of_generation;
@@ -163,7 +165,7 @@ $$;
 
 -- Tells the planner what a generation holds.
 CREATE FUNCTION {schema}.analyze_generation(of_generation integer) RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = {schema}, {vectors}, pg_temp AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = {schema}, pg_temp AS $$
 DECLARE
     kind text;
 BEGIN
@@ -177,7 +179,7 @@ $$;
 
 -- Drops a generation that is not published and that nobody reads or builds; says whether it is gone.
 CREATE FUNCTION {schema}.drop_generation(of_generation integer) RETURNS boolean
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = {schema}, {vectors}, pg_temp AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = {schema}, pg_temp AS $$
 DECLARE
     kind text;
 BEGIN
@@ -199,19 +201,22 @@ $$;
 
 -- Writes the tables with text anew, so that no byte of their files has what was deleted. VACUUM FULL would keep what any
 -- transaction of any agent might still want to see. Whoever began to read before would see nothing: so it waits for them.
+-- It must see the rows of every scope: those it did not see would be gone.
 CREATE FUNCTION {schema}.write_anew(of_generation integer) RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = {schema}, {vectors}, pg_temp AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = {schema}, pg_temp AS $$
 DECLARE
+    seen text := current_setting('commonplace.scopes', true);
     kind text;
     made text;
 BEGIN
     PERFORM FROM generations WHERE id = of_generation AND agent = current_setting('commonplace.agent', true);
     IF NOT FOUND THEN RAISE no_data_found; END IF;
     -- One that is still being built has no readers, but a builder who will not let go.
-    IF EXISTS (SELECT FROM indexes i JOIN generations g ON g.index = i.id
-                WHERE g.id = of_generation AND i.published >= g.id) THEN
+    IF EXISTS (SELECT FROM indexes i WHERE i.published = of_generation)
+       OR pg_try_advisory_xact_lock({index_lock}, -of_generation) THEN
         PERFORM pg_advisory_xact_lock({generation_lock}, of_generation);
     END IF;
+    PERFORM set_config('commonplace.scopes', '*', true);
     FOREACH kind IN ARRAY ARRAY['files', 'chunks', 'segments', 'positions', 'postings'] LOOP
         made := kind || '_' || of_generation;
         EXECUTE format('LOCK TABLE {schema}.%I IN ACCESS EXCLUSIVE MODE', made);
@@ -220,15 +225,21 @@ BEGIN
         EXECUTE format('INSERT INTO {schema}.%I OVERRIDING SYSTEM VALUE SELECT * FROM pg_temp.kept_rows', made);
         DROP TABLE pg_temp.kept_rows;
     END LOOP;
+    PERFORM set_config('commonplace.scopes', coalesce(seen, ''), true);
 END
 $$;
 
 -- Names every index there is: for operators, who may search those of several agents. Nobody else may call it.
+-- The setting is made in its body: in its head only an administrator of the server could.
 CREATE POLICY listed ON {schema}.indexes FOR SELECT TO CURRENT_USER
  USING ((SELECT current_setting('commonplace.listing', true)) = 'on');
 CREATE FUNCTION {schema}.all_indexes() RETURNS TABLE (agent text, workspace text)
-LANGUAGE sql STABLE SECURITY DEFINER SET search_path = {schema}, pg_temp SET commonplace.listing = 'on' AS $$
-    SELECT i.agent, i.workspace FROM indexes i WHERE i.published IS NOT NULL ORDER BY i.agent, i.workspace
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = {schema}, pg_temp AS $$
+BEGIN
+    PERFORM set_config('commonplace.listing', 'on', true);
+    RETURN QUERY SELECT i.agent, i.workspace FROM indexes i WHERE i.published IS NOT NULL ORDER BY 1, 2;
+    PERFORM set_config('commonplace.listing', 'off', true);
+END
 $$;
 
 REVOKE ALL ON FUNCTION {schema}.all_indexes, {schema}.write_anew, {schema}.guard_table, {schema}.make_generation, {schema}.index_vectors,

@@ -1,4 +1,8 @@
-"""Numbered migrations: a shared server is brought up to date, never rebuilt."""
+"""Numbered migrations: a shared server is brought up to date, never rebuilt.
+
+All that are missing are made in one transaction, so that a schema has one whole version at every moment. A program
+looks at the version when it begins: a migration must leave right what older programs do that are still running.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +12,18 @@ from importlib.resources import files
 import psycopg
 from psycopg import sql
 
-from commonplace.errors import ConfigError, IndexUnavailable
+from commonplace.errors import IndexUnavailable
+from commonplace.store.postgres.failures import no_vectors, said, speaking_plainly
 from commonplace.store.postgres.naming import checked_schema, locks_of
+from commonplace.store.postgres.patience import PatientConnection
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import LiteralString
+    from typing import Any, LiteralString
 
-_NAMES: Sequence[str] = ("0001-generations.sql",)
+    Db = psycopg.Connection[Any]
+
+_NAMES: Sequence[str] = ("0001-generations.sql", "0002-agents-of-a-workspace.sql")
 NEWEST = len(_NAMES)
 
 _KNOWN = "SELECT to_regclass(%s) IS NOT NULL"
@@ -30,14 +38,16 @@ _CREATE_TABLE = sql.SQL(
        )"""
 )
 _RECORD = sql.SQL("INSERT INTO {schema}.migrations (number, name) VALUES (%s, %s)")
-_EXTENSION = """SELECT n.nspname FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace
+_EXTENSION = """SELECT n.nspname, e.extversion FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace
                  WHERE e.extname = 'vector'"""
+_OWNER = "SELECT tableowner FROM pg_tables WHERE schemaname = %s AND tablename = 'migrations'"
+_AS_OWNER = sql.SQL("SET LOCAL ROLE {owner}")
 _GRANTS = (
     "GRANT USAGE ON SCHEMA {schema} TO {role}",
     "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {schema} TO {role}",
     "REVOKE INSERT, UPDATE, DELETE ON {schema}.migrations FROM {role}",
     """GRANT EXECUTE ON FUNCTION {schema}.make_generation, {schema}.index_vectors, {schema}.analyze_generation,
-                                 {schema}.drop_generation, {schema}.write_anew TO {role}""",
+                                 {schema}.drop_generation, {schema}.write_anew, {schema}.agents_of TO {role}""",
     "ALTER DEFAULT PRIVILEGES IN SCHEMA {schema} GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO {role}",
 )
 _OPERATE = "GRANT EXECUTE ON FUNCTION {schema}.all_indexes TO {role}"
@@ -47,9 +57,11 @@ _MAINTAIN = (
     "ALTER DEFAULT PRIVILEGES IN SCHEMA {schema} GRANT MAINTAIN ON TABLES TO {role}",
 )
 _MAINTAIN_SINCE = 170_000
+_OLDEST_VECTORS = (0, 8)  # scans that go on until a filter has let enough through
+_DEADLINES = "SET LOCAL lock_timeout = '30s'", "SET LOCAL statement_timeout = '60s'"
 
 
-def version_of(db: psycopg.Connection, schema: str) -> int:
+def version_of(db: Db, schema: str) -> int:
     """The number of the newest migration that a schema has had; 0 when there is no such schema."""
     found = db.execute(_KNOWN, (f"{schema}.migrations",)).fetchone()
     if found is None or not found[0]:
@@ -71,28 +83,43 @@ def prepare(dsn: str, *, schema: str, role: str | None = None, is_operator: bool
     """Make the schema or bring it up to date, and let a role use it; doing it twice changes nothing.
 
     An operator may also ask which indexes there are, of all agents.
-    The role of the DSN becomes the owner of everything. It must be allowed to create schemas.
+    The role of the DSN becomes the owner of everything. It must be allowed to create schemas; later, to be the owner.
     """
     checked_schema(schema)
-    with psycopg.connect(dsn, connect_timeout=10) as db:
-        db.execute("SET LOCAL lock_timeout = '30s'")
+    with speaking_plainly("prepare the schema"), PatientConnection.connect(dsn, connect_timeout=10) as db:
+        for deadline in _DEADLINES:
+            db.execute(deadline)
         db.execute(_LOCK, (locks_of(schema).index,))
         try:
+            _become_owner(db, schema)
             _migrate(db, schema)
             if role is not None:
                 _grant(db, schema, role, (*_GRANTS, _OPERATE) if is_operator else _GRANTS)
         except psycopg.errors.InsufficientPrivilege as error:
             raise IndexUnavailable(
-                f"the schema `{schema}` is not ready, and this role may not prepare it: {error}",
+                f"the schema `{schema}` is not ready, and this role may not prepare it: {said(error)}",
                 hint="run `commonplace migrate-store --prepare` with the DSN of a role that may create schemas",
+            ) from error
+        except psycopg.errors.UndefinedObject as error:
+            raise IndexUnavailable(
+                f"the schema `{schema}` could not be prepared: {said(error)}",
+                hint="--role must name a role that the server knows",
             ) from error
 
 
-def _migrate(db: psycopg.Connection, schema: str) -> None:
+def _become_owner(db: Db, schema: str) -> None:
+    """Let everything have one owner, whichever administrator comes later: what it makes belongs to it."""
+    row = db.execute(_OWNER, (schema,)).fetchone()
+    if row is not None:
+        db.execute(_AS_OWNER.format(owner=sql.Identifier(row[0])))
+
+
+def _migrate(db: Db, schema: str) -> None:
     version = version_of(db, schema)
     check_not_newer(version, schema)
     if version == NEWEST:
         return
+    _check_encoding(db)
     names = {"schema": sql.Identifier(schema)}
     db.execute(_CREATE.format(**names))
     vectors = _vector_schema_made(db)
@@ -102,34 +129,55 @@ def _migrate(db: psycopg.Connection, schema: str) -> None:
         statements = sql.SQL(text).format(
             **names,
             vectors=sql.Identifier(vectors),
+            schema_name=sql.Literal(schema),
+            index_lock=sql.Literal(locks_of(schema).index),
             generation_lock=sql.Literal(locks_of(schema).generation),
         )
         db.execute(statements)
         db.execute(_RECORD.format(**names), (number, name))
 
 
-def vector_schema(db: psycopg.Connection) -> str | None:
+def _check_encoding(db: Db) -> None:
+    encoding = db.info.parameter_status("server_encoding")
+    if encoding != "UTF8":
+        raise IndexUnavailable(
+            f"this database keeps text as {encoding}, which has no place for every character",
+            hint="use a database that was made with `ENCODING 'UTF8'`",
+        )
+
+
+def vector_schema(db: Db) -> str | None:
     """The schema that pgvector is in; None when there is none in this database."""
     row = db.execute(_EXTENSION).fetchone()
-    return str(row[0]) if row else None
+    if row is None:
+        return None
+    schema, version = row
+    if tuple(int(part) for part in str(version).split(".")[:2]) < _OLDEST_VECTORS:
+        raise IndexUnavailable(
+            f"this PostgreSQL has pgvector {version}, and 0.8 is the oldest that can be used",
+            hint="install a newer one on the server, then let an administrator run"
+            " `ALTER EXTENSION vector UPDATE` in this database",
+        )
+    return str(schema)
 
 
-def _vector_schema_made(db: psycopg.Connection) -> str:
+def _vector_schema_made(db: Db) -> str:
     found = vector_schema(db)
     if found is None:
         try:
             db.execute("CREATE EXTENSION vector")
         except (psycopg.errors.UndefinedFile, psycopg.errors.FeatureNotSupported) as error:
-            raise ConfigError(
-                "this PostgreSQL has no pgvector",
-                key="store.dsn",
-                hint="install pgvector 0.8 or newer on the server",
+            raise no_vectors() from error
+        except psycopg.errors.InsufficientPrivilege as error:
+            raise IndexUnavailable(
+                f"this database has no pgvector yet, and this role may not add it: {said(error)}",
+                hint="let an administrator run `CREATE EXTENSION vector` in this database",
             ) from error
         found = vector_schema(db)
     return found or "public"
 
 
-def _grant(db: psycopg.Connection, schema: str, role: str, grants: Sequence[LiteralString]) -> None:
+def _grant(db: Db, schema: str, role: str, grants: Sequence[LiteralString]) -> None:
     maintain = _MAINTAIN if db.info.server_version >= _MAINTAIN_SINCE else ()
     for statement in (*grants, *maintain):
         db.execute(sql.SQL(statement).format(schema=sql.Identifier(schema), role=sql.Identifier(role)))
