@@ -1,10 +1,26 @@
-"""Nothing of whoever runs the tests may count: least of all a key that would send their texts away."""
+"""Nothing of whoever runs the tests may count: no key that sends texts away, no machine that is slow."""
 
 from __future__ import annotations
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from commonplace.embedding.settings import KEY_VARIABLES
+
+# A time-out ends what would never end; a machine that is busy with something else takes its time.
+PATIENCE_S = 120
+
+settings.register_profile("commonplace", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("commonplace")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--timeout") is not None:
+        return
+    for item in items:
+        given = item.get_closest_marker("timeout")
+        if given is not None and given.args[0] < PATIENCE_S:
+            item.add_marker(pytest.mark.timeout(PATIENCE_S), append=False)
 
 
 @pytest.fixture(autouse=True)

@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.support.waiting import until
 
 from commonplace.embedding.cache import SqliteEmbeddingCache
 from commonplace.model import EmbedderIdentity
@@ -47,7 +48,7 @@ def test_eight_processes_open_and_fill_one_cache_without_an_error(tmp_path: Path
     path = str(tmp_path / "cache.sqlite")
     workers = [start(path, worker, 12) for worker in range(8)]
 
-    outputs = [worker.communicate(timeout=50) for worker in workers]
+    outputs = [worker.communicate(timeout=60) for worker in workers]
 
     assert outputs == [("done\n", "")] * 8
     cache = SqliteEmbeddingCache(path)
@@ -60,16 +61,14 @@ def test_a_killed_process_leaves_a_cache_that_others_go_on_using(tmp_path: Path)
     path = str(tmp_path / "cache.sqlite")
     for worker in range(5):
         victim = start(path, worker, 100_000)
-        deadline = time.monotonic() + 8
-        while not Path(path).exists() and time.monotonic() < deadline:
-            time.sleep(0.01)
+        until(Path(path).exists)
         time.sleep(0.15)
         victim.kill()
-        victim.communicate(timeout=10)
+        victim.communicate(timeout=60)
 
     survivor = start(path, 99, 3)
 
-    assert survivor.communicate(timeout=30) == ("done\n", "")
+    assert survivor.communicate(timeout=60) == ("done\n", "")
     cache = SqliteEmbeddingCache(path)
     assert cache.describe()["setAside"] == 0
     assert cache.lookup(IDENTITY, [sha256_text("worker 99 round 2 text 4")])

@@ -129,9 +129,9 @@ def test_closing_gives_up_the_texts_that_still_wait() -> None:
 
     running = threading.Thread(target=embed)
     running.start()
-    assert begun.wait(10)
+    assert begun.wait(60)
     model.close()
-    running.join(10)
+    running.join(60)
 
     assert complaints == ["the embedding model was closed while it was asked"]
 

@@ -44,12 +44,13 @@ def test_work_is_repeated_for_each_value_until_the_budget_is_spent():
 
 def test_a_stopwatch_adds_up_what_is_inside_its_blocks():
     watch = Stopwatch()
+    began = time.perf_counter()
     for _ in range(2):
         with watch:
             time.sleep(0.01)
     time.sleep(0.05)
 
-    assert watch.seconds >= 0.02
+    assert 0.02 <= watch.seconds <= time.perf_counter() - began - 0.05
     assert watch.cpu_seconds < watch.seconds
 
 

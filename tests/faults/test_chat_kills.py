@@ -117,7 +117,7 @@ class Life:
     def kill(self) -> None:
         assert self.process is not None
         self.process.kill()
-        self.process.wait(timeout=30)
+        self.process.wait(timeout=60)
 
     def take(self, turn: str) -> None:
         """Say something, as often as it takes until it is in the transcript, and wait for its answer."""
@@ -153,7 +153,7 @@ class Life:
     def mourn(self) -> None:
         """Look at what a dead process has left."""
         assert self.process is not None
-        self.process.wait(timeout=30)
+        self.process.wait(timeout=60)
         assert self.process.returncode == -9, (self.folder / "stderr").read_text()
         self.close_pipes()
         self.process = None
@@ -164,7 +164,7 @@ class Life:
         if self.process is not None:
             assert self.process.stdin is not None
             self.process.stdin.close()
-            assert self.process.wait(timeout=30) in {0, -9}, (self.folder / "stderr").read_text()
+            assert self.process.wait(timeout=60) in {0, -9}, (self.folder / "stderr").read_text()
             if self.process.returncode:
                 self.deaths += 1
             self.close_pipes()

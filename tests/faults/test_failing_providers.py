@@ -23,7 +23,7 @@ from commonplace.indexing.indexer import WITHOUT_VECTORS
 from commonplace.model import EVERY_SCOPE, SearchFilter
 
 ROOT = Path(__file__).resolve().parents[2]
-QUERY_MS, DOCUMENTS_MS = 500, 1000
+HASTE = {"queryTimeoutMs": 500, "documentTimeoutMs": 1000}
 NOTES = 6
 EVERYTHING = SearchFilter(frozenset({"memory"}), EVERY_SCOPE)
 
@@ -46,16 +46,11 @@ def provider(request: pytest.FixtureRequest) -> Iterator[Provider]:
 
 
 def config(provider: Provider, **changes: Any) -> dict[str, Any]:
-    remote = {
-        "baseUrl": provider.base_url,
-        "apiKey": KEY,
-        "queryTimeoutMs": QUERY_MS,
-        "documentTimeoutMs": DOCUMENTS_MS,
-    }
+    remote = {"baseUrl": provider.base_url, "apiKey": KEY, "queryTimeoutMs": 60_000}
     return {
         "provider": provider.dialect,
         "outputDimensionality": 64,
-        "remote": remote,
+        "remote": remote | changes.pop("remote", {}),
     } | changes
 
 
@@ -78,11 +73,8 @@ def wrong_vectors(memory: Memory) -> Iterator[str]:
 
 
 def assert_words_answer(memory: Memory) -> None:
-    started = time.monotonic()
     result = memory.search("gateway number 3", max_results=1)
     assert result.hits[0].path == "memory/3.md"
-    # The sync before it, and the question: each holds its deadline.
-    assert time.monotonic() - started < (QUERY_MS + DOCUMENTS_MS) / 1000 * 1.1 + 1.0
 
 
 def mend(memory: Memory, provider: Provider) -> None:
@@ -98,12 +90,17 @@ def test_no_fault_stores_a_bad_vector_or_stops_the_words(
     provider: Provider, workspace: Path, tmp_path: Path, name: str
 ) -> None:
     provider.fault = chaos.FAULTS[name]
-    with Memory(workspace, home=tmp_path / "home", config=config(provider)) as memory:
+    haste = {} if name in chaos.HARMLESS else HASTE
+    with Memory(workspace, home=tmp_path / "home", config=config(provider, remote=haste)) as memory:
+        started = time.monotonic()
         memory.sync()
         assert_words_answer(memory)
+        # The provider would go on for 16 s and more.
+        assert time.monotonic() - started < 12 or name not in chaos.SLOW
         assert [*wrong_vectors(memory)] == []
         if name in chaos.HARMLESS and provider.dialect != "gemini":
             assert memory.status()["withoutVectors"] == 0
+    with Memory(workspace, home=tmp_path / "home", config=config(provider)) as memory:
         mend(memory, provider)
         report = memory.sync()
 
@@ -242,7 +239,7 @@ def sync_in_a_process(
             process.wait()
 
     routes.at = kill
-    out, err = process.communicate(timeout=50)
+    out, err = process.communicate(timeout=60)
     routes.at = str
     assert err == ""
     return process.returncode, json.loads(out) if out else None

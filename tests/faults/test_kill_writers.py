@@ -6,10 +6,6 @@ import json
 import os
 import random
 import re
-import selectors
-import signal
-import subprocess
-import sys
 import time
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
@@ -17,14 +13,12 @@ from pathlib import Path
 
 import pytest
 from tests.faults.note_writer import jsonl_note, markdown_note
-
-import commonplace
+from tests.support.mortal_process import Mortal, Storm
 
 FULL = os.environ.get("COMMONPLACE_FAULTS") == "full"
 WRITERS = 8
 KILLS_A_DAY = 25  # then a new file begins, as at midnight
-SOURCE = str(Path(commonplace.__file__).parents[1])
-PROGRAM = str(Path(__file__).with_name("note_writer.py"))
+PROGRAM = Path(__file__).with_name("note_writer.py")
 
 
 @dataclass
@@ -59,49 +53,21 @@ class Ledger:
         return [note for note in self.notes.values() if note.acknowledged]
 
 
-class Writer:
+class Writer(Mortal):
     """One process, and what it was about to write when it died."""
 
-    def __init__(self, tail: str, folder: Path, file: str, seed: int, unfinished: Note | None) -> None:
+    def __init__(self, storm: NoteStorm) -> None:
+        super().__init__(PROGRAM)
+        self._storm = storm
+        self._busy_with: Note | None = None
+
+    def begin(self, seed: int) -> None:
+        storm, unfinished = self._storm, self._busy_with
         retry = (unfinished.name, unfinished.file, unfinished.size) if unfinished else ("", "", 0)
-        arguments = [tail, folder, file, seed, *retry]
-        self.process = subprocess.Popen(
-            [sys.executable, "-I", "-S", PROGRAM, SOURCE, *map(str, arguments)],
-            stdout=subprocess.PIPE,
-        )
-        assert self.process.stdout is not None
-        self.pipe = self.process.stdout.fileno()
-        self.busy_with = unfinished
-        self.heard_from = False
-        self.dies_at = float("inf")
-        self._unread = b""
+        self.start(storm.tail, storm.folder, f"day-{storm.kills // KILLS_A_DAY:03}", seed, *retry)
 
-    def listen(self, ledger: Ledger) -> None:
-        self._unread += os.read(self.pipe, 1 << 16)
-        *lines, self._unread = self._unread.split(b"\n")
-        for line in lines:
-            self.heard_from = True
-            self.busy_with = ledger.hear(line.decode())
-
-    def kill(self, ledger: Ledger) -> None:
-        self.process.kill()
-        self.process.wait()
-        while part := os.read(self.pipe, 1 << 16):
-            self._unread += part
-        lines = self._unread.split(b"\n")[:-1]  # less than a line means: died while speaking
-        for line in lines:
-            self.busy_with = ledger.hear(line.decode())
-        assert self.process.stdout is not None
-        self.process.stdout.close()
-        assert self.process.returncode == -signal.SIGKILL, "a writer ended by itself: see its error above"
-
-    def freeze(self) -> None:
-        self.process.send_signal(signal.SIGSTOP)
-        _, status = os.waitpid(self.process.pid, os.WUNTRACED)
-        assert os.WIFSTOPPED(status), "a writer ended by itself: see its error above"
-
-    def thaw(self) -> None:
-        self.process.send_signal(signal.SIGCONT)
+    def hear(self, line: str) -> None:
+        self._busy_with = self._storm.ledger.hear(line)
 
 
 class Person:
@@ -133,82 +99,35 @@ class Person:
         self.lines.append((file, line))
 
 
-class Storm:
-    """Writers, people and kills, for as many kills as asked."""
+class NoteStorm(Storm):
+    """Writers, people and kills."""
 
-    def __init__(self, tail: str, folder: Path, seed: int, *, people: bool) -> None:
+    def __init__(self, tail: str, folder: Path, seed: int) -> None:
+        self._writers = [Writer(self) for _ in range(WRITERS)]
+        super().__init__(self._writers, seed)
         self.tail, self.folder = tail, folder
-        self.chance = random.Random(seed)
         self.ledger = Ledger()
         self.person = Person(self.chance)
-        self.kills = 0
-        self._people = people
-        self._selector = selectors.DefaultSelector()
-        self._writers: list[Writer] = []
+        self._next_save = time.monotonic() + 0.1
 
-    def rage(self, kills: int) -> None:
-        for _ in range(WRITERS):
-            self._start(None)
-        next_save = time.monotonic() + 0.1
-        try:
-            while self.kills < kills:
-                self._listen()
-                now = time.monotonic()
-                for writer in [writer for writer in self._writers if now >= writer.dies_at]:
-                    self._kill(writer)
-                    self._start(writer.busy_with)
-                if self._people and now >= next_save:
-                    self._let_a_person_save()
-                    next_save = time.monotonic() + self.chance.uniform(0.005, 0.08)
-        finally:
-            for writer in list(self._writers):
-                self._kill(writer)
-            self._selector.close()
-
-    def _start(self, unfinished: Note | None) -> None:
-        file = f"day-{self.kills // KILLS_A_DAY:03}"
-        writer = Writer(self.tail, self.folder, file, self.chance.getrandbits(60), unfinished)
-        self._writers.append(writer)
-        self._selector.register(writer.pipe, selectors.EVENT_READ, writer)
-
-    def _listen(self) -> None:
-        for key, _ in self._selector.select(0.002):
-            writer: Writer = key.data
-            first_words = not writer.heard_from
-            writer.listen(self.ledger)
-            if first_words:
-                writer.dies_at = time.monotonic() + self.chance.uniform(0, 0.15)
-
-    def _kill(self, writer: Writer) -> None:
-        self._selector.unregister(writer.pipe)
-        self._writers.remove(writer)
-        writer.kill(self.ledger)
-        self.kills += 1
-
-    def _let_a_person_save(self) -> None:
+    def let_a_person_save(self) -> None:
+        """From time to time."""
         files = sorted((self.folder / "memory").glob("day-???"))[-2:]
-        if not files:
+        if not files or time.monotonic() < self._next_save:
             return
         for writer in self._writers:
             writer.freeze()
         self.person.save(self.chance.choice(files))
         for writer in self._writers:
             writer.thaw()
-
-
-@pytest.fixture
-def seed() -> int:
-    """Another one each run; a failure shows the line that repeats it."""
-    chosen = int(os.environ.get("COMMONPLACE_SEED", time.time_ns() % 1_000_000))
-    print(f"COMMONPLACE_SEED={chosen}")
-    return chosen
+        self._next_save = time.monotonic() + self.chance.uniform(0.005, 0.08)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800 if FULL else 60)
 def test_no_acknowledged_note_is_missing_doubled_or_torn(tmp_path: Path, seed: int) -> None:
-    storm = Storm("markdown", tmp_path, seed, people=True)
-    storm.rage(2_000 if FULL else 50)
+    storm = NoteStorm("markdown", tmp_path, seed)
+    storm.rage(2_000 if FULL else 50, meanwhile=storm.let_a_person_save)
 
     texts = defaultdict(bytes) | {path.name: path.read_bytes() for path in (tmp_path / "memory").iterdir()}
     notes = storm.ledger.notes.values()
@@ -233,7 +152,7 @@ def test_no_acknowledged_note_is_missing_doubled_or_torn(tmp_path: Path, seed: i
 def test_every_line_of_a_jsonl_file_parses_and_every_acknowledged_one_is_there_once(
     tmp_path: Path, seed: int
 ) -> None:
-    storm = Storm("jsonl", tmp_path, seed, people=False)
+    storm = NoteStorm("jsonl", tmp_path, seed)
     storm.rage(1_000 if FULL else 20)
 
     seen: dict[str, int] = {}

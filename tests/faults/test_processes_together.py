@@ -11,7 +11,7 @@ import pytest
 from commonplace import Memory
 
 FULL = os.environ.get("COMMONPLACE_FAULTS") == "full"
-SECONDS = 40 if FULL else 6
+SECONDS = 40 if FULL else 4
 WORKER = Path(__file__).parents[1] / "support" / "together.py"
 
 
@@ -25,7 +25,7 @@ def start(role, workspace, home):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(SECONDS + 60)
+@pytest.mark.timeout(SECONDS + 120)
 def test_two_search_while_others_sync_watch_and_write(tmp_path):
     workspace, home = tmp_path / "workspace", tmp_path / "home"
     (workspace / "memory").mkdir(parents=True)
@@ -45,7 +45,7 @@ def test_two_search_while_others_sync_watch_and_write(tmp_path):
     workers = [start(role, workspace, home) for role in roles]
     outcomes = [worker.communicate() for worker in workers]
     watcher.send_signal(signal.SIGTERM)
-    _, watcher_errors = watcher.communicate(timeout=30)
+    _, watcher_errors = watcher.communicate(timeout=60)
 
     assert [errors for _, errors in outcomes if errors] == []
     assert [worker.returncode for worker in workers] == [0] * len(workers)

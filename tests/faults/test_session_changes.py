@@ -4,109 +4,40 @@ from __future__ import annotations
 
 import errno
 import os
-import random
 import re
-import selectors
-import signal
-import subprocess
-import sys
-import time
 from collections import Counter
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 from tests.faults.session_changer import CHANGES, MESSAGES, change, said
 from tests.support.faulty_system import FaultySystem
+from tests.support.mortal_process import Mortal, Storm
 
-import commonplace
 from commonplace.errors import CommonplaceError
 from commonplace.sessions.store import SessionStore
 
 FULL = os.environ.get("COMMONPLACE_FAULTS") == "full"
 WORKERS = 4
-SOURCE = str(Path(commonplace.__file__).parents[1])
-PROGRAM = str(Path(__file__).with_name("session_changer.py"))
+PROGRAM = Path(__file__).with_name("session_changer.py")
 SAID = re.compile(r"<([0-9]+-[0-9]+\.[0-9a-z]+)>")
 
 
-@dataclass
-class Worker:
+class Worker(Mortal):
     """One changer through all its lives, and what it said of each session."""
 
-    name: int
-    next_number: int = 0
-    process: subprocess.Popen[bytes] | None = None
-    unread: bytes = b""
-    dies_at: float = float("inf")
-    tried: dict[str, list[str]] = field(default_factory=dict)
-    done: dict[str, list[str]] = field(default_factory=dict)
+    def __init__(self, name: int, folder: Path) -> None:
+        super().__init__(PROGRAM)
+        self._name, self._folder, self._next_number = name, folder, 0
+        self.tried: dict[str, list[str]] = {}
+        self.done: dict[str, list[str]] = {}
 
-    def start(self, folder: Path, seed: int) -> None:
-        arguments = [folder, self.name, self.next_number, seed]
-        self.process = subprocess.Popen(
-            [sys.executable, "-I", "-S", PROGRAM, SOURCE, *map(str, arguments)], stdout=subprocess.PIPE
-        )
-        self.unread, self.dies_at = b"", float("inf")
+    def begin(self, seed: int) -> None:
+        self.start(self._folder, self._name, self._next_number, seed)
 
-    @property
-    def pipe(self) -> int:
-        assert self.process is not None
-        assert self.process.stdout is not None
-        return self.process.stdout.fileno()
-
-    def listen(self) -> bool:
-        """Take down what it says; False when it has no more to say."""
-        heard = os.read(self.pipe, 1 << 16)
-        self.unread += heard
-        *lines, self.unread = self.unread.split(b"\n")
-        for line in lines:
-            verb, key, what = line.decode().split("\t")
-            (self.tried if verb == "try" else self.done).setdefault(key, []).append(what)
-            self.next_number = int(key.split("-")[1]) + 1
-        return bool(heard)
-
-    def kill(self) -> None:
-        assert self.process is not None
-        self.process.kill()
-        self.process.wait()
-        while self.listen():
-            pass
-        assert self.process.stdout is not None
-        self.process.stdout.close()
-        assert self.process.returncode == -signal.SIGKILL, "a changer ended by itself: see its error above"
-
-
-def rage(folder: Path, kills: int, seed: int) -> list[Worker]:
-    """Let them work, and kill one after the other at random moments."""
-    chance = random.Random(seed)
-    workers = [Worker(name) for name in range(WORKERS)]
-    selector = selectors.DefaultSelector()
-
-    def begin(worker: Worker) -> None:
-        worker.start(folder, chance.getrandbits(60))
-        selector.register(worker.pipe, selectors.EVENT_READ, worker)
-
-    for worker in workers:
-        begin(worker)
-    done = 0
-    while done < kills:
-        for key, _ in selector.select(0.002):
-            worker = key.data
-            assert worker.listen(), "a changer ended by itself: see its error above"
-            if worker.dies_at == float("inf"):
-                worker.dies_at = time.monotonic() + chance.uniform(0, 0.2)
-        for worker in workers:
-            if time.monotonic() >= worker.dies_at:
-                selector.unregister(worker.pipe)
-                worker.kill()
-                done += 1
-                begin(worker)
-    for worker in workers:
-        selector.unregister(worker.pipe)
-        worker.kill()
-    selector.close()
-    return workers
+    def hear(self, line: str) -> None:
+        verb, key, what = line.split("\t")
+        (self.tried if verb == "try" else self.done).setdefault(key, []).append(what)
+        self._next_number = int(key.split("-")[1]) + 1
 
 
 def messages_on_disk(folder: Path) -> Counter[str]:
@@ -172,11 +103,10 @@ def check_that_nothing_is_left(folder: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600 if FULL else 60)
-def test_a_change_that_is_cut_in_two_is_finished_or_undone(tmp_path: Path) -> None:
-    seed = int(os.environ.get("COMMONPLACE_SEED", time.time_ns() % 1_000_000))
-    print(f"COMMONPLACE_SEED={seed}")
+def test_a_change_that_is_cut_in_two_is_finished_or_undone(tmp_path: Path, seed: int) -> None:
     kills = 2_000 if FULL else 40
-    workers = rage(tmp_path, kills, seed)
+    workers = [Worker(name, tmp_path) for name in range(WORKERS)]
+    Storm(workers, seed).rage(kills)
 
     made = check(tmp_path, workers)
     check_that_nothing_is_left(tmp_path)
@@ -211,7 +141,8 @@ def test_a_change_can_fail_at_every_call_of_the_system(tmp_path: Path, name: str
         folder = tmp_path / str(number)
         begun(folder, name)
         broken = FaultySystem(fail_at=number, code=errno.EIO, sticky=is_killed)
-        worker = Worker(0, tried={"0-0": ["create", name]}, done={"0-0": ["create"]})
+        worker = Worker(0, folder)
+        worker.tried, worker.done = {"0-0": ["create", name]}, {"0-0": ["create"]}
         try:
             store = SessionStore(folder, system=broken)
             change(name, store, store.open("0-0"))

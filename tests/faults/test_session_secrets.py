@@ -62,8 +62,7 @@ def settings(provider: Provider) -> dict[str, Any]:
         "apiKey": KEY,
         "headers": {"X-Also": CONFIGURED},
         "sendSessions": True,
-        "queryTimeoutMs": 4_000,
-        "documentTimeoutMs": 4_000,
+        "queryTimeoutMs": 60_000,
     }
     return {"provider": "openai", "model": "m", "remote": remote, "sources": ["memory", "sessions"]}
 

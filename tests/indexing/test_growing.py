@@ -342,7 +342,11 @@ def test_who_stops_half_way_goes_on_from_there(tmp_path):
     assert talk.store.digest() == talk.digest_of_rebuild(tmp_path)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    deadline=None,
+    max_examples=60,
+)
 @given(
     st.lists(
         st.one_of(

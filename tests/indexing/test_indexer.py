@@ -250,7 +250,7 @@ def test_text_that_was_read_while_it_was_being_erased_does_not_come_back(tmp_pat
     def erase():
         with Erasures(str(tmp_path / "state")).erasing():
             begun.set()
-            read.wait(5)
+            read.wait(60)
             (folder / "MEMORY.md").write_text("harmless")
 
     class Meanwhile(HashingEmbedder):
@@ -265,7 +265,7 @@ def test_text_that_was_read_while_it_was_being_erased_does_not_come_back(tmp_pat
     desk.write("MEMORY.md", "secret\nharmless")
     eraser = threading.Thread(target=erase)
     eraser.start()
-    begun.wait(5)
+    begun.wait(60)
     desk.indexer.sync()
 
     assert desk.indexed_text("MEMORY.md") == "harmless"

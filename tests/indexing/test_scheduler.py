@@ -17,7 +17,7 @@ class SlowSync:
         self.runs += 1
         self.thorough.append(thorough)
         self.started.set()
-        assert self.go_on.wait(5)
+        assert self.go_on.wait(60)
         return SyncReport(unchanged=self.runs)
 
 
@@ -27,14 +27,14 @@ def test_callers_who_wait_share_the_next_run():
     reports = []
     threads = [threading.Thread(target=lambda: reports.append(shared.run())) for _ in range(6)]
     threads[0].start()
-    assert slow.started.wait(5)
+    assert slow.started.wait(60)
     for thread in threads[1:]:
         thread.start()
     while shared._arrived < 6:
         pass
     slow.go_on.set()
     for thread in threads:
-        thread.join(5)
+        thread.join(60)
 
     assert len(reports) == 6
     assert slow.runs == 2
@@ -73,14 +73,14 @@ def test_a_thorough_caller_is_not_content_with_a_run_that_was_not():
     threads = [threading.Thread(target=shared.run, kwargs={"thorough": False}) for _ in range(2)]
     threads.append(threading.Thread(target=shared.run))
     threads[0].start()
-    assert slow.started.wait(5)
+    assert slow.started.wait(60)
     for thread in threads[1:]:
         thread.start()
         while shared._arrived < threads.index(thread) + 1:
             pass
     slow.go_on.set()
     for thread in threads:
-        thread.join(5)
+        thread.join(60)
 
     assert slow.thorough.count(True) == 1
     assert slow.runs == len(slow.thorough)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.indexing.conftest import make_desk
+from tests.support.waiting import until
 
 from commonplace.embedding.builtin import BuiltinEmbedder
 from commonplace.embedding.none import NoEmbedder
@@ -54,9 +55,7 @@ def given(monkeypatch):
     has_room, give = SecondProcess.has_room, SecondProcess.give
 
     def waiting(self):
-        deadline = time.monotonic() + 10
-        while not has_room.fget(self) and not self.is_ready and time.monotonic() < deadline:
-            time.sleep(0.01)
+        until(lambda: has_room.fget(self) or self.is_ready)
         return has_room.fget(self)
 
     def counting(self, documents):
@@ -262,10 +261,7 @@ def test_killing_a_program_leaves_no_second_process(kind):
         assert is_running(worker)
         program.kill()
         program.wait()
-        deadline = time.monotonic() + 5
-        while is_running(worker) and time.monotonic() < deadline:
-            time.sleep(0.02)
-        assert not is_running(worker)
+        until(lambda: not is_running(worker))
     finally:
         program.stdout.close()
         if kind == "forked":

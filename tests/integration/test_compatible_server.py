@@ -43,7 +43,7 @@ class Server:
 
     def stop(self) -> None:
         if self.process.poll() is None:
-            self.process.communicate("", timeout=20)
+            self.process.communicate("", timeout=60)
 
 
 @pytest.fixture
@@ -112,7 +112,7 @@ def test_notes_are_indexed_and_found_by_meaning_and_by_words_alone_when_the_serv
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TEST_KEY", KEY)
-    remote = {"baseUrl": f"{server.address}/v1", "apiKey": "env:TEST_KEY", "queryTimeoutMs": 5000}
+    remote = {"baseUrl": f"{server.address}/v1", "apiKey": "env:TEST_KEY", "queryTimeoutMs": 60_000}
     config = {"provider": "openai", "model": "minilm", "remote": remote}
     notes = tmp_path / "notes" / "memory"
     notes.mkdir(parents=True)

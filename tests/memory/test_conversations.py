@@ -6,12 +6,20 @@ import json
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from commonplace import Memory
 from commonplace.memory.conversations import not_indexed
-from commonplace.memory.secrecy import configured_secrets, redaction_key
+from commonplace.memory.secrecy import (
+    configured_secrets,
+    known_since,
+    redaction_key,
+    without_known_secrets,
+)
+from commonplace.model import SearchHit, SearchResult
+from commonplace.text.redaction.engine import Redactor
 
 CHAT = {
     "id": "chat-1",
@@ -152,3 +160,41 @@ def test_a_torn_key_is_made_anew(tmp_path):
 
     assert len(redaction_key(str(tmp_path))) == 32
     assert redaction_key(str(tmp_path)) == redaction_key(str(tmp_path))
+
+
+def test_it_is_noted_when_the_newest_secret_became_known_and_not_which(tmp_path):
+    home = str(tmp_path)
+    redactor = Redactor(["swordfish-17"], key=b"k")
+
+    assert known_since(home, [], at_ms=5) == 0
+    assert known_since(home, redactor.digests(), at_ms=10) == 10
+    assert known_since(home, redactor.digests(), at_ms=99) == 10  # it was known already
+    both = Redactor(["swordfish-17", "pilchard-18"], key=b"k").digests()
+    assert known_since(home, both, at_ms=7) == 11  # a clock that went back
+    assert known_since(home, [], at_ms=50) == 11  # a process that knows none
+    assert os.stat(tmp_path / "redaction-secrets.json").st_mode & 0o777 == 0o600
+    assert b"sword" not in (tmp_path / "redaction-secrets.json").read_bytes()
+
+
+@pytest.mark.parametrize("damage", [b"", b"[]", b'{"a": "b"}', b"\xff", b'{"a": 3'])
+def test_a_damaged_note_only_makes_all_secrets_new(tmp_path, damage):
+    (tmp_path / "redaction-secrets.json").write_bytes(damage)
+
+    assert known_since(str(tmp_path), ["d1"], at_ms=20) == 20
+    assert known_since(str(tmp_path), ["d1"], at_ms=30) == 20
+
+
+def test_two_who_learn_of_secrets_at_once_note_both(tmp_path):
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(lambda n: known_since(str(tmp_path), [f"d{n}"], at_ms=20), range(8)))
+
+    assert len(json.loads((tmp_path / "redaction-secrets.json").read_bytes())) == 8
+
+
+def test_a_secret_that_became_known_after_indexing_is_hidden_in_hits_of_conversations():
+    hits = tuple(SearchHit("a", 1, 1, 1.0, "it is swordfish-17", source) for source in ("sessions", "memory"))
+    result = SearchResult("q", hits, "builtin", "m", "hybrid")
+
+    shown = without_known_secrets(result, Redactor(["swordfish-17"], key=b"k")).hits
+
+    assert [("swordfish" in hit.snippet) for hit in shown] == [False, True]

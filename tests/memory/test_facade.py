@@ -260,9 +260,9 @@ def test_watching_brings_the_index_up_to_date(workspace, home):
         thread = threading.Thread(target=watch)
         thread.start()
         (workspace / "memory" / "new.md").write_text("a new file\n")
-        thread.join(8)
+        thread.join(60)
         stop.set()
-        thread.join(8)
+        thread.join(60)
 
     assert any("memory/new.md" in report.indexed for report in reports)
 
@@ -281,7 +281,7 @@ def test_threads_share_one_memory(memory):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(20)
+        thread.join(60)
 
     assert failures == []
 

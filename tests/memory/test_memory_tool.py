@@ -99,7 +99,9 @@ def test_a_deleted_note_comes_back_from_the_history(memory, workspace):
 
 
 @pytest.mark.parametrize(
-    ("context", "folder"), [(ANNA, "person-anna"), (GROUP, "group-7")], ids=["person", "group"]
+    ("context", "folder"),
+    [(ANNA, "telegram/person-anna"), (GROUP, "telegram/group-7")],
+    ids=["person", "group"],
 )
 def test_others_have_a_memory_of_their_own(memory, workspace, context, folder):
     tool = memory.within(context).memory_tool()

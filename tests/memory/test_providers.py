@@ -25,7 +25,7 @@ def provider() -> Iterator[Provider]:
 
 
 def config(provider: Provider, **changes: Any) -> dict[str, Any]:
-    remote = {"baseUrl": provider.base_url, "apiKey": KEY, "queryTimeoutMs": 4000, "documentTimeoutMs": 4000}
+    remote = {"baseUrl": provider.base_url, "apiKey": KEY, "queryTimeoutMs": 60_000}
     return {"provider": "openai", "model": "m", "remote": remote | changes.pop("remote", {})} | changes
 
 
@@ -34,10 +34,6 @@ def made_with(memory: Memory) -> str:
         made = reader.fingerprint()
     assert made is not None
     return made.embedder.provider
-
-
-def vector_count(memory: Memory) -> int:
-    return int(memory.parts.store.sizes()["vectors"])
 
 
 def mend(memory: Memory) -> None:

@@ -7,6 +7,7 @@ import math
 import re
 from array import array
 from collections.abc import Sequence
+from functools import lru_cache
 
 from commonplace.errors import EmbeddingError
 from commonplace.model import EmbedderIdentity, Vector
@@ -38,10 +39,13 @@ class HashingEmbedder:
 
 
 def _vector(text: str) -> Vector | None:
-    sums = [0.0] * 64
-    for word in _WORD.findall(text.casefold()):
-        digest = hashlib.sha256(word.encode("utf-8", "surrogatepass")).digest()
-        halves = [half for byte in digest for half in (byte >> 4, byte & 15)]
-        sums = [total + half - 7.5 for total, half in zip(sums, halves, strict=True)]
+    sums = [sum(column) for column in zip(*map(_shares, _WORD.findall(text.casefold())), strict=True)]
     norm = math.hypot(*sums)
     return array("f", [total / norm for total in sums]) if norm else None
+
+
+@lru_cache(10_000)
+def _shares(word: str) -> tuple[float, ...]:
+    """What a word adds to each dimension."""
+    digest = hashlib.sha256(word.encode("utf-8", "surrogatepass")).digest()
+    return tuple(half - 7.5 for byte in digest for half in (byte >> 4, byte & 15))

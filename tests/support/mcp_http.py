@@ -41,7 +41,7 @@ class HttpServer:
         )
         told = self.process.stdout.readline()
         if not told:
-            self.process.wait(10)
+            self.process.wait(60)
             self.process.stdout.close()
             raise AssertionError(f"it did not start: {self.errors}")
         told = json.loads(told)
@@ -65,7 +65,7 @@ class HttpServer:
         self._errors.seek(0)
         return self._errors.read().decode()
 
-    def end(self, number=signal.SIGTERM, timeout=15):
+    def end(self, number=signal.SIGTERM, timeout=60):
         self.process.send_signal(number)
         return self.process.wait(timeout)
 
@@ -79,7 +79,7 @@ class HttpServer:
         }
         return good | {name.replace("_", "-"): value for name, value in changes.items()}
 
-    def send(self, method="POST", target="/mcp", headers=None, body=None, *, timeout=15):
+    def send(self, method="POST", target="/mcp", headers=None, body=None, *, timeout=60):
         """Send one request, with its headers as they are, and read the whole answer."""
         headers = self.headers() if headers is None else headers
         if isinstance(body, dict | list):

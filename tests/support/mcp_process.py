@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 COMMAND = str(Path(sys.executable).with_name("commonplace"))
 INITIALIZE = {
@@ -31,6 +32,8 @@ class McpProcess:
         )
         self.written = bytearray()
         self.errors = bytearray()
+        self._messages: list[dict[str, Any]] = []
+        self._read_to = 0  # of what is written
         self._grown = threading.Condition()
         self._readers = [
             threading.Thread(target=self._keep, args=(self.process.stdout, self.written), daemon=True),
@@ -48,14 +51,19 @@ class McpProcess:
         self.process.stdin.close()
         self.process.wait()
         for reader in self._readers:
-            reader.join(5)
+            reader.join(60)
         self.process.stdout.close()
         self.process.stderr.close()
 
     @property
     def messages(self):
         """What it said so far, one object for each line; a line that is no JSON raises."""
-        return [json.loads(line) for line in bytes(self.written).split(b"\n")[:-1]]
+        with self._grown:
+            end = self.written.rfind(b"\n") + 1
+            lines = bytes(self.written[self._read_to : end]).splitlines()
+            self._messages += [json.loads(line) for line in lines]
+            self._read_to = end
+        return self._messages
 
     def say(self, line):
         """Send bytes as they are, or an object as JSON."""
@@ -66,14 +74,14 @@ class McpProcess:
     def tell(self, method, **params):
         self.say({"jsonrpc": "2.0", "method": method, **({"params": params} if params else {})})
 
-    def ask(self, request_id, method, timeout=20, **params):
+    def ask(self, request_id, method, timeout=60, **params):
         """Ask and wait for the answer: its whole message."""
         self.say(
             {"jsonrpc": "2.0", "id": request_id, "method": method, **({"params": params} if params else {})}
         )
         return self.answer_to(request_id, timeout)
 
-    def answer_to(self, request_id, timeout=20):
+    def answer_to(self, request_id, timeout=60):
         def answer():
             return next(
                 (one for one in self.messages if one.get("id") == request_id and "method" not in one), None
@@ -81,7 +89,7 @@ class McpProcess:
 
         return self.until(answer, timeout)
 
-    def until(self, found, timeout=20):
+    def until(self, found, timeout=60):
         """Wait until a look at what it wrote finds something."""
         deadline = time.monotonic() + timeout
         with self._grown:
@@ -103,12 +111,12 @@ class McpProcess:
     def call(self, request_id, tool, **arguments):
         return self.ask(request_id, "tools/call", name=tool, arguments=arguments)["result"]
 
-    def end(self, timeout=15):
+    def end(self, timeout=60):
         """Close its input and wait for it to leave."""
         self.process.stdin.close()
         status = self.process.wait(timeout)
         for reader in self._readers:
-            reader.join(5)
+            reader.join(60)
         return status
 
     def _keep(self, stream, kept):

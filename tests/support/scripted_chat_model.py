@@ -110,6 +110,7 @@ class ScriptedModel:
         self.openai_url = f"http://127.0.0.1:{port}/v1"
         self.anthropic_url = f"http://127.0.0.1:{port}"
         self.turn = threading.Lock()
+        self.is_over = threading.Event()
 
     def of_kind(self, kind: str) -> list[Asked]:
         return [asked for asked in self.asked if asked.kind == kind]
@@ -126,6 +127,7 @@ def scripted_model(script: Script) -> Iterator[ScriptedModel]:
     try:
         yield model
     finally:
+        model.is_over.set()
         server.shutdown()
         server.server_close()
         thread.join()
@@ -185,7 +187,7 @@ class _Handler(BaseHTTPRequestHandler):
         for number, event in enumerate(events):
             if number == half:
                 model.at("speaking", asked)
-                time.sleep(say.pause_s)
+                model.is_over.wait(say.pause_s)
                 if say.breaks_off:
                     self.close_connection = True
                     self.connection.close()

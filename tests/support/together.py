@@ -29,7 +29,7 @@ def syncing(memory, until):
 
 def writing(memory, until):
     count = 0
-    while time.monotonic() < until:
+    while time.monotonic() < until or count < 20:
         note = memory.remember(f"note {count} about the gateway")
         print(f"wrote {note.id}", flush=True)
         count += 1
@@ -51,7 +51,7 @@ def forgetting(memory, until):
     """Say something, have it indexed, forget it, and look for it in every byte that is left."""
     count = 0
     note = Path(memory.workspace, "memory", f"secrets of {os.getpid()}.md")
-    while time.monotonic() < until:
+    while time.monotonic() < until or count < 2:
         word = f"kwisatz{os.getpid()}haderach{count}"
         note.write_text(f"- a plain line\n- the word is {word}\n- another plain line, {count}\n")
         memory.sync()

@@ -89,14 +89,14 @@ def test_which_addresses_are_allowed(address: str, scheme: str, allow_private: b
 def test_a_name_is_looked_up_and_judged() -> None:
     origin = Origin("http", "localhost", 80)
 
-    found = allowed_addresses(origin, allow_private=True, deadline=time.monotonic() + 5)
+    found = allowed_addresses(origin, allow_private=True, deadline=time.monotonic() + 60)
     assert {"127.0.0.1", "::1"} & set(found)
     with pytest.raises(AddressRefused, match="private network"):
-        allowed_addresses(origin, allow_private=False, deadline=time.monotonic() + 5)
+        allowed_addresses(origin, allow_private=False, deadline=time.monotonic() + 60)
 
 
 def test_a_name_that_does_not_exist_is_unreachable() -> None:
     with pytest.raises(Unreachable, match="cannot be found"):
         allowed_addresses(
-            Origin("https", "no-such-host.invalid", 443), allow_private=False, deadline=time.monotonic() + 5
+            Origin("https", "no-such-host.invalid", 443), allow_private=False, deadline=time.monotonic() + 60
         )

@@ -44,7 +44,7 @@ def endpoint(routes: BatchRoutes) -> Iterator[BatchEndpoint]:
 
 
 def soon() -> float:
-    return time.monotonic() + 5
+    return time.monotonic() + 60
 
 
 def uploaded(endpoint: BatchEndpoint, tag: str) -> str:

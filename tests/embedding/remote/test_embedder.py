@@ -9,11 +9,13 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.support.providers import chaos
 from tests.support.providers.clients import embedder_of, settings_for
-from tests.support.providers.server import DIALECTS, KEY, Provider, serving, unit_vector_for
+from tests.support.providers.server import DIALECTS, KEY, Handler, Provider, serving, unit_vector_for
+from tests.support.waiting import until
 
 from commonplace.embedding.remote.creating import wire_for
 from commonplace.embedding.remote.embedder import RemoteEmbedder
@@ -29,6 +31,7 @@ from commonplace.embedding.remote.failures import (
 )
 from commonplace.embedding.remote.ledger import Ledger
 from commonplace.embedding.remote.settings import RemoteSettings
+from commonplace.embedding.remote.transport import Transport
 from commonplace.errors import BadVector, ConfigError, EmbeddingError
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -45,7 +48,13 @@ def near(vector: object, text: str) -> bool:
 
 
 def test_texts_travel_in_groups_and_four_at_once(provider: Provider, tmp_path: Path) -> None:
-    provider.latency_s = 0.05
+    everybody = threading.Barrier(4)
+
+    def met(handler: Handler, answer: dict[str, Any]) -> None:
+        everybody.wait(60)
+        handler.reply_json(200, answer)
+
+    provider.script = [None, met, met, met, met]  # the first tells how long its vectors are
     texts = [f"{number:04d}" * 25 for number in range(160)]  # 100 characters each
     with embedder_of(provider, tmp_path, tokens_per_request=1_000) as embedder:
         vectors = embedder.embed_documents(texts)
@@ -310,7 +319,7 @@ with embedder_of(provider, Path({str(tmp_path)!r})) as embedder:
         print(type(error).__name__, error)
 """
     run = subprocess.run(
-        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=50, check=True
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=60, check=True
     )
 
     assert run.stdout.startswith("ProviderPaused")
@@ -366,56 +375,70 @@ def test_with_a_budget_nothing_is_asked_that_cannot_be_counted(provider: Provide
 # Ends
 
 
-def test_closing_gives_up_what_is_under_way(provider: Provider, tmp_path: Path) -> None:
+@pytest.mark.parametrize("count", [4, 12], ids=["all under way", "some in the queue"])
+def test_closing_gives_up_what_is_under_way(provider: Provider, tmp_path: Path, count: int) -> None:
     provider.fault = chaos.silence
     outcome: list[BaseException] = []
     with embedder_of(provider, tmp_path, batch_timeout_s=60, tokens_per_request=10) as embedder:
 
         def work() -> None:
             try:
-                embedder.embed_documents([f"text number {number}" for number in range(12)])
+                embedder.embed_documents([f"text number {number}" for number in range(count)])
             except EmbeddingError as error:
                 outcome.append(error)
 
         thread = threading.Thread(target=work)
         thread.start()
-        while provider.in_flight < 4:
-            time.sleep(0.01)
-        started = time.monotonic()
+        until(lambda: provider.in_flight == 4)
         embedder.close()
         thread.join()
 
-    assert time.monotonic() - started < 3
     assert isinstance(outcome[0], Abandoned)
 
 
 def test_waiting_for_ones_turn_is_not_counted_as_waiting_for_the_provider(
-    provider: Provider, tmp_path: Path
+    provider: Provider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    provider.latency_s = 0.5
-    with embedder_of(
-        provider, tmp_path, batch_timeout_s=1.2, concurrency=2, tokens_per_request=10
-    ) as embedder:
-        vectors = embedder.embed_documents([f"text number {number}" for number in range(10)])  # 2.5 s in all
+    deadlines: list[float] = []
+    send = Transport.send
+
+    def noted(self: Transport, *args: Any, deadline: float, **options: Any) -> Any:
+        deadlines.append(deadline)
+        return send(self, *args, deadline=deadline, **options)
+
+    monkeypatch.setattr(Transport, "send", noted)
+    provider.latency_s = 0.1
+    with embedder_of(provider, tmp_path, concurrency=2, tokens_per_request=10) as embedder:
+        vectors = embedder.embed_documents([f"text number {number}" for number in range(10)])
 
     assert None not in vectors
     assert provider.most_in_flight == 2
+    assert len(deadlines) == 10
+    assert max(deadlines) - min(deadlines) >= 4 * 0.1  # before the last, four others had their turn
 
 
 def test_a_question_does_not_queue_behind_documents(provider: Provider, tmp_path: Path) -> None:
-    provider.latency_s = 0.4
+    answered = threading.Event()
+
+    def held(handler: Handler, answer: dict[str, Any]) -> None:
+        answered.wait(60)
+        handler.reply_json(200, answer)
+
     with embedder_of(provider, tmp_path, concurrency=2, tokens_per_request=10) as embedder:
+        embedder.probe()
+        provider.script = [held, held]
+        provider.seen.clear()
         thread = threading.Thread(
             target=embedder.embed_documents, args=([f"text number {number}" for number in range(8)],)
         )
         thread.start()
-        while provider.in_flight < 2:
-            time.sleep(0.01)
+        until(lambda: not provider.script)
         embedder.embed_query("where?")
         asked_before = [text for text in provider.texts if text != "where?"]
+        answered.set()
         thread.join()
 
-    assert len(asked_before) < 8
+    assert len(asked_before) == 2
 
 
 def test_the_first_failure_stops_the_requests_beside_it(provider: Provider, tmp_path: Path) -> None:
@@ -425,7 +448,7 @@ def test_the_first_failure_stops_the_requests_beside_it(provider: Provider, tmp_
         with pytest.raises(EmbeddingError, match="quota"):
             embedder.embed_documents([f"text number {number}" for number in range(12)])
 
-    assert time.monotonic() - embedder_started < 5
+    assert time.monotonic() - embedder_started < 25  # the others would have been silent for 30 s
     assert len(provider.seen) < 12
 
 
@@ -452,12 +475,8 @@ def test_no_thread_and_no_socket_is_left_behind(tmp_path: Path) -> None:
                     embedder.embed_documents([f"text number {number}" for number in range(6)])
                 except EmbeddingError:
                     continue
-    for _ in range(100):
-        if (threading.active_count(), sockets()) == (threads, before):
-            break
-        time.sleep(0.02)  # the server's own threads see the end of their connections
-
-    assert (threading.active_count(), sockets()) == (threads, before)
+    # The server's own threads see the end of their connections, sooner or later.
+    until(lambda: (threading.active_count(), sockets()) == (threads, before))
 
 
 def _target(path: Path) -> str:

@@ -97,7 +97,7 @@ def run(
                 raise ConnectionResetError  # the provider never got to read the request
 
     provider.at = kill
-    out, err = process.communicate(timeout=20)
+    out, err = process.communicate(timeout=60)
     provider.at = str
     assert err == ""
     return process.returncode, out

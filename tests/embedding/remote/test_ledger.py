@@ -82,7 +82,7 @@ ledger.close()
     running = [
         subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) for _ in range(4)
     ]
-    granted = sum(int(process.communicate(timeout=50)[0]) for process in running)
+    granted = sum(int(process.communicate(timeout=60)[0]) for process in running)
 
     assert granted == 25
 

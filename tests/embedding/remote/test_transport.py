@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 from tests.support.providers.server import KEY, Provider, serving
+from tests.support.waiting import until
 
 from commonplace.embedding.remote.connection import PatientSocket
 from commonplace.embedding.remote.failures import (
@@ -38,10 +39,14 @@ Conversation = Callable[[socket.socket], None]
 
 
 @contextmanager
-def talking(conversation: Conversation) -> Iterator[tuple[str, list[bytes]]]:
-    """A server that reads a request and then says whatever `conversation` says; yields its URL and the requests."""
+def talking(conversation: Conversation | None) -> Iterator[tuple[str, list[bytes]]]:
+    """A server that reads a request and then says whatever `conversation` says; yields its URL and the requests.
+
+    Without a conversation it says nothing, and keeps the connection.
+    """
     listening = socket.create_server(("127.0.0.1", 0))
     heard: list[bytes] = []
+    is_over = threading.Event()
 
     def serve() -> None:
         while True:
@@ -60,6 +65,9 @@ def talking(conversation: Conversation) -> Iterator[tuple[str, list[bytes]]]:
                 while length < 1_000_000 and len(data) < data.find(b"\r\n\r\n") + 4 + length:
                     data += connection.recv(65_536)
                 heard.append(data)
+                if conversation is None:
+                    is_over.wait()
+                    return
                 try:
                     conversation(connection)
                 except OSError:
@@ -70,9 +78,10 @@ def talking(conversation: Conversation) -> Iterator[tuple[str, list[bytes]]]:
     try:
         yield f"http://127.0.0.1:{listening.getsockname()[1]}/v1", heard
     finally:
+        is_over.set()
         listening.shutdown(socket.SHUT_RDWR)
         listening.close()
-        thread.join(5)
+        thread.join(60)
 
 
 @contextmanager
@@ -84,7 +93,7 @@ def transport_to(url: str, **options: object) -> Iterator[Transport]:
         made.close()
 
 
-def soon(seconds: float = 5.0) -> float:
+def soon(seconds: float = 60.0) -> float:
     return time.monotonic() + seconds
 
 
@@ -94,10 +103,6 @@ def saying(*pieces: bytes) -> Conversation:
             connection.sendall(piece)
 
     return conversation
-
-
-def silent(_: socket.socket) -> None:
-    time.sleep(3)
 
 
 def reply(body: bytes, *headers: str, status: str = "200 OK") -> bytes:
@@ -138,25 +143,21 @@ def test_a_connection_is_used_again_and_a_closed_one_is_not() -> None:
 
     with talking(saying(reply(b"{}"))) as (url, heard), transport_to(url) as transport:
         for _ in range(3):  # it promises to keep the connection and closes it
-            transport.json("GET", "x", deadline=soon())
-            time.sleep(0.05)
+            transport.send("POST", "x", body=b"{}", deadline=soon())
+            until(lambda: not transport._idle[-1].wire.is_quiet())
         assert len(heard) == 3
-
-
-def closing_soon(connection: socket.socket) -> None:
-    connection.sendall(reply(b"{}"))
-    time.sleep(0.1)
 
 
 def test_a_connection_that_was_closed_while_idle_is_replaced_only_where_that_does_no_harm(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    is_quiet = PatientSocket.is_quiet
     # The end of a connection may be under way while we look whether it is there.
     monkeypatch.setattr(PatientSocket, "is_quiet", lambda _: True)
-    with talking(closing_soon) as (url, heard), transport_to(url) as transport:
+    with talking(saying(reply(b"{}"))) as (url, heard), transport_to(url) as transport:
         for _ in range(2):
             transport.send("POST", "x", body=b"{}", repeatable=True, deadline=soon())
-            time.sleep(0.2)
+            until(lambda: not is_quiet(transport._idle[-1].wire))
         with pytest.raises(ConnectionLost):
             transport.send("POST", "x", body=b"{}", deadline=soon())
         assert len(heard) == 2
@@ -213,11 +214,11 @@ def test_an_endless_answer_is_not_read_to_the_end() -> None:
 
 
 def test_the_deadline_ends_a_send_that_nobody_reads() -> None:
-    with talking(silent) as (url, _), transport_to(url) as transport:
+    with talking(None) as (url, _), transport_to(url) as transport:
         started = time.monotonic()
         with pytest.raises(TimedOut):
             transport.send("POST", "x", body=b"x" * 100_000_000, deadline=soon(1.0))
-        assert 0.9 < time.monotonic() - started < 1.3
+        assert time.monotonic() - started > 0.9
 
 
 def test_a_deadline_that_has_passed_sends_nothing() -> None:
@@ -228,13 +229,10 @@ def test_a_deadline_that_has_passed_sends_nothing() -> None:
 
 
 def test_a_stop_is_noticed_while_waiting() -> None:
-    stop = threading.Event()
-    threading.Timer(0.3, stop.set).start()
-    with talking(silent) as (url, _), transport_to(url) as transport:
-        started = time.monotonic()
+    with talking(None) as (url, heard), transport_to(url) as transport:
         with pytest.raises(Abandoned):
-            transport.send("GET", "x", deadline=soon(30), stopped=stop.is_set)
-        assert time.monotonic() - started < 2
+            transport.send("GET", "x", deadline=soon(), stopped=lambda: bool(heard))
+        assert len(heard) == 1
 
 
 def test_a_port_where_nobody_listens_is_unreachable() -> None:
@@ -338,7 +336,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
         [program, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost",
          "-addext", "subjectAltName=DNS:localhost", "-keyout", str(folder / "key.pem"),
          "-out", str(folder / "cert.pem")],
-        check=True, capture_output=True, timeout=30,
+        check=True, capture_output=True, timeout=60,
     )  # fmt: skip
     return folder
 
@@ -372,7 +370,7 @@ def talking_tls(certificate: Path) -> Iterator[tuple[int, list[bytes]]]:
     finally:
         listening.shutdown(socket.SHUT_RDWR)
         listening.close()
-        thread.join(5)
+        thread.join(60)
 
 
 def test_a_host_that_cannot_prove_its_name_is_sent_nothing(certificate: Path) -> None:

@@ -63,8 +63,8 @@ def settings_for(base_url: str, **changes: Any) -> RemoteSettings:
         model=changes.pop("model", None),
         dims=DIMS,
         batch=BatchSettings(**changes.pop("batch", {})),
-        batch_timeout_s=5,
-        query_timeout_s=5,
+        batch_timeout_s=60,
+        query_timeout_s=60,
     )
     return replace(settings, **changes)
 

@@ -5,11 +5,11 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import random
 import socket
 import struct
+import zlib
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
@@ -98,7 +98,10 @@ def truncated_json(handler: Handler, answer: dict[str, Any]) -> None:
 
 @lru_cache
 def _bomb() -> bytes:
-    return gzip.compress(b"0" * 300_000_000, 1)
+    """Three hundred megabytes: after a full flush the same bytes can follow as often as one likes."""
+    packer = zlib.compressobj(1, wbits=31)
+    first, next_one = (packer.compress(b"0" * 1_000_000) + packer.flush(zlib.Z_FULL_FLUSH) for _ in range(2))
+    return first + next_one * 299 + packer.flush()
 
 
 def gzip_bomb(handler: Handler, _: dict[str, Any]) -> None:

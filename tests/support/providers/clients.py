@@ -22,7 +22,7 @@ def _no_pause(_: threading.Event, __: float) -> None:
 
 def settings_for(provider: Provider, **changes: object) -> RemoteSettings:
     settings = RemoteSettings(
-        base_url=provider.base_url, api_key=KEY, allow_private=True, query_timeout_s=5, batch_timeout_s=5
+        base_url=provider.base_url, api_key=KEY, allow_private=True, query_timeout_s=60, batch_timeout_s=60
     )
     return replace(settings, **changes)  # type: ignore[arg-type]
 

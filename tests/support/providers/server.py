@@ -16,6 +16,7 @@ from base64 import b64encode
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import lru_cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import urlsplit
@@ -30,14 +31,17 @@ Fault = Callable[["Handler", dict[str, Any]], None]
 
 def vector_for(text: str, dims: int = DIMS) -> list[float]:
     """What this provider answers for a text; not of unit length, as some providers' are not."""
-    sums = [0.001] * dims
-    for word in _WORD.findall(text.casefold()):
-        digest = b""
-        while len(digest) * 2 < dims:
-            digest += hashlib.sha256(word.encode("utf-8", "replace") + bytes([len(digest) // 32])).digest()
-        halves = [half for byte in digest for half in (byte >> 4, byte & 15)][:dims]
-        sums = [total + half - 7.5 for total, half in zip(sums, halves, strict=True)]
-    return sums
+    rows = [_shares(word, dims) for word in _WORD.findall(text.casefold())]
+    return [0.001 + sum(column) for column in zip(*rows, strict=True)] or [0.001] * dims
+
+
+@lru_cache(10_000)
+def _shares(word: str, dims: int) -> tuple[float, ...]:
+    """What a word adds to each dimension."""
+    digest = b""
+    while len(digest) * 2 < dims:
+        digest += hashlib.sha256(word.encode("utf-8", "replace") + bytes([len(digest) // 32])).digest()
+    return tuple(half - 7.5 for byte in digest for half in (byte >> 4, byte & 15))[:dims]
 
 
 def unit_vector_for(text: str, dims: int = DIMS) -> array[float]:

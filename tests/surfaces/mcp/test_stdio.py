@@ -22,14 +22,14 @@ def request(request_id, method, **params):
     return json.dumps({"jsonrpc": "2.0", "id": request_id, "method": method, "params": params}) + "\n"
 
 
-def children_of(pid):
+def processes_of(session):
     found = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
             fields = stat.read_text().rsplit(")", 1)[1].split()
         except OSError:
             continue
-        if int(fields[1]) == pid:
+        if int(fields[3]) == session:
             found.append(int(stat.parent.name))
     return found
 
@@ -152,13 +152,14 @@ def test_a_signal_ends_it_while_it_waits(workspace, number):
 
 
 def test_it_ends_with_its_client_and_leaves_nothing_running(workspace):
-    with McpProcess() as server:
+    with McpProcess(command=("setsid", COMMAND, "mcp")) as server:
         server.begin()
         server.call(1, "memory_search", query="printer")
-        before = children_of(server.process.pid)
+        session = server.process.pid
+        assert session in processes_of(session)
 
         assert server.end() == 0
-        assert [pid for pid in before if Path(f"/proc/{pid}").exists()] == []
+        assert processes_of(session) == []
 
 
 def test_a_client_that_stops_reading_and_goes_away_does_not_hold_it(workspace):
