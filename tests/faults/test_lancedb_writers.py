@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from tests.support.index_contents import fingerprint, found_texts, put
 
+from commonplace.errors import IndexUnavailable
 from commonplace.store.lancedb.library import load
 from commonplace.store.lancedb.store import LanceStore
 
@@ -87,4 +88,58 @@ def test_what_eight_writers_were_told_is_there_is_there_once_even_when_two_are_k
     assert store.digest() == lived
     assert len(found_texts(store, "gateway", limit=200)) == len(files)
     assert len(list(folder.rglob("*.lance"))) <= 4  # one table, with the few files of a fresh one
+    store.close()
+
+
+UNTIRING = textwrap.dedent(
+    """
+    import sys
+    from datetime import timedelta
+    from tests.support.index_contents import fingerprint, put
+    from commonplace.store.lancedb import generation, local_place
+    from commonplace.store.lancedb.store import LanceStore
+
+    generation._TIDY_AFTER, generation._KEPT = 2, timedelta(milliseconds=1)
+    local_place._READERS_TIMEOUT_S = 0.05
+    store = LanceStore(sys.argv[1])
+    for turn in range(40):
+        put(store, f"{turn % 3}.md", f"turn {turn}")
+        if turn % 5 == 4:
+            store.erase("memory", f"{turn % 3}.md")
+        if turn % 13 == 12:
+            with store.rebuild(fingerprint(), reason="a test") as fresh:
+                put(fresh, "a.md", "the gateway")
+    store.close()
+    """
+)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_readers_are_answered_or_told_to_ask_again_while_versions_and_tables_go_from_under_them(
+    tmp_path, writers
+):
+    store = LanceStore(str(tmp_path / "index"))
+    with store.rebuild(fingerprint(), reason="a test") as fresh:
+        put(fresh, "a.md", "the gateway")
+    writer = writers["untiring"] = subprocess.Popen(
+        [sys.executable, "-c", UNTIRING, str(tmp_path / "index")],
+        cwd=Path(__file__).parents[2],
+        stderr=subprocess.PIPE,
+    )
+    answers = []
+    while writer.poll() is None:
+        cold = LanceStore(str(tmp_path / "index"))
+        for each in (store, cold):
+            try:
+                answers.append(found_texts(each, "gateway"))
+            except IndexUnavailable as told:
+                answers.append(told.hint)
+        cold.close()
+    assert writer.returncode == 0, writer.communicate()[1].decode()
+
+    assert {str(answer) for answer in answers} <= {"['the gateway']", "try again"}
+    assert found_texts(store, "gateway") == ["the gateway"]
+    assert store.describe()["recoveries"] == 0
+    store.digest()
     store.close()

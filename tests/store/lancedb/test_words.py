@@ -3,6 +3,7 @@
 import struct
 from array import array
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -42,6 +43,35 @@ def test_every_term_is_found_in_its_bucket_with_its_chunks(chunks):
     assert found == expected
     assert {term for bucket in buckets for term, _ in bucket.items()} == set(expected)
     assert buckets[0].get("never there") is None
+
+
+@given(chunks=CHUNKS, gone=st.sets(st.integers(0, 11)), first=st.integers(0, 50_000))
+def test_postings_move_with_their_chunks_and_go_with_them(chunks, gone, first):
+    collected = Collected()
+    for position, counted in enumerate(chunks):
+        collected.add(position, counted)
+    living = [position for position in range(len(chunks)) if position not in gone]
+    places = np.full(len(chunks), -1)
+    places[living] = np.arange(first, first + len(living))
+    moved = {}
+    for body in in_buckets(collected.by_term()):
+        for term, positions, counts in Bucket(body).moved(places):
+            moved[term] = dict(zip(array("H", positions), counts, strict=True))
+
+    expected = {}
+    for at, position in enumerate(living):
+        for term, count in chunks[position].items():
+            expected.setdefault(term, {})[first + at] = count
+    assert moved == expected
+
+
+def test_postings_of_a_chunk_that_cannot_be_are_damage():
+    collected = Collected()
+    collected.add(7, {"gateway": 1})
+    [body] = in_buckets(collected.by_term())
+
+    with pytest.raises(IndexCorrupt, match="damaged"):
+        list(Bucket(body).moved(np.zeros(7, dtype=np.int64)))
 
 
 def test_many_postings_are_spread_over_buckets_that_are_read_one_by_one():

@@ -32,6 +32,7 @@ class BuildingStore(Changes):
     def __init__(self, table: GenerationTable) -> None:
         self._one_at_a_time = threading.RLock()
         self._table = table
+        self._failure: Exception | None = None
         with _plainly():
             self._draft = table.draft(table.view().overview)
 
@@ -68,18 +69,17 @@ class BuildingStore(Changes):
     def finish(self) -> None:
         """Write all that waits, pack it, and index it: the long part, in which others may change the old index."""
         with self._one_at_a_time, _plainly():
-            self._table.write(self._draft)
+            self._write()
             self._table.pack(self._draft)
             self._table.index_vectors(sum(file.chunks for file in self._draft.files.values()))
 
     def settle(self, spare: int) -> None:
         """Write what was caught up on; what was taken out again is in no version of the table that is published."""
         with self._one_at_a_time, _plainly():
-            self._table.write(self._draft)
+            self._write()
+            self._table.check_whole()
             if self._table.deleted:
                 self._table = self._table.copy_to(spare)
-            else:
-                self._table.view()  # whoever has erased text meanwhile has dropped it, for the text may be in it
 
     def describe(self) -> Mapping[str, Any]:
         """Facts for `status`."""
@@ -100,26 +100,37 @@ class BuildingStore(Changes):
 
     def _view(self) -> View:
         with self._one_at_a_time:
-            self._table.write(self._draft)
+            self._write()
             return self._table.view()
+
+    def _write(self, *, closing: bool = True) -> None:
+        """Write what waits, unless somebody has erased text meanwhile and dropped the table: it may be in that too."""
+        if self._failure is not None:
+            raise self._failure  # nobody knows how much of the draft is in the table
+        try:
+            self._table.check_whole()
+            self._table.write(self._draft, closing=closing)
+        except Exception as error:
+            self._failure = error
+            raise
 
     @contextmanager
     def _changing(self, operation: str) -> Iterator[Draft]:  # noqa: ARG002
         with self._one_at_a_time, _plainly():
             yield self._draft
             if self._draft.waiting_bytes > _MOST_BYTES:
-                self._table.write(self._draft)
+                self._write(closing=False)
 
 
 @contextmanager
 def _plainly() -> Iterator[None]:
-    """Say in words what LanceDB refused; a table that is gone was dropped by whoever has erased text."""
+    """Say in words what LanceDB refused; a table that is gone was dropped, mostly by whoever has erased text."""
     try:
         yield
     except TableFault as fault:
         if fault.is_missing:
             raise IndexUnavailable(
-                "text was erased while the index was rebuilt, and the new one dropped for it",
+                "text was erased while the index was rebuilt, or another host has rebuilt it: this one was dropped",
                 hint="run `commonplace sync`: it begins again",
             ) from fault
         with plainly():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
 
 from commonplace.model import EmbeddedChunk, FileState, IndexFingerprint, Source
 from commonplace.store import bm25
@@ -64,6 +63,9 @@ class Draft:
         self._fresh: dict[int, list[Fresh]] = {}  # by file
         self._doomed: dict[int, int] = {}  # by file: from which ordinal on its chunks in the table go
         self._told: set[int] = set()  # files whose row is written, in the place of the one they may have
+        self._in_table = {each.owner for each in self.files.values()}
+        self._open_ids: list[int] = []  # chunks in the table whose segment is still to be written
+        self._open = Collected()
 
     def replace_file(
         self,
@@ -118,35 +120,45 @@ class Draft:
 
     def conditions(self) -> str:
         """Which rows of the table go; empty when none do."""
-        whole = [owner for owner, first in self._doomed.items() if not first]
+        doomed = {owner: first for owner, first in self._doomed.items() if owner in self._in_table}
+        whole = [owner for owner, first in doomed.items() if not first]
         parts = [f"(kind = {CHUNK} AND {among('owner', whole)})"] if whole else []
         parts += [
             f"(kind = {CHUNK} AND owner = {int(owner)} AND ordinal >= {int(first)})"
-            for owner, first in self._doomed.items()
+            for owner, first in doomed.items()
             if first
         ]
-        if self._told:
-            parts.append(f"(kind = {FILE} AND {among('owner', sorted(self._told))})")
+        rewritten = sorted(self._told & self._in_table)
+        if rewritten:
+            parts.append(f"(kind = {FILE} AND {among('owner', rewritten)})")
         return " OR ".join(parts)
 
-    def rows(self) -> list[Row]:
-        """Which rows come to the table, with the segments of the chunks among them."""
+    def rows(self, *, closing: bool) -> list[Row]:
+        """Which rows come to the table, with the segments of the chunks among them.
+
+        Without `closing`, a segment that could hold more chunks waits for them.
+        """
         living = {each.owner: each for each in self.files.values()}
         rows = [file_row(living[owner]) for owner in sorted(self._told) if owner in living]
         fresh = sorted(
             (each for waiting in self._fresh.values() for each in waiting), key=lambda each: each.row.id
         )
         rows += [each.row for each in fresh]
-        for portion in _portions(fresh):
-            rows += self.segment([each.row.id for each in portion], _collected(portion))
+        for each in fresh:
+            self._open.add(len(self._open_ids), each.counted)
+            self._open_ids.append(each.row.id)
+            if len(self._open_ids) == MOST_POSITIONS:
+                rows += self._closed()
+        if closing and self._open_ids:
+            rows += self._closed()
         return rows
 
-    def segment(self, ids: Sequence[int], postings: Collected) -> Iterator[Row]:
-        """The rows of a new segment, which comes behind all others."""
+    def segment(self, ids: Sequence[int], by_term: Mapping[str, tuple[bytes, bytes]]) -> Iterator[Row]:
+        """The rows of a new segment, which comes behind all others; of each term the positions and counts."""
         from array import array
 
         number, self.next_owner = self.next_owner, self.next_owner + 1
-        buckets = in_buckets(postings.by_term())
+        buckets = in_buckets(by_term)
         self.segments[number] = len(ids)
         yield Row(SEGMENT, number, len(buckets), array("q", ids).tobytes(), id=ids[0])
         for at, body in enumerate(buckets):
@@ -154,6 +166,7 @@ class Draft:
 
     def committed(self) -> None:
         """Forget what waited: it is in the table now."""
+        self._in_table = {each.owner for each in self.files.values()}
         self._fresh.clear()
         self._doomed.clear()
         self._told.clear()
@@ -162,7 +175,12 @@ class Draft:
     @property
     def is_changed(self) -> bool:
         """Whether anything waits to be written."""
-        return bool(self._told or self._doomed or self._fresh)
+        return bool(self._told or self._doomed or self._fresh or self._open_ids)
+
+    def _closed(self) -> list[Row]:
+        rows = list(self.segment(self._open_ids, self._open.by_term()))
+        self._open_ids, self._open = [], Collected()
+        return rows
 
     def _put(self, file: KnownFile) -> None:
         self.files[file.state.source, file.state.path] = file
@@ -203,16 +221,3 @@ class Draft:
             )
             made.append(Fresh(row, counted))
         return made
-
-
-def _portions(fresh: Sequence[Fresh]) -> Iterator[Sequence[Fresh]]:
-    remaining = iter(fresh)
-    while portion := list(islice(remaining, MOST_POSITIONS)):
-        yield portion
-
-
-def _collected(portion: Sequence[Fresh]) -> Collected:
-    postings = Collected()
-    for position, each in enumerate(portion):
-        postings.add(position, each.counted)
-    return postings

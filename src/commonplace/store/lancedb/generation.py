@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
 from itertools import islice
 
@@ -13,9 +13,9 @@ from commonplace.store.lancedb.library import telling_faults
 from commonplace.store.lancedb.overview import Overview, Segment
 from commonplace.store.lancedb.pointer import Pointer, generation_of
 from commonplace.store.lancedb.rows import BUCKET, CHUNK, FILE, SEGMENT, Row, among, schema, table_of
+from commonplace.store.lancedb.vector_block import fits
 from commonplace.store.lancedb.view import View
 from commonplace.store.lancedb.words import Bucket, merge_from, runs_of
-from commonplace.store.postings import Collected
 from commonplace.store.recently_used import RecentlyUsed
 from commonplace.value import replace
 
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 # Commits after which small fragments become one; they are read by every search. What is older than so long goes.
 _TIDY_AFTER = 96
 _KEPT = timedelta(minutes=10)
+_FOR_EVER = timedelta(days=36_500)
+_FIRST_VERSION = 1
 _COPIED_AT_A_TIME = 16_384
 
 
@@ -36,7 +38,7 @@ class GenerationTable:
         self._database = database
         self.pointer = pointer
         self._table = table
-        self.deleted = 0  # rows that were taken out of it, and that older versions still hold
+        self.deleted = 0  # rows with text that were taken out of it, and that older versions still hold
 
     @classmethod
     @telling_faults
@@ -72,10 +74,10 @@ class GenerationTable:
         """Look at the table as it is now, published or not."""
         return View(self.pointer, opened(self._database, self.pointer), cache or RecentlyUsed(0))
 
-    def write(self, draft: Draft) -> None:
-        """Commit what waits in a draft."""
+    def write(self, draft: Draft, *, closing: bool = True) -> None:
+        """Commit what waits in a draft; without `closing` the newest words may wait for more."""
         if draft.is_changed:
-            self._commit(draft.conditions(), draft.rows())
+            self.deleted += self._commit(draft.conditions(), draft.rows(closing=closing))
             first = merge_from(list(draft.segments.values()))
             draft.committed()
             if first is not None:
@@ -102,18 +104,32 @@ class GenerationTable:
             else:  # keeps the order of the segments that of their ids
                 draft.segments.update({number: draft.segments.pop(number) for number in merged})
 
+    @property
+    def is_untidy(self) -> bool:
+        """Whether there are many small fragments, and old versions."""
+        return self.pointer.version - self.pointer.tidied >= _TIDY_AFTER
+
     @telling_faults
-    def tidy(self) -> None:
-        """Put small fragments together and drop old versions, when there are many."""
-        if self.pointer.version - self.pointer.tidied >= _TIDY_AFTER:
-            self._table.optimize(cleanup_older_than=_KEPT)
-            self._table.checkout_latest()
-            self.pointer = replace(self.pointer, version=self._table.version, tidied=self._table.version)
+    def compact(self) -> None:
+        """Put small fragments together; the version that others still look at stays, whatever its age."""
+        self._table.optimize(cleanup_older_than=_FOR_EVER)
+        self._table.checkout_latest()
+        self.pointer = replace(self.pointer, version=self._table.version, tidied=self._table.version)
+
+    @telling_faults
+    def clean(self) -> None:
+        """Drop old versions, and what dead writers left in none, once nobody is pointed to them any more."""
+        self._table.optimize(cleanup_older_than=_KEPT, delete_unverified=True)
+
+    def check_whole(self) -> None:
+        """Raise a fault when the table was dropped since it was created, even if it was written to again."""
+        opened(self._database, replace(self.pointer, version=_FIRST_VERSION))
 
     @telling_faults
     def index_vectors(self, chunk_count: int) -> None:
-        """Give a large table an index over its vectors, so that a search looks into a part of them."""
-        if chunk_count < vector_index.INDEX_FROM or not self.pointer.dims:
+        """Give vectors that are too many to be kept in memory an index, so that a search looks into a part of them."""
+        dims = self.pointer.dims
+        if not dims or chunk_count < vector_index.INDEX_FROM or fits(chunk_count, dims):
             return
         from lancedb.index import IvfSq
 
@@ -146,13 +162,16 @@ class GenerationTable:
             self._step(self._table.add(rows).version)
 
     @telling_faults
-    def _commit(self, conditions: str, rows: Sequence[Row]) -> None:
+    def _commit(self, conditions: str, rows: Sequence[Row]) -> int:
+        """Delete and add; how many rows are gone."""
+        gone = 0
         if conditions:
             done = self._table.delete(conditions)
-            self.deleted += done.num_deleted_rows
+            gone = int(done.num_deleted_rows)
             self._step(done.version)
         if rows:
             self.add(table_of(rows, self.pointer.dims))
+        return gone
 
     def _step(self, version: int) -> None:
         """Note a commit; when there was one in between that is not ours, somebody else believes it is their turn."""
@@ -169,22 +188,24 @@ class GenerationTable:
 
 def segment_rows(view: View, segments: Sequence[Segment], draft: Draft) -> list[Row]:
     """The rows of one segment with the living chunks of several; none when nothing lives."""
-    places: dict[int, Mapping[int, int]] = {}
+    import numpy as np
+
     ids: list[int] = []
+    found: dict[str, list[tuple[bytes, bytes]]] = {}
     for segment in segments:
-        living = (segment.indexes >= 0).nonzero()[0].tolist()
-        places[segment.number] = {position: len(ids) + at for at, position in enumerate(living)}
+        living = segment.indexes >= 0
+        places = np.where(living, np.cumsum(living) - 1 + len(ids), -1)
         ids += segment.ids[living].tolist()
+        for body in view.taken(segment.buckets, "body").values():
+            for term, positions, counts in Bucket(body).moved(places):
+                found.setdefault(term, []).append((positions, counts))
     if not ids:
         return []
-    postings = Collected()
-    for segment in segments:
-        own = places[segment.number]
-        for body in view.taken(segment.buckets, "body").values():
-            for term, found in Bucket(body).items():
-                pairs = zip(found.positions, found.counts, strict=True)
-                postings.add_postings(term, [(own[at], count) for at, count in pairs if at in own])
-    return list(draft.segment(ids, postings))
+    joined = {
+        term: (b"".join(positions for positions, _ in parts), b"".join(counts for _, counts in parts))
+        for term, parts in found.items()
+    }
+    return list(draft.segment(ids, joined))
 
 
 def _runs(segments: Sequence[Segment]) -> list[Sequence[Segment]]:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from functools import wraps
 from importlib import import_module
 
-from commonplace.errors import ConfigError, IndexUnavailable
+from commonplace.errors import CommonplaceError, ConfigError, IndexUnavailable, StorageFailure
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,7 +17,18 @@ if TYPE_CHECKING:
     P = ParamSpec("P")
     R = TypeVar("R")
 
-_MISSING = ("not found", "does not exist", "no such file")
+# An object store that did not answer says nothing about what is in it.
+_PASSING = (
+    "generic s3",
+    "generic gcs",
+    "generic microsoftazure",
+    "http error",
+    "retries",
+    "denied",
+    "privileges",
+)
+_FULL = ("no space left", "quota exceeded")
+_MISSING = ("not found", "does not exist", "no longer exists", "no such file")
 _DAMAGED = ("corrupt", "invalid", "magic", "decode", "unexpected", "malformed", "out of range", "file size")
 
 
@@ -27,8 +38,9 @@ class TableFault(Exception):
     def __init__(self, error: Exception) -> None:
         super().__init__(first_line(error))
         said = str(error).casefold()
-        self.is_missing = any(words in said for words in _MISSING)
-        self.is_damage = self.is_missing or any(words in said for words in _DAMAGED)
+        is_passing = any(words in said for words in _PASSING)
+        self.is_missing = not is_passing and any(words in said for words in _MISSING)
+        self.is_damage = self.is_missing or (not is_passing and any(words in said for words in _DAMAGED))
 
 
 def load() -> Any:
@@ -75,9 +87,19 @@ def plainly() -> Iterator[None]:
     try:
         yield
     except TableFault as fault:
-        raise IndexUnavailable(
-            f"LanceDB refused: {fault}", hint="check the folder or the object store, then try again"
-        ) from fault
+        raise refused(fault) from fault
+
+
+def refused(fault: TableFault) -> CommonplaceError:
+    """The error that says in words what LanceDB did not do."""
+    if any(words in str(fault).casefold() for words in _FULL):
+        return StorageFailure(
+            f"the index could not be written: {fault}",
+            hint="free some space; what answered before still does",
+        )
+    return IndexUnavailable(
+        f"LanceDB refused: {fault}", hint="check the folder or the object store, then try again"
+    )
 
 
 @contextmanager

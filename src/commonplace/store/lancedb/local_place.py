@@ -8,20 +8,29 @@ tables/           the tables, as LanceDB keeps them
 
 from __future__ import annotations
 
+import errno
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from commonplace.errors import IndexCorrupt, IndexUnavailable
 from commonplace.files.atomic import write_atomically
 from commonplace.files.failures import explaining
 from commonplace.files.locks import hold_lock, try_lock
-from commonplace.files.system import SYSTEM, make_folders
+from commonplace.files.system import SYSTEM, System, make_folders
+from commonplace.store.lancedb.durable import SyncedFiles
 from commonplace.store.lancedb.library import connect
-from commonplace.store.lancedb.pointer import NOTHING, Pointer, generation_of, packed, table_name, unpacked
-from commonplace.value import replace
+from commonplace.store.lancedb.pointer import (
+    NOTHING,
+    Pointer,
+    generation_of,
+    mended,
+    packed,
+    table_name,
+    unpacked,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,9 +46,11 @@ _MOST_POINTER_BYTES = 1_000_000
 class LocalPlace:
     """A folder, made when it is missing."""
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: str, system: System = SYSTEM) -> None:
         # A folder of its own inside that of the index: other stores, used before or after, have theirs there.
         self.folder = os.path.join(os.path.abspath(folder), "lancedb")
+        self._system = system
+        self._synced = SyncedFiles(system)  # used by whoever has the turn
         self._pointer = os.path.join(self.folder, "CURRENT")
         self._tables = os.path.join(self.folder, "tables")
         self._guard = threading.Lock()
@@ -61,11 +72,24 @@ class LocalPlace:
     def pointer(self) -> Pointer:
         """The state that answers now; a damaged pointer is put aside, and there is no index until it is rebuilt."""
         try:
-            return self._read()
+            return self.read()
         except IndexCorrupt as error:
             reason = str(error)
         with self.turn("replace a damaged pointer") as turn:
             return turn.repaired(reason)
+
+    @contextmanager
+    def current(self) -> Iterator[Pointer]:
+        """The state that answers now, kept from being dropped."""
+        for _ in range(_ATTEMPTS):
+            pointer = self.pointer()
+            with self.using(pointer.generation):
+                now = self.pointer()
+                if now.generation == pointer.generation:
+                    yield now
+                    return
+            # What was kept from being dropped had been replaced already.
+        raise IndexUnavailable("the index changes faster than it can be opened", hint="try again")
 
     @contextmanager
     def turn(self, operation: str) -> Iterator[LocalTurn]:
@@ -73,7 +97,7 @@ class LocalPlace:
         self.database()  # importing LanceDB takes seconds, which nobody else need wait for
         lock = os.path.join(self.folder, "writer.lock")
         with hold_lock(lock, operation=operation, timeout_s=_WRITER_TIMEOUT_S):
-            yield LocalTurn(self._pointer, self._read)
+            yield LocalTurn(self)
 
     @contextmanager
     def using(self, generation: int) -> Iterator[None]:
@@ -89,12 +113,20 @@ class LocalPlace:
         raise IndexUnavailable("the index is just being replaced", hint="try again")
 
     def drop(self, generation: int) -> None:
-        """Drop a table with all its files, whatever state they are in."""
+        """Drop a table with all its files, whatever state they are in, and whoever else drops or writes them."""
         import shutil
 
-        path = os.path.join(self._tables, f"{table_name(generation)}.lance")
-        with explaining("delete", path), suppress(FileNotFoundError):
-            shutil.rmtree(path)
+        path = self._table(generation)
+        deadline = time.monotonic() + _READERS_TIMEOUT_S
+        with explaining("delete", path):
+            while os.path.lexists(path):
+                try:
+                    shutil.rmtree(path)
+                except FileNotFoundError:
+                    pass  # another process deletes it too: what is left of it may be ours to delete
+                except OSError as error:
+                    if error.errno != errno.ENOTEMPTY or time.monotonic() > deadline:
+                        raise  # else somebody has just written to it, who is about to find it gone
 
     def drop_unused(self, current: int) -> None:
         """Drop the tables that neither answer nor are read or built."""
@@ -117,7 +149,8 @@ class LocalPlace:
         with self._guard:
             self._database = None
 
-    def _read(self) -> Pointer:
+    def read(self) -> Pointer:
+        """The pointer as it stands in its file; raises IndexCorrupt when that is none."""
         with explaining("read", self._pointer):
             try:
                 with open(self._pointer, "rb") as file:
@@ -125,9 +158,17 @@ class LocalPlace:
             except FileNotFoundError:
                 return NOTHING
 
+    def write(self, pointer: Pointer) -> None:
+        """Replace the pointer, once what it points to would survive a power cut."""
+        if pointer.version:
+            table = self._table(pointer.generation)
+            with explaining("write", table):
+                self._synced.sync(table)
+        write_atomically(self._pointer, packed(pointer).encode("ascii"), system=self._system)
+
     def _make(self) -> None:
         with explaining("make", self.folder):
-            make_folders(SYSTEM, self._tables)
+            make_folders(self._system, self._tables)
 
     def _generations(self) -> list[int]:
         """Every generation of which a table or a lock is left."""
@@ -154,32 +195,33 @@ class LocalPlace:
     def _lock(self, generation: int) -> str:
         return os.path.join(self.folder, f"gen-{generation:06d}.lock")
 
+    def _table(self, generation: int) -> str:
+        return os.path.join(self._tables, f"{table_name(generation)}.lance")
+
 
 class LocalTurn:
     """The writer lock is held."""
 
-    def __init__(self, path: str, read: Callable[[], Pointer]) -> None:
-        self._path = path
-        self._read = read
+    def __init__(self, place: LocalPlace) -> None:
+        self._place = place
 
     @property
     def pointer(self) -> Pointer:
         """The state that is to be changed."""
         try:
-            return self._read()
+            return self._place.read()
         except IndexCorrupt as error:
             return self.repaired(str(error))
 
     def publish(self, pointer: Pointer) -> None:
         """Let another state answer from now on."""
-        write_atomically(self._path, packed(pointer).encode("ascii"))
+        self._place.write(pointer)
 
     def repaired(self, reason: str) -> Pointer:
         """Put a pointer to nothing in the place of one that cannot be read."""
         try:
-            return self._read()
+            return self._place.read()
         except IndexCorrupt:
-            # A number that no table has had: what is left of the old ones is dropped by the next rebuild.
-            mended = replace(NOTHING, generation=int(time.time()) % 900_000 + 100_000, recovered=reason)
-            self.publish(mended)
-            return mended
+            nothing = mended(reason)
+            self.publish(nothing)
+            return nothing

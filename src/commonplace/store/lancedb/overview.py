@@ -126,6 +126,19 @@ class Overview:
 
         return np.searchsorted(self.ids, np.asarray(ids, dtype=np.int64))
 
+    def beside(self, ids: Sequence[int]) -> list[int]:
+        """The chunks that come just before or after given ones, in the same file."""
+        import numpy as np
+
+        at = self.index_of(ids)
+        last = self.chunk_count - 1
+        found = [
+            near[self.owners[near] == self.owners[at]]
+            for near in (np.maximum(at - 1, 0), np.minimum(at + 1, last))
+        ]
+        near_ids: list[int] = self.ids[np.concatenate(found)].tolist()
+        return sorted(set(near_ids) - set(ids))
+
     def _segments(self, columns: Mapping[str, Any], bodies: Mapping[int, Any], kinds: Any) -> list[Segment]:
         import numpy as np
 

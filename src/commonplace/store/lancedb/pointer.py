@@ -7,11 +7,12 @@ change or nothing; what a dead writer has left behind it is undone by the next o
 from __future__ import annotations
 
 import json
+import time
 from contextlib import AbstractContextManager
 
 from commonplace.errors import IndexCorrupt
 from commonplace.model import EmbedderIdentity, IndexFingerprint
-from commonplace.value import asdict, value
+from commonplace.value import asdict, replace, value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -71,6 +72,9 @@ class Place(Protocol):
     def pointer(self) -> Pointer:
         """The state that answers now."""
 
+    def current(self) -> AbstractContextManager[Pointer]:
+        """The state that answers now, kept from being dropped for the length of a block, where that is possible."""
+
     def turn(self, operation: str) -> AbstractContextManager[Turn]:
         """Wait to be the only one who changes the index."""
 
@@ -99,6 +103,12 @@ def generation_of(name: str) -> int | None:
     """The generation that a table is of; None for tables that are none of ours."""
     number = name.removeprefix("gen_")
     return int(number) if number != name and number.isdecimal() else None
+
+
+def mended(reason: str) -> Pointer:
+    """A pointer to nothing, for the place of one that cannot be read."""
+    # A number that no table has had: what is left of the old ones is dropped by the next rebuild.
+    return replace(NOTHING, generation=int(time.time()) % 900_000 + 100_000, recovered=reason)
 
 
 def packed(pointer: Pointer) -> str:

@@ -21,7 +21,7 @@ from commonplace.store.arithmetic import PER_POSTING, choose_arithmetic
 from commonplace.store.arithmetic.parts import WordPart
 from commonplace.store.kernels import choose_dots, cosine_score, packed, unpacked
 from commonplace.store.lancedb.library import telling_faults
-from commonplace.store.lancedb.overview import Overview
+from commonplace.store.lancedb.overview import Overview, Segment
 from commonplace.store.lancedb.rows import CHUNK, among, vectors_of
 from commonplace.store.lancedb.vector_index import probes_for
 from commonplace.store.lancedb.view import View
@@ -29,7 +29,7 @@ from commonplace.store.postings import Postings
 from commonplace.store.protocol import IndexCounts
 
 EXACT_UP_TO = 1_024  # so few are all compared here, also in a large index
-# LanceDB compares in its own precision, and with an index roughly: so many more are compared again here, exactly.
+# LanceDB compares in its own precision, and all others roughly: so many more are compared again here, exactly.
 _MARGIN = 16
 _ROUGHLY_KEPT = 12  # times the wanted number, compared again by LanceDB with the vectors themselves
 
@@ -82,8 +82,46 @@ class LanceReader:
         counted = {term: sight.counted[own] for term, own in stored.items()}
         return TermStatistics(chunk_count=sight.chunk_count, chunks_with=counted)
 
+    def proposals(self) -> LanceReader:
+        """What a search asks before it reads any text: this view, asked for ids."""
+        return self
+
     def keyword_candidates(self, terms: Sequence[str], *, where: SearchFilter, limit: int) -> list[Candidate]:
         """The chunks with any of `terms`, by BM25, best first."""
+        return self._candidates(self._ranked_by_words(terms, where, limit))
+
+    def by_words(self, terms: Sequence[str], *, where: SearchFilter, limit: int) -> list[int]:
+        """The ids of the same."""
+        return [id_ for id_, _ in self._ranked_by_words(terms, where, limit)]
+
+    def vector_candidates(self, vector: Vector, *, where: SearchFilter, limit: int) -> list[Candidate]:
+        """The chunks nearest to `vector`, best first."""
+        return self._candidates(self._ranked_by_vector(vector, where, limit))
+
+    def by_vector(self, vector: Vector, *, where: SearchFilter, limit: int) -> list[int]:
+        """The ids of the same."""
+        return [id_ for id_, _ in self._ranked_by_vector(vector, where, limit)]
+
+    def chunks(self, ids: Sequence[int]) -> list[Chunk]:
+        """The chunks of ids that were proposed; those beside them come along, for what is shown may reach into them."""
+        found = self._view.chunks([*ids, *self._now.beside(ids)])
+        return [found[id_] for id_ in ids]
+
+    def term_counts(self, terms: Sequence[str], ids: Sequence[int]) -> list[bytes]:
+        """For each id a byte a term: how often it stands in the chunk."""
+        stored = [bm25.storable_term(term) for term in terms]
+        self._fetch(stored)
+        counted: dict[int, bytes] = {}
+        for segment, own in self._by_segment(ids):
+            postings = [self._postings.get((segment.number, term)) for term in stored]
+            positions = segment.ids.searchsorted(own).tolist()
+            arithmetic = choose_arithmetic(PER_POSTING * len(own) * len(stored))
+            counted.update(zip(own, arithmetic.term_counts(postings, positions), strict=True))
+        return [counted[id_] for id_ in ids]
+
+    def _ranked_by_words(
+        self, terms: Sequence[str], where: SearchFilter, limit: int
+    ) -> list[tuple[int, float]]:
         sight = self._sight(where)
         weights = self._weights(terms, sight)
         if not weights or limit <= 0:
@@ -96,10 +134,11 @@ class LanceReader:
         ]
         arithmetic = choose_arithmetic(PER_POSTING * sum(sight.counted[term] for term in weights))
         ranked = arithmetic.best_by_words(parts, list(weights.values()), sight.average_length, limit)
-        return self._candidates([(self._id_at(place), score) for place, score in ranked])
+        return [(self._id_at(place), score) for place, score in ranked]
 
-    def vector_candidates(self, vector: Vector, *, where: SearchFilter, limit: int) -> list[Candidate]:
-        """The chunks nearest to `vector`, best first."""
+    def _ranked_by_vector(
+        self, vector: Vector, where: SearchFilter, limit: int
+    ) -> Sequence[tuple[int, float]]:
         if self._view.pointer.fingerprint is None:
             return []
         query = packed(vector, self._view.pointer.dims)
@@ -108,13 +147,13 @@ class LanceReader:
         if limit <= 0 or not len(admitted):
             return []
         block = self._view.block()
-        if block is not None:
-            return self._candidates(block.nearest(query, admitted, limit))
-        if len(admitted) <= EXACT_UP_TO:
+        if block is not None and len(admitted) > EXACT_UP_TO:
+            admitted = block.near(query, admitted, 2 * limit + _MARGIN)
+        if block is not None or len(admitted) <= EXACT_UP_TO:
             near = self._cosines(query, self._now.ids[admitted].tolist())
         else:
             near = self._nearest(query, audiences, min(limit + _MARGIN, len(admitted)))
-        return self._candidates(bm25.best(near, limit))
+        return bm25.best(near, limit)
 
     def keyword_scores(self, terms: Sequence[str], ids: Sequence[int], *, where: SearchFilter) -> list[float]:
         """The keyword score of given candidates."""
@@ -123,12 +162,8 @@ class LanceReader:
         if not weights:
             return [0.0] * len(ids)
         scored: dict[int, float] = {}
-        by_segment: dict[int, list[int]] = {}
-        for id_ in ids:
-            by_segment.setdefault(self._segment_of(id_), []).append(id_)
         arithmetic = choose_arithmetic(PER_POSTING * len(ids) * len(weights))
-        for at, own in by_segment.items():
-            segment = self._now.segments[at]
+        for segment, own in self._by_segment(ids):
             postings = [self._postings.get((segment.number, term)) for term in weights]
             part = WordPart(segment.first_place, memoryview(segment.lengths), postings)
             positions = segment.ids.searchsorted(own).tolist()
@@ -232,9 +267,14 @@ class LanceReader:
     def _cosines(self, query: bytes, ids: Sequence[int]) -> dict[int, float]:
         return _dots(query, self._view.vectors(ids))
 
-    def _segment_of(self, id_: int) -> int:
-        """Which of the segments a chunk is in: they do not overlap."""
-        return bisect_right(self._now.segments, id_, key=lambda each: int(each.ids[0])) - 1
+    def _by_segment(self, ids: Sequence[int]) -> list[tuple[Segment, list[int]]]:
+        """Some chunks by the segment that each is in: they do not overlap."""
+        segments = self._now.segments
+        found: dict[int, list[int]] = {}
+        for id_ in ids:
+            at = bisect_right(segments, id_, key=lambda each: int(each.ids[0])) - 1
+            found.setdefault(at, []).append(id_)
+        return [(segments[at], own) for at, own in found.items()]
 
     def _id_at(self, place: int) -> int:
         segments = self._now.segments

@@ -1,8 +1,8 @@
 """An index in an object store: the pointer is a table of one row, changed by compare-and-swap.
 
 Nobody can hold a lock there. Whoever wants to change the index writes their name and an hour into the row, if nobody
-else's stands there or it has passed, and publishes only if theirs still stands there: who was overtaken changes nothing
-that anybody sees. The clocks of the hosts must agree to within a few seconds.
+else's stands there or it has passed, puts the hour off while they work, and publishes only if their name still stands
+there: who was overtaken changes nothing that anybody sees. The clocks of the hosts must agree to within a few seconds.
 """
 
 from __future__ import annotations
@@ -12,17 +12,25 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 
-from commonplace.errors import ConflictError, LockTimeout
+from commonplace.errors import CommonplaceError, ConflictError, IndexCorrupt, LockTimeout
 from commonplace.store.lancedb.library import TableFault, arrow, connect, faults, speaking_plainly
-from commonplace.store.lancedb.pointer import NOTHING, Pointer, generation_of, packed, table_name, unpacked
+from commonplace.store.lancedb.pointer import (
+    NOTHING,
+    Pointer,
+    generation_of,
+    mended,
+    packed,
+    table_name,
+    unpacked,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
 _POINTER_TABLE = "current"
-_LEASE_S = 120.0
-_TIMEOUT_S = 30.0
+_LEASE_S = 40.0
+_TIMEOUT_S = 60.0  # longer than the lease of a host that died
 _PAUSE_S = 0.1
 _TIDY_EVERY = 256  # commits of the pointer's table
 _KEPT_S = 600.0  # versions that somebody may still look at
@@ -51,10 +59,22 @@ class RemotePlace:
             return self._database
 
     def pointer(self) -> Pointer:
-        """The state that answers now."""
+        """The state that answers now; a damaged pointer is put aside, and there is no index until it is rebuilt."""
         with speaking_plainly():
             table = self._pointer_table(make=False)
-            return NOTHING if table is None else _read(table)
+            if table is None:
+                return NOTHING
+            kept = _read(table)
+        try:
+            return unpacked(kept)
+        except IndexCorrupt:
+            with self.turn("replace a damaged pointer") as turn:
+                return turn.pointer
+
+    @contextmanager
+    def current(self) -> Iterator[Pointer]:
+        """The state that answers now; who reads a table that is dropped is told so."""
+        yield self.pointer()
 
     @contextmanager
     def turn(self, operation: str) -> Iterator[RemoteTurn]:
@@ -70,7 +90,8 @@ class RemotePlace:
                     )
                 time.sleep(_PAUSE_S)
         try:
-            yield turn
+            with turn.kept():
+                yield turn
         finally:
             with speaking_plainly():
                 turn.give_back()
@@ -128,6 +149,21 @@ class RemoteTurn:
     def __init__(self, table: Any, token: str) -> None:
         self._table = table
         self._token = token
+        self._guard = threading.Lock()  # whoever puts off the end of the lease is another thread
+
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """Put off the end of the lease during a block, however long it takes."""
+        is_over = threading.Event()
+        renewing = threading.Thread(
+            target=self._renew, args=(is_over,), name="commonplace-lancedb-lease", daemon=True
+        )
+        renewing.start()
+        try:
+            yield
+        finally:
+            is_over.set()
+            renewing.join()
 
     def taken(self) -> bool:
         """Write our name into the row, if nobody else's stands there."""
@@ -141,15 +177,20 @@ class RemoteTurn:
         """The state that is to be changed."""
         with speaking_plainly():
             self._table.checkout_latest()
-            return _read(self._table)
+            kept = _read(self._table)
+        try:
+            return unpacked(kept)
+        except IndexCorrupt as error:
+            nothing = mended(str(error))
+            self.publish(nothing)
+            return nothing
 
     def publish(self, pointer: Pointer) -> None:
         """Let another state answer from now on, unless somebody else's name stands there by now."""
         said = {"state": packed(pointer), "until": time.time() + _LEASE_S}
         with speaking_plainly():
-            self._table.checkout_latest()
-            done = self._table.update(where=f"holder = '{self._token}'", values=said).rows_updated
-        if not done:
+            is_done = self._said(said)
+        if not is_done:
             raise ConflictError(
                 "another host has taken over the index meanwhile; nothing was changed", hint="try again"
             )
@@ -158,10 +199,23 @@ class RemoteTurn:
         """Take our name out, and do not let old versions of the row pile up."""
         from datetime import timedelta
 
-        self._table.checkout_latest()
-        self._table.update(where=f"holder = '{self._token}'", values={"holder": "", "until": 0.0})
+        self._said({"holder": "", "until": 0.0})
         if self._table.version % _TIDY_EVERY < 3:  # a turn is about three commits
             self._table.optimize(cleanup_older_than=timedelta(seconds=_KEPT_S))
+
+    def _renew(self, is_over: threading.Event) -> None:
+        while not is_over.wait(_LEASE_S / 3):
+            # One that fails is tried again; whoever was overtaken meanwhile learns it when they publish.
+            with suppress(CommonplaceError), speaking_plainly():
+                self._said({"until": time.time() + _LEASE_S})
+
+    def _said(self, values: Mapping[str, Any]) -> bool:
+        """Write into the row, if our name stands there."""
+        with self._guard:
+            self._table.checkout_latest()
+            return bool(
+                self._table.update(where=f"holder = '{self._token}'", values=dict(values)).rows_updated
+            )
 
 
 def _made(database: Any) -> Any:
@@ -173,9 +227,9 @@ def _made(database: Any) -> Any:
     return database.open_table(_POINTER_TABLE)
 
 
-def _read(table: Any) -> Pointer:
+def _read(table: Any) -> str:
     rows = table.search().select(["state"]).to_list()
-    return unpacked(rows[0]["state"]) if rows else NOTHING
+    return str(rows[0]["state"]) if rows else packed(NOTHING)
 
 
 def _token() -> str:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 
+from commonplace.errors import IndexCorrupt
 from commonplace.model import Chunk, FileState, Source
 from commonplace.store.kernels import BYTES_PER_NUMBER
 from commonplace.store.lancedb.library import arrow
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 FILE, CHUNK, SEGMENT, BUCKET = range(4)
+# Else LanceDB packs bodies where there are many of different sizes, and nobody could look for text in its files.
+_PLAIN = {"lance-encoding:compression": "none"}
 NUMBERS = ("kind", "owner", "ordinal", "id", "first", "last", "length", "audience")
 
 Audience = tuple[Source, str]  # a source and a scope: who sees one row of these sees all of them
@@ -60,7 +63,7 @@ def schema(dims: int) -> Any:
     pa = arrow()
     kinds = {"kind": pa.int8(), "ordinal": pa.int32(), "length": pa.int32(), "audience": pa.int32()}
     columns = [pa.field(name, kinds.get(name, pa.int64()), nullable=False) for name in NUMBERS]
-    columns.append(pa.field("body", pa.large_binary(), nullable=False))
+    columns.append(pa.field("body", pa.large_binary(), nullable=False, metadata=_PLAIN))
     columns.append(pa.field("vector", pa.list_(pa.float16(), max(dims, 1))))
     return pa.schema(columns)
 
@@ -87,19 +90,22 @@ def _vectors(vectors: Sequence[bytes | None], dims: int) -> Any:
     return pa.FixedSizeListArray.from_arrays(pa.array(numbers), dims, mask=absent)
 
 
-def vectors_of(column: Any) -> list[bytes | None]:
-    """The packed vectors of a column, as they were put in."""
+def matrix_of(part: Any) -> tuple[Any, Any]:
+    """Part of a column of vectors: the numbers, a row each, and which rows have any."""
     import numpy as np
 
+    width = part.type.list_size
+    numbers = part.values.slice(part.offset * width, len(part) * width).to_numpy(zero_copy_only=False)
+    return numbers.astype(np.float16).reshape(-1, width), part.is_valid().to_numpy(zero_copy_only=False)
+
+
+def vectors_of(column: Any) -> list[bytes | None]:
+    """The packed vectors of a column, as they were put in."""
     found: list[bytes | None] = []
     for part in column.chunks:
-        width = part.type.list_size
-        numbers = part.values.slice(part.offset * width, len(part) * width).to_numpy(zero_copy_only=False)
-        packed = numbers.astype(np.float16).tobytes()
-        step = width * BYTES_PER_NUMBER
+        rows, are_there = matrix_of(part)
         found += [
-            packed[at * step : (at + 1) * step] if is_there else None
-            for at, is_there in enumerate(part.is_valid().to_pylist())
+            row.tobytes() if there else None for row, there in zip(rows, are_there.tolist(), strict=True)
         ]
     return found
 
@@ -112,7 +118,10 @@ def file_row(file: KnownFile) -> Row:
 
 def state_of(body: bytes) -> FileState:
     """The state of the file that a row is of."""
-    return FileState(**json.loads(body))
+    try:
+        return FileState(**json.loads(body))
+    except (ValueError, TypeError) as error:
+        raise _damaged() from error
 
 
 def chunk_body(chunk: Chunk) -> bytes:
@@ -124,12 +133,18 @@ def chunk_body(chunk: Chunk) -> bytes:
 def chunk_of(file: FileState, ordinal: int, first: int, last: int, body: bytes) -> Chunk:
     """The chunk that a row is of."""
     facts, _, text = body.partition(b"\n")
-    context, day = json.loads(facts)
-    return Chunk(
-        file.path, file.source, ordinal, first, last, text.decode("utf-8", "surrogatepass"), context, day
-    )
+    try:
+        context, day = json.loads(facts)
+        read = text.decode("utf-8", "surrogatepass")
+    except (ValueError, TypeError) as error:
+        raise _damaged() from error
+    return Chunk(file.path, file.source, ordinal, first, last, read, context, day)
 
 
 def among(column: str, numbers: Iterable[int]) -> str:
     """A condition: a column has one of some numbers. Nothing but numbers ever comes into a condition."""
     return f"{column} IN ({', '.join(str(int(number)) for number in numbers)})"
+
+
+def _damaged() -> IndexCorrupt:
+    return IndexCorrupt("rows of the index are damaged", hint="run `commonplace sync`: it is built anew")

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 
-from commonplace.errors import IndexCorrupt, IndexUnavailable
+from commonplace.errors import CommonplaceError, IndexCorrupt, IndexUnavailable
 from commonplace.model import IndexFingerprint, Source
 from commonplace.store.lancedb.building import BuildingStore
 from commonplace.store.lancedb.changes import Changes
 from commonplace.store.lancedb.describing import digest_of, facts_of, sizes_of
 from commonplace.store.lancedb.draft import Draft
 from commonplace.store.lancedb.generation import GenerationTable, next_generation, opened
-from commonplace.store.lancedb.library import TableFault, plainly
+from commonplace.store.lancedb.library import TableFault, plainly, refused
 from commonplace.store.lancedb.local_place import LocalPlace
 from commonplace.store.lancedb.pointer import Place, Pointer, Turn
 from commonplace.store.lancedb.reader import LanceReader
@@ -27,8 +27,6 @@ from commonplace.value import replace
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
-
-_ATTEMPTS = 200
 
 
 class LanceStore(Changes):
@@ -61,8 +59,10 @@ class LanceStore(Changes):
             if self._joint is not None:
                 yield
                 return
-            with self._place.turn("change the index") as turn, self._minding_damage(turn) as pointer:
-                table, draft = self._begun(pointer)
+            with self._place.turn("change the index") as turn:
+                pointer = turn.pointer
+                with self._minding_damage(turn):
+                    table, draft = self._begun(pointer)
                 before = draft.changes
                 self._joint, self._known = draft, None
                 try:
@@ -70,12 +70,9 @@ class LanceStore(Changes):
                 finally:
                     self._joint = None
                 if table is not None and draft.changes != before:
-                    table.write(draft)
-                    table.tidy()
-                    revision = table.pointer.revision + draft.changes - before
-                    published = replace(table.pointer, revision=revision)
-                    turn.publish(published)
-                    self._known = published, draft
+                    revision = pointer.revision + draft.changes - before
+                    with self._minding_damage(turn, writing=True):
+                        self._write(turn, table, draft, revision)
 
     @contextmanager
     def rebuild(
@@ -99,14 +96,15 @@ class LanceStore(Changes):
                 with self._one_at_a_time, self._place.turn("publish a rebuild") as turn:
                     catch_up(beside)
                     with plainly():
-                        beside.settle(next_generation(database, turn.pointer))
+                        spare = next_generation(database, turn.pointer)
+                        with self._dropping_unless_made(spare):
+                            beside.settle(spare)
                         turn.publish(beside.pointer)
+                    kept.close()
+                    self._place.drop_unused(beside.pointer.generation)
             except BaseException:
-                for each in {number, beside.pointer.generation}:
-                    self._place.drop(each)
+                self._discard(number, beside.pointer.generation)
                 raise
-        with self._place.turn("drop old indexes") as turn:
-            self._place.drop_unused(turn.pointer.generation)
 
     def erase(self, source: Source, *paths: str) -> None:
         """Drop files so that their text is in no byte of any table: what lives moves to a new one.
@@ -114,19 +112,14 @@ class LanceStore(Changes):
         LanceDB's own compaction leaves a fragment alone of which only a few rows are gone, and their text in it.
         """
         with self._one_at_a_time, self._place.turn("erase files") as turn:
-            with self._minding_damage(turn) as pointer:
-                table, draft = self._begun(pointer)
-                self._known = None
-                if table is not None:
-                    before = draft.changes
-                    for path in paths:
-                        draft.remove_file(source, path)
-                    table.write(draft)
-                    new = table.copy_to(next_generation(self._place.database(), pointer))
-                    revision = pointer.revision + draft.changes - before
-                    turn.publish(replace(new.pointer, revision=revision))
-            self.close()
-            self._place.drop_others(turn.pointer.generation, pointer.generation)
+            pointer = turn.pointer
+            try:
+                with self._minding_damage(turn):
+                    self._erase(turn, pointer, source, paths)
+            except IndexCorrupt:
+                self._drop_others(turn, pointer)  # a damaged table, too, holds the text
+                raise
+            self._drop_others(turn, pointer)
 
     def describe(self) -> Mapping[str, Any]:
         """Facts for `status`."""
@@ -165,18 +158,58 @@ class LanceStore(Changes):
             return table, self._known[1]
         return table, table.draft(self._followed(pointer).overview)
 
+    def _write(self, turn: Turn, table: GenerationTable, draft: Draft, revision: int) -> None:
+        """Commit a draft and let it answer. Only then may versions go that answered before."""
+        table.write(draft)
+        table.pointer = replace(table.pointer, revision=revision)
+        turn.publish(table.pointer)
+        if table.is_untidy:
+            table.compact()
+            turn.publish(table.pointer)
+            table.clean()
+        self._known = table.pointer, draft
+
+    def _erase(self, turn: Turn, pointer: Pointer, source: Source, paths: Iterable[str]) -> None:
+        """Let a copy without some files answer."""
+        table, draft = self._begun(pointer)
+        self._known = None
+        number = next_generation(self._place.database(), pointer)
+        if table is None:
+            # A table that is being built is dropped all the same, and no other may ever have its number.
+            turn.publish(replace(pointer, generation=number))
+            return
+        before = draft.changes
+        for path in paths:
+            draft.remove_file(source, path)
+        table.write(draft)
+        with self._dropping_unless_made(number):
+            new = table.copy_to(number)
+        turn.publish(replace(new.pointer, revision=pointer.revision + draft.changes - before))
+
+    def _drop_others(self, turn: Turn, replaced: Pointer) -> None:
+        self.close()
+        self._place.drop_others(turn.pointer.generation, replaced.generation)
+
+    @contextmanager
+    def _dropping_unless_made(self, number: int) -> Iterator[None]:
+        """Leave nothing of a table behind that a block did not finish. Needs a turn."""
+        try:
+            yield
+        except BaseException:
+            with suppress(CommonplaceError):  # what brought us here is on its way; the next rebuild sweeps up
+                self._place.drop(number)
+            raise
+
+    def _discard(self, *begun: int) -> None:
+        """Drop tables of a rebuild that has failed; one that answers by now has not."""
+        with suppress(CommonplaceError):  # as above
+            for number in set(begun) - {self._place.pointer().generation}:
+                self._place.drop(number)
+
     @contextmanager
     def _newest(self) -> Iterator[View]:
-        for _ in range(_ATTEMPTS):
-            pointer = self._place.pointer()
-            with self._place.using(pointer.generation):
-                now = self._place.pointer()
-                if now.generation != pointer.generation:
-                    continue  # what is kept from being dropped now has been replaced already
-                with self._setting_aside(now):
-                    yield self._followed(now)
-                return
-        raise IndexUnavailable("the index changes faster than it can be opened", hint="try again")
+        with self._place.current() as pointer, self._setting_aside(pointer):
+            yield self._followed(pointer)
 
     def _followed(self, pointer: Pointer) -> View:
         """The view of a state; made once for all who ask."""
@@ -200,9 +233,10 @@ class LanceStore(Changes):
             with self._guard:
                 self._view = None
             if isinstance(error, TableFault) and not error.is_damage:
-                raise _unavailable(str(error)) from error
+                raise refused(error) from error
             with self._place.turn("replace a damaged index") as turn:
-                if turn.pointer.generation != pointer.generation:
+                if turn.pointer != pointer:
+                    # The version that was looked at is too old, or gone with its table: what answers now may be whole.
                     raise IndexUnavailable(
                         "the index was replaced while it was read", hint="try again"
                     ) from error
@@ -210,16 +244,15 @@ class LanceStore(Changes):
             raise _damaged(error) from error
 
     @contextmanager
-    def _minding_damage(self, turn: Turn) -> Iterator[Pointer]:
-        """The same for a block that changes the index, and has its turn already."""
-        pointer = turn.pointer
+    def _minding_damage(self, turn: Turn, *, writing: bool = False) -> Iterator[None]:
+        """The same for a block that has its turn already. What LanceDB says of rows to be written is not damage."""
         try:
-            yield pointer
-        except TableFault as fault:
-            if not fault.is_missing:
-                raise _unavailable(str(fault)) from fault
-            self._publish_nothing(turn, str(fault))
-            raise _damaged(fault) from fault
+            yield
+        except (IndexCorrupt, TableFault) as error:
+            if isinstance(error, TableFault) and not (error.is_missing if writing else error.is_damage):
+                raise refused(error) from error
+            self._publish_nothing(turn, str(error))
+            raise _damaged(error) from error
 
     def _publish_nothing(self, turn: Turn, reason: str) -> None:
         with plainly():
@@ -243,12 +276,6 @@ def open_lance_store(
     agent, name = os.path.split(os.path.abspath(folder))
     place = "/".join((uri.rstrip("/"), os.path.basename(agent), workspace or name))
     return LanceStore(place, storage_options=storage_options)
-
-
-def _unavailable(reason: str) -> IndexUnavailable:
-    return IndexUnavailable(
-        f"LanceDB refused: {reason}", hint="check the folder or the object store, then try again"
-    )
 
 
 def _damaged(error: Exception) -> IndexCorrupt:

@@ -1,67 +1,122 @@
-"""The vectors of a small index, side by side in memory: compared all at once, sooner than LanceDB could be asked."""
+"""The vectors of an index in the memory of a process, a byte for each number: compared all at once, then a few exactly.
+
+LanceDB takes milliseconds to be asked at all, and an index of its own looks into a part of the rows. All vectors of
+100,000 chunks are compared here in two. The vectors themselves are kept too while there is room for both.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
-from commonplace.store.kernels import BYTES_PER_NUMBER, choose_dots
+from commonplace.store.kernels import BYTES_PER_NUMBER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, TypeAlias
 
-MOST_BYTES = 16_000_000  # of vectors that a process keeps so
+    # Where vectors are among all chunks, and their numbers as float16, a row each.
+    Vectors: TypeAlias = tuple[Any, Any]
+
+MOST_BYTES = 40_000_000  # 150,000 vectors of 256 numbers
+_SCALE = 4  # bytes beside the numbers of a vector
+_ONE_IN = 4  # so few of all are sooner put together than all compared
 
 
 class VectorBlock:
     """A row for each chunk of one state, by ascending id."""
 
-    def __init__(self, ids: Any, rows: Any, is_there: Any) -> None:
-        self.ids = ids
-        self.rows = rows  # bytes of float16; zeros where a chunk has no vector
-        self.is_there = is_there
-
-    def nearest(self, query: bytes, indexes: Any, limit: int) -> list[tuple[int, float]]:
-        """The ids and cosines of the nearest among some chunks, best first; among equals the smaller id."""
+    def __init__(self, ids: Any, dims: int) -> None:
         import numpy as np
 
-        indexes = indexes[self.is_there[indexes]]
-        if not len(indexes):
-            return []
-        rows = self.rows if len(indexes) == len(self.ids) else self.rows[indexes]
-        _, dots = choose_dots()
-        cosines = np.array(dots(query, rows.tobytes(), len(query) // BYTES_PER_NUMBER))
-        ids = self.ids[indexes]
-        best = np.lexsort((ids, -cosines))[:limit]
-        return list(zip(ids[best].tolist(), cosines[best].tolist(), strict=True))
+        self.ids = ids
+        self.numbers = np.zeros((len(ids), dims), dtype=np.int8)
+        self.scales = np.zeros(len(ids), dtype=np.float32)  # what a unit of `numbers` is worth; 0: no vector
+        self.exact = (
+            np.zeros((len(ids), dims), dtype=np.float16) if _has_room_for_both(len(ids), dims) else None
+        )
 
-    def vectors(self, ids: Sequence[int]) -> dict[int, bytes]:
-        """Packed vectors by id, of those that have one."""
+    def put(self, indexes: Any, vectors: Any) -> None:
+        """Take in vectors."""
+        import numpy as np
+
+        numbers = vectors.astype(np.float32)
+        units = np.abs(numbers).max(axis=1, initial=0) / 127
+        self.numbers[indexes] = np.rint(numbers / units[:, None])
+        self.scales[indexes] = units
+        if self.exact is not None:
+            self.exact[indexes] = vectors
+
+    def near(self, query: bytes, indexes: Any, wanted: int) -> Any:
+        """Which of some chunks are the `wanted` nearest, as far as bytes can tell; those without a vector are none."""
+        import numpy as np
+
+        if not len(indexes):
+            return indexes
+        numbers = np.frombuffer(query, dtype=np.float16).astype(np.float32)
+        asked = np.rint(numbers / (np.abs(numbers).max() / 127)).astype(np.int8)
+        if len(indexes) * _ONE_IN < len(self.ids):
+            cosines = _dots(asked, self.numbers[indexes]) * self.scales[indexes]
+        else:
+            cosines = (_dots(asked, self.numbers) * self.scales)[indexes]
+        there = self.scales[indexes] != 0
+        cosines[~there] = -np.inf
+        found = min(wanted, int(np.count_nonzero(there)))
+        if found == len(indexes):
+            return indexes
+        return indexes[np.argpartition(-cosines, found)[:found]]
+
+    def vectors(self, ids: Sequence[int]) -> dict[int, bytes] | None:
+        """Packed vectors by id, of those that have one; None where they are not kept as they are."""
+        if self.exact is None:
+            return None
         indexes = self.ids.searchsorted(ids).tolist() if len(ids) else []
         return {
-            id_: self.rows[index].tobytes()
+            id_: self.exact[index].tobytes()
             for id_, index in zip(ids, indexes, strict=True)
-            if self.is_there[index]
+            if self.scales[index]
         }
 
 
+def fits(count: int, dims: int) -> bool:
+    """Whether so many vectors are kept."""
+    return count * (dims + _SCALE) <= MOST_BYTES
+
+
 def read_block(
-    ids: Any, dims: int, read: Callable[[Sequence[int]], Sequence[bytes | None]], before: VectorBlock | None
+    ids: Any, dims: int, read: Callable[[Any], Iterable[Vectors]], before: VectorBlock | None
 ) -> VectorBlock:
-    """Make the block of a state; `read` gives vectors by index, of those that the block before it did not have."""
+    """Make the block of a state; `read` gives the vectors of those that the block before it did not have."""
     import numpy as np
 
-    width = dims * BYTES_PER_NUMBER
-    rows = np.zeros((len(ids), width), dtype=np.uint8)
-    is_there = np.zeros(len(ids), dtype=bool)
+    block = VectorBlock(ids, dims)
     missing = np.ones(len(ids), dtype=bool)
-    if before is not None and len(before.ids) and len(ids):
+    if (
+        before is not None
+        and len(before.ids)
+        and len(ids)
+        and (before.exact is not None) >= (block.exact is not None)
+    ):
         at = np.minimum(np.searchsorted(before.ids, ids), len(before.ids) - 1)
         kept = before.ids[at] == ids
-        rows[kept], is_there[kept] = before.rows[at[kept]], before.is_there[at[kept]]
+        block.numbers[kept], block.scales[kept] = before.numbers[at[kept]], before.scales[at[kept]]
+        if block.exact is not None and before.exact is not None:
+            block.exact[kept] = before.exact[at[kept]]
         missing = ~kept
-    wanted = np.flatnonzero(missing).tolist()
-    for index, vector in zip(wanted, read(wanted), strict=True):
-        if vector is not None:
-            rows[index], is_there[index] = np.frombuffer(vector, dtype=np.uint8), True
-    return VectorBlock(ids, rows, is_there)
+    for indexes, vectors in read(np.flatnonzero(missing)):
+        block.put(indexes, vectors)
+    return block
+
+
+def _has_room_for_both(count: int, dims: int) -> bool:
+    return count * (dims + _SCALE + BYTES_PER_NUMBER * dims) <= MOST_BYTES
+
+
+def _dots(query: Any, block: Any) -> Any:
+    """The products of a row of bytes with many."""
+    import numpy as np
+
+    try:
+        import simsimd
+    except ImportError:
+        return block.astype(np.float32) @ query.astype(np.float32)
+    return np.asarray(simsimd.cdist(query[None], block, "dot"))[0].astype(np.float32)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from commonplace.model import Chunk
-from commonplace.store.kernels import BYTES_PER_NUMBER
 from commonplace.store.lancedb.library import faults, telling_faults
 from commonplace.store.lancedb.overview import Overview, Segment, read_overview
 from commonplace.store.lancedb.pointer import Pointer
-from commonplace.store.lancedb.rows import NUMBERS, chunk_of, vectors_of
-from commonplace.store.lancedb.vector_block import MOST_BYTES, VectorBlock, read_block
+from commonplace.store.lancedb.rows import CHUNK, NUMBERS, chunk_of, matrix_of, vectors_of
+from commonplace.store.lancedb.vector_block import VectorBlock, fits, read_block
 from commonplace.store.lancedb.words import Bucket, bucket_of
 from commonplace.store.postings import Postings
 from commonplace.store.recently_used import RecentlyUsed
@@ -20,7 +19,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-CACHE_BYTES = 48_000_000
+    from commonplace.store.lancedb.vector_block import Vectors
+
+CACHE_BYTES = 32_000_000
+_MOST_TAKEN = 4_096  # vectors that are sooner taken one by one than all read
+_READ_AT_A_TIME = 2_048  # more at once, and a process takes tens of megabytes more
 
 
 class View:
@@ -67,7 +70,7 @@ class View:
     def block(self) -> VectorBlock | None:
         """All vectors side by side; None where they are too many."""
         overview, dims = self.overview, self.pointer.dims
-        if overview.chunk_count * dims * BYTES_PER_NUMBER > MOST_BYTES:
+        if not fits(overview.chunk_count, dims):
             return None
         with self._guard:
             if self._block is None:
@@ -82,8 +85,9 @@ class View:
     def vectors(self, ids: Sequence[int]) -> dict[int, bytes]:
         """Packed vectors by id, of those that have one."""
         block = self._block
-        if block is not None:
-            return block.vectors(ids)
+        kept = block.vectors(ids) if block is not None else None
+        if kept is not None:
+            return kept
         found = self._by_id("vector", ids, "vector", lambda _at, vector: vector)
         return {id_: vector for id_, vector in found.items() if vector is not None}
 
@@ -122,12 +126,23 @@ class View:
         values = vectors_of(answer[column]) if column == "vector" else answer[column].to_pylist()
         return dict(zip(answer["_rowid"].to_pylist(), values, strict=True))
 
-    def _vectors_at(self, indexes: Sequence[int]) -> list[bytes | None]:
+    def _vectors_at(self, indexes: Any) -> Iterator[Vectors]:
+        """The vectors of some chunks, and perhaps of others."""
         overview = self._overview
         assert overview is not None  # whoever asks for a block has read it
-        rows = [int(overview.rows[index]) for index in indexes]
-        found = self.taken(rows, "vector")
-        return [found[row] for row in rows]
+        with faults():
+            if not len(indexes):
+                return
+            columns = ["id", "vector"]
+            if len(indexes) <= _MOST_TAKEN:
+                taken = self.table.take_row_ids(overview.rows[indexes].tolist())
+                batches = taken.select(columns).to_arrow().to_batches()
+            else:
+                asked = self.table.search().where(f"kind = {CHUNK}").select(columns)
+                batches = asked.to_batches(batch_size=_READ_AT_A_TIME)
+            for batch in batches:
+                vectors, are_there = matrix_of(batch["vector"])
+                yield overview.index_of(batch["id"])[are_there], vectors[are_there]
 
     def _by_id(self, name: str, ids: Sequence[int], column: str, made: Any) -> dict[int, Any]:
         found, missing = self.cache.get_all([(name, id_) for id_ in ids])

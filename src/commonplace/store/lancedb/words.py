@@ -16,6 +16,10 @@ from itertools import accumulate
 from commonplace.errors import IndexCorrupt
 from commonplace.store.postings import Postings
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 MOST_POSITIONS = 65_535  # of a segment: positions, and how many chunks have a term, are 16 bits
 _BUCKET_BYTES = 65_536
 _MOST_BUCKETS = 4_096
@@ -85,6 +89,23 @@ class Bucket:
             postings = self.get(term)
             if postings is not None:
                 yield term, postings
+
+    def moved(self, places: Any) -> Iterator[tuple[str, bytes, bytes]]:
+        """Every term with its postings at other positions; `places` says which, -1 for those that are gone."""
+        import numpy as np
+
+        were = np.frombuffer(self._positions, dtype=np.uint16)
+        if len(were) and int(were.max()) >= len(places):
+            raise _damaged()
+        positions = places[were]
+        living = positions >= 0
+        kept = positions[living].astype(np.uint16).tobytes()
+        counts = np.frombuffer(self._counts, dtype=np.uint8)[living].tobytes()
+        before = [0, *np.cumsum(living).tolist()]  # how many of so many live
+        for term, (first, number) in self._places.items():
+            start, end = before[first], before[first + number]
+            if end > start:
+                yield term, kept[2 * start : 2 * end], counts[start:end]
 
 
 def merge_from(sizes: Sequence[int], most: int = MOST_SEGMENTS) -> int | None:
