@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
+
+import pytest
 
 from commonplace.errors import NotFound
 from commonplace.sessions.store import SessionStore
@@ -78,7 +82,7 @@ def test_a_session_deleted_while_others_add_stays_deleted(tmp_path: Path) -> Non
                 refused.append(str(error))
 
         def delete(store=store, writing=writing) -> None:
-            assert writing.wait(5)
+            assert writing.wait(60)
             store.delete("k")
 
         in_threads(write, write, delete)
@@ -102,7 +106,7 @@ def test_all_that_was_acknowledged_before_an_archive_is_in_it(tmp_path: Path) ->
             return
 
     def archive() -> None:
-        assert writing.wait(5)
+        assert writing.wait(60)
         store.archive("k")
 
     in_threads(write, archive)
@@ -128,3 +132,46 @@ def test_forks_made_while_others_add_are_whole_beginnings(tmp_path: Path) -> Non
     for number in range(5):
         said = [message["content"] for message in store.open(f"fork {number}").messages()]
         assert said == [str(each) for each in range(len(said))]
+
+
+FORKING = """
+import os, sys, threading, warnings
+from commonplace.files.system import System
+from commonplace.sessions.store import SessionStore
+
+warnings.simplefilter("ignore")  # newer Pythons warn of what is tried here
+entered, may_go_on = threading.Event(), threading.Event()
+
+class Slow(System):
+    def fdatasync(self, fd):
+        if threading.current_thread() is not threading.main_thread():
+            entered.set()
+            may_go_on.wait()
+
+session = SessionStore(sys.argv[1], system=Slow()).create("k")
+writer = threading.Thread(target=session.append, args=[{"role": "user", "content": "parent"}])
+writer.start()
+entered.wait()
+child = os.fork()
+if child == 0:
+    session.append({"role": "user", "content": "child"})
+    os._exit(0)
+status = os.waitpid(child, 0)[1]
+may_go_on.set()
+writer.join()
+print(status, *sorted(message["content"] for message in session.messages()))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(120)
+def test_a_process_forked_while_a_thread_appends_can_append_too(tmp_path: Path) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", FORKING, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=True,
+    )
+
+    assert ended.stdout.split() == ["0", "child", "parent"]

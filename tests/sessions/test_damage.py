@@ -295,3 +295,21 @@ def test_entries_without_ids_of_the_first_version_are_one_line_of_talk(tmp_path:
     session.append({"role": "user", "content": "e"})
     session.append({"role": "user", "content": "f"})
     assert given_to_a_model(session) == ["b", "c", "d", "e", "f"]
+
+
+def test_a_registry_that_another_program_is_just_writing_over_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = SessionStore(tmp_path / "sessions")
+    store.create("known", label="kept")
+    path = tmp_path / "sessions" / "sessions.json"
+    whole = path.read_bytes()
+    theirs = json.dumps(json.loads(whole) | {"theirs": {"sessionId": "t"}}).encode()
+    path.write_bytes(b"")  # cut, and not written yet
+    monkeypatch.setattr("time.sleep", lambda _: path.write_bytes(theirs))
+
+    store.update("known", label="changed")
+
+    assert json.loads(path.read_bytes())["theirs"] == {"sessionId": "t"}
+    assert json.loads(path.read_bytes())["known"]["label"] == "changed"
+    assert store.notices == ()

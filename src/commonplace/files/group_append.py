@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from weakref import WeakSet
 
 from commonplace.errors import CommonplaceError, LockTimeout, NotFound, PathNotAllowed, StorageFailure
 from commonplace.files.failures import explained
@@ -24,13 +25,19 @@ from commonplace.value import record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import TypeAlias
+    from typing import NoReturn, TypeAlias
 
 # Given a descriptor and a size: which record the next one follows.
 ReadLast: TypeAlias = Callable[[int, int], "str | None"]
+# Given the two halves of a line and the record that it follows: the line with its newline.
+Join: TypeAlias = Callable[["tuple[bytes, bytes | memoryview]", "str | None"], bytes]
+# Given a line that holds a name: whether it is the record of that name.
+IsRecord: TypeAlias = Callable[[bytes, str], bool]
 
 # A program that writes without our lock may be in the middle of a line: it is given this long to end it.
 _PATIENCE_S = 0.02
+
+_all: WeakSet[GroupAppender] = WeakSet()
 
 
 @record
@@ -38,10 +45,9 @@ class Addition:
     """One line to add: made only when it is known which record it follows."""
 
     name: str
-    render: Callable[[str | None], bytes]  # the name of the record before it -> the line with its newline
+    halves: tuple[bytes, bytes | memoryview]
     leads_to: str | None  # what the next record follows: mostly `name`
     look_back: int | None = 0  # in how many of the last bytes an earlier try may have left it; None: anywhere
-    is_it: Callable[[bytes], bool] = bool  # whether a line that holds the name is this record
     already_there: bool = False
     error: BaseException | None = None
     is_done: bool = False
@@ -56,6 +62,8 @@ class GroupAppender:
         *,
         state_dir: str,
         read_last: ReadLast,
+        join: Join,
+        is_record: IsRecord,
         system: System = SYSTEM,
         timeout_s: float = 10.0,
     ) -> None:
@@ -69,12 +77,19 @@ class GroupAppender:
         self._fd = -1  # stays open from one addition to the next
         self._file = (0, 0)  # which file that is
         self._read_last = read_last
+        self._join = join
+        self._is_record = is_record
         self._system = system
         self._timeout_s = timeout_s
+        self._named: tuple[int, int] | None = None  # the file whose name is known to be on the disk
+        self.start_anew()
+        _all.add(self)
+
+    def start_anew(self) -> None:
+        """Forget the threads that are at it: a forked child has none of them, and would wait for them."""
         self._guard = threading.Lock()  # of `_waiting`
         self._turn = threading.Lock()  # held by the thread that writes for all
         self._waiting: list[Addition] = []
-        self._named: tuple[int, int] | None = None  # the file whose name is known to be on the disk
         self._last: tuple[tuple[int, int], int, str | None] | None = None  # file, its size, last record
 
     def __del__(self) -> None:
@@ -109,9 +124,11 @@ class GroupAppender:
     def _add_all_waiting(self) -> None:
         with self._guard:
             batch, self._waiting = self._waiting, []
+        deadline = time.monotonic() + self._timeout_s
         error: BaseException | None = None
         try:
-            self._until_kept(batch)
+            if not self._try_once(batch, deadline):
+                self._try_again(batch, deadline)
         except BaseException as failure:
             error = failure
             if not isinstance(failure, CommonplaceError):
@@ -120,16 +137,15 @@ class GroupAppender:
             for addition in batch:
                 addition.is_done, addition.error = True, error
 
-    def _until_kept(self, batch: list[Addition]) -> None:
-        deadline = time.monotonic() + self._timeout_s
+    def _try_again(self, batch: list[Addition], deadline: float) -> None:
+        for addition in batch:  # the file that has the name now may hold the line, anywhere
+            addition.look_back = None
         while not self._try_once(batch, deadline):
             if time.monotonic() > deadline:
                 raise StorageFailure(
                     f"could not append to {self.path}: another program keeps replacing the file",
                     hint="find out which program saves it again and again; nothing was acknowledged",
                 )
-            for addition in batch:  # the file that has the name now may hold the line, anywhere
-                addition.look_back = None
 
     def _try_once(self, batch: list[Addition], deadline: float) -> bool:
         """Add to the file that now has the name; False when it then lost the name, or was cut."""
@@ -161,9 +177,8 @@ class GroupAppender:
         try:
             if self._fd >= 0:
                 status = self._system.stat(self.path)
-                if (status.st_dev, status.st_ino) == self._file:
-                    _refuse_links(status, self.path)
-                    return status
+                if (status.st_dev, status.st_ino, status.st_nlink) == (*self._file, 1):
+                    return status  # a plain file when it was opened, and that never changes
                 self.close()
             self._fd = self._system.open(self.path, os.O_RDWR | os.O_APPEND | os.O_NONBLOCK)
         except FileNotFoundError:
@@ -185,8 +200,8 @@ class GroupAppender:
         lines, last = self._rendered(size, batch, last)
         payload = newline + b"".join(lines) if lines else b""
         self._last = None
-        if payload:
-            self._write_whole(size, payload)
+        if payload and (written := self._system.write(self._fd, payload)) != len(payload):
+            self._refuse_half(size, written, len(payload))
         self._last = (self._file, size + len(payload), last)
         return size, payload
 
@@ -194,21 +209,22 @@ class GroupAppender:
         lines: list[bytes] = []
         names: set[str] = set()
         for addition in batch:
-            addition.already_there = addition.name in names or self._holds(size, addition)
+            # Most have a name that is new: nobody has to look for it.
+            addition.already_there = addition.name in names or (
+                addition.look_back != 0 and self._holds(size, addition)
+            )
             if not addition.already_there:
-                lines.append(addition.render(last))
+                lines.append(self._join(addition.halves, last))
                 last = addition.leads_to
                 names.add(addition.name)
         return lines, last
 
     def _holds(self, size: int, addition: Addition) -> bool:
-        if addition.look_back == 0:
-            return False
         start = 0
         if addition.look_back is not None:
             start = end_of_last_line(self._fd, max(0, size - addition.look_back), system=self._system)
         found = lines_holding(self._fd, addition.name.encode(), start=start, stop=size, system=self._system)
-        return any(addition.is_it(line.data) for line in found)
+        return any(self._is_record(line.data, addition.name) for line in found)
 
     def _mended(self, deadline: float) -> tuple[int, bytes]:
         """Mend a last line without newline: the size to append at, and the newline that a whole line lacks."""
@@ -243,14 +259,11 @@ class GroupAppender:
             self._system.close(fd)
         self._system.fsync_folder(os.path.dirname(self.path) or ".")
 
-    def _write_whole(self, start: int, payload: bytes) -> None:
-        """Write in one call, all or nothing; `start` is where that is, unless somebody writes without our lock."""
-        written = self._system.write(self._fd, payload)
-        if written == len(payload):
-            return
+    def _refuse_half(self, start: int, written: int, length: int) -> NoReturn:
+        """Take back what was written in one call that did not write all; a writer without our lock can prevent it."""
         undone = self._take_back(start, written)
         raise StorageFailure(
-            f"could not append to {self.path}: the disk took only {written} of {len(payload)} bytes",
+            f"could not append to {self.path}: the disk took only {written} of {length} bytes",
             hint="free some space; "
             + ("nothing was written" if undone else "a part of the text is still at its end"),
         )
@@ -305,6 +318,14 @@ def _refuse_links(status: os.stat_result, path: str) -> None:
             f"{path} is not a plain file with one name",
             hint="make it a file of its own: folders, devices and hard links are not written to",
         )
+
+
+def _start_anew_in_child() -> None:
+    for appender in list(_all):
+        appender.start_anew()
+
+
+os.register_at_fork(after_in_child=_start_anew_in_child)
 
 
 def _own_copy(error: BaseException) -> BaseException:

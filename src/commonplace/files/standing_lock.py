@@ -10,6 +10,8 @@ from weakref import WeakSet
 from commonplace.files.locks import hold_lock
 from commonplace.files.system import System
 
+_AT_ONCE = fcntl.LOCK_EX | fcntl.LOCK_NB
+
 _all: WeakSet[StandingLock] = WeakSet()
 
 
@@ -31,8 +33,20 @@ class StandingLock:
 
     def take(self) -> None:
         """Take the lock; after `timeout_s` of waiting, LockTimeout names the holder. `let_go` must follow."""
-        if self._is_taken_at_once():
-            return
+        if self._fd >= 0:
+            try:
+                self._system.flock(self._fd, _AT_ONCE)
+            except OSError:
+                pass  # another has it, or the system refuses: waiting for it tells which
+            else:
+                try:
+                    # By the descriptor, which takes a third of the time: a file that lost its name has no link left.
+                    now = self._system.fstat(self._fd)
+                    if now.st_nlink and (now.st_dev, now.st_ino, now.st_mtime_ns) == self._signed:
+                        return  # with our name in it still, for whoever waits in vain
+                except OSError:
+                    pass  # the long way meets the same error, or none
+                self.let_go()
         waiting = hold_lock(
             self._path, operation=self._operation, timeout_s=self._timeout_s, system=self._system
         )
@@ -42,8 +56,8 @@ class StandingLock:
 
     def let_go(self) -> None:
         """Let others have it."""
-        waited, self._waited = self._waited, None
-        if waited is not None:
+        if self._waited is not None:
+            waited, self._waited = self._waited, None
             waited.__exit__(None, None, None)
             return
         try:
@@ -57,26 +71,6 @@ class StandingLock:
         if fd >= 0:
             with suppress(OSError):  # nothing was written through it
                 self._system.close(fd)
-
-    def _is_taken_at_once(self) -> bool:
-        """Try without waiting; only if the file still has its name, and ours in it for whoever waits in vain."""
-        if self._fd < 0:
-            return False
-        try:
-            self._system.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            return False
-        try:
-            # By the descriptor, which takes a third of the time: a file that lost its name has no link left.
-            status = self._system.fstat(self._fd)
-            if status.st_nlink and (status.st_dev, status.st_ino, status.st_mtime_ns) == self._signed:
-                return True
-        except OSError:
-            self.let_go()
-            self.close()
-            return False
-        self.let_go()
-        return False
 
     def _remember(self) -> None:
         """Open the file that we have just locked and signed by another descriptor."""

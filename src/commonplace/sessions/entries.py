@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from functools import lru_cache
 
@@ -11,7 +12,30 @@ from commonplace.files.jsonl import MAX_LINE_BYTES
 from commonplace.text.transcripts import Entry, line_of
 
 VERSION = 3  # of the header that we write; OpenClaw wrote 1 to 4, all are read
+_MOST_FOR_PARENT = 200
+
 IN_CONTEXT = frozenset({"message", "custom_message", "branch_summary"})
+
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    Halves: TypeAlias = tuple[bytes, bytes | memoryview]
+
+
+def _prepared() -> Callable[[Entry, int], Iterable[str]]:
+    """The encoder of `json`, made once: made anew for each message it takes as long as the message."""
+    plain = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    make = getattr(json.encoder, "c_make_encoder", None)
+    if make is None:  # another Python than the usual one
+        return lambda entry, _: (plain.encode(entry),)
+    written = json.encoder.encode_basestring  # what `ensure_ascii=False` uses
+    # No look-out for circles: one ends in a RecursionError.
+    return make(None, plain.default, written, None, ":", ",", False, False, False)  # type: ignore[no-any-return]  # noqa: FBT003
+
+
+_pieces = _prepared()
 
 
 def id_of(entry: Entry) -> str | None:
@@ -63,7 +87,7 @@ def _without_id(given: Entry) -> Entry:
     return {name: found for name, found in given.items() if name not in {"type", "id"}}
 
 
-def halves(entry: Entry) -> tuple[bytes, bytes]:
+def halves(entry: Entry) -> Halves:
     """Write an entry as a line in two halves, between which the id of its parent goes.
 
     The second is empty when the entry names its parent itself. Done before the lock is taken: what remains under it is
@@ -71,23 +95,32 @@ def halves(entry: Entry) -> tuple[bytes, bytes]:
     """
     try:
         if "parentId" in entry:
-            whole = line_of(_ordered(entry))
-            return whole, b""
-        head = b'{"type":%s,"id":%s' % (_quoted(entry["type"]), _quoted(entry["id"]))
-        rest = {name: found for name, found in entry.items() if name not in {"type", "id"}}
-        tail = line_of(rest)[1:]
+            return line_of(_ordered(entry)), b""
+        head = f'{{"type":"{entry["type"]}","id":"{entry["id"]}"'.encode()
+        line = "".join(_pieces(entry, 0)).encode()
+        if line.startswith(head):
+            return head, memoryview(line)[len(head) :]  # long ones are copied once less
+    except UnicodeEncodeError:
+        pass  # half a character can only be escaped
     except (TypeError, ValueError, RecursionError) as error:
         raise CommonplaceError(
             f"the message cannot be written as JSON: {error}",
             hint="give strings, finite numbers, lists and dictionaries with string keys",
         ) from error
-    return head, tail
+    return _halves_in_order(entry)
 
 
-def joined(entry_halves: tuple[bytes, bytes], parent: str | None) -> bytes:
+def _halves_in_order(entry: Entry) -> Halves:
+    """Write an entry whose fields come in another order, or that has signs in it that must be escaped."""
+    head = b'{"type":%s,"id":%s' % (_quoted(entry["type"]), _quoted(entry["id"]))
+    rest = {name: found for name, found in entry.items() if name not in {"type", "id"}}
+    return head, (b"," if rest else b"") + line_of(rest)[1:-1]
+
+
+def joined(entry_halves: Halves, parent: str | None) -> bytes:
     """Put the two halves of a line together around the parent."""
     head, tail = entry_halves
-    return b'%s,"parentId":%s,%s' % (head, _quoted(parent), tail) if tail else head
+    return b'%s,"parentId":%s%s\n' % (head, _quoted(parent), tail) if tail else head
 
 
 def _quoted(name: str | None) -> bytes:
@@ -97,9 +130,9 @@ def _quoted(name: str | None) -> bytes:
     return json.dumps(name).encode()
 
 
-def refuse_too_long(entry_halves: tuple[bytes, bytes]) -> None:
+def refuse_too_long(entry_halves: Halves) -> None:
     """Refuse what could be written but not be read again in bounded memory."""
-    length = sum(map(len, entry_halves)) + 200
+    length = len(entry_halves[0]) + len(entry_halves[1]) + _MOST_FOR_PARENT
     if length > MAX_LINE_BYTES:
         raise CommonplaceError(
             f"a message of {length / 1e6:.0f} MB is too long: the limit is {MAX_LINE_BYTES / 1e6:.0f} MB",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from functools import partial
 
 from commonplace.errors import ConflictError
 from commonplace.files.atomic import put_in_place, write_atomically
@@ -31,7 +30,13 @@ class JsonlTranscript:
         self.path = path
         self._system = system
         self._appender = GroupAppender(
-            path, state_dir=state_dir, read_last=self._read_last, system=system, timeout_s=timeout_s
+            path,
+            state_dir=state_dir,
+            read_last=self._read_last,
+            join=joined,
+            is_record=_has_id,
+            system=system,
+            timeout_s=timeout_s,
         )
 
     def create(self, header: Entry) -> None:
@@ -49,7 +54,7 @@ class JsonlTranscript:
 
     def add(self, drafts: Sequence[Draft]) -> None:
         """Add lines, with those of other threads, in one write and one sync."""
-        additions = [self._addition(draft) for draft in drafts]
+        additions = list(map(_addition, drafts))
         self._appender.add(additions)
         for draft, addition in zip(drafts, additions, strict=True):
             draft.already_there = addition.already_there
@@ -103,18 +108,6 @@ class JsonlTranscript:
             put_in_place(temporary, self.path, self._system)
             self._system.fsync_folder(folder)
 
-    def _addition(self, draft: Draft) -> Addition:
-        written = halves(draft.entry)
-        refuse_too_long(written)
-        name = id_of(draft.entry) or ""
-        return Addition(
-            name,
-            partial(joined, written),
-            leads_to(draft.entry),
-            look_back=draft.look_back_bytes if draft.is_retry else 0,
-            is_it=partial(_has_id, name),
-        )
-
     def _read_last(self, fd: int, size: int) -> str | None:
         for line in backwards(fd, end=size, system=self._system):
             for entry in reversed(entries_in(line.data).entries):
@@ -125,7 +118,16 @@ class JsonlTranscript:
         return None
 
 
-def _has_id(entry_id: str, line: bytes) -> bool:
+def _addition(draft: Draft) -> Addition:
+    entry = draft.entry
+    written = halves(entry)
+    refuse_too_long(written)
+    look_back = draft.look_back_bytes if draft.is_retry else 0
+    name = id_of(entry)
+    return Addition(name or "", written, leads_to(entry) if entry.get("type") == "leaf" else name, look_back)
+
+
+def _has_id(line: bytes, entry_id: str) -> bool:
     return any(id_of(entry) == entry_id for entry in entries_in(line).entries)
 
 

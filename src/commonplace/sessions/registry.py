@@ -33,6 +33,7 @@ Sessions: TypeAlias = "dict[str, Any]"  # by key; what is not an object is not o
 AUDIENCE = ("chatType", "groupId", "channel")  # without them a group would be taken for the owner
 _MAX_BYTES = 256 << 20
 _HEADER_BYTES = 1 << 20
+_PATIENCE_S = 0.05
 
 
 @value
@@ -92,7 +93,7 @@ class Registry:
         with explaining("make", self.places.folder):
             make_folders(self._system, self.places.folder)
         with hold_lock(self._lock, operation=operation, timeout_s=self._timeout_s, system=self._system):
-            current = self._current()
+            current = self._settled()
             found = current.sessions
             sessions = self._rebuilt(current.data) if found is None else deepcopy(found)
             if self.finish(sessions):
@@ -133,6 +134,14 @@ class Registry:
         except NotFound:
             return _Current(None, None)
         return _Current(data, read_object(data))
+
+    def _settled(self) -> _Current:
+        """The registry, once a program that writes it over without our lock has had the time to end that."""
+        current = self._current()
+        if current.data is not None and current.sessions is None:
+            time.sleep(_PATIENCE_S)
+            current = self._current()
+        return current
 
     def _write(self, old: _Current, sessions: Sessions) -> None:
         path = self.places.registry(self._preferred)

@@ -66,14 +66,17 @@ class Session:
         Give an `id` to be able to try again after an error or a crash without doubling the message: it is then looked
         for first, in the whole transcript or in its last `look_back_bytes`.
         """
-        return self._add([self._draft(given, id, look_back_bytes)])[0]
+        draft = self._draft(given, id, look_back_bytes)
+        self._add([draft])
+        return draft.entry["id"]  # type: ignore[no-any-return]
 
     def extend(self, many: Iterable[Entry], *, look_back_bytes: int | None = None) -> list[str]:
         """Add several in their order, some hundreds with one write and one sync; entries that have an `id` keep it."""
         ids: list[str] = []
         drafts = (self._draft(given, None, look_back_bytes) for given in many)
         while batch := list(islice(drafts, _ENTRIES_A_WRITE)):
-            ids += self._add(batch)
+            self._add(batch)
+            ids += [draft.entry["id"] for draft in batch]
         return ids
 
     def read(self) -> Iterator[Placed]:
@@ -186,25 +189,23 @@ class Session:
         return branch(self.transcript.backwards, leaf=at)
 
     def _draft(self, given: Entry, chosen: str | None, look_back_bytes: int | None) -> Draft:
-        name = chosen or id_of(given) if "role" not in given else chosen
-        entry = completed(given, name or new_id(self._store.clock), iso(self._store.clock()))
-        return Draft(
-            entry, is_retry=name is not None and look_back_bytes != 0, look_back_bytes=look_back_bytes
-        )
+        clock = self._store.clock
+        name = chosen if chosen or "role" in given else id_of(given)
+        entry = completed(given, name or new_id(clock), iso(clock()))
+        return Draft(entry, name is not None and look_back_bytes != 0, look_back_bytes)
 
-    def _add(self, drafts: list[Draft]) -> list[str]:
+    def _add(self, drafts: list[Draft]) -> None:
         for _ in range(3):
             try:
                 self.transcript.add(drafts)
-                break
             except NotFound:
                 # Converted, or deleted: an earlier try may have got into what it was converted to.
                 self.transcript = self._store.transcript_now(self)
                 for draft in drafts:
                     draft.is_retry, draft.look_back_bytes = True, None
-        else:
-            self.transcript.add(drafts)
-        return [draft.entry["id"] for draft in drafts]
+            else:
+                return
+        self.transcript.add(drafts)
 
     def _first_kept(self, keep: int, through: str | None) -> str | None:
         """The id of the first entry that a compaction leaves in the context; None when it leaves none."""

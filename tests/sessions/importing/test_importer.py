@@ -6,13 +6,14 @@ import os
 import signal
 import subprocess
 import sys
-import time
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.sessions.importing.conftest import add, as_line, looks_of
 from tests.sessions.importing.test_openclaw import FOLDER, OTHER, SESSION, header, message
+from tests.support.waiting import until
 
 from commonplace.errors import ConfigError, NotFound, PathNotAllowed
 from commonplace.sessions.importing import copying
@@ -369,9 +370,9 @@ def test_killed_anywhere_an_import_is_finished_by_the_next_one(here, write, tmp_
         session = f"{number:08x}{SESSION[8:]}"
         lines = [message(f"e{line}", None, "user", f"{number} {line} {'x' * 200}") for line in range(50)]
         write(f"{FOLDER}/{session}.jsonl", [header(session=session), *lines])
-    for delay in (0.08, 0.1, 0.12, 0.14, 0.16, 0.2):
+    for made in (0, 1, 4, 9, 20, 35):
         process = subprocess.Popen([sys.executable, "-c", IMPORT, str(tmp_path / "state"), here.folder])
-        time.sleep(delay)
+        until(lambda made=made: len([*Path(here.folder).glob("*.jsonl")]) >= made)
         process.send_signal(signal.SIGKILL)
         process.wait()
 
@@ -392,11 +393,15 @@ def test_two_imports_at_once_double_nothing(here, write, tmp_path):
 
     processes = [subprocess.Popen(command) for _ in range(3)]
 
-    assert [process.wait(timeout=50) for process in processes] == [0, 0, 0]
+    assert [process.wait(timeout=60) for process in processes] == [0, 0, 0]
     assert here.spoken(SESSION) == [f"User: {line}" for line in range(300)]
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50, deadline=None)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    max_examples=50,
+    deadline=None,
+)
 @given(
     st.lists(
         st.binary(max_size=30) | st.sampled_from([b'{"type":"message","id":"x"}', b"\xef\xbb\xbf{}", b"[1]"])

@@ -86,3 +86,32 @@ def test_of_a_configured_header_the_credential_is_the_secret():
 
     assert redactor.redact("x Zq8vTr5mLpXw y, a token").text.endswith(" y, a token")
     assert redactor.redact("x Zq8vTr5mLpXw y").found
+
+
+@given(st.text("abcdefXYZ0189+/-", min_size=12, max_size=40), st.integers(6, 39), st.booleans())
+def test_of_a_secret_that_a_piece_of_text_cuts_off_nothing_is_left(secret, kept, at_the_end):
+    assume(not is_stand_in(secret) and kept < len(secret))
+    redactor = Redactor([secret], key=b"k")
+    piece = f"opens with {secret[:kept]}…" if at_the_end else f"…{secret[-kept:]} opens it"
+
+    shown = redactor.without_configured(piece)
+
+    assert (secret[:kept] if at_the_end else secret[-kept:]) not in shown
+    assert "[redacted:configured#" in shown
+    assert shown.startswith("opens with ") if at_the_end else shown.endswith(" opens it")
+
+
+def test_only_known_secrets_are_hidden_where_nothing_else_is_asked_for():
+    redactor = Redactor(["Zq8vTr5mLpXw"], key=b"k")
+
+    assert "Zq8v" not in redactor.without_configured("it is Zq8vTr5mLpXw, said Anna")
+    for text in ("", "Zq8v", "password = hunter22", "the gate opens at nine"):
+        assert redactor.without_configured(text) == text
+
+
+def test_digests_tell_secrets_apart_and_nothing_else():
+    digests = Redactor(["Bearer Zq8vTr5mLpXw", "swordfish-17", "none"], key=b"k").digests()
+
+    assert len(set(digests)) == 2
+    assert sorted(digests) == sorted(Redactor(["swordfish-17", "Zq8vTr5mLpXw"], key=b"k").digests())
+    assert not set(digests) & set(Redactor(["swordfish-17"], key=b"another").digests())

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.text.redaction.corpus import PLAIN, TYPES, placed, some
+from tests.text.redaction.test_hostile_texts import WORDS, expressions
 
 from commonplace.text.lines import split_lines
-from commonplace.text.redaction.engine import Redactor
+from commonplace.text.redaction.engine import RULES_VERSION, Redactor
 from commonplace.text.redaction.findings import Finding, Redacted
 
 REDACTOR = Redactor(key=b"a key for tests")
@@ -225,3 +227,20 @@ def test_the_name_of_a_field_can_be_a_secret_too():
 def test_a_long_text_under_the_name_of_a_secret_is_read_as_text():
     assert REDACTOR.redact_value({"password": "one\ntwo"}) == {"password": "one\ntwo"}
     assert REDACTOR.redact_value({"token": "a1b2 " * 2000}) == {"token": "a1b2 " * 2000}
+
+
+@given(
+    st.lists(st.sampled_from([*WORDS, "hunter22", "a1b2c3d4e5", " ", "\n", "=", ": "]), max_size=12).map(
+        "".join
+    )
+)
+def test_the_quick_copy_is_the_copy(text):
+    assert REDACTOR.without_secrets(text) == REDACTOR.redact(text).text
+
+
+def test_whoever_changes_a_rule_raises_their_version():
+    told = hashlib.sha256("\n".join(sorted(set(expressions()))).encode()).hexdigest()[:16]
+
+    assert (RULES_VERSION, told) == (2, "150c44c4f6c65264"), (
+        "rules have changed: raise RULES_VERSION, so that copies are made anew, and note the digest here"
+    )

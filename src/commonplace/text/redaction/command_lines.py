@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 
 from commonplace.pattern import pattern
 from commonplace.text.redaction.findings import Found, Page
@@ -50,24 +51,37 @@ def passwords_in_command_lines(page: Page) -> Iterator[Found]:
             yield from _behind(flag, text)
     for keyword, expression in _FILES:
         if keyword in text:
+            is_secret = cache(_is_password)
             for found in expression.finditer(text):
-                if is_password(found[1], is_quoted=True):
-                    yield found.start(1), found.end(1), "password"
+                if is_secret(found[1]):
+                    yield *found.span(1), "password"
 
 
 def _behind(flag: _Flag, text: str) -> Iterator[Found]:
-    verdicts: dict[str, bool] = {}
+    is_secret = cache(_is_password)  # what stands behind a flag once often stands there again
+    called_until = 0
     for found in flag.expression.finditer(text):
         at = found.start()
-        line = text[max(0, at - _LOOK_BACK) : at].rpartition("\n")[2]
-        if not any(program in line for program in flag.programs):
-            continue
+        if at >= called_until:
+            called_until = _called_until(flag.programs, text, at)
+            if at >= called_until:
+                continue
         group = found.lastindex
         assert group is not None
-        start, end = found.span(group)
-        given = text[start:end]
-        is_secret = verdicts.get(given)
-        if is_secret is None:
-            is_secret = verdicts[given] = is_password(given, is_quoted=True)
-        if is_secret:
-            yield start, end, "password"
+        if is_secret(found[group]):
+            yield *found.span(group), "password"
+
+
+def _called_until(programs: tuple[str, ...], text: str, at: int) -> int:
+    """Up to where one of the programs, standing before a place on its line, counts as called; 0 if there is none."""
+    first = max(0, at - _LOOK_BACK)
+    line = text.rfind("\n", first, at)
+    program = max(text.rfind(name, max(first, line), at) for name in programs)
+    if program < 0:
+        return 0
+    end = text.find("\n", at, program + _LOOK_BACK)
+    return end if end >= 0 else program + _LOOK_BACK
+
+
+def _is_password(given: str) -> bool:
+    return is_password(given, is_quoted=True)

@@ -14,6 +14,9 @@ KIND = "configured"
 _LEAST = 4
 # One as short as a word counts only where it stands alone.
 _LEAST_INSIDE_WORDS = 8
+# Of one that is cut off at the edge of a text so much must be there to know it.
+_LEAST_CUT = 6
+_AROUND_CUT = "… \t\r\n"
 # A header is configured as a whole; what follows the scheme is the secret.
 _SCHEME = pattern(r"^(?:bearer|basic|token|apikey|key) {1,4}(?=[^ ]{8,}+$)", 2)  # re.IGNORECASE
 _UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
@@ -24,12 +27,12 @@ class ConfiguredSecrets:
     """Looks for known secrets; values too short or too plain to be secrets (`none`, `ollama`) are passed over."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
+        stripped = (_SCHEME.sub("", given.strip()) for given in secrets)
+        self.secrets = sorted({one for one in stripped if len(one) >= _LEAST and not is_stand_in(one)})
         self._secret_of: dict[str, str] = {}
-        for given in secrets:
-            secret = _SCHEME.sub("", given.strip())
-            if len(secret) >= _LEAST and not is_stand_in(secret):
-                for form in forms_of(secret):
-                    self._secret_of.setdefault(form, secret)
+        for secret in self.secrets:
+            for form in forms_of(secret):
+                self._secret_of.setdefault(form, secret)
 
     def found_in(self, page: Page) -> Iterator[Found]:
         """Report every place where a form of a known secret stands."""
@@ -41,6 +44,20 @@ class ConfiguredSecrets:
                 if len(form) >= _LEAST_INSIDE_WORDS or _stands_alone(text, at, end):
                     yield at, end, KIND
                 at = text.find(form, end)
+
+    def cut_off_in(self, text: str) -> Iterator[Found]:
+        """Report where a text begins with the end of a known secret, or ends with the beginning of one."""
+        first = len(text) - len(text.lstrip(_AROUND_CUT))
+        last = len(text.rstrip(_AROUND_CUT))
+        if last - first < _LEAST_CUT:
+            return
+        for form in self._secret_of:
+            at = form.rfind(text[first : first + _LEAST_CUT])
+            if at > 0 and text.startswith(form[at:], first):
+                yield first, first + len(form) - at, KIND
+            end = form.find(text[last - _LEAST_CUT : last]) + _LEAST_CUT
+            if end >= _LEAST_CUT and text.endswith(form[:end], 0, last):
+                yield last - end, last, KIND
 
     def secret_behind(self, form: str) -> str:
         """Return the secret that a found text is a form of, or the text itself."""

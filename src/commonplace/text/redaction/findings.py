@@ -35,13 +35,14 @@ class Redacted:
 class Page:
     """A text to be scanned, and what several scans need to know about it, each worked out when first asked for."""
 
-    __slots__ = ("_in_bytes", "_low", "_stretches", "text")
+    __slots__ = ("_has_digits", "_in_bytes", "_low", "_stretches", "text")
 
     def __init__(self, text: str) -> None:
         self.text = text
         self._low: str | None = None
         self._in_bytes: bytes | None = None
         self._stretches: list[int] | None = None
+        self._has_digits: bool | None = None
 
     @property
     def low(self) -> str:
@@ -50,6 +51,13 @@ class Page:
             # This letter alone becomes two in lower case, and would move all that follow.
             self._low = self.text.replace("\u0130", "i").lower()
         return self._low
+
+    @property
+    def has_digits(self) -> bool:
+        """Whether there is a digit anywhere."""
+        if self._has_digits is None:
+            self._has_digits = any(digit in self.text for digit in "0123456789")
+        return self._has_digits
 
     @property
     def in_bytes(self) -> bytes:
@@ -91,7 +99,15 @@ def settled(scans: Iterable[Iterable[Found]], taken: Sequence[tuple[int, int]]) 
 
     What touches a place that is `taken`, such as a mark of an earlier redaction, is left out.
     """
-    ranked = [(start, end, order, kind) for order, scan in enumerate(scans) for start, end, kind in scan]
+    reported = [(order, some) for order, some in enumerate(map(list, scans)) if some]
+    found = _joined(reported) if reported else []
+    return _apart_from(taken, found) if taken else found
+
+
+def _joined(reported: Sequence[tuple[int, list[Found]]]) -> list[Found]:
+    if len(reported) == 1 and _are_apart(reported[0][1]):
+        return reported[0][1]
+    ranked = [(start, end, order, kind) for order, some in reported for start, end, kind in some]
     ranked.sort()
     found: list[Found] = []
     best = last = 0
@@ -103,7 +119,17 @@ def settled(scans: Iterable[Iterable[Found]], taken: Sequence[tuple[int, int]]) 
         first, last, known = found[-1]
         found[-1] = (first, max(last, end), kind if order < best else known)
         best, last = min(best, order), max(last, end)
-    return _apart_from(taken, found) if taken else found
+    return found
+
+
+def _are_apart(found: Iterable[Found]) -> bool:
+    """Whether they stand in their order and none reaches into the next."""
+    last = 0
+    for start, end, _ in found:
+        if start < last:
+            return False
+        last = end
+    return True
 
 
 def _apart_from(taken: Sequence[tuple[int, int]], found: Sequence[Found]) -> list[Found]:

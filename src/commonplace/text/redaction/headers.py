@@ -16,7 +16,7 @@ _AUTHORIZATION = pattern(
 )
 _BEARER = pattern(r"bearer[ \t]{1,3}([a-z0-9._~+/=%-]{16,8192})")
 _BASIC = pattern(r"basic[ \t]{1,2}([a-z0-9+/_-]{8,1024}={0,2})")
-_PAIR = r"""[a-z0-9_.!#$%&*+^|~-]{1,128}=[^\s;,"'\\]{0,4096}"""
+_PAIR = r"""[a-z0-9_.!#$%&*+^|~-]{1,128}+=[^\s;,"'\\]{0,4096}+"""
 _COOKIE = pattern(
     rf"""cookie["'\\\]]{{0,3}}(?:[ \t]{{0,2}}[:=]|[ \t](?=["']))[ \t]{{0,3}}["']?({_PAIR}(?:;[ ]?{_PAIR}){{0,100}}+)"""
 )
@@ -40,6 +40,8 @@ def _cookies(page: Page) -> Iterator[Found]:
     low = page.low
     for found in _COOKIE.finditer(low):
         start, end = found.span(1)
+        if end - start < _LEAST_COOKIE:
+            continue
         if low.startswith("set-", max(0, found.start() - 4)):
             # What follows the first pair says for whom and how long.
             start = low.index("=", start) + 1

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 # Between a name and its value: the end of a quotation or of bold type, and an equals sign in one of its many forms; or
 # what the secret is for. What has matched is not tried in another way: nothing would come of it but a longer search.
-_SPACES_AND_EQUALS = (
-    r"[ \t]{0,8}+(?:=>|:=|={1,3}+|:[ \t]{0,2}+[&a-z\[\]|]{2,16}+[ \t]{0,2}+=|[:：＝](?!:)|->|→)"
-)
+_SIGN = r"(?:=>|={1,3}+|:(?:=|[ \t]{0,2}+[&a-z\[\]|]{2,16}+[ \t]{0,2}+=|(?!:))|[：＝](?!:)|->|→)"
 _IS = r"is|was|will be|ist|lautet|est|es|[éè]|era|jest|je"
 _CHANGED = r"(?:is |was |has been )?(?:changed|set|reset|updated) to"
-_SPACE_AND_WORDS = (
-    r"[ \t](?:[–—-] |(?=[\"'`])|value=(?=[\"'])|\([^()\r\n]{1,24}+\)[ \t]?[:=]"
+_WORDS = (
+    r"[–—-] |(?=[\"'`])|value=(?=[\"'])|\([^()\r\n]{1,24}+\)[ \t]?[:=]"
     rf"|(?:{_IS}|{_CHANGED})(?: now)?+[: \t]"
-    r"|(?:for|to|of|on|at)(?: [^\s:=|]{1,24}){1,4}?(?:[:=]| (?:is|was|[=–—-]) ))"
+    r"|(?:for|to|of|on|at)(?: [^\s:=|]{1,24}){1,4}?(?:[:=]| (?:is|was|[=–—-]) )"
 )
+# How one of the words begins: most that follow a name do not, and are passed over at once.
+_OF_A_WORD = r"""(?=[–—"'`(acefhijlorstuvwéè-])"""
 EQUALS = (
     r"""(?>[\\"'`*_\])]{0,4}+"""
-    rf"(?:{_SPACES_AND_EQUALS}|[ \t]{{0,2}}+[|>]|\((?=[\"'])|{_SPACE_AND_WORDS}))"
+    rf"(?:{_SIGN}|[|>]|\((?=[\"'])|[ \t](?:[ \t]{{0,7}}+{_SIGN}|[ \t]?+[|>]|{_OF_A_WORD}(?:{_WORDS}))))"
 )
 # Where words are not spaced, or come in another order.
 FAR_EQUALS = (
@@ -42,6 +42,8 @@ _A_WORD = r"""(?![a-z]{1,64}+[.:!?)\]}*_-]{0,3}+(?:[\s"'`<>|]|$|[,;&](?:\s|$|[a-
 BARE_PASSWORD = rf"({_A_WORD}{_FIRST}{_OTHERS}{{3,2048}}+{_FURTHER})"
 PASSWORD = rf"{OPENING}{_A_NAME}(?:{QUOTED}|{BARE_PASSWORD})"
 KEY = rf"{OPENING}(?:{QUOTED}|({_FIRST}{_OTHERS}{{9,4096}}+{_FURTHER}))"
-FAR_PASSWORD = rf"{OPENING}{_A_NAME}(?:{QUOTED}|([!#-&*+./-9?@^_a-z~-][!#-&*+.-:=?@^_a-z~-]{{3,256}}+))"
+FAR_PASSWORD = (
+    rf"{OPENING}(?=[!-~“‘「『]){_A_NAME}(?:{QUOTED}|([!#-&*+./-9?@^_a-z~-][!#-&*+.-:=?@^_a-z~-]{{3,256}}+))"
+)
 # `password2`, `password_prod`.
 SUFFIX = r"(?:[_-]?(?:[0-9]{1,3}|prod|dev|test|staging|live|value|text|plain|confirm|b64|base64))?+"

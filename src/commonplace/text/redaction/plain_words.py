@@ -31,17 +31,20 @@ _SEED = pattern(
 
 def plain_words_in(page: Page) -> Iterator[Found]:
     """Report plain words that are called a secret beyond doubt."""
-    if "phrase" in page.low or "mnemonic" in page.low:
-        for found in _SEED.finditer(page.low):
-            yield found.start(1), found.end(1), "seed-phrase"
-    if "pass" in page.low:
+    low = page.low
+    if "mnemonic" in low or ("phrase" in low and ("seed phrase" in low or "recovery phrase" in low)):
+        for found in _SEED.finditer(low):
+            yield *found.span(1), "seed-phrase"
+    if "pass" in low:
         yield from _passwords(page)
 
 
 def _passwords(page: Page) -> Iterator[Found]:
-    for found in _TOLD.finditer(page.low):
-        if not _REMARK.match(found[1]) and is_password(found[1], is_quoted=True):
-            yield found.start(1), found.end(1), "password"
-    for found in _VARIABLE.finditer(page.text):
-        if is_password(found[1], is_quoted=True):
-            yield found.start(1), found.end(1), "password"
+    if any(words in page.low for words in ("my pass", "our pass", "fi pass")):
+        for found in _TOLD.finditer(page.low):
+            if not _REMARK.match(found[1]) and is_password(found[1], is_quoted=True):
+                yield *found.span(1), "password"
+    if "PASS" in page.text:
+        for found in _VARIABLE.finditer(page.text):
+            if is_password(found[1], is_quoted=True):
+                yield *found.span(1), "password"

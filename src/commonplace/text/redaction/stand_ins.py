@@ -23,7 +23,8 @@ _BEGINNING = pattern(
     r"|\{\{|\{[a-z_0-9.]{0,64}\}$|<[^<>]{0,64}>?$|&lt;|#\{|@[a-z_]{1,64}@?$"
     r"|!(?:secret|env|vault|ref|sub|getatt)|(?:env|vault|op|file|secretref|keychain|ssm|sops|gcp|awssm):"
 )
-_INSIDE = pattern(r"(?i:changeme|placeholder|redacted|dummy|goes[-_]here)|xxxx|XXXX|\*\*\*|\.\.\.|…|•")
+_INSIDE_IN_LOWER_CASE = ("changeme", "placeholder", "redacted", "dummy", "goes-here", "goes_here")
+_INSIDE = ("xxxx", "XXXX", "***", "...", "…", "•")
 _LEAST_DIFFERENT = 3
 
 
@@ -31,6 +32,10 @@ def is_stand_in(text: str) -> bool:
     """Whether a text only marks the place of a secret."""
     low = text.lower()
     # Of the beginnings each has a sign in it, so letters and digits alone are none.
-    if low in _WORDS or _INSIDE.search(text) or (not low.isalnum() and _BEGINNING.match(low)):
+    if low in _WORDS or (not low.isalnum() and _BEGINNING.match(low)):
         return True
+    for words, place in ((_INSIDE_IN_LOWER_CASE, low), (_INSIDE, text)):
+        for word in words:
+            if word in place:
+                return True
     return len(set(low)) < _LEAST_DIFFERENT and not low.isdecimal()
