@@ -1,6 +1,7 @@
 import os
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,7 +14,7 @@ from commonplace.indexing.plan import (
     plan_sync,
 )
 from commonplace.model import FileState
-from commonplace.sources.discovery import Discovery, FoundFile
+from commonplace.sources.discovery import Discovery, FoundFile, Reading
 from commonplace.sources.workspace import Workspace
 
 ROOT = Root("/")
@@ -138,6 +139,24 @@ def write(path, text):
 
 def state_of(found):
     return FileState(found.path, "memory", "hash", found.size, found.mtime_ns, found.inode)
+
+
+@pytest.mark.parametrize(
+    ("made", "reading", "is_same"),
+    [
+        ("", Reading(), True),
+        ("", Reading(2, 0), False),
+        ("@2.7", Reading(2, 7), True),
+        ("@3.9", Reading(2, 7), True),  # by a newer version, with secrets that we do not know
+        ("@2.7", Reading(2, 8), False),
+        ("@1.7", Reading(2, 7), False),
+        ("@2.", Reading(2, 0), False),
+    ],
+)
+def test_a_file_is_read_anew_when_its_copy_may_show_a_secret_that_is_known_by_now(made, reading, is_same):
+    file = replace(found("a.jsonl"), reading=reading)
+
+    assert looks_the_same(file, replace(state("a.jsonl"), hash=f"hash{made}")) is is_same
 
 
 def test_a_real_file_is_changed_when_its_size_time_or_inode_differ(tmp_path):

@@ -70,3 +70,63 @@ def test_a_deleted_conversation_is_gone_and_an_archived_one_is_not(memory):
     assert "zebrakept" in first(memory, "zebrakept").snippet
     assert ".jsonl.reset." in first(memory, "zebrakept").path
     assert all("zebragone" not in hit.snippet for hit in memory.search("zebragone").hits)
+
+
+def memory_knowing(tmp_path, *secrets, **settings):
+    (tmp_path / "workspace").mkdir(exist_ok=True)
+    headers = {f"X-{number}": secret for number, secret in enumerate(secrets)}
+    config = {
+        "sources": ["memory", "sessions"],
+        "provider": "builtin",
+        "remote": {"headers": headers},
+    } | settings
+    return Memory(tmp_path / "workspace", home=tmp_path / "home", config=config)
+
+
+def indexed_hashes(memory):
+    with memory.parts.store.reading() as reader:
+        return {path: state.hash for (source, path), state in reader.files().items() if source == "sessions"}
+
+
+def indexed_texts(memory):
+    with memory.parts.store.reading() as reader:
+        keys = list(reader.files())
+        return " ".join(chunk.text for key in keys for chunk in reader.chunks_between(*key, 0, 1 << 30))
+
+
+def test_a_secret_that_becomes_known_later_is_in_no_copy_after_the_next_sync(tmp_path):
+    with memory_knowing(tmp_path) as memory:
+        session = memory.sessions.create("agent:main:main")
+        session.append({"role": "user", "content": "the harbour gate opens with Larboard Quokka Nine"})
+        memory.sync()
+        assert "Quokka" in indexed_texts(memory)
+    with memory_knowing(tmp_path, "Larboard Quokka Nine") as memory:
+        memory.sync()
+        assert "Quokka" not in indexed_texts(memory)
+        assert "harbour" in first(memory, "harbour gate").snippet
+        before = indexed_hashes(memory)
+        assert not memory.sync().indexed
+    with memory_knowing(tmp_path) as memory:  # a process for which the variable is not set
+        assert not memory.sync().indexed
+        memory.sessions.open("agent:main:main").append({"role": "user", "content": "the gate is shut"})
+        assert memory.sync().indexed
+        assert "Quokka" not in indexed_texts(memory)
+        after = indexed_hashes(memory)
+    assert [each.partition("@")[2] for each in after.values()] == [
+        each.partition("@")[2] for each in before.values()
+    ]
+    assert not any(
+        "Quokka" in path.read_text("utf-8", "replace") for path in (tmp_path / "home").glob("redaction*")
+    )
+
+
+def test_a_secret_that_becomes_known_later_is_hidden_in_answers_at_once(tmp_path):
+    with memory_knowing(tmp_path) as memory:
+        session = memory.sessions.create("agent:main:main")
+        session.append({"role": "user", "content": "the harbour gate opens with Larboard-Quokka-Nine"})
+        memory.sync()
+    with memory_knowing(tmp_path, "Larboard-Quokka-Nine", sync={"onSearch": False}) as memory:
+        snippet = first(memory, "harbour gate").snippet
+
+    assert "gate opens with [redacted:configured#" in snippet
+    assert "Quokka" not in snippet

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tests.support.transcript_files import line, message, text
 
 from commonplace.files import jsonl
+from commonplace.sources.discovery import AS_IT_IS, Reading
 from commonplace.sources.extent import START, Extent, Mark, begins_alike, ends_alike, extent_of
 from commonplace.sources.transcript_lines import LineReader
 from commonplace.value import replace
@@ -207,9 +208,10 @@ def marks():
 @settings(deadline=None)
 @given(marks(), marks(), st.sampled_from(["", "0a" * 16]))
 def test_an_extent_is_read_back_as_it_was_written(whole, words, rest):
-    extent = Extent(whole, words, rest)
+    for reading in (AS_IT_IS, Reading(2, 1_700_000_000_000)):
+        extent = Extent(whole, words, rest, reading)
 
-    assert extent_of(str(extent)) == extent
+        assert extent_of(str(extent)) == extent
 
 
 @settings(deadline=None)

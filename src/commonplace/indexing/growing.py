@@ -24,8 +24,11 @@ def growing(source: TextSource) -> GrowingSource | None:
 
 
 def known_extent(found: FoundFile, known: FileState | None) -> Extent:
-    """How far a file is indexed; not at all if others may see it now than those who can find it."""
-    return extent_by(known.hash) if known is not None and known.scope == found.scope else Extent()
+    """How far a file is indexed; not at all if others may see it now than can find it, or it may show a secret."""
+    if known is None or known.scope != found.scope:
+        return Extent()
+    extent = extent_by(known.hash)
+    return Extent() if extent.reading.is_older_than(found.reading) else extent
 
 
 def extent_by(known_hash: str | None) -> Extent:
@@ -85,7 +88,8 @@ def grown(
     end = replace(piece.end, chunks=keeping + finished) if piece.end.lines else START
     goes_on_whole = before.whole.offset == begin.offset
     is_complete = goes_on_whole and (has_vectors or not chunks)
-    after = Extent(end if is_complete else before.whole, end, piece.rest)
+    reading = piece.reading if begin == START else before.reading
+    after = Extent(end if is_complete else before.whole, end, piece.rest, reading)
     return Growth(keeping, _counted_from(keeping, chunks), after, is_complete)
 
 

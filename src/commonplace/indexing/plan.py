@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from commonplace.errors import EmbeddingError
 from commonplace.model import FileState, Source
-from commonplace.sources.discovery import Discovery, FoundFile
+from commonplace.sources.discovery import Discovery, FoundFile, reading_in
 from commonplace.value import value
 
 TYPE_CHECKING = False
@@ -73,7 +73,7 @@ class RebuildGivenUp(EmbeddingError):
 class SyncPlan:
     """What differs between disk and index, for one source."""
 
-    to_read: tuple[FoundFile, ...]  # new, or of another size, time, inode or scope
+    to_read: tuple[FoundFile, ...]  # new, or of another size, time, inode, scope or reading
     missing: tuple[str, ...]  # in the index, not on disk
     hidden: tuple[str, ...]  # in the index, and somewhere that could not be looked at
     unchanged: int
@@ -81,7 +81,7 @@ class SyncPlan:
 
 
 def plan_sync(found: Discovery, known: Mapping[tuple[Source, str], FileState], source: Source) -> SyncPlan:
-    """Compare by size, time, inode and scope; whether the text changed is for the reader to see."""
+    """Compare by size, time, inode, scope and reading; whether the text changed is for the reader to see."""
     on_disk = {file.path: file for file in found.files}
     in_index = {path: state for (of, path), state in known.items() if of == source}
     to_read = tuple(file for path, file in on_disk.items() if not looks_the_same(file, in_index.get(path)))
@@ -97,9 +97,11 @@ def plan_sync(found: Discovery, known: Mapping[tuple[Source, str], FileState], s
 
 def looks_the_same(found: FoundFile, known: FileState | None) -> bool:
     """Whether a file can be taken as unchanged without reading it."""
-    return known is not None and (
-        (found.size, found.mtime_ns, found.inode, found.scope)
+    return (
+        known is not None
+        and (found.size, found.mtime_ns, found.inode, found.scope)
         == (known.size, known.mtime_ns, known.inode, known.scope)
+        and not reading_in(known.hash).is_older_than(found.reading)
     )
 
 

@@ -65,7 +65,7 @@ class Asking:
                 # It is set aside by now, and all that it knew stands in the files.
                 before = self._freshness.caught_up(progress)
                 result = ask()
-            return self._told(result, before, self._not_indexed(sources or ()))
+            return self._told(self._hidden(result), before, self._not_indexed(sources or ()))
 
         backend = self._parts.backend
         if backend is None or not query.strip():
@@ -83,6 +83,14 @@ class Asking:
             explain=explain,
         )
         return backend.search(question, ask_index)
+
+    def _hidden(self, result: SearchResult) -> SearchResult:
+        """Hide secrets of the settings that were not known yet when a conversation was indexed."""
+        if not any(hit.source == "sessions" for hit in result.hits):
+            return result
+        from commonplace.memory.secrecy import without_known_secrets
+
+        return without_known_secrets(result, self._parts.redactor)
 
     def _engine(self) -> SearchEngine:
         """What answers questions: with the embedder that the index was made with, or none."""

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from commonplace.sources.transcripts import Transcripts
     from commonplace.sources.workspace import Workspace
     from commonplace.store.protocol import IndexStore
-    from commonplace.text.transcripts import Entry
+    from commonplace.text.redaction.engine import Redactor
 
     T = TypeVar("T")
     made_once = cached_property
@@ -118,22 +118,16 @@ class Parts:
     @made_once
     def transcripts(self) -> Transcripts:
         """What was said in the conversations of this agent, without secrets."""
+        from commonplace.memory.transcript_wiring import transcripts_of
+
+        return transcripts_of(self)
+
+    @made_once
+    def redactor(self) -> Redactor:
+        """What hides secrets in copies."""
         from commonplace.memory.secrecy import redactor_of
-        from commonplace.sources.transcripts import Transcripts
 
-        def documents(data: bytes) -> Sequence[Entry]:
-            from commonplace.sessions.json5_transcript import entries_in
-
-            return entries_in(data)
-
-        redactor = redactor_of(self)
-        return Transcripts(
-            self.places.sessions,
-            redact=lambda text: redactor.redact(text).text,
-            scopes=self.session_scopes.now,
-            zone=self.zone,
-            documents=documents,
-        )
+        return redactor_of(self)
 
     @made_once
     def session_scopes(self) -> SessionScopes:

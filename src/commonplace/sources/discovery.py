@@ -35,6 +35,32 @@ _by_name = attrgetter("name")
 
 
 @value
+class Reading:
+    """How a text is read of which a copy is kept without secrets; an older copy may show one that is known by now."""
+
+    rules: int = 0  # the version of those that find secrets; 0 where nothing is hidden
+    known_since: int = 0  # when the newest of the secrets that are known word by word became so
+
+    def __str__(self) -> str:
+        return f"@{self.rules}.{self.known_since}" if self.rules else ""
+
+    def is_older_than(self, other: Reading) -> bool:
+        """Whether something may show in a copy that was read so, and not in one that is read as the other says."""
+        return self.rules < other.rules or self.known_since < other.known_since
+
+
+AS_IT_IS = Reading()
+
+
+def reading_in(known_hash: str) -> Reading:
+    """How a file was read that the index knows by such a hash."""
+    rules, _, known_since = known_hash.partition("@")[2].partition(".")
+    return (
+        Reading(int(rules), int(known_since)) if rules.isdecimal() and known_since.isdecimal() else AS_IT_IS
+    )
+
+
+@value
 class FoundFile:
     """A file of the memory as it was seen, and the way to read it."""
 
@@ -46,6 +72,7 @@ class FoundFile:
     root: Root = field(repr=False, compare=False)
     relative: str = field(repr=False, compare=False)
     scope: str = PRIVATE  # who may see it
+    reading: Reading = AS_IT_IS
 
     @property
     def real(self) -> str:

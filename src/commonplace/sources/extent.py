@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from commonplace.files.jsonl import RawLine, forwards
 from commonplace.files.system import SYSTEM, read_range
+from commonplace.sources.discovery import AS_IT_IS, Reading, reading_in
 from commonplace.text.hashing import sha256_bytes
 from commonplace.value import value
 
@@ -46,19 +47,20 @@ class Extent:
     whole: Mark = START
     words: Mark = START
     rest: str = ""  # hash of an unfinished last line that says something already
+    reading: Reading = AS_IT_IS  # of the whole text
 
     def __str__(self) -> str:
         words = "" if self.words == self.whole else f"+{self.words}"
-        return f"{self.whole}{words}{'~' if self.rest else ''}{self.rest}"
+        return f"{self.whole}{words}{'~' if self.rest else ''}{self.rest}{self.reading}"
 
 
 def extent_of(written: str) -> Extent | None:
     """Read what `str` of an extent wrote; None for anything else, such as the hash of a file read in one go."""
-    marks, _, rest = written.partition("~")
+    marks, _, rest = written.partition("@")[0].partition("~")
     whole, _, words = marks.partition("+")
     first = _mark_of(whole)
     second = _mark_of(words) if words else first
-    return None if first is None or second is None else Extent(first, second, rest)
+    return None if first is None or second is None else Extent(first, second, rest, reading_in(written))
 
 
 def _mark_of(written: str) -> Mark | None:

@@ -16,7 +16,7 @@ from commonplace.files.beneath import Root, check_relative, file_refusal, name_r
 from commonplace.files.failures import explaining
 from commonplace.model import PRIVATE, Document, FileFailure, FileState, Source
 from commonplace.pattern import pattern
-from commonplace.sources.discovery import Discovery, FoundFile, system_reason
+from commonplace.sources.discovery import AS_IT_IS, Discovery, FoundFile, Reading, system_reason
 from commonplace.sources.noticing import Noticing, Since
 from commonplace.value import replace, value
 
@@ -52,6 +52,7 @@ class Piece:
     rest: str  # hash of what stands behind the end and is part of the document all the same
     is_last: bool
     unreadable: Unreadable
+    reading: Reading
 
 
 def as_it_is(text: str) -> str:
@@ -70,12 +71,13 @@ class Transcripts:
         folder: str,
         *,
         redact: Callable[[str], str] = as_it_is,
+        reading: Reading = AS_IT_IS,
         scopes: Callable[[], Mapping[str, str]] = dict,
         zone: tzinfo | None = None,
         documents: Documents | None = None,
         piece_characters: int = PIECE_CHARACTERS,
     ) -> None:
-        """`redact` gives a copy of a message without its secrets.
+        """`redact` gives a copy of a message without its secrets, and `reading` tells how.
 
         `scopes` tells who may see each file now, by its cited path; one that it does not name is its owner's alone.
         The days of messages begin where the user is: in `zone`, None for the system's. `documents` gives the entries
@@ -83,6 +85,7 @@ class Transcripts:
         """
         self.root = Root(folder)
         self._redact = redact
+        self._reading = reading
         self._scopes_now = scopes
         self.zone = zone
         self._documents = documents
@@ -153,7 +156,9 @@ class Transcripts:
         from commonplace.sources.extent import START, Extent
 
         (piece,) = self._pieces(file, None, START, None)
-        return piece.document, replace(piece.state, hash=str(Extent(piece.end, piece.end, piece.rest)))
+        return piece.document, replace(
+            piece.state, hash=str(Extent(piece.end, piece.end, piece.rest, piece.reading))
+        )
 
     def read_on(self, file: FoundFile, known: FileState | None, begin: Mark) -> Iterator[Piece]:
         """Read what follows a mark that was made when the file looked as `known`; else, or if it is another file, all.
@@ -248,6 +253,7 @@ class Transcripts:
             self.root,
             name,
             scopes.get(cited, PRIVATE),
+            self._reading,
         )
 
     def _pieces(
@@ -281,6 +287,7 @@ class Transcripts:
             lines.rest,
             lines.is_last,
             lines.unreadable,
+            self._reading,
         )
 
 
