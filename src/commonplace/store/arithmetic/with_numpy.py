@@ -288,5 +288,14 @@ def _least(numbers: Array, holes: Array, wanted: int) -> Array:
     return np.flatnonzero(chosen)
 
 
+def products(query: Array, block: Array) -> Array:
+    """The products of a row of bytes with many."""
+    try:
+        import simsimd
+    except ImportError:
+        return np.asarray(block.astype(np.float32) @ query.astype(np.float32))
+    return np.asarray(np.asarray(simsimd.cdist(query[None], block, "dot"))[0], dtype=np.float32)
+
+
 def _uint16(buffer: memoryview) -> Array:
     return np.frombuffer(buffer, dtype=np.uint16)

@@ -50,14 +50,16 @@ class VectorBlock:
         """Which of some chunks are the `wanted` nearest, as far as bytes can tell; those without a vector are none."""
         import numpy as np
 
+        from commonplace.store.arithmetic.with_numpy import products
+
         if not len(indexes):
             return indexes
         numbers = np.frombuffer(query, dtype=np.float16).astype(np.float32)
         asked = np.rint(numbers / (np.abs(numbers).max() / 127)).astype(np.int8)
         if len(indexes) * _ONE_IN < len(self.ids):
-            cosines = _dots(asked, self.numbers[indexes]) * self.scales[indexes]
+            cosines = products(asked, self.numbers[indexes]) * self.scales[indexes]
         else:
-            cosines = (_dots(asked, self.numbers) * self.scales)[indexes]
+            cosines = (products(asked, self.numbers) * self.scales)[indexes]
         there = self.scales[indexes] != 0
         cosines[~there] = -np.inf
         found = min(wanted, int(np.count_nonzero(there)))
@@ -109,14 +111,3 @@ def read_block(
 
 def _has_room_for_both(count: int, dims: int) -> bool:
     return count * (dims + _SCALE + BYTES_PER_NUMBER * dims) <= MOST_BYTES
-
-
-def _dots(query: Any, block: Any) -> Any:
-    """The products of a row of bytes with many."""
-    import numpy as np
-
-    try:
-        import simsimd
-    except ImportError:
-        return block.astype(np.float32) @ query.astype(np.float32)
-    return np.asarray(simsimd.cdist(query[None], block, "dot"))[0].astype(np.float32)

@@ -112,6 +112,8 @@ class RoughVectors:
         """The ids of about the `wanted` nearest vectors, or some more."""
         import numpy as np
 
+        from commonplace.store.arithmetic.with_numpy import products
+
         numbers = np.frombuffer(query, dtype=np.float16).astype(np.float32)
         asked = np.rint(numbers / (np.abs(numbers).max() / 127)).astype(np.int8)
         count = self._rows_with([segment for segment, _ in segments])
@@ -119,7 +121,7 @@ class RoughVectors:
         cosines = []
         for segment, absences in segments:
             copy = self._copy_of(db, segment, len(numbers), with_exact=with_exact)
-            near = _dots(asked, copy.numbers[: segment.used]) * copy.scales[: segment.used]
+            near = products(asked, copy.numbers[: segment.used]) * copy.scales[: segment.used]
             if len(copy.gaps):
                 # Gone before it was copied: a view that still has it has to compare it.
                 near[copy.gaps[copy.gaps < segment.used]] = np.inf
@@ -191,15 +193,3 @@ def _reached(cosines: Array, wanted: int) -> float:
     if height > 1:
         cosines = cosines[: height * columns].reshape(height, columns).max(axis=0)
     return max(_LEAST, float(np.partition(cosines, -wanted)[-wanted]))
-
-
-def _dots(query: Array, block: Array) -> Array:
-    """The products of a row of bytes with many."""
-    import numpy as np
-
-    try:
-        import simsimd
-    except ImportError:
-        return block.astype(np.float32) @ query.astype(np.float32)
-    found: Array = np.asarray(simsimd.cdist(query[None], block, "dot"))[0]
-    return found
