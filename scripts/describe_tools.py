@@ -42,6 +42,19 @@ are there. It never holds anything of the memory itself.
 ```
 """
 
+ENTRIES = """## Tools of the entry memory
+
+With `entries.enabled` there are these too, in `commonplace chat`, in MCP and in your own programs;
+[Entries](../guides/entries.md) says what they are for. `memory_forget` is then one tool for both.
+"""
+
+FORGETTING = """## `memory_forget` for notes and entries
+
+{text}
+An entry that is named by its id goes alone. When one half fails, the answer says what is gone and what is not. An agent
+that has the tools of the entries alone has a `memory_forget` for these, with the same arguments and without `lines`.
+"""
+
 TYPES = {"string": "text", "integer": "whole number", "number": "number", "boolean": "true or false"}
 
 
@@ -50,6 +63,7 @@ def tools_page() -> str:
     from commonplace.agent.memory_tool import ARGUMENTS, DEFINITION
     from commonplace.agent.prompt import recall_section
     from commonplace.agent.tools import TOOLS, VERSION
+    from commonplace.agent.tools.entry_definitions import FORGET_EVERYWHERE, RECALL, STORE
 
     commands = "\n".join(
         f"| `{command}` | {', '.join(f'`{name}`' for name in arguments)} |"
@@ -62,6 +76,10 @@ def tools_page() -> str:
             *map(section, TOOLS),
             CLAUDE.format(definition=json.dumps(dict(DEFINITION)), commands=commands),
             PROMPT.format(section=recall_section(names, shows_citations=True)),
+            ENTRIES,
+            section(STORE),
+            section(RECALL),
+            FORGETTING.format(text=section(FORGET_EVERYWHERE).partition("\n\n")[2]),
         ]
     )
 

@@ -145,6 +145,20 @@ def test_remembering_needs_neither_the_index_nor_numpy(indexed):
     assert of_packages(modules, ["numpy", "commonplace.search", "dataclasses", "typing", "subprocess"]) == []
 
 
+def test_status_counts_entries_without_loading_what_finds_them(indexed, tmp_path):
+    folder = tmp_path / "home" / "entries" / "main"
+    folder.mkdir(parents=True)
+    (folder / "entries.jsonl").write_text('{"id": "01TEA", "text": "Anna prefers tea"}\n')
+    modules = modules_of("status")
+
+    assert "commonplace.entries.entry_file" in modules
+    assert of_packages(modules, ["lancedb", "pyarrow", "numpy", "commonplace.store.lancedb"]) == []
+
+
+def test_status_loads_nothing_of_entries_where_there_are_none(indexed):
+    assert of_packages(modules_of("status"), ["commonplace.entries", "lancedb"]) == []
+
+
 def test_building_every_parser_needs_no_memory():
     ended = subprocess.run([sys.executable, "-c", BUILD], capture_output=True, text=True, check=True)
 

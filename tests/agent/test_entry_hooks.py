@@ -12,8 +12,10 @@ from commonplace.agent.conversation import Conversation, ConversationSettings
 from commonplace.agent.entry_hooks import last_words, reminded
 from commonplace.agent.flush import FlushSettings
 from commonplace.agent.models.failures import ChatFailure
+from commonplace.entries.entry_file import EntryFile
 from commonplace.memory.chatting import context_of_session
 from commonplace.memory.entry_access import entry_memory_of, tools_within
+from commonplace.memory.entry_place import entry_folder
 from commonplace.model import EVERY_SCOPE, PRIVATE
 
 BOTH = pytest.mark.parametrize("dialect", ["openai", "anthropic"])
@@ -163,6 +165,33 @@ def test_an_entry_memory_that_is_broken_is_mentioned_and_costs_no_turn(tmp_path)
         assert "without recalled entries" in heard.notices[0]
 
 
+def test_no_turn_waits_until_others_are_done_with_the_entries(tmp_path):
+    soon = {"limits": {"timeoutMs": 200}, **config(autoRecall=False, autoCapture=True)}
+    with staged(tmp_path, in_order(Say("Larch.")), soon) as at:
+        heard = Recorded()
+        talk = conversation(at, session_of(at))
+        with EntryFile(entry_folder(at.memory.parts)).changing("make an index that takes long"):
+            reply = talk.say("I prefer larch for the hull of the boat", heard)
+        talk.close()
+
+        assert reply.text == "Larch."
+        assert ["longer than 200 ms" in notice for notice in heard.notices] == [True]
+        assert len(waiting(at)) == 1
+
+
+def test_a_group_is_not_told_where_the_owner_keeps_what_is_broken(tmp_path):
+    everybody = {"scope": {"default": "allow", "rules": []}, **config(autoCapture=True)}
+    with staged(tmp_path, in_order(Say("Larch.")), everybody) as at:
+        (tmp_path / "home" / "entries" / "main" / "entries.jsonl").mkdir(parents=True)
+        heard = Recorded()
+        talk = conversation(at, session_of(at, GROUP, chatType="group", channel="telegram"))
+        talk.say("I prefer larch for the hull of the boat", heard)
+        talk.close()
+
+        assert len(heard.notices) == 2
+        assert not [notice for notice in heard.notices if str(tmp_path) in notice]
+
+
 def test_a_reminder_stands_before_what_the_user_said_last():
     said = [
         {"role": "user", "content": "one"},
@@ -175,5 +204,6 @@ def test_a_reminder_stands_before_what_the_user_said_last():
     assert reminded(said, "") == tuple(said)
     assert reminded((), "psst") == ({"role": "user", "content": "psst"},)
     assert last_words(said) == "three"
+    assert last_words([{"role": "user", "content": [{"type": "text", "text": "five"}]}]) == "five"
     assert last_words([{"role": "user", "content": [{"type": "image"}]}]) == ""
     assert last_words([]) == ""

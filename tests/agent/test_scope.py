@@ -159,7 +159,16 @@ def test_a_person_is_that_of_one_channel_unless_the_key_of_the_chat_names_none()
     assert access("anna", key="agent:main:direct:anna").scopes == {SHARED, "person:anna"}
 
 
-@pytest.mark.parametrize(("key", "channel"), [("agent:main:irc:group:7", ""), ("", "irc"), ("", "IRC")])
+@pytest.mark.parametrize(
+    ("key", "channel"),
+    [
+        ("agent:main:irc:group:7", ""),
+        ("agent:main:irc:group:7", " "),
+        ("", "irc"),
+        ("", "IRC"),
+        ("", " irc\n"),
+    ],
+)
 def test_a_rule_about_a_channel_holds_however_the_channel_is_known(key, channel):
     rules = (Rule("deny", channel="irc"), Rule("allow"))
 

@@ -151,6 +151,22 @@ def test_the_next_process_knows_of_the_pause(engine, clock, tmp_path):
     assert "asked again in 10 s" in answer.fallback["reason"]
 
 
+def test_the_pause_of_one_program_is_not_that_of_another(engine, clock, tmp_path):
+    def opened(program):
+        return FallbackBackend(engine, Pause(Record(str(tmp_path / "pause.json")), clock, program=program))
+
+    engine.next = BackendFailed("there is no program `qdm`", hint="install it")
+    ask(opened("qdm"))
+    assert opened("qdm").describe(deep=False)["hint"] == "install it"
+
+    corrected = opened("qmd")
+    assert corrected.fallback is None
+    assert "hint" not in corrected.describe(deep=False)
+    engine.next = BackendFailed("it printed no JSON")
+    assert ask(corrected).fallback["reason"] == "it printed no JSON"
+    assert corrected.describe(deep=False)["askedAgainInS"] == FIRST_PAUSE_S
+
+
 def test_a_clock_that_was_set_back_makes_no_pause_longer(backend, engine, clock):
     engine.next = BackendFailed("no")
     ask(backend)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.util
+
 import pytest
 
 from commonplace.config.openclaw import read_openclaw
@@ -196,6 +198,14 @@ def test_the_plug_in_that_keeps_entries_switches_ours_on_with_its_settings(openc
         "entries.captureMaxChars": 2_000,
     }
     assert [note.split("`")[1] for note in found.notes] == ["plugins.entries.memory-lancedb.config.embedding"]
+
+
+def test_the_plug_in_of_openclaw_asks_for_nothing_that_is_not_installed_here(openclaw, monkeypatch):
+    found = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "lancedb" else found(name))
+    values = openclaw('{ plugins: { slots: { memory: "memory-lancedb" } } }').values
+
+    assert values == {"entries.enabled": True, "entries.driver": "sqlite"}
 
 
 def test_the_plug_in_is_not_taken_for_chosen_when_only_its_settings_are_there(openclaw):

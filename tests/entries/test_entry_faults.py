@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 import shutil
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from tests.entries.conftest import files_with
 from tests.support.hashing_embedder import HashingEmbedder
 
-from commonplace.entries import EntryMemory
 from commonplace.entries.entry_file import EntryFile
-from commonplace.entries.memory import open_entries
+from commonplace.entries.memory import EntryMemory, open_entries
 from commonplace.errors import EmbeddingError, IndexUnavailable, PathNotAllowed, StorageFailure
 from commonplace.model import EVERY_SCOPE, PRIVATE, EmbedderIdentity
 from commonplace.store.memory import MemoryStore
@@ -391,3 +391,14 @@ def test_capturing_leaves_the_index_alone(tmp_path):
     assert entries.capture(["I prefer tea to coffee"], scope=PRIVATE)
     assert not (tmp_path / "index").exists()
     entries.close()
+
+
+@pytest.mark.parametrize(("before", "now"), [("sqlite", "lancedb"), ("lancedb", "sqlite")])
+def test_what_is_forgotten_is_not_in_the_index_of_a_driver_that_was_used_before(tmp_path, before, now):
+    with closing(open_entries(str(tmp_path), HashingEmbedder(), driver=before)) as memory:
+        kept = memory.store("the quokkaberry is in room 12", scope=PRIVATE).entry
+    assert files_with(tmp_path / "index", "quokkaberry")
+
+    with closing(open_entries(str(tmp_path), HashingEmbedder(), driver=now)) as memory:
+        memory.forget([kept.id], scopes=EVERY_SCOPE)
+    assert files_with(tmp_path, "quokkaberry") == []

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from tests.entries.conftest import files_with
 from tests.support.hashing_embedder import HashingEmbedder
 
-from commonplace.entries import EntryMemory
-from commonplace.entries.memory import open_entries
+from commonplace.entries.memory import EntryMemory, open_entries
 from commonplace.errors import CommonplaceError, EmbeddingError, NotFound, ScopeDenied
 from commonplace.model import EVERY_SCOPE, PRIVATE, SHARED, EmbedderIdentity
 from commonplace.store.memory import MemoryStore

@@ -181,6 +181,15 @@ def test_a_program_that_is_missing_is_a_reason_and_no_error(memory_with):
     assert "no-such-program" in memory.status()["engine"]["problem"]
     (check,) = [check for check in memory.doctor() if check.name == "engine"]
     assert check.verdict == "warning"
+    assert "npm install" in check.hint
+
+
+def test_who_corrects_the_command_need_not_wait_for_the_pause_of_the_wrong_one(memory_with):
+    assert memory_with(command="no-such-program").search("gateway").fallback is not None
+
+    memory = memory_with()
+    assert memory.status()["fallback"] is None
+    assert memory.search("gateway").provider == "qmd"
 
 
 def test_it_comes_back_when_somebody_has_mended_it(memory_with, program):

@@ -87,11 +87,37 @@ def test_a_secret_that_is_not_known_any_more_does_not_make_copies_anew(memory_wi
     with memory_with(remote={"apiKey": SECRET}) as memory:
         memory.sync()
     (copy,) = engine_of(tmp_path).rglob("abc.md")
-    before = copy.stat().st_ino
+    before = copy.stat().st_mtime_ns
 
     memory_with().sync()
 
-    assert copy.stat().st_ino == before
+    assert copy.stat().st_mtime_ns == before
+
+
+def test_programs_that_know_different_secrets_do_not_make_each_others_copies_anew(memory_with, tmp_path):
+    talk(tmp_path, "abc", "the falcon nests at skagen")
+    knowing, other = memory_with(remote={"apiKey": SECRET}), memory_with()
+    knowing.sync()
+    (copy,) = engine_of(tmp_path).rglob("abc.md")
+    before = copy.stat().st_mtime_ns
+    for memory in (other, knowing, other, knowing):
+        memory.sync()
+
+    assert copy.stat().st_mtime_ns == before
+
+
+def test_copies_that_older_rules_let_through_are_made_anew(memory_with, tmp_path):
+    talk(tmp_path, "abc", "the falcon nests at skagen")
+    memory_with().sync()
+    (copy,) = engine_of(tmp_path).rglob("abc.md")
+    (record,) = engine_of(tmp_path).rglob("record.json")
+    copy.write_text("the falcon nests at a secret place")
+    facts = json.loads(record.read_text())
+    record.write_text(json.dumps({**facts, "reading": "@1.0"}))
+
+    memory_with().sync()
+
+    assert files_with(engine_of(tmp_path), "a secret place") == set()
 
 
 def test_no_secret_is_written_down_to_know_it_again(memory_with, tmp_path):
@@ -99,7 +125,7 @@ def test_no_secret_is_written_down_to_know_it_again(memory_with, tmp_path):
     memory_with(remote={"apiKey": SECRET}).sync()
 
     (record,) = engine_of(tmp_path).rglob("record.json")
-    assert json.loads(record.read_text())["hidden"]
+    assert json.loads(record.read_text())["reading"]
     assert SECRET not in record.read_text()
 
 

@@ -226,3 +226,10 @@ def test_a_session_key_names_the_group_or_person_that_it_is_of(key, group, perso
 )
 def test_a_conversation_belongs_to_those_who_had_it(key, entry, scope):
     assert scope_of_session(key, entry) == scope
+
+
+@pytest.mark.parametrize("channel", ["", " ", "\t\n", None])
+def test_a_blank_channel_in_the_registry_does_not_open_a_group_to_all_channels(channel):
+    entry = {"groupId": "-100", "channel": channel}
+
+    assert scope_of_session("agent:main:telegram:group:-100", entry) == "telegram/group:-100"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import stat
+import threading
 
 import pytest
 from tests.support.person_at_terminal import Person
@@ -338,6 +339,20 @@ def test_ctrl_c_stops_the_answer_and_not_the_program(model, store):
 
     stops = [entry["message"].get("stopReason") for entry in store.open("agent:main:main").entries()]
     assert stops == [None, "aborted", None, "stop"]
+
+
+def test_after_ctrl_c_the_prompt_begins_a_line_of_its_own(model):
+    waiting = threading.Event()
+    model.script = lambda _: Say("", pause_s=60)
+    model.at = lambda moment, _: waiting.set() if moment == "speaking" else None
+    with Person([COMMAND, "chat"]) as person:
+        person.read_until("› ")
+        person.type("Which wood?")
+        assert waiting.wait(30)
+        person.press(b"\x03")
+        assert person.read_until("› ").endswith("\n› ")
+        person.type("/quit")
+        assert person.end() == 0
 
 
 def test_a_person_sees_an_error_and_retries(model):

@@ -96,3 +96,24 @@ def test_what_is_no_entry_is_refused(cli, workspace):
 
 def test_agents_have_entries_of_their_own(cli, stored):
     assert cli("entries", "list", "--agent", "other", "--json").json["entries"] == []
+
+
+def test_a_review_does_not_reject_what_was_kept_long_ago(cli, stored, home):
+    proposed(home, "we decided that backups run at night")
+    answer = cli("entries", "review", "--reject", stored)
+
+    assert answer.status == 1
+    assert "no entry that waits" in answer.err
+    assert "commonplace entries forget" in answer.err
+    assert stored in cli("entries", "list").out
+
+
+@pytest.mark.parametrize(
+    ("choices", "status"),
+    [(("--accept-all", "--reject-all"), 2), (("--accept", "01K0WAIT", "--reject", "01K0WAITING"), 1)],
+)
+def test_what_is_accepted_and_rejected_at_once_goes_on_waiting(cli, stored, home, choices, status):
+    proposed(home, "we decided that backups run at night")
+
+    assert cli("entries", "review", *choices).status == status
+    assert [each["id"] for each in cli("entries", "review", "--json").json["waiting"]] == ["01K0WAITING"]

@@ -174,3 +174,78 @@ def test_a_file_that_may_not_be_read_is_named(process, as_plain_user, workspace)
     (workspace / "MEMORY.md").chmod(0)
 
     assert "! workspace: no permission to read MEMORY.md" in as_plain_user("doctor").out
+
+
+def test_status_names_the_entries_where_there_are_any(cli, workspace, home, monkeypatch):
+    monkeypatch.setenv("COMMONPLACE_ENTRIES_DRIVER", "sqlite")
+    assert cli("status", "--json").json["entries"] is None
+    assert "\nentries " not in cli("status").out
+
+    cli("entries", "store", "Anna prefers tea")
+    file = home / "entries" / "main" / "entries.jsonl"
+    with file.open("a") as opened:
+        opened.write('{"id": "01W", "text": "Ben prefers milk", "waiting": true}\nno entry\n')
+
+    facts = cli("status", "--json").json["entries"]
+    assert facts == {
+        "enabled": False, "driver": "sqlite", "path": str(file), "entries": 1, "waiting": 1, "unreadable": 1,
+        "problem": None, "hint": None,
+    }  # fmt: skip
+    told = cli("status").out
+    assert f"1 entry, 1 to review in {file} (sqlite, not given to agents)" in told
+    assert "1 line of the file cannot be read as an entry" in told
+    assert "their index is up to date" in cli("status", "--deep").out
+
+
+def test_doctor_looks_at_the_entries_and_their_index(cli, workspace, home, monkeypatch):
+    monkeypatch.setenv("COMMONPLACE_ENTRIES_DRIVER", "sqlite")
+    assert " entries: " not in cli("doctor").out
+
+    cli("entries", "store", "Anna prefers tea")
+    assert "✓ entries: their index is in sqlite, and up to date" in cli("doctor").out
+
+    file = home / "entries" / "main" / "entries.jsonl"
+    with file.open("a") as opened:
+        opened.write('{"id": "01K", "text": "Ben prefers milk"}\n')
+        opened.write('{"id": "01W", "text": "Eva prefers beer", "waiting": true}\nno entry\n')
+    answer = cli("doctor")
+    assert answer.status == 0
+    assert f"✓ entries: 2 in {file}, not given to agents" in answer.out
+    assert "✓ entries: 1 to be reviewed" in answer.out
+    assert "! entries: lines" in answer.out
+    assert "their index in sqlite lacks 1 change;" in answer.out
+
+    shutil.rmtree(home / "entries" / "main" / "index")
+    assert "their index in sqlite is not made yet" in cli("doctor").out
+
+
+def test_entries_that_are_on_and_cannot_be_read_are_a_problem(cli, workspace, home, monkeypatch):
+    monkeypatch.setenv("COMMONPLACE_ENTRIES_DRIVER", "sqlite")
+    file = home / "entries" / "main" / "entries.jsonl"
+    file.mkdir(parents=True)
+
+    assert "! entries: " in cli("doctor").out
+    monkeypatch.setenv("COMMONPLACE_ENTRIES_ENABLED", "true")
+    answer = cli("doctor")
+    assert answer.status == 1
+    assert "✗ entries: " in answer.out
+    told = cli("status").out
+    assert f"not known in {file} (sqlite)" in told
+    assert "\nproblem " in told
+
+
+def test_doctor_mentions_folders_that_are_for_an_id_in_whatever_channel_once(cli, workspace):
+    shared = workspace / "memory" / "shared-with"
+    for folder in ("telegram/group--7", "everyone"):
+        (shared / folder).mkdir(parents=True)
+        (shared / folder / "trip.md").write_text("# Trip\n")
+    assert " sharing: " not in cli("doctor").out
+
+    for folder in ("group--100", "person-anna"):
+        (shared / folder).mkdir()
+        for name in ("a.md", "b.md"):
+            (shared / folder / name).write_text("# Trip\n")
+    found = [check for check in cli("doctor", "--json").json["checks"] if check["name"] == "sharing"]
+    assert [check["verdict"] for check in found] == ["ok"]
+    assert "memory/shared-with/group--100, memory/shared-with/person-anna" in found[0]["detail"]
+    assert "CHANNEL" in found[0]["hint"]

@@ -32,7 +32,7 @@ def test_a_folder_can_be_named_and_the_next_steps_say_how_to_use_it(cli, tmp_pat
         ["MEMORY.md", "memory/"],
     )
     assert "is a workspace already; nothing was changed" in again.out
-    assert f"commonplace config set workspace {tmp_path / 'my notes'}" in again.out
+    assert f"commonplace config set workspace '{tmp_path / 'my notes'}'" in again.out
 
 
 @pytest.mark.parametrize("name", ["MEMORY.md", "memory.md"])

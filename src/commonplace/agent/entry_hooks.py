@@ -8,6 +8,7 @@ from commonplace.agent.listener import Listener
 from commonplace.agent.models.protocol import Message
 from commonplace.agent.tools.entries import EntryToolBox
 from commonplace.errors import CommonplaceError
+from commonplace.text.transcripts import text_of
 
 
 class EntryHooks:
@@ -44,8 +45,7 @@ def last_words(messages: Sequence[Message]) -> str:
     """What the user said last."""
     for message in reversed(messages):
         if message.get("role") == "user":
-            content = message.get("content")
-            return content if isinstance(content, str) else ""
+            return text_of(message.get("content"))
     return ""
 
 

@@ -91,7 +91,7 @@ def access_of(context: SearchContext, rules: Sequence[Rule], default: str) -> Ac
 def _completed(context: SearchContext) -> SearchContext:
     """Take from the key what nobody said: a key must never open more than the chat that it is of."""
     group = context.group or group_in_key(context.session_key) or ""
-    channel = context.channel or channel_in_key(context.session_key) or ""
+    channel = context.channel.strip() or channel_in_key(context.session_key) or ""
     return replace(
         context, chat_type=context.chat_type or ("group" if group else ""), channel=channel, group=group
     )

@@ -28,14 +28,21 @@ _LEAST_TIME_S = 0.05  # in less, nothing could be started
 class Pause:
     """How long an engine that failed is left alone: longer each time, and for every process that asks it."""
 
-    def __init__(self, record: Record, now: Callable[[], float] = time.time) -> None:
+    def __init__(self, record: Record, now: Callable[[], float] = time.time, *, program: str = "") -> None:
+        """`program` is what the settings name: when they name another one, what failed before does not count."""
         self._record = record
         self._now = now
+        self._program = program
 
     @property
     def reason(self) -> str | None:
         """Why it failed last; None when it works, as far as is known."""
-        return str(self._record["reason"] or "it failed") if self._record.number("failures") else None
+        return str(self._record["reason"] or "it failed") if self._failures else None
+
+    @property
+    def hint(self) -> str | None:
+        """What to do about it, as far as is known."""
+        return str(self._record["hint"]) if self._failures and self._record["hint"] else None
 
     @property
     def seconds_left(self) -> float:
@@ -44,16 +51,23 @@ class Pause:
             return 0.0
         return max(0.0, min(self._record.number("until") - self._now(), LONGEST_PAUSE_S))
 
-    def failed(self, reason: str) -> None:
+    def failed(self, reason: str, hint: str | None = None) -> None:
         """Leave it alone for a while, twice as long as last time."""
-        failures = int(self._record.number("failures")) + 1
+        failures = self._failures + 1
         pause = min(FIRST_PAUSE_S * 2 ** min(failures - 1, 20), LONGEST_PAUSE_S)
-        self._record.update(failures=failures, until=self._now() + pause, reason=reason)
+        self._record.update(
+            failures=failures, until=self._now() + pause, reason=reason, hint=hint, program=self._program
+        )
 
     def worked(self) -> None:
         """Trust it again."""
         if self.reason is not None:
-            self._record.update(failures=0, until=0, reason=None)
+            self._record.update(failures=0, until=0, reason=None, hint=None)
+
+    @property
+    def _failures(self) -> int:
+        is_the_same = (self._record["program"] or "") == self._program
+        return int(self._record.number("failures")) if is_the_same else 0
 
 
 class FallbackBackend:
@@ -121,6 +135,7 @@ class FallbackBackend:
         facts = dict(self._first.describe(deep=deep))
         if reason := self._pause.reason:
             facts |= {"healthy": False, "problem": reason, "askedAgainInS": round(self._pause.seconds_left)}
+            facts |= {"hint": self._pause.hint} if self._pause.hint else {}
         return facts
 
     @property
@@ -158,7 +173,7 @@ class FallbackBackend:
         else:
             log.error("%s failed", self.name, exc_info=error)
         try:
-            self._pause.failed(_reason(error))
+            self._pause.failed(_reason(error), getattr(error, "hint", None))
         except CommonplaceError as unwritten:  # a full disk: it is asked again each time
             log.warning("that %s failed could not be noted: %s", self.name, unwritten)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from commonplace.errors import CommonplaceError
 from commonplace.model import SearchResult, Source, SyncReport
@@ -65,8 +65,6 @@ class Surroundings:
     sources: tuple[Source, ...]  # what is searched when a question does not say
     erasures: Erasures  # nothing that was read before an erasure may be kept after it
     environ: Mapping[str, str] = field(repr=False)
-    # A name for each secret that copies must not show, which tells nothing about it. One more: all are made anew.
-    hidden: Callable[[], frozenset[str]] = frozenset
     options: Any = None  # of this engine
 
 

@@ -61,11 +61,20 @@ def read_openclaw(path: str, *, agent_id: str = "main") -> OpenClawSettings:
         for source, target in _BLOCKS_OF_AN_AGENT:
             _take(found, _at(agent, source), f"{above}.{source}", target)
     if _at(document, "plugins.slots.memory") == "memory-lancedb":
-        found.values["entries.enabled"] = True
+        _switch_on_entries(found)
     _take_providers(found, _at(document, "models.providers"))
     if not _indexes_sessions(document, agent_id):
         _leave_sessions_out(found)
     return found
+
+
+def _switch_on_entries(found: OpenClawSettings) -> None:
+    from importlib.util import find_spec
+
+    found.values["entries.enabled"] = True
+    if find_spec("lancedb") is None:
+        # It tells what OpenClaw has, not what is installed here: nothing may stop working because of that.
+        found.values["entries.driver"] = "sqlite"
 
 
 def _take(found: OpenClawSettings, value: Any, source: str, target: str, depth: int = 0) -> None:

@@ -3,10 +3,3 @@
 Read `model.py`, then `entry_file.py` (the truth: one JSON object a line), `entry_index.py` (what finds them again, in
 LanceDB unless another store is named), `capture.py` (what may be worth keeping) and `memory.py`, which is the way in.
 """
-
-from __future__ import annotations
-
-from commonplace.entries.memory import EntryMemory
-from commonplace.entries.model import CATEGORIES, Entry, RecalledEntry, Stored
-
-__all__ = ["CATEGORIES", "Entry", "EntryMemory", "RecalledEntry", "Stored"]

@@ -67,14 +67,19 @@ class EntryMemory:
         *,
         redact: Callable[[str], str] = str,
         forget_vectors: Callable[[Sequence[str]], None] | None = None,
+        forget_elsewhere: Callable[[Sequence[str]], None] | None = None,
         twins_from: float = TWINS_FROM,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """`store` is closed with it. `forget_vectors` takes the hashes of forgotten text, for a cache of vectors."""
+        """`store` is closed with it. `forget_vectors` takes the hashes of forgotten text, for a cache of vectors.
+
+        `forget_elsewhere` takes the ids of forgotten entries, for other indexes that hold them.
+        """
         self._file = EntryFile(folder)
         self._index = EntryIndex(store, embedder, redact)
         self._redact = redact
         self._forget_vectors = forget_vectors
+        self._forget_elsewhere = forget_elsewhere
         self._twins_from = twins_from
         self._clock = clock
 
@@ -298,6 +303,8 @@ class EntryMemory:
         if self._forget_vectors is not None:
             self._forget_vectors([sha256_text(self._redact(entry.text)) for entry in gone])
         ids = [entry.id for entry in gone]
+        if self._forget_elsewhere is not None:
+            self._forget_elsewhere(ids)
         signature, entries = self._file.read()
         if self._index.agrees(signature, entries):
             self._index.erase(ids)
@@ -359,9 +366,16 @@ def open_entries(
     twins_from: float = TWINS_FROM,
 ) -> EntryMemory:
     """Open the entries of a folder, with their index beside them: in LanceDB, unless another store is named."""
+    from commonplace.store.left_behind import erase_left_behind
     from commonplace.store.opening import open_store
 
-    store = open_store(driver, folder=os.path.join(folder, "index"))
+    index = os.path.join(folder, "index")
     return EntryMemory(
-        folder, store, embedder, redact=redact, forget_vectors=forget_vectors, twins_from=twins_from
+        folder,
+        open_store(driver, folder=index),
+        embedder,
+        redact=redact,
+        forget_vectors=forget_vectors,
+        forget_elsewhere=partial(erase_left_behind, index, driver, "memory"),
+        twins_from=twins_from,
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from functools import partial
 
 from commonplace.backends.fallback import FallbackBackend, Pause
 from commonplace.backends.opening import open_backend
@@ -37,11 +36,11 @@ def make_backend(parts: Parts) -> FallbackBackend:
         sources=known_sources(settings.sources),
         erasures=parts.erasures,
         environ=parts.environ,
-        hidden=partial(_names_of_secrets, parts),
         options=_qmd_options(parts) if settings.backend == "qmd" else None,
     )
     engine = open_backend(settings.backend, surroundings)
-    return FallbackBackend(engine, Pause(Record(os.path.join(folder, "pause.json"))))
+    program = settings.qmd.command if settings.backend == "qmd" else ""
+    return FallbackBackend(engine, Pause(Record(os.path.join(folder, "pause.json")), program=program))
 
 
 def engine_folder(parts: Parts, backend: str) -> str:
@@ -59,17 +58,6 @@ def engine_folder(parts: Parts, backend: str) -> str:
 def _wants_sessions(parts: Parts) -> bool:
     settings = parts.loaded.settings
     return settings.qmd.sessions_enabled if settings.backend == "qmd" else "sessions" in settings.sources
-
-
-def _names_of_secrets(parts: Parts) -> frozenset[str]:
-    """A name for each secret of the settings, made with a key that stays here."""
-    from hashlib import blake2b
-
-    from commonplace.memory.secrecy import configured_secrets, redaction_key
-
-    key = redaction_key(parts.places.home)
-    secrets = (secret.encode("utf-8", "surrogatepass") for secret in configured_secrets(parts))
-    return frozenset(blake2b(secret, key=key, digest_size=16).hexdigest() for secret in secrets)
 
 
 def _qmd_options(parts: Parts) -> QmdOptions:

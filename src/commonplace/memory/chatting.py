@@ -12,7 +12,8 @@ from commonplace.agent.room import RoomSettings
 from commonplace.agent.scope import OWNER, SearchContext
 from commonplace.errors import CommonplaceError
 from commonplace.memory.chat_access import chat_model_of
-from commonplace.memory.entry_access import require_entries, tools_within
+from commonplace.memory.entry_access import tools_within
+from commonplace.memory.entry_place import require_entries
 from commonplace.memory.facade import Memory
 from commonplace.sessions.session import Session
 from commonplace.sessions.store import SessionStore

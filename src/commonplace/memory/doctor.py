@@ -11,6 +11,7 @@ from commonplace.errors import CommonplaceError
 from commonplace.files.locks import hold_lock, try_lock
 from commonplace.memory.wiring import Parts
 from commonplace.model import SyncReport
+from commonplace.text.shell import shell_word
 from commonplace.value import value
 
 TYPE_CHECKING = False
@@ -45,6 +46,8 @@ def examine(parts: Parts, *, verify: bool) -> list[Check]:
         _embedder,
         _index,
         _engine,
+        _entries,
+        _sharing,
         _settings,
     ]
     if verify:
@@ -62,7 +65,9 @@ def examine(parts: Parts, *, verify: bool) -> list[Check]:
 def _workspace(parts: Parts) -> Iterator[Check]:
     path = parts.workspace.path
     if not os.path.isdir(path):
-        yield Check("workspace", "problem", f"{path} does not exist", f"run `commonplace init {path}`")
+        yield Check(
+            "workspace", "problem", f"{path} does not exist", f"run `commonplace init {shell_word(path)}`"
+        )
         return
     found = parts.workspace.discover()
     if found.root_missing:
@@ -204,11 +209,37 @@ def _engine(parts: Parts) -> Iterator[Check]:
     name = f"{facts['name']} {facts.get('version') or '(version unknown)'}"
     hint = "the built-in index answers in its place; `commonplace sync` tries it again"
     if not facts["healthy"]:
-        yield Check("engine", "warning", f"{name} does not answer: {facts['problem']}", hint)
+        known = f"{facts['hint']}; until then " if facts.get("hint") else ""
+        yield Check("engine", "warning", f"{name} does not answer: {facts['problem']}", f"{known}{hint}")
     elif facts.get("behind"):
         yield Check("engine", "warning", f"{name} has not seen the latest changes", "run `commonplace sync`")
     else:
         yield Check("engine", "ok", f"{name} at {facts.get('command', facts['name'])}")
+
+
+def _entries(parts: Parts) -> Iterator[Check]:
+    from commonplace.memory.doctor_entries import examine_entries
+
+    return examine_entries(parts)
+
+
+def _sharing(parts: Parts) -> Iterator[Check]:
+    """Say of folders without a channel, once, that they are for an id in all of them."""
+    folders = sorted(
+        {
+            "/".join(found.path.split("/")[:3])
+            for found in parts.workspace.discover().files
+            if found.scope.startswith(("group:", "person:"))
+        }
+    )
+    if folders:
+        yield Check(
+            "sharing",
+            "ok",
+            f"shared with an id in whatever channel: {', '.join(folders)}",
+            "move a folder into memory/shared-with/CHANNEL/ to give it to that one alone:"
+            " docs/guides/share-with-groups.md",
+        )
 
 
 def _settings(parts: Parts) -> Iterator[Check]:

@@ -10,16 +10,14 @@ from commonplace.agent.scope import SearchContext
 from commonplace.agent.tools.entries import ByItself, EntryToolBox
 from commonplace.agent.tools.together import AllTools
 from commonplace.agent.tools.toolbox import ToolBox
-from commonplace.config.locations import index_folder
 from commonplace.entries.memory import EntryMemory, open_entries
-from commonplace.errors import ConfigError
+from commonplace.memory.entry_place import entry_folder, require_entries
 from commonplace.memory.facade import Memory
 from commonplace.memory.translating import limits_of
 from commonplace.memory.wiring import Parts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from commonplace.config.settings import Settings
     from commonplace.memory.scoped import ScopedMemory
 
 
@@ -30,9 +28,6 @@ def entry_memory_of(parts: Parts) -> EntryMemory:
     settings = parts.loaded.settings
     require_entries(settings)
     redactor = redactor_of(parts)
-    folder = index_folder(
-        settings.entries.path, home=parts.places.home, agent_id=settings.agent_id, environ=parts.environ
-    )
 
     def forget_vectors(hashes: Sequence[str]) -> None:
         if os.path.exists(parts.places.cache):  # also where the provider of today does not use it
@@ -42,7 +37,7 @@ def entry_memory_of(parts: Parts) -> EntryMemory:
                 cache.forget(hashes)
 
     return open_entries(
-        folder,
+        entry_folder(parts),
         parts.embedder,
         driver=settings.entries.driver,
         redact=lambda text: redactor.redact(text).text,
@@ -74,15 +69,3 @@ def tools_within(memory: Memory, context: SearchContext) -> tuple[ToolBox | AllT
     box = entry_tools_of(memory.parts, scoped, entries)
     hooks = EntryHooks(box, recalls=wanted.auto_recall, captures=wanted.auto_capture)
     return AllTools(notes, box, on_close=entries.close), hooks
-
-
-def require_entries(settings: Settings) -> None:
-    """Raise ConfigError when what keeps the entries is not installed."""
-    from importlib.util import find_spec
-
-    if settings.entries.driver == "lancedb" and find_spec("lancedb") is None:
-        raise ConfigError(
-            "the entry memory is kept in LanceDB, which is not installed",
-            key="entries.driver",
-            hint="pip install 'commonplace[lancedb]', or `commonplace config set entries.driver sqlite`",
-        )

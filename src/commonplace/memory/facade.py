@@ -151,18 +151,17 @@ class Memory(Conversations):
         return self.parts.notebook.edit(path, old, new, base_hash=base_hash, allow_shrink=allow_shrink)
 
     def forget(self, what: str | Forgotten, *, dry_run: bool = False) -> Forgotten:
-        """Remove lines for good: from the files, the index, the cache and the history.
+        """Remove something for good: from the files, the index, the cache, the history and the entry memory.
 
-        `what` is a citation (`memory/2026-02-10.md#L3-L5`), the id of a note, or a text: then every line that
-        contains it goes. With `dry_run` nothing is changed and the answer says what would go; given back as
-        `what`, it is exactly that which goes, or nothing when the files have changed since.
+        `what` is a citation (`memory/2026-02-10.md#L3-L5`), the id of a note or of an entry, or a text: then every
+        line that contains it goes, and every entry that has its words. With `dry_run` nothing is changed and the
+        answer says what would go; given back as `what`, it is exactly that which goes, or nothing when it has
+        changed since.
         """
-        from commonplace.memory.forgetting import Forgetting
+        from commonplace.memory.forgetting_everywhere import forget_everywhere
 
         require_workspace(self.parts)
-        forgetting = Forgetting(self.parts)
-        chosen = forgetting.select(what) if isinstance(what, str) else what
-        return chosen if dry_run else forgetting.apply(chosen, self.parts.freshness.in_the_background)
+        return forget_everywhere(self.parts, what, dry_run=dry_run)
 
     def history(self, path: str | None = None) -> Sequence[Version]:
         """List what was changed, newest first."""

@@ -1,4 +1,4 @@
-"""Forgetting for good: out of the files, the history, the cache and the index, in that order."""
+"""Forgetting for good: out of the files, then the cache and the index, and out of the history last."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from commonplace.files.conflicts import conflict_copies, erase_conflict_copies
 from commonplace.files.failures import explaining
 from commonplace.files.replace import content_hash
 from commonplace.memory.backend_erasing import erase_in_engines
-from commonplace.memory.other_indexes import of_other_agents
+from commonplace.memory.other_indexes import erase_notes_left_behind, of_other_agents
+from commonplace.memory.outdated import outdated_with
 from commonplace.memory.wiring import Parts
 from commonplace.model import SyncReport
 from commonplace.pattern import pattern
@@ -20,8 +21,12 @@ from commonplace.sources.forgotten import Forgotten, ForgottenLines
 from commonplace.sources.notebook import byte_lines
 from commonplace.text.hashing import sha256_text
 from commonplace.text.lines import split_lines
-from commonplace.text.notes import ID_MARK, find_note
+from commonplace.text.notes import ID_MARK, find_note, without_note_ids
 from commonplace.value import replace, value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from commonplace.store.protocol import IndexStore
 
 _CITATION = pattern(r"(?P<path>.+\.md)(?:#L|:)(?P<first>\d{1,9})(?:-L?(?P<last>\d{1,9}))?", re.IGNORECASE)
 _NOTE_ID = pattern(r"[0-9A-HJKMNP-TV-Z]{26}")
@@ -67,11 +72,9 @@ class Forgetting:
             by_path.setdefault(lines.path, []).append(lines)
         doomed = doomed_lines(chosen)
         with parts.erasures.erasing():
-            for path in by_path:
-                self._require_change_of(path)
-            for path, ranges in by_path.items():  # all of them before the first changes: all go, or none
-                parts.notebook.read_unchanged(path, ranges[0].base_hash)
+            self.require_unchanged(chosen)  # all of them before the first changes: all go, or none
             paths = list(by_path) or self._past_paths(doomed)
+            paths += [path for path in self._outdated(parts.store, doomed) if path not in paths]
             hashes = self._hashes_of_chunks(paths)
             parts.tombstones.bury(hashes)
             for path, ranges in by_path.items():
@@ -80,16 +83,26 @@ class Forgetting:
                     [(lines.start_line, lines.end_line) for lines in ranges],
                     base_hash=ranges[0].base_hash,
                 )
-            cleaned = parts.history.erase(self._removing(doomed))
             if self._only_in is None:
                 erase_conflict_copies(parts.places.state, doomed.are_in)
             self._forget_vectors(hashes)
             parts.store.erase("memory", *paths)
-            self._erase_for_other_agents(paths)
+            self._erase_for_other_agents(paths, doomed)
+            erase_notes_left_behind(parts, paths)
             erase_in_engines(parts, of_every_agent=True)
+            # Last: until here it has what is to go, and leads whoever was stopped half-way to the rest.
+            cleaned = parts.history.erase(self._removing(doomed))
         sync()
         self._forget_uploads(hashes)
         return replace(chosen, applied=True, versions_cleaned=cleaned)
+
+    def require_unchanged(self, chosen: Forgotten) -> None:
+        """Raise ScopeDenied or ConflictError when `apply` would."""
+        hashes = {lines.path: lines.base_hash for lines in reversed(chosen.lines)}
+        for path in hashes:
+            self._require_change_of(path)
+        for path, base_hash in hashes.items():
+            self._parts.notebook.read_unchanged(path, base_hash)
 
     def _forget_vectors(self, hashes: Sequence[str]) -> None:
         """Erase vectors from the cache, whoever made them: it is there even where it is not used any more."""
@@ -105,10 +118,16 @@ class Forgetting:
         if providers is not None and providers.batching is not None:
             providers.batching.jobs.forget(hashes)
 
-    def _erase_for_other_agents(self, paths: Iterable[str]) -> None:
+    def _erase_for_other_agents(self, paths: Iterable[str], doomed: DoomedLines) -> None:
         """Take the files out of what other agents have indexed; their next sync reads what is left of them."""
         for store in of_other_agents(self._parts):
-            store.erase("memory", *paths)
+            store.erase("memory", *paths, *self._outdated(store, doomed))
+
+    def _outdated(self, store: IndexStore, doomed: DoomedLines) -> list[str]:
+        """Name the files that an index still has the lines of, though they have another name or text by now."""
+        return [
+            path for path in outdated_with(self._parts, store, doomed.are_in_text) if self._may_change(path)
+        ]
 
     def _is_in_the_past(self, doomed: DoomedLines) -> bool:
         """Whether an older version or a conflict copy still has it."""
@@ -189,6 +208,11 @@ class Forgetting:
             yield found.path, data, split_lines(decode(data))
 
 
+def names_a_place(what: str) -> bool:
+    """Whether it is a citation or the id of a note, which mean those lines alone; anything else is a text."""
+    return bool(_CITATION.fullmatch(what.strip()) or _NOTE_ID.fullmatch(what.strip()))
+
+
 def runs_of(lines: list[str], wanted: list[str]) -> Iterator[tuple[int, int]]:
     """Where a text stands: for one line, every line that contains it; for several, every run that equals them."""
     if len(wanted) == 1:
@@ -218,6 +242,13 @@ class DoomedLines:
     def are_in(self, data: bytes) -> bool:
         """Whether a stored version has any of them."""
         return self.removed_from(data) != data
+
+    def are_in_text(self, text: str) -> bool:
+        """Whether an indexed text has any of them; the ids of notes are not indexed."""
+        lines, exact = split_lines(text), {without_note_ids(line) for line in self.exact}
+        if self.run and any(runs_of(lines, list(self.run))):
+            return True
+        return any(line in exact or any(mark in line for mark in self.containing) for line in lines)
 
     def _numbers(self, lines: list[str]) -> set[int]:
         ranges = [found for note in self.notes if (found := find_note(lines, note))]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
+
+from commonplace.store.left_behind import erase_left_behind
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,6 +28,20 @@ def of_other_workspaces(parts: Parts) -> Iterator[IndexStore]:
     known = getattr(parts.store, "of_other_workspaces", None)
     own = parts.places.index
     yield from _each(parts, _folders(os.path.dirname(own), own) if known is None else known())
+
+
+def erase_notes_left_behind(parts: Parts, paths: Sequence[str]) -> None:
+    """Take files of the workspace out of what other stores, in use before this one, hold of them for any agent."""
+    own = parts.places.index
+    for folder in (own, *_beside(own)):
+        erase_left_behind(folder, parts.loaded.settings.store.driver, "memory", paths)
+
+
+def erase_sessions_left_behind(parts: Parts, paths: Sequence[str]) -> None:
+    """The same for conversations of the agent, which stand beside the notes of any workspace."""
+    own = parts.places.index
+    for folder in (own, *_folders(os.path.dirname(own), own)):
+        erase_left_behind(folder, parts.loaded.settings.store.driver, "sessions", paths)
 
 
 def _each(parts: Parts, found: list[str] | list[IndexStore]) -> Iterator[IndexStore]:

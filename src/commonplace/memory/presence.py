@@ -21,9 +21,11 @@ def require_workspace(parts: Parts) -> None:
             f"the workspace `{path}` cannot be read: {refusal.strerror}",
             hint="check its permissions and its disk, or name another with --workspace",
         ) from refusal
+    from commonplace.text.shell import shell_word
+
     raise WorkspaceError(
         f"there is no workspace at `{path}`",
-        hint=f"`commonplace init {path}` creates one; or mount its disk, or name another with --workspace",
+        hint=f"`commonplace init {shell_word(path)}` creates one; or mount its disk, or name another with --workspace",
     )
 
 

@@ -6,7 +6,7 @@ import os
 
 from commonplace.memory.backend_erasing import erase_in_engines
 from commonplace.memory.caching import opened_cache
-from commonplace.memory.other_indexes import of_other_workspaces
+from commonplace.memory.other_indexes import erase_sessions_left_behind, of_other_workspaces
 from commonplace.memory.wiring import Parts
 from commonplace.sessions.store import SessionStore
 from commonplace.text.hashing import sha256_text
@@ -27,6 +27,7 @@ def delete_everywhere(parts: Parts, store: SessionStore, name: str) -> tuple[str
         parts.store.erase("sessions", cited)
         for other in of_other_workspaces(parts):
             other.erase("sessions", cited)
+        erase_sessions_left_behind(parts, [cited])
         erase_in_engines(parts, of_every_agent=False)
     return (cited,)
 

@@ -9,6 +9,7 @@ from commonplace.indexing.footprint import footprint
 from commonplace.indexing.indexer import WITHOUT_VECTORS
 from commonplace.indexing.plan import SyncPlan, plan_sync
 from commonplace.memory.embedding_status import embedding_of
+from commonplace.memory.entry_status import entry_status
 from commonplace.memory.flushes import last_flush
 from commonplace.memory.index_status import IndexStatus, engine_of, index_of
 from commonplace.memory.sizes import bounds_of, sizes_of
@@ -94,6 +95,7 @@ def status_of(parts: Parts, *, deep: bool) -> Status:
         "store": index.store,
         "engine": engine_of(parts, index, deep=deep),
         "lastFlush": last_flush(parts.places.sessions),
+        "entries": entry_status(parts, deep=deep),
     }
     if deep:
         facts["sizes"] = sizes_of(parts)

@@ -17,6 +17,15 @@ class ForgottenLines:
 
 
 @value
+class ForgottenEntry:
+    """An entry of the entry memory that goes, and what it says."""
+
+    id: str
+    text: str
+    scope: str
+
+
+@value
 class Forgotten:
     """What was forgotten, or would be."""
 
@@ -25,3 +34,6 @@ class Forgotten:
     note_id: str | None = None  # of the note that they are, when they were chosen by its id
     applied: bool = False
     versions_cleaned: int = 0
+    entries: tuple[ForgottenEntry, ...] = ()
+    is_of_notes: bool = True  # whether anything of the notes goes, be it from older versions alone
+    remarks: tuple[str, ...] = ()  # what could not be looked into, and what will stand in the way

@@ -16,6 +16,7 @@ from commonplace.files.remove import remove
 from commonplace.files.replace import content_hash, replace
 from commonplace.sources.discovery import MAX_DEPTH
 from commonplace.sources.workspace import Workspace
+from commonplace.text.shell import shell_word
 from commonplace.value import value
 
 CURATED = ("MEMORY.md", "memory.md")
@@ -309,7 +310,7 @@ class MemoryFiles:
         if not os.path.isdir(self._root.real):
             raise WorkspaceError(
                 f"the workspace `{self._root.path}` does not exist",
-                hint=f"run `commonplace init {self._root.path}`, mount it again, or name another one",
+                hint=f"run `commonplace init {shell_word(self._root.path)}`, mount it again, or name another one",
             )
 
     def _make_folder(self, name: str) -> None:

@@ -21,6 +21,7 @@ from commonplace.sources.scopes import folder_of_scope
 from commonplace.sources.standing_notes import standing_note
 from commonplace.sources.workspace import Workspace
 from commonplace.text.notes import day_header, format_note
+from commonplace.text.shell import shell_word
 from commonplace.value import value
 
 # A note longer than this is a document: it belongs in a file of its own.
@@ -264,7 +265,7 @@ class Notebook:
             if not os.path.isdir(root.real):
                 raise WorkspaceError(
                     f"the workspace `{root.path}` does not exist",
-                    hint=f"run `commonplace init {root.path}`, mount it again, or name another one",
+                    hint=f"run `commonplace init {shell_word(root.path)}`, mount it again, or name another one",
                 ) from None
         except OSError as error:
             raise WorkspaceError(

@@ -97,9 +97,9 @@ def scope_of_session(session_key: str, entry: Mapping[str, object]) -> str:
     group = entry.get("groupId") or group_in_key(session_key)
     channel = channel_in_key(session_key) or ""
     if group:
-        told = entry.get("channel") or channel
+        told = entry.get("channel") or ""
         is_known = isinstance(group, str) and isinstance(told, str)
-        return group_scope(str(group), str(told)) if is_known else PRIVATE
+        return group_scope(str(group), str(told).strip() or channel) if is_known else PRIVATE
     if entry.get("chatType") not in (None, "", "direct"):  # whatever it is: a list would not go into a set
         return PRIVATE
     person = person_in_key(session_key)

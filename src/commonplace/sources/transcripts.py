@@ -85,7 +85,7 @@ class Transcripts:
         """
         self.root = Root(folder)
         self._redact = redact
-        self._reading = reading
+        self.reading = reading
         self._scopes_now = scopes
         self.zone = zone
         self._documents = documents
@@ -253,7 +253,7 @@ class Transcripts:
             self.root,
             name,
             scopes.get(cited, PRIVATE),
-            self._reading,
+            self.reading,
         )
 
     def _pieces(
@@ -287,7 +287,7 @@ class Transcripts:
             lines.rest,
             lines.is_last,
             lines.unreadable,
-            self._reading,
+            self.reading,
         )
 
 

@@ -13,7 +13,7 @@ from commonplace.agent.recall import TAG
 from commonplace.agent.scope import THE_OWNER, Rule, SearchContext, access_of
 from commonplace.agent.tools.entries import ENTRY_TOOLS, EntryToolBox
 from commonplace.agent.tools.formats import for_anthropic, for_mcp, for_openai, for_openai_chat
-from commonplace.entries import EntryMemory
+from commonplace.entries.memory import EntryMemory
 from commonplace.model import EVERY_SCOPE, PRIVATE, SHARED
 from commonplace.store.memory import MemoryStore
 

@@ -130,3 +130,10 @@ def test_lines_of_the_file_are_always_found_in_it(lines, data):
 
     if any(line.strip() for line in shown):
         assert hit is not None
+
+
+def test_the_ids_of_notes_are_not_shown():
+    noted = "- 19:39 the ferry leaves at seven <!-- m:01M7GBJ900BG8D8JFH3F1Q88CW -->"
+    hit = place(answer(1, noted), document(noted + "\n"))
+
+    assert hit.snippet == "- 19:39 the ferry leaves at seven"

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 
 import anyio
 import pytest
@@ -20,6 +23,13 @@ from commonplace.surfaces.mcp.choosing import chosen_tools, has_entry_tools
 from commonplace.surfaces.mcp.server import Desk, server_of
 
 SWITCHED_ON = {"COMMONPLACE_ENTRIES_ENABLED": "true", "COMMONPLACE_ENTRIES_DRIVER": "sqlite"}
+_WITHOUT_LANCEDB = """
+import importlib.util, sys
+found = importlib.util.find_spec
+importlib.util.find_spec = lambda name, *more: None if name == "lancedb" else found(name, *more)
+from commonplace.surfaces.cli.main import main
+sys.exit(main(["mcp"]))
+"""
 GROUP = SearchContext("anna", "group", "agent:main:telegram:group:7", "telegram", "7")
 
 
@@ -69,6 +79,15 @@ def test_tools_that_need_the_entries_are_told_from_those_that_do_not():
     assert has_entry_tools([FORGET_EVERYWHERE])
 
 
+def test_to_choose_tools_nothing_is_loaded_that_keeps_or_finds_entries():
+    program = "import sys, commonplace.surfaces.mcp.choosing; print(*sys.modules)"
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+
+    loaded = {name for name in ended.stdout.split() if name.startswith("commonplace.")}
+    assert "commonplace.entries.model" in loaded
+    assert loaded.isdisjoint({"commonplace.entries.memory", "commonplace.store", "commonplace.embedding"})
+
+
 @pytest.mark.timeout(60)
 def test_a_client_stores_recalls_and_forgets(workspace, home):
     with McpProcess(env=SWITCHED_ON) as server:
@@ -93,6 +112,22 @@ def test_a_client_stores_recalls_and_forgets(workspace, home):
         call(6, "memory_forget", what="Ana", confirm=code["confirm"])
     files = [path for folder in (home, workspace) for path in folder.rglob("*") if path.is_file()]
     assert [path for path in files if b"prefers tea" in path.read_bytes()] == []
+
+
+@pytest.mark.timeout(60)
+def test_a_server_that_lacks_what_keeps_the_entries_says_so_and_greets_nobody(workspace):
+    hello = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": INITIALIZE})
+    served = subprocess.run(
+        [sys.executable, "-c", _WITHOUT_LANCEDB],
+        input=hello + "\n",
+        capture_output=True,
+        text=True,
+        timeout=50,
+        check=False,
+        env={**os.environ, "COMMONPLACE_ENTRIES_ENABLED": "true", "COMMONPLACE_ENTRIES_DRIVER": "lancedb"},
+    )
+    assert (served.returncode, served.stdout) == (1, "")
+    assert "LanceDB, which is not installed" in served.stderr
 
 
 def test_a_group_gets_nothing_of_the_owner(workspace):

@@ -11,6 +11,7 @@ from commonplace.agent.tools.definitions import Tool
 from commonplace.errors import (
     CommonplaceError,
     ConflictError,
+    IndexUnavailable,
     LockTimeout,
     NotFound,
     PathNotAllowed,
@@ -31,6 +32,7 @@ _CODES: tuple[tuple[type[CommonplaceError], str], ...] = (
     (LockTimeout, "MEMORY_BUSY"),
     (WorkspaceError, "MEMORY_UNAVAILABLE"),
     (StorageFailure, "MEMORY_UNAVAILABLE"),
+    (IndexUnavailable, "MEMORY_UNAVAILABLE"),
 )
 _PYTHONIC = {
     "maxResults": "max_results",

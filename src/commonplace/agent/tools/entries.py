@@ -18,6 +18,7 @@ from commonplace.agent.tools.deadline import Deadlines, TimedOut
 from commonplace.agent.tools.definitions import Tool
 from commonplace.agent.tools.entry_definitions import ENTRY_TOOLS
 from commonplace.entries.capture import MOST_CHARS as CAPTURED_CHARS
+from commonplace.entries.choosing import entries_meant
 from commonplace.entries.memory import LEAST_SCORE, EntryMemory
 from commonplace.entries.model import CATEGORIES, USUAL_IMPORTANCE, Entry, Recall, RecalledEntry
 from commonplace.errors import CommonplaceError, NotFound, ScopeDenied
@@ -27,7 +28,9 @@ from commonplace.value import replace, value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, TypeVar
+
+    T = TypeVar("T")
 
 __all__ = ["ENTRY_TOOLS", "ByItself", "EntryToolBox"]
 
@@ -115,11 +118,26 @@ class EntryToolBox:
         return ""
 
     def capture(self, messages: Iterable[str]) -> tuple[Entry, ...]:
-        """Propose what a person said for keeping: only where notes may be written, and nothing is kept by itself."""
+        """Propose what a person said for keeping: only where notes may be written, and nothing is kept by itself.
+
+        Raises CommonplaceError, also when it takes too long; it is done later then.
+        """
         if not self._access.is_allowed or self._access.writes == NOTHING:
             return ()
-        most_chars = self._by_itself.capture_chars
-        return self._entries.capture(messages, scope=self._access.writes, most_chars=most_chars)
+        propose = partial(
+            self._entries.capture,
+            list(messages),
+            scope=self._access.writes,
+            most_chars=self._by_itself.capture_chars,
+        )
+        try:
+            return self._within_time(propose, "capture")
+        except TimedOut:
+            raise CommonplaceError(
+                f"it takes longer than {self._limits.timeout_ms} ms, and goes on by itself"
+            ) from None
+        except CommonplaceError as error:
+            raise self._for_others(error) from error
 
     def close(self) -> None:
         """Wait for what nobody waits for any more. The entries stay open: they are their owner's to close."""
@@ -233,12 +251,9 @@ class EntryToolBox:
 
     def _chosen(self, what: str) -> Sequence[Entry]:
         """The entry with an id, or those that have a text; never more than can be shown before they go."""
-        what, scopes = what.strip(), self._writable()
+        scopes = self._writable()
         everything = [*self._entries.list(scopes=scopes), *self._entries.list(scopes=scopes, waiting=True)]
-        words = what.casefold().split()
-        chosen = [entry for entry in everything if entry.id == what] or [
-            entry for entry in everything if all(word in entry.text.casefold() for word in words)
-        ]
+        chosen = entries_meant(everything, what)
         if not chosen:
             raise NotFound("no entry has this", hint="recall it first, and give its id")
         if len(chosen) > self._limits.max_results:
@@ -249,11 +264,12 @@ class EntryToolBox:
         return chosen
 
     def _recalled(self, query: str, **options: Any) -> Recall:
-        return self._deadlines.run(
-            partial(self._entries.recall, query, **options),
-            seconds=self._limits.timeout_ms / 1000,
-            name="commonplace memory_recall",
-        )
+        return self._within_time(partial(self._entries.recall, query, **options), "memory_recall")
+
+    def _within_time(self, work: Callable[[], T], name: str) -> T:
+        """Do something for which a turn waits, and not for long. Raises TimedOut."""
+        seconds = self._limits.timeout_ms / 1000
+        return self._deadlines.run(work, seconds=seconds, name=f"commonplace {name}")
 
     def _own_scopes(self) -> frozenset[str]:
         """What may come by itself: to the owner nothing that others have stored, who may mean no good by it."""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from commonplace.backends.qmd.answers import Answer
 from commonplace.model import Document, SearchHit
 from commonplace.text.lines import split_lines
+from commonplace.text.notes import without_note_ids
 from commonplace.value import value
 
 # An export begins with the name of the conversation and an empty line.
@@ -32,7 +33,7 @@ def placed(answer: Answer, document: Document, *, offset: int, snippet_chars: in
     if found is None:
         return None
     shown = _narrowed(lines, found, snippet_chars)
-    snippet = "\n".join(lines[shown.first : shown.end])[:snippet_chars]
+    snippet = "\n".join(without_note_ids(line) for line in lines[shown.first : shown.end])[:snippet_chars]
     if not snippet.strip():
         return None
     return SearchHit(

@@ -17,7 +17,7 @@ from commonplace.files.atomic import write_atomically
 from commonplace.files.failures import explaining
 from commonplace.files.system import SYSTEM, make_folders
 from commonplace.model import Document, FileFailure
-from commonplace.sources.discovery import FoundFile
+from commonplace.sources.discovery import FoundFile, reading_in
 from commonplace.text.hashing import sha256_text
 from commonplace.value import value
 
@@ -165,17 +165,14 @@ class Territory:
         record.update(erasure=erasure, exports=exports)
 
     def _drop_copies_with_secrets(self) -> None:
-        """Delete copies that were made before a secret was known as one, and the index that was made of them."""
-        if self._exports is None:
+        """Delete copies that were made by older rules, or before a secret was known, and the index made of them."""
+        transcripts = self._surroundings.transcripts
+        if self._exports is None or transcripts is None:
             return
-        hidden = sorted(self._surroundings.hidden())
-        known = self._record["hidden"]
-        if hidden == known:
-            return
-        if not isinstance(known, list) or not set(hidden) <= set(known):
+        if reading_in(str(self._record["reading"] or "")).is_older_than(transcripts.reading):
             self.delete_index()
             self._exports.erase()
-        self._record.update(hidden=hidden)
+            self._record.update(reading=str(transcripts.reading))
 
     def _erasure(self) -> list[int]:
         """What changes with every erasure."""

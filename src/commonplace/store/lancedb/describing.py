@@ -8,6 +8,7 @@ from commonplace.errors import IndexCorrupt
 from commonplace.store.bm25 import LONGEST
 from commonplace.store.digest import TermSum, file_digest, index_digest, term_hash
 from commonplace.store.kernels import choose_dots
+from commonplace.store.lancedb.library import load
 from commonplace.store.lancedb.pointer import Pointer
 from commonplace.store.lancedb.view import View
 from commonplace.store.lancedb.words import Bucket
@@ -21,8 +22,6 @@ _64_BITS = 2**64 - 1
 
 def facts_of(pointer: Pointer, uri: str, table: Any) -> Mapping[str, Any]:
     """What is cheaply known."""
-    from importlib.metadata import version
-
     kernel, _ = choose_dots()
     nothing: dict[str, Any] = {"total_bytes": 0, "fragment_stats": {"num_fragments": 0}}
     stats = nothing if table is None else table.stats()
@@ -35,7 +34,7 @@ def facts_of(pointer: Pointer, uri: str, table: Any) -> Mapping[str, Any]:
         "versions": len(table.list_versions()) if table is not None else 0,
         "fragments": stats["fragment_stats"]["num_fragments"],
         "bytes": stats["total_bytes"],
-        "lancedb": version("lancedb"),
+        "lancedb": _version(),
         "vector": {
             "dims": pointer.dims, "stored": "float16", "kernel": kernel,
             "index": indices[0] if indices else None,
@@ -43,6 +42,16 @@ def facts_of(pointer: Pointer, uri: str, table: Any) -> Mapping[str, Any]:
         "recoveries": 1 if pointer.recovered else 0,
         "recovered": pointer.recovered if pointer.fingerprint is None else None,
     }  # fmt: skip
+
+
+def _version() -> str:
+    """Which LanceDB there is. Raises ConfigError when there is none."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("lancedb")
+    except PackageNotFoundError:
+        return str(getattr(load(), "__version__", "unknown"))
 
 
 def sizes_of(view: View) -> Mapping[str, int]:

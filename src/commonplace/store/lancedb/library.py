@@ -9,6 +9,7 @@ from functools import wraps
 from importlib import import_module
 
 from commonplace.errors import CommonplaceError, ConfigError, IndexUnavailable, StorageFailure
+from commonplace.pattern import pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ _PASSING = (
     "denied",
     "privileges",
 )
+_INNERMOST_REASON = pattern(r'\bmessage: "([^"]{1,300})"')
+_ASKED = pattern(r"\buri: Some\((https?://[^/?#)@]{1,200})")
 _FULL = ("no space left", "quota exceeded")
 _MISSING = ("not found", "does not exist", "no longer exists", "no such file")
 _DAMAGED = ("corrupt", "invalid", "magic", "decode", "unexpected", "malformed", "out of range", "file size")
@@ -122,5 +125,11 @@ def telling_faults(method: Callable[P, R]) -> Callable[P, R]:
 
 def first_line(error: Exception) -> str:
     """What an error says, without the places in LanceDB's source."""
-    said = (str(error).splitlines() or [type(error).__name__])[0]
+    whole = str(error)
+    if reasons := _INNERMOST_REASON.findall(
+        whole
+    ):  # the rest is the inside of a library, as it prints itself
+        asked = _ASKED.search(whole)
+        return f"{reasons[-1]}, at {asked[1]}" if asked else str(reasons[-1])
+    said = (whole.splitlines() or [type(error).__name__])[0]
     return said.split(", /")[0][:300]

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 
-from commonplace.errors import CommonplaceError, IndexCorrupt, IndexUnavailable
+from commonplace.errors import CommonplaceError, ConfigError, IndexCorrupt, IndexUnavailable
 from commonplace.model import IndexFingerprint, Source
 from commonplace.store.lancedb.building import BuildingStore
 from commonplace.store.lancedb.changes import Changes
@@ -274,8 +274,23 @@ def open_lance_store(
     if uri is None:
         return LanceStore(folder)
     agent, name = os.path.split(os.path.abspath(folder))
+    uri = _whole(uri)
     place = "/".join((uri.rstrip("/"), os.path.basename(agent), workspace or name))
     return LanceStore(place, storage_options=storage_options)
+
+
+def _whole(uri: str) -> str:
+    """An address, or a path that means the same wherever a program is started. Raises ConfigError."""
+    if "://" in uri:
+        return uri
+    path = os.path.expanduser(uri)
+    if not os.path.isabs(path):
+        raise ConfigError(
+            f"`store.uri` is neither an address nor a whole path: {uri}",
+            key="store.uri",
+            hint="write s3://bucket/folder, gs://… or az://…, or a path that begins with / or ~",
+        )
+    return path
 
 
 def _damaged(error: Exception) -> IndexCorrupt:

@@ -276,6 +276,8 @@ class Heard(Listener):
 
         def stop(_number: int, _frame: FrameType | None) -> None:
             self._is_stopped = True
+            if is_terminal(sys.stdout):
+                self._column = 1  # terminals show the keys that were pressed, where the cursor stood
 
         before = signal.signal(signal.SIGINT, stop)
         try:

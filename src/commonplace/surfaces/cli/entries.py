@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from commonplace.errors import CommonplaceError
+from commonplace.errors import CommonplaceError, NotFound
 from commonplace.model import EVERY_SCOPE, PRIVATE
 from commonplace.surfaces.cli.console import Console
 from commonplace.surfaces.cli.opening import opened, text_of
@@ -91,8 +91,9 @@ what was captured by itself, with `entries.autoCapture`, waits until you accept 
     )
     reviewing.add_argument("--accept", metavar="ID", nargs="+", default=[], help="keep these from now on")
     reviewing.add_argument("--reject", metavar="ID", nargs="+", default=[], help="drop these for good")
-    reviewing.add_argument("--accept-all", action="store_true", help="keep all that wait")
-    reviewing.add_argument("--reject-all", action="store_true", help="drop all that wait")
+    all_of_them = reviewing.add_mutually_exclusive_group()
+    all_of_them.add_argument("--accept-all", action="store_true", help="keep all that wait")
+    all_of_them.add_argument("--reject-all", action="store_true", help="drop all that wait")
 
 
 def _add_choice(parser: argparse.ArgumentParser) -> None:
@@ -212,8 +213,10 @@ def run_review(arguments: argparse.Namespace, console: Console) -> int:
     """Show what waits, or decide about it."""
     with _entries(arguments) as entries:
         waiting = [entry.id for entry in entries.list(scopes=EVERY_SCOPE, waiting=True)]
-        accepted = [_full_id(entries, given) for given in arguments.accept]
-        rejected = [_full_id(entries, given) for given in arguments.reject]
+        accepted = [_waiting_id(waiting, given) for given in arguments.accept]
+        rejected = [_waiting_id(waiting, given) for given in arguments.reject]
+        if both := {*accepted} & {*rejected}:
+            raise CommonplaceError(f"`{min(both)}` cannot be accepted and rejected", hint="name it once")
         accepted += [id_ for id_ in waiting if arguments.accept_all and id_ not in {*accepted, *rejected}]
         rejected += [id_ for id_ in waiting if arguments.reject_all and id_ not in {*accepted, *rejected}]
         kept = entries.accept(accepted, scopes=EVERY_SCOPE) if accepted else ()
@@ -260,12 +263,27 @@ def _entries(arguments: argparse.Namespace) -> Iterator[EntryMemory]:
 def _full_id(entries: EntryMemory, given: str) -> str:
     """The id that begins as given; what no id begins with is left for the memory to refuse."""
     everything = (*entries.list(scopes=EVERY_SCOPE), *entries.list(scopes=EVERY_SCOPE, waiting=True))
-    ids = [entry.id for entry in everything]
+    return _begun([entry.id for entry in everything], given) or given
+
+
+def _waiting_id(waiting: Sequence[str], given: str) -> str:
+    """The id of a captured entry: one that was kept long ago is not rejected by a slip."""
+    found = _begun(waiting, given)
+    if found is None:
+        raise NotFound(
+            f"no entry that waits has the id `{given[:60]}`",
+            hint="`commonplace entries review` shows those; `commonplace entries forget` removes one that is kept",
+        )
+    return found
+
+
+def _begun(ids: Sequence[str], given: str) -> str | None:
+    """The only id that begins as given; None when there is none."""
     if given in ids:
         return given
     found = [id_ for id_ in ids if id_.upper().startswith(given.upper())]
     if not found:
-        return given
+        return None
     if len(given) < _LEAST_OF_ID:
         raise CommonplaceError(
             f"`{given}` is too little of an id", hint=f"give {_LEAST_OF_ID} characters of it"

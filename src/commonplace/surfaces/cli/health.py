@@ -9,6 +9,7 @@ from commonplace.surfaces.cli.console import Console, visible
 from commonplace.surfaces.cli.opening import opened
 from commonplace.surfaces.cli.options import describe
 from commonplace.surfaces.cli.wording import counted, size_in_words
+from commonplace.text.shell import shell_word
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def run_status(arguments: argparse.Namespace, console: Console) -> int:
         console.hint("mount its disk, check its permissions, or name another with --workspace")
     elif facts["workspaceMissing"]:
         console.note(f"there is no workspace at {facts['workspaceDir']} yet")
-        console.hint(f"`commonplace init {facts['workspaceDir']}` makes one")
+        console.hint(f"`commonplace init {shell_word(facts['workspaceDir'])}` makes one")
     elif not facts["files"] and not facts["pending"]["changed"]:
         console.note("there are no notes yet")
         console.hint('write the first one: commonplace remember "…"')
@@ -82,12 +83,13 @@ def _lines(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if recovered := facts["store"].get("recovered"):
         yield "damaged", f"the index was made anew {recovered}"
     vector = facts["vector"]
-    if vector["available"]:
+    if vector["dims"]:  # also while the index cannot be asked, and nothing is searched at all
         dims = f"{vector['dims']} dimensions"
         yield "meaning", f"{facts['provider']} {facts['model']}, {dims}"
     else:
         yield "meaning", "not searched by meaning: words alone answer"
     yield from _embedding(facts)
+    yield from _entries(facts["entries"])
     if flush := facts["lastFlush"]:
         yield "flushed", _flushed(flush)
     if "sizes" in facts:
@@ -109,6 +111,8 @@ def _lines(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 def _place(facts: Mapping[str, Any]) -> str:
     """Where the index is: a folder of ours, or where a server says."""
     driver, path = facts["store"].get("driver"), facts["store"].get("path")
+    if driver == "lancedb" and facts["keepsTextAt"]:
+        return str(path or facts["keepsTextAt"])
     return str(path if driver == "postgres" and path else facts["dbPath"])
 
 
@@ -142,6 +146,24 @@ def _embedding(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         if usage["maxTokensPerDay"]:
             yield "", f"at most {usage['maxTokensPerDay']:,} tokens a day"
     yield from _jobs(embedding.get("batch"))
+
+
+def _entries(entries: Mapping[str, Any] | None) -> Iterator[tuple[str, str]]:
+    if entries is None:
+        return
+    kept = entries["entries"]
+    told = "not known" if kept is None else counted(kept, "entry", "entries")
+    review = f", {entries['waiting']} to review" if entries["waiting"] else ""
+    off = "" if entries["enabled"] else ", not given to agents"
+    yield "entries", f"{told}{review} in {entries['path']} ({entries['driver']}{off})"
+    if entries["unreadable"]:
+        yield "", f"{counted(entries['unreadable'], 'line')} of the file cannot be read as an entry"
+    if entries["problem"]:
+        yield "problem", entries["problem"]
+    index = entries.get("index")
+    if index and index["healthy"]:
+        state = "up to date" if not index["behind"] else "behind: the next recall sees to it"
+        yield "", f"their index is {state}"
 
 
 def _troubles(facts: Mapping[str, Any], embedding: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

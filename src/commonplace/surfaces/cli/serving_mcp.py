@@ -145,14 +145,20 @@ def _log_to_stderr() -> None:
 
 
 def _tools(arguments: argparse.Namespace, memory: Memory) -> Sequence[Tool]:
-    from commonplace.surfaces.mcp.choosing import chosen_tools
+    """What is offered. What lacks a package is refused now: a client that was greeted would wait for the rest."""
+    from commonplace.memory.entry_place import require_entries
+    from commonplace.surfaces.mcp.choosing import chosen_tools, has_entry_tools
 
-    return chosen_tools(
+    settings = memory.parts.loaded.settings
+    tools = chosen_tools(
         arguments.tools,
         read_only=arguments.read_only,
         connector=arguments.connector,
-        entries=memory.parts.loaded.settings.entries.enabled,
+        entries=settings.entries.enabled,
     )
+    if has_entry_tools(tools):
+        require_entries(settings)
+    return tools
 
 
 def _context(arguments: argparse.Namespace) -> SearchContext:

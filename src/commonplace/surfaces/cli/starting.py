@@ -7,6 +7,7 @@ import argparse
 from commonplace.surfaces.cli.console import Console
 from commonplace.surfaces.cli.opening import opened
 from commonplace.surfaces.cli.options import describe
+from commonplace.text.shell import shell_word
 
 
 def add_init(parser: argparse.ArgumentParser) -> None:
@@ -67,6 +68,8 @@ def run_init(arguments: argparse.Namespace, console: Console) -> int:
 def _next_steps(console: Console, workspace: str, *, must_be_named: bool) -> None:
     console.say("\nNext:")
     if must_be_named:
-        console.say(f"  commonplace config set workspace {workspace}    use it from anywhere (or cd there)")
+        console.say(
+            f"  commonplace config set workspace {shell_word(workspace)}    use it from anywhere (or cd there)"
+        )
     console.say('  commonplace remember "The printer is on VLAN 40."')
     console.say('  commonplace search "which VLAN is the printer on?"')
