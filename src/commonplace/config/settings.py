@@ -61,13 +61,22 @@ class SessionSyncSettings:
 class SyncSettings:
     """When the index catches up with the files."""
 
-    on_session_start: bool = setting(True, Flag(), ALLOWED, "Sync when a session starts.")
+    on_session_start: bool = setting(
+        True, Flag(), ALLOWED, "Sync when a long-lived process begins: `mcp`, `chat`."
+    )
     on_search: bool = setting(True, Flag(), ALLOWED, "Sync what changed before answering a search.")
-    watch: bool = setting(True, Flag(), ALLOWED, "Watch the files while a long-lived process runs.")
+    watch: bool = setting(
+        True,
+        Flag(),
+        ALLOWED,
+        "Watch the files while such a process runs; it begins with a look at all of them.",
+    )
     watch_debounce_ms: int = setting(
         1500, Whole(0, 600_000), ALLOWED, "Quiet time after a change before it is indexed."
     )
-    interval_minutes: int = setting(0, Whole(0, 10_080), ALLOWED, "Sync this often as well; 0 is never.")
+    interval_minutes: int = setting(
+        0, Whole(0, 10_080), ALLOWED, "Where files are not watched, sync this often; 0 is never."
+    )
     sessions: SessionSyncSettings = group(SessionSyncSettings)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from commonplace.memory.conversations import Conversations
 from commonplace.memory.presence import require_a_place_for_notes, require_workspace
@@ -29,6 +29,7 @@ if TYPE_CHECKING:  # a search needs none of these, and pays for none of them
     from commonplace.files.history import Version
     from commonplace.memory.doctor import Check
     from commonplace.memory.exporting import ExportedFile
+    from commonplace.memory.keeping_fresh import KeptFresh
     from commonplace.memory.scoped import ScopedMemory
     from commonplace.memory.spending import Confirm
     from commonplace.memory.status import Status
@@ -201,6 +202,16 @@ class Memory(Conversations):
         """Keep the index up to date until `stop` is set, yielding what each sync did."""
         require_workspace(self.parts)
         return self.parts.freshness.watched(stop)
+
+    def kept_fresh(self, tell: Callable[[str], None]) -> KeptFresh:
+        """Keep the index up to date in a thread of its own while a `with` block runs, as the settings `sync.*` say.
+
+        `tell` is given each new problem. A search catches up by itself; this is for what lives long, so that a search
+        finds little to do.
+        """
+        from commonplace.memory.keeping_fresh import KeptFresh
+
+        return KeptFresh(self.parts, tell)
 
     def status(self, *, deep: bool = False) -> Status:
         """What is known, where it is kept, and what leaves this machine."""

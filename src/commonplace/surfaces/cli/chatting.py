@@ -81,9 +81,10 @@ def run_chat(arguments: argparse.Namespace, console: Console) -> int:
         try:
             if arguments.once is not None:
                 return chat.take_lines(iter([checked(arguments.once)]), resume=arguments.resume)
-            if is_terminal(sys.stdin) and not console.json:
-                return chat.at_a_terminal()
-            return chat.take_lines(_lines_of_stdin(), resume=arguments.resume)
+            with memory.kept_fresh(_heard_with_the_next_search):
+                if is_terminal(sys.stdin) and not console.json:
+                    return chat.at_a_terminal()
+                return chat.take_lines(_lines_of_stdin(), resume=arguments.resume)
         finally:
             chat.conversation.close()
 
@@ -308,6 +309,10 @@ def _typed_line(typed: TypedLines) -> str | None:
         lines.append(line.removesuffix("\\"))
         if not line.endswith("\\"):
             return "\n".join(lines)
+
+
+def _heard_with_the_next_search(_problem: str) -> None:
+    """Say nothing now: the answer of a search says it, and does not come between the lines of another."""
 
 
 def _lines_of_stdin() -> Iterator[str]:

@@ -61,11 +61,19 @@ def _server(memory: Memory, context: SearchContext, tools: Sequence[Tool]) -> It
     scoped = memory.within(context)
     entries = entry_memory_of(memory.parts) if has_entry_tools(tools) else None
     desk = Desk(scoped, tools, None if entries is None else entry_tools_of(memory.parts, scoped, entries))
+    fresh = memory.kept_fresh(_warn)
     try:
-        yield server_of(desk)
+        with fresh:
+            yield server_of(desk)
     finally:
         # A call that takes longer than anybody waits keeps its files; to be cut off does no harm to any of them.
-        if desk.close():
+        if desk.close() and not fresh.is_running:
             if entries is not None:
                 entries.close()
             memory.close()
+
+
+def _warn(problem: str) -> None:
+    import logging
+
+    logging.getLogger(__name__).warning("while keeping the index up to date: %s", problem)
