@@ -72,9 +72,7 @@ class Conversations:
 
     def redactor(self) -> Redactor:
         """What hides secrets in copies: those of the settings, and what looks like one."""
-        from commonplace.memory.secrecy import redactor_of
-
-        return redactor_of(self.parts)
+        return self.parts.redactor
 
     def sessions_folder(self, agent: str | None = None) -> str:
         """Where the conversations of an agent are; of this one, if that name could be none of ours."""

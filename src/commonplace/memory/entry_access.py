@@ -23,11 +23,8 @@ if TYPE_CHECKING:
 
 def entry_memory_of(parts: Parts) -> EntryMemory:
     """Open the entries of the agent that the settings name; whoever does so closes them. Raises ConfigError."""
-    from commonplace.memory.secrecy import redactor_of
-
     settings = parts.loaded.settings
     require_entries(settings)
-    redactor = redactor_of(parts)
 
     def forget_vectors(hashes: Sequence[str]) -> None:
         if os.path.exists(parts.places.cache):  # also where the provider of today does not use it
@@ -40,7 +37,7 @@ def entry_memory_of(parts: Parts) -> EntryMemory:
         entry_folder(parts),
         parts.embedder,
         driver=settings.entries.driver,
-        redact=lambda text: redactor.redact(text).text,
+        redact=parts.redactor.without_secrets,
         forget_vectors=forget_vectors,
         twins_from=settings.entries.duplicate_from,
     )

@@ -121,7 +121,7 @@ def without_secrets(redactor: Redactor) -> Clean:
         copy: Entry = redactor.redact_value(entry)
         name = entry.get("sessionKey")
         # Its field is called as if it opened something; it only says which conversation this is.
-        return copy | {"sessionKey": redactor.redact(name).text} if isinstance(name, str) else copy
+        return copy | {"sessionKey": redactor.without_secrets(name)} if isinstance(name, str) else copy
 
     return clean
 

@@ -27,7 +27,7 @@ from commonplace.search.relevance import Judge, Weights, standing_out
 from commonplace.search.settings import SearchSettings
 from commonplace.search.shelf import Shelf
 from commonplace.search.snippets import Snippet, grow_snippets
-from commonplace.store.proposals import known_term_counts, proposals_of
+from commonplace.store.proposals import expect_vector, known_term_counts, proposals_of
 from commonplace.text.day_terms import terms_of_span
 
 TYPE_CHECKING = False
@@ -137,6 +137,8 @@ class SearchEngine:
         settings = self._settings
         weights = term_weights(query.terms, reader.term_statistics(query.terms, where=where))
         proposals = proposals_of(reader)
+        if vector is not None:
+            expect_vector(proposals, vector, where=where, limit=settings.proposals)
         found: dict[int, None] = {}
         if settings.use_keywords:
             for terms in _lookups(query, reader, where):

@@ -1,7 +1,8 @@
 """What a search asks of a view before it reads any text: which chunks come into question, by their ids alone.
 
 A store that has each chunk in a row of its own is asked for twice as many as are ever read. It may offer `proposals()`
-and `term_counts()` beside what every reader promises; for one that does not, they are made of what it promises.
+and `term_counts()` beside what every reader promises; for one that does not, they are made of what it promises. One
+that computes elsewhere may offer `expect_vector()`.
 """
 
 from __future__ import annotations
@@ -36,6 +37,13 @@ def proposals_of(reader: IndexReader) -> Proposals:
     own: Any = getattr(reader, "proposals", None)
     found: Proposals = _Candidates(reader) if own is None else own()
     return found
+
+
+def expect_vector(proposals: Proposals, vector: Vector, *, where: SearchFilter, limit: int) -> None:
+    """Say which vector will be asked for, to a store that can begin with it while something else is done."""
+    own: Any = getattr(proposals, "expect_vector", None)
+    if own is not None:
+        own(vector, where=where, limit=limit)
 
 
 def known_term_counts(

@@ -251,3 +251,38 @@ def test_proposals_are_the_candidates_without_their_texts(store):
         assert [list(each) for each in counts] == [
             [1, each.chunk.text.split().count("3"), 0] for each in words
         ]
+
+
+@pytest.mark.timeout(60)
+def test_what_was_begun_ahead_changes_no_answer_whether_it_is_asked_for_or_not(store, graph_early):
+    for number in range(10):
+        put(store, f"{number}.md", *(f"note {number} {part}" for part in range(60)))
+    assert store.describe()["vector"]["graph"]
+    one, other = vector("note 3 7"), vector("note 8 2")
+    with store.reading() as reader:
+        plain = reader.by_vector(one, where=EVERYWHERE, limit=24)
+
+    with store.reading() as reader:
+        reader.expect_vector(one, where=EVERYWHERE, limit=24)
+        words = reader.by_words(["note", "3"], where=EVERYWHERE, limit=24)
+        assert reader.by_vector(one, where=EVERYWHERE, limit=24) == plain
+        assert reader.chunks(words)
+        reader.expect_vector(other, where=EVERYWHERE, limit=24)
+        assert reader.by_vector(one, where=EVERYWHERE, limit=24) == plain
+        reader.expect_vector(other, where=EVERYWHERE, limit=24)  # and nobody asks
+
+    put(store, "after.md", "the connection is as good as new")
+    assert found_texts(store, "connection") == ["the connection is as good as new"]
+
+
+@pytest.mark.timeout(60)
+def test_whoever_sees_a_part_is_shown_no_more_by_what_was_begun_ahead(store, graph_early):
+    for number in range(10):
+        scope = SHARED if number % 2 else PRIVATE
+        put(store, f"{number}.md", *(f"note {number} {part}" for part in range(60)), scope=scope)
+    with store.reading() as reader:
+        reader.expect_vector(vector("note 4 4"), where=seen_by(SHARED), limit=24)
+        found = reader.vector_candidates(vector("note 4 4"), where=seen_by(SHARED), limit=24)
+
+    assert len(found) == 24
+    assert all(int(each.chunk.text.split()[1]) % 2 for each in found)

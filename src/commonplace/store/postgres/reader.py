@@ -24,7 +24,7 @@ from commonplace.store.arithmetic import PER_POSTING, choose_arithmetic
 from commonplace.store.arithmetic.parts import WordPart
 from commonplace.store.kernels import choose_dots, cosine_score, packed, unpacked
 from commonplace.store.postgres.cache import GenerationCache, Positions, chunk_of_row
-from commonplace.store.postgres.nearest import nearest
+from commonplace.store.postgres.nearest import Look
 from commonplace.store.postgres.segments import MOST, Segment, position_of
 from commonplace.store.postgres.session import Published
 from commonplace.store.postgres.writer import name_of
@@ -71,6 +71,13 @@ class PostgresReader:
             int, frozenset[str]
         ] = {}  # of chunks: the scopes of the filter that let them through
         self._compared: dict[bytes, dict[int, float]] = {}  # by a query's vector: cosines by id
+        self._looking: tuple[tuple[bytes, SearchFilter, int], Look] | None = None
+
+    def close(self) -> None:
+        """End what was begun ahead."""
+        if self._looking is not None:
+            (_, look), self._looking = self._looking, None
+            look.close()
 
     def fingerprint(self) -> IndexFingerprint | None:
         """How this index was made."""
@@ -110,6 +117,17 @@ class PostgresReader:
     def vector_candidates(self, vector: Vector, *, where: SearchFilter, limit: int) -> list[Candidate]:
         """The chunks nearest to `vector`, best first."""
         return self._candidates(self._ranked_by_vector(vector, where, limit), where)
+
+    def expect_vector(self, vector: Vector, *, where: SearchFilter, limit: int) -> None:
+        """Let the server begin with a look that will be asked for, while words are weighed here.
+
+        Only for who may see everything: what others ask between would be narrowed too.
+        """
+        self.close()
+        if where.scopes == EVERY_SCOPE:
+            query = packed(vector, self._now.dims)
+            if look := self._look(query, self._admitted(where), where, limit):
+                self._looking = (query, where, limit), look
 
     def by_vector(self, vector: Vector, *, where: SearchFilter, limit: int) -> list[int]:
         """The ids of the same."""
@@ -184,11 +202,40 @@ class PostgresReader:
     def _ranked_by_vector(
         self, vector: Vector, where: SearchFilter, limit: int
     ) -> Sequence[tuple[int, float]]:
+        """The nearest vectors and their cosines; what words have proposed is fetched too, it will be asked for next."""
         query = packed(vector, self._now.dims)
-        admitted = self._admitted(where)
-        if limit <= 0 or not admitted:
+        look = None
+        if self._looking is not None:
+            (asked, begun), self._looking = self._looking, None
+            if asked == (query, where, limit):
+                look = begun
+            else:
+                begun.close()
+        look = look or self._look(query, self._admitted(where), where, limit)
+        if look is None:
             return []
-        return self._near(query, admitted, where, limit)
+        # What was shown to others is hidden here, and would be taken for chunks without a vector.
+        found = look.found([id_ for id_, scopes in self._shown_to.items() if scopes == where.scopes])
+        near = bm25.best(self._cosines(query, list(found)), limit)
+        for id_, _ in near:
+            if id_ not in self._places:
+                self._places[id_] = self._find_place(id_, *found[id_])
+        return near
+
+    def _look(self, query: bytes, admitted: Sequence[int], where: SearchFilter, limit: int) -> Look | None:
+        if limit <= 0 or not admitted:
+            return None
+        return Look(
+            self._db,
+            self._cache,
+            query,
+            [self._now.segments[at] for at in admitted],
+            where,
+            limit=limit,
+            vectors=self._now.chunk_count,
+            by_graph=self._now.graph,
+            is_all=len(admitted) == len(self._now.segments),
+        )
 
     def _by_place(self, ids: Sequence[int]) -> Mapping[int, list[int]]:
         """The ids of candidates by which of the segments they are in."""
@@ -279,29 +326,6 @@ class PostgresReader:
         raise IndexCorrupt(
             "a chunk of the index belongs to no segment", hint="run `commonplace sync --force`"
         )
-
-    def _near(
-        self, query: bytes, admitted: Sequence[int], where: SearchFilter, limit: int
-    ) -> Sequence[tuple[int, float]]:
-        """The nearest vectors and their cosines; what words have proposed is fetched too, it will be asked for next."""
-        found = nearest(
-            self._db,
-            self._cache,
-            query,
-            [self._now.segments[at] for at in admitted],
-            where,
-            limit=limit,
-            vectors=self._now.chunk_count,
-            by_graph=self._now.graph,
-            is_all=len(admitted) == len(self._now.segments),
-            # What was shown to others is hidden here, and would be taken for chunks without a vector.
-            besides=[id_ for id_, scopes in self._shown_to.items() if scopes == where.scopes],
-        )
-        near = bm25.best(self._cosines(query, list(found)), limit)
-        for id_, _ in near:
-            if id_ not in self._places:
-                self._places[id_] = self._find_place(id_, *found[id_])
-        return near
 
     def _cosines(self, query: bytes, ids: Sequence[int]) -> dict[int, float]:
         """The cosines of chunks, but for those without a vector."""

@@ -95,7 +95,12 @@ class PostgresStore(Changes):
         """Open one consistent view, of the newest published index."""
         with ExitStack() as stack:
             db, now = self._view(stack)
-            yield EmptyReader() if now is None else PostgresReader(db, self._cache(now.generation), now)
+            if now is None:
+                yield EmptyReader()
+                return
+            reader = PostgresReader(db, self._cache(now.generation), now)
+            stack.callback(reader.close)
+            yield reader
 
     @contextmanager
     def rebuild(

@@ -98,7 +98,7 @@ def run_delete(arguments: argparse.Namespace, console: Console) -> int:
         session = find_session(memory.sessions, arguments.name)
         # An archive has no key, and is deleted by its own name.
         name = session.key or os.path.relpath(session.path, memory.sessions.folder)
-        title = memory.redactor().redact(title_of(entry_of(session))).text
+        title = memory.redactor().without_secrets(title_of(entry_of(session)))
         shown = f"{name} ({title})" if title else name
         if not arguments.yes and not _agreed(shown, console):
             console.say("nothing was removed")
