@@ -9,37 +9,21 @@ from pathlib import Path
 
 import pytest
 from tests.entries.conftest import files_with
-from tests.support.hashing_embedder import HashingEmbedder
+from tests.support.hashing_embedder import HashingEmbedder, UnreliableEmbedder
 
 from commonplace.entries.entry_file import EntryFile
 from commonplace.entries.memory import EntryMemory, open_entries
-from commonplace.errors import EmbeddingError, IndexUnavailable, PathNotAllowed, StorageFailure
+from commonplace.errors import IndexUnavailable, PathNotAllowed, StorageFailure
 from commonplace.model import EVERY_SCOPE, PRIVATE, EmbedderIdentity
 from commonplace.store.memory import MemoryStore
 
 GROUP = "group:42"
 
 
-class Failing(HashingEmbedder):
-    """A provider that is down, and that says how long its vectors are only with the first of them."""
+class Failing(UnreliableEmbedder):
+    """Says how long its vectors are only with the first of them."""
 
     identity = EmbedderIdentity("remote", "a-model")
-
-    def __init__(self, *, is_down: bool = False) -> None:
-        super().__init__()
-        self.is_down = is_down
-        self.asked = 0
-
-    def embed_documents(self, texts):
-        self.asked += 1
-        if self.is_down:
-            raise EmbeddingError("the provider is down")
-        return super().embed_documents(texts)
-
-    def embed_query(self, text):
-        if self.is_down:
-            raise EmbeddingError("the provider is down")
-        return super().embed_query(text)
 
 
 @pytest.fixture

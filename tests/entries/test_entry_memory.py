@@ -13,10 +13,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.entries.conftest import files_with
-from tests.support.hashing_embedder import HashingEmbedder
+from tests.support.hashing_embedder import HashingEmbedder, UnreliableEmbedder
 
 from commonplace.entries.memory import EntryMemory, open_entries
-from commonplace.errors import CommonplaceError, EmbeddingError, NotFound, ScopeDenied
+from commonplace.errors import CommonplaceError, NotFound, ScopeDenied
 from commonplace.model import EVERY_SCOPE, PRIVATE, SHARED, EmbedderIdentity
 from commonplace.store.memory import MemoryStore
 
@@ -339,20 +339,7 @@ def test_another_embedder_makes_the_index_anew(tmp_path, driver):
 def test_an_embedder_that_fails_costs_similarity_and_nothing_else(tmp_path, driver, monkeypatch):
     monkeypatch.setattr("commonplace.entries.entry_index._RETRY_S", 0.0)
 
-    class Failing(HashingEmbedder):
-        is_down = True
-
-        def embed_documents(self, texts):
-            if self.is_down:
-                raise EmbeddingError("the provider is down")
-            return super().embed_documents(texts)
-
-        def embed_query(self, text):
-            if self.is_down:
-                raise EmbeddingError("the provider is down")
-            return super().embed_query(text)
-
-    embedder = Failing()
+    embedder = UnreliableEmbedder(is_down=True)
     entries = open_entries(str(tmp_path), embedder, driver=driver)
     stored = entries.store("the gateway runs on a Mac Studio", scope=PRIVATE)
     assert stored.entry is not None

@@ -38,6 +38,28 @@ class HashingEmbedder:
         pass
 
 
+class UnreliableEmbedder(HashingEmbedder):
+    """A provider that may be down; `asked` counts how often it was asked for documents."""
+
+    def __init__(self, *, is_down: bool = False) -> None:
+        super().__init__()
+        self.is_down = is_down
+        self.asked = 0
+
+    def embed_query(self, text: str) -> Vector:
+        self._refuse()
+        return super().embed_query(text)
+
+    def embed_documents(self, texts: Sequence[str]) -> list[Vector | None]:
+        self.asked += 1
+        self._refuse()
+        return super().embed_documents(texts)
+
+    def _refuse(self) -> None:
+        if self.is_down:
+            raise EmbeddingError("the provider is down")
+
+
 def _vector(text: str) -> Vector | None:
     sums = [sum(column) for column in zip(*map(_shares, _WORD.findall(text.casefold())), strict=True)]
     norm = math.hypot(*sums)

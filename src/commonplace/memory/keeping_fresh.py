@@ -74,7 +74,9 @@ class KeptFresh:
                     self._tell(problem)
                 told = problems
         except Exception:
-            if not self._stop.is_set():  # or the memory was closed under a sync that took too long
+            # What is closed under a sync that took too long may fail in any way. Nothing is lost: what was not indexed
+            # is found to be new by the next sync.
+            if not self._stop.is_set():
                 raise
 
     def _reports(self) -> Iterator[SyncReport]:

@@ -51,9 +51,8 @@ def _deleted(place: str) -> bool:
                 return False
             held.enter_context(taken)
         _delete(os.path.join(place, "CURRENT"))
-        for name in reversed(
-            _names(place, _WITH_TEXT)
-        ):  # a database after its logs, which nobody finds without it
+        # Backwards: a database after its logs, which nobody finds without it.
+        for name in reversed(_names(place, _WITH_TEXT)):
             _delete(os.path.join(place, name))
         for lock in locks:
             _delete(lock)

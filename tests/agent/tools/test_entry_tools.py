@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 from jsonschema import Draft202012Validator
+from tests.support.checked_tools import CheckedTools
 from tests.support.hashing_embedder import HashingEmbedder
 
 from commonplace.agent.protocol import Limits
@@ -17,7 +16,6 @@ from commonplace.entries.memory import EntryMemory
 from commonplace.model import EVERY_SCOPE, PRIVATE, SHARED
 from commonplace.store.memory import MemoryStore
 
-SHAPES = {tool.name: Draft202012Validator(tool.output_schema) for tool in ENTRY_TOOLS}
 DIRECT_ONLY = (Rule("allow", chat_type="direct"),)
 ALL = (Rule("allow"),)
 GROUP = SearchContext("anna", "group", "agent:main:telegram:group:7", group="7")
@@ -31,23 +29,11 @@ def entries(tmp_path):
     memory.close()
 
 
-class Box:
-    """A tool box whose every answer is held against its schema."""
+class Box(CheckedTools):
+    """The tools of entries in one conversation."""
 
     def __init__(self, entries, context=THE_OWNER, rules=DIRECT_ONLY, limits=None):
-        self.box = EntryToolBox(entries, access_of(context, rules, "deny"), limits)
-
-    def call(self, name, arguments="{}"):
-        answer = self.box.call(name, arguments)
-        json.dumps(answer.content)
-        if name in SHAPES:
-            SHAPES[name].validate(answer.content)
-        return answer
-
-    def ok(self, name, **arguments):
-        answer = self.call(name, arguments)
-        assert not answer.is_error, answer.text
-        return answer
+        super().__init__(EntryToolBox(entries, access_of(context, rules, "deny"), limits), ENTRY_TOOLS)
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from jsonschema import Draft202012Validator
+from tests.support.checked_tools import CheckedTools
 
 from commonplace import Memory
 from commonplace.agent.recall import TAG
@@ -16,7 +16,6 @@ from commonplace.errors import StorageFailure
 from commonplace.memory.entry_access import entry_memory_of, tools_within
 from commonplace.model import EVERY_SCOPE, PRIVATE
 
-SHAPES = {tool.name: Draft202012Validator(tool.output_schema) for tool in ALL_TOOLS}
 GROUP = SearchContext("anna", "group", "agent:main:telegram:group:7", "telegram", "7")
 EVERYBODY = {"scope": {"default": "allow", "rules": []}}
 
@@ -31,23 +30,11 @@ def workspace(tmp_path):
     return folder
 
 
-class Box:
-    """All tools of one conversation; every answer is held against its schema."""
+class Box(CheckedTools):
+    """All tools of one conversation."""
 
     def __init__(self, memory, context=THE_OWNER):
-        self.box, _ = tools_within(memory, context)
-
-    def call(self, name, arguments="{}"):
-        answer = self.box.call(name, arguments)
-        json.dumps(answer.content)
-        if name in SHAPES:
-            SHAPES[name].validate(answer.content)
-        return answer
-
-    def ok(self, name, **arguments):
-        answer = self.call(name, arguments)
-        assert not answer.is_error, answer.text
-        return answer
+        super().__init__(tools_within(memory, context)[0], ALL_TOOLS)
 
 
 def opened(workspace, tmp_path, **config):

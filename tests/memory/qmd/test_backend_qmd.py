@@ -9,7 +9,6 @@ import time
 from contextlib import contextmanager
 
 import pytest
-from tests.support.qmd_program import QmdProgram
 from tests.support.transcript_files import line
 
 from commonplace import Memory, ScopeDenied, SearchContext
@@ -23,17 +22,9 @@ ALLOW_GROUPS = {"rules": [{"action": "allow", "match": {}}]}
 
 
 @pytest.fixture
-def program(tmp_path):
-    return QmdProgram(tmp_path / "program")
-
-
-@pytest.fixture
-def workspace(tmp_path):
-    folder = tmp_path / "ws"
-    (folder / "memory").mkdir(parents=True)
-    (folder / "MEMORY.md").write_text("# Ada\n\nAda likes strong coffee.\n")
-    (folder / "memory/network.md").write_text("# Network\n\n- gull: builds\n- tern: the gateway\n")
-    return folder
+def workspace(workspace):
+    (workspace / "memory/network.md").write_text("# Network\n\n- gull: builds\n- tern: the gateway\n")
+    return workspace
 
 
 @pytest.fixture

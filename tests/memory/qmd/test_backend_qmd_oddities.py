@@ -10,24 +10,10 @@ import threading
 import time
 
 import pytest
-from tests.support.qmd_program import QmdProgram
 
 from commonplace import Memory
 
 pytestmark = pytest.mark.timeout(60)
-
-
-@pytest.fixture
-def program(tmp_path):
-    return QmdProgram(tmp_path / "program")
-
-
-@pytest.fixture
-def workspace(tmp_path):
-    folder = tmp_path / "ws"
-    (folder / "memory").mkdir(parents=True)
-    (folder / "MEMORY.md").write_text("# Ada\n\nAda likes strong coffee.\n")
-    return folder
 
 
 @pytest.fixture
