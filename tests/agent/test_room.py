@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from commonplace.agent.room import RoomSettings, compaction_due, flush_due, is_flushed
@@ -73,6 +73,7 @@ def test_what_is_no_number_counts_nothing():
     soft=st.integers(0, 2_000_000),
     tokens=st.integers(0, 3_000_000),
 )
+@example(window=1_000, reserve=999, soft=1, tokens=1)
 def test_every_window_has_room_for_some_turns_and_no_compaction_comes_before_its_flush(
     window, reserve, soft, tokens
 ):

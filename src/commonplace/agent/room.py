@@ -30,7 +30,7 @@ class RoomSettings:
     def flushes_above(self) -> int:
         """Tokens that may be used before what lasts is saved."""
         room = self.context_window - self.reserve_tokens_floor - self.soft_threshold_tokens
-        return room if room > 0 else self.compacts_above * 9 // 10
+        return room if room > 0 else max(1, self.compacts_above * 9 // 10)
 
 
 def flush_due(entry: Mapping[str, Any], settings: RoomSettings, *, is_writable: bool) -> bool:
