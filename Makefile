@@ -51,7 +51,7 @@ wheel: install
 	@$(PY) scripts/check_wheel.py
 
 faults: install ## the fault tests at full size: thousands of kills, hundreds of rebuilds
-	@COMMONPLACE_FAULTS=full $(PY) -m pytest --timeout=3600 tests/faults
+	@PLAINMIND_FAULTS=full $(PY) -m pytest --timeout=3600 tests/faults
 
 bench: install ## measure speed at several sizes, BENCH=full for a million chunks; the figures go to docs/performance.md
 	@PYTHONPATH=scripts $(PY) benchmarks/engines.py
@@ -68,5 +68,5 @@ docs: install ## write the generated pages
 
 clean: ## remove what the other targets made, .venv included
 	@rm -rf .venv dist build .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
-	@rm -rf src/commonplace/embedding/model tests/support/node/node_modules tests/support/qmd/node_modules
+	@rm -rf src/plainmind/embedding/model tests/support/node/node_modules tests/support/qmd/node_modules
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from commonplace.memory.facade import Memory
+from plainmind.memory.facade import Memory
 
 KEY = "agent:main:main"
 HUGE_MB = 5_000
@@ -48,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     chosen = parser.parse_args(arguments)
     megabytes = HUGE_MB if chosen.huge else chosen.megabytes
-    with tempfile.TemporaryDirectory(prefix="commonplace-big-", dir=chosen.folder) as folder:
+    with tempfile.TemporaryDirectory(prefix="plainmind-big-", dir=chosen.folder) as folder:
         result_bytes = 0 if chosen.talk else _RESULT_BYTES
         measure(Path(folder), megabytes * 1_000_000, result_bytes=result_bytes, is_new=chosen.new)
     return 0

@@ -1,7 +1,7 @@
 """An index in LanceDB beside the same in SQLite: python benchmarks/lancedb_store.py --chunks 100000.
 
 Each store is filled by one process and searched by another, so that the memory of a search is not that of the build.
-With --dataset the questions of a dataset (a folder for `commonplace bench eval`) are asked of both as well.
+With --dataset the questions of a dataset (a folder for `plainmind bench eval`) are asked of both as well.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ import tempfile
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from commonplace.evaluation.dataset import read_dataset
-from commonplace.evaluation.running import Asking, evaluate, opened_memory, summarise
-from commonplace.evaluation.speed.corpus import Corpus
-from commonplace.evaluation.speed.filling import fill
-from commonplace.evaluation.speed.resident import taken
-from commonplace.evaluation.speed.searching import (
+from plainmind.evaluation.dataset import read_dataset
+from plainmind.evaluation.running import Asking, evaluate, opened_memory, summarise
+from plainmind.evaluation.speed.corpus import Corpus
+from plainmind.evaluation.speed.filling import fill
+from plainmind.evaluation.speed.resident import taken
+from plainmind.evaluation.speed.searching import (
     EVERYTHING,
     KnownVectors,
     as_vector,
     exact_neighbours,
     search,
 )
-from commonplace.evaluation.speed.vocabulary import LAST_DAY
-from commonplace.model import EmbedderIdentity, IndexFingerprint
-from commonplace.search.engine import SearchEngine
-from commonplace.search.settings import SearchSettings
-from commonplace.store.opening import open_store
-from commonplace.store.protocol import IndexStore
+from plainmind.evaluation.speed.vocabulary import LAST_DAY
+from plainmind.model import EmbedderIdentity, IndexFingerprint
+from plainmind.search.engine import SearchEngine
+from plainmind.search.settings import SearchSettings
+from plainmind.store.opening import open_store
+from plainmind.store.protocol import IndexStore
 
 NEAREST = 48
 MEGABYTE = 1_000_000

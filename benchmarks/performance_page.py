@@ -10,17 +10,17 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from commonplace.evaluation.pages import markdown_table, publish
-from commonplace.evaluation.speed.corpus import Corpus
-from commonplace.evaluation.speed.figures import SpeedFigures
-from commonplace.evaluation.speed.filling import write_files
-from commonplace.evaluation.speed.opening import plain_environment
-from commonplace.evaluation.speed.picture import picture
-from commonplace.evaluation.speed.processes import command, lap
-from commonplace.evaluation.speed.running import Plan, run
-from commonplace.evaluation.speed.tables import TIMES, growth_rows, once_rows, size_rows, target_rows, times
-from commonplace.evaluation.speed.timing import Times, summary
-from commonplace.model import Progress
+from plainmind.evaluation.pages import markdown_table, publish
+from plainmind.evaluation.speed.corpus import Corpus
+from plainmind.evaluation.speed.figures import SpeedFigures
+from plainmind.evaluation.speed.filling import write_files
+from plainmind.evaluation.speed.opening import plain_environment
+from plainmind.evaluation.speed.picture import picture
+from plainmind.evaluation.speed.processes import command, lap
+from plainmind.evaluation.speed.running import Plan, run
+from plainmind.evaluation.speed.tables import TIMES, growth_rows, once_rows, size_rows, target_rows, times
+from plainmind.evaluation.speed.timing import Times, summary
+from plainmind.model import Progress
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "performance.md"
@@ -40,11 +40,11 @@ def at_a_prompt(folder: Path, *, runs: int) -> list[tuple[str, Times]]:
     write_files(REAL, str(workspace))
     environment = {
         **plain_environment(),
-        "COMMONPLACE_HOME": str(folder / "home"),
-        "COMMONPLACE_WORKSPACE": str(workspace),
+        "PLAINMIND_HOME": str(folder / "home"),
+        "PLAINMIND_WORKSPACE": str(workspace),
     }
     asked = [question.text for question in REAL.questions(runs)]
-    ours, typed = command(), "commonplace"
+    ours, typed = command(), "plainmind"
 
     def timed(*arguments: Sequence[str]) -> Times:
         laps = [lap(one, environment) for one in arguments]
@@ -101,7 +101,7 @@ def main() -> int:
             told = progress.label
             print(told, file=sys.stderr, flush=True)
 
-    with tempfile.TemporaryDirectory(prefix="commonplace-bench-") as name:
+    with tempfile.TemporaryDirectory(prefix="plainmind-bench-") as name:
         tell(Progress(0, 1, "at a prompt"))
         prompt = at_a_prompt(Path(name) / "prompt", runs=15)
         figures = run(Plan(chunks=tuple(sizes)), name, progress=tell)

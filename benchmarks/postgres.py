@@ -14,9 +14,9 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from commonplace.evaluation.speed.corpus import Corpus, Question
-from commonplace.evaluation.speed.filling import fill
-from commonplace.evaluation.speed.searching import (
+from plainmind.evaluation.speed.corpus import Corpus, Question
+from plainmind.evaluation.speed.filling import fill
+from plainmind.evaluation.speed.searching import (
     EVERYTHING,
     NEAREST,
     WARM_UP,
@@ -24,11 +24,11 @@ from commonplace.evaluation.speed.searching import (
     exact_neighbours,
     search,
 )
-from commonplace.model import EmbedderIdentity, IndexFingerprint
-from commonplace.store.opening import open_store
-from commonplace.store.protocol import IndexStore
+from plainmind.model import EmbedderIdentity, IndexFingerprint
+from plainmind.store.opening import open_store
+from plainmind.store.protocol import IndexStore
 
-SCHEMA = "commonplace_bench"
+SCHEMA = "plainmind_bench"
 MOST = 48  # up to which the protocol promises 98 of 100
 
 

@@ -17,9 +17,9 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from commonplace import Memory
-from commonplace.evaluation.speed.vocabulary import words_of
-from commonplace.value import value
+from plainmind import Memory
+from plainmind.evaluation.speed.vocabulary import words_of
+from plainmind.value import value
 
 KEY = "sk-loopback-0123456789abcdefghijklmnopqrstuvwxyz"
 LATENCY_S = 0.05

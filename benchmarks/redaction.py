@@ -17,7 +17,7 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "src")]
 
-from commonplace.text.redaction.engine import Redactor  # noqa: E402 (works without being installed)
+from plainmind.text.redaction.engine import Redactor  # noqa: E402 (works without being installed)
 
 MEGABYTE = 1_000_000
 PROSE, CODE = (".md", ".txt", ".jsonl"), (".py", ".sql", ".toml", ".sh")

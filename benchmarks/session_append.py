@@ -15,7 +15,7 @@ from statistics import median
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "src"))
 
-from commonplace.sessions.store import SessionStore  # noqa: E402 (works without being installed)
+from plainmind.sessions.store import SessionStore  # noqa: E402 (works without being installed)
 
 ROUNDS = 400
 SIZES = (200, 2_000, 20_000)

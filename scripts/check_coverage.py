@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 FLOORS = (
-    ("the pure package text", "src/commonplace/text/", 100.0),
-    ("the pure package search", "src/commonplace/search/", 100.0),
-    ("the pure module indexing.plan", "src/commonplace/indexing/plan.py", 100.0),
-    ("everything", "src/commonplace/", 90.0),
+    ("the pure package text", "src/plainmind/text/", 100.0),
+    ("the pure package search", "src/plainmind/search/", 100.0),
+    ("the pure module indexing.plan", "src/plainmind/indexing/plan.py", 100.0),
+    ("everything", "src/plainmind/", 90.0),
 )
 
 

@@ -44,20 +44,20 @@ def install(wheel: Path, folder: Path) -> Path:
     uv("pip", "install", "--python", python, "--compile-bytecode", "--require-hashes", "-r", str(locked))
     uv("pip", "install", "--python", python, "--compile-bytecode", "--no-deps", str(wheel))
     uv("pip", "check", "--python", python)
-    return environment / "bin" / "commonplace"
+    return environment / "bin" / "plainmind"
 
 
 def answer(command: Path, *arguments: str, folder: Path, **settings: str) -> str:
     """Run the installed command far from the sources and return what it printed."""
     plain = {
-        name: value for name, value in os.environ.items() if not name.startswith(("COMMONPLACE_", "PYTHON"))
+        name: value for name, value in os.environ.items() if not name.startswith(("PLAINMIND_", "PYTHON"))
     }
-    environment = {**plain, "COMMONPLACE_HOME": str(folder / "home"), **settings}
+    environment = {**plain, "PLAINMIND_HOME": str(folder / "home"), **settings}
     run = subprocess.run(
         [str(command), *arguments], cwd=folder, env=environment, text=True, capture_output=True, check=False
     )
     if run.returncode:
-        raise SystemExit(f"error: commonplace {' '.join(arguments)} failed\n{run.stdout}{run.stderr}")
+        raise SystemExit(f"error: plainmind {' '.join(arguments)} failed\n{run.stdout}{run.stderr}")
     return run.stdout
 
 
@@ -66,9 +66,9 @@ def check_answers(command: Path, folder: Path) -> None:
     workspace = folder / "workspace"
     shutil.copytree(WORKSPACE, workspace)
     if "search" not in answer(command, "--help", folder=folder):
-        raise SystemExit("error: commonplace --help does not mention search")
+        raise SystemExit("error: plainmind --help does not mention search")
     for provider in ("builtin", "none"):
-        settings = {"COMMONPLACE_PROVIDER": provider, "COMMONPLACE_WORKSPACE": str(workspace)}
+        settings = {"PLAINMIND_PROVIDER": provider, "PLAINMIND_WORKSPACE": str(workspace)}
         found = json.loads(answer(command, "search", BY_WORD, "--json", folder=folder, **settings))
         paths = [hit["path"] for hit in found["results"]]
         if paths[:1] != [BY_WORD_FILE]:

@@ -12,11 +12,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from commonplace.evaluation.baselines import BASELINES
-from commonplace.evaluation.dataset import read_dataset
-from commonplace.evaluation.pages import publish
-from commonplace.evaluation.reliability import Step, picture, reliability
-from commonplace.evaluation.running import Asking, Opener, Summary, evaluate, opened_memory, summarise
+from plainmind.evaluation.baselines import BASELINES
+from plainmind.evaluation.dataset import read_dataset
+from plainmind.evaluation.pages import publish
+from plainmind.evaluation.reliability import Step, picture, reliability
+from plainmind.evaluation.running import Asking, Opener, Summary, evaluate, opened_memory, summarise
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "quality.md"
@@ -150,7 +150,7 @@ def table(rows: Sequence[Row]) -> str:
     head = (
         f"**{budget.name.capitalize()}: six snippets of at most {budget.snippet_chars:,} characters"
         " (recall@6 / hit@1)**\n\n"
-        f"| Set (questions) | Commonplace | tokens | floor | goal | reached | {names} | CPU ms, mean / p95 |\n"
+        f"| Set (questions) | Plainmind | tokens | floor | goal | reached | {names} | CPU ms, mean / p95 |\n"
         f"|---|---|---|---|---|---|{'---|' * len(BASELINES)}---|"
     )
     return "\n".join([head, *(row.cells() for row in rows)])

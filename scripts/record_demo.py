@@ -7,7 +7,7 @@ import subprocess
 
 from install import ROOT
 
-SCRATCH = re.compile(r"/\S*/commonplace-demo\.\w+")
+SCRATCH = re.compile(r"/\S*/plainmind-demo\.\w+")
 CITED = re.compile(r"\b(?:MEMORY|memory/[^\s:#]+)\.md\b")
 
 
@@ -22,7 +22,7 @@ def recorded_part() -> str:
     )
     if run.returncode:
         raise SystemExit(f"error: the demo failed\n{run.stdout}{run.stderr}")
-    return f"```console\n{SCRATCH.sub('/tmp/commonplace-demo', run.stdout).strip()}\n```"
+    return f"```console\n{SCRATCH.sub('/tmp/plainmind-demo', run.stdout).strip()}\n```"
 
 
 def story(recording: str) -> list[tuple[str, str]]:

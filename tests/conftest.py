@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 from hypothesis import HealthCheck, settings
 
-from commonplace.embedding.settings import KEY_VARIABLES
+from plainmind.embedding.settings import KEY_VARIABLES
 
 # A time-out ends what would never end; a machine that is busy with something else takes its time.
 PATIENCE_S = 120
 
-settings.register_profile("commonplace", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("commonplace")
+settings.register_profile("plainmind", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("plainmind")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

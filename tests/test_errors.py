@@ -7,8 +7,8 @@ import traceback
 
 import pytest
 
-from commonplace import Memory
-from commonplace.errors import NotFound, WorkspaceError
+from plainmind import Memory
+from plainmind.errors import NotFound, WorkspaceError
 
 
 def test_a_traceback_shows_what_to_do(tmp_path):
@@ -20,7 +20,7 @@ def test_a_traceback_shows_what_to_do(tmp_path):
 
     printed = "".join(traceback.format_exception(caught.value))
     assert f"hint: {caught.value.hint}" in printed
-    assert "commonplace init" in printed
+    assert "plainmind init" in printed
 
 
 def test_an_error_without_a_hint_has_no_note():

@@ -24,13 +24,13 @@ from tests.contracts.test_embedder import (  # noqa: F401  the promises of every
     test_vectors_are_unit_length_float32_of_the_promised_size,
 )
 
-from commonplace.embedding.protocol import Embedder
-from commonplace.embedding.registry import create_embedder, known_providers
-from commonplace.embedding.settings import EmbeddingSettings
+from plainmind.embedding.protocol import Embedder
+from plainmind.embedding.registry import create_embedder, known_providers
+from plainmind.embedding.settings import EmbeddingSettings
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLE = ROOT / "examples" / "provider"
-MODULE = EXAMPLE / "src" / "commonplace_letters" / "__init__.py"
+MODULE = EXAMPLE / "src" / "plainmind_letters" / "__init__.py"
 GUIDE = ROOT / "docs" / "guides" / "write-a-provider.md"
 
 
@@ -39,9 +39,9 @@ def installed(tmp_path: Path) -> Path:
     """A folder with what an installer leaves behind: the module, and metadata that names its entry points."""
     project = tomllib.loads((EXAMPLE / "pyproject.toml").read_text())["project"]
     folder = tmp_path / "site-packages"
-    (folder / "commonplace_letters").mkdir(parents=True)
-    (folder / "commonplace_letters" / "__init__.py").write_text(MODULE.read_text())
-    metadata = folder / f"commonplace_letters-{project['version']}.dist-info"
+    (folder / "plainmind_letters").mkdir(parents=True)
+    (folder / "plainmind_letters" / "__init__.py").write_text(MODULE.read_text())
+    metadata = folder / f"plainmind_letters-{project['version']}.dist-info"
     metadata.mkdir()
     (metadata / "METADATA").write_text(
         f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n"
@@ -56,7 +56,7 @@ def installed(tmp_path: Path) -> Path:
 @pytest.fixture
 def embedder(installed: Path, monkeypatch: pytest.MonkeyPatch) -> Embedder:
     monkeypatch.syspath_prepend(str(installed))
-    monkeypatch.delitem(sys.modules, "commonplace_letters", raising=False)
+    monkeypatch.delitem(sys.modules, "plainmind_letters", raising=False)
     return create_embedder("letters", EmbeddingSettings(provider="letters"))
 
 
@@ -70,11 +70,11 @@ def test_the_command_indexes_and_searches_with_it(installed: Path, tmp_path: Pat
     notes = tmp_path / "notes"
     notes.mkdir()
     (notes / "MEMORY.md").write_text("# Memory\n\n- The thermostat hangs in the hall.\n")
-    environment = dict(os.environ, PYTHONPATH=str(installed), COMMONPLACE_HOME=str(tmp_path / "home"))
+    environment = dict(os.environ, PYTHONPATH=str(installed), PLAINMIND_HOME=str(tmp_path / "home"))
 
-    def commonplace(*words: str) -> dict[str, object]:
+    def plainmind(*words: str) -> dict[str, object]:
         run = subprocess.run(
-            [sys.executable, "-m", "commonplace", *words, "--json", "--workspace", str(notes)],
+            [sys.executable, "-m", "plainmind", *words, "--json", "--workspace", str(notes)],
             capture_output=True,
             text=True,
             check=False,
@@ -85,16 +85,16 @@ def test_the_command_indexes_and_searches_with_it(installed: Path, tmp_path: Pat
         return answer
 
     subprocess.run(
-        [sys.executable, "-m", "commonplace", "config", "set", "provider", "letters"],
+        [sys.executable, "-m", "plainmind", "config", "set", "provider", "letters"],
         check=True,
         env=environment,
         capture_output=True,
     )
-    found = commonplace("search", "termostats", "--min-score", "0")
+    found = plainmind("search", "termostats", "--min-score", "0")
 
     assert found["results"], "a misspelt word is found by its letters"
     assert found["provider"] == "letters"
-    assert commonplace("status")["provider"] == "letters"
+    assert plainmind("status")["provider"] == "letters"
 
 
 def test_the_guide_shows_the_files_as_they_are() -> None:

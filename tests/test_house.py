@@ -12,7 +12,7 @@ import check_house
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-PACKAGE = ROOT / "src" / "commonplace"
+PACKAGE = ROOT / "src" / "plainmind"
 
 
 @pytest.fixture
@@ -92,7 +92,7 @@ def test_every_package_below_the_surfaces_is_forbidden_asyncio():
         path.stem for path in PACKAGE.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()
     } - {"__init__", "__main__", "surfaces"}
 
-    assert {f"commonplace.{name}" for name in present} == set(listed)
+    assert {f"plainmind.{name}" for name in present} == set(listed)
 
 
 def test_make_help_lists_every_public_target():

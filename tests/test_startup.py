@@ -12,13 +12,13 @@ import pytest
 PROGRAM = """
 import sys
 before = set(sys.modules)
-from commonplace.surfaces.cli.main import main
+from plainmind.surfaces.cli.main import main
 status = main(sys.argv[1:])
 print(*sorted(set(sys.modules) - before), file=sys.stderr)
 sys.exit(status)
 """
 BUILD = (
-    "import sys; from commonplace.surfaces.cli.main import build_parser; build_parser(); print(*sys.modules)"
+    "import sys; from plainmind.surfaces.cli.main import build_parser; build_parser(); print(*sys.modules)"
 )
 
 # What no short command may wait for: each takes from 1 to 65 ms to import.
@@ -28,20 +28,20 @@ NEVER = (
     "ssl", "subprocess", "tempfile", "typing", "urllib", "watchfiles", "zipfile",
 )  # fmt: skip
 THE_MEMORY = (
-    "commonplace.memory",
-    "commonplace.config",
-    "commonplace.store",
-    "commonplace.search",
+    "plainmind.memory",
+    "plainmind.config",
+    "plainmind.store",
+    "plainmind.search",
     "apsw",
     "simsimd",
 )
-WRITING = ("commonplace.sources.notebook", "commonplace.files.append", "commonplace.files.history")
+WRITING = ("plainmind.sources.notebook", "plainmind.files.append", "plainmind.files.history")
 # What changes an index, or reads text that is new.
 CHANGING = (
-    *(f"commonplace.store.sqlite.{name}" for name in ("building", "bulk", "moving", "recovery", "writer")),
-    *("commonplace.files.atomic", "commonplace.text.chunking", "commonplace.text.notes", "unicodedata"),
+    *(f"plainmind.store.sqlite.{name}" for name in ("building", "bulk", "moving", "recovery", "writer")),
+    *("plainmind.files.atomic", "plainmind.text.chunking", "plainmind.text.notes", "unicodedata"),
 )
-LESSER = ("commonplace.memory.doctor", "commonplace.memory.forgetting", "commonplace.memory.status")
+LESSER = ("plainmind.memory.doctor", "plainmind.memory.forgetting", "plainmind.memory.status")
 
 
 @dataclass(frozen=True)
@@ -62,20 +62,18 @@ COMMANDS = [
     Command(("import", "--help"), ours=13, others=34, without=(*THE_MEMORY, "json")),
     Command(("search", "gateway", "-n", "1"), ours=115, others=62, without=(*WRITING, *CHANGING, *LESSER)),
     Command(("search", "gateway", "--json"), ours=115, others=62, without=(*WRITING, *CHANGING, *LESSER)),
-    Command(
-        ("get", "MEMORY.md"), ours=50, others=50, without=(*WRITING, *LESSER, "commonplace.store", "apsw")
-    ),
+    Command(("get", "MEMORY.md"), ours=50, others=50, without=(*WRITING, *LESSER, "plainmind.store", "apsw")),
     Command(
         ("redact", __file__),
         ours=68,
         others=50,
-        without=(*WRITING, *LESSER, "commonplace.store", "commonplace.search", "apsw"),
+        without=(*WRITING, *LESSER, "plainmind.store", "plainmind.search", "apsw"),
     ),
     Command(
         ("sync",),
         ours=100,
         others=60,
-        without=(*WRITING, *CHANGING, *LESSER, "commonplace.search", "simsimd"),
+        without=(*WRITING, *CHANGING, *LESSER, "plainmind.search", "simsimd"),
     ),
 ]
 
@@ -83,7 +81,7 @@ COMMANDS = [
 @pytest.fixture
 def indexed(tmp_path, monkeypatch):
     """A workspace whose index is up to date."""
-    for name in [name for name in os.environ if name.startswith("COMMONPLACE_")]:
+    for name in [name for name in os.environ if name.startswith("PLAINMIND_")]:
         monkeypatch.delenv(name)
     folder = tmp_path / "notes"
     (folder / "memory").mkdir(parents=True)
@@ -91,8 +89,8 @@ def indexed(tmp_path, monkeypatch):
     (folder / "memory" / "network.md").write_text("# Network\n\nThe gateway is a Mac Studio in the cellar.\n")
     for path in folder.rglob("*.md"):
         os.utime(path, (1.7e9, 1.7e9))  # a file that was written just now is read once more to be sure
-    monkeypatch.setenv("COMMONPLACE_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("COMMONPLACE_WORKSPACE", str(folder))
+    monkeypatch.setenv("PLAINMIND_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("PLAINMIND_WORKSPACE", str(folder))
     modules_of("sync")
     return folder
 
@@ -118,7 +116,7 @@ def of_packages(modules, packages):
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: " ".join(command.argv))
 def test_a_command_imports_what_it_needs_and_nothing_else(command, indexed):
     modules = modules_of(*command.argv)
-    ours = {name for name in modules if name.split(".")[0] == "commonplace"}
+    ours = {name for name in modules if name.split(".")[0] == "plainmind"}
 
     assert of_packages(modules, NEVER) == []
     assert of_packages(modules, command.without) == []
@@ -129,7 +127,7 @@ def test_a_command_imports_what_it_needs_and_nothing_else(command, indexed):
 def test_a_search_imports_the_modules_of_no_other_command(indexed):
     modules = modules_of("search", "gateway")
 
-    used = {name.rpartition(".")[2] for name in of_packages(modules, ["commonplace.surfaces.cli"])}
+    used = {name.rpartition(".")[2] for name in of_packages(modules, ["plainmind.surfaces.cli"])}
     assert used == {"cli", "commands", "console", "hits", "main", "opening", "options", "searching"}
 
 
@@ -142,7 +140,7 @@ def test_a_search_right_after_an_edit_embeds_it_without_numpy(indexed):
 def test_remembering_needs_neither_the_index_nor_numpy(indexed):
     modules = modules_of("remember", "the gateway moved to Hetzner")
 
-    assert of_packages(modules, ["numpy", "commonplace.search", "dataclasses", "typing", "subprocess"]) == []
+    assert of_packages(modules, ["numpy", "plainmind.search", "dataclasses", "typing", "subprocess"]) == []
 
 
 def test_status_counts_entries_without_loading_what_finds_them(indexed, tmp_path):
@@ -151,12 +149,12 @@ def test_status_counts_entries_without_loading_what_finds_them(indexed, tmp_path
     (folder / "entries.jsonl").write_text('{"id": "01TEA", "text": "Anna prefers tea"}\n')
     modules = modules_of("status")
 
-    assert "commonplace.entries.entry_file" in modules
-    assert of_packages(modules, ["lancedb", "pyarrow", "numpy", "commonplace.store.lancedb"]) == []
+    assert "plainmind.entries.entry_file" in modules
+    assert of_packages(modules, ["lancedb", "pyarrow", "numpy", "plainmind.store.lancedb"]) == []
 
 
 def test_status_loads_nothing_of_entries_where_there_are_none(indexed):
-    assert of_packages(modules_of("status"), ["commonplace.entries", "lancedb"]) == []
+    assert of_packages(modules_of("status"), ["plainmind.entries", "lancedb"]) == []
 
 
 def test_building_every_parser_needs_no_memory():

@@ -6,8 +6,8 @@ import pytest
 from tests.support.agent_stage import MAIN, ROOM, staged
 from tests.support.scripted_chat_model import Say, in_order
 
-from commonplace.agent.compaction import compact, kept
-from commonplace.agent.models.failures import ChatFailure
+from plainmind.agent.compaction import compact, kept
+from plainmind.agent.models.failures import ChatFailure
 
 
 def test_a_summary_takes_the_place_of_all_but_the_latest_messages(tmp_path):

@@ -9,11 +9,11 @@ import pytest
 from tests.support.agent_stage import MAIN, ROOM, Recorded, staged
 from tests.support.scripted_chat_model import Call, Say, in_order
 
-from commonplace.agent.models.failures import ChatFailure
-from commonplace.agent.models.protocol import ABORTED
-from commonplace.agent.pairing import INTERRUPTED
-from commonplace.agent.room import RoomSettings
-from commonplace.errors import StorageFailure
+from plainmind.agent.models.failures import ChatFailure
+from plainmind.agent.models.protocol import ABORTED
+from plainmind.agent.pairing import INTERRUPTED
+from plainmind.agent.room import RoomSettings
+from plainmind.errors import StorageFailure
 
 BOTH = pytest.mark.parametrize("dialect", ["openai", "anthropic"])
 TOO_LONG = Say(status=400, body={"error": {"message": "maximum context length is 9 tokens"}})

@@ -8,15 +8,15 @@ import pytest
 from tests.support.agent_stage import MAIN, ROOM, Recorded, staged
 from tests.support.scripted_chat_model import Call, Say, in_order
 
-from commonplace.agent.conversation import Conversation, ConversationSettings
-from commonplace.agent.entry_hooks import last_words, reminded
-from commonplace.agent.flush import FlushSettings
-from commonplace.agent.models.failures import ChatFailure
-from commonplace.entries.entry_file import EntryFile
-from commonplace.memory.chatting import context_of_session
-from commonplace.memory.entry_access import entry_memory_of, tools_within
-from commonplace.memory.entry_place import entry_folder
-from commonplace.model import EVERY_SCOPE, PRIVATE
+from plainmind.agent.conversation import Conversation, ConversationSettings
+from plainmind.agent.entry_hooks import last_words, reminded
+from plainmind.agent.flush import FlushSettings
+from plainmind.agent.models.failures import ChatFailure
+from plainmind.entries.entry_file import EntryFile
+from plainmind.memory.chatting import context_of_session
+from plainmind.memory.entry_access import entry_memory_of, tools_within
+from plainmind.memory.entry_place import entry_folder
+from plainmind.model import EVERY_SCOPE, PRIVATE
 
 BOTH = pytest.mark.parametrize("dialect", ["openai", "anthropic"])
 FACT = "The boat Ida lies at berth zanzibar"

@@ -12,10 +12,10 @@ import pytest
 from tests.support.agent_stage import MAIN, Stage, staged
 from tests.support.scripted_chat_model import Asked, Call, Say, in_order
 
-from commonplace.agent.flush import FAILED, NOTHING, SAVED
-from commonplace.agent.flush_prompts import is_mark, says_nothing
-from commonplace.agent.flush_turn import MOST_NOTE_CHARS
-from commonplace.errors import NotFound, StorageFailure
+from plainmind.agent.flush import FAILED, NOTHING, SAVED
+from plainmind.agent.flush_prompts import is_mark, says_nothing
+from plainmind.agent.flush_turn import MOST_NOTE_CHARS
+from plainmind.errors import NotFound, StorageFailure
 
 SILENT = Say("NO_REPLY")
 OLD_LOG = b"# A log\r\n\r\n- 09:00 an older note\nwithout its last line end"

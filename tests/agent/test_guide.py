@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.support.scripted_chat_model import KEY, Say, in_order, scripted_model
 
-from commonplace.sessions.store import SessionStore
+from plainmind.sessions.store import SessionStore
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "build-an-agent.md"
 
@@ -19,12 +19,12 @@ def blocks() -> list[str]:
 def test_the_python_of_the_guide_does_what_it_says(tmp_path, monkeypatch, capsys):
     (tmp_path / "notes").mkdir()
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COMMONPLACE_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("COMMONPLACE_PROVIDER", "none")
+    monkeypatch.setenv("PLAINMIND_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("PLAINMIND_PROVIDER", "none")
     with scripted_model(in_order(Say("Under the fern."))) as server:
-        monkeypatch.setenv("COMMONPLACE_CHAT_BASEURL", server.openai_url)
-        monkeypatch.setenv("COMMONPLACE_CHAT_APIKEY", KEY)
-        monkeypatch.setenv("COMMONPLACE_CHAT_MODEL", "larch-1")
+        monkeypatch.setenv("PLAINMIND_CHAT_BASEURL", server.openai_url)
+        monkeypatch.setenv("PLAINMIND_CHAT_APIKEY", KEY)
+        monkeypatch.setenv("PLAINMIND_CHAT_MODEL", "larch-1")
         for block in blocks():
             exec(compile(block, str(GUIDE), "exec"), {"__name__": "guide"})
 
@@ -36,7 +36,7 @@ def test_the_python_of_the_guide_does_what_it_says(tmp_path, monkeypatch, capsys
 
 
 def test_the_guide_names_files_that_are_there():
-    package = GUIDE.parents[2] / "src" / "commonplace"
+    package = GUIDE.parents[2] / "src" / "plainmind"
     named = re.findall(r"`(agent/[\w/.]+)`", GUIDE.read_text(encoding="utf-8"))
 
     assert len(named) >= 5

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from commonplace.agent.memory_tool import MemoryTool
-from commonplace.agent.tools import ToolAnswer
-from commonplace.errors import StorageFailure
-from commonplace.files.erasures import Erasures
-from commonplace.files.history import History
-from commonplace.sources.memory_files import Content, MemoryFiles
-from commonplace.sources.workspace import Workspace
+from plainmind.agent.memory_tool import MemoryTool
+from plainmind.agent.tools import ToolAnswer
+from plainmind.errors import StorageFailure
+from plainmind.files.erasures import Erasures
+from plainmind.files.history import History
+from plainmind.sources.memory_files import Content, MemoryFiles
+from plainmind.sources.workspace import Workspace
 
 
 class Desk:

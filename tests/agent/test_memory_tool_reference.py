@@ -13,12 +13,12 @@ from anthropic.lib.tools._beta_builtin_memory_tool import BetaLocalFilesystemMem
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from commonplace.agent.memory_tool import MemoryTool
-from commonplace.agent.memory_tool_sdk import CommonplaceMemoryTool
-from commonplace.files.erasures import Erasures
-from commonplace.files.history import History
-from commonplace.sources.memory_files import MemoryFiles
-from commonplace.sources.workspace import Workspace
+from plainmind.agent.memory_tool import MemoryTool
+from plainmind.agent.memory_tool_sdk import PlainmindMemoryTool
+from plainmind.files.erasures import Erasures
+from plainmind.files.history import History
+from plainmind.sources.memory_files import MemoryFiles
+from plainmind.sources.workspace import Workspace
 
 FILES = ["a.md", "b.md", "dir/a.md", "dir/sub/c.md", "dir/sub/deep/d.md", "a.md/inner.md", "other/../b.md"]
 FOLDERS = ["", "dir", "dir/sub", "new/folder", "dir/sub/.."]
@@ -78,7 +78,7 @@ class Both:
             erasures=Erasures(str(folder / "state")),
             state_dir=str(folder / "state"),
         )
-        self.ours = CommonplaceMemoryTool(MemoryTool(files))
+        self.ours = PlainmindMemoryTool(MemoryTool(files))
 
     def call(self, command: dict[str, Any]) -> tuple[Any, Any]:
         folders = set(self.root.rglob("*"))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.agent.models.protocol import ToolCall
-from commonplace.agent.pairing import (
+from plainmind.agent.models.protocol import ToolCall
+from plainmind.agent.pairing import (
     INTERRUPTED,
     calls_in,
     is_answer,

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.agent.recall import (
+from plainmind.agent.recall import (
     DATA_NOT_INSTRUCTIONS,
     TAG,
     Recalled,
@@ -19,7 +19,7 @@ from commonplace.agent.recall import (
     labels,
     new_nonce,
 )
-from commonplace.text.lines import split_lines
+from plainmind.text.lines import split_lines
 
 NONCE = "0123456789abcdef"
 OPENING, CLOSING = f"<{TAG} {NONCE}>", f"</{TAG} {NONCE}>"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.agent.models.protocol import Reply, Request, ToolCall
-from commonplace.agent.retelling import cut, retold
-from commonplace.agent.tokens import estimated_usage, tokens_in
-from commonplace.agent.tools.definitions import TOOLS
-from commonplace.embedding.remote.wire import estimated_tokens
+from plainmind.agent.models.protocol import Reply, Request, ToolCall
+from plainmind.agent.retelling import cut, retold
+from plainmind.agent.tokens import estimated_usage, tokens_in
+from plainmind.agent.tools.definitions import TOOLS
+from plainmind.embedding.remote.wire import estimated_tokens
 
 SAID = (
     {"role": "user", "content": "Which wood?"},

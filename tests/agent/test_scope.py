@@ -4,8 +4,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from commonplace.agent.scope import OWNER, THE_OWNER, Access, Rule, SearchContext, access_of
-from commonplace.model import EVERY_SCOPE, PRIVATE, SHARED
+from plainmind.agent.scope import OWNER, THE_OWNER, Access, Rule, SearchContext, access_of
+from plainmind.model import EVERY_SCOPE, PRIVATE, SHARED
 
 DIRECT_ONLY = (Rule("allow", chat_type="direct"),)
 EVERYBODY = (Rule("allow"),)

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.agent.scope import OWNER, Rule, SearchContext, access_of
-from commonplace.agent.start_context import start_context
-from commonplace.errors import PathNotAllowed
+from plainmind.agent.scope import OWNER, Rule, SearchContext, access_of
+from plainmind.agent.start_context import start_context
+from plainmind.errors import PathNotAllowed
 
 TODAY = date(2026, 3, 1)
 RULES = (Rule("allow"),)

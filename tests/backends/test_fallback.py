@@ -6,12 +6,12 @@ import logging
 
 import pytest
 
-from commonplace.backends.fallback import FIRST_PAUSE_S, LONGEST_PAUSE_S, FallbackBackend, Pause
-from commonplace.backends.protocol import BackendBusy, BackendFailed, Question
-from commonplace.backends.record import Record
-from commonplace.errors import StorageFailure
-from commonplace.model import EVERY_SCOPE, SearchHit, SearchResult, SyncReport
-from commonplace.value import replace
+from plainmind.backends.fallback import FIRST_PAUSE_S, LONGEST_PAUSE_S, FallbackBackend, Pause
+from plainmind.backends.protocol import BackendBusy, BackendFailed, Question
+from plainmind.backends.record import Record
+from plainmind.errors import StorageFailure
+from plainmind.model import EVERY_SCOPE, SearchHit, SearchResult, SyncReport
+from plainmind.value import replace
 
 QUESTION = Question("gateway", EVERY_SCOPE, 4.0)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from commonplace.backends.opening import open_backend
-from commonplace.errors import ConfigError
+from plainmind.backends.opening import open_backend
+from plainmind.errors import ConfigError
 
 
 def test_a_module_and_a_factory_in_it_name_an_engine():

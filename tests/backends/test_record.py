@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from commonplace.backends.record import Record
+from plainmind.backends.record import Record
 
 
 @pytest.fixture

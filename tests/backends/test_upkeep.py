@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from commonplace.backends.upkeep import Upkeep
-from commonplace.model import SyncReport
+from plainmind.backends.upkeep import Upkeep
+from plainmind.model import SyncReport
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -45,7 +45,7 @@ def upkeep(engine):
 
 
 def threads():
-    return [thread for thread in threading.enumerate() if thread.name == "commonplace-engine"]
+    return [thread for thread in threading.enumerate() if thread.name == "plainmind-engine"]
 
 
 def looked(engine, times):

@@ -12,7 +12,7 @@ from tests.support.speed_figures import figures, size, took
 def test_the_page_has_targets_sizes_growth_and_what_a_person_waits_for():
     part = performance_page.part_of(
         figures(size(1_000, 1.0, 9.0), size(10_000, 2.0, 90.0)),
-        [("`commonplace search`", took(80.0))],
+        [("`plainmind search`", took(80.0))],
         dt.date(2026, 11, 1),
     )
 
@@ -21,7 +21,7 @@ def test_the_page_has_targets_sizes_growth_and_what_a_person_waits_for():
     assert "| hybrid search p50, 1,000,000 chunks | – | ≤ 80 ms | ≤ 25 ms | not measured |" in part
     assert "| chunks | 1,000 | 10,000 |" in part
     assert "| hybrid search | 0.30 |" in part
-    assert "| `commonplace search` | 80 / 160 (40) |" in part
+    assert "| `plainmind search` | 80 / 160 (40) |" in part
     assert "![Search time against the number of chunks](performance-search.svg)" in part
 
 
@@ -44,5 +44,5 @@ def test_commands_are_timed_in_a_workspace_of_their_own(tmp_path, monkeypatch):
 
     assert [measured.runs for _, measured in rows] == [1, 2, 2, 2, 2]
     times = {name: measured.p50_ms for name, measured in rows}
-    assert times["`commonplace search`"] > times["an empty Python process, for comparison"]
+    assert times["`plainmind search`"] > times["an empty Python process, for comparison"]
     assert (tmp_path / "home" / "index").is_dir()

@@ -7,10 +7,10 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.config.keys import all_keys, section_names
-from commonplace.config.load import Loaded, load_settings
-from commonplace.config.show import get_value, rows
-from commonplace.errors import ConfigError
+from plainmind.config.keys import all_keys, section_names
+from plainmind.config.load import Loaded, load_settings
+from plainmind.config.show import get_value, rows
+from plainmind.errors import ConfigError
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
@@ -62,7 +62,7 @@ def test_any_text_in_any_variable_gives_settings_or_a_config_error(data):
 @given(document=st.dictionaries(NAMES, JSON, max_size=5))
 def test_any_document_gives_settings_or_a_config_error(tmp_path_factory, document):
     home = tmp_path_factory.mktemp("home")
-    (home / "commonplace.json5").write_text(json.dumps(document))
+    (home / "plainmind.json5").write_text(json.dumps(document))
 
     check(load(home=str(home)))
 
@@ -70,7 +70,7 @@ def test_any_document_gives_settings_or_a_config_error(tmp_path_factory, documen
 @given(st.binary(max_size=60))
 def test_any_bytes_give_settings_or_a_config_error(tmp_path_factory, data):
     home = tmp_path_factory.mktemp("home")
-    (home / "commonplace.json5").write_bytes(data)
+    (home / "plainmind.json5").write_bytes(data)
 
     check(load(home=str(home)))
 

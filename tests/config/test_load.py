@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from commonplace.config.load import Loaded, Origin, load_here, load_settings, user_file
-from commonplace.config.secrets import resolve_secret
-from commonplace.config.settings import Settings
-from commonplace.config.structured import ExtraPath, ProviderAccess, ScopeRule
-from commonplace.errors import ConfigError
+from plainmind.config.load import Loaded, Origin, load_here, load_settings, user_file
+from plainmind.config.secrets import resolve_secret
+from plainmind.config.settings import Settings
+from plainmind.config.structured import ExtraPath, ProviderAccess, ScopeRule
+from plainmind.errors import ConfigError
 
 
 class Places:
@@ -22,10 +22,10 @@ class Places:
         self.home.mkdir()
         self.workspace.mkdir()
 
-    def user(self, text: str | bytes, name: str = "commonplace.json5") -> Path:
+    def user(self, text: str | bytes, name: str = "plainmind.json5") -> Path:
         return _write(self.home / name, text)
 
-    def project(self, text: str | bytes, name: str = ".commonplace.json5") -> Path:
+    def project(self, text: str | bytes, name: str = ".plainmind.json5") -> Path:
         return _write(self.workspace / name, text)
 
     def load(self, flags: dict[str, Any] | None = None, **environ: str) -> Loaded:
@@ -65,8 +65,8 @@ def test_flags_beat_environment_beats_project_beats_user_beats_defaults(places):
 
     loaded = places.load(
         {"query.maxResults": 5},
-        COMMONPLACE_QUERY_MAXRESULTS="4",
-        COMMONPLACE_QUERY_MINSCORE="0.3",
+        PLAINMIND_QUERY_MAXRESULTS="4",
+        PLAINMIND_QUERY_MINSCORE="0.3",
     )
 
     assert loaded.settings.query.max_results == 5
@@ -74,7 +74,7 @@ def test_flags_beat_environment_beats_project_beats_user_beats_defaults(places):
     assert loaded.settings.query.hybrid.candidate_multiplier == 3
     assert loaded.settings.citations == "on"
     assert loaded.origins["query.maxResults"] == Origin("flag")
-    assert loaded.origins["query.minScore"] == Origin("environment", "COMMONPLACE_QUERY_MINSCORE")
+    assert loaded.origins["query.minScore"] == Origin("environment", "PLAINMIND_QUERY_MINSCORE")
     assert loaded.origins["query.hybrid.candidateMultiplier"] == Origin("project", str(project))
     assert loaded.origins["citations"] == Origin("user", str(user))
     assert loaded.origins["cache.enabled"] == Origin("default")
@@ -133,7 +133,7 @@ def test_settings_of_openclaw_without_meaning_here_are_noted(places):
 def test_numbers_out_of_range_move_to_the_nearest_and_say_so(places):
     places.user("{query: {maxResults: 5000, minScore: -1}, chunking: {tokens: 1, overlap: 0}}")
 
-    loaded = places.load(COMMONPLACE_QUERY_HYBRID_CANDIDATEMULTIPLIER="99")
+    loaded = places.load(PLAINMIND_QUERY_HYBRID_CANDIDATEMULTIPLIER="99")
 
     assert loaded.settings.query.max_results == 200
     assert loaded.settings.query.min_score == 0
@@ -315,9 +315,9 @@ def test_an_error_never_shows_what_may_be_a_secret(places, text):
 
 
 def test_a_secret_in_the_environment_is_not_shown_either(places):
-    error = places.error(COMMONPLACE_REMOTE_HEADERS="Bearer hush")
+    error = places.error(PLAINMIND_REMOTE_HEADERS="Bearer hush")
 
-    assert "COMMONPLACE_REMOTE_HEADERS" in str(error)
+    assert "PLAINMIND_REMOTE_HEADERS" in str(error)
     assert "hush" not in str(error)
 
 
@@ -348,32 +348,32 @@ def test_one_setting_in_two_spellings_is_an_error(places):
 
 def test_two_files_of_the_user_are_an_error(places):
     places.user("{}")
-    places.user("{}", "commonplace.json")
+    places.user("{}", "plainmind.json")
 
     assert str(places.error()).startswith("there are ")
 
 
 def test_a_plain_json_file_counts_too(places):
-    path = places.user('{"citations": "off"}', "commonplace.json")
+    path = places.user('{"citations": "off"}', "plainmind.json")
 
     assert places.load().settings.citations == "off"
     assert user_file(str(places.home)) == str(path)
 
 
 def test_a_folder_in_place_of_the_file_is_an_error(places):
-    (places.home / "commonplace.json5").mkdir()
+    (places.home / "plainmind.json5").mkdir()
 
     assert "it is not a regular file" in str(places.error())
 
 
 def test_a_link_to_nothing_in_place_of_the_file_is_an_error(places):
-    (places.home / "commonplace.json5").symlink_to("gone")
+    (places.home / "plainmind.json5").symlink_to("gone")
 
     assert "it is a link to nothing" in str(places.error())
 
 
 def test_a_named_pipe_in_place_of_the_project_file_does_not_make_us_wait(places):
-    os.mkfifo(places.workspace / ".commonplace.json5")
+    os.mkfifo(places.workspace / ".plainmind.json5")
 
     assert "it is not a regular file" in str(places.error())
 
@@ -386,7 +386,7 @@ def test_an_unreadable_file_is_an_error(places):
 
 
 def test_the_environment_may_write_names_with_or_without_underscores(places):
-    loaded = places.load(COMMONPLACE_QUERY_MAX_RESULTS="7", COMMONPLACE_MEMORYFLUSH_ENABLED="off")
+    loaded = places.load(PLAINMIND_QUERY_MAX_RESULTS="7", PLAINMIND_MEMORYFLUSH_ENABLED="off")
 
     assert loaded.settings.query.max_results == 7
     assert loaded.settings.memory_flush.enabled is False
@@ -394,9 +394,9 @@ def test_the_environment_may_write_names_with_or_without_underscores(places):
 
 def test_the_environment_gives_lists_by_comma_or_as_json(places):
     loaded = places.load(
-        COMMONPLACE_SOURCES="memory, sessions",
-        COMMONPLACE_EXTRAPATHS='[{"path": "docs", "name": "d"}]',
-        COMMONPLACE_REMOTE_HEADERS='{"X-A": "b"}',
+        PLAINMIND_SOURCES="memory, sessions",
+        PLAINMIND_EXTRAPATHS='[{"path": "docs", "name": "d"}]',
+        PLAINMIND_REMOTE_HEADERS='{"X-A": "b"}',
     )
 
     assert loaded.settings.sources == ("memory", "sessions")
@@ -405,21 +405,21 @@ def test_the_environment_gives_lists_by_comma_or_as_json(places):
 
 
 def test_an_empty_variable_is_as_good_as_none(places):
-    assert places.load(COMMONPLACE_QUERY_MAXRESULTS="").settings == Settings()
+    assert places.load(PLAINMIND_QUERY_MAXRESULTS="").settings == Settings()
 
 
 def test_a_variable_that_misspells_a_setting_is_an_error(places):
-    error = places.error(COMMONPLACE_QUERY_MAXRESULT="4")
+    error = places.error(PLAINMIND_QUERY_MAXRESULT="4")
 
-    assert "COMMONPLACE_QUERY_MAXRESULT" in str(error)
+    assert "PLAINMIND_QUERY_MAXRESULT" in str(error)
     assert error.hint == "did you mean `query.maxResults`?"
 
 
 def test_a_variable_of_somebody_else_is_only_noted(places):
-    loaded = places.load(COMMONPLACE_HOME="/x", COMMONPLACE_FAULTS="full", PATH="/bin")
+    loaded = places.load(PLAINMIND_HOME="/x", PLAINMIND_FAULTS="full", PATH="/bin")
 
     assert loaded.settings == Settings()
-    assert loaded.notes == ("the environment variable COMMONPLACE_FAULTS sets nothing",)
+    assert loaded.notes == ("the environment variable PLAINMIND_FAULTS sets nothing",)
 
 
 def test_flags_may_be_nested_typed_or_text_and_none_is_not_given(places):
@@ -489,8 +489,8 @@ def test_loading_where_one_stands_finds_workspace_and_project_file(tmp_path):
     workspace = tmp_path / "notes"
     (workspace / "deep").mkdir(parents=True)
     (workspace / "MEMORY.md").write_text("x")
-    (workspace / ".commonplace.json5").write_text("{citations: 'off'}")
-    environ = {"HOME": str(tmp_path), "COMMONPLACE_HOME": str(tmp_path / "state")}
+    (workspace / ".plainmind.json5").write_text("{citations: 'off'}")
+    environ = {"HOME": str(tmp_path), "PLAINMIND_HOME": str(tmp_path / "state")}
 
     loaded, found = load_here(workspace_flag=None, cwd=str(workspace / "deep"), flags={}, environ=environ)
 
@@ -502,17 +502,17 @@ def test_loading_where_one_stands_finds_workspace_and_project_file(tmp_path):
 def test_a_workspace_of_the_users_file_counts_from_the_home_folder(tmp_path):
     home = tmp_path / "state"
     home.mkdir()
-    (home / "commonplace.json5").write_text("{workspace: 'mine'}")
-    environ = {"HOME": str(tmp_path), "COMMONPLACE_HOME": str(home)}
+    (home / "plainmind.json5").write_text("{workspace: 'mine'}")
+    environ = {"HOME": str(tmp_path), "PLAINMIND_HOME": str(home)}
 
     _, found = load_here(workspace_flag=None, cwd=str(tmp_path), flags={}, environ=environ)
 
     assert found.path == str(home / "mine")
-    assert found.origin == Origin("user", str(home / "commonplace.json5"))
+    assert found.origin == Origin("user", str(home / "plainmind.json5"))
 
 
 def test_a_workspace_given_as_a_setting_by_flag_counts_from_the_working_directory(tmp_path):
-    environ = {"HOME": str(tmp_path), "COMMONPLACE_HOME": str(tmp_path / "state")}
+    environ = {"HOME": str(tmp_path), "PLAINMIND_HOME": str(tmp_path / "state")}
 
     _, found = load_here(workspace_flag=None, cwd=str(tmp_path), flags={"workspace": "here"}, environ=environ)
 
@@ -522,7 +522,7 @@ def test_a_workspace_given_as_a_setting_by_flag_counts_from_the_working_director
 @pytest.mark.parametrize("text", ["null", "2000"])
 def test_a_number_that_may_be_missing_can_be_unset_by_text(text):
     loaded = load_settings(
-        home="/nonexistent", workspace=None, flags={}, environ={"COMMONPLACE_REMOTE_MAXTOKENSPERDAY": text}
+        home="/nonexistent", workspace=None, flags={}, environ={"PLAINMIND_REMOTE_MAXTOKENSPERDAY": text}
     )
 
     assert loaded.settings.remote.max_tokens_per_day == (None if text == "null" else 2000)

@@ -6,9 +6,9 @@ import os
 
 import pytest
 
-from commonplace.config.locations import home_folder, index_folder, resolve_workspace
-from commonplace.config.origin import Origin
-from commonplace.errors import ConfigError
+from plainmind.config.locations import home_folder, index_folder, resolve_workspace
+from plainmind.config.origin import Origin
+from plainmind.errors import ConfigError
 
 
 @pytest.fixture
@@ -21,31 +21,31 @@ def world(tmp_path):
 def resolve(world, *, flag=None, configured=None, cwd=None, **environ):
     environ = {"HOME": str(world), **environ}
     cwd = str(cwd or world / "project" / "deep")
-    return resolve_workspace(flag, environ, configured, cwd, str(world / ".commonplace"))
+    return resolve_workspace(flag, environ, configured, cwd, str(world / ".plainmind"))
 
 
 def test_the_home_is_in_the_users_home_unless_moved():
-    assert home_folder({"HOME": "/home/ann"}) == "/home/ann/.commonplace"
-    assert home_folder({"HOME": "/home/ann", "COMMONPLACE_HOME": "/srv/state"}) == "/srv/state"
-    assert home_folder({"HOME": "/home/ann", "COMMONPLACE_HOME": "~/state/"}) == "/home/ann/state"
-    assert home_folder({"COMMONPLACE_HOME": "state"}) == os.path.abspath("state")
+    assert home_folder({"HOME": "/home/ann"}) == "/home/ann/.plainmind"
+    assert home_folder({"HOME": "/home/ann", "PLAINMIND_HOME": "/srv/state"}) == "/srv/state"
+    assert home_folder({"HOME": "/home/ann", "PLAINMIND_HOME": "~/state/"}) == "/home/ann/state"
+    assert home_folder({"PLAINMIND_HOME": "state"}) == os.path.abspath("state")
 
 
 def test_flag_beats_environment_beats_configuration_beats_what_is_found(world):
     (world / "project" / "MEMORY.md").write_text("x")
 
-    assert resolve(world, flag="a", configured="b", COMMONPLACE_WORKSPACE="/c").path == str(
+    assert resolve(world, flag="a", configured="b", PLAINMIND_WORKSPACE="/c").path == str(
         world / "project" / "deep" / "a"
     )
-    assert resolve(world, configured="b", COMMONPLACE_WORKSPACE="/c").path == "/c"
+    assert resolve(world, configured="b", PLAINMIND_WORKSPACE="/c").path == "/c"
     assert resolve(world, configured="~/b").path == str(world / "b")
-    assert resolve(world, configured="b").path == str(world / ".commonplace" / "b")
+    assert resolve(world, configured="b").path == str(world / ".plainmind" / "b")
     assert resolve(world).path == str(world / "project")
 
 
 def test_the_origin_says_why_it_is_this_one(world):
     assert resolve(world, flag="/a").origin == Origin("flag", "--workspace")
-    assert resolve(world, COMMONPLACE_WORKSPACE="/c").origin == Origin("environment", "COMMONPLACE_WORKSPACE")
+    assert resolve(world, PLAINMIND_WORKSPACE="/c").origin == Origin("environment", "PLAINMIND_WORKSPACE")
     assert resolve(world, configured="/b").origin == Origin("user")
     assert resolve(world).origin == Origin("default")
     assert str(resolve(world, flag="/a").origin) == "flag (--workspace)"
@@ -55,7 +55,7 @@ def test_the_origin_says_why_it_is_this_one(world):
 def test_an_empty_flag_is_an_error_and_an_empty_variable_is_none(world):
     with pytest.raises(ConfigError):
         resolve(world, flag="")
-    assert resolve(world, COMMONPLACE_WORKSPACE="").path == str(world / ".commonplace" / "workspace")
+    assert resolve(world, PLAINMIND_WORKSPACE="").path == str(world / ".plainmind" / "workspace")
 
 
 @pytest.mark.parametrize("name", ["MEMORY.md", "memory.md", "memory/2026-02-01.md", "memory/a/b/topic.md"])

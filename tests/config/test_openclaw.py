@@ -6,9 +6,9 @@ import importlib.util
 
 import pytest
 
-from commonplace.config.openclaw import read_openclaw
-from commonplace.config.structured import ExtraPath, ProviderAccess, ScopeRule
-from commonplace.errors import ConfigError
+from plainmind.config.openclaw import read_openclaw
+from plainmind.config.structured import ExtraPath, ProviderAccess, ScopeRule
+from plainmind.errors import ConfigError
 
 OLD = """
 {

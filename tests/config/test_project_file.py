@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from commonplace.config.keys import all_keys
-from commonplace.config.load import load_settings
-from commonplace.config.structured import ExtraPath
-from commonplace.errors import ConfigError
+from plainmind.config.keys import all_keys
+from plainmind.config.load import load_settings
+from plainmind.config.structured import ExtraPath
+from plainmind.errors import ConfigError
 
 
 def load(workspace):
@@ -15,7 +15,7 @@ def load(workspace):
 
 
 def refused(workspace, text):
-    (workspace / ".commonplace.json5").write_text(text)
+    (workspace / ".plainmind.json5").write_text(text)
     with pytest.raises(ConfigError) as caught:
         load(workspace)
     return caught.value
@@ -44,12 +44,12 @@ def test_a_forbidden_setting_is_refused_with_its_name_and_the_reason(tmp_path, t
     assert error.key == key
     assert str(error).startswith("a project file may not set `")
     assert all_keys()[key].project in str(error)
-    assert str(tmp_path / ".commonplace.json5") in str(error)
+    assert str(tmp_path / ".plainmind.json5") in str(error)
     assert error.hint is not None
 
 
 def test_what_tunes_a_search_is_accepted(tmp_path):
-    (tmp_path / ".commonplace.json").write_text('{"query": {"maxResults": 3}, "chunking": {"tokens": 200}}')
+    (tmp_path / ".plainmind.json").write_text('{"query": {"maxResults": 3}, "chunking": {"tokens": 200}}')
 
     settings = load(tmp_path).settings
 
@@ -59,7 +59,7 @@ def test_what_tunes_a_search_is_accepted(tmp_path):
 
 def test_paths_inside_the_workspace_are_accepted(tmp_path):
     (tmp_path / "docs").mkdir()
-    (tmp_path / ".commonplace.json5").write_text(f"{{extraPaths: ['docs', 'later/', '{tmp_path}/a.md']}}")
+    (tmp_path / ".plainmind.json5").write_text(f"{{extraPaths: ['docs', 'later/', '{tmp_path}/a.md']}}")
 
     assert load(tmp_path).settings.extra_paths == (
         ExtraPath("docs"),
@@ -97,7 +97,7 @@ def test_who_may_see_a_path_is_not_for_a_project_file_to_say(tmp_path, scope):
 
 def test_a_project_file_that_is_a_link_is_refused(tmp_path):
     (tmp_path / "elsewhere").write_text("{}")
-    (tmp_path / ".commonplace.json5").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / ".plainmind.json5").symlink_to(tmp_path / "elsewhere")
 
     with pytest.raises(ConfigError, match="it is a symbolic link"):
         load(tmp_path)

@@ -8,9 +8,9 @@ from dataclasses import FrozenInstanceError, replace
 
 import pytest
 
-from commonplace.config.keys import all_keys, canonical, section_names
-from commonplace.config.settings import ALLOWED, QuerySettings, RemoteSettings, Settings
-from commonplace.config.structured import ProviderAccess, ScopeRule
+from plainmind.config.keys import all_keys, canonical, section_names
+from plainmind.config.settings import ALLOWED, QuerySettings, RemoteSettings, Settings
+from plainmind.config.structured import ProviderAccess, ScopeRule
 
 
 def test_the_defaults_are_the_documented_ones():

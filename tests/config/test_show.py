@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.config.load import Origin, load_settings
-from commonplace.config.show import get_value, rows, schema_reference, set_user_value
-from commonplace.errors import ConfigError
+from plainmind.config.load import Origin, load_settings
+from plainmind.config.show import get_value, rows, schema_reference, set_user_value
+from plainmind.errors import ConfigError
 
 
 def load(home, **flags):
@@ -35,7 +35,7 @@ def change(home, key, value):
     return set_user_value(str(home), key, value, write=write)
 
 
-def changed(home, text, key, value, name="commonplace.json5"):
+def changed(home, text, key, value, name="plainmind.json5"):
     (home / name).write_bytes(text.encode())
     change(home, key, value)
     return (home / name).read_bytes().decode()
@@ -87,7 +87,7 @@ def test_the_reference_says_everything_about_a_setting():
 
     entry = reference["query.maxResults"]
     assert entry.expected == "a whole number from 1 to 200"
-    assert (entry.default, entry.environment) == (6, "COMMONPLACE_QUERY_MAXRESULTS")
+    assert (entry.default, entry.environment) == (6, "PLAINMIND_QUERY_MAXRESULTS")
     assert entry.project == ""
     assert reference["remote.apiKey"].secret
     json.dumps([entry.default for entry in reference.values()])
@@ -101,10 +101,10 @@ def test_an_empty_secret_is_called_empty(home):
 def test_setting_a_value_makes_the_file_when_there_is_none(home):
     done = change(home, "query.maxResults", "8")
 
-    assert done.path == str(home / "commonplace.json5")
+    assert done.path == str(home / "plainmind.json5")
     assert (done.key, done.value) == ("query.maxResults", 8)
     assert load(home).settings.query.max_results == 8
-    assert "// " in (home / "commonplace.json5").read_text()
+    assert "// " in (home / "plainmind.json5").read_text()
 
 
 def test_replacing_a_value_changes_nothing_else(home):
@@ -149,13 +149,13 @@ def test_adding_a_value_keeps_comments_order_and_style(home, text, expected):
 
 
 def test_a_plain_json_file_stays_plain_json(home):
-    text = changed(home, '{\n  "citations": "on"\n}\n', "store.vector.enabled", "off", "commonplace.json")
+    text = changed(home, '{\n  "citations": "on"\n}\n', "store.vector.enabled", "off", "plainmind.json")
 
     assert json.loads(text) == {"citations": "on", "store": {"vector": {"enabled": False}}}
 
 
 def test_an_empty_json_file_becomes_plain_json(home):
-    text = changed(home, "", "citations", "off", "commonplace.json")
+    text = changed(home, "", "citations", "off", "plainmind.json")
 
     assert json.loads(text) == {"citations": "off"}
 
@@ -198,22 +198,22 @@ def test_a_value_that_was_wrong_can_be_set_right(home):
 def test_a_wrong_name_or_value_writes_nothing(home, key, value, message):
     with pytest.raises(ConfigError, match=message):
         change(home, key, value)
-    assert not (home / "commonplace.json5").exists()
+    assert not (home / "plainmind.json5").exists()
 
 
 @pytest.mark.parametrize("text", ["{query: 5}", "{q\\u0075ery: {'max\\x52esults': 3}}", "{query: {mmr: 3}}"])
 def test_a_file_that_cannot_be_changed_safely_is_left_alone(home, text):
-    (home / "commonplace.json5").write_text(text)
+    (home / "plainmind.json5").write_text(text)
 
     with pytest.raises(ConfigError) as caught:
         change(home, "query.mmr.enabled", True)
 
-    assert (home / "commonplace.json5").read_text() == text
+    assert (home / "plainmind.json5").read_text() == text
     assert caught.value.hint == 'add this line yourself: "query": { "mmr": { "enabled": true } }'
 
 
 def test_the_line_to_add_by_hand_does_not_show_a_secret(home):
-    (home / "commonplace.json5").write_text("{remote: 5}")
+    (home / "plainmind.json5").write_text("{remote: 5}")
 
     with pytest.raises(ConfigError) as caught:
         change(home, "remote.apiKey", "sk-hush")
@@ -222,11 +222,11 @@ def test_the_line_to_add_by_hand_does_not_show_a_secret(home):
 
 
 def test_a_change_that_leaves_another_error_in_the_file_writes_nothing(home):
-    (home / "commonplace.json5").write_text("{nonsense: 5}")
+    (home / "plainmind.json5").write_text("{nonsense: 5}")
 
     with pytest.raises(ConfigError, match="nonsense"):
         change(home, "citations", "on")
-    assert (home / "commonplace.json5").read_text() == "{nonsense: 5}"
+    assert (home / "plainmind.json5").read_text() == "{nonsense: 5}"
 
 
 def test_a_secret_is_written_but_not_shown(home):
@@ -273,13 +273,13 @@ CHANGES = st.sampled_from([("query.maxResults", 8), ("query.mmr.lambda", 0.5), (
 @given(text=written_by_hand(), setting=CHANGES)
 def test_any_file_can_be_changed_and_only_that_value_changes(tmp_path_factory, text, setting):
     home = tmp_path_factory.mktemp("home")
-    (home / "commonplace.json5").write_bytes(text.encode())
+    (home / "plainmind.json5").write_bytes(text.encode())
     before = {row.key: row.value for row in rows(load(home))}
 
     change(home, *setting)
 
     after = {row.key: row.value for row in rows(load(home))}
     assert after == {**before, setting[0]: setting[1]}
-    new = (home / "commonplace.json5").read_bytes().decode()
+    new = (home / "plainmind.json5").read_bytes().decode()
     assert new.count("remark") == text.count("remark")
     assert new.count("/* a\n} */") == text.count("/* a\n} */")

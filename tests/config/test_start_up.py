@@ -7,8 +7,8 @@ import sys
 
 PROGRAM = """
 import sys
-from commonplace.config.load import load_here
-environ = {"HOME": sys.argv[1], "COMMONPLACE_QUERY_MAXRESULTS": "3"}
+from plainmind.config.load import load_here
+environ = {"HOME": sys.argv[1], "PLAINMIND_QUERY_MAXRESULTS": "3"}
 load_here(workspace_flag=None, cwd="/", flags={}, environ=environ)
 print(*sorted(sys.modules))
 """
@@ -26,11 +26,11 @@ def test_loading_without_a_file_imports_nothing_heavy(tmp_path):
 
     heavy = {"json5", "difflib", "pathlib", "importlib.metadata", "numpy", "logging", "subprocess", "asyncio"}
     assert not modules & heavy
-    assert "commonplace.config.openclaw" not in modules
+    assert "plainmind.config.openclaw" not in modules
 
 
 def test_a_plain_json_file_does_not_need_json5(tmp_path):
-    (tmp_path / ".commonplace").mkdir()
-    (tmp_path / ".commonplace" / "commonplace.json5").write_text('{"citations": "on"}')
+    (tmp_path / ".plainmind").mkdir()
+    (tmp_path / ".plainmind" / "plainmind.json5").write_text('{"citations": "on"}')
 
     assert "json5" not in modules_after_loading(tmp_path)

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from tests.support.hashing_embedder import HashingEmbedder
 
-from commonplace.embedding.builtin import BuiltinEmbedder
-from commonplace.embedding.cache import SqliteEmbeddingCache
-from commonplace.embedding.cached import CachedEmbedder
-from commonplace.embedding.protocol import Embedder
-from commonplace.errors import EmbeddingError
+from plainmind.embedding.builtin import BuiltinEmbedder
+from plainmind.embedding.cache import SqliteEmbeddingCache
+from plainmind.embedding.cached import CachedEmbedder
+from plainmind.embedding.protocol import Embedder
+from plainmind.errors import EmbeddingError
 
 TEXTS = [
     "The gateway runs on a Mac Studio in the cellar.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.support.qmd_program import QmdProgram
 
-from commonplace import Memory, SearchContext
+from plainmind import Memory, SearchContext
 
 GROUP = SearchContext("anna", "group", "agent:main:telegram:group:-100", group="-100")
 ENGINES = {

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commonplace.embedding.builtin import BuiltinEmbedder, create
-from commonplace.embedding.settings import EmbeddingSettings
-from commonplace.embedding.static_model import BUNDLED
-from commonplace.errors import ConfigError, EmbeddingError
+from plainmind.embedding.builtin import BuiltinEmbedder, create
+from plainmind.embedding.settings import EmbeddingSettings
+from plainmind.embedding.static_model import BUNDLED
+from plainmind.errors import ConfigError, EmbeddingError
 
 IN_A_FRESH_PROCESS = """
 import sys
@@ -24,7 +24,7 @@ def refuse(event, arguments):
         raise RuntimeError(f"the builtin embedder reached for the network: {event}")
 
 sys.addaudithook(refuse)
-from commonplace.embedding.builtin import BuiltinEmbedder
+from plainmind.embedding.builtin import BuiltinEmbedder
 
 embedder = BuiltinEmbedder()
 assert len(embedder.embed_query("where does the gateway run?")) == 256

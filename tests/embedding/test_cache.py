@@ -12,11 +12,11 @@ from pathlib import Path
 import apsw
 import pytest
 
-from commonplace.embedding.cache import SqliteEmbeddingCache
-from commonplace.embedding.cache_file import set_aside
-from commonplace.errors import StorageFailure
-from commonplace.model import EmbedderIdentity, Vector
-from commonplace.text.hashing import sha256_text
+from plainmind.embedding.cache import SqliteEmbeddingCache
+from plainmind.embedding.cache_file import set_aside
+from plainmind.errors import StorageFailure
+from plainmind.model import EmbedderIdentity, Vector
+from plainmind.text.hashing import sha256_text
 
 OPENAI = EmbedderIdentity("openai", "text-embedding-3-small", endpoint="e1", dims=8)
 

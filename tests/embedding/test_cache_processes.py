@@ -8,17 +8,17 @@ from pathlib import Path
 import pytest
 from tests.support.waiting import until
 
-from commonplace.embedding.cache import SqliteEmbeddingCache
-from commonplace.model import EmbedderIdentity
-from commonplace.text.hashing import sha256_text
+from plainmind.embedding.cache import SqliteEmbeddingCache
+from plainmind.model import EmbedderIdentity
+from plainmind.text.hashing import sha256_text
 
 IDENTITY = EmbedderIdentity("hashing", "sha256-words", dims=64)
 
 WORKER = """
 import sys
 sys.path.insert(0, {root!r})
-from commonplace.embedding.cache import SqliteEmbeddingCache
-from commonplace.embedding.cached import CachedEmbedder
+from plainmind.embedding.cache import SqliteEmbeddingCache
+from plainmind.embedding.cached import CachedEmbedder
 from tests.support.hashing_embedder import HashingEmbedder
 
 path, worker, rounds = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from tests.support.hashing_embedder import HashingEmbedder
 
-from commonplace.embedding.cache import SqliteEmbeddingCache
-from commonplace.embedding.cached import CachedEmbedder
-from commonplace.errors import TransientEmbeddingError
-from commonplace.model import Vector
-from commonplace.text.hashing import sha256_text
+from plainmind.embedding.cache import SqliteEmbeddingCache
+from plainmind.embedding.cached import CachedEmbedder
+from plainmind.errors import TransientEmbeddingError
+from plainmind.model import Vector
+from plainmind.text.hashing import sha256_text
 
 
 @pytest.fixture

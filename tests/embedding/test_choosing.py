@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from commonplace.embedding.choosing import Choice, KeyFound, LocalModel, PassedOver, choose
-from commonplace.embedding.remote.creating import REMOTE_PROVIDERS, wire_for
-from commonplace.embedding.remote.settings import RemoteSettings
-from commonplace.embedding.settings import KEY_VARIABLES
+from plainmind.embedding.choosing import Choice, KeyFound, LocalModel, PassedOver, choose
+from plainmind.embedding.remote.creating import REMOTE_PROVIDERS, wire_for
+from plainmind.embedding.remote.settings import RemoteSettings
+from plainmind.embedding.settings import KEY_VARIABLES
 
 NO_KEYS = dict.fromkeys(KEY_VARIABLES, KeyFound(None))
 

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 import pytest
 from tests.support.hashing_embedder import HashingEmbedder
 
-from commonplace.embedding.fallback import Provider, Succession, Withheld
-from commonplace.embedding.protocol import Embedder
-from commonplace.errors import EmbeddingError, TransientEmbeddingError
-from commonplace.model import EmbedderIdentity, Vector
+from plainmind.embedding.fallback import Provider, Succession, Withheld
+from plainmind.embedding.protocol import Embedder
+from plainmind.errors import EmbeddingError, TransientEmbeddingError
+from plainmind.model import EmbedderIdentity, Vector
 
 OTHER = EmbedderIdentity("other", "m", dims=64)
 

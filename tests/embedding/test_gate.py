@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.embedding.gate import checked
-from commonplace.errors import BadVector
+from plainmind.embedding.gate import checked
+from plainmind.errors import BadVector
 
 GOOD = [3.0, 4.0]
 

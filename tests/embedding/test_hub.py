@@ -11,11 +11,11 @@ import pytest
 from tests.support.hub_server import HubServer
 from tests.support.model_files import encoder_facts, need_onnxruntime, write_gguf, write_onnx_folder
 
-from commonplace.embedding.hub import Hub, HubFile, is_hub_name, is_hub_uri, parse_uri
-from commonplace.embedding.hub_download import Fetched
-from commonplace.embedding.local import LocalEmbedder, LocalSettings
-from commonplace.embedding.onnx import OnnxEmbedder, OnnxSettings
-from commonplace.errors import ConfigError, EmbeddingError, TransientEmbeddingError
+from plainmind.embedding.hub import Hub, HubFile, is_hub_name, is_hub_uri, parse_uri
+from plainmind.embedding.hub_download import Fetched
+from plainmind.embedding.local import LocalEmbedder, LocalSettings
+from plainmind.embedding.onnx import OnnxEmbedder, OnnxSettings
+from plainmind.errors import ConfigError, EmbeddingError, TransientEmbeddingError
 
 MODEL = random.Random(1).randbytes(3_000_000)
 FILE = HubFile("org/repo", "model-Q8_0.gguf")

@@ -27,12 +27,12 @@ from tests.contracts.test_embedder import (  # noqa: F401  the promises of every
 )
 from tests.support.model_files import encoder_facts, need_llama, real_gguf, write_gguf
 
-from commonplace.embedding.gguf import read_header
-from commonplace.embedding.llama import LlamaModel
-from commonplace.embedding.local import LocalEmbedder, LocalSettings, create
-from commonplace.embedding.settings import EmbeddingSettings
-from commonplace.errors import ConfigError, EmbeddingError
-from commonplace.model import Vector
+from plainmind.embedding.gguf import read_header
+from plainmind.embedding.llama import LlamaModel
+from plainmind.embedding.local import LocalEmbedder, LocalSettings, create
+from plainmind.embedding.settings import EmbeddingSettings
+from plainmind.errors import ConfigError, EmbeddingError
+from plainmind.model import Vector
 
 pytestmark = [pytest.mark.timeout(120), pytest.mark.slow]
 
@@ -155,9 +155,9 @@ def test_a_question_does_not_wait_for_all_the_texts_before_it(embedder: LocalEmb
 
 QUIET = """
 import os, sys
-from commonplace.embedding.gguf import read_header
-from commonplace.embedding.llama import LlamaModel
-from commonplace.embedding.local import LocalEmbedder, LocalSettings
+from plainmind.embedding.gguf import read_header
+from plainmind.embedding.llama import LlamaModel
+from plainmind.embedding.local import LocalEmbedder, LocalSettings
 embedder = LocalEmbedder(LocalSettings(model_path=sys.argv[1], threads=1))
 embedder.embed_query("a cat")
 listening = {line.split()[9] for name in ("tcp", "tcp6") for line in open(f"/proc/net/{name}").readlines()[1:]}
@@ -209,7 +209,7 @@ def test_without_llama_the_error_says_what_to_type(tmp_path: Path, monkeypatch: 
     with pytest.raises(EmbeddingError, match=r"needs llama\.cpp, which is not installed") as caught:
         LocalEmbedder(LocalSettings(model_path=str(path))).embed_query("a cat")
 
-    assert 'pip install "commonplace[local]"' in str(caught.value.hint)
+    assert 'pip install "plainmind[local]"' in str(caught.value.hint)
 
 
 def test_who_it_is_can_be_told_without_llama(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.model_files import encoder_facts, real_gguf, write_gguf
 
-from commonplace.embedding.gguf import GgufHeader, read_header
-from commonplace.embedding.local import LocalEmbedder, LocalSettings
-from commonplace.embedding.prompts import NO_PROMPTS, prompts_for
-from commonplace.errors import EmbeddingError
+from plainmind.embedding.gguf import GgufHeader, read_header
+from plainmind.embedding.local import LocalEmbedder, LocalSettings
+from plainmind.embedding.prompts import NO_PROMPTS, prompts_for
+from plainmind.errors import EmbeddingError
 
 
 def complaint(path: Path) -> EmbeddingError:

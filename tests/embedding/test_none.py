@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from commonplace.embedding.none import NoEmbedder
-from commonplace.errors import EmbeddingError
+from plainmind.embedding.none import NoEmbedder
+from plainmind.errors import EmbeddingError
 
 
 def test_no_text_has_a_vector_and_the_identity_says_so() -> None:

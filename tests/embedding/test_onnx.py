@@ -25,10 +25,10 @@ from tests.contracts.test_embedder import (  # noqa: F401  the promises of every
 )
 from tests.support.model_files import DIMS, WORDS, need_onnxruntime, table, write_onnx_folder
 
-from commonplace.embedding.onnx import OnnxEmbedder, OnnxSettings, create
-from commonplace.embedding.onnx_folder import read_folder
-from commonplace.embedding.settings import EmbeddingSettings
-from commonplace.errors import ConfigError, EmbeddingError
+from plainmind.embedding.onnx import OnnxEmbedder, OnnxSettings, create
+from plainmind.embedding.onnx_folder import read_folder
+from plainmind.embedding.settings import EmbeddingSettings
+from plainmind.errors import ConfigError, EmbeddingError
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -201,7 +201,7 @@ def test_without_onnxruntime_the_error_says_what_to_type(
     assert embedder.identity.dims == DIMS
     with pytest.raises(EmbeddingError, match="needs the package onnxruntime") as caught:
         embedder.embed_query("a cat")
-    assert 'pip install "commonplace[onnx]"' in str(caught.value.hint)
+    assert 'pip install "plainmind[onnx]"' in str(caught.value.hint)
 
 
 def test_a_name_that_is_neither_folder_nor_model_is_a_wrong_setting(tmp_path: Path) -> None:
@@ -213,7 +213,7 @@ def test_a_name_that_is_neither_folder_nor_model_is_a_wrong_setting(tmp_path: Pa
 
 QUIET = """
 import sys
-from commonplace.embedding.onnx import OnnxEmbedder, OnnxSettings
+from plainmind.embedding.onnx import OnnxEmbedder, OnnxSettings
 OnnxEmbedder(OnnxSettings(model=sys.argv[1])).embed_query("a cat")
 """
 

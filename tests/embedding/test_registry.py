@@ -6,22 +6,22 @@ from pathlib import Path
 
 import pytest
 
-from commonplace.embedding.builtin import BuiltinEmbedder
-from commonplace.embedding.none import NoEmbedder
-from commonplace.embedding.registry import create_embedder, known_providers
-from commonplace.embedding.settings import EmbeddingSettings
-from commonplace.errors import ConfigError
+from plainmind.embedding.builtin import BuiltinEmbedder
+from plainmind.embedding.none import NoEmbedder
+from plainmind.embedding.registry import create_embedder, known_providers
+from plainmind.embedding.settings import EmbeddingSettings
+from plainmind.errors import ConfigError
 
 SETTINGS = EmbeddingSettings()
 
 
 def install_plugin(folder: Path, monkeypatch: pytest.MonkeyPatch, target: str) -> None:
     """A package as an installer would leave it: a module, and metadata that names its entry point."""
-    (folder / "shouting_embedder.py").write_text("from commonplace.embedding.none import create\n")
+    (folder / "shouting_embedder.py").write_text("from plainmind.embedding.none import create\n")
     metadata = folder / "shouting-1.0.dist-info"
     metadata.mkdir()
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: shouting\nVersion: 1.0\n")
-    (metadata / "entry_points.txt").write_text(f"[commonplace.embedders]\nshouting = {target}\n")
+    (metadata / "entry_points.txt").write_text(f"[plainmind.embedders]\nshouting = {target}\n")
     monkeypatch.syspath_prepend(str(folder))
 
 
@@ -83,8 +83,8 @@ def test_a_broken_plugin_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_choosing_our_own_provider_does_not_look_for_plugins() -> None:
     script = (
-        "import sys; from commonplace.embedding.registry import create_embedder as create;"
-        "from commonplace.embedding.settings import EmbeddingSettings as S;"
+        "import sys; from plainmind.embedding.registry import create_embedder as create;"
+        "from plainmind.embedding.settings import EmbeddingSettings as S;"
         "create('auto', S()); print('importlib.metadata' in sys.modules, 'numpy' in sys.modules)"
     )
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from tests.support.growth import grows_evenly
 from tokenizers import Tokenizer as OriginalTokenizer
 
-from commonplace.embedding import tokens
-from commonplace.embedding.static_model import BUNDLED
-from commonplace.embedding.tokens import Tokenizer
-from commonplace.embedding.vocabulary import Vocabulary
+from plainmind.embedding import tokens
+from plainmind.embedding.static_model import BUNDLED
+from plainmind.embedding.tokens import Tokenizer
+from plainmind.embedding.vocabulary import Vocabulary
 
 ROOT = Path(__file__).parents[2]
 VOCABULARY = (Path(BUNDLED) / "vocab").read_bytes()

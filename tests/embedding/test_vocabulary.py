@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commonplace.embedding import vocabulary
-from commonplace.embedding.static_model import BUNDLED
-from commonplace.embedding.vocabulary import Vocabulary
+from plainmind.embedding import vocabulary
+from plainmind.embedding.static_model import BUNDLED
+from plainmind.embedding.vocabulary import Vocabulary
 
 DATA = (Path(BUNDLED) / "vocab").read_bytes()
 PIECES = DATA.decode().split("\n")

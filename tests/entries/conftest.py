@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from commonplace.store.lancedb.library import load
+from plainmind.store.lancedb.library import load
 
 load()  # before the clock of the first test starts
 

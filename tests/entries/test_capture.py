@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.entries.capture import MOST_CHARS, proposal_of
-from commonplace.entries.model import CATEGORIES
+from plainmind.entries.capture import MOST_CHARS, proposal_of
+from plainmind.entries.model import CATEGORIES
 
 
 @pytest.mark.parametrize(

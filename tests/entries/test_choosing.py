@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from commonplace.entries.choosing import entries_meant, entries_that_say
-from commonplace.entries.model import Entry
-from commonplace.text.notes import format_note
+from plainmind.entries.choosing import entries_meant, entries_that_say
+from plainmind.entries.model import Entry
+from plainmind.text.notes import format_note
 
 TEA = Entry("01TEA", "Anna prefers  green Tea", "preference", 0.7, 0)
 DOOR = Entry("01DOOR", "the code of the door is 4711", "fact", 0.7, 0)

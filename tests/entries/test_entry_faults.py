@@ -11,11 +11,11 @@ import pytest
 from tests.entries.conftest import files_with
 from tests.support.hashing_embedder import HashingEmbedder, UnreliableEmbedder
 
-from commonplace.entries.entry_file import EntryFile
-from commonplace.entries.memory import EntryMemory, open_entries
-from commonplace.errors import IndexUnavailable, PathNotAllowed, StorageFailure
-from commonplace.model import EVERY_SCOPE, PRIVATE, EmbedderIdentity
-from commonplace.store.memory import MemoryStore
+from plainmind.entries.entry_file import EntryFile
+from plainmind.entries.memory import EntryMemory, open_entries
+from plainmind.errors import IndexUnavailable, PathNotAllowed, StorageFailure
+from plainmind.model import EVERY_SCOPE, PRIVATE, EmbedderIdentity
+from plainmind.store.memory import MemoryStore
 
 GROUP = "group:42"
 
@@ -140,7 +140,7 @@ def test_a_forgetting_that_cannot_be_written_leaves_the_entry_whole_and_can_be_t
         raise StorageFailure("the disk is full")
 
     with monkeypatch.context() as full:
-        full.setattr("commonplace.entries.entry_file.write_atomically", refuse)
+        full.setattr("plainmind.entries.entry_file.write_atomically", refuse)
         with pytest.raises(StorageFailure):
             entries.forget([entry.id], scopes=EVERY_SCOPE)
     assert recalled(entries, "zanzibar") == ["the word is zanzibar"]
@@ -253,7 +253,7 @@ def test_a_file_that_begins_with_a_byte_order_mark_loses_no_entry(entries, tmp_p
 def test_a_provider_that_says_late_how_long_its_vectors_are_gives_similarity(
     tmp_path, driver, is_down, monkeypatch
 ):
-    monkeypatch.setattr("commonplace.entries.entry_index._RETRY_S", 0.0)
+    monkeypatch.setattr("plainmind.entries.entry_index._RETRY_S", 0.0)
     embedder = Failing(is_down=is_down)
     entries = open_entries(str(tmp_path), embedder, driver=driver)
     kept(entries, "the gateway runs on a Mac Studio")
@@ -324,7 +324,7 @@ def test_an_index_that_cannot_take_an_entry_does_not_keep_it_from_being_stored(t
         raise IndexUnavailable("the disk is full")
 
     with monkeypatch.context() as full:
-        full.setattr("commonplace.store.sqlite.store.SqliteStore.replace_file", refuse)
+        full.setattr("plainmind.store.sqlite.store.SqliteStore.replace_file", refuse)
         stored = entries.store("the gateway runs", scope=PRIVATE)
     assert stored.entry is not None
     assert "disk is full" in stored.degraded[0]

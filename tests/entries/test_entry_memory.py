@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 from tests.entries.conftest import files_with
 from tests.support.hashing_embedder import HashingEmbedder, UnreliableEmbedder
 
-from commonplace.entries.memory import EntryMemory, open_entries
-from commonplace.errors import CommonplaceError, NotFound, ScopeDenied
-from commonplace.model import EVERY_SCOPE, PRIVATE, SHARED, EmbedderIdentity
-from commonplace.store.memory import MemoryStore
+from plainmind.entries.memory import EntryMemory, open_entries
+from plainmind.errors import NotFound, PlainmindError, ScopeDenied
+from plainmind.model import EVERY_SCOPE, PRIVATE, SHARED, EmbedderIdentity
+from plainmind.store.memory import MemoryStore
 
 GROUP = "group:42"
-LANCEDB = "commonplace.store.lancedb.store:LanceStore"
+LANCEDB = "plainmind.store.lancedb.store:LanceStore"
 
 
 @pytest.fixture(params=[LANCEDB, "sqlite"], ids=["lancedb", "sqlite"])
@@ -95,7 +95,7 @@ def test_of_two_that_match_alike_the_more_important_comes_first(entries):
     ids=["empty", "too long", "no such category", "too important", "not a number"],
 )
 def test_what_is_no_entry_is_refused_with_a_hint(entries, facts):
-    with pytest.raises(CommonplaceError) as refused:
+    with pytest.raises(PlainmindError) as refused:
         entries.store(scope=PRIVATE, **facts)
     assert refused.value.hint
     assert entries.list(scopes=EVERY_SCOPE) == ()
@@ -337,7 +337,7 @@ def test_another_embedder_makes_the_index_anew(tmp_path, driver):
 
 
 def test_an_embedder_that_fails_costs_similarity_and_nothing_else(tmp_path, driver, monkeypatch):
-    monkeypatch.setattr("commonplace.entries.entry_index._RETRY_S", 0.0)
+    monkeypatch.setattr("plainmind.entries.entry_index._RETRY_S", 0.0)
 
     embedder = UnreliableEmbedder(is_down=True)
     entries = open_entries(str(tmp_path), embedder, driver=driver)
@@ -418,7 +418,7 @@ WRITER = textwrap.dedent(
     """
     import sys
     from tests.support.hashing_embedder import HashingEmbedder
-    from commonplace.entries.memory import open_entries
+    from plainmind.entries.memory import open_entries
 
     folder, name = sys.argv[1:]
     entries = open_entries(folder, HashingEmbedder())

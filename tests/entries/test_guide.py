@@ -13,7 +13,7 @@ GUIDE = (Path(__file__).parents[2] / "docs" / "guides" / "entries.md").read_text
 @pytest.mark.timeout(60)
 def test_the_program_of_the_guide_runs(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("COMMONPLACE_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("PLAINMIND_HOME", str(tmp_path / "home"))
     monkeypatch.chdir(tmp_path)
     (tmp_path / "notes").mkdir()
     (program,) = re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL)

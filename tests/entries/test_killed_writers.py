@@ -11,8 +11,8 @@ import pytest
 from tests.entries.conftest import files_with
 from tests.support.hashing_embedder import HashingEmbedder
 
-from commonplace.entries.memory import open_entries
-from commonplace.model import EVERY_SCOPE, PRIVATE
+from plainmind.entries.memory import open_entries
+from plainmind.model import EVERY_SCOPE, PRIVATE
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
@@ -20,7 +20,7 @@ PROGRAM = textwrap.dedent(
     """
     import sys
     from tests.support.hashing_embedder import HashingEmbedder
-    from commonplace.entries.memory import open_entries
+    from plainmind.entries.memory import open_entries
 
     folder, driver, what = sys.argv[1:4]
     entries = open_entries(folder, HashingEmbedder(), driver=driver)

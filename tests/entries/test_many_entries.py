@@ -8,10 +8,10 @@ import json
 import pytest
 from tests.entries.conftest import files_with
 
-from commonplace.embedding.registry import create_embedder
-from commonplace.embedding.settings import EmbeddingSettings
-from commonplace.entries.memory import open_entries
-from commonplace.model import EVERY_SCOPE, PRIVATE
+from plainmind.embedding.registry import create_embedder
+from plainmind.embedding.settings import EmbeddingSettings
+from plainmind.entries.memory import open_entries
+from plainmind.model import EVERY_SCOPE, PRIVATE
 
 COUNT = 10_000
 NAMES = ("Anna", "Bruno", "Clara", "David", "Emma", "Felix", "Greta", "Hugo", "Irene", "Jakob")

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from commonplace.evaluation.baselines import BASELINES
-from commonplace.evaluation.dataset import read_dataset
-from commonplace.evaluation.running import Asking, evaluate, opened_memory, summarise
+from plainmind.evaluation.baselines import BASELINES
+from plainmind.evaluation.dataset import read_dataset
+from plainmind.evaluation.running import Asking, evaluate, opened_memory, summarise
 
-SET = Path(__file__).resolve().parents[2] / "evals" / "commonplace"
+SET = Path(__file__).resolve().parents[2] / "evals" / "plainmind"
 CATEGORIES = {
     "absent", "code", "date", "ja", "ko", "log", "newest", "paraphrase", "several", "topic", "typo", "zh",
 }  # fmt: skip

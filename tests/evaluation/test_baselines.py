@@ -6,12 +6,12 @@ from datetime import date
 
 import pytest
 
-from commonplace.evaluation.baselines import BASELINES, SeedRecipe, WordOverlap
-from commonplace.evaluation.dataset import read_dataset
-from commonplace.evaluation.running import Asking, evaluate
-from commonplace.evaluation.scoring import Shown
-from commonplace.model import Document
-from commonplace.surfaces.cli import bench
+from plainmind.evaluation.baselines import BASELINES, SeedRecipe, WordOverlap
+from plainmind.evaluation.dataset import read_dataset
+from plainmind.evaluation.running import Asking, evaluate
+from plainmind.evaluation.scoring import Shown
+from plainmind.model import Document
+from plainmind.surfaces.cli import bench
 
 TODAY = date(2026, 3, 12)
 ANY_SCORE = Asking(min_score=0.0)

@@ -6,10 +6,10 @@ from datetime import date
 
 import pytest
 
-from commonplace.errors import CommonplaceError
-from commonplace.evaluation.comparing import compare
-from commonplace.evaluation.dataset import AskedWorkspace, Evidence, Question
-from commonplace.evaluation.scoring import METRICS, Shown
+from plainmind.errors import PlainmindError
+from plainmind.evaluation.comparing import compare
+from plainmind.evaluation.dataset import AskedWorkspace, Evidence, Question
+from plainmind.evaluation.scoring import METRICS, Shown
 
 RIGHT, WRONG = (Shown("a.md", 1, 1, 40),), (Shown("b.md", 1, 1, 40),)
 
@@ -62,10 +62,10 @@ def test_a_comparison_can_be_repeated():
 
 
 def test_runs_that_lack_answers_are_refused():
-    with pytest.raises(CommonplaceError, match="the second file has no answer for 1 of 2 questions"):
+    with pytest.raises(PlainmindError, match="the second file has no answer for 1 of 2 questions"):
         compare(asked(2), run(RIGHT, RIGHT), run(RIGHT))
 
 
 def test_a_dataset_without_evidence_cannot_be_compared():
-    with pytest.raises(CommonplaceError, match="no question has evidence"):
+    with pytest.raises(PlainmindError, match="no question has evidence"):
         compare(asked(1, evidence=()), run(RIGHT), run(RIGHT))

@@ -6,8 +6,8 @@ from datetime import date
 
 import pytest
 
-from commonplace.errors import CommonplaceError, NotFound
-from commonplace.evaluation.dataset import Evidence, read_dataset
+from plainmind.errors import NotFound, PlainmindError
+from plainmind.evaluation.dataset import Evidence, read_dataset
 
 GOOD = '{"id": "a", "query": "q", "category": "c", "gold": []}'
 
@@ -79,7 +79,7 @@ def test_a_folder_without_questions_is_an_error(tmp_path, name):
 def test_a_malformed_line_is_named(dataset, line, problem):
     (dataset / "house" / "queries.jsonl").write_text(f"{GOOD}\n{line}\n")
 
-    with pytest.raises(CommonplaceError) as refused:
+    with pytest.raises(PlainmindError) as refused:
         read_dataset(str(dataset))
 
     assert "queries.jsonl, line 2: " in str(refused.value)
@@ -90,5 +90,5 @@ def test_a_malformed_line_is_named(dataset, line, problem):
 def test_bytes_that_are_no_text_are_an_error(dataset):
     (dataset / "house" / "queries.jsonl").write_bytes(b"\xff\n")
 
-    with pytest.raises(CommonplaceError, match="not valid UTF-8"):
+    with pytest.raises(PlainmindError, match="not valid UTF-8"):
         read_dataset(str(dataset))

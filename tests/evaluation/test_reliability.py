@@ -3,10 +3,10 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from commonplace.evaluation.dataset import Evidence, Question
-from commonplace.evaluation.reliability import picture, reliability
-from commonplace.evaluation.running import Answer
-from commonplace.evaluation.scoring import Shown
+from plainmind.evaluation.dataset import Evidence, Question
+from plainmind.evaluation.reliability import picture, reliability
+from plainmind.evaluation.running import Answer
+from plainmind.evaluation.scoring import Shown
 
 
 def answer(*shown):

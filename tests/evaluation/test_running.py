@@ -8,10 +8,10 @@ from dataclasses import replace
 
 import pytest
 
-from commonplace.errors import CommonplaceError, ConfigError
-from commonplace.evaluation.dataset import read_dataset
-from commonplace.evaluation.results import read_results, row_of, write_results
-from commonplace.evaluation.running import Asking, evaluate, opened_memory, summarise
+from plainmind.errors import ConfigError, PlainmindError
+from plainmind.evaluation.dataset import read_dataset
+from plainmind.evaluation.results import read_results, row_of, write_results
+from plainmind.evaluation.running import Asking, evaluate, opened_memory, summarise
 
 
 @pytest.fixture(autouse=True)
@@ -19,9 +19,9 @@ def home(tmp_path, monkeypatch):
     """A home whose settings would spoil every answer, were they read."""
     folder = tmp_path / "home"
     folder.mkdir()
-    (folder / "commonplace.json5").write_text("{query: {maxResults: 1, minScore: 0.99}}")
-    monkeypatch.setenv("COMMONPLACE_HOME", str(folder))
-    monkeypatch.setenv("COMMONPLACE_QUERY_MINSCORE", "0.98")
+    (folder / "plainmind.json5").write_text("{query: {maxResults: 1, minScore: 0.99}}")
+    monkeypatch.setenv("PLAINMIND_HOME", str(folder))
+    monkeypatch.setenv("PLAINMIND_QUERY_MINSCORE", "0.98")
     return folder
 
 
@@ -137,5 +137,5 @@ def test_a_line_that_is_no_result_is_named(tmp_path, line):
     file = tmp_path / "results.jsonl"
     file.write_text(f'{{"ws": "a", "id": "b", "results": []}}\n{line}\n')
 
-    with pytest.raises(CommonplaceError, match="line 2: not a line of results"):
+    with pytest.raises(PlainmindError, match="line 2: not a line of results"):
         read_results(str(file))

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from commonplace.evaluation.dataset import Evidence, Question
-from commonplace.evaluation.results import write_results
-from commonplace.evaluation.running import Answer, summarise
-from commonplace.evaluation.scoring import METRICS, Shown, means, scores_of
+from plainmind.evaluation.dataset import Evidence, Question
+from plainmind.evaluation.results import write_results
+from plainmind.evaluation.running import Answer, summarise
+from plainmind.evaluation.scoring import METRICS, Shown, means, scores_of
 
 SCORE = Path(__file__).resolve().parents[2].parent / "shared" / "evals" / "score.py"
 

@@ -7,11 +7,11 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from commonplace.evaluation.speed.corpus import Corpus
-from commonplace.evaluation.speed.filling import write_files
-from commonplace.evaluation.speed.vocabulary import vocabulary, words_of
-from commonplace.sources.workspace import Workspace
-from commonplace.text.terms import query_terms
+from plainmind.evaluation.speed.corpus import Corpus
+from plainmind.evaluation.speed.filling import write_files
+from plainmind.evaluation.speed.vocabulary import vocabulary, words_of
+from plainmind.sources.workspace import Workspace
+from plainmind.text.terms import query_terms
 
 SMALL = Corpus(200)
 

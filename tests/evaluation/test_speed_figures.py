@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.speed_figures import figures, size
 
-from commonplace.evaluation.speed.figures import as_json, exponent
-from commonplace.evaluation.speed.picture import picture
-from commonplace.evaluation.speed.processes import Residency
-from commonplace.evaluation.speed.tables import growth_rows, once_rows, size_rows, target_rows
-from commonplace.evaluation.speed.targets import TARGETS, in_words
-from commonplace.evaluation.speed.timing import Stopwatch, measure, percentile
+from plainmind.evaluation.speed.figures import as_json, exponent
+from plainmind.evaluation.speed.picture import picture
+from plainmind.evaluation.speed.processes import Residency
+from plainmind.evaluation.speed.tables import growth_rows, once_rows, size_rows, target_rows
+from plainmind.evaluation.speed.targets import TARGETS, in_words
+from plainmind.evaluation.speed.timing import Stopwatch, measure, percentile
 
 
 def reached(of, name):

@@ -8,15 +8,15 @@ from functools import partial
 
 import pytest
 
-from commonplace.errors import CommonplaceError
-from commonplace.evaluation.speed import running
-from commonplace.evaluation.speed.contestants import NAMES, SEED, Course, compete, missing
-from commonplace.evaluation.speed.corpus import Corpus
-from commonplace.evaluation.speed.figures import as_json
-from commonplace.evaluation.speed.processes import lap, residency
-from commonplace.evaluation.speed.reference import extension_path
-from commonplace.evaluation.speed.running import Plan, run
-from commonplace.evaluation.speed.tables import size_rows
+from plainmind.errors import PlainmindError
+from plainmind.evaluation.speed import running
+from plainmind.evaluation.speed.contestants import NAMES, SEED, Course, compete, missing
+from plainmind.evaluation.speed.corpus import Corpus
+from plainmind.evaluation.speed.figures import as_json
+from plainmind.evaluation.speed.processes import lap, residency
+from plainmind.evaluation.speed.reference import extension_path
+from plainmind.evaluation.speed.running import Plan, run
+from plainmind.evaluation.speed.tables import size_rows
 
 TINY = partial(Plan, files_to_sync=10, questions=14, cold_runs=3, budget_s=0.1)
 
@@ -100,16 +100,16 @@ def test_other_dimensions_and_a_large_file_are_measured_and_kept(tmp_path):
 
 
 def test_a_disk_that_is_too_small_is_refused_before_anything_is_made(tmp_path):
-    with pytest.raises(CommonplaceError, match="MB free, and this takes up to"):
+    with pytest.raises(PlainmindError, match="MB free, and this takes up to"):
         run(Plan(chunks=(10**12,)), str(tmp_path))
 
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_process_that_fails_is_no_figure(tmp_path):
-    with pytest.raises(CommonplaceError, match="no such luck"):
+    with pytest.raises(PlainmindError, match="no such luck"):
         lap([sys.executable, "-c", "raise SystemExit('no such luck')"], {})
-    with pytest.raises(CommonplaceError, match="the process whose memory is measured failed"):
+    with pytest.raises(PlainmindError, match="the process whose memory is measured failed"):
         residency({"workspace": str(tmp_path / "file" / "x"), "home": "\0"})
 
 

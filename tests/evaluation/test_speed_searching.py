@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from commonplace.evaluation.speed.corpus import Corpus
-from commonplace.evaluation.speed.filling import fill
-from commonplace.evaluation.speed.living import EDITED, use
-from commonplace.evaluation.speed.opening import opened
-from commonplace.evaluation.speed.reference import Reference, extension_path
-from commonplace.evaluation.speed.searching import (
+from plainmind.evaluation.speed.corpus import Corpus
+from plainmind.evaluation.speed.filling import fill
+from plainmind.evaluation.speed.living import EDITED, use
+from plainmind.evaluation.speed.opening import opened
+from plainmind.evaluation.speed.reference import Reference, extension_path
+from plainmind.evaluation.speed.searching import (
     EVERYTHING,
     NEAREST,
     KnownVectors,
@@ -20,11 +20,11 @@ from commonplace.evaluation.speed.searching import (
     recall,
     search,
 )
-from commonplace.evaluation.speed.vocabulary import LAST_DAY
-from commonplace.model import EmbedderIdentity, IndexFingerprint
-from commonplace.search.engine import SearchEngine
-from commonplace.search.settings import SearchSettings
-from commonplace.store.opening import open_store
+from plainmind.evaluation.speed.vocabulary import LAST_DAY
+from plainmind.model import EmbedderIdentity, IndexFingerprint
+from plainmind.search.engine import SearchEngine
+from plainmind.search.settings import SearchSettings
+from plainmind.store.opening import open_store
 
 CORPUS = Corpus(200, dims=64)
 QUESTIONS = CORPUS.questions(14)

@@ -11,6 +11,6 @@ import pytest
 @pytest.fixture
 def seed() -> int:
     """Another one each run; a failure shows the line that repeats it."""
-    chosen = int(os.environ.get("COMMONPLACE_SEED", time.time_ns() % 1_000_000))
-    print(f"COMMONPLACE_SEED={chosen}")
+    chosen = int(os.environ.get("PLAINMIND_SEED", time.time_ns() % 1_000_000))
+    print(f"PLAINMIND_SEED={chosen}")
     return chosen

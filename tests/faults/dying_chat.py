@@ -1,4 +1,4 @@
-"""`commonplace chat`, with a process that is killed at its n-th step on the disk; 0 is never, and counts them."""
+"""`plainmind chat`, with a process that is killed at its n-th step on the disk; 0 is never, and counts them."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ def dying(step, count, fatal):
 
 
 def main(fatal: int, tally: str, argv: list[str]) -> int:
-    from commonplace.files.system import System
-    from commonplace.surfaces.cli.main import main as commonplace
+    from plainmind.files.system import System
+    from plainmind.surfaces.cli.main import main as plainmind
 
     count = [0]
     for name in STEPS:
         setattr(System, name, dying(getattr(System, name), count, fatal))
-    status = commonplace(argv)
+    status = plainmind(argv)
     with open(tally, "w") as file:
         file.write(str(count[0]))
     return status

@@ -15,12 +15,12 @@ from pathlib import Path
 
 from tests.support.index_contents import EVERYWHERE, embedded, file_state, fingerprint, vector
 
-from commonplace.errors import ConflictError, IndexUnavailable
-from commonplace.files.atomic import write_atomically
-from commonplace.files.locks import hold_lock
-from commonplace.model import IndexFingerprint
-from commonplace.store.protocol import IndexStore
-from commonplace.store.sqlite.store import SqliteStore
+from plainmind.errors import ConflictError, IndexUnavailable
+from plainmind.files.atomic import write_atomically
+from plainmind.files.locks import hold_lock
+from plainmind.model import IndexFingerprint
+from plainmind.store.protocol import IndexStore
+from plainmind.store.sqlite.store import SqliteStore
 
 FILES = 12
 PARTS = 5

@@ -27,8 +27,8 @@ def jsonl_note(name: str, size: int) -> bytes:
 def main(
     tail_name: str, folder: str, file: str, seed: int, retry: str, retry_file: str, retry_size: int
 ) -> None:
-    from commonplace.files.append import append
-    from commonplace.files.records import Tail
+    from plainmind.files.append import append
+    from plainmind.files.records import Tail
 
     tail = Tail(tail_name)
     make = markdown_note if tail is Tail.MARKDOWN else jsonl_note

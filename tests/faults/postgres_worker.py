@@ -19,8 +19,8 @@ from tests.faults.index_worker import FILES, catch_up, read_once, rebuild, write
 from tests.support.index_contents import fingerprint
 from tests.support.postgres_server import SCHEMA
 
-from commonplace.errors import CommonplaceError, IndexCorrupt, IndexUnavailable, LockTimeout
-from commonplace.store.postgres.store import PostgresStore
+from plainmind.errors import IndexCorrupt, IndexUnavailable, LockTimeout, PlainmindError
+from plainmind.store.postgres.store import PostgresStore
 
 
 def open_shared(dsn: str) -> PostgresStore:
@@ -51,7 +51,7 @@ def work(role: str, dsn: str, notes: Path, seconds: float, name: str) -> None:
                 raise
             done[f"refused: {str(error)[:40]}"] += 1
             time.sleep(0.05)
-        except CommonplaceError as error:
+        except PlainmindError as error:
             sys.exit(f"{role}: {type(error).__name__}: {error}")
         else:
             done["answered"] += 1

@@ -9,8 +9,8 @@ from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from commonplace.sessions.session import Session
-    from commonplace.sessions.store import SessionStore
+    from plainmind.sessions.session import Session
+    from plainmind.sessions.store import SessionStore
 
 MESSAGES = 3
 CHANGES = ("archive", "compact", "convert", "convert back", "delete", "fork", "reset")
@@ -45,8 +45,8 @@ def said(store: SessionStore, key: str) -> Session:
 
 
 def main(folder: str, worker: int, number: int, seed: int) -> None:
-    from commonplace.errors import NotFound
-    from commonplace.sessions.store import SessionStore
+    from plainmind.errors import NotFound
+    from plainmind.sessions.store import SessionStore
 
     store = SessionStore(folder, timeout_s=60)
     chance = random.Random(seed)

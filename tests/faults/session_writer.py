@@ -16,7 +16,7 @@ def message(writer: int, number: int, size: int) -> dict[str, object]:
 
 
 def main(folder: str, role: str, writer: int, number: int, size: int, seed: int, most: int) -> None:
-    from commonplace.sessions.store import SessionStore
+    from plainmind.sessions.store import SessionStore
 
     store = SessionStore(folder, timeout_s=60)
     session = store.open("storm")

@@ -11,11 +11,11 @@ import pytest
 from tests.support.descriptors import open_in
 from tests.support.faulty_system import FAULTS, FaultySystem
 
-from commonplace.errors import CommonplaceError, ConflictError, StorageFailure, WorkspaceError
-from commonplace.files.append import Appended, append
-from commonplace.files.history import History
-from commonplace.files.records import Tail
-from commonplace.files.replace import content_hash, replace, write_atomically
+from plainmind.errors import ConflictError, PlainmindError, StorageFailure, WorkspaceError
+from plainmind.files.append import Appended, append
+from plainmind.files.history import History
+from plainmind.files.records import Tail
+from plainmind.files.replace import content_hash, replace, write_atomically
 
 each_fault = pytest.mark.parametrize("fault", FAULTS)
 
@@ -49,10 +49,10 @@ def never_failed(system: FaultySystem) -> bool:
 
 def succeeds(act: Callable[[], object], system: FaultySystem) -> bool:
     """Whether the caller was told of success; a failure must be one of our own errors, with a hint."""
-    failure: CommonplaceError | None = None
+    failure: PlainmindError | None = None
     try:
         act()
-    except CommonplaceError as error:
+    except PlainmindError as error:
         failure = error
     assert failure is None or (failure.hint and not isinstance(failure, ConflictError)), system.failed
     return failure is None
@@ -136,7 +136,7 @@ def assert_as_before(
     ],
 )
 def test_a_refused_write_says_what_to_do(
-    tmp_path: Path, code: int, kind: type[CommonplaceError], advice: str
+    tmp_path: Path, code: int, kind: type[PlainmindError], advice: str
 ) -> None:
     # The first write signs the lock file, which may fail without consequence; the second is the record.
     system = FaultySystem(fail_at=2, code=code, only=frozenset({"write"}))

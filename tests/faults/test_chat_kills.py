@@ -1,4 +1,4 @@
-"""`kill -9` strikes `commonplace chat` at chosen moments: no turn is lost, no note doubled, no cycle unflushed."""
+"""`kill -9` strikes `plainmind chat` at chosen moments: no turn is lost, no note doubled, no cycle unflushed."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from pathlib import Path
 import pytest
 from tests.support.scripted_chat_model import KEY, Asked, Call, Say, ScriptedModel, scripted_model
 
-import commonplace
+import plainmind
 
 # Each test starts some seven processes: on a busy machine half a minute goes by.
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
 
-FULL = os.environ.get("COMMONPLACE_FAULTS") == "full"
-SOURCE = str(Path(commonplace.__file__).parents[1])
+FULL = os.environ.get("PLAINMIND_FAULTS") == "full"
+SOURCE = str(Path(plainmind.__file__).parents[1])
 PROGRAM = str(Path(__file__).with_name("dying_chat.py"))
 TURNS = 5
 OLD_LOG = b"# A log\n\n- 09:00 an older note\nwithout its last line end"

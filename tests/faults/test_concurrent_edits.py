@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from commonplace.files.conflicts import conflict_copies
-from commonplace.files.history import History
+from plainmind.files.conflicts import conflict_copies
+from plainmind.files.history import History
 
 EDITOR = """
 import random, sys
 from pathlib import Path
-from commonplace.errors import ConflictError
-from commonplace.files.history import History
-from commonplace.files.replace import content_hash, replace
+from plainmind.errors import ConflictError
+from plainmind.files.history import History
+from plainmind.files.replace import content_hash, replace
 
 folder, writer, edits = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
 file, state = folder / "MEMORY.md", str(folder / "state")

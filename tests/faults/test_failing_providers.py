@@ -18,9 +18,9 @@ from tests.support.providers.batches import BatchRoutes
 from tests.support.providers.batches import serving as serving_batches
 from tests.support.providers.server import DIALECTS, KEY, Provider, serving, unit_vector_for
 
-from commonplace import Memory
-from commonplace.indexing.indexer import WITHOUT_VECTORS
-from commonplace.model import EVERY_SCOPE, SearchFilter
+from plainmind import Memory
+from plainmind.indexing.indexer import WITHOUT_VECTORS
+from plainmind.model import EVERY_SCOPE, SearchFilter
 
 ROOT = Path(__file__).resolve().parents[2]
 HASTE = {"queryTimeoutMs": 500, "documentTimeoutMs": 1000}
@@ -141,7 +141,7 @@ def test_a_terminal_error_is_asked_about_once_by_all_processes(
 ) -> None:
     provider.fault = chaos.quota_spent
     program = (
-        "import json, sys; from commonplace import Memory; workspace, home, config = sys.argv[1:];"
+        "import json, sys; from plainmind import Memory; workspace, home, config = sys.argv[1:];"
         "memory = Memory(workspace, home=home, config=json.loads(config)); memory.sync();"
         "print(memory.search('gateway number 3', max_results=1).hits[0].path); memory.close()"
     )
@@ -191,7 +191,7 @@ def test_no_key_and_no_note_is_in_what_is_said_about_failures(
 
 SYNC = """
 import json, sys
-from commonplace import Memory
+from plainmind import Memory
 workspace, home, config, wait = sys.argv[1:]
 with Memory(workspace, home=home, config=json.loads(config)) as memory:
     report = memory.sync(wait=None if wait == "wait" else False)

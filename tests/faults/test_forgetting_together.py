@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from commonplace import Memory
+from plainmind import Memory
 
-FULL = os.environ.get("COMMONPLACE_FAULTS") == "full"
+FULL = os.environ.get("PLAINMIND_FAULTS") == "full"
 SECONDS = 120 if FULL else 5
 WORKER = Path(__file__).parents[1] / "support" / "together.py"
 

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from tests.support.small_disk import small_disk_at
 
-from commonplace.errors import StorageFailure
-from commonplace.files.append import append
-from commonplace.files.history import History
-from commonplace.files.records import Tail
-from commonplace.files.replace import content_hash, replace
+from plainmind.errors import StorageFailure
+from plainmind.files.append import append
+from plainmind.files.history import History
+from plainmind.files.records import Tail
+from plainmind.files.replace import content_hash, replace
 
 
 @pytest.fixture
@@ -92,9 +92,9 @@ def test_a_replace_on_a_full_disk_keeps_the_old_file(small_disk: Path) -> None:
 LIMITED = """
 import resource, sys
 from pathlib import Path
-from commonplace.errors import StorageFailure
-from commonplace.files.append import append
-from commonplace.files.records import Tail
+from plainmind.errors import StorageFailure
+from plainmind.files.append import append
+from plainmind.files.records import Tail
 
 note, state = sys.argv[1:]
 resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, resource.RLIM_INFINITY))

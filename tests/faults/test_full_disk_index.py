@@ -11,8 +11,8 @@ import pytest
 from tests.support.index_contents import fingerprint, found_texts, put
 from tests.support.small_disk import small_disk_at
 
-from commonplace.errors import StorageFailure
-from commonplace.store.sqlite.store import SqliteStore
+from plainmind.errors import StorageFailure
+from plainmind.store.sqlite.store import SqliteStore
 
 SECRET = "kwisatzhaderach"
 
@@ -51,7 +51,7 @@ def test_an_erasure_that_finds_no_room_says_how_to_end_it(disk: Path, store: Sql
     with pytest.raises(StorageFailure, match="some of it may be left") as failure:
         store.erase("memory", "secret.md")
     assert failure.value.hint is not None
-    assert "commonplace sync --force" in failure.value.hint
+    assert "plainmind sync --force" in failure.value.hint
     assert shutil.disk_usage(disk).free >= before - 100_000
     assert len(found_texts(store, "plain", limit=1_000)) == 700
     store.digest()

@@ -13,17 +13,17 @@ from pathlib import Path
 import pytest
 from tests.faults.transcript_indexer import indexer_of
 
-import commonplace
-from commonplace.sessions.store import SessionStore
-from commonplace.store.sqlite.store import SqliteStore
+import plainmind
+from plainmind.sessions.store import SessionStore
+from plainmind.store.sqlite.store import SqliteStore
 
-FULL = os.environ.get("COMMONPLACE_FAULTS") == "full"
+FULL = os.environ.get("PLAINMIND_FAULTS") == "full"
 KILLS = 300 if FULL else 12
 WRITERS = 8
 HERE = Path(__file__)
 INDEXER = str(HERE.with_name("transcript_indexer.py"))
 WRITER = str(HERE.with_name("session_writer.py"))
-SOURCE = str(Path(commonplace.__file__).parents[1])
+SOURCE = str(Path(plainmind.__file__).parents[1])
 
 
 class Scene:

@@ -15,7 +15,7 @@ import pytest
 from tests.faults.note_writer import jsonl_note, markdown_note
 from tests.support.mortal_process import Mortal, Storm
 
-FULL = os.environ.get("COMMONPLACE_FAULTS") == "full"
+FULL = os.environ.get("PLAINMIND_FAULTS") == "full"
 WRITERS = 8
 KILLS_A_DAY = 25  # then a new file begins, as at midnight
 PROGRAM = Path(__file__).with_name("note_writer.py")

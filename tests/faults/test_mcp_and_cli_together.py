@@ -10,9 +10,9 @@ import time
 import pytest
 from tests.support.mcp_process import COMMAND, McpProcess
 
-from commonplace import Memory
+from plainmind import Memory
 
-FULL = os.environ.get("COMMONPLACE_FAULTS") == "full"
+FULL = os.environ.get("PLAINMIND_FAULTS") == "full"
 SECONDS = 60 if FULL else 5
 SLOWEST = 60.0  # of one call; a lock that is held forever shows here
 

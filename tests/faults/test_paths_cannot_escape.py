@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from commonplace.errors import CommonplaceError
-from commonplace.files.beneath import Root, open_by_components, open_by_openat2
-from commonplace.sources.excerpt import read_excerpt
-from commonplace.sources.mounts import ExtraPath
-from commonplace.sources.workspace import Workspace
+from plainmind.errors import PlainmindError
+from plainmind.files.beneath import Root, open_by_components, open_by_openat2
+from plainmind.sources.excerpt import read_excerpt
+from plainmind.sources.mounts import ExtraPath
+from plainmind.sources.workspace import Workspace
 
-FULL = os.environ.get("COMMONPLACE_FAULTS") == "full"
+FULL = os.environ.get("PLAINMIND_FAULTS") == "full"
 CANARY = "canary-7f3a91"
 SECRET = f"{CANARY} what lies outside\n"
 LIMIT = 1_000_000
@@ -198,7 +198,7 @@ def everything_read(workspace: Workspace, path: str) -> str:
     for read in (lambda: workspace.read(path)[0].text, lambda: read_excerpt(workspace, path).text):
         try:
             seen.append(read())
-        except CommonplaceError as error:
+        except PlainmindError as error:
             seen.append(f"{error} {error.hint}")
     return "\n".join(seen)
 
@@ -237,7 +237,7 @@ def test_the_root_alone_holds_against_the_same_paths(top, opener):
     }
     seen = set()
     for path in paths:
-        with contextlib.suppress(CommonplaceError):
+        with contextlib.suppress(PlainmindError):
             data, _ = root.read(path, max_bytes=LIMIT)
             seen |= {path} if CANARY.encode() in data else set()
     assert seen == within
@@ -288,7 +288,7 @@ def test_a_folder_swapped_for_a_link_while_we_read_shows_nothing_behind_it(top, 
             for path in ("memory/swapped/secret.md", "memory/swapped/sub/secret.md"):
                 try:
                     data, _ = root.read(path, max_bytes=LIMIT)
-                except CommonplaceError:
+                except PlainmindError:
                     answers["refused"] += 1
                 else:
                     answers["inside"] += 1

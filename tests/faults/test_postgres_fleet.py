@@ -15,7 +15,7 @@ from tests.faults.postgres_worker import open_shared
 from tests.support.index_contents import fingerprint
 from tests.support.postgres_server import server_of_its_own
 
-FULL = os.environ.get("COMMONPLACE_FAULTS") == "full"
+FULL = os.environ.get("PLAINMIND_FAULTS") == "full"
 SECONDS = 60 if FULL else 10
 WORKER = Path(__file__).with_name("postgres_worker.py")
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from commonplace import Memory
+from plainmind import Memory
 
-FULL = os.environ.get("COMMONPLACE_FAULTS") == "full"
+FULL = os.environ.get("PLAINMIND_FAULTS") == "full"
 SECONDS = 40 if FULL else 4
 WORKER = Path(__file__).parents[1] / "support" / "together.py"
 
@@ -35,8 +35,8 @@ def test_two_search_while_others_sync_watch_and_write(tmp_path):
     with Memory(workspace, home=home) as memory:
         memory.sync()
     watcher = subprocess.Popen(
-        [sys.executable, "-m", "commonplace", "watch", "--workspace", str(workspace)],
-        env={**os.environ, "COMMONPLACE_HOME": str(home)},
+        [sys.executable, "-m", "plainmind", "watch", "--workspace", str(workspace)],
+        env={**os.environ, "PLAINMIND_HOME": str(home)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

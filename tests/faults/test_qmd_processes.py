@@ -13,9 +13,9 @@ from contextlib import suppress
 import pytest
 from tests.support.qmd_program import QmdProgram
 
-from commonplace import Memory
+from plainmind import Memory
 
-FULL = os.environ.get("COMMONPLACE_FAULTS") == "full"
+FULL = os.environ.get("PLAINMIND_FAULTS") == "full"
 CYCLES = 500 if FULL else 12
 KILLS = 40 if FULL else 3
 TIMEOUT_S = 2.0
@@ -146,7 +146,7 @@ def test_hundreds_of_failures_leave_no_process_no_descriptor_and_no_question_una
 
 KILLED = """
 import sys
-from commonplace import Memory
+from plainmind import Memory
 Memory(sys.argv[1], sys.argv[2], {"backend": "qmd", "qmd": {"command": sys.argv[3]}}).search("gateway")
 """
 

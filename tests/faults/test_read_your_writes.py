@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from commonplace import Memory
-from commonplace.store.memory import MemoryStore
+from plainmind import Memory
+from plainmind.store.memory import MemoryStore
 
-ROUNDS = 500 if os.environ.get("COMMONPLACE_FAULTS") == "full" else 150
+ROUNDS = 500 if os.environ.get("PLAINMIND_FAULTS") == "full" else 150
 CHANGER = Path(__file__).parents[1] / "support" / "file_changer.py"
 
 

@@ -18,9 +18,9 @@ import pytest
 from tests.faults.index_worker import FILES, catch_up, read_once, rebuild
 from tests.support.index_contents import fingerprint
 
-from commonplace.store.sqlite.store import SqliteStore
+from plainmind.store.sqlite.store import SqliteStore
 
-FULL = os.environ.get("COMMONPLACE_FAULTS") == "full"
+FULL = os.environ.get("PLAINMIND_FAULTS") == "full"
 REBUILDS = 200 if FULL else 15
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = str(Path(__file__).with_name("index_worker.py"))

@@ -1,6 +1,6 @@
 """Every kind of conversation, asked for every kind of text, on every surface: what is not for it never comes out.
 
-On every store, too. COMMONPLACE_FAULTS=full asks on all surfaces there, else only on those that an index answers.
+On every store, too. PLAINMIND_FAULTS=full asks on all surfaces there, else only on those that an index answers.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tests.support.scope_surfaces import BY_INDEX, SHOWN, SURFACES, searching
 from tests.support.scope_world import BY_DEFAULT, CONTEXTS, EVERYTHING, FULL, TEXTS, fill, opened, opened_on
 from tests.support.stores import DRIVERS
 
-from commonplace import Memory, ScopeDenied
+from plainmind import Memory, ScopeDenied
 
 ASKED = [
     pytest.param(driver, surface, id=f"{driver}-{surface}")

@@ -8,13 +8,13 @@ import re
 import pytest
 from tests.support.scope_world import CONTEXTS, EVERYTHING, MORE_QUERIES, RULES, TEXTS, fill, opened
 
-from commonplace.agent.listener import Listener
-from commonplace.agent.protocol import Limits
-from commonplace.agent.scope import Rule, access_of
-from commonplace.agent.tools.entries import EntryToolBox
-from commonplace.embedding.builtin import BuiltinEmbedder
-from commonplace.entries.memory import open_entries
-from commonplace.memory.entry_access import entry_memory_of, tools_within
+from plainmind.agent.listener import Listener
+from plainmind.agent.protocol import Limits
+from plainmind.agent.scope import Rule, access_of
+from plainmind.agent.tools.entries import EntryToolBox
+from plainmind.embedding.builtin import BuiltinEmbedder
+from plainmind.entries.memory import open_entries
+from plainmind.memory.entry_access import entry_memory_of, tools_within
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 

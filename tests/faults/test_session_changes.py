@@ -13,10 +13,10 @@ from tests.faults.session_changer import CHANGES, MESSAGES, change, said
 from tests.support.faulty_system import FaultySystem
 from tests.support.mortal_process import Mortal, Storm
 
-from commonplace.errors import CommonplaceError
-from commonplace.sessions.store import SessionStore
+from plainmind.errors import PlainmindError
+from plainmind.sessions.store import SessionStore
 
-FULL = os.environ.get("COMMONPLACE_FAULTS") == "full"
+FULL = os.environ.get("PLAINMIND_FAULTS") == "full"
 WORKERS = 4
 PROGRAM = Path(__file__).with_name("session_changer.py")
 SAID = re.compile(r"<([0-9]+-[0-9]+\.[0-9a-z]+)>")
@@ -147,7 +147,7 @@ def test_a_change_can_fail_at_every_call_of_the_system(tmp_path: Path, name: str
             store = SessionStore(folder, system=broken)
             change(name, store, store.open("0-0"))
             worker.done["0-0"].append(name)
-        except (CommonplaceError, OSError):
+        except (PlainmindError, OSError):
             failed += 1
         check(folder, [worker])
         if not is_killed:

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from tests.support.mortal_process import Mortal, Storm
 
-from commonplace.sessions.store import SessionStore
+from plainmind.sessions.store import SessionStore
 
-FULL = os.environ.get("COMMONPLACE_FAULTS") == "full"
+FULL = os.environ.get("PLAINMIND_FAULTS") == "full"
 WRITERS = 8
 PROGRAM = Path(__file__).with_name("session_writer.py")
 ENDLESS = 10**9

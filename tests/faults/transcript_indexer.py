@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import sys
 
-from commonplace.embedding.registry import create_embedder
-from commonplace.embedding.settings import EmbeddingSettings
-from commonplace.files.erasures import Erasures
-from commonplace.indexing.chunks import ChunkingSettings
-from commonplace.indexing.disappearances import Disappearances
-from commonplace.indexing.indexer import Indexer
-from commonplace.sources.transcripts import Transcripts
-from commonplace.store.sqlite.store import SqliteStore
+from plainmind.embedding.registry import create_embedder
+from plainmind.embedding.settings import EmbeddingSettings
+from plainmind.files.erasures import Erasures
+from plainmind.indexing.chunks import ChunkingSettings
+from plainmind.indexing.disappearances import Disappearances
+from plainmind.indexing.indexer import Indexer
+from plainmind.sources.transcripts import Transcripts
+from plainmind.store.sqlite.store import SqliteStore
 
 PIECE_CHARACTERS = 2_000
 

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from tests.support.faulty_system import FaultySystem
 
-from commonplace.errors import LockTimeout, PathNotAllowed, StorageFailure
-from commonplace.files.append import Appended, append
-from commonplace.files.locks import hold_lock, lock_path_for
-from commonplace.files.records import Tail
-from commonplace.files.system import SYSTEM, System
+from plainmind.errors import LockTimeout, PathNotAllowed, StorageFailure
+from plainmind.files.append import Appended, append
+from plainmind.files.locks import hold_lock, lock_path_for
+from plainmind.files.records import Tail
+from plainmind.files.system import SYSTEM, System
 
 RECORD = b"- the gateway moved <!-- m:01J -->\n"
 

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.descriptors import open_in
 
-from commonplace.errors import NotFound, PathNotAllowed, WorkspaceError
-from commonplace.files import beneath
-from commonplace.files.beneath import (
+from plainmind.errors import NotFound, PathNotAllowed, WorkspaceError
+from plainmind.files import beneath
+from plainmind.files.beneath import (
     UNCITABLE,
     Root,
     check_relative,

@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 from tests.support.faulty_system import FAULTS, FaultySystem
 
-from commonplace.errors import CommonplaceError, LockTimeout, NotFound, PathNotAllowed, StorageFailure
-from commonplace.files import group_append
-from commonplace.files.group_append import Addition, GroupAppender
-from commonplace.files.jsonl import backwards
-from commonplace.files.locks import hold_lock, lock_path_for
-from commonplace.files.standing_lock import StandingLock
-from commonplace.files.system import SYSTEM, System
+from plainmind.errors import LockTimeout, NotFound, PathNotAllowed, PlainmindError, StorageFailure
+from plainmind.files import group_append
+from plainmind.files.group_append import Addition, GroupAppender
+from plainmind.files.jsonl import backwards
+from plainmind.files.locks import hold_lock, lock_path_for
+from plainmind.files.standing_lock import StandingLock
+from plainmind.files.system import SYSTEM, System
 
 
 @pytest.fixture(autouse=True)
@@ -231,7 +231,7 @@ def test_hard_links_and_symlinks_are_refused(tmp_path: Path, path: Path) -> None
 
 def test_every_thread_hears_of_a_failure(tmp_path: Path, path: Path) -> None:
     shared = appender(tmp_path, timeout_s=0.2)
-    errors: list[CommonplaceError] = []
+    errors: list[PlainmindError] = []
 
     def add(name: str) -> None:
         try:
@@ -268,7 +268,7 @@ def test_every_call_may_fail_and_nothing_false_is_said(
         try:
             ours.add([addition("w")])  # the second finds files open and the lock signed
             ours.add([addition("a")])
-        except CommonplaceError as error:
+        except PlainmindError as error:
             failure = error
         if failure is None:
             assert path.read_bytes().count(b'"id": "a"') == 1

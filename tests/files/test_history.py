@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from commonplace.errors import NotFound, StorageFailure
-from commonplace.files.history import APPEND, History, Problem
-from commonplace.files.replace import content_hash
+from plainmind.errors import NotFound, StorageFailure
+from plainmind.files.history import APPEND, History, Problem
+from plainmind.files.replace import content_hash
 
 DAY = 86_400.0
 
@@ -187,7 +187,7 @@ def test_an_erasure_that_failed_half_way_can_be_finished(tmp_path: Path, clock: 
 
     from tests.support.faulty_system import FaultySystem
 
-    from commonplace.errors import CommonplaceError
+    from plainmind.errors import PlainmindError
 
     for number in range(1, 100):
         folder = tmp_path / str(number)
@@ -196,7 +196,7 @@ def test_an_erasure_that_failed_half_way_can_be_finished(tmp_path: Path, clock: 
         system = FaultySystem(fail_at=number, code=errno.EIO)
         try:
             History(str(folder / "history"), clock=clock, system=system).erase(without_secrets)
-        except CommonplaceError:
+        except PlainmindError:
             history.erase(without_secrets)
 
         assert stored(folder) == [b"fact\n"], system.failed
@@ -267,7 +267,7 @@ def test_the_journal_is_plain_json_lines(history: History, tmp_path: Path) -> No
 def test_a_long_journal_is_searched_only_at_its_end(
     history: History, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from commonplace.files import history as module
+    from plainmind.files import history as module
 
     monkeypatch.setattr(module, "_RECENT_JOURNAL_BYTES", 400)
     history.keep("MEMORY.md", b"one", "edit")

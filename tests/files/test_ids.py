@@ -8,7 +8,7 @@ import threading
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.files.ids import new_id
+from plainmind.files.ids import new_id
 
 ALPHABET = set("0123456789ABCDEFGHJKMNPQRSTVWXYZ")
 

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commonplace.errors import NotFound, PathNotAllowed
-from commonplace.files import jsonl
-from commonplace.files.jsonl import (
+from plainmind.errors import NotFound, PathNotAllowed
+from plainmind.files import jsonl
+from plainmind.files.jsonl import (
     RawLine,
     backwards,
     end_of_last_line,
@@ -149,7 +149,7 @@ def test_a_folder_or_a_symlink_is_not_read(tmp_path: Path) -> None:
 SEES_A_LONG_LINE = """
 import sys
 sys.path.insert(0, sys.argv[2])
-from commonplace.files.jsonl import backwards, forwards, opened
+from plainmind.files.jsonl import backwards, forwards, opened
 from tests.support.peak_memory import peak_memory
 before = peak_memory()
 with opened(sys.argv[1]) as fd:

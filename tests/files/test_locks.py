@@ -16,13 +16,13 @@ from pathlib import Path
 import pytest
 from tests.support.faulty_system import FaultySystem
 
-from commonplace.errors import CommonplaceError, LockTimeout, PathNotAllowed, StorageFailure, WorkspaceError
-from commonplace.files import locks
-from commonplace.files.locks import hold_lock, lock_path_for, try_lock
+from plainmind.errors import LockTimeout, PathNotAllowed, PlainmindError, StorageFailure, WorkspaceError
+from plainmind.files import locks
+from plainmind.files.locks import hold_lock, lock_path_for, try_lock
 
 HOLDER = """
 import sys, time
-from commonplace.files.locks import hold_lock
+from plainmind.files.locks import hold_lock
 with hold_lock(sys.argv[1], operation="sync of everything"):
     print("held", flush=True)
     time.sleep(60)
@@ -244,7 +244,7 @@ def test_a_missing_lock_on_a_read_only_disk_is_an_error(lock: str) -> None:
 
 def test_a_file_system_that_cannot_lock_is_named_as_the_cause(lock: str) -> None:
     system = FaultySystem(fail_at=1, code=errno.ENOLCK, only=frozenset({"flock"}))
-    with pytest.raises(CommonplaceError) as caught:
+    with pytest.raises(PlainmindError) as caught:
         try_lock(lock, operation="write", system=system)
     assert "cannot lock" in str(caught.value.hint)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.files import records
-from commonplace.files.records import Found, find_record, is_whole_json
+from plainmind.files import records
+from plainmind.files.records import Found, find_record, is_whole_json
 
 RECORD = b"- <!-- m:01J --> first line\n  second line\n"
 ID = b"m:01J"

@@ -9,11 +9,11 @@ import pytest
 from tests.support.descriptors import open_in
 from tests.support.faulty_system import FAULTS, FaultySystem
 
-from commonplace.errors import CommonplaceError, ConflictError, NotFound, PathNotAllowed
-from commonplace.files.history import History
-from commonplace.files.remove import remove
-from commonplace.files.replace import content_hash
-from commonplace.files.system import SYSTEM, System
+from plainmind.errors import ConflictError, NotFound, PathNotAllowed, PlainmindError
+from plainmind.files.history import History
+from plainmind.files.remove import remove
+from plainmind.files.replace import content_hash
+from plainmind.files.system import SYSTEM, System
 
 TEXT = b"# Pelican\n\n- lands on Tuesday\n"
 
@@ -98,10 +98,10 @@ def test_whatever_fails_the_text_is_in_the_file_or_in_the_history(tmp_path: Path
         file = folder / "pelican.md"
         file.write_bytes(TEXT)
 
-        failure: CommonplaceError | None = None
+        failure: PlainmindError | None = None
         try:
             remove_file(folder, system=system)
-        except CommonplaceError as error:
+        except PlainmindError as error:
             failure = error
         assert failure.hint if failure else not file.exists(), system.failed
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from tests.support.faulty_system import FaultySystem
 
-from commonplace.errors import ConflictError, PathNotAllowed, StorageFailure, WouldShrink
-from commonplace.files.conflicts import conflict_copies, erase_conflict_copies
-from commonplace.files.history import History
-from commonplace.files.replace import Replaced, content_hash, replace, write_atomically
-from commonplace.files.system import SYSTEM, System
+from plainmind.errors import ConflictError, PathNotAllowed, StorageFailure, WouldShrink
+from plainmind.files.conflicts import conflict_copies, erase_conflict_copies
+from plainmind.files.history import History
+from plainmind.files.replace import Replaced, content_hash, replace, write_atomically
+from plainmind.files.system import SYSTEM, System
 
 OLD = b"# Memory\n" + b"- a fact that matters\n" * 20
 NEW = OLD + b"- a new fact\n"

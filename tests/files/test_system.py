@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from tests.support.faulty_system import FaultySystem
 
-from commonplace.errors import CommonplaceError, PathNotAllowed, StorageFailure, WorkspaceError
-from commonplace.files.failures import explained, explaining
-from commonplace.files.system import SYSTEM, System, make_folders, read_range, write_all
+from plainmind.errors import PathNotAllowed, PlainmindError, StorageFailure, WorkspaceError
+from plainmind.files.failures import explained, explaining
+from plainmind.files.system import SYSTEM, System, make_folders, read_range, write_all
 
 
 def test_descriptors_are_not_inherited_and_symlinks_not_followed(tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_a_file_system_without_folder_sync_is_no_error_but_a_failing_one_is(
         (errno.EIO, StorageFailure),
     ],
 )
-def test_every_refusal_becomes_a_sentence_with_a_hint(code: int, kind: type[CommonplaceError]) -> None:
+def test_every_refusal_becomes_a_sentence_with_a_hint(code: int, kind: type[PlainmindError]) -> None:
     error = explained(OSError(code, "x"), "write", "/a/b", outcome="the old text is intact")
     assert type(error) is kind
     assert str(error) == f"could not write /a/b: {os.strerror(code)}"

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from commonplace.errors import CommonplaceError
-from commonplace.files import tombstones as module
-from commonplace.files.tombstones import Tombstones
+from plainmind.errors import PlainmindError
+from plainmind.files import tombstones as module
+from plainmind.files.tombstones import Tombstones
 
 HOUR = 3600.0
 
@@ -96,7 +96,7 @@ def test_lines_that_cannot_be_read_hide_no_others(file: Path, clock: Clock) -> N
 
 def test_a_file_that_cannot_be_read_is_an_error_and_not_an_empty_one(file: Path) -> None:
     file.mkdir(parents=True)
-    with pytest.raises(CommonplaceError, match="could not read"):
+    with pytest.raises(PlainmindError, match="could not read"):
         Tombstones(str(file)).buried("aa")
 
 

@@ -4,12 +4,12 @@ from pathlib import Path
 import pytest
 from tests.support.hashing_embedder import HashingEmbedder
 
-from commonplace.files.erasures import Erasures
-from commonplace.indexing.chunks import ChunkingSettings
-from commonplace.indexing.disappearances import Disappearances
-from commonplace.indexing.indexer import Indexer
-from commonplace.sources.workspace import Workspace
-from commonplace.store.memory import MemoryStore
+from plainmind.files.erasures import Erasures
+from plainmind.indexing.chunks import ChunkingSettings
+from plainmind.indexing.disappearances import Disappearances
+from plainmind.indexing.indexer import Indexer
+from plainmind.sources.workspace import Workspace
+from plainmind.store.memory import MemoryStore
 
 
 class Clock:

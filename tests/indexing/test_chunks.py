@@ -1,7 +1,7 @@
 import pytest
 
-from commonplace.indexing.chunks import ChunkingSettings, chunks_of, terms_of
-from commonplace.model import Document
+from plainmind.indexing.chunks import ChunkingSettings, chunks_of, terms_of
+from plainmind.model import Document
 
 
 def test_chunks_carry_where_they_come_from():

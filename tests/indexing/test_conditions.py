@@ -10,17 +10,17 @@ import pytest
 from tests.indexing.conftest import make_desk
 from tests.support.hashing_embedder import HashingEmbedder
 
-from commonplace.embedding.fallback import Withheld
-from commonplace.errors import EmbeddingError
-from commonplace.files.erasures import Erasures
-from commonplace.indexing.chunks import ChunkingSettings
-from commonplace.indexing.disappearances import Disappearances
-from commonplace.indexing.indexer import WITHOUT_VECTORS, Indexer
-from commonplace.indexing.plan import Conditions, RebuildGivenUp
-from commonplace.model import EmbedderIdentity, Vector
-from commonplace.sources.transcripts import Transcripts
-from commonplace.sources.workspace import Workspace
-from commonplace.store.memory import MemoryStore
+from plainmind.embedding.fallback import Withheld
+from plainmind.errors import EmbeddingError
+from plainmind.files.erasures import Erasures
+from plainmind.indexing.chunks import ChunkingSettings
+from plainmind.indexing.disappearances import Disappearances
+from plainmind.indexing.indexer import WITHOUT_VECTORS, Indexer
+from plainmind.indexing.plan import Conditions, RebuildGivenUp
+from plainmind.model import EmbedderIdentity, Vector
+from plainmind.sources.transcripts import Transcripts
+from plainmind.sources.workspace import Workspace
+from plainmind.store.memory import MemoryStore
 
 WHOLE, NEVER = Conditions("whole"), Conditions("never")
 

@@ -9,10 +9,10 @@ import pytest
 from tests.support.index_contents import embedded, file_state, fingerprint
 from tests.support.stores import DRIVERS, open_for_test
 
-from commonplace.errors import IndexUnavailable
-from commonplace.indexing.chunks import terms_of
-from commonplace.indexing.copying import copy_index
-from commonplace.store.memory import MemoryStore
+from plainmind.errors import IndexUnavailable
+from plainmind.indexing.chunks import terms_of
+from plainmind.indexing.copying import copy_index
+from plainmind.store.memory import MemoryStore
 
 
 def put(store, path, *texts, source="memory", scope="private"):

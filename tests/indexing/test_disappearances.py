@@ -1,5 +1,5 @@
-from commonplace.indexing.disappearances import Disappearances
-from commonplace.indexing.plan import Disappearance
+from plainmind.indexing.disappearances import Disappearances
+from plainmind.indexing.plan import Disappearance
 
 
 def test_what_is_remembered_is_there_for_the_next_process(tmp_path):

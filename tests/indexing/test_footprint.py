@@ -1,7 +1,7 @@
 import os
 import threading
 
-from commonplace.indexing.footprint import footprint
+from plainmind.indexing.footprint import footprint
 
 
 def test_open_files_and_threads_are_counted():

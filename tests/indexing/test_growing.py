@@ -13,16 +13,16 @@ from tests.support.hashing_embedder import HashingEmbedder
 from tests.support.talk import PATH, Remote, Talk
 from tests.support.transcript_files import line, message
 
-from commonplace.errors import EmbeddingError
-from commonplace.files.erasures import Erasures
-from commonplace.files.system import System
-from commonplace.indexing.chunks import ChunkingSettings
-from commonplace.indexing.disappearances import Disappearances
-from commonplace.indexing.indexer import WITHOUT_VECTORS, Indexer
-from commonplace.indexing.plan import Conditions, Patience
-from commonplace.sources.workspace import Workspace
-from commonplace.store.memory import MemoryStore
-from commonplace.store.sqlite.store import SqliteStore
+from plainmind.errors import EmbeddingError
+from plainmind.files.erasures import Erasures
+from plainmind.files.system import System
+from plainmind.indexing.chunks import ChunkingSettings
+from plainmind.indexing.disappearances import Disappearances
+from plainmind.indexing.indexer import WITHOUT_VECTORS, Indexer
+from plainmind.indexing.plan import Conditions, Patience
+from plainmind.sources.workspace import Workspace
+from plainmind.store.memory import MemoryStore
+from plainmind.store.sqlite.store import SqliteStore
 
 
 @pytest.fixture
@@ -285,7 +285,7 @@ def test_a_file_that_was_indexed_while_it_was_fresh_is_not_read_again(talk, monk
     talk.say("one", "two")
     talk.clock.now = talk.file.stat().st_mtime + 1
     talk.sync()
-    monkeypatch.setattr("commonplace.sources.transcript_forms.begins_alike", None)  # reads every byte
+    monkeypatch.setattr("plainmind.sources.transcript_forms.begins_alike", None)  # reads every byte
 
     report = talk.sync(patience=Patience("words"))
 
@@ -382,8 +382,8 @@ def test_whatever_happens_to_a_file_the_index_is_as_if_made_at_once(tmp_path_fac
 
 
 def test_a_message_that_is_longer_than_many_files_is_found_to_its_end(tmp_path, monkeypatch):
-    monkeypatch.setattr("commonplace.indexing.preparing.LARGE", 1_000)
-    monkeypatch.setattr("commonplace.indexing.preparing.COMPUTED_HERE", frozenset({"hashing"}))
+    monkeypatch.setattr("plainmind.indexing.preparing.LARGE", 1_000)
+    monkeypatch.setattr("plainmind.indexing.preparing.COMPUTED_HERE", frozenset({"hashing"}))
     talk = Talk(tmp_path, store=SqliteStore(str(tmp_path / "index")))
     talk.say("short")
     talk.sync()
@@ -403,9 +403,9 @@ def test_a_message_that_is_longer_than_many_files_is_found_to_its_end(tmp_path, 
 
 
 def test_a_message_that_is_made_ready_as_it_is_written_is_embedded_once(tmp_path, monkeypatch):
-    monkeypatch.setattr("commonplace.indexing.preparing.LARGE", 1_000)
-    monkeypatch.setattr("commonplace.indexing.preparing.COMPUTED_HERE", frozenset({"hashing"}))
-    monkeypatch.setattr("commonplace.indexing.preparing._MOST_REMEMBERED", 0)
+    monkeypatch.setattr("plainmind.indexing.preparing.LARGE", 1_000)
+    monkeypatch.setattr("plainmind.indexing.preparing.COMPUTED_HERE", frozenset({"hashing"}))
+    monkeypatch.setattr("plainmind.indexing.preparing._MOST_REMEMBERED", 0)
     talk = Talk(tmp_path)
     talk.say("short")
     talk.sync()

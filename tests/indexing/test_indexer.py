@@ -4,13 +4,13 @@ import pytest
 from tests.indexing.conftest import make_desk
 from tests.support.hashing_embedder import HashingEmbedder
 
-from commonplace.errors import ConflictError, EmbeddingError, LockTimeout, WorkspaceError
-from commonplace.files.erasures import Erasures
-from commonplace.indexing.chunks import ChunkingSettings
-from commonplace.indexing.indexer import WITHOUT_VECTORS
-from commonplace.model import EVERY_SCOPE, EmbedderIdentity, SearchFilter
-from commonplace.store.memory import MemoryStore
-from commonplace.store.sqlite.store import SqliteStore
+from plainmind.errors import ConflictError, EmbeddingError, LockTimeout, WorkspaceError
+from plainmind.files.erasures import Erasures
+from plainmind.indexing.chunks import ChunkingSettings
+from plainmind.indexing.indexer import WITHOUT_VECTORS
+from plainmind.model import EVERY_SCOPE, EmbedderIdentity, SearchFilter
+from plainmind.store.memory import MemoryStore
+from plainmind.store.sqlite.store import SqliteStore
 
 EVERYTHING = SearchFilter(frozenset({"memory", "sessions"}), EVERY_SCOPE)
 
@@ -143,7 +143,7 @@ def test_one_bad_file_is_reported_and_the_others_are_indexed(desk, monkeypatch):
 
     def refusing(file):
         if file.path == "memory/bad.md":
-            from commonplace.errors import WorkspaceError
+            from plainmind.errors import WorkspaceError
 
             raise WorkspaceError("cannot be read")
         return read(file)

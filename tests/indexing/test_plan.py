@@ -5,17 +5,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.files.beneath import Root
-from commonplace.indexing.plan import (
+from plainmind.files.beneath import Root
+from plainmind.indexing.plan import (
     Disappearance,
     looks_the_same,
     mtime_to_record,
     plan_removal,
     plan_sync,
 )
-from commonplace.model import FileState
-from commonplace.sources.discovery import Discovery, FoundFile, Reading
-from commonplace.sources.workspace import Workspace
+from plainmind.model import FileState
+from plainmind.sources.discovery import Discovery, FoundFile, Reading
+from plainmind.sources.workspace import Workspace
 
 ROOT = Root("/")
 

@@ -5,11 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.hashing_embedder import HashingEmbedder
 
-from commonplace.embedding.none import NoEmbedder
-from commonplace.indexing import preparing
-from commonplace.indexing.chunks import ChunkingSettings
-from commonplace.indexing.preparing import ChunksOnDemand, Preparation
-from commonplace.model import Document
+from plainmind.embedding.none import NoEmbedder
+from plainmind.indexing import preparing
+from plainmind.indexing.chunks import ChunkingSettings
+from plainmind.indexing.preparing import ChunksOnDemand, Preparation
+from plainmind.model import Document
 
 TEXT = "".join(f"# Part {number}\n\nwords of part {number}, and more of them\n" for number in range(2_000))
 

@@ -2,8 +2,8 @@ import threading
 
 import pytest
 
-from commonplace.indexing.scheduler import SharedSync
-from commonplace.model import SyncReport
+from plainmind.indexing.scheduler import SharedSync
+from plainmind.model import SyncReport
 
 
 class SlowSync:

@@ -12,13 +12,13 @@ import pytest
 from tests.indexing.conftest import make_desk
 from tests.support.waiting import until
 
-from commonplace.embedding.builtin import BuiltinEmbedder
-from commonplace.embedding.none import NoEmbedder
-from commonplace.indexing import second_process, sharing
-from commonplace.indexing.chunks import ChunkingSettings
-from commonplace.indexing.preparing import Preparation
-from commonplace.indexing.second_process import SecondProcess, WorkerFailed, can_share
-from commonplace.model import Document, EmbedderIdentity
+from plainmind.embedding.builtin import BuiltinEmbedder
+from plainmind.embedding.none import NoEmbedder
+from plainmind.indexing import second_process, sharing
+from plainmind.indexing.chunks import ChunkingSettings
+from plainmind.indexing.preparing import Preparation
+from plainmind.indexing.second_process import SecondProcess, WorkerFailed, can_share
+from plainmind.model import Document, EmbedderIdentity
 
 SOURCE = Path(second_process.__file__).parents[2]
 TEXT = "\n".join(
@@ -202,11 +202,11 @@ def test_a_frozen_program_does_not_start_itself_again(monkeypatch, two_cores):
 
 SCRIPT = """
 print("main runs", flush=True)
-from commonplace.indexing import second_process, sharing
+from plainmind.indexing import second_process, sharing
 second_process._usable_cores = lambda: 2
 sharing.WORTH_IT_BYTES = 0
-from commonplace import Memory
-from commonplace.store.memory import MemoryStore
+from plainmind import Memory
+from plainmind.store.memory import MemoryStore
 with Memory({folder!r}, home={home!r}, config={{"provider": {provider!r}}}) as memory:
     vars(memory.parts)["store"] = MemoryStore()
     report = memory.sync()
@@ -225,7 +225,7 @@ def test_a_program_without_a_main_guard_runs_once(tmp_path, folder):
 def test_a_zipped_program_can_share_its_work(tmp_path, folder):
     archive = tmp_path / "program.pyz"
     with zipfile.ZipFile(archive, "w") as zipped:
-        for path in (SOURCE / "commonplace").rglob("*.py"):
+        for path in (SOURCE / "plainmind").rglob("*.py"):
             zipped.write(path, path.relative_to(SOURCE))
         main = SCRIPT.format(folder=str(folder), home=str(tmp_path / "home"), provider="none")
         zipped.writestr("__main__.py", main)
@@ -236,9 +236,9 @@ def test_a_zipped_program_can_share_its_work(tmp_path, folder):
 
 LIVING = """
 import os, sys, time
-from commonplace.embedding.none import NoEmbedder
-from commonplace.indexing.chunks import ChunkingSettings
-from commonplace.indexing.second_process import SecondProcess
+from plainmind.embedding.none import NoEmbedder
+from plainmind.indexing.chunks import ChunkingSettings
+from plainmind.indexing.second_process import SecondProcess
 other = SecondProcess(ChunkingSettings(), NoEmbedder.identity)
 while not other.has_room:
     time.sleep(0.01)

@@ -7,8 +7,8 @@ import pytest
 from tests.indexing.conftest import make_desk
 from tests.support.hashing_embedder import HashingEmbedder
 
-from commonplace.errors import EmbeddingError
-from commonplace.indexing.chunks import ChunkingSettings
+from plainmind.errors import EmbeddingError
+from plainmind.indexing.chunks import ChunkingSettings
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells at once")
 

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 from tests.support.hashing_embedder import HashingEmbedder
 
-from commonplace.errors import EmbeddingError
-from commonplace.indexing import sharing
-from commonplace.indexing.chunks import ChunkingSettings
-from commonplace.indexing.preparing import Preparation
-from commonplace.indexing.sharing import ReadFile, prepared
-from commonplace.model import Document, FileState, Vector
+from plainmind.errors import EmbeddingError
+from plainmind.indexing import sharing
+from plainmind.indexing.chunks import ChunkingSettings
+from plainmind.indexing.preparing import Preparation
+from plainmind.indexing.sharing import ReadFile, prepared
+from plainmind.model import Document, FileState, Vector
 
 TEXTS = [f"file {number} " + "word " * 30_000 for number in range(12)]
 FILES = [
@@ -77,7 +77,7 @@ def test_whoever_gives_up_leaves_no_thread_behind() -> None:
     ready.close()
 
     for thread in threading.enumerate():
-        if thread.name.startswith("commonplace-prepare"):
+        if thread.name.startswith("plainmind-prepare"):
             thread.join(60)
             assert not thread.is_alive()
 

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 from tests.support.model_files import need_llama, real_gguf
 
-from commonplace import Memory
-from commonplace.embedding.local import LocalEmbedder, LocalSettings
-from commonplace.embedding.remote.creating import create_remote
-from commonplace.embedding.remote.embedder import RemoteEmbedder
-from commonplace.embedding.remote.ledger import Ledger
-from commonplace.embedding.remote.settings import RemoteSettings
-from commonplace.errors import EmbeddingError
+from plainmind import Memory
+from plainmind.embedding.local import LocalEmbedder, LocalSettings
+from plainmind.embedding.remote.creating import create_remote
+from plainmind.embedding.remote.embedder import RemoteEmbedder
+from plainmind.embedding.remote.ledger import Ledger
+from plainmind.embedding.remote.settings import RemoteSettings
+from plainmind.errors import EmbeddingError
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(120)]
 

@@ -12,7 +12,7 @@ import pytest
 from tests.support.model_files import real_gguf
 from tests.support.transcript_files import line
 
-from commonplace import Memory, SearchContext
+from plainmind import Memory, SearchContext
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(300)]
 

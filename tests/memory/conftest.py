@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from commonplace import Memory
+from plainmind import Memory
 
 
 @pytest.fixture

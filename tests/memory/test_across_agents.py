@@ -8,12 +8,12 @@ import psycopg
 import pytest
 from tests.support.postgres_server import SCHEMA, running_server
 
-from commonplace import Memory
-from commonplace.errors import IndexUnavailable, NotFound
-from commonplace.memory.across_agents import indexes, search_agents
-from commonplace.store.postgres.migrations import prepare
+from plainmind import Memory
+from plainmind.errors import IndexUnavailable, NotFound
+from plainmind.memory.across_agents import indexes, search_agents
+from plainmind.store.postgres.migrations import prepare
 
-OPERATOR = "commonplace_tests_operator"
+OPERATOR = "plainmind_tests_operator"
 
 
 @pytest.fixture

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from tests.support.index_contents import found_texts
 
-from commonplace import Memory
-from commonplace.store.lancedb.library import load
-from commonplace.store.opening import open_store
+from plainmind import Memory
+from plainmind.store.lancedb.library import load
+from plainmind.store.opening import open_store
 
 load()  # before the clock of the first test starts
 pytestmark = pytest.mark.timeout(60)

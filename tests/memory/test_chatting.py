@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from commonplace.agent.scope import OWNER, SearchContext
-from commonplace.config.settings import Settings
-from commonplace.config.structured import ProviderAccess
-from commonplace.errors import ConfigError
-from commonplace.memory.chat_access import chat_model_of
-from commonplace.memory.chatting import context_of_session, conversation_settings
+from plainmind.agent.scope import OWNER, SearchContext
+from plainmind.config.settings import Settings
+from plainmind.config.structured import ProviderAccess
+from plainmind.errors import ConfigError
+from plainmind.memory.chat_access import chat_model_of
+from plainmind.memory.chatting import context_of_session, conversation_settings
 
 ELSEWHERE = "https://llm.example.com/v1"
 

@@ -4,11 +4,11 @@ import logging
 
 import pytest
 
-from commonplace.agent.scope import Access
-from commonplace.errors import ScopeDenied
-from commonplace.memory.checkpoint import Checkpoint, file_of
-from commonplace.model import EVERY_SCOPE, PRIVATE, SHARED
-from commonplace.sources.forgotten import ForgottenLines
+from plainmind.agent.scope import Access
+from plainmind.errors import ScopeDenied
+from plainmind.memory.checkpoint import Checkpoint, file_of
+from plainmind.model import EVERY_SCOPE, PRIVATE, SHARED
+from plainmind.sources.forgotten import ForgottenLines
 
 OWNERS = Access(is_allowed=True, scopes=EVERY_SCOPE, writes=PRIVATE)
 GROUP = Access(is_allowed=True, scopes=frozenset({SHARED, "group:7"}), writes="group:7")

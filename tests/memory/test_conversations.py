@@ -10,16 +10,16 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from commonplace import Memory
-from commonplace.memory.conversations import not_indexed
-from commonplace.memory.secrecy import (
+from plainmind import Memory
+from plainmind.memory.conversations import not_indexed
+from plainmind.memory.secrecy import (
     configured_secrets,
     known_since,
     redaction_key,
     without_known_secrets,
 )
-from commonplace.model import SearchHit, SearchResult
-from commonplace.text.redaction.engine import Redactor
+from plainmind.model import SearchHit, SearchResult
+from plainmind.text.redaction.engine import Redactor
 
 CHAT = {
     "id": "chat-1",
@@ -29,7 +29,7 @@ CHAT = {
 
 @pytest.fixture
 def places(tmp_path, monkeypatch):
-    for name in [name for name in os.environ if name.startswith("COMMONPLACE_")]:
+    for name in [name for name in os.environ if name.startswith("PLAINMIND_")]:
         monkeypatch.delenv(name)
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "MEMORY.md").write_text("# Memory\n\n- The printer is on VLAN 40.\n")
@@ -141,7 +141,9 @@ def test_secrets_of_the_settings_are_hidden_wherever_they_stand(places, monkeypa
     assert "swordfish" not in hidden
 
 
-KEY = "import sys; from commonplace.memory.secrecy import redaction_key; print(redaction_key(sys.argv[1]).hex())"
+KEY = (
+    "import sys; from plainmind.memory.secrecy import redaction_key; print(redaction_key(sys.argv[1]).hex())"
+)
 
 
 def test_processes_that_make_the_key_at_once_agree_on_one(tmp_path):

@@ -9,14 +9,14 @@ import pytest
 from tests.entries.conftest import files_with
 from tests.support.providers.server import KEY, Provider, serving
 
-from commonplace import Memory
-from commonplace.agent.scope import THE_OWNER
-from commonplace.errors import ConfigError
-from commonplace.memory.caching import opened_cache
-from commonplace.memory.chatting import open_conversation
-from commonplace.memory.entry_access import entry_memory_of, tools_within
-from commonplace.model import EVERY_SCOPE, PRIVATE, EmbedderIdentity
-from commonplace.text.hashing import sha256_text
+from plainmind import Memory
+from plainmind.agent.scope import THE_OWNER
+from plainmind.errors import ConfigError
+from plainmind.memory.caching import opened_cache
+from plainmind.memory.chatting import open_conversation
+from plainmind.memory.entry_access import entry_memory_of, tools_within
+from plainmind.model import EVERY_SCOPE, PRIVATE, EmbedderIdentity
+from plainmind.text.hashing import sha256_text
 
 
 def memory_with(tmp_path, **entries):
@@ -92,7 +92,7 @@ def test_without_lancedb_it_is_said_what_to_do_before_anything_is_begun(tmp_path
 def test_a_project_file_can_neither_switch_entries_on_nor_have_anything_captured(tmp_path, name):
     value = {"path": "'/tmp/x'", "driver": "'sqlite'"}.get(name, "true")
     (tmp_path / "notes").mkdir()
-    (tmp_path / "notes" / ".commonplace.json5").write_text(f"{{entries: {{{name}: {value}}}}}")
+    (tmp_path / "notes" / ".plainmind.json5").write_text(f"{{entries: {{{name}: {value}}}}}")
     with pytest.raises(ConfigError, match="a project file may not set"):
         memory_with(tmp_path)
 

@@ -3,12 +3,12 @@ from datetime import date
 
 import pytest
 
-from commonplace import Memory
-from commonplace.errors import (
-    CommonplaceError,
+from plainmind import Memory
+from plainmind.errors import (
     ConfigError,
     NotFound,
     PathNotAllowed,
+    PlainmindError,
     StorageFailure,
     WorkspaceError,
 )
@@ -174,12 +174,12 @@ def test_an_unknown_version_cannot_be_restored(memory):
 
 @pytest.mark.parametrize("text", ["", "  \n", "\x00"])
 def test_nothing_is_not_remembered(memory, text):
-    with pytest.raises(CommonplaceError, match="nothing to remember"):
+    with pytest.raises(PlainmindError, match="nothing to remember"):
         memory.remember(text)
 
 
 def test_a_note_as_long_as_a_book_is_refused(memory):
-    with pytest.raises(CommonplaceError, match="too long"):
+    with pytest.raises(PlainmindError, match="too long"):
         memory.remember("x" * 200_001)
 
 
@@ -326,7 +326,7 @@ def test_a_file_of_a_folder_that_is_no_extra_path_any_more_is_not_restored_elsew
     with Memory(workspace, home=home, config={"extraPaths": [str(outside)]}) as memory:
         memory.edit("project/plan.md", "first", "second")
         old = next(version for version in memory.history("project/plan.md") if version.available)
-    with Memory(workspace, home=home) as memory, pytest.raises(CommonplaceError):
+    with Memory(workspace, home=home) as memory, pytest.raises(PlainmindError):
         memory.restore(old.id)
 
     assert not (workspace / "project").exists()
@@ -381,13 +381,13 @@ def test_the_promised_arguments_may_be_given_by_position(workspace, home):
 
 @pytest.mark.parametrize("count", [0, -1])
 def test_a_search_for_no_hits_is_refused(memory, count):
-    with pytest.raises(CommonplaceError, match="max_results"):
+    with pytest.raises(PlainmindError, match="max_results"):
         memory.search("gateway", max_results=count)
 
 
 def test_a_source_of_which_nothing_is_indexed_is_not_passed_over_in_silence(memory):
     assert memory.search("gateway", sources=["sessions"]).degraded == (
-        "nothing from `sessions` is indexed: `commonplace config set sources memory,sessions` changes that",
+        "nothing from `sessions` is indexed: `plainmind config set sources memory,sessions` changes that",
     )
     assert memory.search("gateway", sources=["memory", "sessions"]).degraded == ()
 
@@ -419,10 +419,10 @@ def test_the_line_of_a_note_is_counted_as_lines_are_shown(memory, workspace, bef
 
 def test_a_provider_that_cannot_be_made_is_named_with_where_it_was_set(workspace, home):
     home.mkdir()
-    (home / "commonplace.json5").write_text('{provider: "onnx", model: "/no/such/folder"}')
+    (home / "plainmind.json5").write_text('{provider: "onnx", model: "/no/such/folder"}')
     with pytest.raises(ConfigError) as caught:
         Memory(workspace, home=home)
 
     assert "/no/such/folder" in str(caught.value)
-    assert "commonplace.json5" in str(caught.value)
+    assert "plainmind.json5" in str(caught.value)
     assert "builtin" in (caught.value.hint or "")

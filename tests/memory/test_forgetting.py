@@ -5,8 +5,8 @@ from contextlib import suppress
 
 import pytest
 
-from commonplace import Memory
-from commonplace.errors import CommonplaceError, ConflictError, NotFound
+from plainmind import Memory
+from plainmind.errors import ConflictError, NotFound, PlainmindError
 
 CANARY = "quokkaberry"
 
@@ -88,7 +88,7 @@ def test_what_is_not_there_cannot_be_forgotten(memory, what):
 
 
 def test_a_text_that_would_match_everything_is_refused(memory):
-    with pytest.raises(CommonplaceError, match="too short"):
+    with pytest.raises(PlainmindError, match="too short"):
         memory.forget("a")
 
 

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from tests.entries.conftest import files_with
 
-from commonplace import Memory
-from commonplace.errors import CommonplaceError, ConflictError, NotFound
-from commonplace.memory.entry_access import entry_memory_of
-from commonplace.model import EVERY_SCOPE, PRIVATE
+from plainmind import Memory
+from plainmind.errors import ConflictError, NotFound, PlainmindError
+from plainmind.memory.entry_access import entry_memory_of
+from plainmind.model import EVERY_SCOPE, PRIVATE
 
 CANARY = "quokkaberry"
 DRIVERS = ["sqlite", "lancedb"]
@@ -118,7 +118,7 @@ def test_what_neither_has_is_not_found(memory):
     stored(memory, "Anna likes tea")
     with pytest.raises(NotFound):
         memory.forget("zebrafish")
-    with pytest.raises(CommonplaceError, match="too short"):
+    with pytest.raises(PlainmindError, match="too short"):
         memory.forget("te")
     assert left(memory) == ["Anna likes tea"]
 
@@ -176,7 +176,7 @@ def test_without_lancedb_the_preview_says_so_and_nothing_goes(workspace, home, w
         assert len(chosen.entries) == len(chosen.lines) == 1
         assert "LanceDB, which is not installed" in chosen.remarks[0]
 
-        with pytest.raises(CommonplaceError, match="nothing was removed from the notes") as refused:
+        with pytest.raises(PlainmindError, match="nothing was removed from the notes") as refused:
             memory.forget(chosen)
 
         assert "entries.driver sqlite" in (refused.value.hint or "")
@@ -264,7 +264,7 @@ def test_what_fails_after_the_entries_are_gone_says_so(memory, workspace, home):
     lock = Path(memory.parts.places.state, "erasing.lock")
     lock.mkdir()
 
-    with pytest.raises(CommonplaceError, match=f"removed from the entries: {entry}; but then: "):
+    with pytest.raises(PlainmindError, match=f"removed from the entries: {entry}; but then: "):
         memory.forget(CANARY)
 
     lock.rmdir()
@@ -275,7 +275,7 @@ def test_what_fails_after_the_entries_are_gone_says_so(memory, workspace, home):
 KILLED_AT_A_STEP = """
 import os, signal, sys
 from importlib import import_module
-from commonplace import Memory
+from plainmind import Memory
 
 workspace, home, driver, what, module, at = sys.argv[1:]
 place, step = import_module(module), at
@@ -303,7 +303,7 @@ def test_killed_between_the_halves_the_same_again_does_the_rest(workspace, home,
         note = memory.remember(f"the {CANARY} is ripe")
         stored(memory, f"the {CANARY} is ripe", "Anna likes tea")
     what = {"text": CANARY, "id": note.id, "citation": f"{note.path}#L{note.start_line}"}[by]
-    die_at(workspace, home, driver, what, "commonplace.memory.forgetting", "Forgetting.apply")
+    die_at(workspace, home, driver, what, "plainmind.memory.forgetting", "Forgetting.apply")
     assert files_with(home / "entries", CANARY) == []
     assert files_with(workspace, CANARY) != []
 
@@ -314,13 +314,13 @@ def test_killed_between_the_halves_the_same_again_does_the_rest(workspace, home,
 
 
 STEPS = (
-    ("commonplace.entries.entry_file", "EntryFile.remove"),
-    ("commonplace.files.tombstones", "Tombstones.bury"),
-    ("commonplace.memory.forgetting", "erase_conflict_copies"),
-    ("commonplace.memory.forgetting", "Forgetting._forget_vectors"),
-    ("commonplace.memory.forgetting", "Forgetting._erase_for_other_agents"),
-    ("commonplace.memory.forgetting", "erase_in_engines"),
-    ("commonplace.files.history", "History.erase"),
+    ("plainmind.entries.entry_file", "EntryFile.remove"),
+    ("plainmind.files.tombstones", "Tombstones.bury"),
+    ("plainmind.memory.forgetting", "erase_conflict_copies"),
+    ("plainmind.memory.forgetting", "Forgetting._forget_vectors"),
+    ("plainmind.memory.forgetting", "Forgetting._erase_for_other_agents"),
+    ("plainmind.memory.forgetting", "erase_in_engines"),
+    ("plainmind.files.history", "History.erase"),
 )
 
 

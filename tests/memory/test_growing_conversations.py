@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-from commonplace import Memory
-from commonplace.sessions.store import SessionStore
+from plainmind import Memory
+from plainmind.sessions.store import SessionStore
 
 SEARCHED = {"sources": ["memory", "sessions"], "provider": "builtin"}
 

@@ -8,10 +8,10 @@ import os
 import pytest
 from tests.support.postgres_server import SCHEMA, running_server
 
-from commonplace import Memory
-from commonplace.agent.scope import THE_OWNER, SearchContext
-from commonplace.agent.tools.toolbox import ToolBox
-from commonplace.errors import IndexUnavailable
+from plainmind import Memory
+from plainmind.agent.scope import THE_OWNER, SearchContext
+from plainmind.agent.tools.toolbox import ToolBox
+from plainmind.errors import IndexUnavailable
 
 PASSWORD = "hunter2-of-the-index"
 

@@ -8,8 +8,8 @@ import pytest
 from tests.support.mcp_process import McpProcess
 from tests.support.waiting import until
 
-from commonplace import Memory
-from commonplace.memory.keeping_fresh import KeptFresh
+from plainmind import Memory
+from plainmind.memory.keeping_fresh import KeptFresh
 
 NOTHING = {"onSessionStart": False, "watch": False, "intervalMinutes": 0}
 
@@ -106,7 +106,7 @@ def test_a_problem_is_told_once_and_ends_nothing(memory_with, tmp_path):
 
 def test_a_server_keeps_the_index_up_to_date_for_others(memory_with, tmp_path):
     others = memory_with(onSearch=False)
-    env = {"COMMONPLACE_HOME": str(tmp_path / "home"), "COMMONPLACE_WORKSPACE": str(tmp_path / "ws")}
+    env = {"PLAINMIND_HOME": str(tmp_path / "home"), "PLAINMIND_WORKSPACE": str(tmp_path / "ws")}
 
     with McpProcess("--config", "sync.watchDebounceMs=10", "--config", "provider=none", env=env):
         until(lambda: indexed(others) == {"MEMORY.md"})

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from commonplace import Memory
-from commonplace.agent.scope import THE_OWNER, Access, SearchContext
-from commonplace.model import SHARED
+from plainmind import Memory
+from plainmind.agent.scope import THE_OWNER, Access, SearchContext
+from plainmind.model import SHARED
 
 ANNA = SearchContext("anna", "direct", "agent:main:telegram:direct:anna")
 GROUP = SearchContext("anna", "group", "agent:main:telegram:group:7", group="7")

@@ -6,8 +6,8 @@ import pytest
 from tests.support.index_contents import fingerprint, found_texts, put
 from tests.support.postgres_server import SCHEMA, running_server
 
-from commonplace import Memory
-from commonplace.store.postgres.store import PostgresStore
+from plainmind import Memory
+from plainmind.store.postgres.store import PostgresStore
 
 pytestmark = pytest.mark.timeout(60)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from commonplace import Memory
+from plainmind import Memory
 
 FILES_WITH = Path(__file__).parents[1] / "support" / "files_with.py"
 SECRET = "the quokkaberry is in room 12"

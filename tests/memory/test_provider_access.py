@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from commonplace.config.load import Loaded, load_settings
-from commonplace.memory.provider_access import access_to, choice_of, model_for, remote_settings
+from plainmind.config.load import Loaded, load_settings
+from plainmind.memory.provider_access import access_to, choice_of, model_for, remote_settings
 
 SECRET = "sk-very-secret-0123456789"
 
@@ -18,7 +18,7 @@ SECRET = "sk-very-secret-0123456789"
 @pytest.fixture
 def load(tmp_path: Path):
     def loaded(settings: Mapping[str, Any]) -> Loaded:
-        (tmp_path / "commonplace.json5").write_text(json.dumps(settings))
+        (tmp_path / "plainmind.json5").write_text(json.dumps(settings))
         return load_settings(home=str(tmp_path), workspace=None, flags={}, environ={})
 
     return loaded
@@ -42,7 +42,7 @@ def test_the_key_of_the_configuration_comes_before_that_of_the_environment(load)
 
     assert access.key == SECRET
     assert "`remote.apiKey`" in str(access.found.origin)
-    assert "commonplace.json5" in str(access.found.origin)
+    assert "plainmind.json5" in str(access.found.origin)
     assert SECRET not in repr(access)
 
 

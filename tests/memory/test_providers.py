@@ -11,11 +11,11 @@ import pytest
 from tests.support.providers import chaos
 from tests.support.providers.server import KEY, Provider, serving
 
-from commonplace import Memory
-from commonplace.errors import ConfigError
-from commonplace.memory.wiring import wire
-from commonplace.model import SyncReport
-from commonplace.sources.transcripts import Transcripts
+from plainmind import Memory
+from plainmind.errors import ConfigError
+from plainmind.memory.wiring import wire
+from plainmind.model import SyncReport
+from plainmind.sources.transcripts import Transcripts
 
 
 @pytest.fixture
@@ -466,7 +466,7 @@ def test_a_search_does_not_begin_a_large_rebuild(workspace: Path, home: Path, pr
         result = memory.search("line7 of note3")
 
         assert (result.provider, result.mode) == ("builtin", "hybrid")
-        assert any("too much before a search: `commonplace sync` does it" in said for said in result.degraded)
+        assert any("too much before a search: `plainmind sync` does it" in said for said in result.degraded)
         assert len(provider.texts) == 1
         assert memory.sync().rebuilt
         assert memory.search("line7 of note3").provider == "openai"

@@ -6,11 +6,11 @@ from datetime import timedelta
 
 import pytest
 
-from commonplace import OWNER, Memory, ScopeDenied, SearchContext
-from commonplace.agent.scope import THE_OWNER
-from commonplace.errors import CommonplaceError, EmbeddingError, LockTimeout, NotFound
-from commonplace.memory.forgetting import Forgetting
-from commonplace.sources.forgotten import Forgotten, ForgottenLines
+from plainmind import OWNER, Memory, ScopeDenied, SearchContext
+from plainmind.agent.scope import THE_OWNER
+from plainmind.errors import EmbeddingError, LockTimeout, NotFound, PlainmindError
+from plainmind.memory.forgetting import Forgetting
+from plainmind.sources.forgotten import Forgotten, ForgottenLines
 
 OPEN = {"scope": {"rules": [{"action": "allow"}]}}
 GROUP = SearchContext("anna", "group", "agent:main:telegram:group:-100", group="-100")
@@ -129,7 +129,7 @@ def test_a_file_of_its_own_that_does_not_exist_is_not_found_without_names_of_oth
 
 
 def test_wrong_numbers_are_explained_to_anybody(group):
-    with pytest.raises(CommonplaceError, match="cannot read 0 lines"):
+    with pytest.raises(PlainmindError, match="cannot read 0 lines"):
         group.get(LOG, line_count=0)
 
 
@@ -264,7 +264,7 @@ def test_a_private_file_that_cannot_be_indexed_is_no_news_for_a_group(group, ope
 def test_errors_name_no_place_on_disk_to_others(group, opened, workspace, caplog):
     workspace.rename(workspace.with_name("gone"))
 
-    with pytest.raises(CommonplaceError) as error:
+    with pytest.raises(PlainmindError) as error:
         group.append("text")
 
     assert "workspace" not in str(error.value)
@@ -291,7 +291,7 @@ def test_an_error_keeps_its_kind_and_tells_nothing_else(group, monkeypatch, erro
     def failing(*_args, **_more):
         raise error
 
-    monkeypatch.setattr("commonplace.memory.scoped.require_workspace", failing)
+    monkeypatch.setattr("plainmind.memory.scoped.require_workspace", failing)
 
     with pytest.raises(kind) as raised:
         group.list()
@@ -343,7 +343,7 @@ class LyingReader:
         return getattr(self._reader, name)
 
     def _ignoring(self, name, *args, where, **more):
-        from commonplace.model import EVERY_SCOPE, SearchFilter
+        from plainmind.model import EVERY_SCOPE, SearchFilter
 
         return getattr(self._reader, name)(*args, where=SearchFilter(where.sources, EVERY_SCOPE), **more)
 
@@ -503,7 +503,7 @@ def test_a_group_of_the_same_id_in_another_channel_is_another_group(opened, work
     with pytest.raises(ScopeDenied):
         elsewhere.get(LOG)
     assert elsewhere.start_context().text == ""
-    with pytest.raises(CommonplaceError):
+    with pytest.raises(PlainmindError):
         elsewhere.forget("pelican", dry_run=True)
 
 
@@ -517,6 +517,6 @@ def test_a_folder_without_a_channel_is_for_that_id_in_every_one_but_only_the_own
 
     for group in (opened.within(GROUP), elsewhere):
         assert group.search("kettle").hits[0].path == "memory/shared-with/group--100/2026-02-09.md"
-        with pytest.raises(CommonplaceError):
+        with pytest.raises(PlainmindError):
             group.forget("the old kettle whistles", dry_run=True)
     assert opened.within(THE_OWNER).forget("the old kettle whistles", dry_run=True).lines

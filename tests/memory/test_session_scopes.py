@@ -6,9 +6,9 @@ from threading import Thread
 
 import pytest
 
-from commonplace.memory.session_scopes import SessionScopes
-from commonplace.model import PRIVATE
-from commonplace.sessions.store import SessionStore
+from plainmind.memory.session_scopes import SessionScopes
+from plainmind.model import PRIVATE
+from plainmind.sessions.store import SessionStore
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ def test_the_registry_is_read_again_only_when_it_has_changed(folder, monkeypatch
     register(folder, {"k": {"sessionId": "a", "groupId": "7"}})
     scopes = SessionScopes(str(folder))
     scopes("sessions/a.jsonl")
-    monkeypatch.setattr("commonplace.sessions.json5_text.read_object", lambda _: pytest.fail("read again"))
+    monkeypatch.setattr("plainmind.sessions.json5_text.read_object", lambda _: pytest.fail("read again"))
 
     assert scopes("sessions/a.jsonl") == "group:7"
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from commonplace import Memory, SearchContext
-from commonplace.sources.scopes import scope_of_path
+from plainmind import Memory, SearchContext
+from plainmind.sources.scopes import scope_of_path
 
 GUIDE = (Path(__file__).parents[2] / "docs" / "guides" / "share-with-groups.md").read_text()
 
@@ -18,7 +18,7 @@ def blocks(kind):
 @pytest.fixture
 def notes(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.delenv("COMMONPLACE_HOME", raising=False)
+    monkeypatch.delenv("PLAINMIND_HOME", raising=False)
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "MEMORY.md").write_text("# Memory\n\n- The safe opens with 1234.\n")
     return tmp_path
@@ -40,7 +40,7 @@ def test_the_settings_in_the_guide_let_a_group_in(notes):
     rules, handbook = blocks("json5")
     (notes / "handbook").mkdir()
     (notes / "handbook" / "tea.md").write_text("Tea is at four.\n")
-    settings = notes / ".commonplace" / "commonplace.json5"
+    settings = notes / ".plainmind" / "plainmind.json5"
     settings.parent.mkdir()
     settings.write_text("{" + rules.strip()[1:-1].rstrip().rstrip(",") + "," + handbook.strip()[1:-1] + "}")
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from commonplace.embedding.cache import SqliteEmbeddingCache
-from commonplace.embedding.fallback import Provider
-from commonplace.errors import EmbeddingError
-from commonplace.memory.spending import Cost, Purse, in_words
-from commonplace.model import EmbedderIdentity, Vector
-from commonplace.text.hashing import sha256_text
+from plainmind.embedding.cache import SqliteEmbeddingCache
+from plainmind.embedding.fallback import Provider
+from plainmind.errors import EmbeddingError
+from plainmind.memory.spending import Cost, Purse, in_words
+from plainmind.model import EmbedderIdentity, Vector
+from plainmind.text.hashing import sha256_text
 
 IDENTITY = EmbedderIdentity("openai", "large", "e", dims=2)
 VECTOR: Vector = array("f", [1.0, 0.0])
@@ -82,7 +82,7 @@ def test_what_costs_more_than_allowed_is_refused_with_what_to_type() -> None:
 
     assert refusal == (
         "embedding about 100,000 tokens with openai large, for about $0.10, needs your yes,"
-        " as `remote.confirmAboveUsd` is 0.05: `commonplace sync --yes`"
+        " as `remote.confirmAboveUsd` is 0.05: `plainmind sync --yes`"
     )
 
 
@@ -127,7 +127,7 @@ def test_a_search_does_not_wait_for_much_whatever_it_costs() -> None:
     assert free.refusal(300_000, unread) is None
     refusal = free.refusal(2_000_000, unread)
     assert refusal == (
-        "embedding about 500,000 tokens with openai large is too much before a search: `commonplace sync` does it"
+        "embedding about 500,000 tokens with openai large is too much before a search: `plainmind sync` does it"
     )
     assert purse("search", here=True).refusal(300_000, unread) is not None
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from commonplace.entries.entry_file import EntryFile
-from commonplace.entries.model import Entry
-from commonplace.memory.entry_place import entry_folder
-from commonplace.memory.still_there import StillThere, still_there, text_still_there
+from plainmind.entries.entry_file import EntryFile
+from plainmind.entries.model import Entry
+from plainmind.memory.entry_place import entry_folder
+from plainmind.memory.still_there import StillThere, still_there, text_still_there
 
 NOTHING = StillThere((), ())
 

@@ -8,9 +8,9 @@ import threading
 
 import pytest
 
-from commonplace import Memory
-from commonplace.errors import ConfigError
-from commonplace.memory.wiring import Parts, wire
+from plainmind import Memory
+from plainmind.errors import ConfigError
+from plainmind.memory.wiring import Parts, wire
 
 PARTS = (
     "cache",

@@ -19,17 +19,17 @@ def entry(
 
 
 def test_a_missed_branch_counts():
-    files = {"src/commonplace/text/chunks.py": entry(8, 8, 2, 1)}
+    files = {"src/plainmind/text/chunks.py": entry(8, 8, 2, 1)}
 
-    assert check_coverage.percentage(files, "src/commonplace/text/") == 90.0
+    assert check_coverage.percentage(files, "src/plainmind/text/") == 90.0
 
 
 def test_only_files_of_the_package_count():
-    files = {"src/commonplace/text/a.py": entry(10, 10), "src/commonplace/files/b.py": entry(10, 0)}
+    files = {"src/plainmind/text/a.py": entry(10, 10), "src/plainmind/files/b.py": entry(10, 0)}
 
-    assert check_coverage.percentage(files, "src/commonplace/text/") == 100.0
-    assert check_coverage.percentage(files, "src/commonplace/") == 50.0
+    assert check_coverage.percentage(files, "src/plainmind/text/") == 100.0
+    assert check_coverage.percentage(files, "src/plainmind/") == 50.0
 
 
 def test_a_package_that_was_never_imported_has_no_coverage():
-    assert check_coverage.percentage({}, "src/commonplace/text/") is None
+    assert check_coverage.percentage({}, "src/plainmind/text/") is None

@@ -8,8 +8,8 @@ import sys
 import evaluate
 import pytest
 
-from commonplace.evaluation.running import Summary
-from commonplace.evaluation.scoring import METRICS
+from plainmind.evaluation.running import Summary
+from plainmind.evaluation.scoring import METRICS
 
 
 def row(name, recall, hit, budget=evaluate.DEFAULT):

@@ -10,14 +10,14 @@ import generate_docs
 import pytest
 import record_demo
 
-from commonplace.agent.tools import TOOLS
+from plainmind.agent.tools import TOOLS
 
 RECORDED = """\
 ```console
 # By word
-$ commonplace search ERR_LEDGER_SKEW -n 1
+$ plainmind search ERR_LEDGER_SKEW -n 1
 memory/projects/lighthouse.md:13-14  0.91
-$ commonplace remember "a thing"
+$ plainmind remember "a thing"
 memory/2026-11-15.md:1
 ```"""
 

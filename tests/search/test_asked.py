@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.model import Chunk
-from commonplace.search.asked import Asked, as_filed, terms_with
-from commonplace.search.page import Page
-from commonplace.search.shelf import index_of
-from commonplace.text.terms import document_terms, query_terms
+from plainmind.model import Chunk
+from plainmind.search.asked import Asked, as_filed, terms_with
+from plainmind.search.page import Page
+from plainmind.search.shelf import index_of
+from plainmind.text.terms import document_terms, query_terms
 
 
 def page(text, *, one_line=False):

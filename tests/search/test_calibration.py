@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.search.calibration import calibrated
+from plainmind.search.calibration import calibrated
 
 
 def test_nothing_in_common_scores_zero_and_everything_one():

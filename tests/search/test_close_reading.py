@@ -4,13 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.model import Chunk
-from commonplace.search.asked import Asked
-from commonplace.search.close_reading import SPEAKER_BONUS, read_closely
-from commonplace.search.ranking import RankedChunk
-from commonplace.search.relevance import Judge, Weights
-from commonplace.search.shelf import Shelf
-from commonplace.text.terms import document_terms
+from plainmind.model import Chunk
+from plainmind.search.asked import Asked
+from plainmind.search.close_reading import SPEAKER_BONUS, read_closely
+from plainmind.search.ranking import RankedChunk
+from plainmind.search.relevance import Judge, Weights
+from plainmind.search.shelf import Shelf
+from plainmind.text.terms import document_terms
 
 WEIGHTS = {"gateway": 3.0, "hetzner": 5.0, "move": 2.0}
 

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.hashing_embedder import HashingEmbedder
 
-from commonplace.errors import EmbeddingError
-from commonplace.indexing.chunks import ChunkingSettings, chunks_of, terms_of
-from commonplace.model import (
+from plainmind.errors import EmbeddingError
+from plainmind.indexing.chunks import ChunkingSettings, chunks_of, terms_of
+from plainmind.model import (
     EVERY_SCOPE,
     Document,
     EmbeddedChunk,
@@ -17,10 +17,10 @@ from commonplace.model import (
     IndexFingerprint,
     SearchFilter,
 )
-from commonplace.search.diversity import Diversity
-from commonplace.search.engine import SearchEngine
-from commonplace.search.settings import SearchSettings
-from commonplace.store.memory import MemoryStore
+from plainmind.search.diversity import Diversity
+from plainmind.search.engine import SearchEngine
+from plainmind.search.settings import SearchSettings
+from plainmind.store.memory import MemoryStore
 
 MEMORY = SearchFilter(frozenset({"memory"}), EVERY_SCOPE)
 TODAY = date(2026, 11, 15)

@@ -2,14 +2,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.model import Chunk
-from commonplace.search.asked import Asked
-from commonplace.search.close_reading import ReadChunk
-from commonplace.search.known_files import KnownFile, joined
-from commonplace.search.ranking import RankedChunk
-from commonplace.search.relevance import Judge, Weights
-from commonplace.search.shelf import Shelf
-from commonplace.search.snippets import grow_snippets
+from plainmind.model import Chunk
+from plainmind.search.asked import Asked
+from plainmind.search.close_reading import ReadChunk
+from plainmind.search.known_files import KnownFile, joined
+from plainmind.search.ranking import RankedChunk
+from plainmind.search.relevance import Judge, Weights
+from plainmind.search.shelf import Shelf
+from plainmind.search.snippets import grow_snippets
 
 JUDGE = Judge(Asked({"gateway": 1.0}), Weights(), window_chars=700)
 

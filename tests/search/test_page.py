@@ -1,7 +1,7 @@
 import pytest
 
-from commonplace.model import Chunk
-from commonplace.search.page import Page, speaker_of
+from plainmind.model import Chunk
+from plainmind.search.page import Page, speaker_of
 
 
 def page(*lines):

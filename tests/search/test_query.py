@@ -2,8 +2,8 @@ from datetime import date
 
 import pytest
 
-from commonplace.model import TermStatistics
-from commonplace.search.query import names_day, parse, term_weights
+from plainmind.model import TermStatistics
+from plainmind.search.query import names_day, parse, term_weights
 
 TODAY = date(2026, 11, 15)
 

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.model import EVERY_SCOPE, Chunk, SearchFilter
-from commonplace.search.query import parse
-from commonplace.search.ranking import ANSWERED_MALUS, ASKED_BONUS, DAY_BONUS, in_question, ranked_chunks
+from plainmind.model import EVERY_SCOPE, Chunk, SearchFilter
+from plainmind.search.query import parse
+from plainmind.search.ranking import ANSWERED_MALUS, ASKED_BONUS, DAY_BONUS, in_question, ranked_chunks
 
 TODAY = date(2026, 11, 15)
 

@@ -2,7 +2,7 @@ from datetime import date
 
 import pytest
 
-from commonplace.search.recency import Recency
+from plainmind.search.recency import Recency
 
 TODAY = date(2026, 11, 15)
 

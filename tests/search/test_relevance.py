@@ -2,11 +2,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.model import Chunk
-from commonplace.search.asked import Asked
-from commonplace.search.close_reading import ROUNDING
-from commonplace.search.page import Page
-from commonplace.search.relevance import Judge, Weights, standing_out
+from plainmind.model import Chunk
+from plainmind.search.asked import Asked
+from plainmind.search.close_reading import ROUNDING
+from plainmind.search.page import Page
+from plainmind.search.relevance import Judge, Weights, standing_out
 
 WEIGHTS = {"gateway": 3.0, "hetzner": 5.0}
 

@@ -1,7 +1,7 @@
 import threading
 
-from commonplace.model import Chunk
-from commonplace.search.shelf import Shelf, bytes_of, index_of
+from plainmind.model import Chunk
+from plainmind.search.shelf import Shelf, bytes_of, index_of
 
 
 def chunk(text):

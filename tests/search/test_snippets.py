@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.search.snippets import Lines, grow_snippets
+from plainmind.search.snippets import Lines, grow_snippets
 
 
 class ScoredChunk:

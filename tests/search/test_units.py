@@ -1,9 +1,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.model import Chunk
-from commonplace.search import units as taken_apart
-from commonplace.search.units import is_one_line, pieces, units_of
+from plainmind.model import Chunk
+from plainmind.search import units as taken_apart
+from plainmind.search.units import is_one_line, pieces, units_of
 
 
 def chunk(text, start=1, end=None, ordinal=0):

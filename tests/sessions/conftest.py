@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from commonplace.sessions.store import SessionStore
+from plainmind.sessions.store import SessionStore
 
 
 @pytest.fixture(params=["jsonl", "json5"])

@@ -12,9 +12,9 @@ from typing import Any, ClassVar
 
 import pytest
 
-from commonplace.sessions.agents_sdk import AgentsSession
-from commonplace.sessions.store import SessionStore
-from commonplace.text.transcripts import said
+from plainmind.sessions.agents_sdk import AgentsSession
+from plainmind.sessions.store import SessionStore
+from plainmind.text.transcripts import said
 
 ITEMS: list[dict[str, Any]] = [
     {"role": "user", "content": "what is six times seven?"},

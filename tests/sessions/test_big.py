@@ -10,16 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from commonplace.sessions.store import SessionStore
-from commonplace.text.transcripts import line_of
+from plainmind.sessions.store import SessionStore
+from plainmind.text.transcripts import line_of
 
 ROOT = Path(__file__).parents[2]
-FULL = os.environ.get("COMMONPLACE_FAULTS") == "full"
+FULL = os.environ.get("PLAINMIND_FAULTS") == "full"
 BYTES = 5_000_000_000 if FULL else 60_000_000
 
 USES = """
 import json, sys
-from commonplace.sessions.store import SessionStore
+from plainmind.sessions.store import SessionStore
 store = SessionStore(sys.argv[1])
 session = store.open("big")
 session.append({"role": "user", "content": "the newest"})

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from commonplace.errors import NotFound
-from commonplace.sessions.store import SessionStore
+from plainmind.errors import NotFound
+from plainmind.sessions.store import SessionStore
 
 
 def in_threads(*tasks: Callable[[], None]) -> None:
@@ -136,8 +136,8 @@ def test_forks_made_while_others_add_are_whole_beginnings(tmp_path: Path) -> Non
 
 FORKING = """
 import os, sys, threading, warnings
-from commonplace.files.system import System
-from commonplace.sessions.store import SessionStore
+from plainmind.files.system import System
+from plainmind.sessions.store import SessionStore
 
 warnings.simplefilter("ignore")  # newer Pythons warn of what is tried here
 entered, may_go_on = threading.Event(), threading.Event()

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.faulty_system import FaultySystem
 
-from commonplace.files import group_append
-from commonplace.sessions.jsonl_transcript import JsonlTranscript
-from commonplace.sessions.session import Session
-from commonplace.sessions.store import SessionStore
-from commonplace.text.transcripts import line_of
+from plainmind.files import group_append
+from plainmind.sessions.jsonl_transcript import JsonlTranscript
+from plainmind.sessions.session import Session
+from plainmind.sessions.store import SessionStore
+from plainmind.text.transcripts import line_of
 
 HEADER = line_of({"type": "session", "version": 3, "id": "one", "timestamp": "2026-02-10T09:30:00.000Z"})
 

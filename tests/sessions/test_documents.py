@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.sessions.documents import document_of, entries_of
-from commonplace.sessions.store import SessionStore
-from commonplace.text.transcripts import line_of
+from plainmind.sessions.documents import document_of, entries_of
+from plainmind.sessions.store import SessionStore
+from plainmind.text.transcripts import line_of
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(10**15), 10**15) | st.text(max_size=8),
@@ -248,18 +248,18 @@ def test_counters_survive_a_conversion(tmp_path: Path) -> None:
 def test_a_document_that_grew_too_large_says_what_to_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from commonplace.errors import CommonplaceError
-    from commonplace.sessions import json5_transcript
+    from plainmind.errors import PlainmindError
+    from plainmind.sessions import json5_transcript
 
     monkeypatch.setattr(json5_transcript, "MAX_DOCUMENT_BYTES", 2_000)
     session = SessionStore(tmp_path, format="json5").create("k")
     session.append({"role": "user", "content": "short"})
-    with pytest.raises(CommonplaceError, match="too large") as caught:
+    with pytest.raises(PlainmindError, match="too large") as caught:
         session.append({"role": "user", "content": "x" * 2_000})
     assert "jsonl" in str(caught.value.hint)
     assert len(list(session.entries())) == 1
     with open(session.path, "a", encoding="utf-8") as file:
         file.write(" " * 2_000)
-    with pytest.raises(CommonplaceError, match="too large"):
+    with pytest.raises(PlainmindError, match="too large"):
         list(session.entries())
     assert os.path.exists(session.path)

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from commonplace.errors import CommonplaceError
-from commonplace.sessions.entries import halves, joined
+from plainmind.errors import PlainmindError
+from plainmind.sessions.entries import halves, joined
 
 TEXT = st.text(st.characters(), max_size=20)  # half characters, quotes and control characters too
 SAID = st.recursive(
@@ -47,5 +47,5 @@ def test_what_json_cannot_say_is_refused() -> None:
     circle: dict[str, object] = {}
     circle["again"] = circle
     for said in (float("nan"), {1, 2}, b"bytes", circle):
-        with pytest.raises(CommonplaceError, match="cannot be written as JSON"):
+        with pytest.raises(PlainmindError, match="cannot be written as JSON"):
             halves({"type": "message", "id": "a", "message": said})

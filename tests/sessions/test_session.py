@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from commonplace.errors import CommonplaceError, NotFound
-from commonplace.sessions.session import Session
-from commonplace.sessions.store import SessionStore
+from plainmind.errors import NotFound, PlainmindError
+from plainmind.sessions.session import Session
+from plainmind.sessions.store import SessionStore
 
 
 def say(session: Session, *texts: str, role: str = "user") -> list[str]:
@@ -105,7 +105,7 @@ def test_the_same_id_twice_in_one_call_is_one_entry(store: SessionStore) -> None
 )
 def test_what_is_neither_message_nor_entry_is_refused(store: SessionStore, wrong: dict[str, object]) -> None:
     session = store.create("main")
-    with pytest.raises(CommonplaceError, match="type"):
+    with pytest.raises(PlainmindError, match="type"):
         session.append(wrong)
     assert list(session.entries()) == []
 
@@ -115,14 +115,14 @@ def test_what_json_cannot_say_is_refused_before_anything_is_written(
     store: SessionStore, wrong: object
 ) -> None:
     session = store.create("main")
-    with pytest.raises(CommonplaceError, match="JSON"):
+    with pytest.raises(PlainmindError, match="JSON"):
         session.extend([{"role": "user", "content": "good"}, {"role": "user", "content": wrong}])
     assert list(session.entries()) == []
 
 
 def test_a_message_that_could_not_be_read_back_is_refused(store: SessionStore) -> None:
     session = store.create("main")
-    with pytest.raises(CommonplaceError, match="too long"):
+    with pytest.raises(PlainmindError, match="too long"):
         session.append({"role": "user", "content": "x" * (17 << 20)})
     assert list(session.entries()) == []
 
@@ -182,7 +182,7 @@ def test_the_answer_of_a_tool_is_not_kept_without_its_call(store: SessionStore) 
 
 def test_a_summary_must_say_something(store: SessionStore) -> None:
     session = store.create("main")
-    with pytest.raises(CommonplaceError, match="summary"):
+    with pytest.raises(PlainmindError, match="summary"):
         session.compact("  ")
     assert list(session.entries()) == []
 

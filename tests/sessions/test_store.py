@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from commonplace.errors import CommonplaceError, ConflictError, LockTimeout, NotFound, PathNotAllowed
-from commonplace.files.locks import hold_lock, lock_path_for
-from commonplace.sessions.session import Session
-from commonplace.sessions.store import SessionStore
+from plainmind.errors import ConflictError, LockTimeout, NotFound, PathNotAllowed, PlainmindError
+from plainmind.files.locks import hold_lock, lock_path_for
+from plainmind.sessions.session import Session
+from plainmind.sessions.store import SessionStore
 
 HELLO = {"role": "user", "content": "hello"}
 ANSWER = {"role": "assistant", "content": "yes", "usage": {"input": 100, "output": 20, "totalTokens": 130}}
@@ -78,13 +78,13 @@ def test_a_key_or_an_id_is_given_once(store: SessionStore) -> None:
 
 @pytest.mark.parametrize("wrong", ["", "../up", "a/b", "a.b", "x" * 65, "a\nb"])
 def test_an_id_that_is_no_file_name_is_refused(store: SessionStore, wrong: str) -> None:
-    with pytest.raises(CommonplaceError, match="session id"):
+    with pytest.raises(PlainmindError, match="session id"):
         store.create("k", id=wrong)
 
 
 @pytest.mark.parametrize("wrong", ["", "a\nb", "x" * 600])
 def test_a_key_that_cannot_be_typed_is_refused(store: SessionStore, wrong: str) -> None:
-    with pytest.raises(CommonplaceError, match="session key"):
+    with pytest.raises(PlainmindError, match="session key"):
         store.create(wrong)
 
 
@@ -112,9 +112,9 @@ def test_an_update_leaves_all_other_fields_alone(store: SessionStore) -> None:
 
 def test_which_transcript_a_key_has_is_not_updated(store: SessionStore) -> None:
     store.create("k")
-    with pytest.raises(CommonplaceError, match="sessionFile"):
+    with pytest.raises(PlainmindError, match="sessionFile"):
         store.update("k", sessionFile="/etc/passwd")
-    with pytest.raises(CommonplaceError, match="sessionId"):
+    with pytest.raises(PlainmindError, match="sessionId"):
         store.create("j", sessionId="x")
     with pytest.raises(NotFound):
         store.update("nobody", label="x")
@@ -321,7 +321,7 @@ def test_a_symlink_is_not_followed(tmp_path: Path) -> None:
 def test_whoever_waits_in_vain_is_told_who_holds_the_lock(store: SessionStore) -> None:
     hasty = SessionStore(store.folder, timeout_s=0.05)
     session = store.create("k")
-    state = os.path.join(store.folder, ".commonplace")
+    state = os.path.join(store.folder, ".plainmind")
     for path, act in (
         (os.path.join(store.folder, "sessions.json"), lambda: hasty.update("k", label="x")),
         (session.path, lambda: hasty.open("k").append(HELLO)),
@@ -340,7 +340,7 @@ def test_a_compaction_that_is_written_is_not_called_failed_because_the_registry_
     store.create("k").append(ANSWER)
     session = SessionStore(store.folder, timeout_s=0.05).open("k")
     lock = lock_path_for(
-        os.path.join(store.folder, ".commonplace"), os.path.join(store.folder, "sessions.json")
+        os.path.join(store.folder, ".plainmind"), os.path.join(store.folder, "sessions.json")
     )
     with hold_lock(lock, operation="a long nap"):
         session.compact("summary")
@@ -352,7 +352,7 @@ def test_a_compaction_that_is_written_is_not_called_failed_because_the_registry_
 
 CREATES = """
 import sys
-from commonplace.sessions.store import SessionStore
+from plainmind.sessions.store import SessionStore
 store = SessionStore(sys.argv[1], format=sys.argv[2])
 for number in range(5):
     store.create(f"{sys.argv[3]}:{number}")
@@ -407,9 +407,9 @@ def test_the_store_makes_nothing_until_it_is_used(tmp_path: Path) -> None:
 
 
 def test_an_unknown_format_is_named(tmp_path: Path) -> None:
-    with pytest.raises(CommonplaceError, match="xml"):
+    with pytest.raises(PlainmindError, match="xml"):
         SessionStore(tmp_path, format="xml")
-    with pytest.raises(CommonplaceError, match="xml"):
+    with pytest.raises(PlainmindError, match="xml"):
         SessionStore(tmp_path).convert("xml")
 
 
@@ -453,7 +453,7 @@ def test_a_fork_under_a_key_that_is_taken_leaves_no_file_behind(store: SessionSt
 def test_a_field_that_json_cannot_say_changes_nothing(store: SessionStore) -> None:
     store.create("k", label="old")
     before = registry(store).read_bytes()
-    with pytest.raises(CommonplaceError, match="JSON"):
+    with pytest.raises(PlainmindError, match="JSON"):
         store.update("k", label={1, 2})
     assert registry(store).read_bytes() == before
     store.update("k", label="half a \ud800 character")
@@ -491,6 +491,6 @@ def test_a_registry_that_cannot_be_one_is_left_alone(tmp_path: Path) -> None:
     with open(tmp_path / "sessions.json", "wb") as file:
         file.seek(300 << 20)
         file.write(b"x")
-    with pytest.raises(CommonplaceError, match="no registry needs"):
+    with pytest.raises(PlainmindError, match="no registry needs"):
         SessionStore(tmp_path).list()
     assert os.path.getsize(tmp_path / "sessions.json") == (300 << 20) + 1

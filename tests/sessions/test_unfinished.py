@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from tests.support.faulty_system import FaultySystem
 
-from commonplace.errors import CommonplaceError
-from commonplace.sessions.places import UNFINISHED
-from commonplace.sessions.store import SessionStore
+from plainmind.errors import PlainmindError
+from plainmind.sessions.places import UNFINISHED
+from plainmind.sessions.store import SessionStore
 
 
 def begun(folder: Path) -> SessionStore:
@@ -32,7 +32,7 @@ def cut(tmp_path: Path, change: str, *arguments: str) -> Iterator[Path]:
         killed = SessionStore(folder, system=FaultySystem(fail_at=number, code=errno.EIO, sticky=True))
         try:
             getattr(killed, change)(*arguments)
-        except (CommonplaceError, OSError):
+        except (PlainmindError, OSError):
             registry = json.loads((folder / "sessions.json").read_text())
             if any(UNFINISHED in entry for entry in registry.values()):
                 yield folder
@@ -109,7 +109,7 @@ def test_a_mark_that_nobody_understands_is_taken_off(tmp_path: Path) -> None:
 @pytest.mark.parametrize("process", [os.getpid(), 1], ids=["ours", "the first"])
 def test_what_a_running_process_is_making_is_left_alone(tmp_path: Path, process: int) -> None:
     store = begun(tmp_path)
-    draft = tmp_path / ".commonplace" / "drafts" / f"x.{process}.jsonl"
+    draft = tmp_path / ".plainmind" / "drafts" / f"x.{process}.jsonl"
     draft.parent.mkdir(parents=True)
     draft.write_text("{}")
     store.delete("k")

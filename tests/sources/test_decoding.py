@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.sources.decoding import decode
-from commonplace.text.lines import split_lines
+from plainmind.sources.decoding import decode
+from plainmind.text.lines import split_lines
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from commonplace.errors import CommonplaceError, NotFound, PathNotAllowed
-from commonplace.model import Excerpt
-from commonplace.sources.excerpt import excerpt, read_excerpt
-from commonplace.sources.workspace import Workspace
-from commonplace.text.lines import split_lines
+from plainmind.errors import NotFound, PathNotAllowed, PlainmindError
+from plainmind.model import Excerpt
+from plainmind.sources.excerpt import excerpt, read_excerpt
+from plainmind.sources.workspace import Workspace
+from plainmind.text.lines import split_lines
 
 
 @pytest.fixture
@@ -71,9 +71,9 @@ def test_past_the_end_there_is_no_text(workspace):
     [
         ({"first_line": 0}, NotFound, "no line 0"),
         ({"first_line": -3}, NotFound, "no line -3"),
-        ({"line_count": 0}, CommonplaceError, "cannot read 0 lines"),
-        ({"line_count": -1}, CommonplaceError, "cannot read -1 lines"),
-        ({"max_chars": 0}, CommonplaceError, "cannot read 0 characters"),
+        ({"line_count": 0}, PlainmindError, "cannot read 0 lines"),
+        ({"line_count": -1}, PlainmindError, "cannot read -1 lines"),
+        ({"max_chars": 0}, PlainmindError, "cannot read 0 characters"),
     ],
 )
 def test_numbers_that_make_no_sense_are_refused(workspace, arguments, kind, words):
@@ -84,7 +84,7 @@ def test_numbers_that_make_no_sense_are_refused(workspace, arguments, kind, word
 
 @pytest.mark.parametrize("path", ["memory/ten.md#L0", "memory/ten.md:7-3"])
 def test_a_citation_of_impossible_lines_is_refused(workspace, path):
-    with pytest.raises(CommonplaceError):
+    with pytest.raises(PlainmindError):
         read_excerpt(workspace, path)
 
 

@@ -9,13 +9,13 @@ from threading import Thread
 
 import pytest
 
-from commonplace.errors import ConflictError, NotFound, PathNotAllowed, WorkspaceError
-from commonplace.files.append import append
-from commonplace.files.erasures import Erasures
-from commonplace.files.history import History
-from commonplace.files.records import Tail
-from commonplace.sources.memory_files import Entry, MemoryFiles
-from commonplace.sources.workspace import Workspace
+from plainmind.errors import ConflictError, NotFound, PathNotAllowed, WorkspaceError
+from plainmind.files.append import append
+from plainmind.files.erasures import Erasures
+from plainmind.files.history import History
+from plainmind.files.records import Tail
+from plainmind.sources.memory_files import Entry, MemoryFiles
+from plainmind.sources.workspace import Workspace
 
 
 class Desk:

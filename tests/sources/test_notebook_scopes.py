@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commonplace.errors import CommonplaceError, ConflictError, WorkspaceError
-from commonplace.files.erasures import Erasures
-from commonplace.files.history import History
-from commonplace.model import PRIVATE
-from commonplace.sources.notebook import Notebook
-from commonplace.sources.workspace import Workspace
+from plainmind.errors import ConflictError, PlainmindError, WorkspaceError
+from plainmind.files.erasures import Erasures
+from plainmind.files.history import History
+from plainmind.model import PRIVATE
+from plainmind.sources.notebook import Notebook
+from plainmind.sources.workspace import Workspace
 
 
 class Clock:
@@ -88,7 +88,7 @@ def test_on_a_disk_that_takes_both_names_for_one_no_note_goes_to_another_group(f
     shared = folder / "memory" / "shared-with"
     (shared / "group-ABC").symlink_to(shared / "group-abc")  # such a disk finds the one by the other name,
     listed = ["group-abc"]  # and lists only the name that was given first
-    monkeypatch.setattr("commonplace.sources.notebook.os.listdir", lambda _: listed)
+    monkeypatch.setattr("plainmind.sources.notebook.os.listdir", lambda _: listed)
 
     with pytest.raises(WorkspaceError, match="takes both names for the same"):
         book.remember_for("group:ABC", "theirs")
@@ -250,7 +250,7 @@ def test_whatever_the_clock_does_a_note_goes_to_the_day_of_its_append_and_none_i
 
 
 def test_an_empty_note_is_refused_before_anything_is_made(folder):
-    with pytest.raises(CommonplaceError, match="nothing to remember"):
+    with pytest.raises(PlainmindError, match="nothing to remember"):
         notebook(folder, Clock()).remember_for("group:7", " \n")
 
     assert not (folder / "memory" / "shared-with").exists()

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from commonplace.sources import noticing
-from commonplace.sources.inotify import Inotify, is_local, open_inotify
-from commonplace.sources.mounts import ExtraPath
-from commonplace.sources.noticing import Noticing
-from commonplace.sources.workspace import Workspace
+from plainmind.sources import noticing
+from plainmind.sources.inotify import Inotify, is_local, open_inotify
+from plainmind.sources.mounts import ExtraPath
+from plainmind.sources.noticing import Noticing
+from plainmind.sources.workspace import Workspace
 
 CHANGER = Path(__file__).parents[1] / "support" / "file_changer.py"
 
@@ -370,7 +370,7 @@ def test_a_look_that_is_closed_meanwhile_proves_nothing(folder):
 
 FORKING = """
 import os, sys
-from commonplace.sources.workspace import Workspace
+from plainmind.sources.workspace import Workspace
 workspace = Workspace(sys.argv[1])
 workspace.discover()
 moment = workspace.discover().moment

@@ -1,7 +1,7 @@
 import pytest
 
-from commonplace.errors import ConfigError
-from commonplace.sources.patterns import compile_pattern
+from plainmind.errors import ConfigError
+from plainmind.sources.patterns import compile_pattern
 
 
 @pytest.mark.parametrize(

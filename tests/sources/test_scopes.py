@@ -4,8 +4,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from commonplace.model import PRIVATE, SHARED
-from commonplace.sources.scopes import (
+from plainmind.model import PRIVATE, SHARED
+from plainmind.sources.scopes import (
     channel_in_key,
     folder_of_scope,
     group_in_key,

@@ -7,15 +7,15 @@ import os
 import pytest
 from tests.support.talk import Talk
 
-from commonplace.errors import PathNotAllowed
-from commonplace.sessions.documents import entries_of
-from commonplace.sessions.json5_text import read_object, saved_messages
-from commonplace.sessions.store import SessionStore
-from commonplace.sources import transcript_forms
-from commonplace.sources.excerpt import read_excerpt
-from commonplace.sources.extent import START
-from commonplace.sources.transcripts import Transcripts
-from commonplace.sources.workspace import Workspace
+from plainmind.errors import PathNotAllowed
+from plainmind.sessions.documents import entries_of
+from plainmind.sessions.json5_text import read_object, saved_messages
+from plainmind.sessions.store import SessionStore
+from plainmind.sources import transcript_forms
+from plainmind.sources.excerpt import read_excerpt
+from plainmind.sources.extent import START
+from plainmind.sources.transcripts import Transcripts
+from plainmind.sources.workspace import Workspace
 
 
 def documents(data):

@@ -9,11 +9,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.support.transcript_files import line, message
 
-from commonplace.errors import CommonplaceError, NotFound, PathNotAllowed
-from commonplace.sources.excerpt import read_excerpt
-from commonplace.sources.transcript_excerpt import read_messages
-from commonplace.sources.transcripts import Transcripts
-from commonplace.sources.workspace import Workspace
+from plainmind.errors import NotFound, PathNotAllowed, PlainmindError
+from plainmind.sources.excerpt import read_excerpt
+from plainmind.sources.transcript_excerpt import read_messages
+from plainmind.sources.transcripts import Transcripts
+from plainmind.sources.workspace import Workspace
 
 
 @pytest.fixture
@@ -103,7 +103,7 @@ def test_what_is_no_transcript_is_refused(get):
 
 
 def test_without_transcripts_their_paths_are_not_part_of_the_memory(folder):
-    with pytest.raises(CommonplaceError):
+    with pytest.raises(PlainmindError):
         read_excerpt(Workspace(str(folder)), "sessions/a.jsonl#L2")
 
 

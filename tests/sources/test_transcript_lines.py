@@ -12,11 +12,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.support.transcript_files import line, message, text
 
-from commonplace.files import jsonl
-from commonplace.sources.discovery import AS_IT_IS, Reading
-from commonplace.sources.extent import START, Extent, Mark, begins_alike, ends_alike, extent_of
-from commonplace.sources.transcript_lines import LineReader
-from commonplace.value import replace
+from plainmind.files import jsonl
+from plainmind.sources.discovery import AS_IT_IS, Reading
+from plainmind.sources.extent import START, Extent, Mark, begins_alike, ends_alike, extent_of
+from plainmind.sources.transcript_lines import LineReader
+from plainmind.value import replace
 
 
 def read(raw, begin=START, characters=None, zone=UTC, redact=lambda text: text):
@@ -60,7 +60,7 @@ def test_lines_that_cannot_be_read_are_counted_and_cost_no_other():
 
 
 def test_a_line_too_long_to_be_read_is_passed_over(monkeypatch):
-    monkeypatch.setattr("commonplace.sources.transcript_lines.forwards", _short_lines)
+    monkeypatch.setattr("plainmind.sources.transcript_lines.forwards", _short_lines)
     raw = line("user", "before") + b"x" * 5_000 + b"\n" + line("user", "after")
 
     lines = read_at_once(raw)

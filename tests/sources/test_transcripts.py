@@ -7,11 +7,11 @@ import os
 import pytest
 from tests.support.transcript_files import line, message
 
-from commonplace.errors import NotFound, PathNotAllowed
-from commonplace.model import FileState
-from commonplace.sources.extent import START, extent_of
-from commonplace.sources.transcripts import Transcripts
-from commonplace.value import replace
+from plainmind.errors import NotFound, PathNotAllowed
+from plainmind.model import FileState
+from plainmind.sources.extent import START, extent_of
+from plainmind.sources.transcripts import Transcripts
+from plainmind.value import replace
 
 
 def found_in(source, path="sessions/a.jsonl"):
@@ -66,7 +66,7 @@ def test_archives_stay_searchable_and_packed_ones_say_what_to_do(tmp_path):
         "sessions/a.jsonl.reset.2026-02-10T09-31-00.000Z",
     ]
     assert [(one.path, one.reason) for one in found.skipped] == [
-        ("sessions/a.jsonl.deleted.1770000000.zst", "packed; `commonplace import` reads it")
+        ("sessions/a.jsonl.deleted.1770000000.zst", "packed; `plainmind import` reads it")
     ]
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from commonplace.sources.watching import Hint, watch
-from commonplace.sources.workspace import Workspace
+from plainmind.sources.watching import Hint, watch
+from plainmind.sources.workspace import Workspace
 
 
 class Watcher:
@@ -207,7 +207,7 @@ def test_nothing_is_hinted_once_stopped(memory):
 
 WITHOUT_DESCRIPTORS = """
 import os, resource, sys, threading
-from commonplace.sources.watching import watch
+from plainmind.sources.watching import watch
 import watchfiles
 used = max(map(int, os.listdir("/proc/self/fd")))
 resource.setrlimit(resource.RLIMIT_NOFILE, (used + 1, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))

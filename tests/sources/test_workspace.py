@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from commonplace.errors import CommonplaceError, NotFound, PathNotAllowed, WorkspaceError
-from commonplace.model import FileState
-from commonplace.sources.discovery import MAX_DEPTH, Discovery
-from commonplace.sources.mounts import ExtraPath
-from commonplace.sources.workspace import Workspace, nearest
+from plainmind.errors import NotFound, PathNotAllowed, PlainmindError, WorkspaceError
+from plainmind.model import FileState
+from plainmind.sources.discovery import MAX_DEPTH, Discovery
+from plainmind.sources.mounts import ExtraPath
+from plainmind.sources.workspace import Workspace, nearest
 
 
 @pytest.fixture
@@ -342,7 +342,7 @@ def test_a_folder_swapped_for_a_link_after_it_was_listed_is_not_entered(folder, 
 def test_a_sweep_loads_nothing_heavy(folder):
     note(folder / "memory" / "a.md")
     program = (
-        "import sys; from commonplace.sources.workspace import Workspace; "
+        "import sys; from plainmind.sources.workspace import Workspace; "
         "assert len(Workspace(sys.argv[1]).discover().files) == 1; "
         "print(sorted({'ctypes', 'difflib', 'watchfiles', 'numpy', 'glob'} & sys.modules.keys()))"
     )
@@ -561,7 +561,7 @@ def test_locating_agrees_with_discovery(folder, tmp_path):
     }
     located = set()
     for path in candidates:
-        with contextlib.suppress(CommonplaceError):
+        with contextlib.suppress(PlainmindError):
             located.add(workspace.locate(path).path)
 
     assert len(candidates) == 13
@@ -622,7 +622,7 @@ def test_discovery_and_locating_leave_no_descriptor_open(folder):
     for _ in range(5):
         workspace.discover()
         workspace.read("memory/x/a.md")
-        with contextlib.suppress(CommonplaceError):
+        with contextlib.suppress(PlainmindError):
             workspace.read("memory/link/a.md")
 
     workspace.close()

@@ -2,9 +2,9 @@
 
 import pytest
 
-from commonplace.model import PRIVATE, SHARED
-from commonplace.sources.mounts import ExtraPath
-from commonplace.sources.workspace import Workspace
+from plainmind.model import PRIVATE, SHARED
+from plainmind.sources.mounts import ExtraPath
+from plainmind.sources.workspace import Workspace
 
 
 @pytest.fixture

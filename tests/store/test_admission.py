@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.index_contents import EVERYWHERE, embedded, file_state, fingerprint, put, seen_by, vector
 
-from commonplace.store.memory import MemoryStore
-from commonplace.store.sqlite.admission import absent_with, hidden_positions, lengths_without
-from commonplace.store.sqlite.store import SqliteStore
+from plainmind.store.memory import MemoryStore
+from plainmind.store.sqlite.admission import absent_with, hidden_positions, lengths_without
+from plainmind.store.sqlite.store import SqliteStore
 
 POSITIONS = st.lists(
     st.tuples(st.integers(0, 3), st.integers(0, 65_535), st.sampled_from([0, 255])), min_size=1, max_size=40

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commonplace.store import bm25, kernels
-from commonplace.store.arithmetic import plain, with_numpy
-from commonplace.store.arithmetic.parts import Absences, SignPart, WordPart
-from commonplace.store.postings import Postings
+from plainmind.store import bm25, kernels
+from plainmind.store.arithmetic import plain, with_numpy
+from plainmind.store.arithmetic.parts import Absences, SignPart, WordPart
+from plainmind.store.postings import Postings
 
 BOTH = pytest.mark.parametrize("arithmetic", [plain, with_numpy], ids=["plain", "numpy"])
 
@@ -188,7 +188,7 @@ def test_distances_are_the_same_without_simsimd(monkeypatch):
 def test_numpy_is_imported_once_it_would_have_paid_for_itself():
     program = """
 import sys
-from commonplace.store.arithmetic import choose_arithmetic
+from plainmind.store.arithmetic import choose_arithmetic
 assert choose_arithmetic(10_000_000).__name__.endswith("plain")
 assert choose_arithmetic(50_000_000).__name__.endswith("plain")
 assert "numpy" not in sys.modules
@@ -200,7 +200,7 @@ assert choose_arithmetic(0).__name__.endswith("with_numpy")
 
 def test_one_large_question_is_reason_enough_for_numpy():
     program = """
-from commonplace.store.arithmetic import choose_arithmetic
+from plainmind.store.arithmetic import choose_arithmetic
 assert choose_arithmetic(200_000_000).__name__.endswith("with_numpy")
 """
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.store import bm25
+from plainmind.store import bm25
 
 
 @given(st.integers(1, 10**7), st.data())

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.index_contents import EVERYWHERE, fingerprint, found_texts, near_texts, put, vector
 
-from commonplace.store.recently_used import RecentlyUsed
-from commonplace.store.sqlite import cache
-from commonplace.store.sqlite.store import SqliteStore
-from commonplace.value import replace
+from plainmind.store.recently_used import RecentlyUsed
+from plainmind.store.sqlite import cache
+from plainmind.store.sqlite.store import SqliteStore
+from plainmind.value import replace
 
 
 @pytest.fixture

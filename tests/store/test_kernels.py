@@ -8,7 +8,7 @@ import sys
 import pytest
 from tests.support.index_contents import vector
 
-from commonplace.store import kernels
+from plainmind.store import kernels
 
 
 @pytest.fixture(params=["simsimd", "numpy"])

@@ -8,9 +8,9 @@ from contextlib import closing
 import pytest
 from tests.support.index_contents import fingerprint, found_texts, put
 
-from commonplace.store.lancedb.library import load
-from commonplace.store.left_behind import erase_left_behind
-from commonplace.store.opening import open_store
+from plainmind.store.lancedb.library import load
+from plainmind.store.left_behind import erase_left_behind
+from plainmind.store.opening import open_store
 
 load()  # before the clock of the first test starts
 

@@ -7,10 +7,10 @@ import sys
 
 import pytest
 
-from commonplace.errors import ConfigError
-from commonplace.store.memory import MemoryStore
-from commonplace.store.opening import open_store
-from commonplace.store.sqlite.store import SqliteStore
+from plainmind.errors import ConfigError
+from plainmind.store.memory import MemoryStore
+from plainmind.store.opening import open_store
+from plainmind.store.sqlite.store import SqliteStore
 
 
 def test_built_in_stores_have_short_names(tmp_path):
@@ -20,7 +20,7 @@ def test_built_in_stores_have_short_names(tmp_path):
 
 
 def test_a_store_elsewhere_is_named_by_module_and_factory():
-    assert isinstance(open_store("commonplace.store.memory:MemoryStore"), MemoryStore)
+    assert isinstance(open_store("plainmind.store.memory:MemoryStore"), MemoryStore)
 
 
 @pytest.mark.parametrize("driver", ["oracle", ""])
@@ -31,7 +31,7 @@ def test_an_unknown_name_is_refused_with_the_known_ones(driver):
     assert "sqlite" in (caught.value.hint or "")
 
 
-@pytest.mark.parametrize("driver", ["no.such.module:thing", "commonplace.store.memory:nothing", ":x"])
+@pytest.mark.parametrize("driver", ["no.such.module:thing", "plainmind.store.memory:nothing", ":x"])
 def test_a_store_that_cannot_be_loaded_says_why(driver):
     with pytest.raises(ConfigError, match="cannot be loaded"):
         open_store(driver)
@@ -42,7 +42,7 @@ def test_a_packages_entry_point_adds_a_store(tmp_path, monkeypatch):
     package.mkdir()
     (package / "METADATA").write_text("Metadata-Version: 2.1\nName: shelf\nVersion: 1.0\n")
     (package / "entry_points.txt").write_text(
-        "[commonplace.stores]\nshelf = commonplace.store.memory:MemoryStore\n"
+        "[plainmind.stores]\nshelf = plainmind.store.memory:MemoryStore\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
 
@@ -53,7 +53,7 @@ def test_searching_a_small_index_never_imports_numpy(tmp_path):
     program = f"""
 import sys
 from tests.support.index_contents import *
-from commonplace.store.opening import open_store
+from plainmind.store.opening import open_store
 store = open_store("sqlite", folder={str(tmp_path)!r})
 with store.rebuild(fingerprint(), reason="a test") as fresh:
     put(fresh, "a.md", "the gateway")

@@ -7,11 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.index_contents import EVERYWHERE, embedded, file_state, fingerprint, put, vector
 
-from commonplace.store import bm25
-from commonplace.store.memory import MemoryStore
-from commonplace.store.proposals import known_term_counts, proposals_of
-from commonplace.store.sqlite.store import SqliteStore
-from commonplace.value import replace
+from plainmind.store import bm25
+from plainmind.store.memory import MemoryStore
+from plainmind.store.proposals import known_term_counts, proposals_of
+from plainmind.store.sqlite.store import SqliteStore
+from plainmind.value import replace
 
 WORDS = ["gateway", "printer", "lantern", "harbour", "東京"]
 

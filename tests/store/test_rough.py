@@ -20,11 +20,11 @@ from tests.support.index_contents import (
     vector,
 )
 
-from commonplace.model import EVERY_SCOPE, SearchFilter
-from commonplace.store.memory import MemoryStore
-from commonplace.store.sqlite import rough
-from commonplace.store.sqlite.store import SqliteStore
-from commonplace.value import replace
+from plainmind.model import EVERY_SCOPE, SearchFilter
+from plainmind.store.memory import MemoryStore
+from plainmind.store.sqlite import rough
+from plainmind.store.sqlite.store import SqliteStore
+from plainmind.value import replace
 
 assert np  # the copies are only used once a process has imported it
 
@@ -230,7 +230,7 @@ def test_a_process_that_has_not_imported_numpy_is_not_made_to(tmp_path):
     program = f"""
 import sys
 from tests.support.index_contents import *
-from commonplace.store.sqlite.store import SqliteStore
+from plainmind.store.sqlite.store import SqliteStore
 store = SqliteStore({str(tmp_path / "index")!r})
 with store.rebuild(fingerprint(), reason="none yet"): pass
 put(store, "memory/a.md", *(f"gateway {{number}}" for number in range(20)))

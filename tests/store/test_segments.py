@@ -22,10 +22,10 @@ from tests.support.index_contents import (
     vector,
 )
 
-from commonplace.errors import BadVector, IndexUnavailable
-from commonplace.store.memory import MemoryStore
-from commonplace.store.sqlite import bulk, segments
-from commonplace.store.sqlite.store import SqliteStore
+from plainmind.errors import BadVector, IndexUnavailable
+from plainmind.store.memory import MemoryStore
+from plainmind.store.sqlite import bulk, segments
+from plainmind.store.sqlite.store import SqliteStore
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.index_contents import vector
 
-from commonplace.store import kernels, signs
+from plainmind.store import kernels, signs
 
 
 def rounded(number):

@@ -29,7 +29,7 @@ from tests.support.index_contents import (
     vector,
 )
 
-from commonplace.errors import (
+from plainmind.errors import (
     BadVector,
     IndexCorrupt,
     IndexUnavailable,
@@ -37,14 +37,14 @@ from commonplace.errors import (
     StorageFailure,
     WorkspaceError,
 )
-from commonplace.files.locks import try_lock
-from commonplace.store import kernels
-from commonplace.store.memory import MemoryStore
-from commonplace.store.signs import signs_width
-from commonplace.store.sqlite import connection
-from commonplace.store.sqlite.segments import all_segments, read_absences, read_signs
-from commonplace.store.sqlite.store import SqliteStore
-from commonplace.store.sqlite.texts import squeezed
+from plainmind.files.locks import try_lock
+from plainmind.store import kernels
+from plainmind.store.memory import MemoryStore
+from plainmind.store.signs import signs_width
+from plainmind.store.sqlite import connection
+from plainmind.store.sqlite.segments import all_segments, read_absences, read_signs
+from plainmind.store.sqlite.store import SqliteStore
+from plainmind.store.sqlite.texts import squeezed
 
 GATEWAY = "the gateway runs on a Mac Studio"
 
@@ -76,7 +76,7 @@ def run_elsewhere(folder, program):
     opening = f"""
 import os, signal, sys
 from tests.support.index_contents import *
-from commonplace.store.sqlite.store import SqliteStore
+from plainmind.store.sqlite.store import SqliteStore
 store = SqliteStore({str(folder)!r})
 """
     return subprocess.run(
@@ -401,8 +401,8 @@ def test_erasing_deletes_damaged_generations_that_were_kept(store, folder):
 
 def test_a_reader_that_keeps_the_log_is_named_as_the_reason(store, monkeypatch):
     plant(store)
-    monkeypatch.setattr("commonplace.store.sqlite.connection.BUSY_TIMEOUT_MS", 50)
-    monkeypatch.setattr("commonplace.store.sqlite.erasing._LOG_TIMEOUT_S", 0.1)
+    monkeypatch.setattr("plainmind.store.sqlite.connection.BUSY_TIMEOUT_MS", 50)
+    monkeypatch.setattr("plainmind.store.sqlite.erasing._LOG_TIMEOUT_S", 0.1)
 
     with store.reading(), pytest.raises(LockTimeout, match="reader"):
         store.erase("memory", SECRET[2])
@@ -412,7 +412,7 @@ def test_a_reader_that_keeps_the_log_is_named_as_the_reason(store, monkeypatch):
 def test_a_reader_that_keeps_an_erasure_from_writing_over_the_text_is_told_too(tmp_path, monkeypatch):
     mounts = tmp_path / "mounts"
     mounts.write_text("1 0 0:1 / / rw - nfs4 server:/ rw\n")
-    monkeypatch.setattr("commonplace.store.sqlite.connection.BUSY_TIMEOUT_MS", 50)
+    monkeypatch.setattr("plainmind.store.sqlite.connection.BUSY_TIMEOUT_MS", 50)
     store = SqliteStore(str(tmp_path / "index"), mounts=str(mounts))
     with store.rebuild(fingerprint(), reason="a test"):
         pass
@@ -653,7 +653,7 @@ def test_a_database_that_stays_locked_is_told_as_such(store, monkeypatch):
 
 
 def test_a_held_writer_lock_is_told_with_its_holder(store, monkeypatch):
-    monkeypatch.setattr("commonplace.store.sqlite.folder._WRITER_TIMEOUT_S", 0.05)
+    monkeypatch.setattr("plainmind.store.sqlite.folder._WRITER_TIMEOUT_S", 0.05)
     with store._folder.writer_lock("a long sync"), pytest.raises(LockTimeout, match="a long sync"):
         put(store, "a.md", GATEWAY)
 
@@ -666,7 +666,7 @@ def test_a_full_disk_leaves_the_old_index_answering(store, folder):
         folder,
         """
         import resource
-        from commonplace.errors import StorageFailure
+        from plainmind.errors import StorageFailure
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         found_texts(store, "x")
         resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
@@ -741,7 +741,7 @@ def test_a_folder_that_cannot_be_made_is_told(tmp_path):
 
 
 def test_a_rebuild_that_fails_while_another_writes_says_at_once_why(store, folder, monkeypatch):
-    monkeypatch.setattr("commonplace.store.sqlite.folder._WRITER_TIMEOUT_S", 600.0)
+    monkeypatch.setattr("plainmind.store.sqlite.folder._WRITER_TIMEOUT_S", 600.0)
 
     def fail_while_another_writes():
         with store.rebuild(fingerprint(), reason="a test"):

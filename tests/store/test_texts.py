@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.errors import IndexCorrupt
-from commonplace.model import Chunk
-from commonplace.store.sqlite.texts import StoredChunk, squeezed, unsqueezed
-from commonplace.value import replace
+from plainmind.errors import IndexCorrupt
+from plainmind.model import Chunk
+from plainmind.store.sqlite.texts import StoredChunk, squeezed, unsqueezed
+from plainmind.value import replace
 
 
 @given(st.text(st.characters(), max_size=200))

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from tests.support.index_contents import EVERYWHERE, fingerprint, put, vector
 
-from commonplace.model import EVERY_SCOPE, SearchFilter
-from commonplace.store.memory import MemoryStore
-from commonplace.store.sqlite import moving, reader, segments
-from commonplace.store.sqlite.store import SqliteStore
+from plainmind.model import EVERY_SCOPE, SearchFilter
+from plainmind.store.memory import MemoryStore
+from plainmind.store.sqlite import moving, reader, segments
+from plainmind.store.sqlite.store import SqliteStore
 
 assert np  # rough copies of vectors are only made once a process has imported it
 

@@ -10,20 +10,20 @@ from typing import Any
 
 from tests.support.scripted_chat_model import KEY, Script, ScriptedModel, scripted_model
 
-from commonplace.agent.conversation import Conversation, ConversationSettings
-from commonplace.agent.flush import Flush, Flushed, FlushSettings
-from commonplace.agent.listener import Listener
-from commonplace.agent.models.creating import dialect_of
-from commonplace.agent.models.endpoint import EndpointModel
-from commonplace.agent.models.protocol import ToolCall
-from commonplace.agent.models.settings import ChatModelSettings
-from commonplace.agent.protocol import AgentMemory
-from commonplace.agent.room import RoomSettings
-from commonplace.embedding.remote.retrying import RetryPolicy
-from commonplace.memory.chatting import context_of_session
-from commonplace.memory.facade import Memory
-from commonplace.sessions.session import Session
-from commonplace.sessions.store import SessionStore
+from plainmind.agent.conversation import Conversation, ConversationSettings
+from plainmind.agent.flush import Flush, Flushed, FlushSettings
+from plainmind.agent.listener import Listener
+from plainmind.agent.models.creating import dialect_of
+from plainmind.agent.models.endpoint import EndpointModel
+from plainmind.agent.models.protocol import ToolCall
+from plainmind.agent.models.settings import ChatModelSettings
+from plainmind.agent.protocol import AgentMemory
+from plainmind.agent.room import RoomSettings
+from plainmind.embedding.remote.retrying import RetryPolicy
+from plainmind.memory.chatting import context_of_session
+from plainmind.memory.facade import Memory
+from plainmind.sessions.session import Session
+from plainmind.sessions.store import SessionStore
 
 WINDOW = 100_000
 ROOM = RoomSettings(context_window=WINDOW)

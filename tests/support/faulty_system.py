@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from commonplace.files.system import System
+from plainmind.files.system import System
 
 SYNCS = frozenset({"fsync", "fdatasync", "fsync_folder"})
 # `lseek` to the current position of an open plain file has no way to fail.

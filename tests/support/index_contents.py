@@ -7,7 +7,7 @@ import math
 import random
 from array import array
 
-from commonplace.model import (
+from plainmind.model import (
     EVERY_SCOPE,
     PRIVATE,
     Chunk,

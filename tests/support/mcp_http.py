@@ -1,4 +1,4 @@
-"""`commonplace mcp --http` as a process, and requests to it with exactly the headers that a test wants."""
+"""`plainmind mcp --http` as a process, and requests to it with exactly the headers that a test wants."""
 
 from __future__ import annotations
 

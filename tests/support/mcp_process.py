@@ -1,4 +1,4 @@
-"""`commonplace mcp` as a process, spoken to line by line: every byte that it writes is kept, to be judged."""
+"""`plainmind mcp` as a process, spoken to line by line: every byte that it writes is kept, to be judged."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-COMMAND = str(Path(sys.executable).with_name("commonplace"))
+COMMAND = str(Path(sys.executable).with_name("plainmind"))
 INITIALIZE = {
     "protocolVersion": "2025-11-25",
     "capabilities": {},

@@ -15,10 +15,10 @@ _SHARED = Path(__file__).resolve().parents[3] / "shared" / "models" / "all-MiniL
 
 
 def real_gguf() -> Path:
-    """The model that COMMONPLACE_TEST_GGUF names, or the one beside the repository; else the test is skipped."""
-    path = Path(os.environ.get("COMMONPLACE_TEST_GGUF") or _SHARED)
+    """The model that PLAINMIND_TEST_GGUF names, or the one beside the repository; else the test is skipped."""
+    path = Path(os.environ.get("PLAINMIND_TEST_GGUF") or _SHARED)
     if not path.is_file():
-        pytest.skip("no GGUF model: set COMMONPLACE_TEST_GGUF to all-MiniLM-L6-v2.Q8_0.gguf")
+        pytest.skip("no GGUF model: set PLAINMIND_TEST_GGUF to all-MiniLM-L6-v2.Q8_0.gguf")
     return path
 
 

@@ -12,9 +12,9 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import commonplace
+import plainmind
 
-SOURCE = str(Path(commonplace.__file__).parents[1])
+SOURCE = str(Path(plainmind.__file__).parents[1])
 _BY_ITSELF = "a process ended by itself: see its error above"
 
 

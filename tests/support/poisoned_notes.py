@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from commonplace.agent.recall import TAG
+from plainmind.agent.recall import TAG
 
 ATTACKS = {
     "closes the fence": [

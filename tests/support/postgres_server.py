@@ -1,6 +1,6 @@
 """A real PostgreSQL with pgvector for tests: started once a test run, stopped by the last process that used it.
 
-COMMONPLACE_TEST_PG_DSN names another one, by a role that may create roles and schemas.
+PLAINMIND_TEST_PG_DSN names another one, by a role that may create roles and schemas.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from typing import Any
 
 import psycopg
 
-from commonplace.store.postgres.migrations import prepare
-from commonplace.store.postgres.store import PostgresStore
+from plainmind.store.postgres.migrations import prepare
+from plainmind.store.postgres.store import PostgresStore
 
-SCHEMA = "commonplace_tests"
-OWNER = "commonplace_tests_owner"
-APP_ROLE = "commonplace_tests_app"
+SCHEMA = "plainmind_tests"
+OWNER = "plainmind_tests_owner"
+APP_ROLE = "plainmind_tests_app"
 _NOBODY = 65_534  # PostgreSQL refuses to run as root
 _SETTINGS = {
     "fsync": "off",  # a killed server loses nothing by it, a machine without power would
@@ -167,12 +167,12 @@ def _run(program: str, *arguments: object, check: bool = True) -> int:
 @cache
 def running_server() -> PostgresServer:
     """The server of this test run, for all of its processes."""
-    if named := os.environ.get("COMMONPLACE_TEST_PG_DSN"):
+    if named := os.environ.get("PLAINMIND_TEST_PG_DSN"):
         server: PostgresServer = _NamedServer(named)
         server.prepare()
         return server
     run = os.environ.get("PYTEST_XDIST_TESTRUNUID") or str(os.getpid())
-    folder = Path(tempfile.gettempdir()) / f"commonplace-pg-{run[:12]}"  # a socket's path must be short
+    folder = Path(tempfile.gettempdir()) / f"plainmind-pg-{run[:12]}"  # a socket's path must be short
     folder.mkdir(exist_ok=True)
     server = PostgresServer(folder)
     starting, using = os.open(folder / "starting", os.O_CREAT | os.O_RDWR), _users(folder)

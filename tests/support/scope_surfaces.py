@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from tests.support.scope_world import ARCHIVED, QUERIES, SPELLINGS, TEXTS, Text, as_flags
 
-from commonplace import CommonplaceError, Memory, SearchContext
-from commonplace.agent.tools.definitions import TOOLS
-from commonplace.agent.tools.toolbox import ToolBox
+from plainmind import Memory, PlainmindError, SearchContext
+from plainmind.agent.tools.definitions import TOOLS
+from plainmind.agent.tools.toolbox import ToolBox
 
 Surface = Callable[[Memory, SearchContext], Iterator[str]]
 
@@ -24,7 +24,7 @@ def shown(ask: Callable[[], Any]) -> str:
     """What comes out of a call, also if that is an error; the question itself is no answer."""
     try:
         answer = ask()
-    except CommonplaceError as error:
+    except PlainmindError as error:
         causes = [error, error.__cause__, None if error.__suppress_context__ else error.__context__]
         return " ".join(f"{cause!r} {getattr(cause, 'hint', '')}" for cause in causes)
     return repr(answer)
@@ -109,7 +109,7 @@ def through_mcp(memory: Memory, context: SearchContext) -> Iterator[str]:
     argv = [
         sys.executable,
         "-m",
-        "commonplace",
+        "plainmind",
         "--home",
         memory.parts.places.home,
         "--workspace",

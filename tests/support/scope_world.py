@@ -12,12 +12,12 @@ from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
-from commonplace import OWNER, Memory, SearchContext
-from commonplace.sessions.store import SessionStore
-from commonplace.store.opening import open_store
-from commonplace.value import value
+from plainmind import OWNER, Memory, SearchContext
+from plainmind.sessions.store import SessionStore
+from plainmind.store.opening import open_store
+from plainmind.value import value
 
-FULL = os.environ.get("COMMONPLACE_FAULTS") == "full"
+FULL = os.environ.get("PLAINMIND_FAULTS") == "full"
 TODAY = date.today()  # noqa: DTZ011 (the memory's own day is that of this machine)
 YESTERDAY = TODAY - timedelta(days=1)
 

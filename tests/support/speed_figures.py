@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from commonplace.evaluation.speed.contestants import ALL_WORDS, SEED, Contestant
-from commonplace.evaluation.speed.figures import SizeFigures, SpeedFigures
-from commonplace.evaluation.speed.processes import Cold, Residency
-from commonplace.evaluation.speed.timing import Bulk, Times
+from plainmind.evaluation.speed.contestants import ALL_WORDS, SEED, Contestant
+from plainmind.evaluation.speed.figures import SizeFigures, SpeedFigures
+from plainmind.evaluation.speed.processes import Cold, Residency
+from plainmind.evaluation.speed.timing import Bulk, Times
 
 
 def took(milliseconds):

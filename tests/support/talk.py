@@ -6,13 +6,13 @@ from tests.indexing.conftest import Clock
 from tests.support.hashing_embedder import HashingEmbedder
 from tests.support.transcript_files import line
 
-from commonplace.files.erasures import Erasures
-from commonplace.indexing.chunks import ChunkingSettings
-from commonplace.indexing.disappearances import Disappearances
-from commonplace.indexing.indexer import Indexer
-from commonplace.indexing.plan import Conditions
-from commonplace.sources.transcripts import Transcripts
-from commonplace.store.memory import MemoryStore
+from plainmind.files.erasures import Erasures
+from plainmind.indexing.chunks import ChunkingSettings
+from plainmind.indexing.disappearances import Disappearances
+from plainmind.indexing.indexer import Indexer
+from plainmind.indexing.plan import Conditions
+from plainmind.sources.transcripts import Transcripts
+from plainmind.store.memory import MemoryStore
 
 PATH = "sessions/a.jsonl"
 

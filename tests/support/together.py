@@ -6,7 +6,7 @@ import sys
 import time
 from pathlib import Path
 
-from commonplace import Memory
+from plainmind import Memory
 
 
 def searching(memory, until):

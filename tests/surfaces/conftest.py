@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import pytest
 from tests.surfaces.terminal import COMMAND
 
-from commonplace.surfaces.cli.main import main
+from plainmind.surfaces.cli.main import main
 
 
 @dataclass(frozen=True)
@@ -32,12 +32,12 @@ class Answer:
 @pytest.fixture(autouse=True)
 def home(tmp_path, monkeypatch):
     """State goes to a folder of the test; nothing of whoever runs the tests counts."""
-    for name in [name for name in os.environ if name.startswith("COMMONPLACE_")]:
+    for name in [name for name in os.environ if name.startswith("PLAINMIND_")]:
         monkeypatch.delenv(name)
     for name in ("EDITOR", "VISUAL", "NO_COLOR"):
         monkeypatch.delenv(name, raising=False)
     folder = tmp_path / "home"
-    monkeypatch.setenv("COMMONPLACE_HOME", str(folder))
+    monkeypatch.setenv("PLAINMIND_HOME", str(folder))
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)
     return folder
@@ -57,7 +57,7 @@ def workspace(tmp_path, monkeypatch):
     (folder / "memory" / "2026-02-10.md").write_text(
         "# 2026-02-10\n\n- Agreed with Ana: backups run at 02:15.\n"
     )
-    monkeypatch.setenv("COMMONPLACE_WORKSPACE", str(folder))
+    monkeypatch.setenv("PLAINMIND_WORKSPACE", str(folder))
     return folder
 
 

@@ -10,7 +10,7 @@ import sys
 import time
 from pathlib import Path
 
-COMMAND = str(Path(sys.executable).with_name("commonplace"))
+COMMAND = str(Path(sys.executable).with_name("plainmind"))
 
 
 def at_a_terminal(*argv, question=b"", reply=b"", env=None):

@@ -26,7 +26,7 @@ def assert_clear(answer, *words):
     "argv", [["search", "q"], ["sync"], ["list"], ["remember", "x"], ["export"], ["forget", "abc"]]
 )
 def test_a_missing_workspace_is_explained(cli, argv):
-    assert_clear(cli(*argv, "--workspace", "nowhere"), "nowhere", "commonplace init")
+    assert_clear(cli(*argv, "--workspace", "nowhere"), "nowhere", "plainmind init")
 
 
 def test_a_workspace_that_is_a_file_is_explained(cli, tmp_path):
@@ -112,9 +112,9 @@ def test_a_question_of_any_length_is_answered(cli, workspace):
 )
 def test_a_broken_configuration_names_its_file(cli, workspace, home, text):
     home.mkdir()
-    (home / "commonplace.json5").write_text(text)
+    (home / "plainmind.json5").write_text(text)
 
-    assert_clear(cli("search", "q"), "commonplace.json5")
+    assert_clear(cli("search", "q"), "plainmind.json5")
 
 
 @pytest.mark.parametrize("first_page", [0, 1, 3, 20])
@@ -137,7 +137,7 @@ def test_a_damaged_index_is_made_anew_and_says_so(cli, workspace, home, first_pa
 
 
 def test_a_lock_that_somebody_holds_is_named_and_searching_goes_on(cli, workspace, home, monkeypatch):
-    monkeypatch.setattr("commonplace.store.sqlite.folder._WRITER_TIMEOUT_S", 0.2)
+    monkeypatch.setattr("plainmind.store.sqlite.folder._WRITER_TIMEOUT_S", 0.2)
     cli("sync")
     (workspace / "memory" / "new.md").write_text("A second gateway.\n")
     (lock,) = home.glob("index/**/writer.lock")
@@ -266,7 +266,7 @@ def test_a_mistake_of_ours_is_not_hidden(cli, workspace, monkeypatch):
     def broken(*_arguments, **_options):
         raise ZeroDivisionError
 
-    monkeypatch.setattr("commonplace.memory.facade.Memory.list", broken)
+    monkeypatch.setattr("plainmind.memory.facade.Memory.list", broken)
 
     with pytest.raises(ZeroDivisionError):
         cli("list")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-EVALS = Path(__file__).resolve().parents[2] / "evals" / "commonplace"
+EVALS = Path(__file__).resolve().parents[2] / "evals" / "plainmind"
 
 
 @pytest.fixture

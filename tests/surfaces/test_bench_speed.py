@@ -7,8 +7,8 @@ from functools import partial
 import pytest
 from tests.support.speed_figures import figures, size
 
-from commonplace.evaluation.speed import contestants, running
-from commonplace.surfaces.cli import bench_speed
+from plainmind.evaluation.speed import contestants, running
+from plainmind.surfaces.cli import bench_speed
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import json
 import pytest
 from tests.support.providers.server import KEY, Provider, serving
 
-from commonplace.surfaces.cli.caching import size
+from plainmind.surfaces.cli.caching import size
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def embedded(cli, workspace, home, provider, monkeypatch):
         "model": "nomic",
         "remote": {"baseUrl": provider.base_url, "apiKey": "env:MY_KEY"},
     }
-    (home / "commonplace.json5").write_text(json.dumps(settings))
+    (home / "plainmind.json5").write_text(json.dumps(settings))
     monkeypatch.setenv("MY_KEY", KEY)
     assert cli("sync").status == 0
     return workspace

@@ -12,17 +12,17 @@ from tests.support.person_at_terminal import Person
 from tests.support.scripted_chat_model import KEY, Call, Say, in_order, scripted_model
 from tests.surfaces.terminal import COMMAND
 
-from commonplace.sessions.store import SessionStore
+from plainmind.sessions.store import SessionStore
 
 
 @pytest.fixture
 def model(monkeypatch, home, workspace):
     """A scripted model, which the settings name."""
     with scripted_model(in_order(Say("Larch."))) as server:
-        monkeypatch.setenv("COMMONPLACE_CHAT_BASEURL", server.openai_url)
-        monkeypatch.setenv("COMMONPLACE_CHAT_APIKEY", KEY)
-        monkeypatch.setenv("COMMONPLACE_CHAT_MODEL", "larch-1")
-        monkeypatch.setenv("COMMONPLACE_PROVIDER", "none")
+        monkeypatch.setenv("PLAINMIND_CHAT_BASEURL", server.openai_url)
+        monkeypatch.setenv("PLAINMIND_CHAT_APIKEY", KEY)
+        monkeypatch.setenv("PLAINMIND_CHAT_MODEL", "larch-1")
+        monkeypatch.setenv("PLAINMIND_PROVIDER", "none")
         yield server
 
 
@@ -132,7 +132,7 @@ def test_without_a_key_it_says_which_one(cli, workspace, monkeypatch, provider, 
 
 
 def test_a_key_of_the_environment_is_not_sent_to_another_address(cli, model, monkeypatch):
-    monkeypatch.delenv("COMMONPLACE_CHAT_APIKEY")
+    monkeypatch.delenv("PLAINMIND_CHAT_APIKEY")
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-openai-alone")
 
     assert cli("chat", "--once", "Hello").status == 0
@@ -161,7 +161,7 @@ def test_a_turn_that_fails_is_kept_and_resumed(cli, model, store):
     assert "chat.apiKey" in answer.err
     assert KEY not in answer.err
 
-    assert "`commonplace chat --resume` asks again" in answer.err
+    assert "`plainmind chat --resume` asks again" in answer.err
 
     resumed = cli("chat", "--resume", stdin="")
     assert (resumed.status, resumed.out) == (0, "Larch.\n")
@@ -244,7 +244,7 @@ def test_a_conversation_of_another_program_is_counted_from_then_on(cli, model, s
     registry = store.folder + "/sessions.json"
     with open(registry) as file:
         entry = json.load(file)["agent:main:main"]
-    entry.pop("commonplace")
+    entry.pop("plainmind")
     with open(registry, "w") as file:
         json.dump({"agent:main:main": entry | {"totalTokens": 7, "inputTokens": 1000}}, file)
 

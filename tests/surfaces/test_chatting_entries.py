@@ -19,7 +19,7 @@ def model(monkeypatch, home, workspace):
             "ENTRIES_ENABLED": "true",
             "ENTRIES_DRIVER": "sqlite",
         }.items():
-            monkeypatch.setenv(f"COMMONPLACE_{name}", value)
+            monkeypatch.setenv(f"PLAINMIND_{name}", value)
         yield server
 
 
@@ -59,7 +59,7 @@ def test_nothing_is_captured_unless_that_was_asked_for(cli, model):
 
 
 def test_a_group_has_entries_of_its_own(cli, model, monkeypatch):
-    monkeypatch.setenv("COMMONPLACE_SCOPE_DEFAULT", "allow")
+    monkeypatch.setenv("PLAINMIND_SCOPE_DEFAULT", "allow")
     cli("entries", "store", "The heron nests on pier zanzibar")
     model.script = in_order(
         Say(calls=[Call("memory_recall", {"query": "The heron nests on pier"})]),

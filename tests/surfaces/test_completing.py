@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from tests.surfaces.terminal import COMMAND
 
-from commonplace.surfaces.cli.commands import COMMANDS
+from plainmind.surfaces.cli.commands import COMMANDS
 
 ASK_BASH = """
-eval "$(commonplace completion bash)"
+eval "$(plainmind completion bash)"
 COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1))
-_commonplace
+_plainmind
 printf '%s\\n' "${COMPREPLY[@]}"
 """
 
@@ -40,27 +40,27 @@ def offered(workspace):
 
 
 def test_bash_offers_every_command(offered):
-    assert offered("commonplace", "") == list(COMMANDS)
-    assert offered("commonplace", "--workspace", "/tmp", "sea") == ["search"]
+    assert offered("plainmind", "") == list(COMMANDS)
+    assert offered("plainmind", "--workspace", "/tmp", "sea") == ["search"]
 
 
 def test_bash_offers_options_and_their_choices(offered):
-    assert offered("commonplace", "search", "--s") == ["--source", "--snippet-chars", "--strict"]
-    assert offered("commonplace", "search", "q", "--source", "") == ["memory", "sessions", "all"]
-    assert offered("commonplace", "completion", "") == ["bash", "zsh", "fish"]
+    assert offered("plainmind", "search", "--s") == ["--source", "--snippet-chars", "--strict"]
+    assert offered("plainmind", "search", "q", "--source", "") == ["memory", "sessions", "all"]
+    assert offered("plainmind", "completion", "") == ["bash", "zsh", "fish"]
 
 
 def test_bash_offers_the_files_of_the_memory(offered):
-    assert offered("commonplace", "get", "memory/n") == ["memory/network.md"]
+    assert offered("plainmind", "get", "memory/n") == ["memory/network.md"]
 
 
 def test_bash_knows_the_commands_below_config(offered):
-    assert offered("commonplace", "config", "") == ["list", "get", "set", "unset", "path", "import-openclaw"]
-    assert "--set" in offered("commonplace", "config", "list", "--")
+    assert offered("plainmind", "config", "") == ["list", "get", "set", "unset", "path", "import-openclaw"]
+    assert "--set" in offered("plainmind", "config", "list", "--")
 
 
 def test_bash_offers_folders_for_a_workspace(offered, workspace):
-    assert offered("commonplace", "--workspace", str(workspace)[:-2]) == [str(workspace)]
+    assert offered("plainmind", "--workspace", str(workspace)[:-2]) == [str(workspace)]
 
 
 @pytest.mark.parametrize("shell", ["zsh", "fish"])

@@ -9,17 +9,17 @@ import pytest
 
 def test_every_setting_is_listed_with_its_origin(cli, workspace, home, monkeypatch):
     home.mkdir()
-    (home / "commonplace.json5").write_text("{ query: { maxResults: 9 } } // mine\n")
-    monkeypatch.setenv("COMMONPLACE_CITATIONS", "off")
+    (home / "plainmind.json5").write_text("{ query: { maxResults: 9 } } // mine\n")
+    monkeypatch.setenv("PLAINMIND_CITATIONS", "off")
 
     rows = {row["key"]: row for row in cli("config", "list", "--json").json["settings"]}
     text = cli("config").out
 
     assert rows["query.maxResults"]["value"] == 9
-    assert rows["query.maxResults"]["origin"] == {"kind": "user", "where": str(home / "commonplace.json5")}
-    assert rows["citations"]["origin"] == {"kind": "environment", "where": "COMMONPLACE_CITATIONS"}
+    assert rows["query.maxResults"]["origin"] == {"kind": "user", "where": str(home / "plainmind.json5")}
+    assert rows["citations"]["origin"] == {"kind": "environment", "where": "PLAINMIND_CITATIONS"}
     assert rows["sync.watch"]["origin"]["kind"] == "default"
-    assert f"9  from user ({home / 'commonplace.json5'})" in text
+    assert f"9  from user ({home / 'plainmind.json5'})" in text
 
 
 def test_only_what_was_set_can_be_listed(cli):
@@ -36,30 +36,30 @@ def test_a_value_and_a_section_can_be_read(cli, workspace):
 
 def test_set_changes_the_file_and_keeps_its_comments(cli, workspace, home):
     home.mkdir()
-    (home / "commonplace.json5").write_text("{\n  // how many\n  query: { maxResults: 9 },\n}\n")
+    (home / "plainmind.json5").write_text("{\n  // how many\n  query: { maxResults: 9 },\n}\n")
 
     change = cli("config", "set", "query.maxResults", "7", "--json").json
 
     assert change == {
-        "schema_version": 1, "path": str(home / "commonplace.json5"), "key": "query.maxResults", "value": 7,
+        "schema_version": 1, "path": str(home / "plainmind.json5"), "key": "query.maxResults", "value": 7,
     }  # fmt: skip
-    assert "// how many" in (home / "commonplace.json5").read_text()
+    assert "// how many" in (home / "plainmind.json5").read_text()
     assert cli("config", "get", "query.maxResults").out == "7\n"
 
 
 def test_set_creates_the_file(cli, home):
     assert cli("config", "set", "citations", "off").status == 0
-    assert "citations" in (home / "commonplace.json5").read_text()
+    assert "citations" in (home / "plainmind.json5").read_text()
 
 
 def test_set_writes_through_a_link_into_a_folder_of_dotfiles(cli, home, tmp_path):
     home.mkdir()
     (tmp_path / "dotfiles.json5").write_text("{}\n")
-    (home / "commonplace.json5").symlink_to(tmp_path / "dotfiles.json5")
+    (home / "plainmind.json5").symlink_to(tmp_path / "dotfiles.json5")
 
     assert cli("config", "set", "citations", "off").status == 0
     assert "citations" in (tmp_path / "dotfiles.json5").read_text()
-    assert (home / "commonplace.json5").is_symlink()
+    assert (home / "plainmind.json5").is_symlink()
 
 
 def test_an_unknown_setting_is_answered_with_the_nearest(cli):
@@ -72,23 +72,23 @@ def test_an_unknown_setting_is_answered_with_the_nearest(cli):
 
 def test_a_broken_file_names_the_key_and_the_file(cli, workspace, home):
     home.mkdir()
-    (home / "commonplace.json5").write_text('{ query: { maxResults: "many" } }')
+    (home / "plainmind.json5").write_text('{ query: { maxResults: "many" } }')
 
     answer = cli("search", "gateway")
 
     assert answer.status == 1
     assert "`query.maxResults` must be" in answer.err
-    assert str(home / "commonplace.json5") in answer.err
+    assert str(home / "plainmind.json5") in answer.err
 
 
 def test_path_names_the_files_that_count(cli, workspace, home):
-    (workspace / ".commonplace.json5").write_text("{ citations: 'off' }")
+    (workspace / ".plainmind.json5").write_text("{ citations: 'off' }")
 
     paths = cli("config", "path", "--json").json
     text = cli("config", "path")
 
-    assert (paths["user"], paths["userExists"]) == (str(home / "commonplace.json5"), False)
-    assert paths["project"] == str(workspace / ".commonplace.json5")
+    assert (paths["user"], paths["userExists"]) == (str(home / "plainmind.json5"), False)
+    assert paths["project"] == str(workspace / ".plainmind.json5")
     assert text.out.splitlines() == [paths["user"], paths["project"]]
     assert "does not exist yet" in text.err
 
@@ -111,13 +111,13 @@ def test_an_openclaw_file_that_is_not_there_changes_nothing(cli, home):
     answer = cli("config", "import-openclaw", "nowhere.json")
 
     assert answer.status == 1
-    assert not (home / "commonplace.json5").exists()
+    assert not (home / "plainmind.json5").exists()
 
 
 def test_home_can_be_named_by_an_option(cli, tmp_path):
     cli("--home", "other", "config", "set", "citations", "off")
 
-    assert (tmp_path / "other" / "commonplace.json5").exists()
+    assert (tmp_path / "other" / "plainmind.json5").exists()
 
 
 def test_a_number_out_of_range_is_not_replaced_silently(cli):
@@ -148,11 +148,11 @@ def test_a_number_out_of_range_is_not_replaced_silently(cli):
 )  # fmt: skip
 def test_unset_takes_a_value_out_and_leaves_the_rest_as_it_was(cli, home, before, after):
     home.mkdir(exist_ok=True)
-    (home / "commonplace.json5").write_text(before)
+    (home / "plainmind.json5").write_text(before)
     answer = cli("config", "unset", "query.maxResults")
 
     assert answer.out == "query.maxResults = 6, the default\n"
-    assert (home / "commonplace.json5").read_text() == after
+    assert (home / "plainmind.json5").read_text() == after
 
 
 def test_unset_of_what_is_not_set_says_what_counts(cli):

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from commonplace.store.lancedb.library import load
-from commonplace.surfaces.cli.commands import COMMANDS, Command
+from plainmind.store.lancedb.library import load
+from plainmind.surfaces.cli.commands import COMMANDS, Command
 
 load()  # takes seconds on a busy machine: before the clock of the first test starts
 
@@ -104,7 +104,7 @@ def test_a_review_does_not_reject_what_was_kept_long_ago(cli, stored, home):
 
     assert answer.status == 1
     assert "no entry that waits" in answer.err
-    assert "commonplace entries forget" in answer.err
+    assert "plainmind entries forget" in answer.err
     assert stored in cli("entries", "list").out
 
 

@@ -204,7 +204,7 @@ def test_an_unknown_version_is_an_error_with_a_hint(cli, workspace, argv):
     answer = cli(*argv)
 
     assert answer.status == 1
-    assert "commonplace history" in answer.err
+    assert "plainmind history" in answer.err
 
 
 def test_export_is_one_json_object_a_line(process, workspace):

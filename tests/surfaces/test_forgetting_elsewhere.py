@@ -20,7 +20,7 @@ def test_it_says_so_before_it_asks_and_what_removes_them(cli, workspace, talk):
     answer = cli("forget", "VLAN 40", "--dry-run")
 
     assert f"note: this text stays in 1 conversation: {talk}" in answer.err
-    assert f"`commonplace sessions delete {talk}`" in answer.err
+    assert f"`plainmind sessions delete {talk}`" in answer.err
 
 
 def test_a_program_is_told_too(cli, workspace, talk):

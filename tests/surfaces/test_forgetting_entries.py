@@ -9,7 +9,7 @@ from tests.surfaces.terminal import at_a_terminal
 @pytest.fixture
 def entry(cli, workspace, monkeypatch):
     """An entry that says what a note says too; its id."""
-    monkeypatch.setenv("COMMONPLACE_ENTRIES_DRIVER", "sqlite")
+    monkeypatch.setenv("PLAINMIND_ENTRIES_DRIVER", "sqlite")
     return cli("entries", "store", "the scanner is on VLAN 40", "--json").json["stored"]["id"]
 
 

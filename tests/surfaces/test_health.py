@@ -35,16 +35,16 @@ def test_status_says_what_is_kept_where_and_what_leaves_the_machine(cli, workspa
 def test_status_names_the_host_that_a_chat_is_sent_to(cli, workspace, monkeypatch):
     assert cli("status", "--json").json["chat"] is None
 
-    monkeypatch.setenv("COMMONPLACE_CHAT_MODEL", "larch-1")
+    monkeypatch.setenv("PLAINMIND_CHAT_MODEL", "larch-1")
     assert "recalled to api.openai.com; nothing else leaves this machine" in cli("status").out
-    monkeypatch.setenv("COMMONPLACE_CHAT_BASEURL", "https://chat.example.org/v1")
+    monkeypatch.setenv("PLAINMIND_CHAT_BASEURL", "https://chat.example.org/v1")
     told = cli("status", "--json").json["chat"]
     assert told == {"provider": "openai", "model": "larch-1", "to": "chat.example.org"}
 
 
 def test_an_address_that_no_chat_can_use_is_a_fact_of_the_status(cli, workspace, monkeypatch):
-    monkeypatch.setenv("COMMONPLACE_CHAT_MODEL", "larch-1")
-    monkeypatch.setenv("COMMONPLACE_CHAT_BASEURL", "https://me:mine@chat.example.org/v1")
+    monkeypatch.setenv("PLAINMIND_CHAT_MODEL", "larch-1")
+    monkeypatch.setenv("PLAINMIND_CHAT_BASEURL", "https://me:mine@chat.example.org/v1")
 
     answer = cli("status")
 
@@ -100,14 +100,14 @@ def test_status_of_a_missing_workspace_says_how_to_make_one(cli, tmp_path):
 
     assert answer.status == 0
     assert "there is no workspace" in answer.err
-    assert "commonplace init" in answer.err
+    assert "plainmind init" in answer.err
     assert cli("status", "--workspace", "nowhere", "--json").json["workspaceMissing"] is True
 
 
 def test_status_of_an_empty_workspace_says_what_to_do(cli, tmp_path):
     (tmp_path / "empty").mkdir()
 
-    assert "commonplace remember" in cli("status", "--workspace", "empty").err
+    assert "plainmind remember" in cli("status", "--workspace", "empty").err
 
 
 def test_status_without_vectors_says_that_words_answer(cli, workspace):
@@ -158,7 +158,7 @@ def test_status_of_a_vanished_workspace_does_not_advise_to_make_a_new_one(cli, w
     answer = cli("status")
 
     assert "cannot be read; 3 files answered from the index" in answer.err
-    assert "commonplace init" not in answer.err
+    assert "plainmind init" not in answer.err
 
 
 def test_status_says_that_an_index_was_damaged(cli, workspace, home):
@@ -177,7 +177,7 @@ def test_a_file_that_may_not_be_read_is_named(process, as_plain_user, workspace)
 
 
 def test_status_names_the_entries_where_there_are_any(cli, workspace, home, monkeypatch):
-    monkeypatch.setenv("COMMONPLACE_ENTRIES_DRIVER", "sqlite")
+    monkeypatch.setenv("PLAINMIND_ENTRIES_DRIVER", "sqlite")
     assert cli("status", "--json").json["entries"] is None
     assert "\nentries " not in cli("status").out
 
@@ -198,7 +198,7 @@ def test_status_names_the_entries_where_there_are_any(cli, workspace, home, monk
 
 
 def test_doctor_looks_at_the_entries_and_their_index(cli, workspace, home, monkeypatch):
-    monkeypatch.setenv("COMMONPLACE_ENTRIES_DRIVER", "sqlite")
+    monkeypatch.setenv("PLAINMIND_ENTRIES_DRIVER", "sqlite")
     assert " entries: " not in cli("doctor").out
 
     cli("entries", "store", "Anna prefers tea")
@@ -220,12 +220,12 @@ def test_doctor_looks_at_the_entries_and_their_index(cli, workspace, home, monke
 
 
 def test_entries_that_are_on_and_cannot_be_read_are_a_problem(cli, workspace, home, monkeypatch):
-    monkeypatch.setenv("COMMONPLACE_ENTRIES_DRIVER", "sqlite")
+    monkeypatch.setenv("PLAINMIND_ENTRIES_DRIVER", "sqlite")
     file = home / "entries" / "main" / "entries.jsonl"
     file.mkdir(parents=True)
 
     assert "! entries: " in cli("doctor").out
-    monkeypatch.setenv("COMMONPLACE_ENTRIES_ENABLED", "true")
+    monkeypatch.setenv("PLAINMIND_ENTRIES_ENABLED", "true")
     answer = cli("doctor")
     assert answer.status == 1
     assert "✗ entries: " in answer.out

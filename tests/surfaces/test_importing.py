@@ -39,8 +39,8 @@ def test_an_import_says_what_came_and_how_to_search_it(cli, workspace, claude):
 
     assert (answer.status, answer.out) == (0, "imported 1 new session: 2 messages\n")
     assert answer.err.splitlines() == [
-        'hint: search them: commonplace sessions search "…"',
-        "hint: let every search see them: commonplace config set sources memory,sessions",
+        'hint: search them: plainmind sessions search "…"',
+        "hint: let every search see them: plainmind config set sources memory,sessions",
     ]
     assert cli("import", "claude-code").out == "nothing new to import, 1 unchanged\n"
 
@@ -121,12 +121,12 @@ def test_agents_of_openclaw_keep_their_names_unless_one_is_chosen(cli, workspace
     answer = cli("import", "openclaw")
 
     assert "imported 2 new sessions" in answer.out
-    assert 'commonplace sessions search --agent work "…"' in answer.err
+    assert 'plainmind sessions search --agent work "…"' in answer.err
     assert cli("sessions", "--agent", "work", "-q").out == "openclaw:work-1\n"
     assert cli("sessions", "-q").out == "openclaw:main-1\n"
 
     all_in_one = cli("import", "openclaw", "--agent", "both")
-    assert all_in_one.err.splitlines()[0] == 'hint: search them: commonplace sessions search --agent both "…"'
+    assert all_in_one.err.splitlines()[0] == 'hint: search them: plainmind sessions search --agent both "…"'
     assert sorted(cli("sessions", "--agent", "both", "-q").out.split()) == [
         "openclaw:main-1",
         "openclaw:work-1",

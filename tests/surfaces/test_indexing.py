@@ -10,9 +10,9 @@ import subprocess
 import pytest
 from tests.surfaces.terminal import COMMAND
 
-from commonplace.model import FileFailure, SyncReport
-from commonplace.surfaces.cli.console import Console
-from commonplace.surfaces.cli.indexing import _print_sync, summary
+from plainmind.model import FileFailure, SyncReport
+from plainmind.surfaces.cli.console import Console
+from plainmind.surfaces.cli.indexing import _print_sync, summary
 
 
 def test_a_sync_says_what_it_indexed_and_then_that_nothing_changed(cli, workspace):
@@ -48,7 +48,7 @@ def test_an_empty_workspace_says_what_to_do(cli, tmp_path):
 
     assert answer.status == 0
     assert "no notes" in answer.err
-    assert "commonplace remember" in answer.err
+    assert "plainmind remember" in answer.err
 
 
 def test_a_quiet_sync_prints_nothing(cli, workspace):
@@ -123,7 +123,7 @@ def test_files_that_are_missing_together_are_not_taken_for_a_new_workspace(cli, 
     answer = cli("sync")
 
     assert "3 files missing on disk" in answer.err
-    assert "commonplace remember" not in answer.err
+    assert "plainmind remember" not in answer.err
 
 
 def test_a_look_that_failed_is_not_called_up_to_date(capsys):

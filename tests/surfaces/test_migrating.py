@@ -10,7 +10,7 @@ from tests.support.postgres_server import APP_ROLE, running_server
 @pytest.fixture
 def schema(tmp_path, monkeypatch):
     """A schema of this test, named in its settings, on the server of the tests."""
-    name = f"commonplace_cli_{abs(hash(str(tmp_path))) % 10**9}"
+    name = f"plainmind_cli_{abs(hash(str(tmp_path))) % 10**9}"
     server = running_server()
     monkeypatch.setenv("OWNER_DSN", server.dsn)
     monkeypatch.setenv("APP_DSN", server.app_dsn)

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-INSTALL = "pip install 'commonplace[lancedb]'"
+INSTALL = "pip install 'plainmind[lancedb]'"
 
 
 @pytest.fixture(autouse=True)

@@ -9,8 +9,8 @@ from datetime import date
 
 import pytest
 
-from commonplace.surfaces.cli.commands import COMMANDS
-from commonplace.surfaces.cli.main import build_parser, parse
+from plainmind.surfaces.cli.commands import COMMANDS
+from plainmind.surfaces.cli.main import build_parser, parse
 
 
 def all_commands():
@@ -38,16 +38,16 @@ def test_the_help_of_a_command_shows_an_example_and_a_purpose(prog):
     text = all_commands()[prog].format_help()
 
     assert "Examples:\n\n    " in text
-    assert prog in text.partition("Examples:")[2] or prog == "commonplace restore"
+    assert prog in text.partition("Examples:")[2] or prog == "plainmind restore"
     assert all(len(line) <= 120 for line in text.splitlines())
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_help_of_a_command_says_where_data_goes(name):
-    text = " ".join(all_commands()[f"commonplace {name}"].description.split())
+    text = " ".join(all_commands()[f"plainmind {name}"].description.split())
 
     assert any(
-        words in text for words in ("Only reads", "Only prints", "workspace", "~/.commonplace", "Goes to")
+        words in text for words in ("Only reads", "Only prints", "workspace", "~/.plainmind", "Goes to")
     )
 
 
@@ -161,7 +161,7 @@ def test_a_misspelt_command_is_answered_with_the_nearest(cli):
 
     assert answer.status == 2
     assert "there is no command `serach`" in answer.err
-    assert "did you mean `commonplace search`?" in answer.err
+    assert "did you mean `plainmind search`?" in answer.err
 
 
 def test_wrong_usage_is_json_too_when_json_is_asked_for(cli):
@@ -183,7 +183,7 @@ def test_without_a_command_the_help_is_shown(cli):
 def test_the_version_is_told_anywhere(cli, argv):
     answer = cli(*argv)
 
-    assert (answer.status, answer.out) == (0, "commonplace 0.1.0\n")
+    assert (answer.status, answer.out) == (0, "plainmind 0.1.0\n")
 
 
 def test_an_abbreviated_option_is_not_guessed(cli):

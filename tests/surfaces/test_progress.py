@@ -7,8 +7,8 @@ import io
 import pytest
 from tests.surfaces.terminal import at_a_terminal
 
-from commonplace.model import Progress
-from commonplace.surfaces.cli.progress import ProgressBar, clipped, line_of
+from plainmind.model import Progress
+from plainmind.surfaces.cli.progress import ProgressBar, clipped, line_of
 
 
 class Clock:

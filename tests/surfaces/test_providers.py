@@ -24,7 +24,7 @@ def settings(home, workspace, provider, monkeypatch):
         home.mkdir(exist_ok=True)
         remote = {"baseUrl": provider.base_url, "apiKey": "env:MY_KEY"} | changes.pop("remote", {})
         text = json.dumps({"provider": "openai", "model": "nomic", "remote": remote, **changes})
-        (home / "commonplace.json5").write_text(text)
+        (home / "plainmind.json5").write_text(text)
 
     monkeypatch.setenv("MY_KEY", KEY)
     write()
@@ -119,7 +119,7 @@ def test_a_dear_sync_needs_a_yes_and_says_what_to_type(cli, settings, workspace,
     asked = [text for text in provider.texts if "lorem" in text]
     agreed = cli("sync", "--yes")
 
-    assert "needs your yes, as `remote.confirmAboveUsd` is 0.00: `commonplace sync --yes`" in refused.err
+    assert "needs your yes, as `remote.confirmAboveUsd` is 0.00: `plainmind sync --yes`" in refused.err
     assert asked == []
     assert "tokens with openai text-embedding-3-large, for about $0.0" in agreed.err
     assert any("lorem" in text for text in provider.texts)

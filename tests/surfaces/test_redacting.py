@@ -70,7 +70,7 @@ def test_nothing_to_hide_is_said_and_is_no_failure(cli):
 
 
 def test_a_secret_of_the_settings_is_hidden_too(cli, file, monkeypatch):
-    monkeypatch.setenv("COMMONPLACE_REMOTE_APIKEY", "correct horse battery")
+    monkeypatch.setenv("PLAINMIND_REMOTE_APIKEY", "correct horse battery")
     answer = cli("redact", "-", "--json", stdin="it was correct horse battery, I think")
 
     assert [one["kind"] for one in answer.json["found"]] == ["configured"]

@@ -7,10 +7,10 @@ from datetime import date
 
 import pytest
 
-from commonplace.model import SearchHit, SearchResult
-from commonplace.surfaces.cli.console import Console
-from commonplace.surfaces.cli.hits import citation, matched_spans, reason
-from commonplace.text.terms import query_terms
+from plainmind.model import SearchHit, SearchResult
+from plainmind.surfaces.cli.console import Console
+from plainmind.surfaces.cli.hits import citation, matched_spans, reason
+from plainmind.text.terms import query_terms
 
 TODAY = date(2026, 2, 12)
 
@@ -108,7 +108,7 @@ def test_an_empty_workspace_says_what_to_do(cli, tmp_path):
 
     assert (answer.status, answer.out) == (0, "")
     assert "there is nothing to search" in answer.err
-    assert "commonplace remember" in answer.err
+    assert "plainmind remember" in answer.err
 
 
 def test_a_source_without_rows_answers_nothing(cli, workspace):
@@ -205,7 +205,7 @@ def test_the_reason_of_a_hit_names_its_line_and_what_spoke_for_it(explanation, w
 
 
 def test_escape_sequences_in_notes_do_not_reach_a_terminal(monkeypatch, capsys):
-    from commonplace.surfaces.cli.hits import print_hits
+    from plainmind.surfaces.cli.hits import print_hits
 
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     monkeypatch.setenv("TERM", "xterm")
@@ -220,7 +220,7 @@ def test_escape_sequences_in_notes_do_not_reach_a_terminal(monkeypatch, capsys):
 
 
 def test_colours_can_be_declined(cli, workspace, monkeypatch):
-    monkeypatch.setattr("commonplace.surfaces.cli.console.is_terminal", lambda _stream: True)
+    monkeypatch.setattr("plainmind.surfaces.cli.console.is_terminal", lambda _stream: True)
     monkeypatch.setenv("TERM", "xterm")
 
     assert "\x1b[36m" in cli("search", "gateway").out

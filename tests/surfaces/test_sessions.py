@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.surfaces.terminal import at_a_terminal
 
-from commonplace.sessions.store import SessionStore
+from plainmind.sessions.store import SessionStore
 
 
 @pytest.fixture
@@ -127,7 +127,7 @@ def test_without_sessions_the_list_says_how_to_get_some(cli, workspace):
     answer = cli("sessions")
 
     assert (answer.status, answer.out) == (0, "")
-    assert "commonplace import claude-code" in answer.err
+    assert "plainmind import claude-code" in answer.err
 
 
 def test_show_gives_the_lines_that_a_search_cites(cli, talk):
@@ -226,7 +226,7 @@ def test_a_name_that_nothing_has_is_answered_with_where_to_look(cli, talk):
 
     assert answer.status == 1
     assert "there is no session `sessions/other.jsonl:5`" in answer.err
-    assert "commonplace sessions list" in answer.err
+    assert "plainmind sessions list" in answer.err
 
 
 def test_an_export_hides_secrets_unless_it_is_to_be_raw(cli, talk):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from commonplace.memory.creating import END, RECALL_INSTRUCTION, START, with_instruction
+from plainmind.memory.creating import END, RECALL_INSTRUCTION, START, with_instruction
 
 
 def test_the_first_workspace_is_made_in_the_home_folder(cli, home):
@@ -13,7 +13,7 @@ def test_the_first_workspace_is_made_in_the_home_folder(cli, home):
     assert answer.status == 0
     assert (home / "workspace" / "MEMORY.md").read_text().startswith("# Memory\n")
     assert (home / "workspace" / "memory").is_dir()
-    assert "commonplace remember" in answer.out
+    assert "plainmind remember" in answer.out
 
 
 def test_what_is_written_after_init_is_found(cli):
@@ -32,7 +32,7 @@ def test_a_folder_can_be_named_and_the_next_steps_say_how_to_use_it(cli, tmp_pat
         ["MEMORY.md", "memory/"],
     )
     assert "is a workspace already; nothing was changed" in again.out
-    assert f"commonplace config set workspace '{tmp_path / 'my notes'}'" in again.out
+    assert f"plainmind config set workspace '{tmp_path / 'my notes'}'" in again.out
 
 
 @pytest.mark.parametrize("name", ["MEMORY.md", "memory.md"])

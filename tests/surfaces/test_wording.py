@@ -6,7 +6,7 @@ from datetime import date
 
 import pytest
 
-from commonplace.surfaces.cli.wording import (
+from plainmind.surfaces.cli.wording import (
     age_in_words,
     counted,
     duration_in_words,

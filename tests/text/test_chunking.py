@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.growth import grows_evenly
 
-from commonplace.model import Passage
-from commonplace.text.chunking import chunk, chunk_lines, chunk_markdown
-from commonplace.text.cjk import weight
-from commonplace.text.lines import split_lines
+from plainmind.model import Passage
+from plainmind.text.chunking import chunk, chunk_lines, chunk_markdown
+from plainmind.text.cjk import weight
+from plainmind.text.lines import split_lines
 
 SHORT_LINES = [
     "", " ", "# A", "## B", "### C", "#", "Title", "===", "---", "...", "- item", "  - nested item", "  more",

@@ -5,8 +5,8 @@ import types
 
 import pytest
 
-from commonplace.text import hashing
-from commonplace.text.hashing import chunk_id, sha256_bytes, sha256_text
+from plainmind.text import hashing
+from plainmind.text.hashing import chunk_id, sha256_bytes, sha256_text
 
 
 def test_the_hash_is_that_of_the_utf8_bytes():

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.text.lines import split_lines
-from commonplace.text.notes import day_header, find_note, format_note, without_note_ids
+from plainmind.text.lines import split_lines
+from plainmind.text.notes import day_header, find_note, format_note, without_note_ids
 
 ID = "01JD3KX9"
 OTHER = "01JD3KXA"

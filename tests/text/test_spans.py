@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.text.spans import calendar_span, months, recent_day, recent_months, week_of, weekday_before
+from plainmind.text.spans import calendar_span, months, recent_day, recent_months, week_of, weekday_before
 
 DAYS = st.dates(dt.date(1900, 1, 1), dt.date(2200, 1, 1))
 

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.growth import grows_evenly
 
-from commonplace.text import terms
-from commonplace.text.stemming import stem
-from commonplace.text.stopwords import STOP_WORDS
-from commonplace.text.terms import (
+from plainmind.text import terms
+from plainmind.text.stemming import stem
+from plainmind.text.stopwords import STOP_WORDS
+from plainmind.text.terms import (
     LONGEST_TERM,
     TERMS_VERSION,
     clues,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.text.transcripts import LINE_TYPES, Line, Said, entries_in, line_of, said, text_of, time_of
+from plainmind.text.transcripts import LINE_TYPES, Line, Said, entries_in, line_of, said, text_of, time_of
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from tests.support.scripted_chat_model import KEY, scripted_model
 
-from commonplace.agent.models.creating import dialect_of
-from commonplace.agent.models.endpoint import EndpointModel
-from commonplace.agent.models.settings import ChatModelSettings
-from commonplace.embedding.remote.retrying import RetryPolicy
+from plainmind.agent.models.creating import dialect_of
+from plainmind.agent.models.endpoint import EndpointModel
+from plainmind.agent.models.settings import ChatModelSettings
+from plainmind.embedding.remote.retrying import RetryPolicy
 
 QUICK = RetryPolicy(first_pause_s=0.001, longest_pause_s=0.001)
 

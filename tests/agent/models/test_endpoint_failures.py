@@ -8,15 +8,15 @@ import time
 import pytest
 from tests.support.scripted_chat_model import KEY, Call, Say, in_order
 
-from commonplace.agent.models.creating import create_chat_model, dialect_of
-from commonplace.agent.models.endpoint import EndpointModel
-from commonplace.agent.models.failures import ChatFailure
-from commonplace.agent.models.protocol import ABORTED, Request
-from commonplace.agent.models.settings import ChatModelSettings
-from commonplace.agent.models.streaming import StreamPatience
-from commonplace.agent.tools.definitions import APPEND, SEARCH
-from commonplace.embedding.remote.retrying import RetryPolicy
-from commonplace.errors import ConfigError
+from plainmind.agent.models.creating import create_chat_model, dialect_of
+from plainmind.agent.models.endpoint import EndpointModel
+from plainmind.agent.models.failures import ChatFailure
+from plainmind.agent.models.protocol import ABORTED, Request
+from plainmind.agent.models.settings import ChatModelSettings
+from plainmind.agent.models.streaming import StreamPatience
+from plainmind.agent.tools.definitions import APPEND, SEARCH
+from plainmind.embedding.remote.retrying import RetryPolicy
+from plainmind.errors import ConfigError
 
 QUICK = RetryPolicy(first_pause_s=0.001, longest_pause_s=0.001)
 HELLO = Request("Be brief.", ({"role": "user", "content": "Which wood?"},), (SEARCH, APPEND))
@@ -138,7 +138,7 @@ def test_a_server_that_falls_silent_is_given_up(dialect, serve):
 
 
 def test_an_event_without_end_is_given_up(serve, monkeypatch):
-    monkeypatch.setattr("commonplace.agent.models.sse.LARGEST_EVENT", 1000)
+    monkeypatch.setattr("plainmind.agent.models.sse.LARGEST_EVENT", 1000)
     model, _ = serve("openai", in_order(Say(body=b"data: " + b"x" * 5000)))
 
     with pytest.raises(ChatFailure, match="no end"):
@@ -146,7 +146,7 @@ def test_an_event_without_end_is_given_up(serve, monkeypatch):
 
 
 def test_a_stream_without_end_is_given_up(serve, monkeypatch):
-    monkeypatch.setattr("commonplace.agent.models.streaming.LARGEST_STREAM", 5000)
+    monkeypatch.setattr("plainmind.agent.models.streaming.LARGEST_STREAM", 5000)
     model, _ = serve("openai", in_order(Say("Larch " * 5000)))
 
     with pytest.raises(ChatFailure, match="more than"):

@@ -7,11 +7,11 @@ import json
 import pytest
 from tests.support.scripted_chat_model import KEY, Call, Say, in_order
 
-from commonplace.agent.models.creating import create_chat_model, dialect_of
-from commonplace.agent.models.endpoint import EndpointModel
-from commonplace.agent.models.protocol import LENGTH, STOPPED, TOOL_USE, Request, ToolCall, Usage
-from commonplace.agent.models.settings import ChatModelSettings
-from commonplace.agent.tools.definitions import APPEND, SEARCH
+from plainmind.agent.models.creating import create_chat_model, dialect_of
+from plainmind.agent.models.endpoint import EndpointModel
+from plainmind.agent.models.protocol import LENGTH, STOPPED, TOOL_USE, Request, ToolCall, Usage
+from plainmind.agent.models.settings import ChatModelSettings
+from plainmind.agent.tools.definitions import APPEND, SEARCH
 
 BOTH = ("openai", "anthropic")
 HELLO = Request("Be brief.", ({"role": "user", "content": "Which wood?"},), (SEARCH, APPEND))

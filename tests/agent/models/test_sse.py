@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.agent.models import sse
-from commonplace.agent.models.sse import EventReader, EventTooLarge, ServerEvent
+from plainmind.agent.models import sse
+from plainmind.agent.models.sse import EventReader, EventTooLarge, ServerEvent
 
 
 def read(*pieces: bytes) -> list[ServerEvent]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.agent.protocol import Limits
-from commonplace.agent.tools.budget import fitted, reading_chars, shortened
-from commonplace.model import SearchHit
+from plainmind.agent.protocol import Limits
+from plainmind.agent.tools.budget import fitted, reading_chars, shortened
+from plainmind.model import SearchHit
 
 
 def hit(text: str, first: int = 3) -> SearchHit:

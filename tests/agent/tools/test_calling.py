@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from commonplace import Memory
-from commonplace.agent.scope import THE_OWNER
-from commonplace.agent.tools import ToolBox
-from commonplace.agent.tools.calling import code_of
-from commonplace.errors import (
-    CommonplaceError,
+from plainmind import Memory
+from plainmind.agent.scope import THE_OWNER
+from plainmind.agent.tools import ToolBox
+from plainmind.agent.tools.calling import code_of
+from plainmind.errors import (
     IndexCorrupt,
     IndexUnavailable,
+    PlainmindError,
     StorageFailure,
     WorkspaceError,
 )
@@ -20,7 +20,7 @@ from commonplace.errors import (
 @pytest.mark.parametrize("kind", [WorkspaceError, StorageFailure, IndexUnavailable, IndexCorrupt])
 def test_what_may_work_again_later_has_one_code_whatever_keeps_the_memory(kind):
     assert code_of(kind("not now")) == "MEMORY_UNAVAILABLE"
-    assert code_of(CommonplaceError("no")) == "MEMORY_ERROR"
+    assert code_of(PlainmindError("no")) == "MEMORY_ERROR"
 
 
 def test_a_server_that_is_down_is_a_memory_that_is_not_available(tmp_path):

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from commonplace.agent.tools.deadline import Deadlines, TimedOut
+from plainmind.agent.tools.deadline import Deadlines, TimedOut
 
 
 @pytest.fixture

@@ -7,14 +7,14 @@ from jsonschema import Draft202012Validator
 from tests.support.checked_tools import CheckedTools
 from tests.support.hashing_embedder import HashingEmbedder
 
-from commonplace.agent.protocol import Limits
-from commonplace.agent.recall import TAG
-from commonplace.agent.scope import THE_OWNER, Rule, SearchContext, access_of
-from commonplace.agent.tools.entries import ENTRY_TOOLS, EntryToolBox
-from commonplace.agent.tools.formats import for_anthropic, for_mcp, for_openai, for_openai_chat
-from commonplace.entries.memory import EntryMemory
-from commonplace.model import EVERY_SCOPE, PRIVATE, SHARED
-from commonplace.store.memory import MemoryStore
+from plainmind.agent.protocol import Limits
+from plainmind.agent.recall import TAG
+from plainmind.agent.scope import THE_OWNER, Rule, SearchContext, access_of
+from plainmind.agent.tools.entries import ENTRY_TOOLS, EntryToolBox
+from plainmind.agent.tools.formats import for_anthropic, for_mcp, for_openai, for_openai_chat
+from plainmind.entries.memory import EntryMemory
+from plainmind.model import EVERY_SCOPE, PRIVATE, SHARED
+from plainmind.store.memory import MemoryStore
 
 DIRECT_ONLY = (Rule("allow", chat_type="direct"),)
 ALL = (Rule("allow"),)

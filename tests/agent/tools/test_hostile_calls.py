@@ -9,9 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from commonplace import Memory
-from commonplace.agent.scope import THE_OWNER
-from commonplace.agent.tools import TOOLS, ToolBox
+from plainmind import Memory
+from plainmind.agent.scope import THE_OWNER
+from plainmind.agent.tools import TOOLS, ToolBox
 
 SHAPES = {tool.name: Draft202012Validator(tool.output_schema) for tool in TOOLS}
 TEXT = "# Memory\n\nThe gateway runs in the cellar.\n"

@@ -8,10 +8,10 @@ import re
 import pytest
 from tests.support.poisoned_notes import ATTACKS, CASES, FRAMES, INVISIBLE, held
 
-from commonplace import Memory
-from commonplace.agent.prompt import recall_section
-from commonplace.agent.scope import THE_OWNER
-from commonplace.agent.tools import TOOLS, ToolBox, for_anthropic, for_mcp, for_openai
+from plainmind import Memory
+from plainmind.agent.prompt import recall_section
+from plainmind.agent.scope import THE_OWNER
+from plainmind.agent.tools import TOOLS, ToolBox, for_anthropic, for_mcp, for_openai
 
 
 @pytest.fixture(scope="module")

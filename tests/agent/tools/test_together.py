@@ -7,14 +7,14 @@ import json
 import pytest
 from tests.support.checked_tools import CheckedTools
 
-from commonplace import Memory
-from commonplace.agent.recall import TAG
-from commonplace.agent.scope import THE_OWNER, SearchContext
-from commonplace.agent.tools import for_anthropic, for_mcp, for_openai, for_openai_chat
-from commonplace.agent.tools.entry_definitions import ALL_TOOLS
-from commonplace.errors import StorageFailure
-from commonplace.memory.entry_access import entry_memory_of, tools_within
-from commonplace.model import EVERY_SCOPE, PRIVATE
+from plainmind import Memory
+from plainmind.agent.recall import TAG
+from plainmind.agent.scope import THE_OWNER, SearchContext
+from plainmind.agent.tools import for_anthropic, for_mcp, for_openai, for_openai_chat
+from plainmind.agent.tools.entry_definitions import ALL_TOOLS
+from plainmind.errors import StorageFailure
+from plainmind.memory.entry_access import entry_memory_of, tools_within
+from plainmind.model import EVERY_SCOPE, PRIVATE
 
 GROUP = SearchContext("anna", "group", "agent:main:telegram:group:7", "telegram", "7")
 EVERYBODY = {"scope": {"default": "allow", "rules": []}}
@@ -161,7 +161,7 @@ def test_when_one_half_fails_the_answer_says_what_is_gone_and_what_is_not(
     def refuse(*_, **__):
         raise StorageFailure("the disk is full")
 
-    monkeypatch.setattr("commonplace.entries.entry_file.write_atomically", refuse)
+    monkeypatch.setattr("plainmind.entries.entry_file.write_atomically", refuse)
     answer = box.call("memory_forget", {"what": "zanzibar", "confirm": code})
 
     assert answer.is_error

@@ -9,12 +9,12 @@ import threading
 import pytest
 from jsonschema import Draft202012Validator
 
-from commonplace import Memory
-from commonplace.agent.recall import TAG
-from commonplace.agent.scope import THE_OWNER, SearchContext
-from commonplace.agent.tools import TOOLS, ToolAnswer, ToolBox
-from commonplace.agent.tools.definitions import SEARCH
-from commonplace.value import replace
+from plainmind import Memory
+from plainmind.agent.recall import TAG
+from plainmind.agent.scope import THE_OWNER, SearchContext
+from plainmind.agent.tools import TOOLS, ToolAnswer, ToolBox
+from plainmind.agent.tools.definitions import SEARCH
+from plainmind.value import replace
 
 SHAPES = {tool.name: Draft202012Validator(tool.output_schema) for tool in TOOLS}
 STRANGER = SearchContext("", "direct", "")

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.backends.protocol import BackendFailed
-from commonplace.backends.qmd.answers import Answer, read_answers
+from plainmind.backends.protocol import BackendFailed
+from plainmind.backends.qmd.answers import Answer, read_answers
 
 REAL = {
     "docid": "#168867",

@@ -7,17 +7,17 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.backends.protocol import Place
-from commonplace.backends.qmd.collections import (
+from plainmind.backends.protocol import Place
+from plainmind.backends.qmd.collections import (
     askable,
     collections_of,
     config_text,
     folded,
     key_of_scope,
 )
-from commonplace.files.beneath import Root
-from commonplace.model import EVERY_SCOPE, SHARED, SOURCES
-from commonplace.sources.mounts import ExtraPath, mounts_of
+from plainmind.files.beneath import Root
+from plainmind.model import EVERY_SCOPE, SHARED, SOURCES
+from plainmind.sources.mounts import ExtraPath, mounts_of
 
 
 def collections(workspace, *extra, include_default=True):

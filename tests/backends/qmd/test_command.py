@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.backends.protocol import BackendFailed
-from commonplace.backends.qmd.command import (
+from plainmind.backends.protocol import BackendFailed
+from plainmind.backends.qmd.command import (
     Homes,
     environment,
     find_program,

@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.transcript_files import line
 
-from commonplace.backends.protocol import BackendBusy
-from commonplace.backends.qmd.exports import Exports, conversation_of, erase_copies, export_name, part_path
-from commonplace.files.erasures import Erasures
-from commonplace.sources.transcripts import Transcripts
+from plainmind.backends.protocol import BackendBusy
+from plainmind.backends.qmd.exports import Exports, conversation_of, erase_copies, export_name, part_path
+from plainmind.files.erasures import Erasures
+from plainmind.sources.transcripts import Transcripts
 
 NOW = time.time()
 HEAD = b'{"type": "session", "id": "abc"}\n'
@@ -119,7 +119,7 @@ def test_what_cannot_be_read_is_told_and_has_no_copy(exports, tmp_path, sessions
 
 
 def _refuse(_text):
-    from commonplace.errors import WorkspaceError
+    from plainmind.errors import WorkspaceError
 
     raise WorkspaceError("no")
 
@@ -279,9 +279,9 @@ def test_nothing_that_was_read_before_an_erasure_is_written_after_it(tmp_path, s
 SMALL_MEMORY = """
 import math, sys, time
 from tests.support.peak_memory import peak_memory
-from commonplace.backends.qmd.exports import Exports
-from commonplace.files.erasures import Erasures
-from commonplace.sources.transcripts import Transcripts
+from plainmind.backends.qmd.exports import Exports
+from plainmind.files.erasures import Erasures
+from plainmind.sources.transcripts import Transcripts
 exports = Exports(Transcripts(sys.argv[1]), sys.argv[2], Erasures(sys.argv[3]), agent_id="main", retention_days=30)
 wanted = exports.wanted(exports.discover(), time.time())
 before = peak_memory()

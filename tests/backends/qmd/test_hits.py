@@ -7,16 +7,16 @@ import time
 
 import pytest
 
-from commonplace.backends.protocol import Question, Surroundings
-from commonplace.backends.qmd.answers import Answer
-from commonplace.backends.qmd.hits import Hits
-from commonplace.backends.qmd.options import QmdOptions
-from commonplace.backends.qmd.process import TookTooLong
-from commonplace.backends.qmd.territory import Territory
-from commonplace.backends.record import Record
-from commonplace.files.erasures import Erasures
-from commonplace.model import EVERY_SCOPE
-from commonplace.sources.workspace import Workspace
+from plainmind.backends.protocol import Question, Surroundings
+from plainmind.backends.qmd.answers import Answer
+from plainmind.backends.qmd.hits import Hits
+from plainmind.backends.qmd.options import QmdOptions
+from plainmind.backends.qmd.process import TookTooLong
+from plainmind.backends.qmd.territory import Territory
+from plainmind.backends.record import Record
+from plainmind.files.erasures import Erasures
+from plainmind.model import EVERY_SCOPE
+from plainmind.sources.workspace import Workspace
 
 NOTES = {
     "memory/Birds & Trees.md": "the falcon\n",

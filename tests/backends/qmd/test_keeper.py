@@ -13,7 +13,7 @@ from tests.support.qmd_program import QmdProgram
 
 pytestmark = pytest.mark.timeout(60)
 
-START = "from commonplace.backends.qmd.keeper import main; main()"
+START = "from plainmind.backends.qmd.keeper import main; main()"
 
 
 @pytest.fixture

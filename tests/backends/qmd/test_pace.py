@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.backends.qmd.options import QmdOptions
-from commonplace.backends.qmd.pace import (
+from plainmind.backends.qmd.options import QmdOptions
+from plainmind.backends.qmd.pace import (
     Done,
     Wanted,
     embedding_is_due,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.backends.qmd.answers import Answer
-from commonplace.backends.qmd.placing import placed
-from commonplace.model import Document
+from plainmind.backends.qmd.answers import Answer
+from plainmind.backends.qmd.placing import placed
+from plainmind.model import Document
 
 TEXT = "# Network\n\n- gull: builds\n- tern: gateway\n\n## Hosted\n- skagen: tides\n"
 

@@ -15,8 +15,8 @@ from contextlib import suppress
 import pytest
 from tests.support.qmd_program import QmdProgram
 
-from commonplace.backends.protocol import BackendBusy, BackendFailed
-from commonplace.backends.qmd.process import Sidecar, TookTooLong
+from plainmind.backends.protocol import BackendBusy, BackendFailed
+from plainmind.backends.qmd.process import Sidecar, TookTooLong
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc"),
@@ -222,7 +222,7 @@ def test_descriptors_are_given_back(sidecar, program):
 
 KILLED = """
 import json, os, sys
-from commonplace.backends.qmd.process import Sidecar
+from plainmind.backends.qmd.process import Sidecar
 Sidecar().run([sys.argv[1], "search"], environ={}, cwd="/", timeout_s=60, max_output=100)
 """
 

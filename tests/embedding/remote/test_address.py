@@ -7,9 +7,9 @@ from ipaddress import ip_address
 
 import pytest
 
-from commonplace.embedding.remote.address import Origin, allowed_addresses, split_base_url, why_refused
-from commonplace.embedding.remote.failures import AddressRefused, Unreachable
-from commonplace.errors import ConfigError
+from plainmind.embedding.remote.address import Origin, allowed_addresses, split_base_url, why_refused
+from plainmind.embedding.remote.failures import AddressRefused, Unreachable
+from plainmind.errors import ConfigError
 
 
 @pytest.mark.parametrize(

@@ -11,19 +11,19 @@ from tests.support.providers.batch_clients import settings_for
 from tests.support.providers.batches import BatchRoutes, serving
 from tests.support.providers.server import DIALECTS, KEY
 
-from commonplace.embedding.remote.batch_endpoint import (
+from plainmind.embedding.remote.batch_endpoint import (
     BatchEndpoint,
     BatchesUnavailable,
     Unlisted,
     endpoint_for,
     jsonl,
 )
-from commonplace.embedding.remote.batch_gemini import GeminiBatches
-from commonplace.embedding.remote.creating import wire_for
-from commonplace.embedding.remote.failures import AnswerUnreadable, KeyRefused, ProviderFailure
-from commonplace.embedding.remote.gemini import GeminiWire
-from commonplace.embedding.remote.transport import Transport
-from commonplace.errors import ConfigError
+from plainmind.embedding.remote.batch_gemini import GeminiBatches
+from plainmind.embedding.remote.creating import wire_for
+from plainmind.embedding.remote.failures import AnswerUnreadable, KeyRefused, ProviderFailure
+from plainmind.embedding.remote.gemini import GeminiWire
+from plainmind.embedding.remote.transport import Transport
+from plainmind.errors import ConfigError
 
 NAMES = [f"{number:064x}" for number in range(3)]
 

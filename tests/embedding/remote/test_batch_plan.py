@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.embedding.remote.batch_plan import (
+from plainmind.embedding.remote.batch_plan import (
     RUNNING,
     UPLOADED,
     files_of,
@@ -12,10 +12,10 @@ from commonplace.embedding.remote.batch_plan import (
     portions,
     stepped,
 )
-from commonplace.embedding.remote.batch_results import largest_output
-from commonplace.embedding.remote.job_records import JobRecord
-from commonplace.embedding.remote.wire import ProviderKey
-from commonplace.text.hashing import sha256_text
+from plainmind.embedding.remote.batch_results import largest_output
+from plainmind.embedding.remote.job_records import JobRecord
+from plainmind.embedding.remote.wire import ProviderKey
+from plainmind.text.hashing import sha256_text
 
 KEY = ProviderKey("openai", "m", "e")
 

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.embedding.remote.batch_endpoint import Line
-from commonplace.embedding.remote.batch_results import Tally, first_code, largest_output, vectors_in
-from commonplace.embedding.remote.failures import AnswerUnreadable
-from commonplace.model import Vector
-from commonplace.text.hashing import sha256_text
+from plainmind.embedding.remote.batch_endpoint import Line
+from plainmind.embedding.remote.batch_results import Tally, first_code, largest_output, vectors_in
+from plainmind.embedding.remote.failures import AnswerUnreadable
+from plainmind.model import Vector
+from plainmind.text.hashing import sha256_text
 
 WANTED = [sha256_text(str(number)) for number in range(5)]
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.embedding.remote.breaker import (
+from plainmind.embedding.remote.breaker import (
     BreakerPolicy,
     BreakerState,
     after_failure,

@@ -15,15 +15,15 @@ from tests.support.providers import chaos
 from tests.support.providers.clients import embedder_of, settings_for
 from tests.support.providers.server import DIALECTS, KEY, Provider, serving, unit_vector_for
 
-from commonplace.embedding.remote.embedder import RemoteEmbedder
-from commonplace.embedding.remote.failures import (
+from plainmind.embedding.remote.embedder import RemoteEmbedder
+from plainmind.embedding.remote.failures import (
     ProviderPaused,
     QuotaSpent,
     RedirectRefused,
     TimedOut,
 )
-from commonplace.errors import EmbeddingError
-from commonplace.model import Vector
+from plainmind.errors import EmbeddingError
+from plainmind.model import Vector
 
 TEXTS = [f"note {number} about the gateway, the bread and the number {number * 7}" for number in range(9)]
 CANARY = "xylophone-quartz-canary"

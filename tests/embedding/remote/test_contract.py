@@ -22,7 +22,7 @@ from tests.contracts.test_embedder import (  # noqa: F401 - collected here with 
 from tests.support.providers.clients import embedder_of
 from tests.support.providers.server import DIALECTS, Provider, cosine, serving
 
-from commonplace.embedding.remote.embedder import RemoteEmbedder
+from plainmind.embedding.remote.embedder import RemoteEmbedder
 
 
 @pytest.fixture(params=DIALECTS)

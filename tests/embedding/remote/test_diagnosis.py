@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.embedding.remote.diagnosis import Answer, failure_of, parsed
-from commonplace.embedding.remote.failures import (
+from plainmind.embedding.remote.diagnosis import Answer, failure_of, parsed
+from plainmind.embedding.remote.failures import (
     AnswerUnreadable,
     KeyRefused,
     ModelUnknown,

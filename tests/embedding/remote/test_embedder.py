@@ -17,9 +17,9 @@ from tests.support.providers.clients import embedder_of, settings_for
 from tests.support.providers.server import DIALECTS, KEY, Handler, Provider, serving, unit_vector_for
 from tests.support.waiting import until
 
-from commonplace.embedding.remote.creating import wire_for
-from commonplace.embedding.remote.embedder import RemoteEmbedder
-from commonplace.embedding.remote.failures import (
+from plainmind.embedding.remote.creating import wire_for
+from plainmind.embedding.remote.embedder import RemoteEmbedder
+from plainmind.embedding.remote.failures import (
     Abandoned,
     BudgetSpent,
     KeyRefused,
@@ -29,10 +29,10 @@ from commonplace.embedding.remote.failures import (
     TextRefused,
     TextTooLong,
 )
-from commonplace.embedding.remote.ledger import Ledger
-from commonplace.embedding.remote.settings import RemoteSettings
-from commonplace.embedding.remote.transport import Transport
-from commonplace.errors import BadVector, ConfigError, EmbeddingError
+from plainmind.embedding.remote.ledger import Ledger
+from plainmind.embedding.remote.settings import RemoteSettings
+from plainmind.embedding.remote.transport import Transport
+from plainmind.errors import BadVector, ConfigError, EmbeddingError
 
 ROOT = Path(__file__).resolve().parents[3]
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.embedding.remote import failures
-from commonplace.embedding.remote.failures import ProviderFailure, masked
-from commonplace.errors import EmbeddingError, TransientEmbeddingError
+from plainmind.embedding.remote import failures
+from plainmind.embedding.remote.failures import ProviderFailure, masked
+from plainmind.errors import EmbeddingError, TransientEmbeddingError
 
 
 def every_kind() -> list[type[ProviderFailure]]:

@@ -15,16 +15,16 @@ from tests.support.providers.batch_clients import TEXTS, Client, Clock, client_o
 from tests.support.providers.batches import BatchRoutes, serving
 from tests.support.providers.server import DIALECTS, KEY, unit_vector_for
 
-from commonplace.embedding.cache import SqliteEmbeddingCache
-from commonplace.embedding.cached import CachedEmbedder
-from commonplace.embedding.remote.batch_creating import create_batching, transport_for
-from commonplace.embedding.remote.batch_embedder import BatchingEmbedder, VectorsPending
-from commonplace.embedding.remote.creating import wire_for
-from commonplace.embedding.remote.failures import Abandoned
-from commonplace.embedding.remote.ledger import Ledger
-from commonplace.errors import EmbeddingError, StorageFailure
-from commonplace.model import Vector
-from commonplace.text.hashing import sha256_text
+from plainmind.embedding.cache import SqliteEmbeddingCache
+from plainmind.embedding.cached import CachedEmbedder
+from plainmind.embedding.remote.batch_creating import create_batching, transport_for
+from plainmind.embedding.remote.batch_embedder import BatchingEmbedder, VectorsPending
+from plainmind.embedding.remote.creating import wire_for
+from plainmind.embedding.remote.failures import Abandoned
+from plainmind.embedding.remote.ledger import Ledger
+from plainmind.errors import EmbeddingError, StorageFailure
+from plainmind.model import Vector
+from plainmind.text.hashing import sha256_text
 
 
 class Provider(BatchRoutes):

@@ -33,8 +33,8 @@ WORKER = """
 import os, signal, sys
 from pathlib import Path
 sys.path.insert(0, {root!r})
-from commonplace.embedding.cache import SqliteEmbeddingCache
-from commonplace.embedding.remote import batch_results
+from plainmind.embedding.cache import SqliteEmbeddingCache
+from plainmind.embedding.remote import batch_results
 from tests.support.providers.batch_clients import TEXTS, client_of
 
 dialect, base_url, home, moment, max_items = sys.argv[1:]

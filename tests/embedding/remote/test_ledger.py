@@ -12,9 +12,9 @@ from pathlib import Path
 import apsw
 import pytest
 
-from commonplace.embedding.remote.breaker import BreakerPolicy
-from commonplace.embedding.remote.failures import ProviderPaused, QuotaSpent, ServerTrouble
-from commonplace.embedding.remote.job_records import (
+from plainmind.embedding.remote.breaker import BreakerPolicy
+from plainmind.embedding.remote.failures import ProviderPaused, QuotaSpent, ServerTrouble
+from plainmind.embedding.remote.job_records import (
     JobRecord,
     claim_job,
     drop_job,
@@ -22,9 +22,9 @@ from commonplace.embedding.remote.job_records import (
     release_job,
     save_job,
 )
-from commonplace.embedding.remote.ledger import Ledger, Usage
-from commonplace.embedding.remote.wire import ProviderKey
-from commonplace.errors import StorageFailure
+from plainmind.embedding.remote.ledger import Ledger, Usage
+from plainmind.embedding.remote.wire import ProviderKey
+from plainmind.errors import StorageFailure
 
 KEY = ProviderKey("openai", "text-embedding-3-small", "e" * 64)
 OTHER = ProviderKey("voyage", "voyage-4-large", "f" * 64)
@@ -72,8 +72,8 @@ def test_a_limit_holds_over_all_providers_and_threads(path: str) -> None:
 @pytest.mark.timeout(60)
 def test_a_limit_holds_over_processes(path: str) -> None:
     program = f"""
-from commonplace.embedding.remote.ledger import Ledger
-from commonplace.embedding.remote.wire import ProviderKey
+from plainmind.embedding.remote.ledger import Ledger
+from plainmind.embedding.remote.wire import ProviderKey
 ledger = Ledger({path!r})
 print(sum(ledger.reserve(ProviderKey("a", "b", "c"), tokens=10, cost=0.0, limit=255) for _ in range(20)))
 assert ledger.trouble is None, ledger.trouble

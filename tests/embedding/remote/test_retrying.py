@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.embedding.remote.failures import (
+from plainmind.embedding.remote.failures import (
     AnswerUnreadable,
     KeyRefused,
     QuotaSpent,
@@ -16,8 +16,8 @@ from commonplace.embedding.remote.failures import (
     TimedOut,
     Unreachable,
 )
-from commonplace.embedding.remote.retrying import RetryPolicy
-from commonplace.errors import BadVector, EmbeddingError
+from plainmind.embedding.remote.retrying import RetryPolicy
+from plainmind.errors import BadVector, EmbeddingError
 
 POLICY = RetryPolicy()
 

@@ -19,8 +19,8 @@ import pytest
 from tests.support.providers.server import KEY, Provider, serving
 from tests.support.waiting import until
 
-from commonplace.embedding.remote.connection import PatientSocket
-from commonplace.embedding.remote.failures import (
+from plainmind.embedding.remote.connection import PatientSocket
+from plainmind.embedding.remote.failures import (
     Abandoned,
     AddressRefused,
     AnswerTooLarge,
@@ -32,8 +32,8 @@ from commonplace.embedding.remote.failures import (
     Unreachable,
     Untrusted,
 )
-from commonplace.embedding.remote.transport import Transport
-from commonplace.errors import ConfigError, StorageFailure
+from plainmind.embedding.remote.transport import Transport
+from plainmind.errors import ConfigError, StorageFailure
 
 Conversation = Callable[[socket.socket], None]
 

@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.embedding.remote.creating import wire_for
-from commonplace.embedding.remote.failures import AnswerUnreadable
-from commonplace.embedding.remote.gemini import GeminiWire
-from commonplace.embedding.remote.grouping import grouped
-from commonplace.embedding.remote.openai import OpenAIWire
-from commonplace.embedding.remote.settings import RemoteSettings
-from commonplace.embedding.remote.vectors import in_order, numbers, tokens_in
-from commonplace.embedding.remote.voyage import VoyageWire
-from commonplace.embedding.remote.wire import estimated_tokens, price_of
-from commonplace.errors import BadVector
+from plainmind.embedding.remote.creating import wire_for
+from plainmind.embedding.remote.failures import AnswerUnreadable
+from plainmind.embedding.remote.gemini import GeminiWire
+from plainmind.embedding.remote.grouping import grouped
+from plainmind.embedding.remote.openai import OpenAIWire
+from plainmind.embedding.remote.settings import RemoteSettings
+from plainmind.embedding.remote.vectors import in_order, numbers, tokens_in
+from plainmind.embedding.remote.voyage import VoyageWire
+from plainmind.embedding.remote.wire import estimated_tokens, price_of
+from plainmind.errors import BadVector
 
 
 def test_openai_is_asked_for_base64_only_at_home() -> None:

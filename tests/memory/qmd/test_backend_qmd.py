@@ -11,9 +11,9 @@ from contextlib import contextmanager
 import pytest
 from tests.support.transcript_files import line
 
-from commonplace import Memory, ScopeDenied, SearchContext
-from commonplace.backends.upkeep import Upkeep
-from commonplace.errors import ConfigError, NotFound, PathNotAllowed
+from plainmind import Memory, ScopeDenied, SearchContext
+from plainmind.backends.upkeep import Upkeep
+from plainmind.errors import ConfigError, NotFound, PathNotAllowed
 
 GROUP = SearchContext("anna", "group", "agent:main:telegram:group:-100", group="-100")
 pytestmark = pytest.mark.timeout(60)

@@ -10,7 +10,7 @@ import time
 import pytest
 from tests.support.transcript_files import line
 
-from commonplace import Memory
+from plainmind import Memory
 
 pytestmark = pytest.mark.timeout(60)
 SECRET = "correct-horse-battery-staple-41"

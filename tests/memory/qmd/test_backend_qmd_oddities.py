@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from commonplace import Memory
+from plainmind import Memory
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -172,7 +172,7 @@ def test_many_processes_with_one_home_are_all_answered(memory_with, program, tmp
 
 ASKING = """
 import json, sys
-from commonplace import Memory
+from plainmind import Memory
 told = []
 with Memory(sys.argv[1], sys.argv[2], json.loads(sys.argv[3])) as memory:
     for _ in range(3):

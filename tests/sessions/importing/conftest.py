@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from commonplace.sessions.importing.importer import Importer
-from commonplace.sessions.store import SessionStore
+from plainmind.sessions.importing.importer import Importer
+from plainmind.sessions.store import SessionStore
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Here:
 
     def spoken(self, name):
         """`User: …` and `Assistant: …`, as the index will see them."""
-        from commonplace.text.transcripts import said
+        from plainmind.text.transcripts import said
 
         return [found.line for entry in self.entries(name) if (found := said(entry)) is not None]
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.sessions.importing.conftest import add
 
-from commonplace.sessions.importing.claude_code import Translation
+from plainmind.sessions.importing.claude_code import Translation
 
 SESSION = "5f0c7f0e-1d0a-4f5a-9a53-0d8d1b6f2c11"
 FILE = f"dot-claude/projects/-home-ana-garden/{SESSION}.jsonl"

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.sessions.importing.test_claude_code import json_values
 
-from commonplace.sessions.importing.codex import Translation
+from plainmind.sessions.importing.codex import Translation
 
 SESSION = "019a2d7a-41c4-78b1-b7cc-a45d62a89cd5"
 FILE = f"dot-codex/sessions/2026/02/10/rollout-2026-02-10T09-30-00-{SESSION}.jsonl"

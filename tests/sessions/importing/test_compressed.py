@@ -8,8 +8,8 @@ import pytest
 import zstandard
 from tests.sessions.importing.test_codex import FILE, SESSION, TODAY, line, message
 
-from commonplace.sessions.importing import compressed
-from commonplace.sessions.importing.compressed import CannotUnpack, unpacked
+from plainmind.sessions.importing import compressed
+from plainmind.sessions.importing.compressed import CannotUnpack, unpacked
 
 SPOKEN = ["User: What wood for the hull?", "Assistant: Larch, on oak frames.", "User: And the keel?"]
 

@@ -15,9 +15,9 @@ from tests.sessions.importing.conftest import add, as_line, looks_of
 from tests.sessions.importing.test_openclaw import FOLDER, OTHER, SESSION, header, message
 from tests.support.waiting import until
 
-from commonplace.errors import ConfigError, NotFound, PathNotAllowed
-from commonplace.sessions.importing import copying
-from commonplace.sessions.importing.importer import REMOVED_HERE, Importer, imports
+from plainmind.errors import ConfigError, NotFound, PathNotAllowed
+from plainmind.sessions.importing import copying
+from plainmind.sessions.importing.importer import REMOVED_HERE, Importer, imports
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def test_importing_twice_adds_nothing(here, original):
 
 def test_without_its_ledger_an_import_reads_all_again_and_still_adds_nothing(here, original):
     here.take("openclaw", original)
-    os.unlink(os.path.join(here.folder, ".commonplace", "imports.json"))
+    os.unlink(os.path.join(here.folder, ".plainmind", "imports.json"))
 
     report = here.take("openclaw", original)
 
@@ -157,7 +157,7 @@ def test_two_lines_with_one_id_are_both_kept_and_still_only_once(here, write):
         [header(), message("e1", None, "user", "one"), message("e1", None, "user", "two")],
     )
     here.take("openclaw", path)
-    os.unlink(os.path.join(here.folder, ".commonplace", "imports.json"))
+    os.unlink(os.path.join(here.folder, ".plainmind", "imports.json"))
     here.take("openclaw", path)
 
     assert here.spoken(SESSION) == ["User: one", "User: two"]
@@ -181,7 +181,7 @@ def test_what_was_said_here_after_an_import_stays_when_the_registry_is_lost(here
     here.take("openclaw", original)
     here.store.open(SESSION).append({"role": "user", "content": "said here"})
     os.unlink(os.path.join(here.folder, "sessions.json"))
-    os.unlink(os.path.join(here.folder, ".commonplace", "imports.json"))
+    os.unlink(os.path.join(here.folder, ".plainmind", "imports.json"))
     add(original, message("e2", "e1", "user", "two"))
 
     here.take("openclaw", original)
@@ -223,7 +223,7 @@ def test_an_id_that_can_be_no_file_name_gets_one(here, write):
 
 
 def test_many_sessions_are_entered_in_few_writes(here, write, tmp_path, monkeypatch):
-    from commonplace.sessions.registry import Registry
+    from plainmind.sessions.registry import Registry
 
     writes = []
     holding = Registry.holding
@@ -296,7 +296,7 @@ def test_a_transcript_that_vanished_from_our_folder_is_left_out(here, original):
 )
 def test_a_damaged_ledger_costs_only_time(here, original, damage):
     here.take("openclaw", original)
-    with open(os.path.join(here.folder, ".commonplace", "imports.json"), "wb") as file:
+    with open(os.path.join(here.folder, ".plainmind", "imports.json"), "wb") as file:
         file.write(damage)
 
     assert here.take("openclaw", original).imported == ()
@@ -359,7 +359,7 @@ def test_watching_outlives_what_fails_for_a_while(here, original):
 
 IMPORT = """
 import sys
-from commonplace.sessions.importing.importer import Importer
+from plainmind.sessions.importing.importer import Importer
 Importer("openclaw", lambda _: sys.argv[2]).run(sys.argv[1])
 """
 

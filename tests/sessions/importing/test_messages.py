@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from tests.sessions.importing.conftest import add
 from tests.sessions.importing.test_claude_code import json_values
 
-from commonplace.sessions.importing.chatgpt import messages_of_mapping
-from commonplace.sessions.importing.messages import translated
+from plainmind.sessions.importing.chatgpt import messages_of_mapping
+from plainmind.sessions.importing.messages import translated
 
 CHAT = [
     {"role": "system", "content": "You are a gardener."},

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from tests.sessions.importing.conftest import Here, add, looks_of
 from tests.sessions.importing.test_claude_code import json_values
 
-from commonplace.sessions.importing.openclaw import Translation
-from commonplace.text.transcripts import LINE_TYPES
+from plainmind.sessions.importing.openclaw import Translation
+from plainmind.text.transcripts import LINE_TYPES
 
 SESSION = "0b9c2a3e-77a1-4a0e-8f43-0c2d5c1f9a10"
 OTHER = "1c9c2a3e-77a1-4a0e-8f43-0c2d5c1f9a11"
@@ -92,7 +92,7 @@ def test_every_type_of_line_comes_over_as_it_is(here, write, version):
 
 
 def test_every_type_of_line_survives_both_formats_an_export_and_another_import(here, write, tmp_path):
-    from commonplace.memory.showing_sessions import as_lines
+    from plainmind.memory.showing_sessions import as_lines
 
     assert {entry["type"] for entry in EVERY_TYPE} >= LINE_TYPES - {"session"}
     first = header(3) | {"parentSession": "another.jsonl"}
@@ -320,8 +320,8 @@ def test_a_file_that_is_no_database_is_named_and_the_others_are_imported(here, w
 
 
 def test_agents_are_told_apart_by_their_folders(tmp_path, write):
-    from commonplace.sessions.importing.importer import Importer
-    from commonplace.sessions.store import SessionStore
+    from plainmind.sessions.importing.importer import Importer
+    from plainmind.sessions.store import SessionStore
 
     for agent, session in (("main", SESSION), ("work", OTHER)):
         write(
@@ -428,7 +428,7 @@ def test_an_archive_that_was_read_is_not_unpacked_again_when_rows_are_added(here
 
 
 def test_a_database_whose_log_is_moved_while_it_is_copied_is_copied_again(here, tmp_path, monkeypatch):
-    from commonplace.sessions.importing import untouched
+    from plainmind.sessions.importing import untouched
 
     path = tmp_path / DATABASE
     database = make_database(path, [header(), message("e1", None, "user", "first")], wal=True)

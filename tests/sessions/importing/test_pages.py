@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from commonplace.sessions.importing.importer import PROGRAMS, reader_of
-from commonplace.sessions.store import SessionStore
-from commonplace.text.transcripts import LINE_TYPES
+from plainmind.sessions.importing.importer import PROGRAMS, reader_of
+from plainmind.sessions.store import SessionStore
+from plainmind.text.transcripts import LINE_TYPES
 
 DOCS = Path(__file__).parents[3] / "docs"
 FORMAT = (DOCS / "reference" / "session-format.md").read_text()
@@ -55,5 +55,5 @@ def test_every_type_of_entry_is_on_the_page(kind):
 
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_every_program_that_is_read_is_in_the_guide(program):
-    assert f"commonplace import {program}" in GUIDE
+    assert f"plainmind import {program}" in GUIDE
     assert reader_of(program).program == program

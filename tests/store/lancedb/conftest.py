@@ -3,8 +3,8 @@
 import pytest
 from tests.support.index_contents import fingerprint
 
-from commonplace.store.lancedb.library import load
-from commonplace.store.lancedb.store import LanceStore
+from plainmind.store.lancedb.library import load
+from plainmind.store.lancedb.store import LanceStore
 
 load()
 

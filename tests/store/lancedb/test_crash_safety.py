@@ -14,11 +14,11 @@ from tests.support.faulty_system import FaultySystem
 from tests.support.index_contents import EVERYWHERE, fingerprint, found_texts, put
 from tests.support.small_disk import small_disk_at
 
-from commonplace.errors import CommonplaceError, IndexCorrupt, IndexUnavailable
-from commonplace.files.system import System
-from commonplace.store.lancedb import building, generation
-from commonplace.store.lancedb.local_place import LocalPlace, LocalTurn
-from commonplace.store.lancedb.store import LanceStore
+from plainmind.errors import IndexCorrupt, IndexUnavailable, PlainmindError
+from plainmind.files.system import System
+from plainmind.store.lancedb import building, generation
+from plainmind.store.lancedb.local_place import LocalPlace, LocalTurn
+from plainmind.store.lancedb.store import LanceStore
 
 SECRET = "zanzibar"
 
@@ -338,7 +338,7 @@ def test_a_disk_that_cannot_be_synced_keeps_the_old_state(store, tmp_path):
     failing = LanceStore(str(tmp_path))
     failing._place = place
 
-    with pytest.raises(CommonplaceError, match="could not write"):
+    with pytest.raises(PlainmindError, match="could not write"):
         put(failing, "a.md", "never published")
     assert found_texts(store, "gateway", "published") == ["the gateway"]
 
@@ -356,12 +356,12 @@ def test_a_full_disk_is_said_and_what_answered_answers_on(tmp_path):
             for number in range(200):
                 put(store, f"{number}.md", *(f"{part} " * 40 for part in range(number, number + 100)))
 
-        with pytest.raises(CommonplaceError, match="No space left") as said:
+        with pytest.raises(PlainmindError, match="No space left") as said:
             fill()
         assert "free some space" in (said.value.hint or "")
         assert found_texts(store, "gateway") == ["the gateway"]
         for _ in range(5):
-            with pytest.raises(CommonplaceError, match="No space left"):
+            with pytest.raises(PlainmindError, match="No space left"):
                 fill()
         store.digest()
         (disk / "something large").unlink()
@@ -375,5 +375,5 @@ def test_a_full_disk_is_said_and_what_answered_answers_on(tmp_path):
 def test_a_file_in_the_place_of_the_folder_is_said(tmp_path):
     (tmp_path / "lancedb").write_text("a note that somebody put here")
 
-    with pytest.raises(CommonplaceError, match="lancedb"), LanceStore(str(tmp_path)).reading():
+    with pytest.raises(PlainmindError, match="lancedb"), LanceStore(str(tmp_path)).reading():
         pass

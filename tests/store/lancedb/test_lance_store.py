@@ -22,12 +22,12 @@ from tests.support.index_contents import (
     vector,
 )
 
-from commonplace.errors import ConflictError, IndexCorrupt, IndexUnavailable
-from commonplace.model import SearchFilter
-from commonplace.store.lancedb import generation
-from commonplace.store.lancedb.generation import GenerationTable
-from commonplace.store.lancedb.local_place import LocalPlace
-from commonplace.store.lancedb.store import LanceStore, open_lance_store
+from plainmind.errors import ConflictError, IndexCorrupt, IndexUnavailable
+from plainmind.model import SearchFilter
+from plainmind.store.lancedb import generation
+from plainmind.store.lancedb.generation import GenerationTable
+from plainmind.store.lancedb.local_place import LocalPlace
+from plainmind.store.lancedb.store import LanceStore, open_lance_store
 
 SECRET = "zanzibar"
 
@@ -114,7 +114,7 @@ def test_text_that_a_rebuild_has_caught_up_on_losing_is_in_no_file_of_it(store, 
 
 
 def test_a_view_of_erased_text_ends_with_a_clear_word(store, tmp_path, monkeypatch):
-    monkeypatch.setattr("commonplace.store.lancedb.local_place._READERS_TIMEOUT_S", 0.1)
+    monkeypatch.setattr("plainmind.store.lancedb.local_place._READERS_TIMEOUT_S", 0.1)
     put(store, "a.md", SECRET)
     other = LanceStore(str(tmp_path))
 
@@ -156,7 +156,7 @@ def test_many_changes_leave_few_segments_fragments_and_no_old_files(store, tmp_p
 @pytest.fixture
 def no_block(monkeypatch):
     """Every index is too large to have its vectors compared in memory."""
-    monkeypatch.setattr("commonplace.store.lancedb.vector_block.MOST_BYTES", -1)
+    monkeypatch.setattr("plainmind.store.lancedb.vector_block.MOST_BYTES", -1)
 
 
 def test_an_index_larger_than_what_is_compared_here_is_searched_by_lancedb_with_the_filter(store, no_block):
@@ -186,9 +186,9 @@ def test_whichever_way_vectors_are_compared_the_answer_is_the_same(store, monkey
     side_by_side = ask()
     put(store, "a.md", *(f"note {number}" for number in range(3, 700)))
     after_a_change = ask()
-    monkeypatch.setattr("commonplace.store.lancedb.vector_block.MOST_BYTES", -1)
+    monkeypatch.setattr("plainmind.store.lancedb.vector_block.MOST_BYTES", -1)
     assert ask() == after_a_change
-    monkeypatch.setattr("commonplace.store.lancedb.reader.EXACT_UP_TO", 0)
+    monkeypatch.setattr("plainmind.store.lancedb.reader.EXACT_UP_TO", 0)
     assert ask() == after_a_change
     assert [each.score for each in side_by_side][:3] == [each.score for each in after_a_change][:3]
     assert len(after_a_change) == 25
@@ -197,7 +197,7 @@ def test_whichever_way_vectors_are_compared_the_answer_is_the_same(store, monkey
 @pytest.mark.slow
 @pytest.mark.timeout(120)
 def test_a_large_index_is_searched_through_an_index_and_finds_the_nearest(store, monkeypatch, no_block):
-    monkeypatch.setattr("commonplace.store.lancedb.vector_index.INDEX_FROM", 3_000)
+    monkeypatch.setattr("plainmind.store.lancedb.vector_index.INDEX_FROM", 3_000)
     with store.rebuild(fingerprint(), reason="a test") as fresh:
         for part in range(4):
             put(fresh, f"{part}.md", *(f"note {part} {number}" for number in range(1_000)))
@@ -217,7 +217,7 @@ WRITER = textwrap.dedent(
     """
     import sys
     from tests.support.index_contents import put
-    from commonplace.store.lancedb.store import LanceStore, open_lance_store
+    from plainmind.store.lancedb.store import LanceStore, open_lance_store
 
     if __name__ == "__main__":
         folder, name, turns = sys.argv[1:]
@@ -396,7 +396,7 @@ def test_old_generations_leave_neither_tables_nor_locks(store, tmp_path):
 
 
 def test_an_index_in_an_object_store_is_beneath_the_agent_and_the_workspace():
-    folder = "/home/anna/.commonplace/index/main/notes-1f"
+    folder = "/home/anna/.plainmind/index/main/notes-1f"
 
     assert open_lance_store(folder, uri="s3://bucket/memory/").place_uri == "s3://bucket/memory/main/notes-1f"
     shared = open_lance_store(folder, uri="s3://bucket/memory", workspace="team")

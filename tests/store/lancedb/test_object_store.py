@@ -1,6 +1,6 @@
 """LanceDB in an object store that speaks S3: the same promises, without a lock to hold.
 
-`COMMONPLACE_TEST_S3` names the endpoint of another server than the one of the tests, moto's or a real one.
+`PLAINMIND_TEST_S3` names the endpoint of another server than the one of the tests, moto's or a real one.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ import pytest
 from tests.support.index_contents import fingerprint, found_texts, near_texts, put
 from tests.support.s3_server import ObjectStore, running_object_store
 
-from commonplace.errors import ConflictError, IndexCorrupt, IndexUnavailable, LockTimeout
-from commonplace.store.lancedb.remote_place import RemotePlace, RemoteTurn
-from commonplace.store.lancedb.store import LanceStore
+from plainmind.errors import ConflictError, IndexCorrupt, IndexUnavailable, LockTimeout
+from plainmind.store.lancedb.remote_place import RemotePlace, RemoteTurn
+from plainmind.store.lancedb.store import LanceStore
 
-ENDPOINT = os.environ.get("COMMONPLACE_TEST_S3")
+ENDPOINT = os.environ.get("PLAINMIND_TEST_S3")
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -133,7 +133,7 @@ def test_who_was_overtaken_publishes_nothing(bucket, options):
 HOST = textwrap.dedent(
     """
     import sys, time
-    from commonplace.store.lancedb import remote_place
+    from plainmind.store.lancedb import remote_place
 
     remote_place._LEASE_S = 3.0
     uri, *options = sys.argv[1:]
@@ -158,7 +158,7 @@ def test_a_host_that_died_in_its_turn_is_waited_for_and_no_longer(store, options
 
 
 def test_whoever_waits_too_long_for_another_host_is_told(bucket, options, monkeypatch):
-    monkeypatch.setattr("commonplace.store.lancedb.remote_place._TIMEOUT_S", 0.3)
+    monkeypatch.setattr("plainmind.store.lancedb.remote_place._TIMEOUT_S", 0.3)
     first, second = (RemotePlace(f"s3://{bucket}/memory", options) for _ in range(2))
     with (
         first.turn("change the index"),
@@ -177,7 +177,7 @@ def test_a_rebuild_in_an_object_store_is_published_at_once(store):
 
 
 def test_a_turn_that_takes_longer_than_its_lease_is_kept(bucket, options, monkeypatch):
-    monkeypatch.setattr("commonplace.store.lancedb.remote_place._LEASE_S", 3.0)
+    monkeypatch.setattr("plainmind.store.lancedb.remote_place._LEASE_S", 3.0)
     place = RemotePlace(f"s3://{bucket}/memory", options)
     with place.turn("change the index") as turn:
         began = time.time()

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from tests.support.index_contents import EVERYWHERE, fingerprint, near_texts, put, vector
 from tests.support.s3_server import running_object_store
 
-from commonplace.store.lancedb import vector_block
-from commonplace.store.lancedb.store import LanceStore
-from commonplace.store.lancedb.vector_block import VectorBlock, fits, read_block
-from commonplace.store.proposals import known_term_counts, proposals_of
+from plainmind.store.lancedb import vector_block
+from plainmind.store.lancedb.store import LanceStore
+from plainmind.store.lancedb.vector_block import VectorBlock, fits, read_block
+from plainmind.store.proposals import known_term_counts, proposals_of
 
 DIMS = 16
 
@@ -149,8 +149,8 @@ def test_how_many_vectors_are_kept():
 
 @pytest.mark.timeout(60)
 def test_more_vectors_than_are_taken_one_by_one_are_read_at_once_and_none_is_missed(store, monkeypatch):
-    monkeypatch.setattr("commonplace.store.lancedb.view._MOST_TAKEN", 100)
-    monkeypatch.setattr("commonplace.store.lancedb.view._READ_AT_A_TIME", 64)
+    monkeypatch.setattr("plainmind.store.lancedb.view._MOST_TAKEN", 100)
+    monkeypatch.setattr("plainmind.store.lancedb.view._READ_AT_A_TIME", 64)
     with store.rebuild(fingerprint(), reason="a test") as fresh:
         put(fresh, "a.md", *(f"note {number}" for number in range(1_300)))
         put(fresh, "b.md", "no vector", without_vector=True)

@@ -6,9 +6,9 @@ import os
 
 import pytest
 
-from commonplace.errors import ConfigError
-from commonplace.store.lancedb.library import first_line
-from commonplace.store.lancedb.store import open_lance_store
+from plainmind.errors import ConfigError
+from plainmind.store.lancedb.library import first_line
+from plainmind.store.lancedb.store import open_lance_store
 
 SERVER_IS_GONE = (
     'Invalid input, Failed to connect to namespace: IO { source: Generic { store: "S3", source: ListRequest { source: '

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.errors import IndexCorrupt
-from commonplace.store.lancedb.words import (
+from plainmind.errors import IndexCorrupt
+from plainmind.store.lancedb.words import (
     MOST_POSITIONS,
     MOST_SEGMENTS,
     Bucket,
@@ -18,7 +18,7 @@ from commonplace.store.lancedb.words import (
     merge_from,
     runs_of,
 )
-from commonplace.store.postings import Collected
+from plainmind.store.postings import Collected
 
 TERM = st.text(st.characters(exclude_categories=("Cs", "Cc", "Zs", "Zl", "Zp")), min_size=1, max_size=8)
 CHUNKS = st.lists(st.dictionaries(TERM, st.integers(1, 255), max_size=6), max_size=12)

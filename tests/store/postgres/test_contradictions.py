@@ -7,8 +7,8 @@ import pytest
 from tests.support.index_contents import fingerprint, found_texts, put, seen_by
 from tests.support.postgres_server import SCHEMA, open_postgres_store, running_server
 
-from commonplace.errors import IndexCorrupt, IndexUnavailable
-from commonplace.model import SHARED
+from plainmind.errors import IndexCorrupt, IndexUnavailable
+from plainmind.model import SHARED
 
 DAMAGE = [
     "DELETE FROM chunks_{g} WHERE ordinal = 1",

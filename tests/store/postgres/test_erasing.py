@@ -11,8 +11,8 @@ import pytest
 from tests.support.index_contents import fingerprint, found_texts, put
 from tests.support.postgres_server import SCHEMA, open_postgres_store, running_server
 
-from commonplace.errors import LockTimeout
-from commonplace.store.postgres import erasing
+from plainmind.errors import LockTimeout
+from plainmind.store.postgres import erasing
 
 
 @pytest.fixture
@@ -114,9 +114,9 @@ def test_the_statements_of_the_guide_take_a_whole_index_away(store, words):
     facts = store.describe()
     asked = statements.replace("'main'", "%(agent)s").replace("'old-notes'", "%(workspace)s")
     with psycopg.connect(running_server().app_dsn) as db:
-        for statement in asked.replace("commonplace;", f"{SCHEMA};").split(";")[:-1]:
+        for statement in asked.replace("plainmind;", f"{SCHEMA};").split(";")[:-1]:
             if "SET" in statement and "%(agent)s" in statement:
-                db.execute("SELECT set_config('commonplace.agent', %s, false)", (facts["agent"],))
+                db.execute("SELECT set_config('plainmind.agent', %s, false)", (facts["agent"],))
             else:
                 db.execute(statement, {"workspace": facts["workspace"]})
     assert store.describe()["generation"] is None

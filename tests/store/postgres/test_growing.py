@@ -22,9 +22,9 @@ from tests.support.index_contents import (
 )
 from tests.support.postgres_server import open_postgres_store
 
-from commonplace.model import PRIVATE, SHARED
-from commonplace.store.memory import MemoryStore
-from commonplace.store.postgres import bulk, segments, writer
+from plainmind.model import PRIVATE, SHARED
+from plainmind.store.memory import MemoryStore
+from plainmind.store.postgres import bulk, segments, writer
 
 
 @pytest.fixture
@@ -119,8 +119,8 @@ def test_a_build_forgets_what_a_failed_change_had_packed(store):
 @pytest.fixture
 def graph_early(monkeypatch):
     monkeypatch.setattr(writer, "GRAPH_FROM", 300)
-    monkeypatch.setattr("commonplace.store.postgres.nearest.GRAPH_FROM", 100)
-    monkeypatch.setattr("commonplace.store.postgres.nearest.COMPARED", 100)
+    monkeypatch.setattr("plainmind.store.postgres.nearest.GRAPH_FROM", 100)
+    monkeypatch.setattr("plainmind.store.postgres.nearest.COMPARED", 100)
 
 
 @pytest.mark.timeout(60)

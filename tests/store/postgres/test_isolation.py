@@ -9,11 +9,11 @@ import pytest
 from tests.support.index_contents import EVERYWHERE, fingerprint, found_texts, put, seen_by, vector
 from tests.support.postgres_server import APP_ROLE, SCHEMA, open_postgres_store, running_server
 
-from commonplace.errors import IndexUnavailable
-from commonplace.model import PRIVATE, SHARED
-from commonplace.store.postgres.migrations import prepare
-from commonplace.store.postgres.naming import KINDS
-from commonplace.store.postgres.store import PostgresStore
+from plainmind.errors import IndexUnavailable
+from plainmind.model import PRIVATE, SHARED
+from plainmind.store.postgres.migrations import prepare
+from plainmind.store.postgres.naming import KINDS
+from plainmind.store.postgres.store import PostgresStore
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def db():
 
 
 def allow(db, agent=None, scopes=None):
-    for name, said in (("commonplace.agent", agent), ("commonplace.scopes", scopes)):
+    for name, said in (("plainmind.agent", agent), ("plainmind.scopes", scopes)):
         if said is not None:
             db.execute("SELECT set_config(%s, %s, false)", (name, said))
 
@@ -151,9 +151,9 @@ def test_two_agents_of_one_installation_do_not_find_each_others_notes(store, tmp
 
 def test_a_role_without_rights_is_told_so(store, tmp_path):
     with psycopg.connect(running_server().dsn, autocommit=True) as db:
-        if db.execute("SELECT 1 FROM pg_roles WHERE rolname = 'commonplace_tests_nobody'").fetchone() is None:
-            db.execute("CREATE ROLE commonplace_tests_nobody LOGIN")
-    stranger = open_postgres_store(tmp_path, role="commonplace_tests_nobody")
+        if db.execute("SELECT 1 FROM pg_roles WHERE rolname = 'plainmind_tests_nobody'").fetchone() is None:
+            db.execute("CREATE ROLE plainmind_tests_nobody LOGIN")
+    stranger = open_postgres_store(tmp_path, role="plainmind_tests_nobody")
     with pytest.raises(IndexUnavailable) as raised, stranger.reading():
         pass
     assert "--prepare" in raised.value.hint
@@ -162,7 +162,7 @@ def test_a_role_without_rights_is_told_so(store, tmp_path):
 
 @pytest.fixture
 def operator():
-    name = "commonplace_tests_operator"
+    name = "plainmind_tests_operator"
     server = running_server()
     with psycopg.connect(server.dsn, autocommit=True) as db:
         if db.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (name,)).fetchone() is None:
@@ -184,7 +184,7 @@ def test_only_an_operator_may_ask_which_indexes_there_are(store, tmp_path, opera
 
 
 def test_nobody_lists_indexes_by_saying_that_it_is_a_listing(store, db):
-    db.execute("SELECT set_config('commonplace.listing', 'on', false)")
+    db.execute("SELECT set_config('plainmind.listing', 'on', false)")
     assert db.execute("SELECT count(*) FROM indexes").fetchone() == (0,)
 
 
@@ -207,7 +207,7 @@ def test_writing_tables_anew_keeps_the_rows_of_every_scope(store, db):
 
 def test_functions_of_the_owner_run_nothing_that_others_have_put_beside_pgvector(tmp_path):
     # As every role could do in `public` before PostgreSQL 15, and can still do in databases of then.
-    server, name = running_server(), f"commonplace_{abs(hash(str(tmp_path)))}"
+    server, name = running_server(), f"plainmind_{abs(hash(str(tmp_path)))}"
     with psycopg.connect(server.dsn, autocommit=True) as admin:
         admin.execute(f"CREATE DATABASE {name}")
     dsn = psycopg.conninfo.make_conninfo(server.dsn, dbname=name)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.store.postgres.odd_text import restored, storable
+from plainmind.store.postgres.odd_text import restored, storable
 
 ODD = st.text(st.sampled_from("a\x00\ud800\udfff\U0010fffdf0�é中"), max_size=12)
 

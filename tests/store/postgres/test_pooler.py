@@ -10,9 +10,9 @@ from tests.support.index_contents import fingerprint, found_texts, put
 from tests.support.pooler import pooled, pooler_program
 from tests.support.postgres_server import SCHEMA, open_postgres_store, running_server
 
-from commonplace.errors import IndexUnavailable
-from commonplace.store.postgres.naming import locks_of
-from commonplace.store.postgres.store import PostgresStore
+from plainmind.errors import IndexUnavailable
+from plainmind.store.postgres.naming import locks_of
+from plainmind.store.postgres.store import PostgresStore
 
 pytestmark = [
     pytest.mark.timeout(90),

@@ -13,18 +13,18 @@ from psycopg.conninfo import make_conninfo
 from tests.support.index_contents import fingerprint, found_texts, put
 from tests.support.postgres_server import APP_ROLE, OWNER, running_server
 
-from commonplace.errors import IndexUnavailable
-from commonplace.model import SHARED
-from commonplace.store.postgres import migrations
-from commonplace.store.postgres.migrations import NEWEST, prepare
-from commonplace.store.postgres.store import PostgresStore
+from plainmind.errors import IndexUnavailable
+from plainmind.model import SHARED
+from plainmind.store.postgres import migrations
+from plainmind.store.postgres.migrations import NEWEST, prepare
+from plainmind.store.postgres.store import PostgresStore
 
-STRANGER = "commonplace_tests_nobody"
+STRANGER = "plainmind_tests_nobody"
 
 
 @pytest.fixture
 def own_schema():
-    name = f"commonplace_tests_{time.monotonic_ns() % 10**9}"
+    name = f"plainmind_tests_{time.monotonic_ns() % 10**9}"
     yield name
     with psycopg.connect(running_server().dsn) as db:
         db.execute(f"DROP SCHEMA IF EXISTS {name} CASCADE")
@@ -72,7 +72,7 @@ def test_a_role_that_may_create_schemas_needs_no_preparation(own_schema):
 @pytest.mark.timeout(60)
 def test_a_database_without_anything_in_it_is_made_ready_by_whoever_may():
     server = running_server()
-    name = f"commonplace_{time.monotonic_ns()}"
+    name = f"plainmind_{time.monotonic_ns()}"
     with psycopg.connect(server.dsn, autocommit=True) as db:
         db.execute(f"CREATE DATABASE {name}")
     try:
@@ -114,7 +114,7 @@ def test_an_index_of_the_first_version_answers_as_before_when_its_schema_was_bro
     dsn = running_server().app_dsn
     old = PostgresStore(dsn, agent="a", workspace="w", schema=own_schema)
     with monkeypatch.context() as patched:
-        patched.setattr("commonplace.store.postgres.store.NEWEST", 1)
+        patched.setattr("plainmind.store.postgres.store.NEWEST", 1)
         with old.rebuild(fingerprint(), reason="a test") as fresh:
             put(fresh, "a.md", "the gateway")
     digest = old.digest()
@@ -189,7 +189,7 @@ def test_a_migration_that_is_interrupted_leaves_the_version_before_it(own_schema
 @contextmanager
 def database(options=""):
     """A database without anything in it: the DSN of its administrator."""
-    dsn, name = running_server().dsn, f"commonplace_{os.getpid()}_{time.monotonic_ns()}"
+    dsn, name = running_server().dsn, f"plainmind_{os.getpid()}_{time.monotonic_ns()}"
     with psycopg.connect(dsn, autocommit=True) as db:
         db.execute(f"CREATE DATABASE {name} {options}")
     try:
@@ -252,7 +252,7 @@ def test_a_pgvector_that_is_too_old_is_refused_with_what_to_do(is_prepared):
         with psycopg.connect(dsn, autocommit=True) as db:
             db.execute("CREATE EXTENSION vector")
             if is_prepared:
-                prepare(dsn, schema="commonplace")
+                prepare(dsn, schema="plainmind")
             db.execute("UPDATE pg_extension SET extversion = '0.7.4' WHERE extname = 'vector'")
         told = refusal(dsn)
     assert "0.7.4" in str(told)
@@ -278,16 +278,16 @@ def test_a_role_that_nobody_knows_cannot_be_let_in(own_schema):
 
 @pytest.mark.timeout(60)
 def test_an_owner_who_is_no_administrator_and_a_role_that_owns_nothing_can_do_everything():
-    operator = "commonplace_tests_oncall"
+    operator = "plainmind_tests_oncall"
     with database() as dsn:
         with psycopg.connect(dsn, autocommit=True) as db:
             if db.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (operator,)).fetchone() is None:
                 db.execute(f"CREATE ROLE {operator} LOGIN")
             db.execute(f"ALTER DATABASE {db.info.dbname} OWNER TO {OWNER}")
             db.execute("CREATE EXTENSION vector")
-        prepare(make_conninfo(dsn, user=OWNER), schema="commonplace", role=APP_ROLE)
+        prepare(make_conninfo(dsn, user=OWNER), schema="plainmind", role=APP_ROLE)
         # By an administrator: what is made later belongs to the owner all the same, and the operator may read it.
-        prepare(dsn, schema="commonplace", role=operator, is_operator=True)
+        prepare(dsn, schema="plainmind", role=operator, is_operator=True)
         app = make_conninfo(dsn, user=APP_ROLE)
         ada, bo = (PostgresStore(app, agent=agent, workspace="w") for agent in ("ada", "bo"))
         for store in (ada, bo):
@@ -296,9 +296,9 @@ def test_an_owner_who_is_no_administrator_and_a_role_that_owns_nothing_can_do_ev
                 put(fresh, "b.md", "a shared gateway", scope=SHARED)
                 put(fresh, "c.md", "to be erased")
         with psycopg.connect(app) as db:  # one who sees a part must not write the rest away
-            db.execute("SELECT set_config('commonplace.agent', 'ada', false)")
-            db.execute("SELECT set_config('commonplace.scopes', '[\"shared\"]', false)")
-            db.execute("SELECT commonplace.write_anew(%s)", (ada.describe()["generation"],))
+            db.execute("SELECT set_config('plainmind.agent', 'ada', false)")
+            db.execute("SELECT set_config('plainmind.scopes', '[\"shared\"]', false)")
+            db.execute("SELECT plainmind.write_anew(%s)", (ada.describe()["generation"],))
         ada.erase("memory", "c.md")
         assert sorted(found_texts(ada, "gateway", "erased")) == ["a shared gateway", "the gateway"]
         ada.digest()

@@ -16,10 +16,10 @@ from tests.support.postgres_server import (
     server_of_its_own,
 )
 
-from commonplace.errors import CommonplaceError, ConfigError, IndexUnavailable, LockTimeout
-from commonplace.store.opening import open_store
-from commonplace.store.postgres.connection import checked_dsn, hosts_elsewhere
-from commonplace.store.postgres.store import PostgresStore
+from plainmind.errors import ConfigError, IndexUnavailable, LockTimeout, PlainmindError
+from plainmind.store.opening import open_store
+from plainmind.store.postgres.connection import checked_dsn, hosts_elsewhere
+from plainmind.store.postgres.store import PostgresStore
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_a_password_is_in_no_error_however_deep_and_in_no_log(dsn, caplog):
         assert "hunter2" not in repr(store)
         store.describe()
 
-    with pytest.raises(CommonplaceError) as raised:
+    with pytest.raises(PlainmindError) as raised:
         use()
     told = "".join(traceback.format_exception(raised.value))
     assert "hunter2" not in told
@@ -158,7 +158,7 @@ def test_a_server_that_is_not_there_is_said_to_be_so_at_once(tmp_path):
 def test_the_agent_and_the_workspace_come_from_the_folder():
     store = open_store(
         "postgres",
-        folder="/home/me/.commonplace/index/main/notes-1234",
+        folder="/home/me/.plainmind/index/main/notes-1234",
         dsn=running_server().app_dsn,
         schema=SCHEMA,
     )

@@ -13,8 +13,8 @@ import pytest
 from tests.support.index_contents import fingerprint, found_texts, put
 from tests.support.postgres_server import SCHEMA, open_postgres_store, running_server
 
-from commonplace.errors import IndexUnavailable
-from commonplace.store.postgres.session import GenerationGone, Session
+from plainmind.errors import IndexUnavailable
+from plainmind.store.postgres.session import GenerationGone, Session
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ DYING = """
 import sys
 sys.path.insert(0, {root!r})
 from tests.support.index_contents import fingerprint, put
-from commonplace.store.postgres.store import PostgresStore
+from plainmind.store.postgres.store import PostgresStore
 store = PostgresStore({dsn!r}, agent={agent!r}, workspace="notes", schema={schema!r})
 with store.rebuild(fingerprint(), reason="never finished") as fresh:
     put(fresh, "b.md", "half of an index")

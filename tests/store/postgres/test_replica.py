@@ -11,14 +11,14 @@ import pytest
 from tests.support.index_contents import fingerprint, found_texts, put
 from tests.support.postgres_server import SCHEMA, following, server_of_its_own
 
-from commonplace.errors import IndexUnavailable
-from commonplace.store.postgres import replica
-from commonplace.store.postgres.store import PostgresStore
+from plainmind.errors import IndexUnavailable
+from plainmind.store.postgres import replica
+from plainmind.store.postgres.store import PostgresStore
 
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.timeout(180),
-    pytest.mark.skipif("COMMONPLACE_TEST_PG_DSN" in os.environ, reason="starts servers of its own"),
+    pytest.mark.skipif("PLAINMIND_TEST_PG_DSN" in os.environ, reason="starts servers of its own"),
 ]
 
 
@@ -185,7 +185,7 @@ def test_a_standby_that_was_down_is_asked_again_when_it_is_back(opened, servers,
 def test_after_a_failover_that_lost_changes_nothing_of_them_is_shown():
     # The standby has not seen the last changes: their ids and stamps must not mean something else now.
     with server_of_its_own() as server, following(server) as standby:
-        hosts = f"host={server.folder},{standby.folder} user=commonplace_tests_app dbname=postgres"
+        hosts = f"host={server.folder},{standby.folder} user=plainmind_tests_app dbname=postgres"
         store = PostgresStore(hosts, agent="a", workspace="w", schema=SCHEMA)
         with store.rebuild(fingerprint(), reason="a test") as fresh:
             put(fresh, "a.md", "the gateway")

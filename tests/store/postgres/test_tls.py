@@ -10,8 +10,8 @@ from tests.support.index_contents import fingerprint, found_texts, put
 from tests.support.postgres_server import APP_ROLE, SCHEMA, running_server
 from tests.support.tls_front import tls_front
 
-from commonplace.errors import IndexUnavailable
-from commonplace.store.postgres.store import PostgresStore
+from plainmind.errors import IndexUnavailable
+from plainmind.store.postgres.store import PostgresStore
 
 pytest.importorskip("cryptography")
 

@@ -20,11 +20,11 @@ from tests.support.postgres_server import (
     server_of_its_own,
 )
 
-from commonplace.errors import IndexUnavailable, LockTimeout
-from commonplace.store.postgres import session
-from commonplace.store.postgres.migrations import prepare
-from commonplace.store.postgres.naming import locks_of
-from commonplace.store.postgres.store import PostgresStore
+from plainmind.errors import IndexUnavailable, LockTimeout
+from plainmind.store.postgres import session
+from plainmind.store.postgres.migrations import prepare
+from plainmind.store.postgres.naming import locks_of
+from plainmind.store.postgres.store import PostgresStore
 
 
 @pytest.fixture
@@ -98,7 +98,7 @@ def test_no_transaction_may_idle_for_ever(opened):
 def test_whatever_isolation_the_server_prefers_a_waiting_writer_sees_what_the_other_wrote(
     opened, level, tmp_path
 ):
-    role = f"commonplace_tests_{level.split()[0]}"
+    role = f"plainmind_tests_{level.split()[0]}"
     with psycopg.connect(running_server().dsn, autocommit=True) as db:
         if db.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (role,)).fetchone() is None:
             db.execute(f"CREATE ROLE {role} LOGIN")
@@ -121,9 +121,9 @@ def test_whatever_isolation_the_server_prefers_a_waiting_writer_sees_what_the_ot
 
 def test_whoever_waits_too_long_to_prepare_a_schema_is_told_so(monkeypatch):
     monkeypatch.setattr(
-        "commonplace.store.postgres.migrations._DEADLINES", ("SET LOCAL lock_timeout = '100ms'",)
+        "plainmind.store.postgres.migrations._DEADLINES", ("SET LOCAL lock_timeout = '100ms'",)
     )
-    name = f"commonplace_tests_wait_{os.getpid()}"
+    name = f"plainmind_tests_wait_{os.getpid()}"
     with psycopg.connect(running_server().dsn) as db:
         db.execute("SELECT pg_advisory_xact_lock(%s, 0)", (locks_of(name).index,))
         with pytest.raises(LockTimeout) as raised:

@@ -10,16 +10,16 @@ from typing import Any
 
 from tests.support.providers.server import KEY
 
-from commonplace.embedding.cache import SqliteEmbeddingCache
-from commonplace.embedding.protocol import EmbeddingCache
-from commonplace.embedding.remote.creating import wire_for
-from commonplace.embedding.remote.embedder import RemoteEmbedder
-from commonplace.embedding.remote.jobs import BatchJobs
-from commonplace.embedding.remote.ledger import Ledger
-from commonplace.embedding.remote.settings import BatchSettings, RemoteSettings
-from commonplace.embedding.remote.transport import Transport
-from commonplace.model import Vector
-from commonplace.text.hashing import sha256_text
+from plainmind.embedding.cache import SqliteEmbeddingCache
+from plainmind.embedding.protocol import EmbeddingCache
+from plainmind.embedding.remote.creating import wire_for
+from plainmind.embedding.remote.embedder import RemoteEmbedder
+from plainmind.embedding.remote.jobs import BatchJobs
+from plainmind.embedding.remote.ledger import Ledger
+from plainmind.embedding.remote.settings import BatchSettings, RemoteSettings
+from plainmind.embedding.remote.transport import Transport
+from plainmind.model import Vector
+from plainmind.text.hashing import sha256_text
 
 DIMS = 64
 TEXTS = [f"note {number} about the gateway and its {number * 7} backups" for number in range(20)]

@@ -319,7 +319,7 @@ class BatchRoutes:
             )
         else:
             lines, errors = self._results(batch)
-        name = f"commonplace-{batch.id.rpartition('/')[2]}"
+        name = f"plainmind-{batch.id.rpartition('/')[2]}"
         if lines or self.dialect == "gemini":
             batch.output_file = self._new_id("files/" if self.dialect == "gemini" else "file-")
             self.files[batch.output_file] = (name + ".output", _jsonl(lines))

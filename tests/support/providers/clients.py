@@ -10,10 +10,10 @@ from pathlib import Path
 
 from tests.support.providers.server import KEY, Provider
 
-from commonplace.embedding.remote.creating import wire_for
-from commonplace.embedding.remote.embedder import RemoteEmbedder
-from commonplace.embedding.remote.ledger import Ledger
-from commonplace.embedding.remote.settings import RemoteSettings
+from plainmind.embedding.remote.creating import wire_for
+from plainmind.embedding.remote.embedder import RemoteEmbedder
+from plainmind.embedding.remote.ledger import Ledger
+from plainmind.embedding.remote.settings import RemoteSettings
 
 
 def _no_pause(_: threading.Event, __: float) -> None:

@@ -6,10 +6,10 @@ import anyio
 import pytest
 from mcp import Client
 
-from commonplace import Memory
-from commonplace.agent.scope import THE_OWNER
-from commonplace.surfaces.mcp.choosing import chosen_tools
-from commonplace.surfaces.mcp.server import Desk, server_of
+from plainmind import Memory
+from plainmind.agent.scope import THE_OWNER
+from plainmind.surfaces.mcp.choosing import chosen_tools
+from plainmind.surfaces.mcp.server import Desk, server_of
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from commonplace.agent.scope import SearchContext
+from plainmind.agent.scope import SearchContext
 
 
 def answer_of(result):

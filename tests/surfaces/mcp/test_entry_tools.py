@@ -12,22 +12,22 @@ import pytest
 from mcp import Client
 from tests.support.mcp_process import INITIALIZE, McpProcess
 
-from commonplace import Memory
-from commonplace.agent.scope import THE_OWNER, SearchContext
-from commonplace.agent.tools import TOOLS
-from commonplace.agent.tools.entry_definitions import ALL_TOOLS, ENTRY_TOOLS, FORGET, FORGET_EVERYWHERE
-from commonplace.errors import CommonplaceError
-from commonplace.memory.entry_access import entry_memory_of, entry_tools_of
-from commonplace.model import PRIVATE
-from commonplace.surfaces.mcp.choosing import chosen_tools, has_entry_tools
-from commonplace.surfaces.mcp.server import Desk, server_of
+from plainmind import Memory
+from plainmind.agent.scope import THE_OWNER, SearchContext
+from plainmind.agent.tools import TOOLS
+from plainmind.agent.tools.entry_definitions import ALL_TOOLS, ENTRY_TOOLS, FORGET, FORGET_EVERYWHERE
+from plainmind.errors import PlainmindError
+from plainmind.memory.entry_access import entry_memory_of, entry_tools_of
+from plainmind.model import PRIVATE
+from plainmind.surfaces.mcp.choosing import chosen_tools, has_entry_tools
+from plainmind.surfaces.mcp.server import Desk, server_of
 
-SWITCHED_ON = {"COMMONPLACE_ENTRIES_ENABLED": "true", "COMMONPLACE_ENTRIES_DRIVER": "sqlite"}
+SWITCHED_ON = {"PLAINMIND_ENTRIES_ENABLED": "true", "PLAINMIND_ENTRIES_DRIVER": "sqlite"}
 _WITHOUT_LANCEDB = """
 import importlib.util, sys
 found = importlib.util.find_spec
 importlib.util.find_spec = lambda name, *more: None if name == "lancedb" else found(name, *more)
-from commonplace.surfaces.cli.main import main
+from plainmind.surfaces.cli.main import main
 sys.exit(main(["mcp"]))
 """
 GROUP = SearchContext("anna", "group", "agent:main:telegram:group:7", "telegram", "7")
@@ -68,7 +68,7 @@ def test_a_kind_can_be_named_as_a_whole_and_forgets_what_it_is_for():
 
 @pytest.mark.parametrize("name", ["entries", "memory_store", "memory_recall"])
 def test_what_is_switched_off_cannot_be_named(name):
-    with pytest.raises(CommonplaceError) as refused:
+    with pytest.raises(PlainmindError) as refused:
         chosen(name)
     assert "entries.enabled" in (refused.value.hint or "")
 
@@ -80,12 +80,12 @@ def test_tools_that_need_the_entries_are_told_from_those_that_do_not():
 
 
 def test_to_choose_tools_nothing_is_loaded_that_keeps_or_finds_entries():
-    program = "import sys, commonplace.surfaces.mcp.choosing; print(*sys.modules)"
+    program = "import sys, plainmind.surfaces.mcp.choosing; print(*sys.modules)"
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
 
-    loaded = {name for name in ended.stdout.split() if name.startswith("commonplace.")}
-    assert "commonplace.entries.model" in loaded
-    assert loaded.isdisjoint({"commonplace.entries.memory", "commonplace.store", "commonplace.embedding"})
+    loaded = {name for name in ended.stdout.split() if name.startswith("plainmind.")}
+    assert "plainmind.entries.model" in loaded
+    assert loaded.isdisjoint({"plainmind.entries.memory", "plainmind.store", "plainmind.embedding"})
 
 
 @pytest.mark.timeout(60)
@@ -124,7 +124,7 @@ def test_a_server_that_lacks_what_keeps_the_entries_says_so_and_greets_nobody(wo
         text=True,
         timeout=50,
         check=False,
-        env={**os.environ, "COMMONPLACE_ENTRIES_ENABLED": "true", "COMMONPLACE_ENTRIES_DRIVER": "lancedb"},
+        env={**os.environ, "PLAINMIND_ENTRIES_ENABLED": "true", "PLAINMIND_ENTRIES_DRIVER": "lancedb"},
     )
     assert (served.returncode, served.stdout) == (1, "")
     assert "LanceDB, which is not installed" in served.stderr

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from tests.support.mcp_process import INITIALIZE, McpProcess
 
-from commonplace.surfaces.mcp.greeting import Begun, Greeter, beginning_in
-from commonplace.surfaces.mcp.wire import Wire
+from plainmind.surfaces.mcp.greeting import Begun, Greeter, beginning_in
+from plainmind.surfaces.mcp.wire import Wire
 
 REQUEST = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": INITIALIZE}
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from commonplace.agent.scope import SearchContext
-from commonplace.surfaces.cli.main import parse
-from commonplace.surfaces.cli.serving_mcp import _context
+from plainmind.agent.scope import SearchContext
+from plainmind.surfaces.cli.main import parse
+from plainmind.surfaces.cli.serving_mcp import _context
 
 ROOT = Path(__file__).parents[3]
 GUIDE = (ROOT / "docs" / "guides" / "mcp.md").read_text()
@@ -30,13 +30,13 @@ def started():
 
 
 def typed():
-    """Every `commonplace` command line in the guide."""
+    """Every `plainmind` command line in the guide."""
     for block in blocks("console"):
         for line in block.splitlines():
             if line.startswith("$ "):
                 words = shlex.split(line.removeprefix("$ "))
-                if "commonplace" in words and words[0] != "pip" and "http" not in words:
-                    yield words[len(words) - 1 - words[::-1].index("commonplace") + 1 :]
+                if "plainmind" in words and words[0] != "pip" and "http" not in words:
+                    yield words[len(words) - 1 - words[::-1].index("plainmind") + 1 :]
 
 
 def test_there_is_something_to_check():
@@ -46,7 +46,7 @@ def test_there_is_something_to_check():
 
 @pytest.mark.parametrize("server", list(started()), ids=str)
 def test_what_clients_start_is_a_command(server):
-    assert server["command"] == "commonplace"
+    assert server["command"] == "plainmind"
     assert parse(server["args"]).command == "mcp"
 
 

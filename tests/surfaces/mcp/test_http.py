@@ -16,10 +16,10 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types import jsonrpc_message_adapter
 from tests.support.mcp_http import HttpServer
 
-from commonplace.errors import CommonplaceError
-from commonplace.surfaces.mcp.guard import Bucket, Door, Guard, Refused
-from commonplace.surfaces.mcp.listening import door_of, is_loopback, listen, url_of
-from commonplace.surfaces.mcp.token import token_in, token_path
+from plainmind.errors import PlainmindError
+from plainmind.surfaces.mcp.guard import Bucket, Door, Guard, Refused
+from plainmind.surfaces.mcp.listening import door_of, is_loopback, listen, url_of
+from plainmind.surfaces.mcp.token import token_in, token_path
 
 pytestmark = [pytest.mark.timeout(60)]
 
@@ -377,7 +377,7 @@ def test_strangers_cannot_use_up_the_requests_of_those_who_have_the_token():
 
 
 def test_a_body_that_never_comes_is_not_waited_for_forever(monkeypatch):
-    monkeypatch.setattr("commonplace.surfaces.mcp.guard._BODY_SECONDS", 0.05)
+    monkeypatch.setattr("plainmind.surfaces.mcp.guard._BODY_SECONDS", 0.05)
     guard = Guard(echo, DOOR, Bucket(burst=2, each_second=1.0, clock=lambda: 0.0))
 
     assert asked_of(guard, body=None) == 408
@@ -469,7 +469,7 @@ def test_every_address_of_this_machine_alone_can_be_served(workspace, host):
             door = door_of(bound, "t")
             assert url_of(bound).removeprefix("http://").removesuffix("/mcp") in door.hosts
             assert f"localhost:{bound.getsockname()[1]}" in door.hosts
-    except CommonplaceError as error:
+    except PlainmindError as error:
         if host != "::1":
             raise
         pytest.skip(str(error))
@@ -513,7 +513,7 @@ def test_a_file_that_holds_no_token_is_refused(tmp_path, held):
     path.write_text(held)
     path.chmod(0o600)
 
-    with pytest.raises(CommonplaceError, match="holds no token"):
+    with pytest.raises(PlainmindError, match="holds no token"):
         token_in(str(tmp_path))
 
 
@@ -521,14 +521,14 @@ def test_a_token_that_others_can_read_or_that_lies_elsewhere_is_refused(tmp_path
     path = tmp_path / "mcp-token"
     token_in(str(tmp_path))
     path.chmod(0o640)
-    with pytest.raises(CommonplaceError, match="others can read"):
+    with pytest.raises(PlainmindError, match="others can read"):
         token_in(str(tmp_path))
     path.chmod(0o600)
     path.rename(tmp_path / "elsewhere")
     path.symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(CommonplaceError, match="cannot be read"):
+    with pytest.raises(PlainmindError, match="cannot be read"):
         token_in(str(tmp_path))
     path.unlink()
     path.mkdir()
-    with pytest.raises(CommonplaceError, match="is not a file"):
+    with pytest.raises(PlainmindError, match="is not a file"):
         token_in(str(tmp_path))

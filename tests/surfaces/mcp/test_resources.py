@@ -3,9 +3,9 @@
 import pytest
 from mcp.shared.exceptions import MCPError
 
-from commonplace.agent.scope import SearchContext
-from commonplace.errors import NotFound
-from commonplace.surfaces.mcp.addresses import address_of, cited_by, place_in, split_citation
+from plainmind.agent.scope import SearchContext
+from plainmind.errors import NotFound
+from plainmind.surfaces.mcp.addresses import address_of, cited_by, place_in, split_citation
 
 GROUP = SearchContext("anna", "group", "agent:main:telegram:group:-100", "telegram", "-100")
 OPEN = {"scope": {"default": "allow", "rules": []}}
@@ -119,7 +119,7 @@ def test_a_conversation_that_is_denied_gets_no_list_and_no_file(with_client):
 
 
 def test_a_group_sees_its_own_files_alone(with_client, workspace):
-    from commonplace import Memory
+    from plainmind import Memory
 
     own = workspace / "memory" / "shared-with" / "group--100"
     own.mkdir(parents=True)

@@ -37,7 +37,7 @@ def seen_by_it(*arguments):
 
 def judge(seen, workspace):
     assert seen["complaints"] == []
-    assert seen["server"]["name"] == "commonplace"
+    assert seen["server"]["name"] == "plainmind"
     assert seen["instructions"].startswith("## Memory Recall")
     assert set(seen["capabilities"]) == {"tools", "resources"}
     assert [tool["name"] for tool in seen["tools"]] == [

@@ -106,8 +106,8 @@ def test_questions_are_read_from_a_file_too_and_from_a_last_line_without_an_end(
 
 NOISY = """\
     import os, subprocess, sys
-    sys.argv = ["commonplace", "mcp"]
-    from commonplace.surfaces.mcp import server
+    sys.argv = ["plainmind", "mcp"]
+    from plainmind.surfaces.mcp import server
 
     plain = server.Desk.__init__
 
@@ -121,7 +121,7 @@ NOISY = """\
         plain(self, *given)
 
     server.Desk.__init__ = noisy
-    from commonplace.surfaces.cli.main import main
+    from plainmind.surfaces.cli.main import main
     sys.exit(main(["mcp"]))
 """
 
@@ -231,7 +231,7 @@ def test_wrong_options_are_refused(workspace, process, options, status, said):
 
 
 def test_without_its_package_it_says_what_to_install(workspace):
-    program = "import sys; from commonplace.surfaces.cli.main import main; sys.exit(main(['mcp']))"
+    program = "import sys; from plainmind.surfaces.cli.main import main; sys.exit(main(['mcp']))"
     ended = subprocess.run(
         [sys.executable, "-S", "-c", program],
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3] / "src")},
@@ -243,7 +243,7 @@ def test_without_its_package_it_says_what_to_install(workspace):
     )
 
     assert ended.returncode == 1
-    assert "commonplace[mcp]" in ended.stderr
+    assert "plainmind[mcp]" in ended.stderr
 
 
 @pytest.mark.parametrize("stdin", ["<&-", "</dev/null"])

@@ -6,9 +6,9 @@ import jsonschema
 import pytest
 from mcp.shared.exceptions import MCPError
 
-from commonplace.agent.scope import SearchContext
-from commonplace.errors import CommonplaceError
-from commonplace.surfaces.mcp.choosing import chosen_tools
+from plainmind.agent.scope import SearchContext
+from plainmind.errors import PlainmindError
+from plainmind.surfaces.mcp.choosing import chosen_tools
 
 ALL = ["memory_search", "memory_get", "memory_append", "memory_forget", "memory_status"]
 MODES = ["auto", "legacy"]
@@ -36,7 +36,7 @@ def test_the_server_says_how_its_tools_are_used(with_client, mode):
     instructions, server = with_client(look, mode=mode)
 
     assert instructions.startswith("## Memory Recall")
-    assert server.name == "commonplace"
+    assert server.name == "plainmind"
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -126,7 +126,7 @@ def test_only_the_tools_that_were_named_are_offered(with_client):
     ("names", "said"), [(["memory_write"], "no tool `memory_write`"), (["memory_append"], "writes")]
 )
 def test_tools_that_cannot_be_offered_are_refused_by_name(names, said):
-    with pytest.raises(CommonplaceError, match=said):
+    with pytest.raises(PlainmindError, match=said):
         chosen_tools(names, read_only=True, connector=False)
 
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from commonplace.text.redaction.configured import forms_of
-from commonplace.text.redaction.engine import Redactor
-from commonplace.text.redaction.stand_ins import is_stand_in
+from plainmind.text.redaction.configured import forms_of
+from plainmind.text.redaction.engine import Redactor
+from plainmind.text.redaction.stand_ins import is_stand_in
 
 SECRET = 'p@ss/wörd "x"\\+&=?#🔑 end'
 

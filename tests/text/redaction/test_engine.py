@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from tests.text.redaction.corpus import PLAIN, TYPES, placed, some
 from tests.text.redaction.test_hostile_texts import WORDS, expressions
 
-from commonplace.text.lines import split_lines
-from commonplace.text.redaction.engine import RULES_VERSION, Redactor
-from commonplace.text.redaction.findings import Finding, Redacted
+from plainmind.text.lines import split_lines
+from plainmind.text.redaction.engine import RULES_VERSION, Redactor
+from plainmind.text.redaction.findings import Finding, Redacted
 
 REDACTOR = Redactor(key=b"a key for tests")
 
@@ -178,13 +178,13 @@ def test_a_second_redaction_hides_nothing_that_was_hidden_before(text):
 
 @given(st.text())
 def test_lower_case_keeps_every_character_in_its_place(text):
-    from commonplace.text.redaction.findings import Page
+    from plainmind.text.redaction.findings import Page
 
     assert len(Page(text).low) == len(text)
 
 
 def test_no_character_moves_others_when_it_becomes_lower_case():
-    from commonplace.text.redaction.findings import Page
+    from plainmind.text.redaction.findings import Page
 
     every = "".join(map(chr, range(0x110000)))
     assert len(Page(every).low) == len(every)

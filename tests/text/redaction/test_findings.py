@@ -5,7 +5,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.text.redaction.findings import Page, settled
+from plainmind.text.redaction.findings import Page, settled
 
 
 def test_what_overlaps_is_joined_and_takes_the_kind_of_the_first_scan():

@@ -11,10 +11,10 @@ import sys
 import pytest
 from tests.text.redaction.corpus import BASE64, HEX
 
-from commonplace.pattern import _Uncompiled
-from commonplace.text import redaction
-from commonplace.text.redaction.engine import Redactor
-from commonplace.text.redaction.vendors import SHAPED_TOKENS, TOKENS
+from plainmind.pattern import _Uncompiled
+from plainmind.text import redaction
+from plainmind.text.redaction.engine import Redactor
+from plainmind.text.redaction.vendors import SHAPED_TOKENS, TOKENS
 
 LENGTH = 200_000
 REDACTOR = Redactor(["Zq8vTr5mLp", "aaaaaaaaaa", "a" * 200 + "b"], key=b"k")
@@ -80,7 +80,7 @@ def expressions():
     """Every expression of the package, by its source."""
     for module in pkgutil.iter_modules(redaction.__path__, f"{redaction.__name__}."):
         yield from _expressions_of(importlib.import_module(module.name))
-    from commonplace.text.redaction.tokens import _rules_by_beginning
+    from plainmind.text.redaction.tokens import _rules_by_beginning
 
     for rules in _rules_by_beginning().values():
         yield from (rule.rest._source for rule in rules)
@@ -128,7 +128,7 @@ def test_a_text_without_secrets_compiles_next_to_nothing():
     program = (
         "import sys, re; made = []; real = re.compile; re.compile = lambda *a: made.append(a) or real(*a);"
         "before = set(sys.modules);"
-        "from commonplace.text.redaction.engine import Redactor;"
+        "from plainmind.text.redaction.engine import Redactor;"
         "assert not made, made;"
         "Redactor(key=b'k').redact('The printer is on VLAN 40.');"
         "print(len(made), *sorted(set(sys.modules) - before))"

@@ -8,8 +8,8 @@ import sys
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.text.redaction import marks
-from commonplace.text.redaction.marks import Marks, marks_in
+from plainmind.text.redaction import marks
+from plainmind.text.redaction.marks import Marks, marks_in
 
 
 def test_a_mark_names_the_kind_and_four_digits():

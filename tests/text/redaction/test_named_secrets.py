@@ -7,7 +7,7 @@ import random
 import pytest
 from tests.text.redaction.corpus import BASE64, DASHED, HEX, PLAIN, some, uuid
 
-from commonplace.text.redaction.engine import Redactor
+from plainmind.text.redaction.engine import Redactor
 
 REDACTOR = Redactor(key=b"k")
 RANDOM = random.Random("named secrets")

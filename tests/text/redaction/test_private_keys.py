@@ -8,7 +8,7 @@ import string
 import pytest
 from tests.text.redaction.corpus import BASE64, some
 
-from commonplace.text.redaction.engine import Redactor
+from plainmind.text.redaction.engine import Redactor
 
 REDACTOR = Redactor(key=b"k")
 LINES = [some(BASE64, 64)(random.Random(line)) for line in range(8)]

@@ -8,8 +8,8 @@ import random
 import pytest
 from tests.text.redaction.corpus import BASE64, DASHED, HEX, PLAIN, TYPES, some
 
-from commonplace.text.redaction.engine import Redactor
-from commonplace.text.redaction.shapes import is_card_number
+from plainmind.text.redaction.engine import Redactor
+from plainmind.text.redaction.shapes import is_card_number
 
 REDACTOR = Redactor(key=b"k")
 RANDOM = random.Random("requests")
@@ -157,7 +157,7 @@ def test_hashes_and_identifiers_stay():
         f"commit {some(HEX, 40)(RANDOM)} sha256:{some(HEX, 64)(RANDOM)} {some(PLAIN, 24)(RANDOM)} "
         "sk-learn-something-that-is-quite-long pa-ris-is-a-city-and-this-is-a-long-slug-of-words "
         "https://example.com/a/very/long/path-with-many-words/and-numbers-2024 "
-        "src/commonplace/text/redaction/private_keys.py M.A.I.N.B.O.D.Y.O.F.T.E.X.T.S AKIAshort eyJ.not.a.token"
+        "src/plainmind/text/redaction/private_keys.py M.A.I.N.B.O.D.Y.O.F.T.E.X.T.S AKIAshort eyJ.not.a.token"
     )
     assert REDACTOR.redact(text).text == text
 

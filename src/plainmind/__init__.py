@@ -1,0 +1,53 @@
+"""Plainmind: the memory of AI agents, kept in plain Markdown."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from plainmind.agent.scope import OWNER, SearchContext
+    from plainmind.errors import PlainmindError, ScopeDenied
+    from plainmind.memory.facade import Memory
+    from plainmind.model import SearchHit, SearchResult, SyncReport
+    from plainmind.sessions.store import SessionStore
+
+__all__ = [
+    "OWNER",
+    "Memory",
+    "PlainmindError",
+    "ScopeDenied",
+    "SearchContext",
+    "SearchHit",
+    "SearchResult",
+    "SessionStore",
+    "SyncReport",
+    "__version__",
+]
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "OWNER": "plainmind.agent.scope",
+    "PlainmindError": "plainmind.errors",
+    "Memory": "plainmind.memory.facade",
+    "ScopeDenied": "plainmind.errors",
+    "SearchContext": "plainmind.agent.scope",
+    "SearchHit": "plainmind.model",
+    "SearchResult": "plainmind.model",
+    "SessionStore": "plainmind.sessions.store",
+    "SyncReport": "plainmind.model",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used: `plainmind --help` needs none of them."""
+    if name not in _HOME:
+        raise AttributeError(f"module `plainmind` has no attribute `{name}`")
+    from importlib import import_module
+
+    return getattr(import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,78 @@
+"""The memory as an agent has it: within one conversation, and with what may be seen and written there."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from plainmind.value import value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from plainmind.agent.scope import Access, SearchContext
+    from plainmind.agent.start_context import StartContext
+    from plainmind.model import Excerpt, SearchResult
+    from plainmind.sources.forgotten import Forgotten
+    from plainmind.sources.notebook import Remembered
+
+
+@value
+class Limits:
+    """How much recalled text may reach a model at once."""
+
+    max_results: int = 6
+    max_snippet_chars: int = 700
+    max_injected_chars: int = 4000  # all snippets of one answer together
+    max_start_chars: int = 20_000  # what a session begins with
+    timeout_ms: int = 4000  # longest wait for an answer
+
+
+class AgentMemory(Protocol):
+    """What tools, flush and agents use. Whatever a context may not do raises ScopeDenied, and never tells what exists.
+
+    Everything that comes out was filtered in the query and is checked once more where it leaves.
+    """
+
+    @property
+    def context(self) -> SearchContext:
+        """Who asks, and where the answer will be seen."""
+
+    @property
+    def access(self) -> Access:
+        """What that allows."""
+
+    @property
+    def shows_citations(self) -> bool:
+        """Whether answers name file and lines: `citations`, where `auto` means in direct chats."""
+
+    @property
+    def limits(self) -> Limits:
+        """How much recalled text may reach a model at once."""
+
+    def search(
+        self, query: str, *, max_results: int | None = None, min_score: float | None = None
+    ) -> SearchResult:
+        """Find the lines that answer a question, among what may be seen here."""
+
+    def get(
+        self, path: str, *, first_line: int = 1, line_count: int | None = 120, max_chars: int | None = None
+    ) -> Excerpt:
+        """Read lines of a file; a citation is understood too."""
+
+    def append(self, text: str, *, note_id: str | None = None) -> Remembered:
+        """Add a note to today's log of the context's own scope. On disk when this returns.
+
+        A `note_id` that already stands in a log of that scope is not written again: its place is answered. Raises
+        ConflictError for one that was written and removed since.
+        """
+
+    def forget(self, what: str | Forgotten, *, dry_run: bool = False) -> Forgotten:
+        """Remove lines for good, among what may be written here; with `dry_run` only say which."""
+
+    def status(self) -> Mapping[str, Any]:
+        """Facts, ready for JSON; places on disk and counts of what others see are for the owner only."""
+
+    def start_context(self) -> StartContext:
+        """What a session begins with: the curated memory if it is private, and the logs of the last two days."""

@@ -1,0 +1,134 @@
+"""What a session begins with: the curated memory, and the logs of yesterday and today, within a budget."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from plainmind.agent.recall import Recalled, fence
+from plainmind.agent.scope import Access
+from plainmind.errors import PathNotAllowed
+from plainmind.model import PRIVATE, SHARED
+from plainmind.sources.scopes import folder_of_scope
+from plainmind.text.notes import without_note_ids
+from plainmind.value import value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from datetime import date
+    from typing import TypeAlias
+
+CURATED = ("MEMORY.md", "memory.md")
+# Gives the text of a file by its cited path; None when there is no such file, or nothing in it. Raises PathNotAllowed
+# for one that is there and is not read.
+Read: TypeAlias = "Callable[[str], str | None]"
+
+_TRIES = 8
+
+
+@value
+class StartContext:
+    """The text to put before a conversation, in the user's role: it is data, and says so."""
+
+    text: str  # "" when there is nothing to begin with
+    paths: tuple[str, ...] = ()  # what it was taken from
+    truncated: tuple[str, ...] = ()  # those of which a part was left out
+
+
+@value
+class _Page:
+    """A file, and which end of it matters most: how a curated text begins, what a log was told last."""
+
+    path: str
+    text: str
+    keeps_end: bool
+
+
+def start_context(access: Access, today: date, read: Read, *, max_chars: int, nonce: str) -> StartContext:
+    """Put together what a context may begin with; `max_chars` is the length of all of it, marks included."""
+    unread: list[str] = []
+
+    def text_of(path: str) -> str | None:
+        try:
+            return read(path)
+        except PathNotAllowed as refused:
+            unread.append(str(refused))  # said, or it would be missed only when it is needed
+            return None
+
+    pages = _pages(access, today, text_of)
+    allowed = max_chars
+    for _ in range(_TRIES):
+        items, truncated = _cut(pages, allowed)
+        text = fence(items, nonce, remarks=unread)
+        if len(text) <= max_chars:
+            paths = tuple(item.path for item in items)
+            return StartContext(text, paths, tuple(truncated))
+        # Marks and headings take their place too, and what looks like a mark is written longer.
+        allowed = allowed * max_chars // len(text) * 49 // 50
+    return StartContext("", truncated=tuple(page.path for page in pages))
+
+
+def _pages(access: Access, today: date, read: Read) -> list[_Page]:
+    """Read what there is, in the order in which it was written."""
+    pages: list[_Page] = []
+    if access.sees_everything and access.writes == PRIVATE:
+        pages += [_Page(path, _shown(text), keeps_end=False) for path in CURATED if (text := read(path))][:1]
+    pages += [
+        _Page(path, _shown(text), keeps_end=True) for path in _logs(access, today) if (text := read(path))
+    ]
+    return [page for page in pages if page.text]
+
+
+def _logs(access: Access, today: date) -> Sequence[str]:
+    if not access.is_allowed:
+        return ()
+    own = access.scopes - {SHARED}  # in this channel, and in all of them
+    folders = ["memory"] if access.writes == PRIVATE else sorted(filter(None, map(folder_of_scope, own)))
+    days = [day for day in (today.toordinal() - 1, today.toordinal()) if day > 0]
+    return [f"{folder}/{today.fromordinal(day).isoformat()}.md" for day in days for folder in folders]
+
+
+def _shown(text: str) -> str:
+    return without_note_ids(text).rstrip()
+
+
+def _cut(pages: Sequence[_Page], allowed: int) -> tuple[list[Recalled], list[str]]:
+    items, truncated = [], []
+    for page, chars in zip(pages, _shares([len(page.text) for page in pages], allowed), strict=True):
+        whole = len(page.text) <= chars
+        if chars > 0:
+            items.append(_whole(page) if whole else _part(page, chars))
+        if not whole:
+            truncated.append(page.path)
+    return items, truncated
+
+
+def _shares(sizes: Sequence[int], allowed: int) -> list[int]:
+    """Share the room out evenly; what a short text leaves goes to the others."""
+    shares = [0] * len(sizes)
+    left = max(allowed, 0)
+    for done, place in enumerate(sorted(range(len(sizes)), key=sizes.__getitem__)):
+        shares[place] = min(sizes[place], left // (len(sizes) - done))
+        left -= shares[place]
+    return shares
+
+
+def _whole(page: _Page) -> Recalled:
+    return Recalled(page.path, page.text, 1, page.text.count("\n") + 1)
+
+
+def _part(page: _Page, chars: int) -> Recalled:
+    """Cut at the end of a line where there is one, and say where to read what was left out."""
+    total = page.text.count("\n") + 1
+    if page.keeps_end:
+        kept = page.text[-chars:]
+        kept = kept.partition("\n")[2] or kept
+        first = total - kept.count("\n")
+        remark = f"only the end of {total} lines fits here: memory_get reads it from line 1"
+        return Recalled(page.path, kept, first, total, remark=remark)
+    kept = page.text[:chars]
+    kept = kept.rpartition("\n")[0] or kept
+    last = kept.count("\n") + 1
+    remark = f"only the beginning of {total} lines fits here: memory_get reads on from line {last + 1}"
+    if last == total:
+        remark = "only the beginning of its last line fits here: memory_get reads it whole"
+    return Recalled(page.path, kept, 1, last, remark=remark)

@@ -1,0 +1,233 @@
+"""What a tool answers: a JSON object for programs, and a text for the model in which recalled words are fenced."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+
+from plainmind.agent.protocol import Limits
+from plainmind.agent.recall import NOTICE, Recalled, as_data, fence, labels, lines_of
+from plainmind.agent.tools.budget import fitted
+from plainmind.model import Excerpt, SearchHit, SearchResult
+from plainmind.pattern import pattern
+from plainmind.text.hashing import sha256_text
+from plainmind.value import value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from plainmind.sources.forgotten import Forgotten
+    from plainmind.sources.notebook import Remembered
+
+_SOURCE = pattern(r"^[^\S\n]*Source\s*:(?=.*#L\d)", re.IGNORECASE | re.MULTILINE)
+
+NOTHING_FOUND = "Nothing in the memory matches this. Other words may find it; otherwise say that you looked."
+
+
+@value
+class ToolAnswer:
+    """`content` is ready for JSON; `text` says the same to a model, with everything recalled marked as data."""
+
+    content: Mapping[str, Any]
+    text: str
+    is_error: bool = False
+
+
+def found(
+    result: SearchResult, limits: Limits, *, shows_citations: bool, warning: str | None, nonce: str
+) -> ToolAnswer:
+    """The hits of a search that fit the budget, and what was not consulted for them."""
+    hits = fitted(result.hits, limits)
+    careful = [labels(hit.snippet) for hit in result.hits[: len(hits)]]  # before anything was cleaned
+    content: dict[str, Any] = {
+        "results": [
+            _hit(hit, marks, shows_citations=shows_citations)
+            for hit, marks in zip(hits, careful, strict=True)
+        ],
+        "provider": result.provider,
+        "model": result.model,
+        "fallback": None if result.fallback is None else dict(result.fallback),
+        "citations": "on" if shows_citations else "off",
+        "mode": result.mode,
+        "degraded": [as_data(reason) for reason in result.degraded],
+    }
+    if warning:
+        content["warning"] = warning
+    if hits:
+        content["notice"] = NOTICE
+    items = [
+        Recalled(
+            hit.path, hit.snippet, hit.start_line, hit.end_line, hit.source, f"score {hit.score:.2f}", marks
+        )
+        for hit, marks in zip(hits, careful, strict=True)
+    ]
+    remarks = [f"not everything was consulted: {reason}" for reason in result.degraded]
+    parts = ["" if hits else NOTHING_FOUND, fence(items, nonce, remarks=remarks), warning]
+    return ToolAnswer(content, "\n".join(filter(None, parts)))
+
+
+def _hit(hit: SearchHit, careful: tuple[str, ...], *, shows_citations: bool) -> dict[str, Any]:
+    fields: dict[str, Any] = {
+        "path": hit.path,
+        "startLine": hit.start_line,
+        "endLine": hit.end_line,
+        "score": round(hit.score, 4),
+        "snippet": hit.snippet,
+        "source": hit.source,
+    }
+    if careful:
+        fields["careful"] = list(careful)
+    if shows_citations:
+        fields["citation"] = cited(hit.path, hit.start_line, hit.end_line)
+        # A note could end with such a line itself, and name another file.
+        own = _SOURCE.sub(r"\\\g<0>", hit.snippet)
+        fields["snippet"] = f"{own}\n\nSource: {fields['citation']}"
+    return fields
+
+
+def cited(path: str, first: int, last: int) -> str:
+    """`memory/2026-02-10.md#L3-L7`, or `#L5` for a single line."""
+    return f"{path}#L{first}" if last <= first else f"{path}#L{first}-L{last}"
+
+
+def read(excerpt: Excerpt, nonce: str) -> ToolAnswer:
+    """Lines of a file, and where to go on."""
+    text = as_data(excerpt.text)
+    content: dict[str, Any] = {
+        "status": "ok",
+        "path": excerpt.path,
+        "text": text,
+        "from": excerpt.first_line,
+        "lines": excerpt.line_count,
+    }
+    if excerpt.truncated:
+        content["truncated"] = True
+    if excerpt.next_line is not None:
+        content["nextFrom"] = excerpt.next_line
+    if not excerpt.line_count:
+        return ToolAnswer(content, f"There is nothing at line {excerpt.first_line}: the file ends before it.")
+    content["notice"] = NOTICE
+    parts = [fence([lines_of(excerpt)], nonce)]
+    if excerpt.next_line is not None:
+        parts.append(f"There is more: ask again with from={excerpt.next_line}.")
+    elif excerpt.truncated:
+        parts.append("The last line is longer than what may be shown at once.")
+    return ToolAnswer(content, "\n".join(parts))
+
+
+def saved(note: Remembered) -> ToolAnswer:
+    """Where a note stands now."""
+    content = {
+        "status": "ok",
+        "path": note.path,
+        "startLine": note.start_line,
+        "endLine": note.end_line,
+        "id": note.id,
+    }
+    return ToolAnswer(content, f"Saved as {cited(note.path, note.start_line, note.end_line)} (id {note.id}).")
+
+
+def confirmation(chosen: Forgotten) -> str:
+    """A code that stands for exactly these lines of exactly these files."""
+    lines = [[one.path, one.start_line, one.end_line, one.base_hash] for one in chosen.lines]
+    return sha256_text(json.dumps([lines, chosen.text, chosen.note_id]))[:8]
+
+
+def to_be_forgotten(
+    chosen: Forgotten, limits: Limits, *, nonce: str, warning: str | None = None
+) -> ToolAnswer:
+    """The lines that would go, and the code that makes them go."""
+    code, shown = confirmation(chosen), _shown(chosen, limits)
+    total = len(chosen.lines)
+    content: dict[str, Any] = {"status": "preview", "lines": shown, "total": total, "confirm": code}
+    if warning:
+        content["warning"] = warning
+    items = [Recalled(one["path"], one["text"], one["startLine"], one["endLine"]) for one in shown]
+    what = f"{total} {'place' if total == 1 else 'places'} would be removed for good"
+    if not total:
+        what = "No file has this any more; it would be removed from older versions, for good"
+    more = f"; the first {len(shown)} of them are shown" if len(shown) < total else ""
+    return ToolAnswer(
+        content,
+        "\n".join(
+            filter(
+                None,
+                (
+                    warning,
+                    f"Nothing was removed yet. {what}{more}.",
+                    fence(items, nonce),
+                    f'If the user agrees, call memory_forget again with the same `what` and "confirm": "{code}".',
+                ),
+            )
+        ),
+        is_error=warning is not None,
+    )
+
+
+def forgotten(gone: Forgotten) -> ToolAnswer:
+    """What went, without saying it again."""
+    places = [cited(one.path, one.start_line, one.end_line) for one in gone.lines]
+    content = {
+        "status": "forgotten",
+        "total": len(places),
+        "places": places,
+        "versionsCleaned": gone.versions_cleaned,
+    }
+    return ToolAnswer(
+        content, f"Removed for good: {len(places)} {'place' if len(places) == 1 else 'places'}."
+    )
+
+
+def _shown(chosen: Forgotten, limits: Limits) -> list[dict[str, Any]]:
+    shown: list[dict[str, Any]] = []
+    left = limits.max_injected_chars
+    for one in chosen.lines:
+        text = as_data(one.text)[: limits.max_snippet_chars]
+        if len(text) > left and shown:
+            break
+        left -= len(text)
+        shown.append({"path": one.path, "startLine": one.start_line, "endLine": one.end_line, "text": text})
+    return shown
+
+
+# What an agent can use; where things are on the disk is for people, who have `plainmind status`.
+_FACTS = (
+    "backend", "provider", "model", "files", "chunks", "sourceCounts", "dirty", "pending", "workspaceMissing",
+    "withoutVectors", "fallback", "sendsTextTo", "lastFlush", "scope",
+)  # fmt: skip
+
+
+def state(facts: Mapping[str, Any], nonce: str) -> ToolAnswer:
+    """How the memory is. Facts may name files, so that they are fenced too."""
+    known: dict[str, Any] = {name: facts[name] for name in _FACTS if name in facts}
+    known["skippedFiles"] = len(facts.get("skipped", ()))
+    if problem := facts.get("store", {}).get("problem"):
+        known["problem"] = problem
+    told = json.dumps(known, ensure_ascii=False, default=str)
+    content = {"status": "ok", **json.loads(told)}
+    return ToolAnswer(content, fence([Recalled("memory_status", told, source="status")], nonce))
+
+
+def failed(
+    tool: str, code: str, error: str, action: str | None, more: Mapping[str, Any] | None = None
+) -> ToolAnswer:
+    """Why a tool could not answer, and what to do; in the shape that the tool's other answers have."""
+    content: dict[str, Any] = {"results": []} if tool == "memory_search" else {"status": "error"}
+    content |= {"code": code, "error": _short(error)}
+    if action:
+        content["action"] = _short(action)
+    content |= more or {}
+    told = [f"{_sentence(content['error'])}", _sentence(content.get("action", ""))]
+    return ToolAnswer(content, "\n".join(filter(None, told)), is_error=True)
+
+
+def _short(text: str) -> str:
+    return " ".join(as_data(text).split())[:600]
+
+
+def _sentence(text: str) -> str:
+    is_name = "_" in text.partition(" ")[0]  # of a tool, which a model calls as it is spelt
+    begun = text if is_name else text[:1].upper() + text[1:]
+    return begun + ("" if not text or text.endswith((".", "?", "!")) else ".")

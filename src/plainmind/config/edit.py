@@ -1,0 +1,174 @@
+"""Changes one setting in a file that a person wrote: comments, order and spacing of the rest stay."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from plainmind.config.json5_text import Entry, NotUnderstood, after_gap, is_gap, outline
+from plainmind.config.keys import canonical
+from plainmind.pattern import pattern
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_IDENTIFIER = pattern(r"[A-Za-z_$][A-Za-z0-9_$]*")
+_FIRST_LINE = "// Settings of Plainmind. `plainmind config list` shows all of them."
+
+
+def with_setting(text: str, name: str, value: Any, *, bare_keys: bool) -> tuple[str, tuple[str, ...]]:
+    """Change or add one setting in the text; say also which names lead to it there.
+
+    `bare_keys` allows keys without quotes, where the file has them too. Raises NotUnderstood.
+    """
+    if not text.strip():
+        return new_file(name, value, bare_keys=bare_keys), tuple(name.split("."))
+    whole = outline(text)
+    for names, entry in whole.walk():
+        if names and canonical(".".join(names)) == name:
+            return text[: entry.value_start] + _json(value) + text[entry.value_end :], names
+    names, entry = _section_for(name, whole)
+    rest = tuple(name.removeprefix(canonical(".".join(names))).lstrip(".").split("."))
+    line = render(rest, value, bare_keys=bare_keys and _has_bare_keys(text, whole))
+    return _with_member(text, entry, line), (*names, *rest)
+
+
+def without_setting(text: str, name: str) -> tuple[str, tuple[str, ...]] | None:
+    """Take one setting out of the text, with the remark behind it; None when it is not there. Raises NotUnderstood."""
+    whole = outline(text) if text.strip() else None
+    for names, entry in whole.walk() if whole is not None else ():
+        for place, member in enumerate(entry.members or ()):
+            if canonical(".".join((*names, member.name))) == name:
+                return _without_member(text, entry, place), (*names, member.name)
+    return None
+
+
+def new_file(name: str, value: Any, *, bare_keys: bool) -> str:
+    """Write a configuration with one setting."""
+    first = f"  {_FIRST_LINE}\n" if bare_keys else ""
+    comma = "," if bare_keys else ""
+    return f"{{\n{first}  {render(tuple(name.split('.')), value, bare_keys=bare_keys)}{comma}\n}}\n"
+
+
+def render(names: tuple[str, ...], value: Any, *, bare_keys: bool) -> str:
+    """Write the setting as it stands in a file: `query: { maxResults: 8 }`."""
+    first, *rest = names
+    key = first if bare_keys and _IDENTIFIER.fullmatch(first) else _json(first)
+    inner = render(tuple(rest), value, bare_keys=bare_keys) if rest else None
+    return f"{key}: {{ {inner} }}" if inner else f"{key}: {_json(value)}"
+
+
+def changed_only(
+    before: Mapping[str, Any], after: Mapping[str, Any], names: tuple[str, ...], value: Any
+) -> bool:
+    """Whether two parsed files are the same but for this one value."""
+    first, *rest = names
+    if {**before, first: None} != {**after, first: None} or first not in after:
+        return False
+    if not rest:
+        return bool(after[first] == value)
+    inner = before.get(first, {})
+    if not isinstance(inner, dict) or not isinstance(after[first], dict):
+        return False
+    return changed_only(inner, after[first], tuple(rest), value)
+
+
+def removed_only(before: Mapping[str, Any], after: Mapping[str, Any], names: tuple[str, ...]) -> bool:
+    """Whether two parsed files are the same but for this one setting, which only the first has."""
+    first, *rest = names
+    if not rest:
+        return (
+            first not in after and {name: value for name, value in before.items() if name != first} == after
+        )
+    inner, left = before.get(first), after.get(first)
+    if not isinstance(inner, dict) or not isinstance(left, dict):
+        return False
+    return {**before, first: None} == {**after, first: None} and removed_only(inner, left, tuple(rest))
+
+
+def _section_for(name: str, whole: Entry) -> tuple[tuple[str, ...], Entry]:
+    """Find the object, already in the file, that is nearest to the setting."""
+    best: tuple[tuple[str, ...], Entry] = ((), whole)
+    length = 0
+    for names, entry in whole.walk():
+        section = canonical(".".join(names))
+        if entry.members is not None and name.startswith(section + ".") and len(section) > length:
+            best, length = (names, entry), len(section)
+    return best
+
+
+def _with_member(text: str, entry: Entry, line: str) -> str:
+    if not entry.members:
+        return _with_first_member(text, entry, line)
+    last = entry.members[-1]
+    comma = after_gap(text, last.value_end)
+    had_comma = text.startswith(",", comma)
+    tail = comma + 1 if had_comma else last.value_end
+    before = text[:tail] + ("" if had_comma else ",")
+    line += "," if had_comma else ""
+    indent = _indent_before(text, last.key_start)
+    if indent is None:  # the members share a line
+        return f"{before} {line}{text[tail:]}"
+    # A remark behind the last member stays with it.
+    end_of_line = text.find("\n", tail)
+    at = end_of_line if tail <= end_of_line < entry.value_end and is_gap(text[tail:end_of_line]) else tail
+    newline = "\r\n" if text.startswith("\r\n", end_of_line - 1) else "\n"
+    at -= 1 if at > tail and newline == "\r\n" else 0
+    return f"{before}{text[tail:at]}{newline}{indent}{line}{text[at:]}"
+
+
+def _without_member(text: str, entry: Entry, place: int) -> str:
+    members = entry.members or ()
+    member = members[place]
+    comma = after_gap(text, member.value_end)
+    end = comma + 1 if text.startswith(",", comma) else member.value_end
+    before = text[: member.key_start]
+    if _indent_before(text, member.key_start) is not None:
+        end_of_line = text.find("\n", end)
+        if end <= end_of_line < entry.value_end and is_gap(text[end:end_of_line]):
+            before, end = before[: before.rfind("\n") + 1], end_of_line + 1
+    elif place + 1 < len(members):
+        end = members[place + 1].key_start
+    if end <= comma and place:  # it was the last, without a comma: the one before it loses its own
+        at = after_gap(text, members[place - 1].value_end)
+        before = before[:at] + before[at + 1 :]
+    return before + text[end:]
+
+
+def _with_first_member(text: str, entry: Entry, line: str) -> str:
+    closing = entry.value_end - 1
+    indent = _indent_before(text, closing)
+    if indent is None:  # `{}`, perhaps with a remark inside
+        inside = text[entry.value_start + 1 : closing].strip()
+        member = f"{{ {inside} {line} }}" if inside else f"{{ {line} }}"
+        return text[: entry.value_start] + member + text[entry.value_end :]
+    start = closing - len(indent)
+    newline = "\r\n" if text.startswith("\r\n", start - 2) else "\n"
+    return f"{text[:start]}{indent}  {line}{newline}{text[start:]}"
+
+
+def _indent_before(text: str, at: int) -> str | None:
+    """Take the white space that starts the line; None when more stands there, or on the first line."""
+    start = text.rfind("\n", 0, at) + 1
+    indent = text[start:at]
+    return indent if start > 0 and not indent.strip() else None
+
+
+def _has_bare_keys(text: str, whole: Entry) -> bool:
+    return not whole.members or text[whole.members[0].key_start] not in "\"'"
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+__all__ = [
+    "NotUnderstood",
+    "changed_only",
+    "new_file",
+    "removed_only",
+    "render",
+    "with_setting",
+    "without_setting",
+]

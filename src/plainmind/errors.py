@@ -1,0 +1,90 @@
+"""Every error a user can meet, each with what to do about it.
+
+PlainmindError
+├── ConfigError            a setting is wrong; names the key
+├── WorkspaceError         the workspace is missing, unreadable or not writable
+├── PathNotAllowed         a path outside the memory, or one we refuse to follow
+├── ScopeDenied            not in this conversation; never tells what exists
+├── NotFound               the file, line or entry does not exist
+├── ConflictError          the text changed under an edit; nothing was overwritten
+├── WouldShrink            a rewrite would drop most of a file; nothing was written
+├── LockTimeout            another process holds a lock; names the holder
+├── StorageFailure         the disk refused: full, read-only, failing; nothing was acknowledged
+├── IndexUnavailable       the index cannot be used and could not be rebuilt
+│   └── IndexCorrupt       a generation is damaged; the next sync rebuilds it
+└── EmbeddingError         a provider failed
+    ├── TransientEmbeddingError   worth retrying
+    └── BadVector                 the provider answered with something that must not be stored
+"""
+
+from __future__ import annotations
+
+
+class PlainmindError(Exception):
+    """An error that a user can understand: one sentence, and a hint that says what to do."""
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.hint = hint
+        if hint:
+            self.add_note(f"hint: {hint}")  # for whoever reads a traceback
+
+
+class ConfigError(PlainmindError):
+    """A setting is wrong. `key` is its full path, `query.hybrid.textWeight`."""
+
+    def __init__(self, message: str, *, key: str | None = None, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.key = key
+
+
+class WorkspaceError(PlainmindError):
+    """The workspace is missing, unreadable or not writable."""
+
+
+class PathNotAllowed(PlainmindError):
+    """A path outside the memory, or one that we refuse to follow."""
+
+
+class ScopeDenied(PlainmindError):
+    """What was asked for is not for this conversation. The same words whether it exists or not."""
+
+
+class NotFound(PlainmindError):
+    """The file, line or entry does not exist."""
+
+
+class ConflictError(PlainmindError):
+    """The text changed under an edit; nothing was overwritten."""
+
+
+class WouldShrink(PlainmindError):
+    """A rewrite would drop most of a file; nothing was written."""
+
+
+class LockTimeout(PlainmindError):
+    """Another process holds a lock for longer than we may wait."""
+
+
+class StorageFailure(PlainmindError):
+    """The disk refused a write. Nothing was acknowledged and the old bytes are intact."""
+
+
+class IndexUnavailable(PlainmindError):
+    """The index cannot be used and could not be rebuilt."""
+
+
+class IndexCorrupt(IndexUnavailable):
+    """A generation of the index is damaged; it is set aside and the next sync rebuilds it."""
+
+
+class EmbeddingError(PlainmindError):
+    """An embedding provider failed for good."""
+
+
+class TransientEmbeddingError(EmbeddingError):
+    """An embedding provider failed in a way that is worth retrying."""
+
+
+class BadVector(EmbeddingError):
+    """A provider answered with something that must not be stored."""

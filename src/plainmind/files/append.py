@@ -1,0 +1,275 @@
+"""The one way to add to a file: when `append` returns, the record is in it exactly once and on the disk."""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from contextlib import suppress
+from functools import partial
+
+from plainmind.errors import PathNotAllowed, PlainmindError, StorageFailure
+from plainmind.files.failures import explained, explaining
+from plainmind.files.locks import hold_lock, lock_path_for
+from plainmind.files.records import Found, Tail, find_record, is_whole_json
+from plainmind.files.system import SYSTEM, System, make_folders, read_range, write_all
+from plainmind.value import replace, value
+
+_BLOCK_BYTES = 1 << 16
+
+
+@value
+class Appended:
+    """Where the record now stands."""
+
+    offset: int
+    length: int
+    created: bool  # the file did not exist before
+    already_there: bool = False  # an earlier try had written it
+
+
+@value
+class _Wanted:
+    """One call of `append`, unchanged through all its tries."""
+
+    path: str
+    record: bytes
+    record_id: bytes
+    tail: Tail
+    header: bytes
+    separator: bytes
+    look_back: int | None
+    system: System
+
+
+def append(
+    path: str,
+    record: bytes,
+    *,
+    state_dir: str,
+    record_id: str,
+    tail: Tail,
+    header: bytes = b"",
+    separator: bytes = b"",
+    look_back_bytes: int | None = None,
+    system: System = SYSTEM,
+    timeout_s: float = 10.0,
+) -> Appended:
+    r"""Add whole lines to the end of a file, durably, whatever other processes, editors and kill -9 do.
+
+    `record` ends with "\n" and contains `record_id`. Trying again with the same id after an error or a
+    crash never doubles the record: it is looked for in the file, or in its last `look_back_bytes`. Give 0 for
+    an id just made; anything between is a bet on how much others wrote since the first try. Of an id that
+    other records mention, give a longer form that only this record has, such as `"id":"01J…"`. A new or
+    empty file gets `header` first; otherwise `separator` goes between what is there and the record.
+
+    Raises StorageFailure, WorkspaceError, PathNotAllowed or LockTimeout; none of them acknowledges anything.
+    An editor that loaded the file before the append and saves after it still drops the record: nobody can
+    tell that from a deletion on purpose, only the history knows.
+    """
+    wanted = _Wanted(path, record, record_id.encode(), tail, header, separator, look_back_bytes, system)
+    _check(wanted)
+    deadline = time.monotonic() + timeout_s
+    lock = lock_path_for(state_dir, path)
+    operation = f"append to {os.path.basename(path)}"
+    with hold_lock(lock, operation=operation, timeout_s=timeout_s, system=system):
+        while True:
+            with explaining("append to", path):
+                appended = _try_once(wanted)
+            if appended is not None:
+                return appended
+            if time.monotonic() > deadline:
+                raise StorageFailure(
+                    f"could not append to {path}: another program keeps replacing the file",
+                    hint="find out which program saves it again and again; nothing was acknowledged",
+                )
+            # The new file is another text, in which a person may have moved the record anywhere.
+            wanted = replace(wanted, look_back=None)
+
+
+def _check(wanted: _Wanted) -> None:
+    if not wanted.record.endswith(b"\n"):
+        raise ValueError("a record is whole lines: it must end with a newline")
+    if not wanted.record_id or wanted.record_id not in wanted.record:
+        raise ValueError("a record must contain its id, or a retry could not find it")
+    if wanted.tail is Tail.JSONL and wanted.record.count(b"\n") != 1:
+        raise ValueError("a JSONL record is exactly one line")
+
+
+def _try_once(wanted: _Wanted) -> Appended | None:
+    """Append to the file that now has the name; None when it then lost the name, or our bytes."""
+    fd, created = _open(wanted.path, wanted.system)
+    try:
+        status = wanted.system.fstat(fd)
+        _refuse_links(status, wanted.path)
+        found, payload, lead = _plan(wanted, fd, status.st_size)
+        start = _write_whole(wanted, fd, payload) if payload else status.st_size
+        offset = found.start if found is not None else start + lead
+        if not _made_durable(wanted, fd, start, payload):
+            return None
+    except BaseException:
+        if created:
+            _take_back_empty_file(wanted, fd)
+        raise
+    finally:
+        with suppress(
+            OSError
+        ):  # the bytes are synced and read back, or an error is on its way: closing adds nothing
+            wanted.system.close(fd)
+    return Appended(offset, len(wanted.record), created=created, already_there=found is not None)
+
+
+def _open(path: str, system: System) -> tuple[int, bool]:
+    """Open for reading and appending; the second value says that the file was made by this call."""
+    flags = os.O_RDWR | os.O_APPEND | os.O_NONBLOCK  # a FIFO must not make us wait
+    while True:
+        with suppress(FileNotFoundError):
+            return system.open(path, flags), False
+        make_folders(system, os.path.dirname(path))
+        with suppress(FileExistsError):  # made by someone else since: open that one
+            return system.open(path, flags | os.O_CREAT | os.O_EXCL), True
+
+
+def _refuse_links(status: os.stat_result, path: str) -> None:
+    if not stat.S_ISREG(status.st_mode):
+        raise PathNotAllowed(f"{path} is not a plain file", hint="remove it or choose another name")
+    if status.st_nlink > 1:
+        raise PathNotAllowed(
+            f"{path} has {status.st_nlink} names (hard links): writing to it would change the others too",
+            hint=f"make it a file of its own: cp {path} {path}.copy && mv {path}.copy {path}",
+        )
+
+
+def _plan(wanted: _Wanted, fd: int, size: int) -> tuple[Found | None, bytes, int]:
+    """Decide what to write: the record if it is there, the bytes to write, how many of them precede it."""
+    if wanted.tail is Tail.JSONL:
+        size, newline = _repair_jsonl(wanted, fd, size)
+    else:
+        newline = b"" if not size or wanted.system.pread(fd, 1, size - 1) == b"\n" else b"\n"
+    found = _look_for(wanted, fd, size)
+    if found is not None:
+        return found, found.missing, 0
+    lead = newline + wanted.separator if size else wanted.header
+    return None, lead + wanted.record, len(lead)
+
+
+def _look_for(wanted: _Wanted, fd: int, size: int) -> Found | None:
+    if wanted.look_back == 0:
+        return None
+    begin = 0 if wanted.look_back is None else max(0, size - wanted.look_back)
+    read = partial(read_range, wanted.system, fd)
+    return find_record(read, begin, size, wanted.record, wanted.record_id)
+
+
+def _repair_jsonl(wanted: _Wanted, fd: int, size: int) -> tuple[int, bytes]:
+    """Mend a last line without newline: the size to append at, and the newline that a whole line lacks."""
+    start = _start_of_last_line(wanted.system, fd, size)
+    if start == size:
+        return size, b""
+    line = read_range(wanted.system, fd, start, size)
+    if is_whole_json(line):
+        return size, b"\n"
+    _put_aside(wanted, line)
+    wanted.system.ftruncate(fd, start)
+    return start, b""
+
+
+def _start_of_last_line(system: System, fd: int, size: int) -> int:
+    """Find the offset behind the last newline; equal to `size` when the file ends as it should."""
+    end = size
+    while end:
+        begin = max(0, end - _BLOCK_BYTES) if end < size else end - 1
+        at = read_range(system, fd, begin, end).rfind(b"\n")
+        if at >= 0:
+            return begin + at + 1
+        end = begin
+    return 0
+
+
+def _put_aside(wanted: _Wanted, line: bytes) -> None:
+    """Keep a torn line beside its file, durably, before it is cut off."""
+    system, copy = wanted.system, f"{wanted.path}.torn-{time.time_ns()}"
+    fd = system.open(copy, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+    try:
+        write_all(system, fd, line)
+        system.fsync(fd)
+    except BaseException:
+        system.unlink(copy)
+        raise
+    finally:
+        system.close(fd)
+    system.fsync_folder(os.path.dirname(wanted.path) or ".")
+
+
+def _write_whole(wanted: _Wanted, fd: int, payload: bytes) -> int:
+    """Write in one call, all or nothing; the offset where O_APPEND put it."""
+    written = wanted.system.write(fd, payload)
+    start = wanted.system.position(fd) - written
+    if written == len(payload):
+        return start
+    undone = _take_back(wanted, fd, start, written)
+    raise StorageFailure(
+        f"could not append to {wanted.path}: the disk took only {written} of {len(payload)} bytes",
+        hint="free some space; "
+        + ("nothing was written" if undone else "a part of the text is still at its end"),
+    )
+
+
+def _made_durable(wanted: _Wanted, fd: int, start: int, payload: bytes) -> bool:
+    """Sync the bytes and the name, then look whether they are still there; an error takes the bytes back.
+
+    A failed sync is never tried again: the kernel may have dropped the pages and would then report success.
+    Cutting the bytes off lets the next append write them anew, into pages that are honestly dirty.
+    """
+    try:
+        wanted.system.fdatasync(fd)
+        # Also for a file that we did not make: an editor, or a writer that was killed, may not have done it.
+        wanted.system.fsync_folder(os.path.dirname(wanted.path) or ".")
+        return _still_named(wanted, fd) and (
+            read_range(wanted.system, fd, start, start + len(payload)) == payload
+        )
+    except OSError as error:
+        _take_back(wanted, fd, start, len(payload))
+        raise explained(error, "append to", wanted.path, outcome=_outcome(wanted)) from error
+
+
+def _take_back(wanted: _Wanted, fd: int, start: int, length: int) -> bool:
+    """Cut off what we wrote, unless somebody has written behind it."""
+    try:
+        if length and wanted.system.fstat(fd).st_size == start + length:
+            wanted.system.ftruncate(fd, start)
+            return True
+    except OSError:
+        return False  # the error that brought us here is the one to report
+    return not length
+
+
+def _outcome(wanted: _Wanted) -> str:
+    """Say what a descriptor of its own, opened after the failure, finds in the file."""
+    try:
+        fd = wanted.system.open(wanted.path, os.O_RDONLY | os.O_NONBLOCK)
+        try:
+            found = _look_for(replace(wanted, look_back=None), fd, wanted.system.fstat(fd).st_size)
+        finally:
+            wanted.system.close(fd)
+    except OSError:
+        return "the file cannot be read back, and the record is not acknowledged"
+    if found is None:
+        return "nothing was written"
+    return "the record is in the file but may not survive a power cut: it is not acknowledged"
+
+
+def _still_named(wanted: _Wanted, fd: int) -> bool:
+    """Whether the file that we wrote to is the one that readers will open."""
+    try:
+        named = wanted.system.stat(wanted.path)
+    except FileNotFoundError:
+        return False
+    return os.path.samestat(named, wanted.system.fstat(fd))
+
+
+def _take_back_empty_file(wanted: _Wanted, fd: int) -> None:
+    """Leave no empty file behind a failed first append."""
+    with suppress(OSError, PlainmindError):  # the failure itself is on its way to the caller
+        if not wanted.system.fstat(fd).st_size and _still_named(wanted, fd):
+            wanted.system.unlink(wanted.path)

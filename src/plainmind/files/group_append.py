@@ -1,0 +1,339 @@
+"""Adding lines to a JSONL file that many write at once: one write and one sync for all that arrive together.
+
+The promise is that of `append.py`: what `add` returned for is in the file exactly once and on the disk. The lock is
+held for the write and not for the sync: processes wait for the disk side by side, and it serves them all at once.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from weakref import WeakSet
+
+from plainmind.errors import LockTimeout, NotFound, PathNotAllowed, PlainmindError, StorageFailure
+from plainmind.files.failures import explained
+from plainmind.files.jsonl import MAX_LINE_BYTES, end_of_last_line, lines_holding
+from plainmind.files.locks import lock_path_for
+from plainmind.files.records import is_whole_json
+from plainmind.files.standing_lock import StandingLock
+from plainmind.files.system import SYSTEM, System, read_range, write_all
+from plainmind.value import record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn, TypeAlias
+
+# Given a descriptor and a size: which record the next one follows.
+ReadLast: TypeAlias = Callable[[int, int], "str | None"]
+# Given the two halves of a line and the record that it follows: the line with its newline.
+Join: TypeAlias = Callable[["tuple[bytes, bytes | memoryview]", "str | None"], bytes]
+# Given a line that holds a name: whether it is the record of that name.
+IsRecord: TypeAlias = Callable[[bytes, str], bool]
+
+# A program that writes without our lock may be in the middle of a line: it is given this long to end it.
+_PATIENCE_S = 0.02
+
+_all: WeakSet[GroupAppender] = WeakSet()
+
+
+@record
+class Addition:
+    """One line to add: made only when it is known which record it follows."""
+
+    name: str
+    halves: tuple[bytes, bytes | memoryview]
+    leads_to: str | None  # what the next record follows: mostly `name`
+    look_back: int | None = 0  # in how many of the last bytes an earlier try may have left it; None: anywhere
+    already_there: bool = False
+    error: BaseException | None = None
+    is_done: bool = False
+
+
+class GroupAppender:
+    """Adds to one file, which must exist; safe to share between threads."""
+
+    def __init__(
+        self,
+        path: str,
+        *,
+        state_dir: str,
+        read_last: ReadLast,
+        join: Join,
+        is_record: IsRecord,
+        system: System = SYSTEM,
+        timeout_s: float = 10.0,
+    ) -> None:
+        self.path = path
+        self._lock = StandingLock(
+            lock_path_for(state_dir, path),
+            operation=f"append to {os.path.basename(path)}",
+            timeout_s=timeout_s,
+            system=system,
+        )
+        self._fd = -1  # stays open from one addition to the next
+        self._file = (0, 0)  # which file that is
+        self._read_last = read_last
+        self._join = join
+        self._is_record = is_record
+        self._system = system
+        self._timeout_s = timeout_s
+        self._named: tuple[int, int] | None = None  # the file whose name is known to be on the disk
+        self.start_anew()
+        _all.add(self)
+
+    def start_anew(self) -> None:
+        """Forget the threads that are at it: a forked child has none of them, and would wait for them."""
+        self._guard = threading.Lock()  # of `_waiting`
+        self._turn = threading.Lock()  # held by the thread that writes for all
+        self._waiting: list[Addition] = []
+        self._last: tuple[tuple[int, int], int, str | None] | None = None  # file, its size, last record
+
+    def __del__(self) -> None:
+        self.close()
+
+    def add(self, additions: Sequence[Addition]) -> None:
+        """Add lines in their order, durably, all or none; `already_there` tells those that an earlier try had added.
+
+        Raises NotFound when the file is gone, StorageFailure, WorkspaceError, PathNotAllowed or LockTimeout: then
+        nothing is acknowledged, and trying again with the same names never doubles a line.
+        """
+        with self._guard:
+            self._waiting.extend(additions)
+        # Whoever leads waits for the lock of the file itself; behind it, one more round can be in front of us.
+        if not self._turn.acquire(timeout=3 * self._timeout_s):
+            with self._guard:
+                self._waiting = [addition for addition in self._waiting if addition not in additions]
+            raise LockTimeout(
+                f"could not append to {self.path} within {3 * self._timeout_s:g} s: process {os.getpid()} itself "
+                "holds it in another thread",
+                hint="the disk may hang; nothing was acknowledged",
+            )
+        try:
+            if not additions[0].is_done:
+                self._add_all_waiting()
+        finally:
+            self._turn.release()
+        for addition in additions:
+            if addition.error is not None:
+                raise _own_copy(addition.error)
+
+    def _add_all_waiting(self) -> None:
+        with self._guard:
+            batch, self._waiting = self._waiting, []
+        deadline = time.monotonic() + self._timeout_s
+        error: BaseException | None = None
+        try:
+            if not self._try_once(batch, deadline):
+                self._try_again(batch, deadline)
+        except BaseException as failure:
+            error = failure
+            if not isinstance(failure, PlainmindError):
+                raise
+        finally:
+            for addition in batch:
+                addition.is_done, addition.error = True, error
+
+    def _try_again(self, batch: list[Addition], deadline: float) -> None:
+        for addition in batch:  # the file that has the name now may hold the line, anywhere
+            addition.look_back = None
+        while not self._try_once(batch, deadline):
+            if time.monotonic() > deadline:
+                raise StorageFailure(
+                    f"could not append to {self.path}: another program keeps replacing the file",
+                    hint="find out which program saves it again and again; nothing was acknowledged",
+                )
+
+    def _try_once(self, batch: list[Addition], deadline: float) -> bool:
+        """Add to the file that now has the name; False when it then lost the name, or was cut."""
+        is_kept = False
+        try:
+            self._lock.take()
+            try:
+                status = self._opened()
+                start, payload = self._write(status, batch, deadline)
+            finally:
+                self._lock.let_go()
+            is_kept = self._made_durable(start, payload)
+        except OSError as error:
+            raise explained(error, "append to", self.path) from error
+        finally:
+            if not is_kept:
+                self.close()
+        return is_kept
+
+    def close(self) -> None:
+        """Close the file; the next addition opens it again."""
+        fd, self._fd = self._fd, -1
+        if fd >= 0:
+            with suppress(OSError):  # what was acknowledged is synced and read back
+                self._system.close(fd)
+
+    def _opened(self) -> os.stat_result:
+        """Make sure that the open file is the one that has the name, and describe it."""
+        try:
+            if self._fd >= 0:
+                status = self._system.stat(self.path)
+                if (status.st_dev, status.st_ino, status.st_nlink) == (*self._file, 1):
+                    return status  # a plain file when it was opened, and that never changes
+                self.close()
+            self._fd = self._system.open(self.path, os.O_RDWR | os.O_APPEND | os.O_NONBLOCK)
+        except FileNotFoundError:
+            raise NotFound(
+                f"{self.path} is gone", hint="it was deleted or archived meanwhile; nothing was written"
+            ) from None
+        status = self._system.fstat(self._fd)
+        _refuse_links(status, self.path)
+        self._file = (status.st_dev, status.st_ino)
+        return status
+
+    def _write(self, status: os.stat_result, batch: list[Addition], deadline: float) -> tuple[int, bytes]:
+        """Write what is missing of a batch behind the last whole line; where it stands and what it is."""
+        if self._last is not None and self._last[:2] == (self._file, status.st_size):
+            (_, size, last), newline = self._last, b""
+        else:
+            size, newline = self._mended(deadline)
+            last = self._read_last(self._fd, size)
+        lines, last = self._rendered(size, batch, last)
+        payload = newline + b"".join(lines) if lines else b""
+        self._last = None
+        if payload and (written := self._system.write(self._fd, payload)) != len(payload):
+            self._refuse_half(size, written, len(payload))
+        self._last = (self._file, size + len(payload), last)
+        return size, payload
+
+    def _rendered(self, size: int, batch: list[Addition], last: str | None) -> tuple[list[bytes], str | None]:
+        lines: list[bytes] = []
+        names: set[str] = set()
+        for addition in batch:
+            # Most have a name that is new: nobody has to look for it.
+            addition.already_there = addition.name in names or (
+                addition.look_back != 0 and self._holds(size, addition)
+            )
+            if not addition.already_there:
+                lines.append(self._join(addition.halves, last))
+                last = addition.leads_to
+                names.add(addition.name)
+        return lines, last
+
+    def _holds(self, size: int, addition: Addition) -> bool:
+        start = 0
+        if addition.look_back is not None:
+            start = end_of_last_line(self._fd, max(0, size - addition.look_back), system=self._system)
+        found = lines_holding(self._fd, addition.name.encode(), start=start, stop=size, system=self._system)
+        return any(self._is_record(line.data, addition.name) for line in found)
+
+    def _mended(self, deadline: float) -> tuple[int, bytes]:
+        """Mend a last line without newline: the size to append at, and the newline that a whole line lacks."""
+        fd = self._fd
+        while True:
+            size = self._system.fstat(fd).st_size
+            start = end_of_last_line(fd, size, system=self._system)
+            if start == size:
+                return size, b""
+            if size - start > MAX_LINE_BYTES:
+                return size, b"\n"  # nobody can judge it: it stays, and readers pass over it
+            line = read_range(self._system, fd, start, size)
+            if is_whole_json(line):
+                return size, b"\n"
+            time.sleep(_PATIENCE_S)
+            if self._system.fstat(fd).st_size == size or time.monotonic() > deadline:
+                self._put_aside(line)
+                self._system.ftruncate(fd, start)
+                return start, b""
+
+    def _put_aside(self, line: bytes) -> None:
+        """Keep a torn line beside its file, durably, before it is cut off."""
+        copy = f"{self.path}.torn-{time.time_ns()}"
+        fd = self._system.open(copy, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+        try:
+            write_all(self._system, fd, line)
+            self._system.fsync(fd)
+        except BaseException:
+            self._system.unlink(copy)
+            raise
+        finally:
+            self._system.close(fd)
+        self._system.fsync_folder(os.path.dirname(self.path) or ".")
+
+    def _refuse_half(self, start: int, written: int, length: int) -> NoReturn:
+        """Take back what was written in one call that did not write all; a writer without our lock can prevent it."""
+        undone = self._take_back(start, written)
+        raise StorageFailure(
+            f"could not append to {self.path}: the disk took only {written} of {length} bytes",
+            hint="free some space; "
+            + ("nothing was written" if undone else "a part of the text is still at its end"),
+        )
+
+    def _made_durable(self, start: int, payload: bytes) -> bool:
+        """Sync the bytes, and the name once a file, then look whether they are still there.
+
+        A failed sync is never tried again: the kernel may have dropped the pages and would then report success.
+        """
+        try:
+            self._system.fdatasync(self._fd)
+            if self._named != self._file:
+                self._system.fsync_folder(os.path.dirname(self.path) or ".")
+                self._named = self._file
+            try:
+                named = self._system.stat(self.path)
+            except FileNotFoundError:
+                return False
+            # Not read back: reading what was just written makes ext4 journal the time of access, at a third of a sync.
+            is_ours = (named.st_dev, named.st_ino) == self._file
+            return is_ours and named.st_size >= start + len(payload)
+        except OSError as error:
+            outcome = self._after_failed_sync(start, len(payload))
+            raise explained(error, "append to", self.path, outcome=outcome) from error
+
+    def _after_failed_sync(self, start: int, length: int) -> str:
+        """Cut off what we wrote, if it is still the last thing in the file: the next try writes it anew."""
+        self._last = None
+        try:
+            self._lock.take()
+        except PlainmindError:
+            undone = False
+        else:
+            undone = self._take_back(start, length)
+            self._lock.let_go()
+        return "nothing was written" if undone else "the record may be in the file, and is not acknowledged"
+
+    def _take_back(self, start: int, length: int) -> bool:
+        """Cut off what we wrote, unless somebody has written behind it."""
+        try:
+            if length and self._system.fstat(self._fd).st_size == start + length:
+                self._system.ftruncate(self._fd, start)
+                return True
+        except OSError:
+            return False  # the error that brought us here is the one to report
+        return not length
+
+
+def _refuse_links(status: os.stat_result, path: str) -> None:
+    if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
+        raise PathNotAllowed(
+            f"{path} is not a plain file with one name",
+            hint="make it a file of its own: folders, devices and hard links are not written to",
+        )
+
+
+def _start_anew_in_child() -> None:
+    for appender in list(_all):
+        appender.start_anew()
+
+
+os.register_at_fork(after_in_child=_start_anew_in_child)
+
+
+def _own_copy(error: BaseException) -> BaseException:
+    """Give each thread an error of its own: raising one in several mixes up their tracebacks."""
+    if isinstance(error, PlainmindError):
+        copy = type(error)(*error.args, hint=error.hint)
+        copy.__cause__ = error.__cause__
+        return copy
+    return StorageFailure(
+        f"the thread that wrote for this one was stopped: {error!r}", hint="nothing was acknowledged"
+    )

@@ -1,0 +1,358 @@
+"""What files were before we changed them, and the journal of our own changes."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime, timedelta
+
+from plainmind.errors import NotFound, PlainmindError, StorageFailure
+from plainmind.files.append import append
+from plainmind.files.atomic import write_atomically
+from plainmind.files.blobs import Blobs
+from plainmind.files.failures import explaining
+from plainmind.files.ids import Clock, new_id
+from plainmind.files.locks import hold_lock
+from plainmind.files.records import Tail
+from plainmind.files.system import SYSTEM, System, read_range
+from plainmind.value import replace, value
+
+APPEND = "append"
+
+_RECENT_JOURNAL_BYTES = 1 << 18
+_PRUNED_EVERY_S = 24 * 3600.0
+
+
+@value
+class Version:
+    """One journal line: our change gave `path` this content, or added this record to it."""
+
+    id: str
+    at: str  # ISO 8601, UTC
+    path: str  # as cited
+    operation: str
+    length: int
+    hash: str
+    previous: str | None  # the content before, None when there was no file
+    available: bool = False  # whether `read` can give it back
+
+
+@value
+class Problem:
+    """Something that a check of the history found wrong, in a sentence."""
+
+    path: str
+    what: str
+
+
+class History:
+    """Old contents and a journal in one folder: bounded, erasable, shared by all processes."""
+
+    def __init__(
+        self,
+        folder: str,
+        *,
+        max_age_days: int = 90,
+        max_bytes: int = 200 << 20,
+        system: System = SYSTEM,
+        clock: Clock = time.time,
+    ) -> None:
+        self._folder = folder
+        self._journal = os.path.join(folder, "journal.jsonl")
+        self._blobs = Blobs(os.path.join(folder, "blobs"), system)
+        self._max_age = timedelta(days=max_age_days)
+        self._max_bytes = max_bytes
+        self._system = system
+        self._clock = clock
+
+    def keep(self, path: str, data: bytes, operation: str) -> Version:
+        """Store what `path` contains now, before `operation` changes it."""
+        with self._locked(f"keep {os.path.basename(path)}"):
+            name = self._blobs.put(data)
+            latest = self._latest(path)
+            if latest is not None and latest.hash == name:
+                return latest  # the journal has told of this content already: when we wrote it
+            return self._tell(path, f"before {operation}", name, len(data), previous=None)
+
+    def record(
+        self,
+        path: str,
+        *,
+        operation: str,
+        new_hash: str,
+        length: int,
+        previous: str | None,
+        record_id: str | None = None,
+    ) -> Version:
+        """Tell the journal of a change that was made; an `APPEND` names its record, to be verified later."""
+        with self._locked(f"record {operation}"):
+            version = self._tell(path, operation, new_hash, length, previous=previous, record_id=record_id)
+            with suppress(PlainmindError):  # the change is made and told; the next one prunes again
+                self._prune_once_a_day()
+            return version
+
+    def versions(self, path: str | None = None) -> list[Version]:
+        """List what the journal tells, of one path or of all, newest first."""
+        lines, _ = self._read_journal()
+        stored = set(self._blobs)
+        return [
+            _with_availability(line, stored) for line in reversed(lines) if path is None or line.path == path
+        ]
+
+    def paths_of(self, version_id: str) -> list[str]:
+        """In which files the journal says that a record was put, whatever became of it since."""
+        lines, _ = self._read_journal()
+        return [line.path for line in lines if line.id == version_id]
+
+    def read(self, version_id: str) -> bytes:
+        """Give the content of a version back; NotFound when it is unknown, pruned or erased."""
+        lines, _ = self._read_journal()
+        for line in reversed(lines):
+            if line.id == version_id and (data := self._blobs.get(line.hash)) is not None:
+                return data
+        raise NotFound(
+            f"there is no stored version `{version_id}`", hint="list the versions with `plainmind history`"
+        )
+
+    def prune(self) -> int:
+        """Drop what is too old, then the oldest contents until the rest fits; how many contents went.
+
+        `record` does this once a day.
+        """
+        with self._locked("prune"):
+            return self._prune()
+
+    def erase(self, without: Callable[[bytes], bytes | None]) -> int:
+        """Remove forgotten text from every stored content; how many had it.
+
+        `without` gets each content and gives back what may stay of it: the same bytes, fewer, or None for
+        nothing. The old bytes are overwritten before their file goes. After a crash, call it again.
+        """
+        with self._locked("erase"):
+            self._blobs.sweep()
+            renamed: dict[str, tuple[str, int]] = {}
+            doomed: list[str] = []
+            for name in list(self._blobs):
+                data = self._readable(name)
+                cleaned = None if data is None else without(data)
+                if cleaned == data and data is not None:
+                    continue
+                doomed.append(name)
+                if cleaned is not None:
+                    renamed[name] = (self._blobs.put(cleaned), len(cleaned))
+            if renamed:
+                lines, unreadable = self._read_journal()
+                self._write_journal([_renamed(line, renamed) for line in lines], unreadable)
+            for name in doomed:
+                self._blobs.destroy(name)
+            return len(doomed)
+
+    def paths_with(self, matches: Callable[[bytes], bool]) -> list[str]:
+        """Name the paths of the stored contents that match; "" for one of which the journal tells nothing."""
+        with self._locked("look through"):
+            found = {name for name in self._blobs if matches(self._readable(name) or b"")}
+            if not found:
+                return []
+            lines, _ = self._read_journal()
+        told = {line.hash: line.path for line in lines} | {line.previous: line.path for line in lines}
+        return sorted({told.get(name, "") for name in found})
+
+    def verify(self, read_file: Callable[[str], bytes | None]) -> list[Problem]:
+        """Check every stored content, and that every journalled append is still in its file.
+
+        `read_file` gives the bytes of a cited path, None when it does not exist. A record that was appended
+        before our latest rewrite of its file is not asked for: the rewrite may have removed it on purpose.
+        """
+        lines, unreadable = self._read_journal()
+        problems = [
+            Problem(self._journal, f"a line of the journal cannot be read: {raw[:60]!r}")
+            for raw in unreadable
+        ]
+        for name in self._blobs:
+            try:
+                self._blobs.get(name)
+            except StorageFailure as error:
+                problems.append(Problem(name, str(error)))
+        for path, ids in _appended_since_rewrite(lines).items():
+            data = read_file(path)
+            if data is None:
+                problems.append(Problem(path, "the file is gone; it was not removed by plainmind"))
+                continue
+            problems += [
+                Problem(path, f"the note `{name}` is no longer in the file; it was not removed by plainmind")
+                for name in ids
+                if name.encode() not in data
+            ]
+        return problems
+
+    def _prune_once_a_day(self) -> None:
+        mark, now, last = os.path.join(self._folder, "pruned"), self._clock(), float("-inf")
+        with explaining("read", mark, outcome="nothing was pruned"):
+            try:
+                with open(mark, "rb") as file:
+                    last = float(file.read(64))
+            except (FileNotFoundError, ValueError):
+                pass  # never done, or the mark is damaged
+        # A day in either direction: a clock that was set back must not put it off for years.
+        if abs(now - last) >= _PRUNED_EVERY_S:
+            self._prune()
+            write_atomically(mark, f"{now:.0f}\n".encode(), system=self._system)
+
+    def _prune(self) -> int:
+        self._blobs.sweep()
+        lines, unreadable = self._read_journal()
+        oldest = _iso(self._now() - self._max_age)
+        recent = [line for line in lines if line.at >= oldest]
+        # A content that was replaced recently was current until then, however old it is.
+        wanted = {line.hash for line in recent} | {line.previous for line in recent}
+        kept = [line for line in lines if line.at >= oldest or line.hash in wanted]
+        if len(kept) < len(lines):
+            self._write_journal(kept, unreadable)
+        dropped = self._too_much(recent)
+        for name in dropped:
+            self._blobs.destroy(name)
+        return len(dropped)
+
+    def _too_much(self, recent: list[Version]) -> list[str]:
+        """Choose the contents that no recent line names, and the oldest of the others beyond the limit."""
+        newest_first = dict.fromkeys(
+            name for line in reversed(recent) for name in (line.hash, line.previous) if name is not None
+        )
+        sizes = self._blobs.sizes()
+        dropped = [name for name in sizes if name not in newest_first]
+        total = 0
+        for name in newest_first:
+            total += sizes.get(name, 0)
+            if total > self._max_bytes and name in sizes:
+                dropped.append(name)
+        return dropped
+
+    def _readable(self, name: str) -> bytes | None:
+        try:
+            return self._blobs.get(name)
+        except StorageFailure:
+            return None  # nobody can say what a damaged content still contains, so erasing takes it too
+
+    def _tell(
+        self,
+        path: str,
+        operation: str,
+        new_hash: str,
+        length: int,
+        *,
+        previous: str | None,
+        record_id: str | None = None,
+    ) -> Version:
+        version = Version(
+            id=record_id or new_id(self._clock),
+            at=_iso(self._now()),
+            path=path,
+            operation=operation,
+            length=length,
+            hash=new_hash,
+            previous=previous,
+        )
+        append(
+            self._journal,
+            _line(version),
+            state_dir=self._folder,
+            record_id=json.dumps(version.id),
+            tail=Tail.JSONL,
+            look_back_bytes=0 if record_id is None else _RECENT_JOURNAL_BYTES,
+            system=self._system,
+        )
+        return version
+
+    def _latest(self, path: str) -> Version | None:
+        """Find the last recent line about a path; one further back is not missed, only told again."""
+        lines, _ = self._read_journal(last_bytes=_RECENT_JOURNAL_BYTES)
+        return next((line for line in reversed(lines) if line.path == path), None)
+
+    def _read_journal(self, last_bytes: int | None = None) -> tuple[list[Version], list[bytes]]:
+        """Read the journal: its lines, oldest first, and those that cannot be read."""
+        with explaining("read", self._journal, outcome="nothing was changed"):
+            try:
+                fd = self._system.open(self._journal, os.O_RDONLY)
+            except FileNotFoundError:
+                return [], []
+            try:
+                size = self._system.fstat(fd).st_size
+                start = max(0, size - last_bytes) if last_bytes is not None else 0
+                raw = read_range(self._system, fd, start, size)
+            finally:
+                self._system.close(fd)
+        if start:
+            raw = raw.partition(b"\n")[2]
+        lines: list[Version] = []
+        unreadable: list[bytes] = []
+        for text in raw.splitlines():
+            version = _parsed(text)
+            if version is not None:
+                lines.append(version)
+            else:
+                unreadable.append(text)
+        return lines, unreadable
+
+    def _write_journal(self, lines: list[Version], unreadable: list[bytes]) -> None:
+        data = b"".join(raw + b"\n" for raw in unreadable) + b"".join(map(_line, lines))
+        write_atomically(self._journal, data, system=self._system)
+
+    @contextmanager
+    def _locked(self, operation: str) -> Iterator[None]:
+        lock = os.path.join(self._folder, "history.lock")
+        with hold_lock(lock, operation=f"history: {operation}", system=self._system):
+            yield
+
+    def _now(self) -> datetime:
+        return datetime.fromtimestamp(self._clock(), UTC)
+
+
+def _iso(at: datetime) -> str:
+    return at.isoformat(timespec="milliseconds")
+
+
+def _line(version: Version) -> bytes:
+    fields = ("id", "at", "path", "operation", "length", "hash", "previous")
+    entry = {field: getattr(version, field) for field in fields}
+    return json.dumps(entry, ensure_ascii=True, separators=(",", ":")).encode() + b"\n"
+
+
+def _parsed(text: bytes) -> Version | None:
+    try:
+        entry = json.loads(text)
+        previous = entry["previous"]
+        return Version(
+            id=str(entry["id"]),
+            at=str(entry["at"]),
+            path=str(entry["path"]),
+            operation=str(entry["operation"]),
+            length=int(entry["length"]),
+            hash=str(entry["hash"]),
+            previous=None if previous is None else str(previous),
+        )
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def _with_availability(line: Version, stored: set[str]) -> Version:
+    return replace(line, available=line.hash in stored)
+
+
+def _renamed(line: Version, renamed: dict[str, tuple[str, int]]) -> Version:
+    name, length = renamed.get(line.hash, (line.hash, line.length))
+    previous = line.previous and renamed.get(line.previous, (line.previous, 0))[0]
+    return replace(line, hash=name, length=length, previous=previous)
+
+
+def _appended_since_rewrite(lines: list[Version]) -> dict[str, list[str]]:
+    """Name the records that must be in each file: those appended after its last rewrite."""
+    expected: dict[str, list[str]] = {}
+    for line in lines:
+        if line.operation == APPEND:
+            expected.setdefault(line.path, []).append(line.id)
+        elif not line.operation.startswith("before "):
+            expected.pop(line.path, None)
+    return expected

@@ -1,0 +1,293 @@
+"""Everything that could be wrong with a memory, checked one by one, each with what to do about it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+from collections.abc import Callable, Iterator, Mapping
+
+from plainmind.errors import PlainmindError
+from plainmind.files.locks import hold_lock, try_lock
+from plainmind.memory.wiring import Parts
+from plainmind.model import SyncReport
+from plainmind.text.shell import shell_word
+from plainmind.value import value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Literal, TypeAlias
+
+    from plainmind.memory.providers import Providers
+
+Verdict: TypeAlias = "Literal['ok', 'warning', 'problem']"
+
+ENOUGH_FREE_BYTES = 100_000_000
+
+
+@value
+class Check:
+    """One thing that was looked at."""
+
+    name: str
+    verdict: Verdict
+    detail: str
+    hint: str | None = None
+
+
+def examine(parts: Parts, *, verify: bool) -> list[Check]:
+    """Run every check; `verify` also reads all that was ever written, which takes a while."""
+    examiners: list[Callable[[Parts], Iterator[Check]]] = [
+        _workspace,
+        _skipped_files,
+        _permissions,
+        _disk_space,
+        _locks,
+        _embedder,
+        _index,
+        _engine,
+        _entries,
+        _sharing,
+        _settings,
+    ]
+    if verify:
+        examiners += [_written_notes, _index_equals_files]
+    checks: list[Check] = []
+    for examiner in examiners:
+        name = examiner.__name__.strip("_").replace("_", " ")
+        try:
+            checks += examiner(parts)
+        except (PlainmindError, OSError) as error:
+            checks.append(Check(name, "problem", str(error), getattr(error, "hint", None)))
+    return checks
+
+
+def _workspace(parts: Parts) -> Iterator[Check]:
+    path = parts.workspace.path
+    if not os.path.isdir(path):
+        yield Check(
+            "workspace", "problem", f"{path} does not exist", f"run `plainmind init {shell_word(path)}`"
+        )
+        return
+    found = parts.workspace.discover()
+    if found.root_missing:
+        yield Check("workspace", "problem", f"{path} cannot be read", "check its permissions and its disk")
+        return
+    files = f"{len(found.files)} {'file' if len(found.files) == 1 else 'files'}"
+    yield Check("workspace", "ok", f"{path}: {files} ({parts.places.workspace.origin})")
+    for file in found.files:
+        if not os.access(file.real, os.R_OK):
+            hint = "its text is not found until you make it readable"
+            yield Check("workspace", "warning", f"no permission to read {file.path}", hint)
+    if not os.access(path, os.W_OK):
+        yield Check("workspace", "warning", f"{path} is read-only", "searching works; remembering does not")
+
+
+def _skipped_files(parts: Parts) -> Iterator[Check]:
+    for skipped in parts.workspace.discover().skipped:
+        conflict = "sync conflict" in skipped.reason
+        hint = "merge it by hand, then delete the copy" if conflict else None
+        yield Check("skipped files", "warning", f"{skipped.path}: {skipped.reason}", hint)
+
+
+def _permissions(parts: Parts) -> Iterator[Check]:
+    home = parts.places.home
+    if not os.path.isdir(home):
+        return
+    mode = stat.S_IMODE(os.stat(home).st_mode)
+    if mode & 0o077:
+        yield Check("permissions", "warning", f"{home} can be read by others ({mode:o})", f"chmod 700 {home}")
+    else:
+        yield Check("permissions", "ok", f"{home} is yours alone")
+
+
+def _disk_space(parts: Parts) -> Iterator[Check]:
+    for path in dict.fromkeys((parts.workspace.path, parts.places.home)):
+        if os.path.isdir(path):
+            free = shutil.disk_usage(path).free
+            verdict: Verdict = "ok" if free >= ENOUGH_FREE_BYTES else "warning"
+            hint = None if verdict == "ok" else "free some space: a full disk refuses every note"
+            yield Check("disk space", verdict, f"{free / 1e9:.1f} GB free at {path}", hint)
+
+
+def _locks(parts: Parts) -> Iterator[Check]:
+    """Some network mounts grant every lock: then two writers would believe that they are alone."""
+    path = os.path.join(parts.places.state, "locks", "self-test.lock")
+    with hold_lock(path, operation="self-test"):
+        second = try_lock(path, operation="self-test")
+    if second is None:
+        yield Check("locks", "ok", "a second holder is refused")
+    else:
+        second.release()
+        yield Check(
+            "locks",
+            "problem",
+            f"the file system of {parts.places.home} grants one lock to two holders",
+            "move PLAINMIND_HOME to a local disk",
+        )
+
+
+def _embedder(parts: Parts) -> Iterator[Check]:
+    if parts.providers is not None:
+        yield from _provider(parts.providers)
+        return
+    identity = parts.embedder.identity
+    if not identity.dims:
+        yield Check(
+            "embedding", "warning", "no provider: keywords answer alone", "set `provider` to `builtin`"
+        )
+        return
+    parts.embedder.embed_query("a short question")
+    yield Check(
+        "embedding",
+        "ok",
+        f"{identity.provider} {identity.model}, {identity.dims} dimensions, on this machine",
+    )
+
+
+def _provider(providers: Providers) -> Iterator[Check]:
+    """Ask the provider for one vector, though it may be paused: whoever runs this may have mended it."""
+    chosen = providers.succession.chosen
+    chosen.probe(anyway=True)
+    identity, where = chosen.identity, chosen.sends_text_to or "this machine"
+    yield Check(
+        "embedding",
+        "ok",
+        f"{identity.provider} {identity.model}, {identity.dims} dimensions, on {where};"
+        f" chosen because {providers.choice.why}",
+    )
+    if chosen.remote is not None and providers.ledger.trouble is not None:
+        hint = "requests and tokens are counted in this process alone; check the disk of your home folder"
+        yield Check("embedding", "problem", providers.ledger.trouble, hint)
+
+
+def _index(parts: Parts) -> Iterator[Check]:
+    reason = None
+    if parts.providers is None:
+        reason = parts.indexer.rebuild_reason()
+    else:
+        from plainmind.memory.embedding_status import embedding_of
+
+        with parts.store.reading() as reader:
+            made = reader.fingerprint()
+        status = embedding_of(parts, made, deep=False)
+        reason = status.rebuild
+        if status.fallback is not None:
+            yield Check(
+                "index", "warning", "made with {to} in place of {from}: {reason}".format(**status.fallback)
+            )
+    facts = parts.store.describe()
+    if reason is not None:
+        yield Check("index", "warning", f"out of date: {reason}", "run `plainmind sync`")
+    else:
+        yield Check("index", "ok", f"{facts['driver']} at {facts['path']}")
+    if recovered := facts.get("recovered"):
+        yield Check("index", "warning", f"a damaged index was replaced {recovered}")
+    if facts["driver"] == "postgres":
+        yield from _server(facts)
+
+
+def _server(facts: Mapping[str, Any]) -> Iterator[Check]:
+    """Say which server keeps the index, how it is reached, and whether it keeps agents apart."""
+    how = "through TLS" if facts["tls"] else "without TLS"
+    engine = f"PostgreSQL {facts['postgres']} with pgvector {facts['pgvector']}, as {facts['role']}, {how}"
+    yield Check("engine", "ok", engine)
+    if facts["passesGuards"]:
+        yield Check(
+            "engine",
+            "warning",
+            f"the role {facts['role']} passes by row-level security: nothing keeps agents and scopes apart for it",
+            "use a role that owns nothing: docs/guides/postgresql.md",
+        )
+
+
+def _engine(parts: Parts) -> Iterator[Check]:
+    """Ask an engine that is not ours for its version, though it may be paused: it may have been mended."""
+    if parts.backend is None:
+        return
+    facts = parts.backend.describe(deep=True)
+    name = f"{facts['name']} {facts.get('version') or '(version unknown)'}"
+    hint = "the built-in index answers in its place; `plainmind sync` tries it again"
+    if not facts["healthy"]:
+        known = f"{facts['hint']}; until then " if facts.get("hint") else ""
+        yield Check("engine", "warning", f"{name} does not answer: {facts['problem']}", f"{known}{hint}")
+    elif facts.get("behind"):
+        yield Check("engine", "warning", f"{name} has not seen the latest changes", "run `plainmind sync`")
+    else:
+        yield Check("engine", "ok", f"{name} at {facts.get('command', facts['name'])}")
+
+
+def _entries(parts: Parts) -> Iterator[Check]:
+    from plainmind.memory.doctor_entries import examine_entries
+
+    return examine_entries(parts)
+
+
+def _sharing(parts: Parts) -> Iterator[Check]:
+    """Say of folders without a channel, once, that they are for an id in all of them."""
+    folders = sorted(
+        {
+            "/".join(found.path.split("/")[:3])
+            for found in parts.workspace.discover().files
+            if found.scope.startswith(("group:", "person:"))
+        }
+    )
+    if folders:
+        yield Check(
+            "sharing",
+            "ok",
+            f"shared with an id in whatever channel: {', '.join(folders)}",
+            "move a folder into memory/shared-with/CHANNEL/ to give it to that one alone:"
+            " docs/guides/share-with-groups.md",
+        )
+
+
+def _settings(parts: Parts) -> Iterator[Check]:
+    for note in parts.loaded.notes:
+        yield Check("settings", "warning", note)
+
+
+def _written_notes(parts: Parts) -> Iterator[Check]:
+    def read_file(path: str) -> bytes | None:
+        try:
+            return parts.notebook.read_bytes(path)[1]
+        except PlainmindError:
+            return None
+
+    problems = parts.history.verify(read_file)
+    for problem in problems:
+        yield Check(
+            "written notes",
+            "problem",
+            f"{problem.path}: {problem.what}",
+            "`plainmind history` tells what was written; an editor may have saved over it",
+        )
+    if not problems:
+        yield Check("written notes", "ok", "every note that was acknowledged is in its file")
+
+
+def _index_equals_files(parts: Parts) -> Iterator[Check]:
+    report = _synced(parts)
+    if report.withheld:
+        # A rebuild would take them for deleted, and a disk that is not mounted for an empty one.
+        yield Check(
+            "index equals files",
+            "warning",
+            f"not compared: {len(report.withheld)} files of the index are missing on disk",
+            "mount the disk they are on; files that are gone for good leave the index after a minute",
+        )
+        return
+    before = parts.store.digest()
+    _synced(parts, force=True)
+    if parts.store.digest() == before:
+        yield Check("index equals files", "ok", "a rebuild gives the same index")
+    else:
+        yield Check("index equals files", "warning", "the index differed from its files and was made anew")
+
+
+def _synced(parts: Parts, *, force: bool = False) -> SyncReport:
+    if parts.providers is None:
+        return parts.indexer.sync(force=force)
+    from plainmind.memory.syncing import Asked, sync_with
+
+    return sync_with(parts, parts.providers, Asked(initiative="background", force=force))

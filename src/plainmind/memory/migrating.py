@@ -1,0 +1,62 @@
+"""Moving the index of a memory to another store, without embedding anything again."""
+
+from __future__ import annotations
+
+from plainmind.errors import ConfigError
+from plainmind.indexing.copying import Copied, copy_index
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from plainmind.memory.wiring import Parts
+    from plainmind.model import ProgressCallback
+    from plainmind.store.protocol import IndexStore
+
+
+def move_index(
+    parts: Parts, driver: str, *, dsn: str | None = None, progress: ProgressCallback | None = None
+) -> Copied:
+    """Copy the index to the store that `driver` names, and make sure that both are equal.
+
+    The old index stays as it is; which of them answers is for the settings to say.
+    """
+    now = parts.loaded.settings.store.driver
+    if driver == now:
+        raise ConfigError(f"the index is in {now} already", key="store.driver", hint="name another store")
+    target = _open(parts, driver, dsn)
+    try:
+        return copy_index(parts.store, target, progress=progress)
+    finally:
+        target.close()
+
+
+def prepare_server(parts: Parts, dsn: str | None, *, role: str | None, is_operator: bool = False) -> str:
+    """Make the schema of this installation, or bring it up to date, and let a role use it; returns its name."""
+    from plainmind.config.secrets import resolve_secret
+    from plainmind.store.postgres.connection import checked_dsn
+    from plainmind.store.postgres.failures import speaking_plainly
+    from plainmind.store.postgres.migrations import prepare
+
+    settings = parts.loaded.settings.store
+    reached = resolve_secret(dsn or settings.dsn, parts.environ)
+    if not reached:
+        raise ConfigError(
+            "which server is to be prepared?", key="store.dsn", hint="name it with --dsn, or set `store.dsn`"
+        )
+    with speaking_plainly("prepare the schema"):
+        prepare(checked_dsn(reached), schema=settings.schema, role=role, is_operator=is_operator)
+    return settings.schema
+
+
+def _open(parts: Parts, driver: str, dsn: str | None) -> IndexStore:
+    from plainmind.config.secrets import resolve_secret
+    from plainmind.store.opening import open_store, store_options
+
+    settings = parts.loaded.settings.store
+    options = store_options(
+        driver,
+        uri=settings.uri,
+        dsn=resolve_secret(dsn or settings.dsn, parts.environ),
+        schema=settings.schema,
+        workspace=settings.workspace_name,
+    )
+    return open_store(driver, folder=parts.places.index, **options)

@@ -1,0 +1,239 @@
+"""The embedders of one memory, made from its settings: the chosen one, its cache and jobs, and who may take over."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from threading import RLock
+
+from plainmind.config.load import Loaded
+from plainmind.embedding.cache import SqliteEmbeddingCache
+from plainmind.embedding.cached import CachedEmbedder
+from plainmind.embedding.fallback import Provider, Succession, Withheld
+from plainmind.embedding.protocol import Embedder
+from plainmind.embedding.registry import create_embedder
+from plainmind.embedding.settings import KEY_VARIABLES, EmbeddingSettings
+from plainmind.errors import ConfigError, EmbeddingError, PlainmindError
+from plainmind.memory.provider_access import (
+    access_to,
+    choice_of,
+    model_folder,
+    model_for,
+    naming_its_origin,
+    remote_settings,
+)
+from plainmind.memory.wiring import Places
+from plainmind.model import EmbedderIdentity, Progress, ProgressCallback
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from plainmind.embedding.choosing import Choice
+    from plainmind.embedding.hub_download import Fetched
+    from plainmind.embedding.remote.batch_embedder import BatchingEmbedder
+    from plainmind.embedding.remote.embedder import RemoteEmbedder
+    from plainmind.embedding.remote.ledger import Ledger, Usage
+    from plainmind.embedding.remote.settings import RemoteSettings
+
+COMPUTED_HERE = frozenset({"builtin", "none"})
+_ALL_DAYS = 400  # as long as the ledger remembers
+
+
+class Providers:
+    """Makes embedders when they are first needed. `buried` says whether a text was forgotten."""
+
+    def __init__(
+        self, loaded: Loaded, places: Places, environ: Mapping[str, str], *, buried: Callable[[str], bool]
+    ) -> None:
+        self._loaded = loaded
+        self._settings = loaded.settings
+        self._places = places
+        self._environ = environ
+        self._buried = buried
+        self._making = RLock()
+        self._batching: BatchingEmbedder | None = None
+        self.progress: ProgressCallback | None = None  # of whoever waits for a sync, and so for a download
+
+    @cached_property
+    def choice(self) -> Choice:
+        """Which provider was chosen, and why."""
+        return choice_of(self._loaded, self._environ)
+
+    @cached_property
+    def cache(self) -> SqliteEmbeddingCache | None:
+        """What remembers vectors that took long or cost money."""
+        settings = self._settings.cache
+        if not settings.enabled:
+            return None
+        return SqliteEmbeddingCache(
+            self._places.cache,
+            max_entries=settings.max_entries,
+            max_bytes=settings.max_bytes,
+            buried=self._buried,
+        )
+
+    @cached_property
+    def ledger(self) -> Ledger:
+        """What is owed to remote providers, and what is known about them; shared by all agents and workspaces."""
+        from plainmind.embedding.remote.ledger import Ledger
+
+        return Ledger(self._ledger_path)
+
+    @property
+    def _ledger_path(self) -> str:
+        return os.path.join(self._places.home, "remote.sqlite")
+
+    @property
+    def succession(self) -> Succession:
+        """Who embeds, and who takes over."""
+        with self._making:
+            return self._succession
+
+    @cached_property
+    def _succession(self) -> Succession:
+        chosen, fallback = self.choice.provider, self._settings.fallback
+        needless = fallback in {chosen, "none"} or chosen in COMPUTED_HERE
+        return Succession(
+            self._made(chosen, chosen=True),
+            fallback=None if needless else lambda: self._made(fallback, chosen=False),
+            former=self._former,
+        )
+
+    @property
+    def batching(self) -> BatchingEmbedder | None:
+        """What leaves texts to jobs of the chosen provider, where these are switched on or still running."""
+        _ = self.succession
+        return self._batching
+
+    def standing_in(self, made: EmbedderIdentity | None) -> dict[str, str] | None:
+        """Say who embeds in whose place, and why, when an index was made by the fallback."""
+        succession = self.succession
+        if not succession.is_fallback(made) or succession.fallback is None:
+            return None
+        chosen = succession.chosen
+        reason = chosen.fell_out()
+        return {
+            "from": chosen.name,
+            "to": succession.fallback.name,
+            "reason": f"{chosen.name} failed when the index was made" if reason is None else str(reason),
+        }
+
+    def usage(self) -> dict[str, Any]:
+        """Requests, tokens and dollars, about, of today and of all days that are remembered; of all providers."""
+        rows = self.ledger.usage(days=_ALL_DAYS)
+        today = {(usage.day, usage.key) for usage in self.ledger.usage()}
+        return {
+            "today": _sum([usage for usage in rows if (usage.day, usage.key) in today]),
+            "total": _sum(rows),
+            "maxTokensPerDay": self._settings.remote.max_tokens_per_day,
+        }
+
+    def close(self) -> None:
+        """Let go of everything that was opened."""
+        for name in ("_succession", "cache", "ledger"):
+            part = vars(self).get(name)
+            if part is not None:
+                part.close()
+
+    def _made(self, name: str, *, chosen: bool) -> Provider:
+        try:
+            if name in KEY_VARIABLES:
+                return self._remote(name, chosen=chosen)
+            return self._of_this_machine(name, chosen=chosen)
+        except ConfigError as error:
+            raise (naming_its_origin(error, self._loaded) if chosen else error) from error
+
+    def _of_this_machine(self, name: str, *, chosen: bool) -> Provider:
+        """Make a provider that runs in this process, or one of another package."""
+        settings = self._settings
+        model = (
+            model_for(name, settings) if chosen else (settings.local.model_path if name == "local" else None)
+        )
+        wanted = EmbeddingSettings(
+            provider=name,
+            model=model,
+            fallback=settings.fallback,
+            model_cache_dir=model_folder(settings, self._places.home),
+            downloading=self._downloading,
+        )
+        bare = create_embedder(name, wanted)
+        embedder: Embedder = bare
+        if name not in COMPUTED_HERE and self.cache is not None:
+            embedder = CachedEmbedder(bare, self.cache)
+        return Provider(name, model or "", embedder, bare=bare)
+
+    def _downloading(self, fetched: Fetched) -> None:
+        if self.progress is not None:
+            total = fetched.total_bytes or fetched.done_bytes
+            self.progress(Progress(fetched.done_bytes, total, f"downloading {fetched.name}"))
+
+    def _remote(self, name: str, *, chosen: bool, model: str | None = None) -> Provider:
+        access = access_to(name, self._loaded, self._environ, chosen=chosen)
+        if not access.may_be_asked:
+            missing = EmbeddingError(
+                f"{name} cannot be asked: {access.found.problem}",
+                hint="set the variable, or name another one in `remote.apiKey`: `env:MY_KEY`",
+            )
+            return _silent(name, self._settings.model or "", missing)
+        if model is None and chosen:
+            model = model_for(name, self._settings)
+        settings = remote_settings(self._settings, access, chosen=chosen, model=model)
+        bare, embedder = self._asking(name, settings, chosen=chosen)
+        if self.cache is not None:
+            embedder = CachedEmbedder(embedder, self.cache)
+        return Provider(name, bare.key.model, embedder, bare=bare, remote=bare)
+
+    def _asking(
+        self, name: str, settings: RemoteSettings, *, chosen: bool
+    ) -> tuple[RemoteEmbedder, Embedder]:
+        if not chosen or self.cache is None or not (settings.batch.enabled or self._has_jobs()):
+            from plainmind.embedding.remote.creating import create_remote
+
+            bare = create_remote(name, settings, self.ledger)
+            return bare, bare
+        from plainmind.embedding.remote.batch_creating import create_batching
+
+        folder = os.path.join(self._places.home, "batches")
+        self._batching = create_batching(name, settings, self.ledger, cache=self.cache, folder=folder)
+        return self._batching.embedder, self._batching
+
+    def _has_jobs(self) -> bool:
+        """Whether a job was left running, by settings that were other ones then."""
+        if not os.path.exists(self._ledger_path):
+            return False
+        from plainmind.embedding.remote.job_records import jobs
+
+        return bool(jobs(self.ledger))
+
+    def _former(self, made: EmbedderIdentity) -> Embedder | None:
+        """Make the embedder that an index of other settings was made with, if that can be done with these."""
+        try:
+            if made.provider == "builtin":
+                builtin = create_embedder("builtin", EmbeddingSettings(provider="builtin"))
+                return builtin if builtin.identity.agrees_with(made) else None
+            if made.provider not in KEY_VARIABLES:
+                return None
+            for chosen in (True, False):
+                provider = self._remote(made.provider, chosen=chosen, model=made.model)
+                if provider.makes(made):
+                    return provider
+        except PlainmindError:
+            return None  # it needs something that is no longer set
+        return None
+
+
+def _silent(name: str, model: str, missing: EmbeddingError) -> Provider:
+    """Stand for a provider that cannot even be asked; everything else works, and this says why it does not."""
+    silent = Withheld(None, missing)
+    return Provider(name, model, silent, bare=silent)
+
+
+def _sum(rows: list[Usage]) -> dict[str, Any]:
+    return {
+        "requests": sum(usage.requests for usage in rows),
+        "failures": sum(usage.failures for usage in rows),
+        "tokens": sum(usage.tokens for usage in rows),
+        "costUsd": round(sum(usage.cost for usage in rows), 6),
+    }

@@ -1,0 +1,237 @@
+"""The memory within one conversation: every call says first whether it may, and every answer is looked at once more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+from plainmind.agent.scope import NOTHING, Access, SearchContext, access_of
+from plainmind.errors import NotFound, PathNotAllowed, PlainmindError, ScopeDenied
+from plainmind.memory.checkpoint import denied, file_of
+from plainmind.memory.presence import require_a_place_for_notes, require_workspace
+from plainmind.memory.translating import limits_of, scope_rules
+from plainmind.model import EXCERPT_LINES, Excerpt, SearchResult
+from plainmind.value import replace
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from plainmind.agent.memory_tool import MemoryTool
+    from plainmind.agent.protocol import Limits
+    from plainmind.agent.start_context import StartContext
+    from plainmind.memory.wiring import Parts
+    from plainmind.sources.discovery import FoundFile
+    from plainmind.sources.forgotten import Forgotten
+    from plainmind.sources.notebook import Remembered
+
+
+class ScopedMemory:
+    """What a context may see and write of a memory, as `AgentMemory` promises it.
+
+        memory.within(SearchContext("anna", "group", "agent:main:telegram:group:-100", group="-100"))
+
+    Safe to share between threads; it is closed with the memory that it is of.
+    """
+
+    def __init__(self, parts: Parts, context: SearchContext) -> None:
+        settings = parts.loaded.settings
+        self._parts = parts
+        self.context = context
+        self.access: Access = access_of(context, scope_rules(settings), settings.scope.default)
+
+    @property
+    def shows_citations(self) -> bool:
+        """Whether answers name file and lines; `auto` means in direct chats."""
+        wanted = self._parts.loaded.settings.citations
+        return wanted == "on" or (wanted == "auto" and self.context.chat_type == "direct")
+
+    @property
+    def limits(self) -> Limits:
+        """How much recalled text may reach a model at once."""
+        return limits_of(self._parts.loaded.settings)
+
+    def search(
+        self, query: str, *, max_results: int | None = None, min_score: float | None = None
+    ) -> SearchResult:
+        """Find the lines that answer a question, among what may be seen here."""
+        with self._telling_only_its_own():
+            limits = self.limits
+            result = self._parts.asking.search(
+                query,
+                scopes=self.access.scopes,
+                max_results=max_results or limits.max_results,
+                min_score=min_score,
+                snippet_chars=limits.max_snippet_chars,
+            )
+        hits = self._parts.checkpoint.passed(self.access, result.hits, "a search")
+        return self._without_others_names(replace(result, hits=hits))
+
+    def get(
+        self,
+        path: str,
+        *,
+        first_line: int = 1,
+        line_count: int | None = EXCERPT_LINES,
+        max_chars: int | None = None,
+    ) -> Excerpt:
+        """Read lines of a file; `path` may be a citation. What may not be read here is denied, existing or not."""
+        from plainmind.memory.reading import read_lines
+
+        with self._telling_only_its_own():
+            self._parts.checkpoint.require(self.access, file_of(path))
+            found = read_lines(
+                self._parts, path, first_line=first_line, line_count=line_count, max_chars=max_chars
+            )
+        # What was read is what was asked for, unless some spelling of a path leads elsewhere.
+        self._parts.checkpoint.require(self.access, found.path)
+        return found
+
+    def list(self) -> tuple[FoundFile, ...]:
+        """List the memory files that may be seen here."""
+        with self._telling_only_its_own():
+            require_workspace(self._parts)
+            files = self._parts.workspace.discover().files
+            seen = (found for found in files if self.access.may_see(found.scope))
+            return self._parts.checkpoint.passed(self.access, seen, "the list of files")
+
+    def append(self, text: str, *, note_id: str | None = None) -> Remembered:
+        """Add a note to today's log of the context's own scope. On disk when this returns."""
+        with self._telling_only_its_own():
+            self._require_writing()
+            require_a_place_for_notes(self._parts)
+            return self._parts.notebook.remember_for(self.access.writes, text, note_id=note_id)
+
+    def forget(self, what: str | Forgotten, *, dry_run: bool = False) -> Forgotten:
+        """Remove lines for good, as `Memory.forget` does; other than the owner, only from the context's own notes."""
+        from plainmind.memory.forgetting import Forgetting
+
+        with self._telling_only_its_own():
+            self._require_writing()
+            require_workspace(self._parts)
+            forgetting = Forgetting(self._parts, self._own_files())
+            chosen = forgetting.select(what) if isinstance(what, str) else what
+            lines = self._parts.checkpoint.passed(self.access, chosen.lines, "a choice of lines")
+            if len(lines) < len(chosen.lines):
+                raise ScopeDenied("lines of that file cannot be forgotten in this conversation")
+            if dry_run:
+                return chosen
+            return forgetting.apply(chosen, self._parts.freshness.in_the_background)
+
+    def status(self) -> Mapping[str, Any]:
+        """Facts, ready for JSON; places on disk and counts of what others see are for the owner only."""
+        from plainmind.memory.scoped_status import facts_for
+
+        with self._telling_only_its_own():
+            return facts_for(self._parts, self.context, self.access)
+
+    def start_context(self) -> StartContext:
+        """What a session begins with, fenced as data: for a user's turn, never for the system prompt."""
+        from plainmind.agent.recall import new_nonce
+        from plainmind.agent.start_context import start_context
+
+        with self._telling_only_its_own():
+            require_workspace(self._parts)
+            begun = start_context(
+                self.access,
+                self._parts.now().date(),
+                self._whole_text,
+                max_chars=self.limits.max_start_chars,
+                nonce=new_nonce(),
+            )
+        for path in (*begun.paths, *begun.truncated):
+            self._parts.checkpoint.require(self.access, path)
+        return begun
+
+    def memory_tool(self) -> MemoryTool:
+        """Claude's memory tool, on the notes that may be written here: all of them for the owner, else its own."""
+        from plainmind.agent.memory_tool import MemoryTool
+        from plainmind.sources.memory_files import MemoryFiles
+        from plainmind.sources.scopes import folder_of_scope
+
+        access = self.access
+        # All notes are only for who may see all of them: a scope without a folder is no reason to open it.
+        folder = "memory" if access.sees_everything else folder_of_scope(access.writes)
+        if access.writes == NOTHING or folder is None:
+            return MemoryTool(
+                None, refusal=f"The memory cannot be used here: {access.reason or 'nothing can be written'}."
+            )
+        parts = self._parts
+        files = MemoryFiles(
+            parts.workspace,
+            parts.history,
+            erasures=parts.erasures,
+            state_dir=parts.places.state,
+            folder=folder,
+        )
+
+        def changed(gone: Sequence[str]) -> None:
+            # Gone on purpose: it need not be asked first whether a disk is not mounted.
+            with parts.store.joined():
+                for path in gone:
+                    parts.store.remove_file("memory", path)
+            parts.freshness.in_the_background()
+
+        return MemoryTool(files, changing=lambda: require_a_place_for_notes(parts), changed=changed)
+
+    def _whole_text(self, path: str) -> str | None:
+        self._parts.checkpoint.require(self.access, path)
+        try:
+            document, _ = self._parts.workspace.read(path)
+        except NotFound:
+            return None
+        except PathNotAllowed:
+            if self.access.sees_everything:
+                raise
+            return None  # how the owner keeps it is not for others
+        return document.text
+
+    def _own_files(self) -> Callable[[str], bool] | None:
+        """Which files may be changed; None: every one."""
+        if self.access.sees_everything:
+            return None
+        scope_of, own = self._parts.checkpoint.scope_of, self.access.writes
+        return lambda path: scope_of(path) == own
+
+    def _require_writing(self) -> None:
+        if self.access.writes == NOTHING:
+            raise ScopeDenied(
+                "nothing can be written in this conversation",
+                hint="only the owner, a group or a person that is known by name can",
+            )
+
+    def _without_others_names(self, result: SearchResult) -> SearchResult:
+        """Leave out what names files, folders and addresses: they are the owner's."""
+        if self.access.sees_everything:
+            return result
+        degraded = ("a part of the memory could not be consulted",) if result.degraded else ()
+        fallback = result.fallback and {**result.fallback, "reason": "the first provider does not answer"}
+        return replace(result, degraded=degraded, notes=(), fallback=fallback)
+
+    @contextmanager
+    def _telling_only_its_own(self) -> Iterator[None]:
+        """Deny what is denied; and keep out of errors what only the owner may read: paths, and what else exists."""
+        if not self.access.is_allowed:
+            raise denied(self.access)
+        try:
+            yield
+        except ScopeDenied:
+            raise
+        except PlainmindError as error:
+            if self.access.sees_everything:
+                raise
+            raise _without_names(error) from None
+
+
+def _without_names(error: PlainmindError) -> PlainmindError:
+    """Say as much about a failure as others than the owner may know; the log has the rest."""
+    if type(error) is PlainmindError:
+        return error  # about what was asked or given, and about nothing that is kept
+    if isinstance(error, NotFound | PathNotAllowed):
+        return NotFound("there is no such thing in what this conversation may see")
+    import logging
+
+    logging.getLogger(__name__).warning("in a conversation of others than the owner: %s", error)
+    ours = (kind for kind in type(error).__mro__ if kind.__module__ == PlainmindError.__module__)
+    kind: type[PlainmindError] = next(ours)
+    return kind("the memory could not do this just now", hint="its owner finds the reason in the log")

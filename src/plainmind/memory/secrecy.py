@@ -1,0 +1,126 @@
+"""What hides secrets in the copies that we make of texts: those of the settings, since when, and a key for marks."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterable
+
+from plainmind.files.atomic import write_atomically
+from plainmind.files.failures import explaining
+from plainmind.files.system import SYSTEM, write_all
+from plainmind.memory.wiring import Parts
+from plainmind.model import SearchResult
+from plainmind.text.redaction.engine import RULES_VERSION, Redactor
+from plainmind.value import replace
+
+_KEY_BYTES = 32
+
+
+def redactor_of(parts: Parts) -> Redactor:
+    """Make the redactor of a memory; the same secret gets the same mark in all its copies."""
+    return Redactor(configured_secrets(parts), key=redaction_key(parts.places.home))
+
+
+def reading_by(redactor: Redactor, home: str) -> tuple[int, int]:
+    """How texts are read by now: the version of the rules, and when the newest of the secrets became known.
+
+    A copy that was made earlier, by older rules or before a secret was known, may show it and is to be made anew. A
+    moment tells that, and says nothing of the secrets. Were it the secrets themselves, processes that know different
+    ones, because a variable is set for one of them alone, would make the same copies anew for ever, each in turn.
+    """
+    return RULES_VERSION, known_since(home, redactor.digests(), at_ms=time.time_ns() // 1_000_000)
+
+
+def known_since(home: str, digests: Iterable[str], *, at_ms: int) -> int:
+    """Note which secrets are known, by digests made with the key, and return when the newest became so; 0 for none."""
+    path = os.path.join(home, "redaction-secrets.json")
+    with explaining("read", path):
+        known = _noted(path)
+        if not known.keys() >= set(digests):
+            from plainmind.files.locks import hold_lock, lock_path_for
+
+            with hold_lock(lock_path_for(home, path), operation="note which secrets are known"):
+                known = _noted(path)
+                # Later than all others, whatever the clock says: it must not be taken for one of them.
+                moment = max(at_ms, max(known.values(), default=0) + 1)
+                known |= {digest: moment for digest in digests if digest not in known}
+                write_atomically(path, json.dumps(known, indent=1).encode() + b"\n")
+    return max(known.values(), default=0)
+
+
+def _noted(path: str) -> dict[str, int]:
+    try:
+        with open(path, "rb") as file:
+            noted = json.loads(file.read())
+    except (FileNotFoundError, ValueError):
+        return {}  # then all are new, and copies are made once more
+    noted = noted if isinstance(noted, dict) else {}
+    return {digest: moment for digest, moment in noted.items() if isinstance(moment, int)}
+
+
+def without_known_secrets(result: SearchResult, redactor: Redactor) -> SearchResult:
+    """Hide secrets that became known after a conversation was indexed, until the index has been made anew."""
+    hits = tuple(
+        replace(hit, snippet=redactor.without_configured(hit.snippet)) if hit.source == "sessions" else hit
+        for hit in result.hits
+    )
+    return replace(result, hits=hits)
+
+
+def configured_secrets(parts: Parts) -> list[str]:
+    """The secrets that the settings hold or refer to."""
+    from plainmind.config.secrets import referenced_variable
+
+    settings = parts.loaded.settings
+    given = [settings.remote.api_key, *settings.remote.headers.values()]
+    given += [access.api_key for access in settings.provider_access.values()]
+    given += [settings.chat.api_key, *settings.chat.headers.values()]
+    given += [settings.store.dsn, settings.store.read_dsn]
+    secrets: list[str] = []
+    for value in given:
+        variable = referenced_variable(value) if value else None
+        secret = parts.environ.get(variable) if variable else value
+        if secret:
+            secrets.append(secret)
+    return secrets
+
+
+def redaction_key(home: str) -> bytes:
+    """The key of the marks, made at its first use; whoever has it can tell whether a mark stands for a secret."""
+    path = os.path.join(home, "redaction.key")
+    with explaining("read", path):
+        key = _read(path)
+        if key is None:
+            _make(path)
+            key = _read(path)
+    assert key is not None  # somebody has made it, we or another process
+    return key
+
+
+def _read(path: str) -> bytes | None:
+    try:
+        with open(path, "rb") as file:
+            key = file.read(_KEY_BYTES)
+    except FileNotFoundError:
+        return None
+    return key if len(key) == _KEY_BYTES else None
+
+
+def _make(path: str) -> None:
+    """Write a new key beside the place, and link it there unless another process was first."""
+    temporary = f"{path}.{os.getpid()}.{os.urandom(8).hex()}.tmp"
+    fd = SYSTEM.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+    try:
+        write_all(SYSTEM, fd, os.urandom(_KEY_BYTES))
+        SYSTEM.fsync(fd)
+    finally:
+        SYSTEM.close(fd)
+    try:
+        os.link(temporary, path)
+    except FileExistsError:
+        if _read(path) is None:  # a torn one
+            SYSTEM.replace(temporary, path)
+            return
+    SYSTEM.unlink(temporary)

@@ -1,0 +1,205 @@
+"""A sync with providers that take long, cost money or fail: who embeds, what it may cost, and which index stays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from plainmind.embedding.fallback import Provider, Withheld
+from plainmind.embedding.protocol import Embedder
+from plainmind.errors import EmbeddingError
+from plainmind.indexing.plan import Conditions, Patience, RebuildGivenUp
+from plainmind.memory.providers import COMPUTED_HERE, Providers
+from plainmind.memory.spending import Confirm, Initiative, Purse
+from plainmind.memory.wiring import Parts
+from plainmind.model import IndexFingerprint, ProgressCallback, SyncReport
+from plainmind.value import replace, value
+
+
+@value
+class Asked:
+    """How a sync was asked for. `wait` for batch jobs: None as the settings say; who does not ask does not wait."""
+
+    initiative: Initiative = "asked"
+    force: bool = False
+    thorough: bool = True
+    wait: bool | None = None
+    confirm: Confirm | None = None
+    progress: ProgressCallback | None = None
+    patience: Patience | None = None  # with conversations that grow
+
+
+def sync_with(parts: Parts, providers: Providers, asked: Asked) -> SyncReport:
+    """Bring the index up to date. A failing provider never costs an index that works.
+
+    The chosen provider is tried first. When it fails for good or is paused, the fallback makes an index of its own;
+    when there is none, the old index stays, and files that changed go in without vectors for now.
+    """
+    return _Sync(parts, providers, asked).run()
+
+
+class _Sync:
+    """One sync, and what is to be said about it."""
+
+    def __init__(self, parts: Parts, providers: Providers, asked: Asked) -> None:
+        self._parts = parts
+        self._providers = providers
+        self._succession = providers.succession
+        self._asked = asked
+        self._may_download = asked.initiative != "search"
+        self._notes: dict[str, None] = {}
+        self._degraded: dict[str, None] = {}
+        self._asked_before: set[Provider] = set()
+        self._refusals: dict[Provider, str] = {}
+
+    def run(self) -> SyncReport:
+        """Try one after the other until somebody has done it."""
+        chosen = self._succession.chosen
+        self._providers.progress = self._asked.progress
+        self._leave_jobs_running()
+        trouble = chosen.trouble(may_download=self._may_download)
+        report = None
+        if trouble is None:
+            report = self._attempt(chosen)
+            trouble = chosen.fell_out()
+            if report is not None and (trouble is None or self._succession.fallback is None):
+                return self._told(report)
+        if trouble is not None:
+            substitute = self._substitute(chosen, trouble)
+            if substitute is not None:
+                return substitute
+        return self._told(self._kept(chosen, trouble) if report is None else report)
+
+    def _attempt(self, provider: Provider) -> SyncReport | None:
+        """Sync with one provider; None when a new index would have lacked vectors, so that the old one stays."""
+        made = self._made()
+        has_vectors = made is not None and made.embedder.dims > 0
+        conditions = Conditions("whole" if has_vectors else "freely", self._before_embedding(provider))
+        try:
+            report = self._synced(provider, conditions, force=self._asked.force)
+        except RebuildGivenUp as error:
+            self._degraded[f"no new index: {error}"] = None
+            return None
+        if report.rebuilt and provider.sends_text_to is not None and report.chunks:
+            why = (
+                f", chosen because {self._providers.choice.why}"
+                if provider is self._succession.chosen
+                else ""
+            )
+            self._notes[
+                f"the text of your notes is sent to {provider.sends_text_to} ({provider.name} {provider.model}{why})"
+            ] = None
+        return report
+
+    def _substitute(self, chosen: Provider, trouble: EmbeddingError) -> SyncReport | None:
+        """Sync with the fallback; None when there is none, or when it does not work either."""
+        fallback = self._succession.fallback
+        if fallback is None:
+            return None
+        also = fallback.trouble(may_download=self._may_download)
+        if also is not None:
+            self._degraded[f"{fallback.name} cannot take over: {also}"] = None
+            return None
+        report = self._attempt(fallback)
+        if report is None:
+            return None
+        facts = {"from": chosen.name, "to": fallback.name, "reason": str(trouble)}
+        return replace(self._told(report), fallback=facts)
+
+    def _kept(self, chosen: Provider, trouble: EmbeddingError | None) -> SyncReport:
+        """Bring the old index up to date, with whoever made it; and without vectors where nobody can."""
+        made = self._made()
+        if trouble is not None:
+            self._degraded[f"{chosen.name} does not embed: {trouble}"] = None
+        if made is None:
+            embedder = chosen.or_withheld()
+            if trouble is not None:
+                embedder = Withheld(embedder.identity, trouble)
+            return self._synced(embedder, Conditions())
+        embedder = self._succession.answering(made.embedder)
+        if embedder is chosen and trouble is not None:
+            embedder = Withheld(made.embedder, trouble)
+        before = self._before_embedding(embedder) if isinstance(embedder, Provider) else None
+        return self._synced(embedder, Conditions("never", before))
+
+    def _synced(self, embedder: Embedder, conditions: Conditions, *, force: bool = False) -> SyncReport:
+        asked = self._asked
+        return self._parts.indexer_with(embedder).sync(
+            force=force,
+            progress=asked.progress,
+            thorough=asked.thorough,
+            conditions=replace(conditions, patience=asked.patience),
+        )
+
+    def _before_embedding(
+        self, provider: Provider
+    ) -> Callable[[int, Callable[[], Iterator[str]]], str | None] | None:
+        """What is done before a provider is asked for many vectors: count the cost, and let jobs do what they can."""
+        if provider.name in COMPUTED_HERE:
+            return None
+        with self._parts.store.reading() as reader:
+            chunks = sum(reader.counts().chunks.values())
+        purse = Purse(
+            provider,
+            self._providers.cache,
+            self._asked.initiative,
+            self._parts.loaded.settings.remote.confirm_above_usd,
+            self._asked.confirm,
+            chunks,
+        )
+
+        def before(size: int, texts: Callable[[], Iterator[str]]) -> str | None:
+            if provider not in self._refusals:  # nobody is asked twice about the same sync
+                refusal = purse.refusal(size, texts) or self._refusal_of(provider)
+                if refusal is not None:
+                    self._refusals[provider] = refusal
+                elif provider is self._succession.chosen:
+                    self._prepare_by_jobs(texts)
+            return self._refusals.get(provider)
+
+        return before
+
+    def _refusal_of(self, provider: Provider) -> str | None:
+        """Before an index of somebody else is replaced: ask for one vector, and say why there is none."""
+        made = self._made()
+        if made is None or made.embedder.agrees_with(provider.identity) or provider in self._asked_before:
+            return None
+        try:
+            provider.probe()
+        except EmbeddingError as error:
+            return str(error)
+        self._asked_before.add(provider)
+        return None
+
+    def _leave_jobs_running(self) -> None:
+        """Know what jobs have begun; unless somebody waits for an answer, also take in what they have finished."""
+        batching = self._providers.batching
+        if batching is None:
+            return
+        if self._asked.initiative == "search":
+            batching.leave_running()
+        else:
+            self._take_in(lambda: batching.prepare((), wait=False).notes)
+
+    def _prepare_by_jobs(self, texts: Callable[[], Iterator[str]]) -> None:
+        batching, asked = self._providers.batching, self._asked
+        if batching is None or asked.initiative == "search":
+            return
+        wait = asked.wait if asked.initiative == "asked" else False
+        self._take_in(lambda: batching.prepare(texts(), wait=wait, progress=asked.progress).notes)
+
+    def _take_in(self, work: Callable[[], tuple[str, ...]]) -> None:
+        try:
+            self._notes |= dict.fromkeys(work())
+        except EmbeddingError as error:
+            self._degraded[f"batch jobs: {error}"] = None
+
+    def _made(self) -> IndexFingerprint | None:
+        with self._parts.store.reading() as reader:
+            return reader.fingerprint()
+
+    def _told(self, report: SyncReport) -> SyncReport:
+        return replace(
+            report,
+            degraded=tuple(dict.fromkeys((*report.degraded, *self._degraded))),
+            notes=tuple(self._notes),
+        )

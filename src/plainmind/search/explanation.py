@@ -1,0 +1,49 @@
+"""Why a hit is where it is: the signals of the line that it grew from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date
+
+from plainmind.search.asked import Asked
+from plainmind.search.close_reading import ReadChunk
+from plainmind.search.page import speaker_of
+from plainmind.search.query import ParsedQuery, names_day
+from plainmind.search.recency import Recency
+
+
+class Explanations:
+    """Explains the hits of one question."""
+
+    def __init__(self, query: ParsedQuery, asked: Asked, recency: Recency, today: date) -> None:
+        self._query = query
+        self._asked = asked
+        self._recency = recency
+        self._today = today
+
+    def of(self, read: ReadChunk, unit: int, score: float, *, exact: bool) -> Mapping[str, object]:
+        """What spoke for one unit of a chunk."""
+        query, ranked, wording, shares = self._query, read.ranked, read.wording, self._asked.shares
+        chunk = ranked.chunk
+        own, beside, passage = (
+            (0, 0, 0.0)
+            if wording is None
+            else (wording.own[unit], wording.beside()[unit], wording.passages[unit])
+        )
+        recency = self._recency.factor(chunk.day, today=self._today, asked_for_recent=query.asks_for_recent)
+        return {
+            "score": round(score, 4),
+            "raw": round(read.scores[unit], 4),
+            "coverage": round(shares[own], 4),
+            "nearby": round(shares[beside], 4),
+            "passage": round(passage, 4),
+            "keywords": round(ranked.keywords, 4),
+            "neighbours": round(ranked.neighbours, 4),
+            "meaning": round(ranked.meaning, 4),
+            "speaker": query.names(speaker_of(read.page.units[unit])),
+            "recency": round(recency, 4),
+            "namedDay": names_day(query, chunk.day),
+            "exactToken": exact,
+            "matched": list(self._asked.named(own)),
+            "bestLine": read.places[unit][0],
+        }

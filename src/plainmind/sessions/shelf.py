@@ -1,0 +1,164 @@
+"""What the parts of a session store share: where the files are, the registry, the locks, the clock."""
+
+from __future__ import annotations
+
+import os
+import threading
+from contextlib import AbstractContextManager
+from functools import partial
+from weakref import WeakValueDictionary, ref
+
+from plainmind.errors import ConflictError, NotFound, PlainmindError
+from plainmind.files.ids import Clock
+from plainmind.files.locks import hold_lock, lock_path_for
+from plainmind.files.system import System
+from plainmind.sessions.entries import VERSION, iso
+from plainmind.sessions.json5_transcript import Json5Transcript
+from plainmind.sessions.jsonl_transcript import JsonlTranscript
+from plainmind.sessions.places import UNFINISHED, Places
+from plainmind.sessions.protocol import Transcript
+from plainmind.sessions.registry import AUDIENCE, Registry, Sessions
+from plainmind.sessions.usage import COUNTERS, counted, counted_to
+from plainmind.text.transcripts import Entry
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+STRUCTURE = frozenset({"sessionId", "sessionFile"})
+IN_HEADER = ("cwd", *AUDIENCE)
+
+
+class Shelf:
+    """One session folder."""
+
+    def __init__(
+        self, folder: str, *, preferred: str | None, clock: Clock, timeout_s: float, system: System
+    ) -> None:
+        self.clock = clock
+        self.system = system
+        self.places = Places(folder)
+        self.registry = Registry(self.places, preferred=preferred, system=system, timeout_s=timeout_s)
+        self.registry.finish = partial(_finish, ref(self))
+        self._preferred = preferred
+        self._timeout_s = timeout_s
+        self._guard = threading.Lock()
+        # Shared, so that threads which opened the same session each for itself still write and sync together.
+        self._transcripts: WeakValueDictionary[str, Any] = WeakValueDictionary()
+
+    def transcript(self, entry: Entry) -> Transcript:
+        """The transcript that an entry of the registry names, whether or not the file is there."""
+        return self.transcript_at(self.places.transcript_now(entry))
+
+    def transcript_at(self, path: str) -> Transcript:
+        """The transcript of a path, in the format that its name says."""
+        with self._guard:
+            found: Transcript | None = self._transcripts.get(path)
+            if found is None:
+                kind = Json5Transcript if ".json5" in os.path.basename(path) else JsonlTranscript
+                found = kind(
+                    path, state_dir=self.places.state_dir, system=self.system, timeout_s=self._timeout_s
+                )
+                self._transcripts[path] = found
+        return found
+
+    def locked(self, path: str, operation: str) -> AbstractContextManager[None]:
+        """Keep everybody from adding to a transcript; taken while the registry is held, never the other way round."""
+        lock = lock_path_for(self.places.state_dir, path)
+        return hold_lock(lock, operation=operation, timeout_s=self._timeout_s, system=self.system)
+
+    def new_entry(self, session_id: str, fields: dict[str, object]) -> Entry:
+        """The entry of a new session, with the file that it shall have."""
+        wrong = STRUCTURE & fields.keys()
+        if wrong:
+            raise PlainmindError(f"`{min(wrong)}` is chosen by the store", hint="give `id` to choose the id")
+        entry: Entry = {"sessionId": session_id, "sessionFile": "", "updatedAt": self.now_ms(), **fields}
+        file = self.places.new_transcript(self.places.format(self._preferred), session_id, entry)
+        return entry | {"sessionFile": file}
+
+    def new_header(self, key: str, session_id: str, fields: dict[str, object]) -> Entry:
+        """The first line; the key is in it, and who reads along, so that a lost registry can be written again."""
+        header: Entry = {
+            "type": "session",
+            "version": VERSION,
+            "id": session_id,
+            "timestamp": iso(self.clock()),
+        }
+        told = {name: found for name in IN_HEADER if isinstance(found := fields.get(name), str)}
+        return header | told | {"sessionKey": key}
+
+    def counted(self, entry: Entry) -> tuple[Entry, int | None]:
+        """The entry with its counters as of now, and up to which place that is; None: another program counts."""
+        since = counted_to(entry)
+        if since is None:
+            return entry, None
+        transcript = self.transcript(entry)
+        try:
+            end = transcript.end()
+            if since > end:  # replaced by a shorter one: begin anew
+                entry = {name: found for name, found in entry.items() if name not in COUNTERS}
+                since = 0
+            return counted(entry, transcript.countable(since, end)), end
+        except NotFound:
+            return entry, since
+
+    def measured(self, path: str) -> tuple[int, int]:
+        """The size of a file, and when it was changed last; zeros when there is none."""
+        try:
+            status = os.stat(path, follow_symlinks=False)
+        except FileNotFoundError:
+            return 0, 0
+        return status.st_size, status.st_mtime_ns // 1_000_000
+
+    def now_ms(self) -> int:
+        """The time, as the registry writes it."""
+        return int(self.clock() * 1000)
+
+    def unknown(self, name: str) -> NotFound:
+        """The error for a name that no session has."""
+        return NotFound(
+            f"there is no session `{name}` in {self.places.folder}",
+            hint="`list()` names those that are there",
+        )
+
+    def known(self, sessions: Sessions, name: str) -> tuple[str, Entry]:
+        """Find a session that must be there. Raises NotFound."""
+        found = find(sessions, name)
+        if found is None:
+            raise self.unknown(name)
+        return found
+
+
+def _finish(shelf: ref[Shelf], sessions: Sessions) -> bool:
+    """Finish what a killed process left, which there hardly ever is."""
+    found = shelf()
+    if found is None or not any(
+        UNFINISHED in entry for entry in sessions.values() if isinstance(entry, dict)
+    ):
+        return False
+    from plainmind.sessions.unfinished import finish
+
+    return finish(found, sessions)
+
+
+def find(sessions: Sessions, name: str) -> tuple[str, Entry] | None:
+    """Find a session by key, else by id: its key and its entry."""
+    entry = sessions.get(name)
+    if isinstance(entry, dict) and isinstance(entry.get("sessionId"), str):
+        return name, entry
+    for key, other in sessions.items():
+        if isinstance(other, dict) and other.get("sessionId") == name:
+            return key, other
+    return None
+
+
+def refuse_taken(sessions: Sessions, key: str, session_id: str) -> None:
+    """Refuse to give a key or an id a second time."""
+    if key in sessions:
+        raise ConflictError(
+            f"there is a session `{key}` already", hint="open it, or archive or delete it first"
+        )
+    if find(sessions, session_id) is not None:
+        raise ConflictError(
+            f"there is a session with the id `{session_id}` already", hint="choose another id"
+        )

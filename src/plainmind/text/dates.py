@@ -1,0 +1,84 @@
+"""The days that a query names: "2026-02-10", "last March", "three days ago", 昨天."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Iterable, Iterator
+
+from plainmind.pattern import pattern
+from plainmind.text.spans import DatePattern, HintedPattern
+from plainmind.value import value
+
+_LONGEST_QUERY = 4000
+# Every English way to name a day contains a digit or one of these: most queries need none of the patterns.
+_HINTS = (
+    *("day", "week", "month", "quarter", "year", "night", "morning", "afternoon", "evening"),
+    *("mon", "tue", "wed", "thu", "fri", "sat", "sun", "spring", "summer", "autumn", "fall", "winter"),
+    *("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"),
+)
+_SINCE = pattern(r"\bsince\s+(?:the\s+)?$", re.IGNORECASE)
+
+
+@value
+class DayRange:
+    """Days from `first` to `last`, both included, and the words that named them."""
+
+    first: dt.date
+    last: dt.date
+    text: str
+
+
+def mentioned_days(query: str, today: dt.date) -> tuple[DayRange, ...]:
+    """Return the days that a query names, in its order.
+
+    Without a year the past is meant: the latest such day or month that has begun. Dates that no calendar
+    has, like 30 February, name nothing.
+    """
+    query = _normalized(query[:_LONGEST_QUERY])
+    taken = bytearray(len(query))
+    found: dict[int, DayRange] = {}
+    for words, resolve in _patterns(query):
+        for match in words.finditer(query):
+            start, end = match.span()
+            if any(taken[start:end]):
+                continue
+            taken[start:end] = b"\x01" * (end - start)
+            try:
+                span = resolve(match, today)
+            except (ValueError, OverflowError):  # a day outside the calendar is no day
+                continue
+            if span is not None:
+                first, last = span
+                if _SINCE.search(query[:start]):
+                    last = max(last, today)
+                found[start] = DayRange(first, last, match[0].strip())
+    return tuple(found[start] for start in sorted(found))
+
+
+def _normalized(query: str) -> str:
+    if query.isascii():
+        return query
+    import unicodedata
+
+    return unicodedata.normalize("NFKC", query)
+
+
+def _patterns(query: str) -> Iterator[DatePattern]:
+    """Yield what may match, the more specific first; compiling all of it would slow a cold search."""
+    lowered = query.lower()
+    if any(map(str.isdecimal, query)) or any(hint in lowered for hint in _HINTS):
+        from plainmind.text.dates_english import ENGLISH_DATES
+
+        yield from _possible(ENGLISH_DATES, lowered)
+    if not query.isascii():
+        from plainmind.text.dates_east_asian import EAST_ASIAN_DATES
+
+        yield from _possible(EAST_ASIAN_DATES, lowered)
+
+
+def _possible(patterns: Iterable[HintedPattern], lowered: str) -> Iterator[DatePattern]:
+    shape = "".join(["0" if letter.isdecimal() else letter for letter in lowered])
+    for hints, words, resolve in patterns:
+        if all(any(hint in shape for hint in alternatives) for alternatives in hints):
+            yield words, resolve

@@ -1,0 +1,125 @@
+"""A remembered note as Markdown, and the way back: each note carries an invisible id of its own.
+
+One line:       - 14:32 the gateway moved <!-- m:01JD3 -->
+Several lines:  ## 14:32 <!-- m:01JD3 -->, a blank line, the text
+Durable notes carry no time: a list item, or the id comment alone on the line before the text.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Sequence
+
+from plainmind.pattern import pattern
+from plainmind.text.lines import split_lines
+
+ID_MARK = "<!-- m:"  # what every id comment begins with
+
+_ID = r"[0-9A-Za-z][0-9A-Za-z_-]*"
+_VALID_ID = pattern(_ID)
+_ID_COMMENT = pattern(rf"<!-- m:({_ID}) -->")
+_ID_COMMENT_AND_SPACE = pattern(rf"[ \t]*<!-- m:{_ID} -->")
+_COMMENT_OPENING = pattern(r"<!--(?=(\s*m:)?)")
+_OUTER_HEADING = pattern(r"#{1,2}(?=[ \t]|$)")
+_FENCE = pattern(r"[ \t]*(`{3,}(?=[^`]*$)|~{3,})")
+
+
+def format_note(text: str, *, note_id: str, clock_time: str | None) -> str:
+    """Write a note so that `find_note` can find exactly its lines again, whatever the text contains.
+
+    Three things in the text are changed, and only where they would damage the file around the note: a
+    comment that looks like an id or never ends is escaped, headings move below the note's own level,
+    and a code fence left open is closed.
+    """
+    if not _VALID_ID.fullmatch(note_id):
+        raise ValueError(f"not a note id: {note_id!r}")
+    comment = f"<!-- m:{note_id} -->"
+    lines = _trimmed(split_lines(_with_harmless_comments(text)))
+    if len(lines) <= 1:
+        words = [clock_time, "".join(lines).strip(), comment]
+        return f"- {' '.join(word for word in words if word)}\n"
+    opening = f"{comment}\n" if clock_time is None else f"## {clock_time} {comment}\n\n"
+    return opening + "\n".join(_within_a_note(lines)) + "\n"
+
+
+def without_note_ids(line: str) -> str:
+    """Drop the id comments, for what is indexed and shown; line breaks stay where they were."""
+    return _ID_COMMENT_AND_SPACE.sub("", line)
+
+
+def find_note(lines: Sequence[str], note_id: str) -> tuple[int, int] | None:
+    """Return the first and last line (1-based) of a note, or None when no line carries its id.
+
+    A list item includes what a person indented beneath it; a longer note ends before the next note, the
+    next heading of the file's own outline, or at the end of the file.
+    """
+    for first, line in enumerate(lines):
+        found = _ID_COMMENT.search(line)
+        if found and found[1] == note_id:
+            opens_section = line.startswith("#") or line.strip() == found[0]
+            last = _end_of_section(lines, first) if opens_section else _end_of_item(lines, first)
+            return first + 1, last + 1
+    return None
+
+
+def day_header(day: dt.date | str) -> str:
+    """Return how a daily log begins."""
+    return f"# {day}\n\n"
+
+
+def _with_harmless_comments(text: str) -> str:
+    last_closing = text.rfind("-->")
+
+    def escaped(opening: re.Match[str]) -> str:
+        forges_an_id = opening[1] is not None
+        never_closes = opening.end() > last_closing
+        return r"<\!--" if forges_an_id or never_closes else opening[0]
+
+    return _COMMENT_OPENING.sub(escaped, text)
+
+
+def _trimmed(lines: list[str]) -> list[str]:
+    filled = [number for number, line in enumerate(lines) if line.strip()]
+    return [line.rstrip() for line in lines[filled[0] : filled[-1] + 1]] if filled else []
+
+
+def _within_a_note(lines: list[str]) -> list[str]:
+    result, fence = [], ""
+    for line in lines:
+        outside = not fence
+        fence = _fence_after(line, fence)
+        result.append(f"##{line}" if outside and _OUTER_HEADING.match(line) else line)
+    return [*result, fence] if fence else result
+
+
+def _end_of_item(lines: Sequence[str], first: int) -> int:
+    indent, last = _indent(lines[first]), first
+    while last + 1 < len(lines) and lines[last + 1].strip() and _indent(lines[last + 1]) > indent:
+        last += 1
+    return last
+
+
+def _end_of_section(lines: Sequence[str], first: int) -> int:
+    last, fence = first, ""
+    for number in range(first + 1, len(lines)):
+        line = lines[number]
+        if _ID_COMMENT.search(line) or (not fence and _OUTER_HEADING.match(line)):
+            break
+        fence = _fence_after(line, fence)
+        if line.strip():
+            last = number
+    return last
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip(" \t"))
+
+
+def _fence_after(line: str, fence: str) -> str:
+    """Return the code fence that is open after this line, or nothing."""
+    found = _FENCE.match(line)
+    if not fence:
+        return found[1] if found else ""
+    closes = found is not None and found[1].startswith(fence) and line.strip() == found[1]
+    return "" if closes else fence

@@ -1,0 +1,295 @@
+"""Keyword terms: the words under which a text is filed, and those that a query looks up.
+
+Words lose case, accents and English endings. Identifiers (paths, versions, symbols, addresses) are kept
+whole as one term and also filed under their parts. Scripts without spaces are filed by pairs of characters.
+Both sides follow the same rules word by word, so a word copied from a text always finds it.
+"""
+
+from __future__ import annotations
+
+import re
+
+from plainmind.pattern import pattern
+from plainmind.text.cjk import bigrams, spaceless_run
+from plainmind.text.hashing import sha256_text
+from plainmind.text.stemming import fold, stem
+from plainmind.text.stopwords import ACRONYMS, STOP_WORDS
+from plainmind.value import value
+
+# Part of the index fingerprint: change it whenever the same text would give other terms.
+TERMS_VERSION = "1"
+
+LONGEST_TERM = 64
+_LONGEST_DIVIDED = 256  # a longer word is data (base64, a minified script): its parts mean nothing
+_LONGEST_KNOWN = 40
+_MOST_KNOWN = 60_000  # words whose terms are remembered, about 15 MB
+
+# Vowel signs and points, which `\w` leaves out, belong to the words of their scripts.
+_MARKS = (
+    r"\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u064b-\u065f\u0670"
+    r"\u06d6-\u06dc\u06df-\u06e8\u06ea-\u06ed\u0900-\u0963\u0966-\u0df3\u0f71-\u0f84\u0f90-\u0fbc\u135d-\u135f"
+)
+_INVISIBLE = "\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
+# What NFKC makes of marks that stand in every Chinese sentence: without them most texts are normalized already, which
+# is found out nine times as fast as it is done.
+_FULL_WIDTH = {"，": ",", "：": ":", "（": "(", "）": ")", "！": "!", "？": "?", "；": ";", "…": "..."}
+# Marks that stand around words, and at their ends belong to none.
+_AROUND = ".,;:!?()[]{}<>*\"'`/\\|-=~^%&$“”‘’—–"
+# A number with thousands separators, or letters joined by single marks. The repeat is bounded because the
+# matcher's memory grows with it.
+_WORD_RULE = (
+    r"(?P<number>(?<!\w)\d{1,3}(?:,\d{3})+(?!\d)(?:\.\d+)?)"
+    r"|[@#]?LETTER+(?:(?:://|::|[-./:@\\'’])LETTER+){0,40}(?:\+\+|(?<=\b\w)\#)?"
+)
+_PLAIN_WORD = pattern(_WORD_RULE.replace("LETTER", r"\w"))
+_ANY_WORD = pattern(_WORD_RULE.replace("LETTER", rf"[\w{_MARKS}]"))
+# A pattern of many ranges takes a millisecond to compile: a dash or an accent can do without.
+_MAY_HAVE_MARKS = pattern(r"[\u0300-\u135f]")
+_MAY_BE_SPACELESS = pattern(r"[^\0-\u0e00\u1e00-\u2fff\ufe00-\ufe0f\U0001f000-\U0001ffff]")
+_JOINT = pattern(r"://|::|[-./:@\\#+]+")
+_PATH_JOINT = pattern(r"://|[/\\]")
+_CONTRACTED = pattern(r"'(?:ll|re|ve|d|m|s)$", re.IGNORECASE)
+_CAMEL = pattern(r"[a-z][A-Z]|[A-Z]{2}[a-z]{2}")
+_CAMEL_PART = pattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^A-Za-z]+")
+_LETTERS = pattern(r"[^\W\d_]{3,}")
+_CAPITALS = pattern(r"[A-Z]{2,}s?")
+_ORDINAL = pattern(r"\d+(?:st|nd|rd|th|s|am|pm)")
+_ALL_DIGITS = pattern(r"\d+")
+
+
+@value
+class QueryTerms:
+    """What a query looks up. `exact` are the identifiers among the terms: rare, and matched as written."""
+
+    terms: tuple[str, ...]  # distinct, in the order of the query
+    exact: frozenset[str]
+    only_stop_words: bool = False  # then `terms` are those words, which no document is filed under
+
+
+class _Found:
+    """What the words of a text gave so far."""
+
+    __slots__ = ("exact", "stop_words", "terms")
+
+    def __init__(self) -> None:
+        self.terms: list[str] = []
+        self.exact: list[str] = []
+        self.stop_words: list[str] = []
+
+
+_known: dict[str, tuple[str, ...]] = {}
+
+
+def document_terms(text: str) -> list[str]:
+    """Return the terms of a text in order, repeats included."""
+    terms: list[str] = []
+    for word in words_of(text):
+        found = _known.get(word)
+        terms.extend(_learn(word) if found is None else found)
+    return terms
+
+
+def words_of(text: str) -> list[str]:
+    """Return what stands between spaces, normalized."""
+    return normalized(text).split()
+
+
+def word_terms(word: str) -> tuple[str, ...]:
+    """Return the terms of one word of `words_of`: those of a text are the terms of its words."""
+    found = _known.get(word)
+    return _learn(word) if found is None else found
+
+
+def clues(term: str) -> tuple[str, ...]:
+    """Return what to look for: every ASCII word with this term has one of these in it, in lower case.
+
+    A word begins with its stem, except that the stemmer may have put the last letter (cry → cri, using → use), or
+    after a single letter the last two (dying → die).
+    """
+    if not term.isascii():
+        return ()
+    if term.isalpha():
+        if len(term) == 3 and term.endswith("ie"):
+            return (term[0],)
+        return (term[:-1] if term[-1] in "eily" and len(term) > 1 else term,)
+    if len(term) == LONGEST_TERM:
+        return (term[0],)  # perhaps it was cut
+    number, point, decimals = term.partition(".")
+    if number.isdigit() and len(number) > 3:
+        head = len(number) % 3 or 3
+        groups = [number[:head], *(number[at : at + 3] for at in range(head, len(number), 3))]
+        return (term, f"{','.join(groups)}{point}{decimals}")
+    return (term,)
+
+
+def query_terms(text: str) -> QueryTerms:
+    """Return the distinct terms of a query; a query of stop words alone keeps them and says so."""
+    text = normalized(text)
+    words = text.split()
+    if len(words) > 3 and text.isupper():  # a shouted sentence is not a row of acronyms
+        words = [word.lower() if word.isascii() else word for word in words]
+    found = _Found()
+    for word in words:
+        _read(word, found)
+    only_stop_words = bool(found.stop_words) and not found.terms
+    terms = found.stop_words if only_stop_words else found.terms
+    return QueryTerms(tuple(dict.fromkeys(terms)), frozenset(found.exact), only_stop_words)
+
+
+def spaceless_stretches(word: str) -> list[str]:
+    """Divide a word: at odd positions stands what is written without spaces, at even ones everything else."""
+    return spaceless_run().split(word) if may_be_spaceless(word) else [word]
+
+
+def may_be_spaceless(text: str) -> bool:
+    """Whether a text may hold letters of scripts without spaces; never False when it does."""
+    return not text.isascii() and _MAY_BE_SPACELESS.search(text) is not None
+
+
+def normalized(text: str) -> str:
+    """Give a text the form in which equal words are equal strings."""
+    if text.isascii():
+        return text
+    for character in _INVISIBLE:
+        text = text.replace(character, "")
+    for character, mark in _FULL_WIDTH.items():
+        text = text.replace(character, mark)
+    import unicodedata  # half a millisecond, which plain English saves
+
+    return unicodedata.normalize("NFKC", text)
+
+
+def _learn(word: str) -> tuple[str, ...]:
+    found = _Found()
+    _read(word, found)
+    terms = tuple(found.terms)
+    if len(word) <= _LONGEST_KNOWN:
+        if len(_known) >= _MOST_KNOWN:
+            _known.clear()
+        _known[word] = terms
+    return terms
+
+
+def _read(word: str, found: _Found) -> None:
+    """Read what stands between two spaces."""
+    bare = word.strip(_AROUND)
+    plain = bare.isalpha() and bare.isascii() and (bare.islower() or bare[1:].islower())
+    if plain and len(bare) <= _LONGEST_DIVIDED:
+        _add_plain(bare.lower(), found)  # as most words are: nothing to divide
+    elif word.isascii():
+        _read_spaced(word, found)
+    else:
+        _read_stretches(word, found)
+
+
+def _add_plain(word: str, found: _Found) -> None:
+    if word in STOP_WORDS:
+        found.stop_words.append(word)
+    else:
+        _append(stem(word), found)
+
+
+def _read_stretches(word: str, found: _Found) -> None:
+    for number, stretch in enumerate(spaceless_stretches(word)):
+        if number % 2:
+            found.terms.extend(bigrams(stretch))
+        else:
+            _read_spaced(stretch, found)
+
+
+def _read_spaced(stretch: str, found: _Found) -> None:
+    words = _ANY_WORD if _MAY_HAVE_MARKS.search(stretch) else _PLAIN_WORD
+    for match in words.finditer(stretch):
+        token = match[0].replace("’", "'")
+        if match["number"]:
+            token = token.replace(",", "")
+        if "'" in token:
+            _add_with_apostrophe(token, found)
+        else:
+            _add_token(token, found)
+
+
+def _add_with_apostrophe(token: str, found: _Found) -> None:
+    """Read Anna's as Anna, they'll as they, O'Brien as O and Brien."""
+    if fold(token) in STOP_WORDS:
+        found.stop_words.append(fold(token))
+        return
+    for part in _CONTRACTED.sub("", token).split("'"):
+        _add_token(part, found)
+
+
+def _add_token(token: str, found: _Found) -> None:
+    identifier = _add(token, found)
+    if identifier:
+        found.exact.append(identifier)
+
+
+def _add(token: str, found: _Found) -> str:
+    """Add the terms of one token; return its whole form when it is an identifier."""
+    joints = _PATH_JOINT if _PATH_JOINT.search(token) else _JOINT
+    parts = [part for part in joints.split(token) if part]
+    if parts == [token]:
+        return _add_joined(token, found)
+    whole = _bounded(fold(token))
+    if whole in STOP_WORDS:
+        found.stop_words.append(whole)
+        return ""
+    found.terms.append(whole)
+    for part in parts:
+        _add(part, found)
+    return whole
+
+
+def _add_joined(word: str, found: _Found) -> str:
+    """Add a word without punctuation inside: it may still be snake_case, camelCase or letters and digits."""
+    if not (word.startswith("__") and word.endswith("__") and word.strip("_")):
+        word = word.strip("_")  # Markdown's emphasis and rules; only Python's double ones name something
+    folded = fold(word)
+    if folded in STOP_WORDS and word not in ACRONYMS:
+        found.stop_words.append(folded)
+        return ""
+    parts = _parts(word)
+    if parts is None:
+        _append(stem(folded), found)
+        return folded if len(folded) > 4 and _ALL_DIGITS.fullmatch(folded) else ""
+    whole = _append(folded, found)
+    for part in parts:
+        _add_part(part, whole, found)
+    return "" if _ORDINAL.fullmatch(folded) else whole
+
+
+def _parts(word: str) -> list[str] | None:
+    """Divide an identifier; None when the word is an ordinary one."""
+    if len(word) > _LONGEST_DIVIDED:
+        return []
+    if "_" in word:
+        return [part for part in word.split("_") if part]
+    if _CAPITALS.fullmatch(word):
+        return [word.lower()]
+    if _CAMEL.search(word):
+        return _CAMEL_PART.findall(word)
+    if word.isalpha() or not word.isalnum() or word.isdigit():
+        return None
+    # Numerals of other scripts (፩) are neither letters nor `\d`: a word of them is its own only part.
+    return [part for part in _LETTERS.findall(word) if part != word]
+
+
+def _add_part(part: str, whole: str, found: _Found) -> None:
+    before = len(found.terms)
+    _add_joined(part, found)
+    if found.terms[before:] == [whole]:
+        del found.terms[before:]  # an acronym that is its own stem counts once
+
+
+def _append(term: str, found: _Found) -> str:
+    term = _bounded(term)
+    if term:
+        found.terms.append(term)
+    return term
+
+
+def _bounded(term: str) -> str:
+    if len(term) <= LONGEST_TERM:
+        return term
+    digest = sha256_text(term)[:16]
+    return f"{term[: LONGEST_TERM - len(digest) - 1]}~{digest}"
