@@ -68,5 +68,5 @@ docs: install ## write the generated pages
 
 clean: ## remove what the other targets made, .venv included
 	@rm -rf .venv dist build .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
-	@rm -rf src/plainmind/embedding/model tests/support/node/node_modules tests/support/qmd/node_modules
+	@rm -rf src/plainmind/embed/model tests/support/node/node_modules tests/support/qmd/node_modules
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

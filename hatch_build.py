@@ -34,7 +34,7 @@ class BuiltinModelHook(BuildHookInterface):  # type: ignore[misc]
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:  # noqa: ARG002
         """Make the model files, unless those that are there came from this very recipe."""
-        folder = os.path.join(self.root, "src", "plainmind", "embedding", "model")
+        folder = os.path.join(self.root, "src", "plainmind", "embed", "model")
         # The tests compare our tokenizer with the original one, which only a source tree needs.
         oracle = (
             os.path.join(self.root, "build", "wordllama-tokenizer.json") if version == "editable" else None

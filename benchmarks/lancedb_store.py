@@ -15,24 +15,24 @@ import tempfile
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from plainmind.evaluation.dataset import read_dataset
-from plainmind.evaluation.running import Asking, evaluate, opened_memory, summarise
-from plainmind.evaluation.speed.corpus import Corpus
-from plainmind.evaluation.speed.filling import fill
-from plainmind.evaluation.speed.resident import taken
-from plainmind.evaluation.speed.searching import (
+from plainmind.base.model import EmbedderIdentity, IndexFingerprint
+from plainmind.guests.evaluation.dataset import read_dataset
+from plainmind.guests.evaluation.running import Asking, evaluate, opened_memory, summarise
+from plainmind.guests.evaluation.speed.corpus import Corpus
+from plainmind.guests.evaluation.speed.filling import fill
+from plainmind.guests.evaluation.speed.resident import taken
+from plainmind.guests.evaluation.speed.searching import (
     EVERYTHING,
     KnownVectors,
     as_vector,
     exact_neighbours,
     search,
 )
-from plainmind.evaluation.speed.vocabulary import LAST_DAY
-from plainmind.model import EmbedderIdentity, IndexFingerprint
+from plainmind.guests.evaluation.speed.vocabulary import LAST_DAY
+from plainmind.index.opening import open_store
+from plainmind.index.protocol import IndexStore
 from plainmind.search.engine import SearchEngine
 from plainmind.search.settings import SearchSettings
-from plainmind.store.opening import open_store
-from plainmind.store.protocol import IndexStore
 
 NEAREST = 48
 MEGABYTE = 1_000_000

@@ -10,17 +10,24 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from plainmind.evaluation.pages import markdown_table, publish
-from plainmind.evaluation.speed.corpus import Corpus
-from plainmind.evaluation.speed.figures import SpeedFigures
-from plainmind.evaluation.speed.filling import write_files
-from plainmind.evaluation.speed.opening import plain_environment
-from plainmind.evaluation.speed.picture import picture
-from plainmind.evaluation.speed.processes import command, lap
-from plainmind.evaluation.speed.running import Plan, run
-from plainmind.evaluation.speed.tables import TIMES, growth_rows, once_rows, size_rows, target_rows, times
-from plainmind.evaluation.speed.timing import Times, summary
-from plainmind.model import Progress
+from plainmind.base.model import Progress
+from plainmind.guests.evaluation.pages import markdown_table, publish
+from plainmind.guests.evaluation.speed.corpus import Corpus
+from plainmind.guests.evaluation.speed.figures import SpeedFigures
+from plainmind.guests.evaluation.speed.filling import write_files
+from plainmind.guests.evaluation.speed.opening import plain_environment
+from plainmind.guests.evaluation.speed.picture import picture
+from plainmind.guests.evaluation.speed.processes import command, lap
+from plainmind.guests.evaluation.speed.running import Plan, run
+from plainmind.guests.evaluation.speed.tables import (
+    TIMES,
+    growth_rows,
+    once_rows,
+    size_rows,
+    target_rows,
+    times,
+)
+from plainmind.guests.evaluation.speed.timing import Times, summary
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "performance.md"

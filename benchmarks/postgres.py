@@ -14,9 +14,10 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from plainmind.evaluation.speed.corpus import Corpus, Question
-from plainmind.evaluation.speed.filling import fill
-from plainmind.evaluation.speed.searching import (
+from plainmind.base.model import EmbedderIdentity, IndexFingerprint
+from plainmind.guests.evaluation.speed.corpus import Corpus, Question
+from plainmind.guests.evaluation.speed.filling import fill
+from plainmind.guests.evaluation.speed.searching import (
     EVERYTHING,
     NEAREST,
     WARM_UP,
@@ -24,9 +25,8 @@ from plainmind.evaluation.speed.searching import (
     exact_neighbours,
     search,
 )
-from plainmind.model import EmbedderIdentity, IndexFingerprint
-from plainmind.store.opening import open_store
-from plainmind.store.protocol import IndexStore
+from plainmind.index.opening import open_store
+from plainmind.index.protocol import IndexStore
 
 SCHEMA = "plainmind_bench"
 MOST = 48  # up to which the protocol promises 98 of 100

@@ -18,8 +18,8 @@ from random import Random
 from typing import Any
 
 from plainmind import Memory
-from plainmind.evaluation.speed.vocabulary import words_of
-from plainmind.value import value
+from plainmind.base.value import value
+from plainmind.guests.evaluation.speed.vocabulary import words_of
 
 KEY = "sk-loopback-0123456789abcdefghijklmnopqrstuvwxyz"
 LATENCY_S = 0.05

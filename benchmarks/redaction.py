@@ -17,7 +17,7 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "src")]
 
-from plainmind.text.redaction.engine import Redactor  # noqa: E402 (works without being installed)
+from plainmind.redaction.engine import Redactor  # noqa: E402 (works without being installed)
 
 MEGABYTE = 1_000_000
 PROSE, CODE = (".md", ".txt", ".jsonl"), (".py", ".sql", ".toml", ".sh")
@@ -78,7 +78,7 @@ def _print_reading(name: str, texts: list[str]) -> None:
 
 
 def _print_recall() -> None:
-    corpus = _module("tests.text.redaction.corpus")
+    corpus = _module("tests.redaction.corpus")
     tried: Counter[str] = Counter()
     missed: Counter[str] = Counter()
     for name, make in corpus.TYPES.items():
@@ -97,7 +97,7 @@ def _print_recall() -> None:
 
 
 def _print_hostile() -> None:
-    hostile = _module("tests.text.redaction.test_hostile_texts")
+    hostile = _module("tests.redaction.test_hostile_texts")
     hostile.LENGTH = MEGABYTE // 2
     texts = {
         repr(shape): hostile.repeated(shape)

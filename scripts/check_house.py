@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-MAX_LINES = 400
+MAX_LINES = 800
 MEASURED = ("src", "scripts", "benchmarks")  # a test file is a list, and may be a long one
 GENERATED_OR_FOREIGN = {
     ".git", ".venv", "__pycache__", "node_modules", "dist", "build", "model",

@@ -60,10 +60,10 @@ TYPES = {"string": "text", "integer": "whole number", "number": "number", "boole
 
 def tools_page() -> str:
     """Return the page: every tool with its arguments and its answer."""
-    from plainmind.agent.memory_tool import ARGUMENTS, DEFINITION
     from plainmind.agent.prompt import recall_section
     from plainmind.agent.tools import TOOLS, VERSION
-    from plainmind.agent.tools.entry_definitions import FORGET_EVERYWHERE, RECALL, STORE
+    from plainmind.guests.entries.definitions import FORGET_EVERYWHERE, RECALL, STORE
+    from plainmind.guests.integrations.memory_tool import ARGUMENTS, DEFINITION
 
     commands = "\n".join(
         f"| `{command}` | {', '.join(f'`{name}`' for name in arguments)} |"

@@ -12,11 +12,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from plainmind.evaluation.baselines import BASELINES
-from plainmind.evaluation.dataset import read_dataset
-from plainmind.evaluation.pages import publish
-from plainmind.evaluation.reliability import Step, picture, reliability
-from plainmind.evaluation.running import Asking, Opener, Summary, evaluate, opened_memory, summarise
+from plainmind.guests.evaluation.baselines import BASELINES
+from plainmind.guests.evaluation.dataset import read_dataset
+from plainmind.guests.evaluation.pages import publish
+from plainmind.guests.evaluation.reliability import Step, picture, reliability
+from plainmind.guests.evaluation.running import Asking, Opener, Summary, evaluate, opened_memory, summarise
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "quality.md"

@@ -13,7 +13,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 STAMP = ROOT / ".venv" / ".installed"
 INPUTS = ("uv.lock", "pyproject.toml", "hatch_build.py", "scripts/install.py")
-MODEL = ROOT / "src" / "plainmind" / "embedding" / "model" / "model.json"
+MODEL = ROOT / "src" / "plainmind" / "embed" / "model" / "model.json"
 
 
 def fingerprint() -> str:

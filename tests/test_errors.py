@@ -8,7 +8,7 @@ import traceback
 import pytest
 
 from plainmind import Memory
-from plainmind.errors import NotFound, WorkspaceError
+from plainmind.base.errors import NotFound, WorkspaceError
 
 
 def test_a_traceback_shows_what_to_do(tmp_path):

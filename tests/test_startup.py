@@ -12,14 +12,12 @@ import pytest
 PROGRAM = """
 import sys
 before = set(sys.modules)
-from plainmind.surfaces.cli.main import main
+from plainmind.cli.main import main
 status = main(sys.argv[1:])
 print(*sorted(set(sys.modules) - before), file=sys.stderr)
 sys.exit(status)
 """
-BUILD = (
-    "import sys; from plainmind.surfaces.cli.main import build_parser; build_parser(); print(*sys.modules)"
-)
+BUILD = "import sys; from plainmind.cli.main import build_parser; build_parser(); print(*sys.modules)"
 
 # What no short command may wait for: each takes from 1 to 65 ms to import.
 NEVER = (
@@ -30,15 +28,18 @@ NEVER = (
 THE_MEMORY = (
     "plainmind.memory",
     "plainmind.config",
-    "plainmind.store",
+    "plainmind.index",
     "plainmind.search",
     "apsw",
     "simsimd",
 )
-WRITING = ("plainmind.sources.notebook", "plainmind.files.append", "plainmind.files.history")
+WRITING = ("plainmind.notes.notebook", "plainmind.files.append", "plainmind.files.history")
 # What changes an index, or reads text that is new.
 CHANGING = (
-    *(f"plainmind.store.sqlite.{name}" for name in ("building", "bulk", "moving", "recovery", "writer")),
+    *(
+        f"plainmind.index.drivers.sqlite.{name}"
+        for name in ("building", "bulk", "moving", "recovery", "writer")
+    ),
     *("plainmind.files.atomic", "plainmind.text.chunking", "plainmind.text.notes", "unicodedata"),
 )
 LESSER = ("plainmind.memory.doctor", "plainmind.memory.forgetting", "plainmind.memory.status")
@@ -62,12 +63,12 @@ COMMANDS = [
     Command(("import", "--help"), ours=13, others=34, without=(*THE_MEMORY, "json")),
     Command(("search", "gateway", "-n", "1"), ours=115, others=62, without=(*WRITING, *CHANGING, *LESSER)),
     Command(("search", "gateway", "--json"), ours=115, others=62, without=(*WRITING, *CHANGING, *LESSER)),
-    Command(("get", "MEMORY.md"), ours=50, others=50, without=(*WRITING, *LESSER, "plainmind.store", "apsw")),
+    Command(("get", "MEMORY.md"), ours=50, others=50, without=(*WRITING, *LESSER, "plainmind.index", "apsw")),
     Command(
         ("redact", __file__),
         ours=68,
         others=50,
-        without=(*WRITING, *LESSER, "plainmind.store", "plainmind.search", "apsw"),
+        without=(*WRITING, *LESSER, "plainmind.index", "plainmind.search", "apsw"),
     ),
     Command(
         ("sync",),
@@ -127,7 +128,7 @@ def test_a_command_imports_what_it_needs_and_nothing_else(command, indexed):
 def test_a_search_imports_the_modules_of_no_other_command(indexed):
     modules = modules_of("search", "gateway")
 
-    used = {name.rpartition(".")[2] for name in of_packages(modules, ["plainmind.surfaces.cli"])}
+    used = {name.rpartition(".")[2] for name in of_packages(modules, ["plainmind.cli"])}
     assert used == {"cli", "commands", "console", "hits", "main", "opening", "options", "searching"}
 
 
@@ -149,12 +150,12 @@ def test_status_counts_entries_without_loading_what_finds_them(indexed, tmp_path
     (folder / "entries.jsonl").write_text('{"id": "01TEA", "text": "Anna prefers tea"}\n')
     modules = modules_of("status")
 
-    assert "plainmind.entries.entry_file" in modules
-    assert of_packages(modules, ["lancedb", "pyarrow", "numpy", "plainmind.store.lancedb"]) == []
+    assert "plainmind.guests.entries.entry_file" in modules
+    assert of_packages(modules, ["lancedb", "pyarrow", "numpy", "plainmind.guests.lancedb"]) == []
 
 
 def test_status_loads_nothing_of_entries_where_there_are_none(indexed):
-    assert of_packages(modules_of("status"), ["plainmind.entries", "lancedb"]) == []
+    assert of_packages(modules_of("status"), ["plainmind.guests.entries", "lancedb"]) == []
 
 
 def test_building_every_parser_needs_no_memory():

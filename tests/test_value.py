@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plainmind.value import MISSING, _Shape, asdict, field, fields, record, replace, value
+from plainmind.base.value import MISSING, _Shape, asdict, field, fields, record, replace, value
 
 MANY = 100  # more than a class needs to get a constructor of its own
 
@@ -314,7 +314,7 @@ def test_defining_and_using_values_imports_next_to_nothing():
     program = """
 import sys
 before = set(sys.modules)
-from plainmind.value import asdict, field, replace, value
+from plainmind.base.value import asdict, field, replace, value
 @value
 class Place:
     path: str
@@ -334,5 +334,5 @@ print(*sorted(set(sys.modules) - before))
     )
 
     assert ended.stderr == ""
-    imported = {"__future__", "_operator", "operator", "plainmind", "plainmind.value"}
+    imported = {"__future__", "_operator", "operator", "plainmind", "plainmind.base.value"}
     assert set(ended.stdout.split()) <= imported

@@ -7,9 +7,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from plainmind.agent.scope import OWNER, SearchContext
-    from plainmind.errors import PlainmindError, ScopeDenied
+    from plainmind.base.errors import PlainmindError, ScopeDenied
+    from plainmind.base.model import SearchHit, SearchResult, SyncReport
     from plainmind.memory.facade import Memory
-    from plainmind.model import SearchHit, SearchResult, SyncReport
     from plainmind.sessions.store import SessionStore
 
 __all__ = [
@@ -29,14 +29,14 @@ __version__ = "0.1.0"
 
 _HOME = {
     "OWNER": "plainmind.agent.scope",
-    "PlainmindError": "plainmind.errors",
+    "PlainmindError": "plainmind.base.errors",
     "Memory": "plainmind.memory.facade",
-    "ScopeDenied": "plainmind.errors",
+    "ScopeDenied": "plainmind.base.errors",
     "SearchContext": "plainmind.agent.scope",
-    "SearchHit": "plainmind.model",
-    "SearchResult": "plainmind.model",
+    "SearchHit": "plainmind.base.model",
+    "SearchResult": "plainmind.base.model",
     "SessionStore": "plainmind.sessions.store",
-    "SyncReport": "plainmind.model",
+    "SyncReport": "plainmind.base.model",
 }
 
 

@@ -5,7 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from plainmind.agent.scope import OWNER, THE_OWNER, Access, Rule, SearchContext, access_of
-from plainmind.model import EVERY_SCOPE, PRIVATE, SHARED
+from plainmind.base.model import EVERY_SCOPE, PRIVATE, SHARED
 
 DIRECT_ONLY = (Rule("allow", chat_type="direct"),)
 EVERYBODY = (Rule("allow"),)

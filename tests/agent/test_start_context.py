@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from plainmind.agent.scope import OWNER, Rule, SearchContext, access_of
 from plainmind.agent.start_context import start_context
-from plainmind.errors import PathNotAllowed
+from plainmind.base.errors import PathNotAllowed
 
 TODAY = date(2026, 3, 1)
 RULES = (Rule("allow"),)

@@ -7,10 +7,10 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
+from plainmind.base.errors import ConfigError
 from plainmind.config.keys import all_keys, section_names
 from plainmind.config.load import Loaded, load_settings
 from plainmind.config.show import get_value, rows
-from plainmind.errors import ConfigError
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from plainmind.base.errors import ConfigError
 from plainmind.config.load import Loaded, Origin, load_here, load_settings, user_file
 from plainmind.config.secrets import resolve_secret
 from plainmind.config.settings import Settings
 from plainmind.config.structured import ExtraPath, ProviderAccess, ScopeRule
-from plainmind.errors import ConfigError
 
 
 class Places:

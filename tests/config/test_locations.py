@@ -6,9 +6,9 @@ import os
 
 import pytest
 
+from plainmind.base.errors import ConfigError
 from plainmind.config.locations import home_folder, index_folder, resolve_workspace
 from plainmind.config.origin import Origin
-from plainmind.errors import ConfigError
 
 
 @pytest.fixture

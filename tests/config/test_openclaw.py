@@ -6,9 +6,9 @@ import importlib.util
 
 import pytest
 
+from plainmind.base.errors import ConfigError
 from plainmind.config.openclaw import read_openclaw
 from plainmind.config.structured import ExtraPath, ProviderAccess, ScopeRule
-from plainmind.errors import ConfigError
 
 OLD = """
 {

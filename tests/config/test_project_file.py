@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from plainmind.base.errors import ConfigError
 from plainmind.config.keys import all_keys
 from plainmind.config.load import load_settings
 from plainmind.config.structured import ExtraPath
-from plainmind.errors import ConfigError
 
 
 def load(workspace):

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from plainmind.base.errors import ConfigError
 from plainmind.config.load import Origin, load_settings
 from plainmind.config.show import get_value, rows, schema_reference, set_user_value
-from plainmind.errors import ConfigError
 
 
 def load(home, **flags):

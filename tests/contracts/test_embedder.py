@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from tests.support.hashing_embedder import HashingEmbedder
 
-from plainmind.embedding.builtin import BuiltinEmbedder
-from plainmind.embedding.cache import SqliteEmbeddingCache
-from plainmind.embedding.cached import CachedEmbedder
-from plainmind.embedding.protocol import Embedder
-from plainmind.errors import EmbeddingError
+from plainmind.base.errors import EmbeddingError
+from plainmind.embed.builtin import BuiltinEmbedder
+from plainmind.embed.cache import SqliteEmbeddingCache
+from plainmind.embed.cached import CachedEmbedder
+from plainmind.embed.protocol import Embedder
 
 TEXTS = [
     "The gateway runs on a Mac Studio in the cellar.",

@@ -26,9 +26,9 @@ from tests.support.index_contents import (
 )
 from tests.support.stores import DRIVERS, PARAMS, open_for_test
 
-from plainmind.errors import BadVector, ConflictError, IndexUnavailable
-from plainmind.model import EVERY_SCOPE, PRIVATE, SHARED, SearchFilter
-from plainmind.store.memory import MemoryStore
+from plainmind.base.errors import BadVector, ConflictError, IndexUnavailable
+from plainmind.base.model import EVERY_SCOPE, PRIVATE, SHARED, SearchFilter
+from plainmind.index.drivers.memory import MemoryStore
 
 MEMORY_ONLY = SearchFilter(sources=frozenset({"memory"}), scopes=EVERY_SCOPE)
 STUDIO = "the gateway runs on a Mac Studio"

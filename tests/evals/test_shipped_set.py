@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from plainmind.evaluation.baselines import BASELINES
-from plainmind.evaluation.dataset import read_dataset
-from plainmind.evaluation.running import Asking, evaluate, opened_memory, summarise
+from plainmind.guests.evaluation.baselines import BASELINES
+from plainmind.guests.evaluation.dataset import read_dataset
+from plainmind.guests.evaluation.running import Asking, evaluate, opened_memory, summarise
 
 SET = Path(__file__).resolve().parents[2] / "evals" / "plainmind"
 CATEGORIES = {

@@ -20,8 +20,8 @@ def dying(step, count, fatal):
 
 
 def main(fatal: int, tally: str, argv: list[str]) -> int:
+    from plainmind.cli.main import main as plainmind
     from plainmind.files.system import System
-    from plainmind.surfaces.cli.main import main as plainmind
 
     count = [0]
     for name in STEPS:

@@ -15,12 +15,12 @@ from pathlib import Path
 
 from tests.support.index_contents import EVERYWHERE, embedded, file_state, fingerprint, vector
 
-from plainmind.errors import ConflictError, IndexUnavailable
+from plainmind.base.errors import ConflictError, IndexUnavailable
+from plainmind.base.model import IndexFingerprint
 from plainmind.files.atomic import write_atomically
 from plainmind.files.locks import hold_lock
-from plainmind.model import IndexFingerprint
-from plainmind.store.protocol import IndexStore
-from plainmind.store.sqlite.store import SqliteStore
+from plainmind.index.drivers.sqlite.store import SqliteStore
+from plainmind.index.protocol import IndexStore
 
 FILES = 12
 PARTS = 5

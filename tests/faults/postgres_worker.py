@@ -19,8 +19,8 @@ from tests.faults.index_worker import FILES, catch_up, read_once, rebuild, write
 from tests.support.index_contents import fingerprint
 from tests.support.postgres_server import SCHEMA
 
-from plainmind.errors import IndexCorrupt, IndexUnavailable, LockTimeout, PlainmindError
-from plainmind.store.postgres.store import PostgresStore
+from plainmind.base.errors import IndexCorrupt, IndexUnavailable, LockTimeout, PlainmindError
+from plainmind.guests.postgres.store import PostgresStore
 
 
 def open_shared(dsn: str) -> PostgresStore:

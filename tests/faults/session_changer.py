@@ -45,7 +45,7 @@ def said(store: SessionStore, key: str) -> Session:
 
 
 def main(folder: str, worker: int, number: int, seed: int) -> None:
-    from plainmind.errors import NotFound
+    from plainmind.base.errors import NotFound
     from plainmind.sessions.store import SessionStore
 
     store = SessionStore(folder, timeout_s=60)

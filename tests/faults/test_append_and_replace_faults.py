@@ -11,7 +11,7 @@ import pytest
 from tests.support.descriptors import open_in
 from tests.support.faulty_system import FAULTS, FaultySystem
 
-from plainmind.errors import ConflictError, PlainmindError, StorageFailure, WorkspaceError
+from plainmind.base.errors import ConflictError, PlainmindError, StorageFailure, WorkspaceError
 from plainmind.files.append import Appended, append
 from plainmind.files.history import History
 from plainmind.files.records import Tail

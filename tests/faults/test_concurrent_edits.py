@@ -14,7 +14,7 @@ from plainmind.files.history import History
 EDITOR = """
 import random, sys
 from pathlib import Path
-from plainmind.errors import ConflictError
+from plainmind.base.errors import ConflictError
 from plainmind.files.history import History
 from plainmind.files.replace import content_hash, replace
 

@@ -19,8 +19,8 @@ from tests.support.providers.batches import serving as serving_batches
 from tests.support.providers.server import DIALECTS, KEY, Provider, serving, unit_vector_for
 
 from plainmind import Memory
-from plainmind.indexing.indexer import WITHOUT_VECTORS
-from plainmind.model import EVERY_SCOPE, SearchFilter
+from plainmind.base.model import EVERY_SCOPE, SearchFilter
+from plainmind.index.indexer import WITHOUT_VECTORS
 
 ROOT = Path(__file__).resolve().parents[2]
 HASTE = {"queryTimeoutMs": 500, "documentTimeoutMs": 1000}

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tests.support.small_disk import small_disk_at
 
-from plainmind.errors import StorageFailure
+from plainmind.base.errors import StorageFailure
 from plainmind.files.append import append
 from plainmind.files.history import History
 from plainmind.files.records import Tail
@@ -92,7 +92,7 @@ def test_a_replace_on_a_full_disk_keeps_the_old_file(small_disk: Path) -> None:
 LIMITED = """
 import resource, sys
 from pathlib import Path
-from plainmind.errors import StorageFailure
+from plainmind.base.errors import StorageFailure
 from plainmind.files.append import append
 from plainmind.files.records import Tail
 

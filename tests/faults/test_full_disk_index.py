@@ -11,8 +11,8 @@ import pytest
 from tests.support.index_contents import fingerprint, found_texts, put
 from tests.support.small_disk import small_disk_at
 
-from plainmind.errors import StorageFailure
-from plainmind.store.sqlite.store import SqliteStore
+from plainmind.base.errors import StorageFailure
+from plainmind.index.drivers.sqlite.store import SqliteStore
 
 SECRET = "kwisatzhaderach"
 

@@ -14,8 +14,8 @@ import pytest
 from tests.faults.transcript_indexer import indexer_of
 
 import plainmind
+from plainmind.index.drivers.sqlite.store import SqliteStore
 from plainmind.sessions.store import SessionStore
-from plainmind.store.sqlite.store import SqliteStore
 
 FULL = os.environ.get("PLAINMIND_FAULTS") == "full"
 KILLS = 300 if FULL else 12

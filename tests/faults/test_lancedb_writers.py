@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from tests.support.index_contents import fingerprint, found_texts, put
 
-from plainmind.errors import IndexUnavailable
-from plainmind.store.lancedb.library import load
-from plainmind.store.lancedb.store import LanceStore
+from plainmind.base.errors import IndexUnavailable
+from plainmind.guests.lancedb.library import load
+from plainmind.guests.lancedb.store import LanceStore
 
 load()  # takes seconds on a busy machine: before the clock of the test starts
 
@@ -22,7 +22,7 @@ WRITER = textwrap.dedent(
     """
     import sys
     from tests.support.index_contents import put
-    from plainmind.store.lancedb.store import LanceStore
+    from plainmind.guests.lancedb.store import LanceStore
 
     folder, name, turns = sys.argv[1:]
     store = LanceStore(folder)
@@ -96,8 +96,8 @@ UNTIRING = textwrap.dedent(
     import sys
     from datetime import timedelta
     from tests.support.index_contents import fingerprint, put
-    from plainmind.store.lancedb import generation, local_place
-    from plainmind.store.lancedb.store import LanceStore
+    from plainmind.guests.lancedb import generation, local_place
+    from plainmind.guests.lancedb.store import LanceStore
 
     generation._TIDY_AFTER, generation._KEPT = 2, timedelta(milliseconds=1)
     local_place._READERS_TIMEOUT_S = 0.05

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from plainmind.errors import PlainmindError
+from plainmind.base.errors import PlainmindError
 from plainmind.files.beneath import Root, open_by_components, open_by_openat2
-from plainmind.sources.excerpt import read_excerpt
-from plainmind.sources.mounts import ExtraPath
-from plainmind.sources.workspace import Workspace
+from plainmind.notes.excerpt import read_excerpt
+from plainmind.notes.mounts import ExtraPath
+from plainmind.notes.workspace import Workspace
 
 FULL = os.environ.get("PLAINMIND_FAULTS") == "full"
 CANARY = "canary-7f3a91"

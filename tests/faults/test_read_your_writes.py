@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from plainmind import Memory
-from plainmind.store.memory import MemoryStore
+from plainmind.index.drivers.memory import MemoryStore
 
 ROUNDS = 500 if os.environ.get("PLAINMIND_FAULTS") == "full" else 150
 CHANGER = Path(__file__).parents[1] / "support" / "file_changer.py"

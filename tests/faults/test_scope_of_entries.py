@@ -8,13 +8,13 @@ import re
 import pytest
 from tests.support.scope_world import CONTEXTS, EVERYTHING, MORE_QUERIES, RULES, TEXTS, fill, opened
 
-from plainmind.agent.listener import Listener
 from plainmind.agent.protocol import Limits
 from plainmind.agent.scope import Rule, access_of
-from plainmind.agent.tools.entries import EntryToolBox
-from plainmind.embedding.builtin import BuiltinEmbedder
-from plainmind.entries.memory import open_entries
-from plainmind.memory.entry_access import entry_memory_of, tools_within
+from plainmind.embed.builtin import BuiltinEmbedder
+from plainmind.guests.chat.listener import Listener
+from plainmind.guests.entries.access import entry_memory_of, tools_within
+from plainmind.guests.entries.memory import open_entries
+from plainmind.guests.entries.tools import EntryToolBox
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 

@@ -13,7 +13,7 @@ from tests.faults.session_changer import CHANGES, MESSAGES, change, said
 from tests.support.faulty_system import FaultySystem
 from tests.support.mortal_process import Mortal, Storm
 
-from plainmind.errors import PlainmindError
+from plainmind.base.errors import PlainmindError
 from plainmind.sessions.store import SessionStore
 
 FULL = os.environ.get("PLAINMIND_FAULTS") == "full"

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.redaction.corpus import TYPES, placed
 from tests.support.providers.server import KEY, Handler, Provider, serving
-from tests.text.redaction.corpus import TYPES, placed
 
 from plainmind import Memory
 from plainmind.memory.showing_sessions import as_lines, as_markdown, as_messages, without_secrets

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import sys
 
-from plainmind.embedding.registry import create_embedder
-from plainmind.embedding.settings import EmbeddingSettings
+from plainmind.embed.registry import create_embedder
+from plainmind.embed.settings import EmbeddingSettings
 from plainmind.files.erasures import Erasures
-from plainmind.indexing.chunks import ChunkingSettings
-from plainmind.indexing.disappearances import Disappearances
-from plainmind.indexing.indexer import Indexer
-from plainmind.sources.transcripts import Transcripts
-from plainmind.store.sqlite.store import SqliteStore
+from plainmind.index.chunks import ChunkingSettings
+from plainmind.index.disappearances import Disappearances
+from plainmind.index.drivers.sqlite.store import SqliteStore
+from plainmind.index.indexer import Indexer
+from plainmind.sessions.transcripts import Transcripts
 
 PIECE_CHARACTERS = 2_000
 

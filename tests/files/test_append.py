@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.support.faulty_system import FaultySystem
 
-from plainmind.errors import LockTimeout, PathNotAllowed, StorageFailure
+from plainmind.base.errors import LockTimeout, PathNotAllowed, StorageFailure
 from plainmind.files.append import Appended, append
 from plainmind.files.locks import hold_lock, lock_path_for
 from plainmind.files.records import Tail

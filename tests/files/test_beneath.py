@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.descriptors import open_in
 
-from plainmind.errors import NotFound, PathNotAllowed, WorkspaceError
+from plainmind.base.errors import NotFound, PathNotAllowed, WorkspaceError
 from plainmind.files import beneath
 from plainmind.files.beneath import (
     UNCITABLE,

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests.support.faulty_system import FAULTS, FaultySystem
 
-from plainmind.errors import LockTimeout, NotFound, PathNotAllowed, PlainmindError, StorageFailure
+from plainmind.base.errors import LockTimeout, NotFound, PathNotAllowed, PlainmindError, StorageFailure
 from plainmind.files import group_append
 from plainmind.files.group_append import Addition, GroupAppender
 from plainmind.files.jsonl import backwards

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from plainmind.errors import NotFound, StorageFailure
+from plainmind.base.errors import NotFound, StorageFailure
 from plainmind.files.history import APPEND, History, Problem
 from plainmind.files.replace import content_hash
 
@@ -187,7 +187,7 @@ def test_an_erasure_that_failed_half_way_can_be_finished(tmp_path: Path, clock: 
 
     from tests.support.faulty_system import FaultySystem
 
-    from plainmind.errors import PlainmindError
+    from plainmind.base.errors import PlainmindError
 
     for number in range(1, 100):
         folder = tmp_path / str(number)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plainmind.errors import NotFound, PathNotAllowed
+from plainmind.base.errors import NotFound, PathNotAllowed
 from plainmind.files import jsonl
 from plainmind.files.jsonl import (
     RawLine,

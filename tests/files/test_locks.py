@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from tests.support.faulty_system import FaultySystem
 
-from plainmind.errors import LockTimeout, PathNotAllowed, PlainmindError, StorageFailure, WorkspaceError
+from plainmind.base.errors import LockTimeout, PathNotAllowed, PlainmindError, StorageFailure, WorkspaceError
 from plainmind.files import locks
 from plainmind.files.locks import hold_lock, lock_path_for, try_lock
 

@@ -9,7 +9,7 @@ import pytest
 from tests.support.descriptors import open_in
 from tests.support.faulty_system import FAULTS, FaultySystem
 
-from plainmind.errors import ConflictError, NotFound, PathNotAllowed, PlainmindError
+from plainmind.base.errors import ConflictError, NotFound, PathNotAllowed, PlainmindError
 from plainmind.files.history import History
 from plainmind.files.remove import remove
 from plainmind.files.replace import content_hash

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.support.faulty_system import FaultySystem
 
-from plainmind.errors import ConflictError, PathNotAllowed, StorageFailure, WouldShrink
+from plainmind.base.errors import ConflictError, PathNotAllowed, StorageFailure, WouldShrink
 from plainmind.files.conflicts import conflict_copies, erase_conflict_copies
 from plainmind.files.history import History
 from plainmind.files.replace import Replaced, content_hash, replace, write_atomically

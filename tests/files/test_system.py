@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.support.faulty_system import FaultySystem
 
-from plainmind.errors import PathNotAllowed, PlainmindError, StorageFailure, WorkspaceError
+from plainmind.base.errors import PathNotAllowed, PlainmindError, StorageFailure, WorkspaceError
 from plainmind.files.failures import explained, explaining
 from plainmind.files.system import SYSTEM, System, make_folders, read_range, write_all
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from plainmind.errors import PlainmindError
+from plainmind.base.errors import PlainmindError
 from plainmind.files import tombstones as module
 from plainmind.files.tombstones import Tombstones
 

@@ -12,12 +12,12 @@ import pytest
 from tests.support.model_files import need_llama, real_gguf
 
 from plainmind import Memory
-from plainmind.embedding.local import LocalEmbedder, LocalSettings
-from plainmind.embedding.remote.creating import create_remote
-from plainmind.embedding.remote.embedder import RemoteEmbedder
-from plainmind.embedding.remote.ledger import Ledger
-from plainmind.embedding.remote.settings import RemoteSettings
-from plainmind.errors import EmbeddingError
+from plainmind.base.errors import EmbeddingError
+from plainmind.guests.local.embedder import LocalEmbedder, LocalSettings
+from plainmind.guests.remote.creating import create_remote
+from plainmind.guests.remote.embedder import RemoteEmbedder
+from plainmind.guests.remote.ledger import Ledger
+from plainmind.guests.remote.settings import RemoteSettings
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(120)]
 

@@ -9,9 +9,9 @@ import pytest
 from tests.support.postgres_server import SCHEMA, running_server
 
 from plainmind import Memory
-from plainmind.errors import IndexUnavailable, NotFound
+from plainmind.base.errors import IndexUnavailable, NotFound
+from plainmind.guests.postgres.migrations import prepare
 from plainmind.memory.across_agents import indexes, search_agents
-from plainmind.store.postgres.migrations import prepare
 
 OPERATOR = "plainmind_tests_operator"
 

@@ -6,8 +6,8 @@ import pytest
 from tests.support.index_contents import found_texts
 
 from plainmind import Memory
-from plainmind.store.lancedb.library import load
-from plainmind.store.opening import open_store
+from plainmind.guests.lancedb.library import load
+from plainmind.index.opening import open_store
 
 load()  # before the clock of the first test starts
 pytestmark = pytest.mark.timeout(60)

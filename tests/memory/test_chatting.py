@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 
 from plainmind.agent.scope import OWNER, SearchContext
+from plainmind.base.errors import ConfigError
 from plainmind.config.settings import Settings
 from plainmind.config.structured import ProviderAccess
-from plainmind.errors import ConfigError
-from plainmind.memory.chat_access import chat_model_of
-from plainmind.memory.chatting import context_of_session, conversation_settings
+from plainmind.guests.chat.access import chat_model_of
+from plainmind.guests.chat.chatting import context_of_session, conversation_settings
 
 ELSEWHERE = "https://llm.example.com/v1"
 

@@ -5,10 +5,10 @@ import logging
 import pytest
 
 from plainmind.agent.scope import Access
-from plainmind.errors import ScopeDenied
+from plainmind.base.errors import ScopeDenied
+from plainmind.base.model import EVERY_SCOPE, PRIVATE, SHARED
 from plainmind.memory.checkpoint import Checkpoint, file_of
-from plainmind.model import EVERY_SCOPE, PRIVATE, SHARED
-from plainmind.sources.forgotten import ForgottenLines
+from plainmind.notes.forgotten import ForgottenLines
 
 OWNERS = Access(is_allowed=True, scopes=EVERY_SCOPE, writes=PRIVATE)
 GROUP = Access(is_allowed=True, scopes=frozenset({SHARED, "group:7"}), writes="group:7")

@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from plainmind import Memory
+from plainmind.base.model import SearchHit, SearchResult
 from plainmind.memory.conversations import not_indexed
 from plainmind.memory.secrecy import (
     configured_secrets,
@@ -18,8 +19,7 @@ from plainmind.memory.secrecy import (
     redaction_key,
     without_known_secrets,
 )
-from plainmind.model import SearchHit, SearchResult
-from plainmind.text.redaction.engine import Redactor
+from plainmind.redaction.engine import Redactor
 
 CHAT = {
     "id": "chat-1",

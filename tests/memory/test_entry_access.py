@@ -6,16 +6,16 @@ import importlib.util
 from array import array
 
 import pytest
-from tests.entries.conftest import files_with
+from tests.guests.entries.conftest import files_with
 from tests.support.providers.server import KEY, Provider, serving
 
 from plainmind import Memory
 from plainmind.agent.scope import THE_OWNER
-from plainmind.errors import ConfigError
+from plainmind.base.errors import ConfigError
+from plainmind.base.model import EVERY_SCOPE, PRIVATE, EmbedderIdentity
+from plainmind.guests.chat.chatting import open_conversation
+from plainmind.guests.entries.access import entry_memory_of, tools_within
 from plainmind.memory.caching import opened_cache
-from plainmind.memory.chatting import open_conversation
-from plainmind.memory.entry_access import entry_memory_of, tools_within
-from plainmind.model import EVERY_SCOPE, PRIVATE, EmbedderIdentity
 from plainmind.text.hashing import sha256_text
 
 

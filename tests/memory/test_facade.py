@@ -4,7 +4,7 @@ from datetime import date
 import pytest
 
 from plainmind import Memory
-from plainmind.errors import (
+from plainmind.base.errors import (
     ConfigError,
     NotFound,
     PathNotAllowed,

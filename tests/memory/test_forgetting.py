@@ -6,7 +6,7 @@ from contextlib import suppress
 import pytest
 
 from plainmind import Memory
-from plainmind.errors import ConflictError, NotFound, PlainmindError
+from plainmind.base.errors import ConflictError, NotFound, PlainmindError
 
 CANARY = "quokkaberry"
 

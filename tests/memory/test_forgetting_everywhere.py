@@ -9,12 +9,12 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from tests.entries.conftest import files_with
+from tests.guests.entries.conftest import files_with
 
 from plainmind import Memory
-from plainmind.errors import ConflictError, NotFound, PlainmindError
-from plainmind.memory.entry_access import entry_memory_of
-from plainmind.model import EVERY_SCOPE, PRIVATE
+from plainmind.base.errors import ConflictError, NotFound, PlainmindError
+from plainmind.base.model import EVERY_SCOPE, PRIVATE
+from plainmind.guests.entries.access import entry_memory_of
 
 CANARY = "quokkaberry"
 DRIVERS = ["sqlite", "lancedb"]
@@ -314,7 +314,7 @@ def test_killed_between_the_halves_the_same_again_does_the_rest(workspace, home,
 
 
 STEPS = (
-    ("plainmind.entries.entry_file", "EntryFile.remove"),
+    ("plainmind.guests.entries.entry_file", "EntryFile.remove"),
     ("plainmind.files.tombstones", "Tombstones.bury"),
     ("plainmind.memory.forgetting", "erase_conflict_copies"),
     ("plainmind.memory.forgetting", "Forgetting._forget_vectors"),

@@ -6,7 +6,7 @@ import pytest
 
 from plainmind import Memory
 from plainmind.agent.scope import THE_OWNER, Access, SearchContext
-from plainmind.model import SHARED
+from plainmind.base.model import SHARED
 
 ANNA = SearchContext("anna", "direct", "agent:main:telegram:direct:anna")
 GROUP = SearchContext("anna", "group", "agent:main:telegram:group:7", group="7")

@@ -7,7 +7,7 @@ from tests.support.index_contents import fingerprint, found_texts, put
 from tests.support.postgres_server import SCHEMA, running_server
 
 from plainmind import Memory
-from plainmind.store.postgres.store import PostgresStore
+from plainmind.guests.postgres.store import PostgresStore
 
 pytestmark = pytest.mark.timeout(60)
 

@@ -12,10 +12,10 @@ from tests.support.providers import chaos
 from tests.support.providers.server import KEY, Provider, serving
 
 from plainmind import Memory
-from plainmind.errors import ConfigError
+from plainmind.base.errors import ConfigError
+from plainmind.base.model import SyncReport
 from plainmind.memory.wiring import wire
-from plainmind.model import SyncReport
-from plainmind.sources.transcripts import Transcripts
+from plainmind.sessions.transcripts import Transcripts
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ import pytest
 
 from plainmind import OWNER, Memory, ScopeDenied, SearchContext
 from plainmind.agent.scope import THE_OWNER
-from plainmind.errors import EmbeddingError, LockTimeout, NotFound, PlainmindError
+from plainmind.base.errors import EmbeddingError, LockTimeout, NotFound, PlainmindError
 from plainmind.memory.forgetting import Forgetting
-from plainmind.sources.forgotten import Forgotten, ForgottenLines
+from plainmind.notes.forgotten import Forgotten, ForgottenLines
 
 OPEN = {"scope": {"rules": [{"action": "allow"}]}}
 GROUP = SearchContext("anna", "group", "agent:main:telegram:group:-100", group="-100")
@@ -343,7 +343,7 @@ class LyingReader:
         return getattr(self._reader, name)
 
     def _ignoring(self, name, *args, where, **more):
-        from plainmind.model import EVERY_SCOPE, SearchFilter
+        from plainmind.base.model import EVERY_SCOPE, SearchFilter
 
         return getattr(self._reader, name)(*args, where=SearchFilter(where.sources, EVERY_SCOPE), **more)
 

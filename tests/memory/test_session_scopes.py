@@ -6,8 +6,8 @@ from threading import Thread
 
 import pytest
 
+from plainmind.base.model import PRIVATE
 from plainmind.memory.session_scopes import SessionScopes
-from plainmind.model import PRIVATE
 from plainmind.sessions.store import SessionStore
 
 

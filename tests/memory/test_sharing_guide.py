@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from plainmind import Memory, SearchContext
-from plainmind.sources.scopes import scope_of_path
+from plainmind.notes.scopes import scope_of_path
 
 GUIDE = (Path(__file__).parents[2] / "docs" / "guides" / "share-with-groups.md").read_text()
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from plainmind.embedding.cache import SqliteEmbeddingCache
-from plainmind.embedding.fallback import Provider
-from plainmind.errors import EmbeddingError
+from plainmind.base.errors import EmbeddingError
+from plainmind.base.model import EmbedderIdentity, Vector
+from plainmind.embed.cache import SqliteEmbeddingCache
+from plainmind.embed.fallback import Provider
 from plainmind.memory.spending import Cost, Purse, in_words
-from plainmind.model import EmbedderIdentity, Vector
 from plainmind.text.hashing import sha256_text
 
 IDENTITY = EmbedderIdentity("openai", "large", "e", dims=2)

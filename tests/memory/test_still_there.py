@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from plainmind.entries.entry_file import EntryFile
-from plainmind.entries.model import Entry
-from plainmind.memory.entry_place import entry_folder
+from plainmind.guests.entries.entry_file import EntryFile
+from plainmind.guests.entries.model import Entry
+from plainmind.guests.entries.place import entry_folder
 from plainmind.memory.still_there import StillThere, still_there, text_still_there
 
 NOTHING = StillThere((), ())

@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from plainmind import Memory
-from plainmind.errors import ConfigError
+from plainmind.base.errors import ConfigError
 from plainmind.memory.wiring import Parts, wire
 
 PARTS = (

@@ -8,8 +8,8 @@ import sys
 import evaluate
 import pytest
 
-from plainmind.evaluation.running import Summary
-from plainmind.evaluation.scoring import METRICS
+from plainmind.guests.evaluation.running import Summary
+from plainmind.guests.evaluation.scoring import METRICS
 
 
 def row(name, recall, hit, budget=evaluate.DEFAULT):

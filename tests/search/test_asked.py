@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plainmind.model import Chunk
+from plainmind.base.model import Chunk
 from plainmind.search.asked import Asked, as_filed, terms_with
 from plainmind.search.page import Page
 from plainmind.search.shelf import index_of

@@ -6,9 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.hashing_embedder import HashingEmbedder
 
-from plainmind.errors import EmbeddingError
-from plainmind.indexing.chunks import ChunkingSettings, chunks_of, terms_of
-from plainmind.model import (
+from plainmind.base.errors import EmbeddingError
+from plainmind.base.model import (
     EVERY_SCOPE,
     Document,
     EmbeddedChunk,
@@ -17,10 +16,11 @@ from plainmind.model import (
     IndexFingerprint,
     SearchFilter,
 )
+from plainmind.index.chunks import ChunkingSettings, chunks_of, terms_of
+from plainmind.index.drivers.memory import MemoryStore
 from plainmind.search.diversity import Diversity
 from plainmind.search.engine import SearchEngine
 from plainmind.search.settings import SearchSettings
-from plainmind.store.memory import MemoryStore
 
 MEMORY = SearchFilter(frozenset({"memory"}), EVERY_SCOPE)
 TODAY = date(2026, 11, 15)

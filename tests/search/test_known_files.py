@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plainmind.model import Chunk
+from plainmind.base.model import Chunk
 from plainmind.search.asked import Asked
 from plainmind.search.close_reading import ReadChunk
 from plainmind.search.known_files import KnownFile, joined

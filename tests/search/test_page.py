@@ -1,6 +1,6 @@
 import pytest
 
-from plainmind.model import Chunk
+from plainmind.base.model import Chunk
 from plainmind.search.page import Page, speaker_of
 
 

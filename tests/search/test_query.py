@@ -2,7 +2,7 @@ from datetime import date
 
 import pytest
 
-from plainmind.model import TermStatistics
+from plainmind.base.model import TermStatistics
 from plainmind.search.query import names_day, parse, term_weights
 
 TODAY = date(2026, 11, 15)

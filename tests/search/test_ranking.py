@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plainmind.model import EVERY_SCOPE, Chunk, SearchFilter
+from plainmind.base.model import EVERY_SCOPE, Chunk, SearchFilter
 from plainmind.search.query import parse
 from plainmind.search.ranking import ANSWERED_MALUS, ASKED_BONUS, DAY_BONUS, in_question, ranked_chunks
 

@@ -1,6 +1,6 @@
 import threading
 
-from plainmind.model import Chunk
+from plainmind.base.model import Chunk
 from plainmind.search.shelf import Shelf, bytes_of, index_of
 
 

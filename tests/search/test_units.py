@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plainmind.model import Chunk
+from plainmind.base.model import Chunk
 from plainmind.search import units as taken_apart
 from plainmind.search.units import is_one_line, pieces, units_of
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from plainmind.errors import NotFound
+from plainmind.base.errors import NotFound
 from plainmind.sessions.store import SessionStore
 
 

@@ -248,7 +248,7 @@ def test_counters_survive_a_conversion(tmp_path: Path) -> None:
 def test_a_document_that_grew_too_large_says_what_to_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from plainmind.errors import PlainmindError
+    from plainmind.base.errors import PlainmindError
     from plainmind.sessions import json5_transcript
 
     monkeypatch.setattr(json5_transcript, "MAX_DOCUMENT_BYTES", 2_000)

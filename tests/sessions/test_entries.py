@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from plainmind.errors import PlainmindError
+from plainmind.base.errors import PlainmindError
 from plainmind.sessions.entries import halves, joined
 
 TEXT = st.text(st.characters(), max_size=20)  # half characters, quotes and control characters too

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from plainmind.errors import NotFound, PlainmindError
+from plainmind.base.errors import NotFound, PlainmindError
 from plainmind.sessions.session import Session
 from plainmind.sessions.store import SessionStore
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tests.support.faulty_system import FaultySystem
 
-from plainmind.errors import PlainmindError
+from plainmind.base.errors import PlainmindError
 from plainmind.sessions.places import UNFINISHED
 from plainmind.sessions.store import SessionStore
 

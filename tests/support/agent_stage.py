@@ -10,17 +10,17 @@ from typing import Any
 
 from tests.support.scripted_chat_model import KEY, Script, ScriptedModel, scripted_model
 
-from plainmind.agent.conversation import Conversation, ConversationSettings
-from plainmind.agent.flush import Flush, Flushed, FlushSettings
-from plainmind.agent.listener import Listener
-from plainmind.agent.models.creating import dialect_of
-from plainmind.agent.models.endpoint import EndpointModel
-from plainmind.agent.models.protocol import ToolCall
-from plainmind.agent.models.settings import ChatModelSettings
 from plainmind.agent.protocol import AgentMemory
-from plainmind.agent.room import RoomSettings
-from plainmind.embedding.remote.retrying import RetryPolicy
-from plainmind.memory.chatting import context_of_session
+from plainmind.guests.chat.chatting import context_of_session
+from plainmind.guests.chat.conversation import Conversation, ConversationSettings
+from plainmind.guests.chat.flush import Flush, Flushed, FlushSettings
+from plainmind.guests.chat.listener import Listener
+from plainmind.guests.chat.models.creating import dialect_of
+from plainmind.guests.chat.models.endpoint import EndpointModel
+from plainmind.guests.chat.models.protocol import ToolCall
+from plainmind.guests.chat.models.settings import ChatModelSettings
+from plainmind.guests.chat.room import RoomSettings
+from plainmind.guests.remote.retrying import RetryPolicy
 from plainmind.memory.facade import Memory
 from plainmind.sessions.session import Session
 from plainmind.sessions.store import SessionStore

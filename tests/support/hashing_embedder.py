@@ -9,8 +9,8 @@ from array import array
 from collections.abc import Sequence
 from functools import lru_cache
 
-from plainmind.errors import EmbeddingError
-from plainmind.model import EmbedderIdentity, Vector
+from plainmind.base.errors import EmbeddingError
+from plainmind.base.model import EmbedderIdentity, Vector
 
 _WORD = re.compile(r"\w+")
 

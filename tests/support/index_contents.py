@@ -7,7 +7,7 @@ import math
 import random
 from array import array
 
-from plainmind.model import (
+from plainmind.base.model import (
     EVERY_SCOPE,
     PRIVATE,
     Chunk,

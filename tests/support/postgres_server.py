@@ -22,8 +22,8 @@ from typing import Any
 
 import psycopg
 
-from plainmind.store.postgres.migrations import prepare
-from plainmind.store.postgres.store import PostgresStore
+from plainmind.guests.postgres.migrations import prepare
+from plainmind.guests.postgres.store import PostgresStore
 
 SCHEMA = "plainmind_tests"
 OWNER = "plainmind_tests_owner"

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from plainmind import OWNER, Memory, SearchContext
+from plainmind.base.value import value
+from plainmind.index.opening import open_store
 from plainmind.sessions.store import SessionStore
-from plainmind.store.opening import open_store
-from plainmind.value import value
 
 FULL = os.environ.get("PLAINMIND_FAULTS") == "full"
 TODAY = date.today()  # noqa: DTZ011 (the memory's own day is that of this machine)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from plainmind.evaluation.speed.contestants import ALL_WORDS, SEED, Contestant
-from plainmind.evaluation.speed.figures import SizeFigures, SpeedFigures
-from plainmind.evaluation.speed.processes import Cold, Residency
-from plainmind.evaluation.speed.timing import Bulk, Times
+from plainmind.guests.evaluation.speed.contestants import ALL_WORDS, SEED, Contestant
+from plainmind.guests.evaluation.speed.figures import SizeFigures, SpeedFigures
+from plainmind.guests.evaluation.speed.processes import Cold, Residency
+from plainmind.guests.evaluation.speed.timing import Bulk, Times
 
 
 def took(milliseconds):

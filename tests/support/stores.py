@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from plainmind.store.opening import open_store
-from plainmind.store.protocol import IndexStore
+from plainmind.index.opening import open_store
+from plainmind.index.protocol import IndexStore
 
 
 def _in_folder(driver: str) -> Callable[[Path], IndexStore]:

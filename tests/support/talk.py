@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from tests.indexing.conftest import Clock
+from tests.index.conftest import Clock
 from tests.support.hashing_embedder import HashingEmbedder
 from tests.support.transcript_files import line
 
 from plainmind.files.erasures import Erasures
-from plainmind.indexing.chunks import ChunkingSettings
-from plainmind.indexing.disappearances import Disappearances
-from plainmind.indexing.indexer import Indexer
-from plainmind.indexing.plan import Conditions
-from plainmind.sources.transcripts import Transcripts
-from plainmind.store.memory import MemoryStore
+from plainmind.index.chunks import ChunkingSettings
+from plainmind.index.disappearances import Disappearances
+from plainmind.index.drivers.memory import MemoryStore
+from plainmind.index.indexer import Indexer
+from plainmind.index.plan import Conditions
+from plainmind.sessions.transcripts import Transcripts
 
 PATH = "sessions/a.jsonl"
 

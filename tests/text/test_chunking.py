@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.growth import grows_evenly
 
-from plainmind.model import Passage
+from plainmind.base.model import Passage
 from plainmind.text.chunking import chunk, chunk_lines, chunk_markdown
 from plainmind.text.cjk import weight
 from plainmind.text.lines import split_lines

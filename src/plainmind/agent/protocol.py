@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from plainmind.value import value
+from plainmind.base.value import value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
     from plainmind.agent.scope import Access, SearchContext
     from plainmind.agent.start_context import StartContext
-    from plainmind.model import Excerpt, SearchResult
-    from plainmind.sources.forgotten import Forgotten
-    from plainmind.sources.notebook import Remembered
+    from plainmind.base.model import Excerpt, SearchResult
+    from plainmind.notes.forgotten import Forgotten
+    from plainmind.notes.notebook import Remembered
 
 
 @value

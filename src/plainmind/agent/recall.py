@@ -6,14 +6,14 @@ import os
 import re
 from collections.abc import Sequence
 
-from plainmind.pattern import pattern
-from plainmind.sources.dates import day_of
-from plainmind.sources.scopes import SHARED_FOLDER, folder_of_scope, scope_of_path
-from plainmind.value import value
+from plainmind.base.pattern import pattern
+from plainmind.base.value import value
+from plainmind.notes.dates import day_of
+from plainmind.notes.scopes import SHARED_FOLDER, folder_of_scope, scope_of_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from plainmind.model import Excerpt
+    from plainmind.base.model import Excerpt
 
 TAG = "recalled-memory"
 DATA_NOT_INSTRUCTIONS = (

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from plainmind.model import EVERY_SCOPE, PRIVATE, SHARED
-from plainmind.sources.scopes import (
+from plainmind.base.model import EVERY_SCOPE, PRIVATE, SHARED
+from plainmind.base.value import replace, value
+from plainmind.notes.scopes import (
     channel_in_key,
     folder_of_scope,
     group_in_key,
@@ -14,7 +15,6 @@ from plainmind.sources.scopes import (
     person_in_key,
     person_scope,
 )
-from plainmind.value import replace, value
 
 OWNER = "owner"  # the person whose memory it is
 NOTHING = ""  # the scope of notes where none may be written

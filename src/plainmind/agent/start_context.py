@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 
 from plainmind.agent.recall import Recalled, fence
 from plainmind.agent.scope import Access
-from plainmind.errors import PathNotAllowed
-from plainmind.model import PRIVATE, SHARED
-from plainmind.sources.scopes import folder_of_scope
+from plainmind.base.errors import PathNotAllowed
+from plainmind.base.model import PRIVATE, SHARED
+from plainmind.base.value import value
+from plainmind.notes.scopes import folder_of_scope
 from plainmind.text.notes import without_note_ids
-from plainmind.value import value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

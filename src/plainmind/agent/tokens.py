@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
-from plainmind.agent.models.protocol import Message, Reply, Request, Usage
-from plainmind.embedding.remote.wire import estimated_tokens
+from plainmind.guests.chat.models.protocol import Message, Reply, Request, Usage
+from plainmind.guests.remote.wire import estimated_tokens
 
 _A_MESSAGE = 4  # role and marks
 

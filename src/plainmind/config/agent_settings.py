@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from plainmind.base.value import value
 from plainmind.config.groups import ALLOWED, KEEPS, SENDS, SHOWS, SPEAKS, SPENDS, setting
 from plainmind.config.kinds import Flag, Number, OneOf, Text, TextTable, Whole
 from plainmind.config.structured import Rules, ScopeRule
-from plainmind.value import value
 
 
 @value

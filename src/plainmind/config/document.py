@@ -9,9 +9,9 @@ import re
 import stat
 from collections.abc import Iterable, Mapping
 
+from plainmind.base.errors import ConfigError
+from plainmind.base.pattern import pattern
 from plainmind.config.wording import describe_found, printable, printable_path
-from plainmind.errors import ConfigError
-from plainmind.pattern import pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

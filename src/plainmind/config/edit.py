@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
+from plainmind.base.pattern import pattern
 from plainmind.config.json5_text import Entry, NotUnderstood, after_gap, is_gap, outline
 from plainmind.config.keys import canonical
-from plainmind.pattern import pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

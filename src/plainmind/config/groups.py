@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from plainmind.base.value import field
 from plainmind.config.kinds import Kind
-from plainmind.value import field
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

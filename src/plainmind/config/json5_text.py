@@ -6,8 +6,8 @@ import json
 import re
 from collections.abc import Iterator
 
-from plainmind.pattern import pattern
-from plainmind.value import value
+from plainmind.base.pattern import pattern
+from plainmind.base.value import value
 
 _GAP = pattern(r"(?:[\s\ufeff]|//[^\n\r\u2028\u2029]*|/\*.*?\*/)*", re.DOTALL)
 _STRING = pattern(r'"(?:[^"\\]|\\.)*"|' + r"'(?:[^'\\]|\\.)*'", re.DOTALL)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 
+from plainmind.base.errors import ConfigError
+from plainmind.base.value import MISSING, fields, value
 from plainmind.config.kinds import Kind
 from plainmind.config.settings import Settings
 from plainmind.config.wording import printable
-from plainmind.errors import ConfigError
-from plainmind.value import MISSING, fields, value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Mapping
 
-from plainmind.pattern import pattern
+from plainmind.base.pattern import pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
+from plainmind.base.errors import ConfigError
+from plainmind.base.value import field, record
 from plainmind.config.keys import (
     Key,
     all_keys,
@@ -17,8 +19,6 @@ from plainmind.config.keys import (
 from plainmind.config.kinds import Number, OneOf, Unfit, Whole
 from plainmind.config.origin import Origin
 from plainmind.config.wording import describe_found, printable, printable_path
-from plainmind.errors import ConfigError
-from plainmind.value import field, record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

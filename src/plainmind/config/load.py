@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 
+from plainmind.base.errors import ConfigError
+from plainmind.base.value import value
 from plainmind.config.document import parse_document, read_bytes
 from plainmind.config.groups import SHOWS
 from plainmind.config.keys import all_keys, build_settings, unknown_key
@@ -13,8 +15,6 @@ from plainmind.config.origin import DEFAULT, Origin
 from plainmind.config.settings import Settings
 from plainmind.config.structured import ExtraPath
 from plainmind.config.wording import printable, printable_path
-from plainmind.errors import ConfigError
-from plainmind.value import value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ import os
 import stat
 from collections.abc import Callable, Iterator, Mapping
 
+from plainmind.base.errors import ConfigError
+from plainmind.base.value import value
 from plainmind.config.origin import Origin
-from plainmind.errors import ConfigError
-from plainmind.value import value
 
 # Enough for any real `memory/`; a folder of that name in a large source tree must not cost a walk.
 _MAX_DEPTH = 3

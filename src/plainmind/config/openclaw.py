@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from plainmind.base.errors import ConfigError
+from plainmind.base.value import field, record
 from plainmind.config.document import parse_document, read_bytes
 from plainmind.config.keys import all_keys, canonical, section_names
 from plainmind.config.kinds import Unfit
 from plainmind.config.secrets import referenced_variable
 from plainmind.config.wording import printable, printable_path
-from plainmind.errors import ConfigError
-from plainmind.value import field, record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from plainmind.value import value
+from plainmind.base.value import value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

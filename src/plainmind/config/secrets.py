@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from plainmind.errors import ConfigError
-from plainmind.pattern import pattern
+from plainmind.base.errors import ConfigError
+from plainmind.base.pattern import pattern
 
 # `${NAME}` is how OpenClaw writes the same.
 _REFERENCE = pattern(r"env:([A-Za-z_][A-Za-z0-9_]*)|\$\{([A-Za-z_][A-Za-z0-9_]*)\}")

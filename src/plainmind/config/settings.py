@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from plainmind.base.value import value
 from plainmind.config.agent_settings import (
     ChatSettings,
     EntrySettings,
@@ -16,7 +17,6 @@ from plainmind.config.agent_settings import (
 from plainmind.config.groups import ALLOWED, KEEPS, READS, RUNS, SENDS, SPENDS, group, setting
 from plainmind.config.kinds import Duration, Flag, Number, OneOf, SomeOf, Text, TextTable, Whole
 from plainmind.config.structured import ExtraPath, Paths, ProviderAccess, Providers
-from plainmind.value import value
 
 _MB = 1024 * 1024
 _PATH = Text("a path", optional=True)

@@ -6,6 +6,9 @@ import hashlib
 import re
 from collections.abc import Callable, Mapping
 
+from plainmind.base.errors import ConfigError
+from plainmind.base.pattern import pattern
+from plainmind.base.value import value
 from plainmind.config.document import decode, parse_document, read_bytes
 from plainmind.config.keys import Key, all_keys, canonical, find_key, section_names, unknown_key
 from plainmind.config.layers import Layer, check_value
@@ -13,9 +16,6 @@ from plainmind.config.load import Loaded, user_file
 from plainmind.config.origin import Origin
 from plainmind.config.secrets import referenced_variable
 from plainmind.config.wording import printable_path
-from plainmind.errors import ConfigError
-from plainmind.pattern import pattern
-from plainmind.value import value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from plainmind.base.value import field, value
 from plainmind.config.kinds import Kind, Unfit, is_clean_text
-from plainmind.value import field, value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,12 +8,12 @@ import time
 from contextlib import suppress
 from functools import partial
 
-from plainmind.errors import PathNotAllowed, PlainmindError, StorageFailure
+from plainmind.base.errors import PathNotAllowed, PlainmindError, StorageFailure
+from plainmind.base.value import replace, value
 from plainmind.files.failures import explained, explaining
 from plainmind.files.locks import hold_lock, lock_path_for
 from plainmind.files.records import Found, Tail, find_record, is_whole_json
 from plainmind.files.system import SYSTEM, System, make_folders, read_range, write_all
-from plainmind.value import replace, value
 
 _BLOCK_BYTES = 1 << 16
 

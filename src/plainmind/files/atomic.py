@@ -7,9 +7,9 @@ import re
 import stat
 from contextlib import suppress
 
+from plainmind.base.pattern import pattern
 from plainmind.files.failures import explaining
 from plainmind.files.system import SYSTEM, System, make_folders, write_all
-from plainmind.pattern import pattern
 
 _TEMPORARY = pattern(r"\.(?P<name>.+)\.\d+\.[0-9a-f]{16}\.tmp", re.DOTALL)
 

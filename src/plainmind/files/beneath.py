@@ -9,8 +9,8 @@ import stat
 from collections.abc import Callable
 from functools import cache
 
-from plainmind.errors import NotFound, PathNotAllowed, PlainmindError, WorkspaceError
-from plainmind.pattern import pattern
+from plainmind.base.errors import NotFound, PathNotAllowed, PlainmindError, WorkspaceError
+from plainmind.base.pattern import pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

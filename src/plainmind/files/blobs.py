@@ -7,11 +7,11 @@ import os
 import zlib
 from collections.abc import Iterator
 
-from plainmind.errors import StorageFailure
+from plainmind.base.errors import StorageFailure
+from plainmind.base.pattern import pattern
 from plainmind.files.atomic import write_atomically
 from plainmind.files.failures import explaining
 from plainmind.files.system import System, write_all
-from plainmind.pattern import pattern
 
 _HASH = pattern(r"[0-9a-f]{64}")
 

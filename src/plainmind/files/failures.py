@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from plainmind.errors import PathNotAllowed, PlainmindError, StorageFailure, WorkspaceError
+from plainmind.base.errors import PathNotAllowed, PlainmindError, StorageFailure, WorkspaceError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -14,14 +14,14 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from weakref import WeakSet
 
-from plainmind.errors import LockTimeout, NotFound, PathNotAllowed, PlainmindError, StorageFailure
+from plainmind.base.errors import LockTimeout, NotFound, PathNotAllowed, PlainmindError, StorageFailure
+from plainmind.base.value import record
 from plainmind.files.failures import explained
 from plainmind.files.jsonl import MAX_LINE_BYTES, end_of_last_line, lines_holding
 from plainmind.files.locks import lock_path_for
 from plainmind.files.records import is_whole_json
 from plainmind.files.standing_lock import StandingLock
 from plainmind.files.system import SYSTEM, System, read_range, write_all
-from plainmind.value import record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

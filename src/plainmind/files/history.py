@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 
-from plainmind.errors import NotFound, PlainmindError, StorageFailure
+from plainmind.base.errors import NotFound, PlainmindError, StorageFailure
+from plainmind.base.value import replace, value
 from plainmind.files.append import append
 from plainmind.files.atomic import write_atomically
 from plainmind.files.blobs import Blobs
@@ -18,7 +19,6 @@ from plainmind.files.ids import Clock, new_id
 from plainmind.files.locks import hold_lock
 from plainmind.files.records import Tail
 from plainmind.files.system import SYSTEM, System, read_range
-from plainmind.value import replace, value
 
 APPEND = "append"
 

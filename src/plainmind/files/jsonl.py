@@ -11,10 +11,10 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from plainmind.errors import NotFound, PathNotAllowed
+from plainmind.base.errors import NotFound, PathNotAllowed
+from plainmind.base.value import value
 from plainmind.files.failures import explaining
 from plainmind.files.system import SYSTEM, System, read_range
-from plainmind.value import value
 
 # Decoding may take eight times a line's bytes (characters of four bytes, twice), and 300 MB must do for all.
 MAX_LINE_BYTES = 16 << 20

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from types import TracebackType
 
-from plainmind.errors import LockTimeout
+from plainmind.base.errors import LockTimeout
 from plainmind.files.failures import explaining
 from plainmind.files.system import SYSTEM, System, make_folders
 

@@ -6,7 +6,7 @@ import enum
 import json
 from collections.abc import Callable, Iterator
 
-from plainmind.value import value
+from plainmind.base.value import value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import os
 import stat
 from collections.abc import Callable
 
-from plainmind.errors import ConflictError, NotFound, PathNotAllowed, PlainmindError, StorageFailure
+from plainmind.base.errors import ConflictError, NotFound, PathNotAllowed, PlainmindError, StorageFailure
 from plainmind.files.blobs import content_hash
 from plainmind.files.failures import explaining
 from plainmind.files.history import History

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import stat
 
-from plainmind.errors import ConflictError, PathNotAllowed, PlainmindError, WouldShrink
+from plainmind.base.errors import ConflictError, PathNotAllowed, PlainmindError, WouldShrink
+from plainmind.base.value import value
 from plainmind.files.atomic import put_in_place, remove_abandoned, write_atomically, write_temporary
 from plainmind.files.blobs import content_hash
 from plainmind.files.conflicts import keep_conflict_copy
@@ -13,7 +14,6 @@ from plainmind.files.failures import explaining
 from plainmind.files.history import History
 from plainmind.files.locks import hold_lock, lock_path_for
 from plainmind.files.system import SYSTEM, System, make_folders, read_range
-from plainmind.value import value
 
 __all__ = ["Replaced", "content_hash", "replace", "write_atomically"]
 

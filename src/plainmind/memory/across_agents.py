@@ -6,17 +6,17 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from plainmind.errors import NotFound, PlainmindError
-from plainmind.model import EVERY_SCOPE, SearchFilter, SearchHit, SearchResult, Source, known_sources
-from plainmind.value import replace, value
+from plainmind.base.errors import NotFound, PlainmindError
+from plainmind.base.model import EVERY_SCOPE, SearchFilter, SearchHit, SearchResult, Source, known_sources
+from plainmind.base.value import replace, value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import date
 
+    from plainmind.index.protocol import IndexStore
     from plainmind.memory.wiring import Parts
     from plainmind.search.engine import SearchEngine
-    from plainmind.store.protocol import IndexStore
 
 
 @value

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from plainmind.base.model import EmbedderIdentity, SearchResult, SyncReport
+from plainmind.base.value import replace
 from plainmind.memory.providers import Providers
 from plainmind.memory.wiring import Parts
-from plainmind.model import EmbedderIdentity, SearchResult, SyncReport
 from plainmind.search.engine import SearchEngine
-from plainmind.value import replace
 
 
 def engine_for(parts: Parts, providers: Providers) -> SearchEngine:

@@ -5,11 +5,18 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from plainmind.errors import IndexCorrupt, PlainmindError
+from plainmind.base.errors import IndexCorrupt, PlainmindError
+from plainmind.base.model import (
+    ProgressCallback,
+    SearchFilter,
+    SearchResult,
+    Source,
+    SyncReport,
+    known_sources,
+)
+from plainmind.base.value import replace
 from plainmind.memory.conversations import not_indexed
 from plainmind.memory.freshness import Freshness, notes_of
-from plainmind.model import ProgressCallback, SearchFilter, SearchResult, Source, SyncReport, known_sources
-from plainmind.value import replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -70,7 +77,7 @@ class Asking:
         backend = self._parts.backend
         if backend is None or not query.strip():
             return ask_index()
-        from plainmind.backends.protocol import Question
+        from plainmind.memory.backend import Question
 
         question = Question(
             query,

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import os
 
-from plainmind.backends.fallback import FallbackBackend, Pause
-from plainmind.backends.opening import open_backend
-from plainmind.backends.protocol import Place, Surroundings
-from plainmind.backends.record import Record
+from plainmind.base.model import known_sources
 from plainmind.config.locations import absolute
+from plainmind.memory.backend import Place, Surroundings
+from plainmind.memory.backend_fallback import FallbackBackend, Pause
+from plainmind.memory.backend_opening import open_backend
+from plainmind.memory.backend_record import Record
 from plainmind.memory.translating import memory_paths
-from plainmind.model import known_sources
-from plainmind.sources.mounts import mounts_of
+from plainmind.notes.mounts import mounts_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from plainmind.backends.qmd.options import QmdOptions
+    from plainmind.guests.qmd.options import QmdOptions
     from plainmind.memory.wiring import Parts
 
 
@@ -61,7 +61,7 @@ def _wants_sessions(parts: Parts) -> bool:
 
 
 def _qmd_options(parts: Parts) -> QmdOptions:
-    from plainmind.backends.qmd.options import QmdOptions
+    from plainmind.guests.qmd.options import QmdOptions
 
     qmd, places = parts.loaded.settings.qmd, parts.places
     export = None

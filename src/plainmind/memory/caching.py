@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from plainmind.embedding.cache import Held, Pruned, SqliteEmbeddingCache
+from plainmind.base.value import value
+from plainmind.embed.cache import Held, Pruned, SqliteEmbeddingCache
 from plainmind.memory.sizes import bytes_under
 from plainmind.memory.wiring import Parts
-from plainmind.value import value
 
 
 @value

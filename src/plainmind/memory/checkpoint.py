@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from plainmind.agent.scope import Access
-from plainmind.errors import PathNotAllowed, ScopeDenied
+from plainmind.base.errors import PathNotAllowed, ScopeDenied
+from plainmind.base.model import PRIVATE
+from plainmind.base.pattern import pattern
 from plainmind.files.beneath import check_relative
-from plainmind.model import PRIVATE
-from plainmind.pattern import pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

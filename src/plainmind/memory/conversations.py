@@ -6,16 +6,16 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 
-from plainmind.pattern import pattern
+from plainmind.base.pattern import pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # a search needs none of these
+    from plainmind.base.model import ProgressCallback
+    from plainmind.guests.importers.importer import Importer
+    from plainmind.guests.importers.report import ImportReport
     from plainmind.memory.wiring import Parts
-    from plainmind.model import ProgressCallback
-    from plainmind.sessions.importing.importer import Importer
-    from plainmind.sessions.importing.report import ImportReport
+    from plainmind.redaction.engine import Redactor
     from plainmind.sessions.store import SessionStore
-    from plainmind.text.redaction.engine import Redactor
 
 _AGENT = pattern(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
@@ -65,7 +65,7 @@ class Conversations:
         into_one_agent: bool = False,
     ) -> Iterator[ImportReport]:
         """Import whatever is added, as `import_sessions`, until `wait`, called with seconds, returns true."""
-        from plainmind.sessions.importing.importer import imports
+        from plainmind.guests.importers.importer import imports
 
         importer = self._importer(program, into_one_agent=into_one_agent, again=False)
         return imports(importer, os.path.expanduser(path), wait=wait)
@@ -88,7 +88,7 @@ class Conversations:
         )
 
     def _importer(self, program: str, *, into_one_agent: bool, again: bool) -> Importer:
-        from plainmind.sessions.importing.importer import Importer
+        from plainmind.guests.importers.importer import Importer
 
         def folder_of(agent: str | None) -> str:
             return self.sessions_folder(None if into_one_agent else agent)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 
-from plainmind.errors import ConflictError, PlainmindError, WorkspaceError
+from plainmind.base.errors import ConflictError, PlainmindError, WorkspaceError
+from plainmind.base.value import value
 from plainmind.files.failures import explaining
 from plainmind.files.replace import content_hash, replace
 from plainmind.memory.wiring import Parts
-from plainmind.value import value
 
 CURATED = """\
 # Memory

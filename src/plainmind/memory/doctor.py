@@ -7,12 +7,12 @@ import shutil
 import stat
 from collections.abc import Callable, Iterator, Mapping
 
-from plainmind.errors import PlainmindError
+from plainmind.base.errors import PlainmindError
+from plainmind.base.model import SyncReport
+from plainmind.base.value import value
 from plainmind.files.locks import hold_lock, try_lock
 from plainmind.memory.wiring import Parts
-from plainmind.model import SyncReport
 from plainmind.text.shell import shell_word
-from plainmind.value import value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -218,7 +218,7 @@ def _engine(parts: Parts) -> Iterator[Check]:
 
 
 def _entries(parts: Parts) -> Iterator[Check]:
-    from plainmind.memory.doctor_entries import examine_entries
+    from plainmind.guests.entries.doctor import examine_entries
 
     return examine_entries(parts)
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from plainmind.embedding.choosing import Choice
-from plainmind.embedding.fallback import Withheld
-from plainmind.errors import EmbeddingError
-from plainmind.indexing.indexer import NO_INDEX_YET
+from plainmind.base.errors import EmbeddingError
+from plainmind.base.model import EmbedderIdentity, IndexFingerprint, known_sources
+from plainmind.base.value import value
+from plainmind.embed.choosing import Choice
+from plainmind.embed.fallback import Withheld
+from plainmind.index.indexer import NO_INDEX_YET
 from plainmind.memory.provider_access import choice_of
 from plainmind.memory.providers import Providers
 from plainmind.memory.wiring import Parts
-from plainmind.model import EmbedderIdentity, IndexFingerprint, known_sources
-from plainmind.value import value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,10 +6,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from plainmind.memory.conversations import Conversations
-from plainmind.memory.presence import require_a_place_for_notes, require_workspace
-from plainmind.memory.wiring import Parts, wire
-from plainmind.model import (
+from plainmind.base.model import (
     EVERY_SCOPE,
     EXCERPT_LINES,
     Excerpt,
@@ -18,6 +15,9 @@ from plainmind.model import (
     Source,
     SyncReport,
 )
+from plainmind.memory.conversations import Conversations
+from plainmind.memory.presence import require_a_place_for_notes, require_workspace
+from plainmind.memory.wiring import Parts, wire
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # a search needs none of these, and pays for none of them
@@ -33,9 +33,9 @@ if TYPE_CHECKING:  # a search needs none of these, and pays for none of them
     from plainmind.memory.scoped import ScopedMemory
     from plainmind.memory.spending import Confirm
     from plainmind.memory.status import Status
-    from plainmind.sources.discovery import FoundFile
-    from plainmind.sources.forgotten import Forgotten
-    from plainmind.sources.notebook import Edited, Remembered
+    from plainmind.notes.discovery import FoundFile
+    from plainmind.notes.forgotten import Forgotten
+    from plainmind.notes.notebook import Edited, Remembered
 
 
 class Memory(Conversations):

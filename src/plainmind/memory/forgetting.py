@@ -6,7 +6,10 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from plainmind.errors import NotFound, PlainmindError, ScopeDenied
+from plainmind.base.errors import NotFound, PlainmindError, ScopeDenied
+from plainmind.base.model import SyncReport
+from plainmind.base.pattern import pattern
+from plainmind.base.value import replace, value
 from plainmind.files.conflicts import conflict_copies, erase_conflict_copies
 from plainmind.files.failures import explaining
 from plainmind.files.replace import content_hash
@@ -14,19 +17,16 @@ from plainmind.memory.backend_erasing import erase_in_engines
 from plainmind.memory.other_indexes import erase_notes_left_behind, of_other_agents
 from plainmind.memory.outdated import outdated_with
 from plainmind.memory.wiring import Parts
-from plainmind.model import SyncReport
-from plainmind.pattern import pattern
-from plainmind.sources.decoding import decode
-from plainmind.sources.forgotten import Forgotten, ForgottenLines
-from plainmind.sources.notebook import byte_lines
+from plainmind.notes.decoding import decode
+from plainmind.notes.forgotten import Forgotten, ForgottenLines
+from plainmind.notes.notebook import byte_lines
 from plainmind.text.hashing import sha256_text
 from plainmind.text.lines import split_lines
 from plainmind.text.notes import ID_MARK, find_note, without_note_ids
-from plainmind.value import replace, value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from plainmind.store.protocol import IndexStore
+    from plainmind.index.protocol import IndexStore
 
 _CITATION = pattern(r"(?P<path>.+\.md)(?:#L|:)(?P<first>\d{1,9})(?:-L?(?P<last>\d{1,9}))?", re.IGNORECASE)
 _NOTE_ID = pattern(r"[0-9A-HJKMNP-TV-Z]{26}")

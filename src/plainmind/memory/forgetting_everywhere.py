@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from contextlib import closing
 
-from plainmind.errors import ConflictError, NotFound, PlainmindError
-from plainmind.memory.entry_place import entry_folder, has_entries, require_entries
+from plainmind.base.errors import ConflictError, NotFound, PlainmindError
+from plainmind.base.model import EVERY_SCOPE
+from plainmind.base.value import replace
+from plainmind.guests.entries.place import entry_folder, has_entries, require_entries
 from plainmind.memory.forgetting import Forgetting, names_a_place
 from plainmind.memory.wiring import Parts
-from plainmind.model import EVERY_SCOPE
-from plainmind.sources.forgotten import Forgotten, ForgottenEntry
+from plainmind.notes.forgotten import Forgotten, ForgottenEntry
 from plainmind.text.lines import split_lines
-from plainmind.value import replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from plainmind.entries.model import Entry
+    from plainmind.guests.entries.model import Entry
 
 
 def forget_everywhere(parts: Parts, what: str | Forgotten, *, dry_run: bool) -> Forgotten:
@@ -79,7 +79,7 @@ def _without_entries(parts: Parts, chosen: Forgotten) -> Forgotten:
         return chosen
     if chosen.text is None or not has_entries(parts):
         return chosen
-    from plainmind.memory.entry_access import entry_memory_of
+    from plainmind.guests.entries.access import entry_memory_of
 
     try:
         with closing(entry_memory_of(parts)) as entries:
@@ -91,7 +91,7 @@ def _without_entries(parts: Parts, chosen: Forgotten) -> Forgotten:
 
 def _erase(parts: Parts, doomed: Sequence[ForgottenEntry]) -> None:
     """Remove those that are there, and as they were shown: one that is gone by now needs nothing."""
-    from plainmind.memory.entry_access import entry_memory_of
+    from plainmind.guests.entries.access import entry_memory_of
 
     with closing(entry_memory_of(parts)) as entries:
         kept = entries.list(scopes=EVERY_SCOPE)
@@ -109,7 +109,7 @@ def _entries_of(parts: Parts) -> tuple[list[Entry], tuple[str, ...]]:
     """All entries, also those that wait; and what could not be read of them. Their index is not needed for this."""
     if not has_entries(parts):
         return [], ()
-    from plainmind.entries.entry_file import EntryFile
+    from plainmind.guests.entries.entry_file import EntryFile
 
     file = EntryFile(entry_folder(parts))
     try:
@@ -122,13 +122,13 @@ def _entries_of(parts: Parts) -> tuple[list[Entry], tuple[str, ...]]:
 
 
 def _meant(everything: Iterable[Entry], what: str) -> list[Entry]:
-    from plainmind.entries.choosing import entries_meant
+    from plainmind.guests.entries.choosing import entries_meant
 
     return entries_meant(everything, what)
 
 
 def _saying(everything: Iterable[Entry], chosen: Forgotten) -> list[Entry]:
-    from plainmind.entries.choosing import entries_that_say
+    from plainmind.guests.entries.choosing import entries_that_say
 
     return entries_that_say(everything, [line for part in chosen.lines for line in split_lines(part.text)])
 

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import partial
 
-from plainmind.errors import IndexCorrupt, LockTimeout, PlainmindError, StorageFailure, WorkspaceError
-from plainmind.indexing.plan import Conditions, Patience
-from plainmind.indexing.scheduler import SharedSync
+from plainmind.base.errors import IndexCorrupt, LockTimeout, PlainmindError, StorageFailure, WorkspaceError
+from plainmind.base.model import ProgressCallback, SyncReport
+from plainmind.base.value import replace
+from plainmind.index.plan import Conditions, Patience
+from plainmind.index.scheduler import SharedSync
 from plainmind.memory.presence import has_index, refusal_of_workspace, require_workspace
-from plainmind.model import ProgressCallback, SyncReport
-from plainmind.value import replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from threading import Event
     from typing import Any
 
-    from plainmind.indexing.plan import Meanwhile
+    from plainmind.index.plan import Meanwhile
     from plainmind.memory.spending import Initiative
     from plainmind.memory.wiring import Parts
 
@@ -53,7 +53,7 @@ class Freshness:
         wishes: Mapping[str, Any] | None = None,
     ) -> SyncReport:
         """Sync, once for all who wait for it at the same time; whoever has wishes about it gets a run of their own."""
-        from plainmind.indexing.indexer import NO_INDEX_YET
+        from plainmind.index.indexer import NO_INDEX_YET
 
         if refusal_of_workspace(self._parts) is not None and not has_index(self._parts):
             require_workspace(self._parts)
@@ -72,7 +72,7 @@ class Freshness:
 
     def watched(self, stop: Event) -> Iterator[SyncReport]:
         """Sync after every change until `stop` is set, yielding what each sync did."""
-        from plainmind.sources.watching import watch
+        from plainmind.notes.watching import watch
 
         settings = self._parts.loaded.settings.sync
         paths = self._parts.workspace.watched_paths()

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from plainmind import __version__
-from plainmind.errors import IndexCorrupt, IndexUnavailable, LockTimeout
+from plainmind.base.errors import IndexCorrupt, IndexUnavailable, LockTimeout
+from plainmind.base.model import FileState, IndexFingerprint, Source
+from plainmind.base.value import value
+from plainmind.index.protocol import IndexCounts
 from plainmind.memory.wiring import Parts
-from plainmind.model import FileState, IndexFingerprint, Source
-from plainmind.store.protocol import IndexCounts
-from plainmind.value import value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

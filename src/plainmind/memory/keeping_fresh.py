@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 
-from plainmind.errors import PlainmindError
-from plainmind.model import SyncReport
+from plainmind.base.errors import PlainmindError
+from plainmind.base.model import SyncReport
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

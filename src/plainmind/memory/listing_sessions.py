@@ -5,17 +5,17 @@ from __future__ import annotations
 import os
 from itertools import islice
 
-from plainmind.errors import PlainmindError
+from plainmind.base.errors import PlainmindError
+from plainmind.base.value import value
 from plainmind.memory.showing_sessions import title_of, without_secrets
 from plainmind.sessions.protocol import Transcript
 from plainmind.sessions.removing import ARCHIVED
 from plainmind.sessions.store import SessionStore
 from plainmind.text.transcripts import Entry, time_of
-from plainmind.value import value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from plainmind.text.redaction.engine import Redactor
+    from plainmind.redaction.engine import Redactor
 
 _LOOKED_AT = 50  # entries, from the end: behind the last message there is seldom more than a change of model
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from plainmind.errors import ConfigError
-from plainmind.indexing.copying import Copied, copy_index
+from plainmind.base.errors import ConfigError
+from plainmind.index.copying import Copied, copy_index
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from plainmind.base.model import ProgressCallback
+    from plainmind.index.protocol import IndexStore
     from plainmind.memory.wiring import Parts
-    from plainmind.model import ProgressCallback
-    from plainmind.store.protocol import IndexStore
 
 
 def move_index(
@@ -32,9 +32,9 @@ def move_index(
 def prepare_server(parts: Parts, dsn: str | None, *, role: str | None, is_operator: bool = False) -> str:
     """Make the schema of this installation, or bring it up to date, and let a role use it; returns its name."""
     from plainmind.config.secrets import resolve_secret
-    from plainmind.store.postgres.connection import checked_dsn
-    from plainmind.store.postgres.failures import speaking_plainly
-    from plainmind.store.postgres.migrations import prepare
+    from plainmind.guests.postgres.connection import checked_dsn
+    from plainmind.guests.postgres.failures import speaking_plainly
+    from plainmind.guests.postgres.migrations import prepare
 
     settings = parts.loaded.settings.store
     reached = resolve_secret(dsn or settings.dsn, parts.environ)
@@ -49,7 +49,7 @@ def prepare_server(parts: Parts, dsn: str | None, *, role: str | None, is_operat
 
 def _open(parts: Parts, driver: str, dsn: str | None) -> IndexStore:
     from plainmind.config.secrets import resolve_secret
-    from plainmind.store.opening import open_store, store_options
+    from plainmind.index.opening import open_store, store_options
 
     settings = parts.loaded.settings.store
     options = store_options(

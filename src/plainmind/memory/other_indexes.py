@@ -6,12 +6,12 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 
-from plainmind.store.left_behind import erase_left_behind
+from plainmind.index.left_behind import erase_left_behind
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from plainmind.index.protocol import IndexStore
     from plainmind.memory.wiring import Parts
-    from plainmind.store.protocol import IndexStore
 
 
 def of_other_agents(parts: Parts) -> Iterator[IndexStore]:

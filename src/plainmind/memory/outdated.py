@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from plainmind.indexing.plan import plan_sync
+from plainmind.index.plan import plan_sync
+from plainmind.index.protocol import IndexStore
 from plainmind.memory.wiring import Parts
-from plainmind.store.protocol import IndexStore
 
 _ALL_LINES = 1_000_000_000
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from plainmind.errors import WorkspaceError
+from plainmind.base.errors import WorkspaceError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,18 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
+from plainmind.base.errors import ConfigError
+from plainmind.base.value import field, value
 from plainmind.config.load import Loaded
 from plainmind.config.locations import home_folder
 from plainmind.config.secrets import referenced_variable, resolve_secret
-from plainmind.embedding.choosing import Choice, KeyFound, LocalModel, choose
-from plainmind.embedding.settings import AUTO, KEY_VARIABLES
-from plainmind.errors import ConfigError
-from plainmind.value import field, value
+from plainmind.embed.choosing import Choice, KeyFound, LocalModel, choose
+from plainmind.embed.settings import AUTO, KEY_VARIABLES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from plainmind.config.settings import Settings
-    from plainmind.embedding.remote.settings import RemoteSettings
+    from plainmind.guests.remote.settings import RemoteSettings
 
 # The provider that `remote.baseUrl` and `remote.apiKey` are meant for when `provider` is `auto`.
 _FIRST = next(iter(KEY_VARIABLES))
@@ -90,7 +90,7 @@ def access_to(name: str, loaded: Loaded, environ: Mapping[str, str], *, chosen: 
 
 def remote_settings(settings: Settings, access: Access, *, chosen: bool, model: str | None) -> RemoteSettings:
     """Translate the settings of a remote provider; model, dimensions and headers are the chosen one's alone."""
-    from plainmind.embedding.remote.settings import BatchSettings, RemoteSettings
+    from plainmind.guests.remote.settings import BatchSettings, RemoteSettings
 
     remote = settings.remote
     batch = remote.batch
@@ -126,8 +126,8 @@ def model_for(name: str, settings: Settings) -> str | None:
         return settings.local.model_path or settings.model
     if settings.provider != AUTO or settings.model is None or name not in KEY_VARIABLES:
         return settings.model if settings.provider != AUTO else None
-    from plainmind.embedding.remote.creating import wire_for
-    from plainmind.embedding.remote.settings import RemoteSettings
+    from plainmind.guests.remote.creating import wire_for
+    from plainmind.guests.remote.settings import RemoteSettings
 
     bare = settings.model.removeprefix("models/")
     others = (wire_for(other, RemoteSettings()) for other in KEY_VARIABLES if other != name)
@@ -139,7 +139,7 @@ def _local_model(settings: Settings, environ: Mapping[str, str]) -> LocalModel:
     if path is None:
         return LocalModel()
     if ":" in path.split("/", 1)[0]:  # `hf:…`: there once it was downloaded
-        from plainmind.embedding.local import LocalEmbedder, LocalSettings
+        from plainmind.guests.local.embedder import LocalEmbedder, LocalSettings
 
         there = LocalEmbedder(LocalSettings(path, model_folder(settings, home_folder(environ)))).ready
         return LocalModel(path, exists=there)
@@ -155,9 +155,9 @@ def _same_place(base_url: str | None, other: str | None, name: str) -> bool:
     """Whether both are the same scheme, host and port; None is the provider's own address."""
     if base_url == other:
         return True
-    from plainmind.embedding.remote.address import split_base_url
-    from plainmind.embedding.remote.creating import wire_for
-    from plainmind.embedding.remote.settings import RemoteSettings
+    from plainmind.guests.remote.address import split_base_url
+    from plainmind.guests.remote.creating import wire_for
+    from plainmind.guests.remote.settings import RemoteSettings
 
     default = wire_for(name, RemoteSettings()).default_base_url
     return split_base_url(base_url or default)[0] == split_base_url(other or default)[0]

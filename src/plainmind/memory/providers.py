@@ -7,14 +7,15 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from threading import RLock
 
+from plainmind.base.errors import ConfigError, EmbeddingError, PlainmindError
+from plainmind.base.model import EmbedderIdentity, Progress, ProgressCallback
 from plainmind.config.load import Loaded
-from plainmind.embedding.cache import SqliteEmbeddingCache
-from plainmind.embedding.cached import CachedEmbedder
-from plainmind.embedding.fallback import Provider, Succession, Withheld
-from plainmind.embedding.protocol import Embedder
-from plainmind.embedding.registry import create_embedder
-from plainmind.embedding.settings import KEY_VARIABLES, EmbeddingSettings
-from plainmind.errors import ConfigError, EmbeddingError, PlainmindError
+from plainmind.embed.cache import SqliteEmbeddingCache
+from plainmind.embed.cached import CachedEmbedder
+from plainmind.embed.fallback import Provider, Succession, Withheld
+from plainmind.embed.protocol import Embedder
+from plainmind.embed.registry import create_embedder
+from plainmind.embed.settings import KEY_VARIABLES, EmbeddingSettings
 from plainmind.memory.provider_access import (
     access_to,
     choice_of,
@@ -24,18 +25,17 @@ from plainmind.memory.provider_access import (
     remote_settings,
 )
 from plainmind.memory.wiring import Places
-from plainmind.model import EmbedderIdentity, Progress, ProgressCallback
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from plainmind.embedding.choosing import Choice
-    from plainmind.embedding.hub_download import Fetched
-    from plainmind.embedding.remote.batch_embedder import BatchingEmbedder
-    from plainmind.embedding.remote.embedder import RemoteEmbedder
-    from plainmind.embedding.remote.ledger import Ledger, Usage
-    from plainmind.embedding.remote.settings import RemoteSettings
+    from plainmind.embed.choosing import Choice
+    from plainmind.guests.local.hub_download import Fetched
+    from plainmind.guests.remote.batch_embedder import BatchingEmbedder
+    from plainmind.guests.remote.embedder import RemoteEmbedder
+    from plainmind.guests.remote.ledger import Ledger, Usage
+    from plainmind.guests.remote.settings import RemoteSettings
 
 COMPUTED_HERE = frozenset({"builtin", "none"})
 _ALL_DAYS = 400  # as long as the ledger remembers
@@ -77,7 +77,7 @@ class Providers:
     @cached_property
     def ledger(self) -> Ledger:
         """What is owed to remote providers, and what is known about them; shared by all agents and workspaces."""
-        from plainmind.embedding.remote.ledger import Ledger
+        from plainmind.guests.remote.ledger import Ledger
 
         return Ledger(self._ledger_path)
 
@@ -189,11 +189,11 @@ class Providers:
         self, name: str, settings: RemoteSettings, *, chosen: bool
     ) -> tuple[RemoteEmbedder, Embedder]:
         if not chosen or self.cache is None or not (settings.batch.enabled or self._has_jobs()):
-            from plainmind.embedding.remote.creating import create_remote
+            from plainmind.guests.remote.creating import create_remote
 
             bare = create_remote(name, settings, self.ledger)
             return bare, bare
-        from plainmind.embedding.remote.batch_creating import create_batching
+        from plainmind.guests.remote.batch_creating import create_batching
 
         folder = os.path.join(self._places.home, "batches")
         self._batching = create_batching(name, settings, self.ledger, cache=self.cache, folder=folder)
@@ -203,7 +203,7 @@ class Providers:
         """Whether a job was left running, by settings that were other ones then."""
         if not os.path.exists(self._ledger_path):
             return False
-        from plainmind.embedding.remote.job_records import jobs
+        from plainmind.guests.remote.job_records import jobs
 
         return bool(jobs(self.ledger))
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from plainmind.base.model import Excerpt
 from plainmind.memory.wiring import Parts
-from plainmind.model import Excerpt
-from plainmind.sources.excerpt import MAX_CHARS, read_excerpt
+from plainmind.notes.excerpt import MAX_CHARS, read_excerpt
 
 
 def read_lines(

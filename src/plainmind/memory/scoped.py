@@ -6,24 +6,24 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from plainmind.agent.scope import NOTHING, Access, SearchContext, access_of
-from plainmind.errors import NotFound, PathNotAllowed, PlainmindError, ScopeDenied
+from plainmind.base.errors import NotFound, PathNotAllowed, PlainmindError, ScopeDenied
+from plainmind.base.model import EXCERPT_LINES, Excerpt, SearchResult
+from plainmind.base.value import replace
 from plainmind.memory.checkpoint import denied, file_of
 from plainmind.memory.presence import require_a_place_for_notes, require_workspace
 from plainmind.memory.translating import limits_of, scope_rules
-from plainmind.model import EXCERPT_LINES, Excerpt, SearchResult
-from plainmind.value import replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from plainmind.agent.memory_tool import MemoryTool
     from plainmind.agent.protocol import Limits
     from plainmind.agent.start_context import StartContext
+    from plainmind.guests.integrations.memory_tool import MemoryTool
     from plainmind.memory.wiring import Parts
-    from plainmind.sources.discovery import FoundFile
-    from plainmind.sources.forgotten import Forgotten
-    from plainmind.sources.notebook import Remembered
+    from plainmind.notes.discovery import FoundFile
+    from plainmind.notes.forgotten import Forgotten
+    from plainmind.notes.notebook import Remembered
 
 
 class ScopedMemory:
@@ -145,9 +145,9 @@ class ScopedMemory:
 
     def memory_tool(self) -> MemoryTool:
         """Claude's memory tool, on the notes that may be written here: all of them for the owner, else its own."""
-        from plainmind.agent.memory_tool import MemoryTool
-        from plainmind.sources.memory_files import MemoryFiles
-        from plainmind.sources.scopes import folder_of_scope
+        from plainmind.guests.integrations.memory_tool import MemoryTool
+        from plainmind.notes.memory_files import MemoryFiles
+        from plainmind.notes.scopes import folder_of_scope
 
         access = self.access
         # All notes are only for who may see all of them: a scope without a folder is no reason to open it.

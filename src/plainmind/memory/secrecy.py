@@ -7,13 +7,13 @@ import os
 import time
 from collections.abc import Iterable
 
+from plainmind.base.model import SearchResult
+from plainmind.base.value import replace
 from plainmind.files.atomic import write_atomically
 from plainmind.files.failures import explaining
 from plainmind.files.system import SYSTEM, write_all
 from plainmind.memory.wiring import Parts
-from plainmind.model import SearchResult
-from plainmind.text.redaction.engine import RULES_VERSION, Redactor
-from plainmind.value import replace
+from plainmind.redaction.engine import RULES_VERSION, Redactor
 
 _KEY_BYTES = 32
 

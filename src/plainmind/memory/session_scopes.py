@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 
-from plainmind.errors import PlainmindError
-from plainmind.model import PRIVATE
-from plainmind.sources.scopes import scope_of_session
+from plainmind.base.errors import PlainmindError
+from plainmind.base.model import PRIVATE
+from plainmind.notes.scopes import scope_of_session
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

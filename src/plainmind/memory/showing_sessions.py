@@ -6,18 +6,18 @@ import json
 import os
 from collections.abc import Callable, Iterator
 
-from plainmind.errors import NotFound, PlainmindError
-from plainmind.pattern import pattern
+from plainmind.base.errors import NotFound, PlainmindError
+from plainmind.base.pattern import pattern
+from plainmind.base.value import value
 from plainmind.sessions.session import Session
 from plainmind.sessions.store import SessionStore
 from plainmind.text.transcripts import Entry, line_of, said, text_of, time_of
-from plainmind.value import value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, TypeAlias
 
-    from plainmind.text.redaction.engine import Redactor
+    from plainmind.redaction.engine import Redactor
 
 Clean: TypeAlias = "Callable[[Entry], Entry]"
 

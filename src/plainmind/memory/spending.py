@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from plainmind.embedding.fallback import Provider
-from plainmind.errors import StorageFailure
+from plainmind.base.errors import StorageFailure
+from plainmind.base.value import value
+from plainmind.embed.fallback import Provider
 from plainmind.text.hashing import sha256_text
-from plainmind.value import value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Literal, TypeAlias
 
-    from plainmind.embedding.cache import SqliteEmbeddingCache
+    from plainmind.embed.cache import SqliteEmbeddingCache
 
 # Who wants the sync: a question that waits for it, something in the background, or a person who asked for it.
 Initiative: TypeAlias = "Literal['search', 'background', 'asked']"
@@ -108,7 +108,7 @@ class Purse:
 
     def _tokens(self, texts: Iterable[str]) -> int:
         """Count the tokens, about, of texts whose vectors the cache does not know."""
-        from plainmind.embedding.remote.wire import estimated_tokens
+        from plainmind.guests.remote.wire import estimated_tokens
 
         total = 0
         for some in _portions(texts):

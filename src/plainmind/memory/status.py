@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from plainmind.errors import PlainmindError
-from plainmind.indexing.footprint import footprint
-from plainmind.indexing.indexer import WITHOUT_VECTORS
-from plainmind.indexing.plan import SyncPlan, plan_sync
+from plainmind.base.errors import PlainmindError
+from plainmind.base.model import FileFailure, FileState, Source, known_sources
+from plainmind.base.value import value
+from plainmind.guests.chat.flushes import last_flush
+from plainmind.guests.entries.status import entry_status
+from plainmind.index.footprint import footprint
+from plainmind.index.indexer import WITHOUT_VECTORS
+from plainmind.index.plan import SyncPlan, plan_sync
 from plainmind.memory.embedding_status import embedding_of
-from plainmind.memory.entry_status import entry_status
-from plainmind.memory.flushes import last_flush
 from plainmind.memory.index_status import IndexStatus, engine_of, index_of
 from plainmind.memory.sizes import bounds_of, sizes_of
 from plainmind.memory.wiring import Parts
-from plainmind.model import FileFailure, FileState, Source, known_sources
-from plainmind.value import value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from plainmind.sources.discovery import Discovery
+    from plainmind.notes.discovery import Discovery
 
 
 @value
@@ -146,7 +146,7 @@ def _kept_elsewhere(parts: Parts) -> str | None:
 def _chat(parts: Parts) -> dict[str, str | None] | None:
     if not parts.loaded.settings.chat.model:  # nothing of a chat is loaded for those who have none
         return None
-    from plainmind.memory.chat_access import chat_destination
+    from plainmind.guests.chat.access import chat_destination
 
     return chat_destination(parts.loaded.settings)
 

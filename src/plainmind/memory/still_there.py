@@ -7,16 +7,16 @@ import mmap
 import os
 from collections.abc import Iterator, Sequence
 
-from plainmind.entries.entry_file import EntryFile
+from plainmind.base.pattern import pattern
+from plainmind.base.value import value
 from plainmind.files.failures import explaining
-from plainmind.memory.entry_place import entry_folder
+from plainmind.guests.entries.entry_file import EntryFile
+from plainmind.guests.entries.place import entry_folder
 from plainmind.memory.wiring import Parts
-from plainmind.pattern import pattern
+from plainmind.notes.forgotten import Forgotten
 from plainmind.sessions.store import SessionStore
-from plainmind.sources.forgotten import Forgotten
 from plainmind.text.lines import split_lines
 from plainmind.text.notes import without_note_ids
-from plainmind.value import value
 
 _BEFORE_THE_WORDS = pattern(r"\s*(?:[-*+] |#+ |> )?\s*(?:\d\d:\d\d )?")
 _LEAST_LINE = 8  # a shorter line, such as a heading, stands in many texts that are no copies of it

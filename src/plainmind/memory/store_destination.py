@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from plainmind.base.errors import ConfigError
 from plainmind.config.secrets import resolve_secret
-from plainmind.errors import ConfigError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ def store_destination(parts: Parts) -> str | None:
         return settings.uri if settings.uri and "://" in settings.uri else None
     if settings.driver != "postgres":
         return None
-    from plainmind.store.postgres.connection import hosts_elsewhere
+    from plainmind.guests.postgres.connection import hosts_elsewhere
 
     try:
         found = hosts_elsewhere(resolve_secret(settings.dsn, parts.environ) or "")

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from plainmind.embedding.fallback import Provider, Withheld
-from plainmind.embedding.protocol import Embedder
-from plainmind.errors import EmbeddingError
-from plainmind.indexing.plan import Conditions, Patience, RebuildGivenUp
+from plainmind.base.errors import EmbeddingError
+from plainmind.base.model import IndexFingerprint, ProgressCallback, SyncReport
+from plainmind.base.value import replace, value
+from plainmind.embed.fallback import Provider, Withheld
+from plainmind.embed.protocol import Embedder
+from plainmind.index.plan import Conditions, Patience, RebuildGivenUp
 from plainmind.memory.providers import COMPUTED_HERE, Providers
 from plainmind.memory.spending import Confirm, Initiative, Purse
 from plainmind.memory.wiring import Parts
-from plainmind.model import IndexFingerprint, ProgressCallback, SyncReport
-from plainmind.value import replace, value
 
 
 @value

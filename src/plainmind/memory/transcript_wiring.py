@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from plainmind.memory.secrecy import reading_by
 from plainmind.memory.wiring import Parts
-from plainmind.sources.discovery import Reading
-from plainmind.sources.transcripts import Transcripts
+from plainmind.notes.discovery import Reading
+from plainmind.sessions.transcripts import Transcripts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

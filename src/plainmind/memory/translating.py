@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from plainmind.errors import ConfigError
+from plainmind.base.errors import ConfigError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from plainmind.config.load import Loaded
     from plainmind.config.settings import Settings
     from plainmind.config.structured import ExtraPath as ConfiguredPath
+    from plainmind.notes.mounts import ExtraPath
     from plainmind.search.relevance import Weights
     from plainmind.search.settings import SearchSettings
-    from plainmind.sources.mounts import ExtraPath
 
 
 def search_settings(loaded: Loaded) -> SearchSettings:
@@ -64,7 +64,7 @@ def _weights(loaded: Loaded) -> Weights:
 
 def extra_paths(configured: Sequence[ConfiguredPath]) -> list[ExtraPath]:
     """Translate more places to read Markdown from; what is left out stays as it is by default."""
-    from plainmind.sources.mounts import ExtraPath
+    from plainmind.notes.mounts import ExtraPath
 
     return [
         ExtraPath(
@@ -82,7 +82,7 @@ def memory_paths(settings: Settings) -> list[ExtraPath]:
     """
     paths = extra_paths(settings.extra_paths)
     if settings.backend == "qmd":
-        from plainmind.value import replace
+        from plainmind.base.value import replace
 
         paths += [replace(path, under="qmd") for path in extra_paths(settings.qmd.paths)]
     return paths

@@ -7,40 +7,40 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from threading import RLock
 
+from plainmind.base.errors import ConfigError
+from plainmind.base.value import value
 from plainmind.config.load import Loaded, load_here
 from plainmind.config.locations import ResolvedWorkspace, home_folder, index_folder
-from plainmind.errors import ConfigError
 from plainmind.files.failures import explaining
 from plainmind.files.system import SYSTEM, make_folders
 from plainmind.memory.translating import memory_paths, search_settings, zone_of
 from plainmind.text.hashing import sha256_text
-from plainmind.value import value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import datetime, tzinfo
     from typing import Any, TypeVar
 
-    from plainmind.backends.fallback import FallbackBackend
     from plainmind.config.settings import Settings
-    from plainmind.embedding.cache import SqliteEmbeddingCache
-    from plainmind.embedding.protocol import Embedder
+    from plainmind.embed.cache import SqliteEmbeddingCache
+    from plainmind.embed.protocol import Embedder
     from plainmind.files.erasures import Erasures
     from plainmind.files.history import History
     from plainmind.files.tombstones import Tombstones
-    from plainmind.indexing.indexer import Indexer
+    from plainmind.index.indexer import Indexer
+    from plainmind.index.protocol import IndexStore
     from plainmind.memory.asking import Asking
+    from plainmind.memory.backend_fallback import FallbackBackend
     from plainmind.memory.checkpoint import Checkpoint
     from plainmind.memory.freshness import Freshness
     from plainmind.memory.providers import Providers
     from plainmind.memory.session_scopes import SessionScopes
+    from plainmind.notes.notebook import Notebook
+    from plainmind.notes.protocol import TextSource
+    from plainmind.notes.workspace import Workspace
+    from plainmind.redaction.engine import Redactor
     from plainmind.search.engine import SearchEngine
-    from plainmind.sources.notebook import Notebook
-    from plainmind.sources.protocol import TextSource
-    from plainmind.sources.transcripts import Transcripts
-    from plainmind.sources.workspace import Workspace
-    from plainmind.store.protocol import IndexStore
-    from plainmind.text.redaction.engine import Redactor
+    from plainmind.sessions.transcripts import Transcripts
 
     T = TypeVar("T")
     made_once = cached_property
@@ -106,7 +106,7 @@ class Parts:
     @made_once
     def workspace(self) -> Workspace:
         """The files that hold the memory."""
-        from plainmind.sources.workspace import Workspace
+        from plainmind.notes.workspace import Workspace
 
         settings = self.loaded.settings
         return Workspace(
@@ -172,7 +172,7 @@ class Parts:
     @made_once
     def notebook(self) -> Notebook:
         """What writes into the files."""
-        from plainmind.sources.notebook import Notebook
+        from plainmind.notes.notebook import Notebook
 
         return Notebook(
             self.workspace, self.history, erasures=self.erasures, state_dir=self.places.state, now=self.now
@@ -200,8 +200,8 @@ class Parts:
         """What turns text into vectors: the one that was chosen, whether it works or not."""
         if self.providers is not None:
             return self.providers.succession.chosen
-        from plainmind.embedding.registry import create_embedder
-        from plainmind.embedding.settings import EmbeddingSettings
+        from plainmind.embed.registry import create_embedder
+        from plainmind.embed.settings import EmbeddingSettings
 
         settings = self.loaded.settings
         name = settings.provider if settings.store.vector_enabled else "none"
@@ -219,7 +219,7 @@ class Parts:
 
     def open_index(self, folder: str) -> IndexStore:
         """Open the index that belongs to a folder of ours, wherever it is kept."""
-        from plainmind.store.opening import open_store, store_options
+        from plainmind.index.opening import open_store, store_options
 
         settings = self.loaded.settings.store
         if settings.driver == "sqlite":
@@ -246,9 +246,9 @@ class Parts:
         return self._kept(self._indexers, embedder, self._new_indexer)
 
     def _new_indexer(self, embedder: Embedder) -> Indexer:
-        from plainmind.indexing.chunks import ChunkingSettings
-        from plainmind.indexing.disappearances import Disappearances
-        from plainmind.indexing.indexer import Indexer
+        from plainmind.index.chunks import ChunkingSettings
+        from plainmind.index.disappearances import Disappearances
+        from plainmind.index.indexer import Indexer
 
         settings = self.loaded.settings
         chunking = settings.chunking
@@ -358,7 +358,7 @@ def _may_be_missing(settings: Settings) -> bool:
 
 def _is_plain(settings: Settings, environ: Mapping[str, str]) -> bool:
     """Whether it is clear without a closer look that only the built-in model can embed, or none at all."""
-    from plainmind.embedding.settings import AUTO, KEY_VARIABLES
+    from plainmind.embed.settings import AUTO, KEY_VARIABLES
 
     if settings.provider in {"builtin", "none"} or not settings.store.vector_enabled:
         return True

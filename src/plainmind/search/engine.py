@@ -8,8 +8,8 @@ from datetime import date
 from functools import partial
 from itertools import islice
 
-from plainmind.errors import EmbeddingError
-from plainmind.model import (
+from plainmind.base.errors import EmbeddingError
+from plainmind.base.model import (
     Mode,
     SearchFilter,
     SearchHit,
@@ -17,6 +17,7 @@ from plainmind.model import (
     Source,
     Vector,
 )
+from plainmind.index.proposals import expect_vector, known_term_counts, proposals_of
 from plainmind.search.asked import Asked
 from plainmind.search.calibration import calibrated
 from plainmind.search.close_reading import read_closely
@@ -27,14 +28,13 @@ from plainmind.search.relevance import Judge, Weights, standing_out
 from plainmind.search.settings import SearchSettings
 from plainmind.search.shelf import Shelf
 from plainmind.search.snippets import Snippet, grow_snippets
-from plainmind.store.proposals import expect_vector, known_term_counts, proposals_of
 from plainmind.text.day_terms import terms_of_span
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from plainmind.embedding.protocol import Embedder
+    from plainmind.embed.protocol import Embedder
+    from plainmind.index.protocol import IndexReader, IndexStore
     from plainmind.search.explanation import Explanations
-    from plainmind.store.protocol import IndexReader, IndexStore
 
 # How many of the best chunks may have snippets that are filled up with what stands around them.
 CHUNKS_WITH_MARGIN = 6

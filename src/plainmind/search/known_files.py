@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from operator import itemgetter
 
-from plainmind.model import Chunk
+from plainmind.base.model import Chunk
 from plainmind.search.close_reading import ReadChunk
 from plainmind.search.snippets import Lines
 from plainmind.search.units import Place, is_one_line, places_of, units_of

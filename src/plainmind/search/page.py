@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import accumulate
 
-from plainmind.model import Chunk
-from plainmind.pattern import pattern
+from plainmind.base.model import Chunk
+from plainmind.base.pattern import pattern
 from plainmind.search.units import has_lines, is_one_line, units_of
 from plainmind.text.terms import may_be_spaceless
 

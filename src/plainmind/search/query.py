@@ -7,12 +7,12 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import date
 
-from plainmind.model import TermStatistics
-from plainmind.pattern import pattern
+from plainmind.base.model import TermStatistics
+from plainmind.base.pattern import pattern
+from plainmind.base.value import value
 from plainmind.text.cjk import letters_without_spaces
 from plainmind.text.dates import DayRange, mentioned_days
 from plainmind.text.terms import clues, document_terms, query_terms
-from plainmind.value import value
 
 # A longer one is a document pasted by mistake: it would take seconds and match everything.
 LONGEST_QUESTION = 8_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from plainmind.model import Chunk, SearchFilter
+from plainmind.base.model import Chunk, SearchFilter
 from plainmind.search.query import ParsedQuery, names_day
 
 # A question that names days is about them: worth as much as a third of its words.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from datetime import date
 
-from plainmind.value import value
+from plainmind.base.value import value
 
 
 @value

@@ -7,9 +7,9 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from operator import getitem
 
+from plainmind.base.value import fields, replace, value
 from plainmind.search.asked import COUNTLESS, Asked, Found, Memo, TermSet
 from plainmind.search.page import Page
-from plainmind.value import fields, replace, value
 
 # BM25's saturation: the second mention of a word counts less than the first.
 SATURATION = 1.2

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from plainmind.base.value import field, replace, value
 from plainmind.search.diversity import Diversity
 from plainmind.search.recency import Recency
 from plainmind.search.relevance import Weights
-from plainmind.value import field, replace, value
 
 # How much of the weight of meaning is left where a small model knows the script only roughly.
 SPACELESS_SHARE = 2 / 3

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Sequence
 from functools import lru_cache
 
-from plainmind.model import Chunk
+from plainmind.base.model import Chunk
 from plainmind.search.page import Page, WordIndex
 from plainmind.search.units import is_one_line
 from plainmind.text.terms import document_terms

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import repeat
 
-from plainmind.model import Chunk
-from plainmind.pattern import pattern
+from plainmind.base.model import Chunk
+from plainmind.base.pattern import pattern
 from plainmind.text.lines import split_lines
 
 TYPE_CHECKING = False

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from functools import lru_cache
 
-from plainmind.errors import PlainmindError
+from plainmind.base.errors import PlainmindError
 from plainmind.files.jsonl import MAX_LINE_BYTES
 from plainmind.text.transcripts import Entry, line_of
 

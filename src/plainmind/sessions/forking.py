@@ -7,7 +7,7 @@ from array import array
 from collections.abc import Iterator
 from contextlib import suppress
 
-from plainmind.errors import NotFound
+from plainmind.base.errors import NotFound
 from plainmind.files.failures import explaining
 from plainmind.files.ids import new_id
 from plainmind.files.system import make_folders

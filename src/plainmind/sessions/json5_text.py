@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 
-from plainmind.pattern import pattern
+from plainmind.base.pattern import pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,7 +7,8 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 
-from plainmind.errors import ConflictError, PlainmindError
+from plainmind.base.errors import ConflictError, PlainmindError
+from plainmind.base.value import value
 from plainmind.files.atomic import remove_abandoned, write_atomically
 from plainmind.files.jsonl import opened
 from plainmind.files.locks import hold_lock, lock_path_for
@@ -17,7 +18,6 @@ from plainmind.sessions.entries import halves, id_of, leads_to, refuse_too_long
 from plainmind.sessions.json5_text import is_plain, read_object, saved_messages
 from plainmind.sessions.protocol import Draft, Placed
 from plainmind.text.transcripts import Entry
-from plainmind.value import value
 
 MAX_DOCUMENT_BYTES = 64 << 20
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 
-from plainmind.errors import ConflictError
+from plainmind.base.errors import ConflictError
 from plainmind.files.atomic import put_in_place, write_atomically
 from plainmind.files.failures import explaining
 from plainmind.files.group_append import Addition, GroupAppender

@@ -6,7 +6,7 @@ import os
 import re
 from contextlib import suppress
 
-from plainmind.pattern import pattern
+from plainmind.base.pattern import pattern
 from plainmind.sessions.places import Places
 from plainmind.sessions.shelf import Shelf
 

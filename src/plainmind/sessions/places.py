@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from datetime import UTC, datetime
 
-from plainmind.errors import PathNotAllowed, PlainmindError
-from plainmind.pattern import pattern
+from plainmind.base.errors import PathNotAllowed, PlainmindError
+from plainmind.base.pattern import pattern
 from plainmind.text.transcripts import Entry
 
 # In an entry of the registry: a change of its files that has begun and is not known to have ended.

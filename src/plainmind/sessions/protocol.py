@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from plainmind.base.value import record, value
 from plainmind.text.transcripts import Entry
-from plainmind.value import record, value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

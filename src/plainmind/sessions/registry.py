@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from copy import deepcopy
 from functools import partial
 
-from plainmind.errors import NotFound, PlainmindError
+from plainmind.base.errors import NotFound, PlainmindError
+from plainmind.base.value import value
 from plainmind.files.atomic import remove_abandoned, write_atomically
 from plainmind.files.failures import explaining
 from plainmind.files.jsonl import forwards, opened
@@ -20,7 +21,6 @@ from plainmind.sessions.json5_text import read_object, saved_members
 from plainmind.sessions.places import Places
 from plainmind.sessions.usage import marked
 from plainmind.text.transcripts import Entry, entries_in, time_of
-from plainmind.value import value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

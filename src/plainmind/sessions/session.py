@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from types import TracebackType
 
-from plainmind.errors import LockTimeout, NotFound, PlainmindError, StorageFailure, WorkspaceError
+from plainmind.base.errors import LockTimeout, NotFound, PlainmindError, StorageFailure, WorkspaceError
+from plainmind.base.value import value
 from plainmind.files.ids import new_id
 from plainmind.sessions.branch import Context, ContextBackwards, branch, context_of
 from plainmind.sessions.entries import completed, id_of, iso
 from plainmind.sessions.protocol import Draft, Placed, Transcript
 from plainmind.text.transcripts import Entry
-from plainmind.value import value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

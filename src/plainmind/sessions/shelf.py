@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from functools import partial
 from weakref import WeakValueDictionary, ref
 
-from plainmind.errors import ConflictError, NotFound, PlainmindError
+from plainmind.base.errors import ConflictError, NotFound, PlainmindError
 from plainmind.files.ids import Clock
 from plainmind.files.locks import hold_lock, lock_path_for
 from plainmind.files.system import System

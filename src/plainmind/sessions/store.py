@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import time
 
-from plainmind.errors import ConflictError, NotFound, PlainmindError
+from plainmind.base.errors import ConflictError, NotFound, PlainmindError
+from plainmind.base.value import value
 from plainmind.files.ids import Clock, new_id
 from plainmind.files.system import SYSTEM, System
 from plainmind.sessions.places import REGISTRIES, check_id, check_key
@@ -15,7 +16,6 @@ from plainmind.sessions.session import Session
 from plainmind.sessions.shelf import STRUCTURE, Shelf, find, refuse_taken
 from plainmind.sessions.usage import COUNTERS, counted_to, marked
 from plainmind.text.transcripts import Entry
-from plainmind.value import value
 
 
 @value

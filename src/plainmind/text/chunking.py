@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, pairwise
 
-from plainmind.model import Passage
+from plainmind.base.model import Passage
+from plainmind.base.value import value
 from plainmind.text.cjk import weight
 from plainmind.text.cutting import cut
 from plainmind.text.lines import split_lines
 from plainmind.text.markdown import Block, read_blocks
-from plainmind.value import value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from plainmind.pattern import pattern
+from plainmind.base.pattern import pattern
 from plainmind.text.cjk import WIDE_WEIGHT, weight, wide_run
 
 # In order of preference: after a sentence, after a clause, between words.

@@ -6,9 +6,9 @@ import datetime as dt
 import re
 from collections.abc import Iterable, Iterator
 
-from plainmind.pattern import pattern
+from plainmind.base.pattern import pattern
+from plainmind.base.value import value
 from plainmind.text.spans import DatePattern, HintedPattern
-from plainmind.value import value
 
 _LONGEST_QUERY = 4000
 # Every English way to name a day contains a digit or one of these: most queries need none of the patterns.

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from plainmind.pattern import pattern
+from plainmind.base.pattern import pattern
+from plainmind.base.value import field, record
 from plainmind.text.notes import without_note_ids
-from plainmind.value import field, record
 
 _HEADING = pattern(r" {0,3}(#{1,6})(?:[ \t]|$)")
 _UNDERLINE = pattern(r" {0,3}(={2,}|-{2,})[ \t]*$")

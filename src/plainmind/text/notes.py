@@ -11,7 +11,7 @@ import datetime as dt
 import re
 from collections.abc import Sequence
 
-from plainmind.pattern import pattern
+from plainmind.base.pattern import pattern
 from plainmind.text.lines import split_lines
 
 ID_MARK = "<!-- m:"  # what every id comment begins with

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from plainmind.pattern import pattern
+from plainmind.base.pattern import pattern
 
 _PLAIN = pattern(r"[\w@%+=:,./-]+")
 

@@ -6,7 +6,7 @@ import threading
 
 import Stemmer
 
-from plainmind.pattern import pattern
+from plainmind.base.pattern import pattern
 
 _ACCENTS = pattern(r"[\u0300-\u036f]+")
 _UNDECOMPOSED = str.maketrans(

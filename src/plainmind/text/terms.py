@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 
-from plainmind.pattern import pattern
+from plainmind.base.pattern import pattern
+from plainmind.base.value import value
 from plainmind.text.cjk import bigrams, spaceless_run
 from plainmind.text.hashing import sha256_text
 from plainmind.text.stemming import fold, stem
 from plainmind.text.stopwords import ACRONYMS, STOP_WORDS
-from plainmind.value import value
 
 # Part of the index fingerprint: change it whenever the same text would give other terms.
 TERMS_VERSION = "1"

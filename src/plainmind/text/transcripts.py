@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 
-from plainmind.value import value
+from plainmind.base.value import value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from plainmind.agent.protocol import Limits
 from plainmind.agent.tools.budget import fitted, reading_chars, shortened
-from plainmind.model import SearchHit
+from plainmind.base.model import SearchHit
 
 
 def hit(text: str, first: int = 3) -> SearchHit:

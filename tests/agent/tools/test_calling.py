@@ -8,7 +8,7 @@ from plainmind import Memory
 from plainmind.agent.scope import THE_OWNER
 from plainmind.agent.tools import ToolBox
 from plainmind.agent.tools.calling import code_of
-from plainmind.errors import (
+from plainmind.base.errors import (
     IndexCorrupt,
     IndexUnavailable,
     PlainmindError,

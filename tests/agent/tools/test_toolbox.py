@@ -14,7 +14,7 @@ from plainmind.agent.recall import TAG
 from plainmind.agent.scope import THE_OWNER, SearchContext
 from plainmind.agent.tools import TOOLS, ToolAnswer, ToolBox
 from plainmind.agent.tools.definitions import SEARCH
-from plainmind.value import replace
+from plainmind.base.value import replace
 
 SHAPES = {tool.name: Draft202012Validator(tool.output_schema) for tool in TOOLS}
 STRANGER = SearchContext("", "direct", "")

@@ -12,8 +12,8 @@ import pytest
 from tests.support.transcript_files import line
 
 from plainmind import Memory, ScopeDenied, SearchContext
-from plainmind.backends.upkeep import Upkeep
-from plainmind.errors import ConfigError, NotFound, PathNotAllowed
+from plainmind.base.errors import ConfigError, NotFound, PathNotAllowed
+from plainmind.memory.backend_upkeep import Upkeep
 
 GROUP = SearchContext("anna", "group", "agent:main:telegram:group:-100", group="-100")
 pytestmark = pytest.mark.timeout(60)

@@ -10,15 +10,15 @@ from typing import Any
 
 from tests.support.providers.server import KEY
 
-from plainmind.embedding.cache import SqliteEmbeddingCache
-from plainmind.embedding.protocol import EmbeddingCache
-from plainmind.embedding.remote.creating import wire_for
-from plainmind.embedding.remote.embedder import RemoteEmbedder
-from plainmind.embedding.remote.jobs import BatchJobs
-from plainmind.embedding.remote.ledger import Ledger
-from plainmind.embedding.remote.settings import BatchSettings, RemoteSettings
-from plainmind.embedding.remote.transport import Transport
-from plainmind.model import Vector
+from plainmind.base.model import Vector
+from plainmind.embed.cache import SqliteEmbeddingCache
+from plainmind.embed.protocol import EmbeddingCache
+from plainmind.guests.remote.creating import wire_for
+from plainmind.guests.remote.embedder import RemoteEmbedder
+from plainmind.guests.remote.jobs import BatchJobs
+from plainmind.guests.remote.ledger import Ledger
+from plainmind.guests.remote.settings import BatchSettings, RemoteSettings
+from plainmind.guests.remote.transport import Transport
 from plainmind.text.hashing import sha256_text
 
 DIMS = 64

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from tests.support.providers.server import KEY, Provider
 
-from plainmind.embedding.remote.creating import wire_for
-from plainmind.embedding.remote.embedder import RemoteEmbedder
-from plainmind.embedding.remote.ledger import Ledger
-from plainmind.embedding.remote.settings import RemoteSettings
+from plainmind.guests.remote.creating import wire_for
+from plainmind.guests.remote.embedder import RemoteEmbedder
+from plainmind.guests.remote.ledger import Ledger
+from plainmind.guests.remote.settings import RemoteSettings
 
 
 def _no_pause(_: threading.Event, __: float) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from zlib import crc32
 
-from plainmind.embedding.gate import checked
-from plainmind.embedding.settings import EmbeddingSettings
-from plainmind.errors import EmbeddingError
-from plainmind.model import EmbedderIdentity, Vector
+from plainmind.base.errors import EmbeddingError
+from plainmind.base.model import EmbedderIdentity, Vector
+from plainmind.embed.gate import checked
+from plainmind.embed.settings import EmbeddingSettings
 
 DIMS = 512
 

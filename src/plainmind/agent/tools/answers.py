@@ -9,17 +9,17 @@ from collections.abc import Mapping
 from plainmind.agent.protocol import Limits
 from plainmind.agent.recall import NOTICE, Recalled, as_data, fence, labels, lines_of
 from plainmind.agent.tools.budget import fitted
-from plainmind.model import Excerpt, SearchHit, SearchResult
-from plainmind.pattern import pattern
+from plainmind.base.model import Excerpt, SearchHit, SearchResult
+from plainmind.base.pattern import pattern
+from plainmind.base.value import value
 from plainmind.text.hashing import sha256_text
-from plainmind.value import value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from plainmind.sources.forgotten import Forgotten
-    from plainmind.sources.notebook import Remembered
+    from plainmind.notes.forgotten import Forgotten
+    from plainmind.notes.notebook import Remembered
 
 _SOURCE = pattern(r"^[^\S\n]*Source\s*:(?=.*#L\d)", re.IGNORECASE | re.MULTILINE)
 

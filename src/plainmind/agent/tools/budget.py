@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from plainmind.agent.protocol import Limits
 from plainmind.agent.recall import as_data
-from plainmind.model import SearchHit
-from plainmind.value import replace
+from plainmind.base.model import SearchHit
+from plainmind.base.value import replace
 
 ELLIPSIS = "…"
 # Less than this of a snippet tells nobody anything.

@@ -8,7 +8,7 @@ from plainmind.agent.tools import answers
 from plainmind.agent.tools.answers import ToolAnswer
 from plainmind.agent.tools.arguments import Misuse, read_arguments
 from plainmind.agent.tools.definitions import Tool
-from plainmind.errors import (
+from plainmind.base.errors import (
     ConflictError,
     IndexUnavailable,
     LockTimeout,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from plainmind.value import value
+from plainmind.base.value import value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from plainmind.agent.tools.budget import reading_chars
 from plainmind.agent.tools.calling import carried_out, code_of
 from plainmind.agent.tools.deadline import Deadlines, TimedOut
 from plainmind.agent.tools.definitions import TOOLS, Tool
-from plainmind.errors import NotFound, PlainmindError, ScopeDenied
-from plainmind.model import EXCERPT_LINES
+from plainmind.base.errors import NotFound, PlainmindError, ScopeDenied
+from plainmind.base.model import EXCERPT_LINES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

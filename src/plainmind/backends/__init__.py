@@ -1,1 +1,0 @@
-"""What indexes and searches: an engine that does both itself, and what answers while it does not."""

@@ -1,0 +1,249 @@
+"""The values that travel between packages: frozen, small, and without behaviour beyond naming themselves."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterable, Mapping
+
+from plainmind.base.value import field, value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Literal, TypeAlias
+
+Source: TypeAlias = "Literal['memory', 'sessions']"
+SOURCES: tuple[Source, ...] = ("memory", "sessions")
+Mode: TypeAlias = "Literal['hybrid', 'keyword', 'vector']"
+
+
+def known_sources(names: Iterable[str]) -> tuple[Source, ...]:
+    """The sources among the names that settings hold as text."""
+    wanted = set(names)
+    return tuple(source for source in SOURCES if source in wanted)
+
+
+# Who may see a file. What nothing else is known of is for the person whose memory it is, and for nobody else; a group
+# or another person sees what names them: `telegram/group:<id>`, `person:<id>`.
+PRIVATE = "private"
+SHARED = "shared"  # everybody who may use the memory at all
+EVERY_SCOPE: frozenset[str] = frozenset({"*"})
+
+
+# Unit-length float32. An `array("f")` rather than an ndarray: a cold `plainmind search` must not pay
+# for importing numpy, and numpy, simsimd and SQLite all read it through the buffer protocol without a copy.
+Vector: TypeAlias = "array[float]"
+
+
+@value
+class FileState:
+    """What a file looked like when it was read; equal hashes mean equal text."""
+
+    path: str  # as cited: relative to the workspace, or the name of an extra path
+    source: Source
+    hash: str  # SHA-256 of the bytes
+    size: int
+    mtime_ns: int
+    inode: int
+    scope: str = PRIVATE  # who may see it
+
+
+@value
+class Document:
+    """What a source read. `line_map[i]` is the cited line of text line i + 1; None means they are the same."""
+
+    path: str
+    source: Source
+    text: str
+    day: str | None = None  # ISO date the text belongs to; None for evergreen files
+    line_map: tuple[int, ...] | None = None
+    days: tuple[str | None, ...] | None = None  # of each text line, where they have days of their own
+
+
+@value
+class Passage:
+    """A run of whole lines cut from one text (or a piece of one line too long to keep whole)."""
+
+    start_line: int  # 1-based, inclusive
+    end_line: int
+    text: str
+    context: str = ""  # the headings above it, "Network › Gateway": embedded and indexed, never shown
+
+
+@value
+class Chunk:
+    """What we embed, store and cite."""
+
+    path: str
+    source: Source
+    ordinal: int  # position within the file; (source, path, ordinal) is the chunk's name
+    start_line: int
+    end_line: int
+    text: str
+    context: str = ""
+    day: str | None = None
+
+    @property
+    def embedded_text(self) -> str:
+        """The text that the vector stands for: the passage under its headings."""
+        return f"{self.context}\n{self.text}" if self.context else self.text
+
+
+@value
+class EmbeddedChunk:
+    """A chunk ready to store. No vector means: found by keywords only."""
+
+    chunk: Chunk
+    vector: Vector | None
+    terms: tuple[str, ...]  # keyword terms in order, repeats included: the store counts them
+
+
+@value
+class Candidate:
+    """One retriever's proposal. Scores are 0..1, higher is better: every store converts to this."""
+
+    id: int  # the store's own name for the chunk, valid within one `IndexStore.reading()` block
+    chunk: Chunk
+    score: float
+
+
+@value
+class TermStatistics:
+    """How common terms are, so that rare ones can weigh more."""
+
+    chunk_count: int
+    chunks_with: Mapping[str, int]
+
+
+@value
+class SearchFilter:
+    """Which rows a search may see. Enforced inside the store's query, never after it."""
+
+    sources: frozenset[Source]
+    scopes: frozenset[str]  # there is no default: whoever asks must have been asked who is asking
+
+    def admits(self, source: Source, scope: str) -> bool:
+        """Whether files of a source and scope may be seen."""
+        return source in self.sources and (self.scopes == EVERY_SCOPE or scope in self.scopes)
+
+
+@value
+class SearchHit:
+    """One answer, ready to show: the cited lines are exactly the lines of the snippet."""
+
+    path: str
+    start_line: int
+    end_line: int
+    score: float
+    snippet: str
+    source: Source
+    citation: str | None = None
+    explanation: Mapping[str, Any] | None = None
+
+
+@value
+class SearchResult:
+    """The answers to one query, and everything that was not consulted for them."""
+
+    query: str
+    hits: tuple[SearchHit, ...]
+    provider: str
+    model: str
+    mode: Mode
+    degraded: tuple[str, ...] = ()
+    fallback: Mapping[str, str] | None = None  # {from, to, reason} when another provider's index answered
+    notes: tuple[str, ...] = ()  # worth knowing, though nothing is missing: where text was sent to
+    timings: Mapping[str, float] = field(default_factory=dict)  # milliseconds by stage
+
+
+EXCERPT_LINES = 120  # when nobody says how many
+
+
+@value
+class Excerpt:
+    """Part of a file, by lines. `next_line` is where to go on reading when the file is longer."""
+
+    path: str
+    text: str
+    first_line: int
+    line_count: int
+    truncated: bool
+    next_line: int | None = None
+
+
+@value
+class EmbedderIdentity:
+    """Vectors compare only within one identity; it keys the cache and the index."""
+
+    provider: str
+    model: str
+    endpoint: str = ""  # SHA-256 of base URL, model and header names; never contains a credential
+    dims: int = 0  # 0: keyword search only, or not known before the first answer
+
+    def agrees_with(self, other: EmbedderIdentity) -> bool:
+        """Whether vectors of both can be compared; dimensions that are not known yet are no disagreement."""
+        same = (self.provider, self.model, self.endpoint) == (other.provider, other.model, other.endpoint)
+        return same and (self.dims == other.dims or not self.dims or not other.dims)
+
+
+@value
+class IndexFingerprint:
+    """How an index was made. A difference from the wanted one means a rebuild, with the reason."""
+
+    embedder: EmbedderIdentity
+    chunking: str  # strategy and sizes, "markdown/200/0"
+    keywords: str  # version of the term rules in text/
+    schema: int
+
+    def difference(self, wanted: IndexFingerprint) -> str | None:
+        """Say in words what differs, or None when the index is as wanted."""
+        mine, theirs = self.embedder, wanted.embedder
+        pairs = (
+            ("embedding provider", mine.provider, theirs.provider),
+            ("embedding model", mine.model, theirs.model),
+            ("embedding endpoint", mine.endpoint[:12], theirs.endpoint[:12]),
+            # Not known yet is no difference: a good index is never made anew for that.
+            ("vector dimensions", mine.dims, theirs.dims or mine.dims),
+            ("chunking", self.chunking, wanted.chunking),
+            ("keyword rules", self.keywords, wanted.keywords),
+            ("schema version", self.schema, wanted.schema),
+        )
+        changed = [f"{name} {old or '(none)'} → {new or '(none)'}" for name, old, new in pairs if old != new]
+        return ", ".join(changed) or None
+
+
+@value
+class Progress:
+    """How far a long piece of work has come."""
+
+    completed: int
+    total: int
+    label: str = ""
+
+
+ProgressCallback: TypeAlias = Callable[[Progress], None]
+
+
+@value
+class FileFailure:
+    """One file that could not be read or indexed, and why; the others still were."""
+
+    path: str
+    reason: str
+
+
+@value
+class SyncReport:
+    """What a sync did. One bad file is reported, the others are still indexed."""
+
+    indexed: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    unchanged: int = 0
+    skipped: tuple[FileFailure, ...] = ()  # left out on purpose: too large, a symlink, a sync conflict
+    failed: tuple[FileFailure, ...] = ()
+    chunks: int = 0  # chunks written by this sync
+    rebuilt: str | None = None  # why the index was rebuilt, None when it was not
+    withheld: tuple[str, ...] = ()  # files missing on disk whose rows are kept until confirmed (unmounted?)
+    degraded: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # worth knowing, though nothing is missing: where text was sent to
+    fallback: Mapping[str, str] | None = None  # {from, to, reason} when another provider embeds
+    seconds: float = 0.0

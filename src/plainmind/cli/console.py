@@ -1,0 +1,120 @@
+"""Where a command prints: the answer to stdout, everything else to stderr, JSON when a program asked."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+
+from plainmind.base.pattern import pattern
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+    from typing import Any, TextIO
+
+    from plainmind.base.model import ProgressCallback
+
+SCHEMA_VERSION = 1
+
+_STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "path": "36"}
+# Escape sequences in a note must not reach the terminal of whoever looks at it.
+_CONTROL = pattern(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+class Console:
+    """Prints for one command."""
+
+    def __init__(self, *, json: bool = False, quiet: bool = False, color: bool = True) -> None:
+        self.json = json
+        self.quiet = quiet
+        self._out_color = color and can_color(sys.stdout)
+        self._err_color = color and can_color(sys.stderr)
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether a person reads the answer as it comes."""
+        return is_terminal(sys.stdout)
+
+    @property
+    def colored(self) -> bool:
+        """Whether the answer is printed with colours."""
+        return self._out_color
+
+    def answer(self, text: str = "") -> None:
+        """Print a part of the answer."""
+        print(text)
+
+    def result(self, fields: Mapping[str, Any], *, lines: bool = False) -> None:
+        """Print the answer as one JSON object; with `lines` on one line, for a stream of them."""
+        import json
+
+        answer = {"schema_version": SCHEMA_VERSION, **fields}
+        print(json.dumps(answer, ensure_ascii=False, indent=None if lines else 2), flush=lines)
+
+    def say(self, text: str) -> None:
+        """Print something for people only: what happened, what to do next."""
+        if not self.quiet and not self.json:
+            print(text)
+
+    def note(self, text: str) -> None:
+        """Print something worth knowing beside the answer."""
+        if not self.quiet:
+            print(f"{self._on_err('note:', 'yellow')} {visible(text)}", file=sys.stderr)
+
+    def hint(self, text: str) -> None:
+        """Print what could be done next."""
+        if not self.quiet:
+            print(f"{self._on_err('hint:', 'bold')} {visible(text)}", file=sys.stderr)
+
+    def error(self, kind: str, message: str, hint: str | None) -> None:
+        """Print why a command failed: one line, and one that says what to do."""
+        if self.json:
+            self.result({"error": {"type": kind, "message": message, "hint": hint}})
+            return
+        print(f"{self._on_err('error:', 'red')} {visible(message)}", file=sys.stderr)
+        if hint:
+            print(f"{self._on_err('hint:', 'bold')} {visible(hint)}", file=sys.stderr)
+
+    def styled(self, text: str, style: str) -> str:
+        """Colour a part of the answer, where colours are wanted."""
+        return _styled(text, style) if self._out_color else text
+
+    def shown(self, text: str) -> str:
+        """Make text of a note fit to be shown: on a terminal without control characters, else as it is."""
+        return visible(text) if self.is_terminal else text
+
+    def progress(self, label: str) -> AbstractContextManager[ProgressCallback | None]:
+        """Show a bar while something takes long, if there is a person to see it."""
+        if self.json or self.quiet or not is_terminal(sys.stderr):
+            from contextlib import nullcontext
+
+            return nullcontext()
+        from plainmind.cli.progress import ProgressBar
+
+        return ProgressBar(sys.stderr, label)
+
+    def _on_err(self, text: str, style: str) -> str:
+        return _styled(text, style) if self._err_color else text
+
+
+def is_terminal(stream: TextIO) -> bool:
+    """Whether a stream ends at a terminal; a closed one does not."""
+    try:
+        return stream.isatty()
+    except ValueError:
+        return False
+
+
+def can_color(stream: TextIO) -> bool:
+    """Whether colours are welcome there."""
+    return is_terminal(stream) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def visible(text: str) -> str:
+    """Replace control characters other than line ends and tabs."""
+    return _CONTROL.sub("�", text)
+
+
+def _styled(text: str, style: str) -> str:
+    return f"\x1b[{_STYLES[style]}m{text}\x1b[0m"

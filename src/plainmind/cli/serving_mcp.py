@@ -1,0 +1,185 @@
+"""`mcp`: serve the memory to programs that speak MCP."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from plainmind.base.errors import PlainmindError
+from plainmind.cli.console import Console, is_terminal
+from plainmind.cli.opening import opened
+from plainmind.cli.options import describe, whole_number
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from plainmind.agent.scope import SearchContext
+    from plainmind.agent.tools import Tool
+    from plainmind.memory.facade import Memory
+
+_HOST, _PORT = "127.0.0.1", 8737
+
+
+def add_mcp(parser: argparse.ArgumentParser) -> None:
+    """Say what `mcp` takes."""
+    describe(
+        parser,
+        """\
+Serve the memory to any program that speaks MCP: Claude Code, Codex, Claude Desktop, Cursor, VS Code and others.
+
+By itself it speaks over standard input and output, for a program that starts it. With --http it serves on this machine
+until you press Ctrl-C; clients then need the token in ~/.plainmind/mcp-token, which is made at the first start.
+
+Reads the workspace, keeps its index in ~/.plainmind, and writes notes when a client asks for it.""",
+        examples=(
+            "claude mcp add plainmind -- plainmind mcp",
+            "plainmind mcp --read-only --tools memory_search,memory_get",
+            "plainmind mcp --http --port 8737",
+        ),
+        run=run_mcp,
+    )
+    parser.add_argument("--read-only", action="store_true", help="offer no tool that writes")
+    parser.add_argument(
+        "--tools",
+        metavar="NAMES",
+        type=_names,
+        help="offer only these tools, with commas between them; `notes` and `entries` name all of a kind",
+    )
+    parser.add_argument(
+        "--connector",
+        action="store_true",
+        help="offer `search` and `fetch`, which ChatGPT connectors ask for",
+    )
+    http = parser.add_argument_group("over HTTP")
+    http.add_argument("--http", action="store_true", help="serve over HTTP")
+    http.add_argument(
+        "--port", metavar="N", type=whole_number(0, 65_535), help=f"the port, 0 for any free one ({_PORT})"
+    )
+    http.add_argument("--host", metavar="ADDRESS", help=f"the address ({_HOST})")
+    http.add_argument(
+        "--expose",
+        action="store_true",
+        help="allow an address that other machines reach; put TLS in front of it",
+    )
+    http.add_argument(
+        "--allow-host",
+        metavar="NAME",
+        action="append",
+        help="a name that clients use when they come through a proxy or tunnel; may be repeated",
+    )
+    _add_context(parser)
+
+
+def _add_context(parser: argparse.ArgumentParser) -> None:
+    context = parser.add_argument_group("for whom, when it is not the owner at their own machine")
+    context.add_argument("--principal", metavar="ID", help="who asks: `owner`, or the id of somebody else")
+    context.add_argument(
+        "--chat-type", choices=("direct", "group", "channel"), help="where the answers will be seen"
+    )
+    context.add_argument("--session-key", metavar="KEY", help="the conversation")
+    context.add_argument("--channel", metavar="NAME", help="what it runs over, such as telegram")
+    context.add_argument("--group", metavar="ID", help="the group or channel that will see the answers")
+
+
+def run_mcp(arguments: argparse.Namespace, console: Console) -> int:
+    """Serve until the client goes or a signal comes."""
+    from importlib.util import find_spec
+
+    if find_spec("mcp") is None:
+        raise PlainmindError(
+            "the MCP server needs a package that is not installed", hint="pip install 'plainmind[mcp]'"
+        )
+    _log_to_stderr()
+    if arguments.http:
+        _serve_at_address(arguments, console)
+        return 0
+    for name in ("port", "host", "expose", "allow_host"):
+        if getattr(arguments, name):
+            raise PlainmindError(
+                f"--{name.replace('_', '-')} is about HTTP", hint="add --http, or leave it out"
+            )
+    _serve_on_wire(arguments, console)
+    return 0
+
+
+def _serve_on_wire(arguments: argparse.Namespace, console: Console) -> None:
+    from plainmind.mcp.wire import take_wire
+
+    if sys.stdin is not None and is_terminal(sys.stdin):
+        console.note("waiting for an MCP client on standard input; Ctrl-C ends it")
+        console.hint("`plainmind mcp --help` shows how a client starts this; --http serves over HTTP")
+    wire = take_wire()  # before anything is imported that might print
+    from plainmind.mcp.serving import serve_on_wire
+
+    memory = opened(arguments)
+    serve_on_wire(memory, _context(arguments), _tools(arguments, memory), wire)
+
+
+def _serve_at_address(arguments: argparse.Namespace, console: Console) -> None:
+    from plainmind.mcp.listening import door_of, listen, url_of
+    from plainmind.mcp.serving import serve_at_address
+    from plainmind.mcp.token import token_in, token_path
+
+    memory = opened(arguments)
+    context, tools = _context(arguments), _tools(arguments, memory)
+    home = memory.parts.places.home
+
+    def tell() -> None:
+        if console.json:
+            console.result({"url": url_of(bound), "tokenFile": token_path(home)}, lines=True)
+        console.note(f"serving MCP at {url_of(bound)} (Ctrl-C ends it)")
+        console.hint(f"clients send the token in {token_path(home)} as `Authorization: Bearer …`")
+
+    port = _PORT if arguments.port is None else arguments.port
+    with listen(arguments.host or _HOST, port, exposed=arguments.expose) as bound:
+        door = door_of(bound, token_in(home), arguments.allow_host or ())
+        serve_at_address(memory, context, tools, bound=bound, door=door, started=tell)
+
+
+def _log_to_stderr() -> None:
+    import logging
+
+    logging.basicConfig(
+        stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s"
+    )
+
+
+def _tools(arguments: argparse.Namespace, memory: Memory) -> Sequence[Tool]:
+    """What is offered. What lacks a package is refused now: a client that was greeted would wait for the rest."""
+    from plainmind.guests.entries.place import require_entries
+    from plainmind.mcp.choosing import chosen_tools, has_entry_tools
+
+    settings = memory.parts.loaded.settings
+    tools = chosen_tools(
+        arguments.tools,
+        read_only=arguments.read_only,
+        connector=arguments.connector,
+        entries=settings.entries.enabled,
+    )
+    if has_entry_tools(tools):
+        require_entries(settings)
+    return tools
+
+
+def _context(arguments: argparse.Namespace) -> SearchContext:
+    """Who asks. As soon as a gateway says anything about that, nothing else is taken for granted."""
+    from plainmind.agent.scope import THE_OWNER, SearchContext
+
+    named = (
+        arguments.principal,
+        arguments.chat_type,
+        arguments.session_key,
+        arguments.channel,
+        arguments.group,
+    )
+    if all(one is None for one in named):
+        return THE_OWNER
+    principal, chat_type, session_key, channel, group = (one or "" for one in named)
+    return SearchContext(principal, chat_type, session_key, channel, group)
+
+
+def _names(text: str) -> Sequence[str]:
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if not names:
+        raise argparse.ArgumentTypeError("name at least one tool")
+    return names

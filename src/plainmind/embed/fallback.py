@@ -1,0 +1,242 @@
+"""Who embeds when a provider fails: vectors of two models never meet, so an index belongs to one of them at a time."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+
+from plainmind.base.errors import EmbeddingError, TransientEmbeddingError
+from plainmind.base.model import EmbedderIdentity, Vector
+from plainmind.embed.protocol import Embedder
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn, Protocol
+
+    class Remote(Protocol):
+        """What a provider on another machine tells about itself."""
+
+        def probe(self, *, anyway: bool = False) -> int:
+            """Ask for one vector; how many dimensions it has. Raises EmbeddingError."""
+
+        def pause(self) -> EmbeddingError | None:
+            """Why it is not asked at the moment, None when it may be. Asks nobody."""
+
+        def cost_of(self, tokens: int) -> float:
+            """What tokens cost, about, in USD."""
+
+
+_PROBE = "Does this work?"
+
+
+class Withheld:
+    """Stands in for an embedder that is not to be asked: it has the identity of an index, and a reason to be silent."""
+
+    sends_text_to = None
+
+    def __init__(self, identity: EmbedderIdentity | None, refusal: EmbeddingError) -> None:
+        self._identity = identity
+        self.refusal = refusal
+
+    @property
+    def identity(self) -> EmbedderIdentity:
+        """Whose vectors would be made. Raises EmbeddingError when not even that is known."""
+        return self._identity or self._refused()
+
+    def embed_query(self, text: str) -> NoReturn:  # noqa: ARG002
+        """Refuse."""
+        self._refused()
+
+    def embed_documents(self, texts: Sequence[str]) -> list[Vector | None]:
+        """Refuse, unless there is nothing to embed."""
+        return self._refused() if texts else []
+
+    def _refused(self) -> NoReturn:
+        raise EmbeddingError(str(self.refusal), hint=self.refusal.hint)
+
+    def close(self) -> None:
+        """Nothing to let go of."""
+
+
+class Provider:
+    """An embedder, and what is known about whether it works.
+
+    `bare` is the same one without a cache in front of it, `remote` as well when it is on another machine.
+    """
+
+    def __init__(
+        self, name: str, model: str, embedder: Embedder, *, bare: Embedder, remote: Remote | None = None
+    ) -> None:
+        self.name = name
+        self.model = model
+        self.remote = remote
+        self._embedder = embedder
+        self._bare = bare
+        self._failure: EmbeddingError | None = None
+
+    @property
+    def identity(self) -> EmbedderIdentity:
+        """Whose vectors these are. Raises EmbeddingError when that cannot be told, for a model that is not there."""
+        return self._embedder.identity
+
+    @property
+    def sends_text_to(self) -> str | None:
+        """The host that sees the text."""
+        return self._embedder.sends_text_to
+
+    def embed_query(self, text: str) -> Vector:
+        """Embed a question. Raises EmbeddingError."""
+        return self._embedder.embed_query(text)
+
+    def embed_documents(self, texts: Sequence[str]) -> list[Vector | None]:
+        """Embed texts, and remember whether that worked. Raises EmbeddingError."""
+        try:
+            vectors = self._embedder.embed_documents(texts)
+        except EmbeddingError as error:
+            self._failure = error
+            raise
+        self._failure = None
+        return vectors
+
+    def close(self) -> None:
+        """Let go of the embedder."""
+        self._embedder.close()
+
+    def describe(self) -> Mapping[str, object]:
+        """Facts for `status`, if it has any. Nobody is asked and nothing is loaded."""
+        describe: Callable[[], Mapping[str, object]] | None = getattr(self._bare, "describe", None)
+        return {} if describe is None else describe()
+
+    @property
+    def _unready(self) -> EmbeddingError | None:
+        """Say that its model would have to be downloaded first."""
+        if getattr(self._bare, "ready", True):
+            return None
+        return EmbeddingError(
+            f"the model {self.model or 'of ' + self.name} has not been downloaded yet",
+            hint="`plainmind sync` downloads it",
+        )
+
+    def or_withheld(self) -> Embedder:
+        """Itself; or, while it cannot even tell who it is, one that says so. Downloads nothing."""
+        try:
+            if (unready := self._unready) is not None:
+                raise unready
+            _ = self.identity
+        except EmbeddingError as error:
+            return Withheld(EmbedderIdentity(self.name, self.model), error)
+        return self
+
+    def makes(self, made: EmbedderIdentity) -> bool:
+        """Whether its vectors can be compared with those of an index. Downloads nothing."""
+        if self._unready is not None:
+            return False
+        try:
+            return made.agrees_with(self.identity)
+        except EmbeddingError:
+            return False
+
+    def trouble(self, *, may_download: bool) -> EmbeddingError | None:
+        """Say why it cannot bring an index up to date. It is asked only while its dimensions are not known."""
+        pause = self.remote.pause() if self.remote is not None else None
+        if pause is not None:
+            return pause
+        if not may_download and self._unready is not None:
+            return self._unready
+        try:
+            if not self.identity.dims and self.remote is not None:
+                self.probe()
+        except EmbeddingError as error:
+            return error
+        return None
+
+    def probe(self, *, anyway: bool = False) -> None:
+        """Ask for one vector, past any cache. Raises EmbeddingError."""
+        try:
+            if self.remote is not None:
+                self.remote.probe(anyway=anyway)
+            else:
+                self._bare.embed_documents([_PROBE])
+        except EmbeddingError as error:
+            self._failure = error
+            raise
+        self._failure = None
+
+    def fell_out(self) -> EmbeddingError | None:
+        """Why it is of no use before somebody does something, or for a while; None when it may work next time."""
+        if self.remote is not None:
+            return self.remote.pause()
+        return None if isinstance(self._failure, TransientEmbeddingError) else self._failure
+
+
+class Succession:
+    """The provider that was chosen, the one that takes over when it fails, and those that older indexes were made with.
+
+    `former` makes the embedder of an identity, when that is possible without being told more.
+    """
+
+    def __init__(
+        self,
+        chosen: Provider,
+        *,
+        fallback: Callable[[], Provider] | None,
+        former: Callable[[EmbedderIdentity], Embedder | None],
+    ) -> None:
+        self.chosen = chosen
+        self._make_fallback = fallback
+        self._make_former = former
+        self._turn = threading.Lock()
+        self._fallback: Provider | None = None
+        self._formers: dict[EmbedderIdentity, Embedder | None] = {}
+
+    @property
+    def fallback(self) -> Provider | None:
+        """Who takes over; made when it is first needed, None when nobody was named."""
+        with self._turn:
+            if self._fallback is None and self._make_fallback is not None:
+                self._fallback = self._make_fallback()
+            return self._fallback
+
+    def answering(self, made: EmbedderIdentity | None) -> Embedder:
+        """Who embeds questions to an index: nobody but the one who made it, or one who says why there is none."""
+        if made is None:
+            return self.chosen.or_withheld()
+        if self.chosen.makes(made):
+            return self.chosen
+        if self.fallback is not None and self.fallback.makes(made):
+            return self.fallback
+        former = self._former(made)
+        return former or Withheld(made, self._nobody(made))
+
+    def is_fallback(self, made: EmbedderIdentity | None) -> bool:
+        """Whether an index was made by the one who takes over, and not by the one who was chosen."""
+        if made is None or self._make_fallback is None or self.chosen.makes(made):
+            return False
+        return self.fallback is not None and self.fallback.makes(made)
+
+    def close(self) -> None:
+        """Let go of all of them."""
+        self.chosen.close()
+        with self._turn:
+            others = [self._fallback, *self._formers.values()]
+            self._formers = {}
+        for other in others:
+            if other is not None:
+                other.close()
+
+    def _former(self, made: EmbedderIdentity) -> Embedder | None:
+        with self._turn:
+            if made not in self._formers:
+                self._formers[made] = self._make_former(made)
+            return self._formers[made]
+
+    def _nobody(self, made: EmbedderIdentity) -> EmbeddingError:
+        silent = self.chosen.or_withheld()
+        if isinstance(silent, Withheld):
+            return silent.refusal  # it may well be the one who made the index, and this is why it cannot tell
+        wanted = silent.identity
+        return EmbeddingError(
+            f"the index was made with {made.provider} {made.model}, and vectors of {wanted.provider}"
+            f" {wanted.model} do not compare with it",
+            hint="`plainmind sync` makes it anew",
+        )

@@ -1,0 +1,112 @@
+"""What an agent asks of a chat model, and what it gets back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol, TypeAlias
+
+from plainmind.base.value import value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from plainmind.agent.tools import Tool
+
+# As transcripts keep them: {"role": "user" | "assistant" | "toolResult", "content": text or blocks, …}.
+Message: TypeAlias = Mapping[str, Any]
+
+# Why an answer ended, in the words of transcripts.
+STOPPED, LENGTH, TOOL_USE, ABORTED, FAILED = "stop", "length", "toolUse", "aborted", "error"
+
+
+@value
+class ToolCall:
+    """What a model wants done. `arguments` is the text that it sent when that is not a JSON object."""
+
+    id: str
+    name: str
+    arguments: Mapping[str, Any] | str
+
+
+@value
+class Usage:
+    """Tokens of one answer. What came from a cache is not counted in `input`."""
+
+    input: int
+    output: int
+    cache_read: int = 0
+    cache_write: int = 0
+    is_estimated: bool = False  # the endpoint did not say
+
+    @property
+    def total(self) -> int:
+        """How full the context is after the answer."""
+        return self.input + self.output + self.cache_read + self.cache_write
+
+    def as_fields(self) -> dict[str, Any]:
+        """As a transcript keeps it."""
+        counted = {"input": self.input, "output": self.output, "totalTokens": self.total}
+        cached = {"cacheRead": self.cache_read, "cacheWrite": self.cache_write}
+        return counted | {name: count for name, count in cached.items() if count} | self._how()
+
+    def _how(self) -> dict[str, Any]:
+        return {"estimated": True} if self.is_estimated else {}
+
+
+@value
+class Request:
+    """One question: the system's words, the conversation, and the tools that may be used."""
+
+    system: str
+    messages: tuple[Message, ...]
+    tools: tuple[Tool, ...] = ()
+
+
+@value
+class Reply:
+    """What a model said, and what it wants done."""
+
+    text: str
+    calls: tuple[ToolCall, ...] = ()
+    usage: Usage = Usage(0, 0)
+    stop: str = STOPPED
+
+
+def unheard(text: str) -> None:
+    """Nobody listens while the model speaks."""
+
+
+def never() -> bool:
+    """Nobody stops the model."""
+    return False
+
+
+class ChatModel(Protocol):
+    """A model that speaks. Safe to use from one thread at a time."""
+
+    @property
+    def provider(self) -> str:
+        """Whose language its endpoint speaks."""
+
+    @property
+    def name(self) -> str:
+        """Which model it is."""
+
+    @property
+    def context_window(self) -> int:
+        """How many tokens it takes, its answer included."""
+
+    def reply(
+        self,
+        request: Request,
+        *,
+        on_text: Callable[[str], None] = unheard,
+        stopped: Callable[[], bool] = never,
+    ) -> Reply:
+        """Answer; `on_text` hears it piece by piece.
+
+        When `stopped` turns true, what was said by then is the answer, without calls and with `stop` "aborted".
+        Raises ChatFailure.
+        """
+
+    def close(self) -> None:
+        """Let go of connections."""

@@ -1,0 +1,44 @@
+"""Where the entries of an agent are kept, and whether there are any, told without loading what keeps them."""
+
+from __future__ import annotations
+
+import os
+
+from plainmind.base.errors import ConfigError
+from plainmind.config.locations import index_folder
+from plainmind.memory.wiring import Parts
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from plainmind.config.settings import Settings
+
+
+def entry_folder(parts: Parts) -> str:
+    """The folder of the agent that the settings name."""
+    settings = parts.loaded.settings
+    return index_folder(
+        settings.entries.path, home=parts.places.home, agent_id=settings.agent_id, environ=parts.environ
+    )
+
+
+def entry_index_folder(parts: Parts) -> str:
+    """The folder of what finds them again."""
+    return os.path.join(entry_folder(parts), "index")
+
+
+def has_entries(parts: Parts) -> bool:
+    """Whether there is a file of entries, or an index of one that is gone; they may be switched off by now."""
+    folder = entry_folder(parts)
+    return any(os.path.lexists(os.path.join(folder, name)) for name in ("entries.jsonl", "index"))
+
+
+def require_entries(settings: Settings) -> None:
+    """Raise ConfigError when what keeps the entries is not installed."""
+    from importlib.util import find_spec
+
+    if settings.entries.driver == "lancedb" and find_spec("lancedb") is None:
+        raise ConfigError(
+            "the entry memory is kept in LanceDB, which is not installed",
+            key="entries.driver",
+            hint="pip install 'plainmind[lancedb]', or `plainmind config set entries.driver sqlite`",
+        )

@@ -1,0 +1,243 @@
+"""`bench`: ask questions whose answers are known, compare two such runs, and measure speed."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from plainmind.cli.console import Console
+from plainmind.cli.options import HelpFormatter, add_shared_options, describe, share, whole_number
+from plainmind.cli.wording import counted, duration_in_words
+from plainmind.guests.evaluation.speed_command import add_speed, run_speed
+
+if TYPE_CHECKING:
+    from plainmind.guests.evaluation.comparing import Difference
+    from plainmind.guests.evaluation.running import Summary
+
+BASELINES = ("seed", "seed-decay", "grep")
+_COLUMNS = {
+    "recall6": "recall@6",
+    "hit1": "hit@1",
+    "mrr10": "MRR@10",
+    "ndcg10": "nDCG@10",
+    "tok6": "tokens of 6",
+    "rB2400": "recall@2400",
+}
+
+
+def add_bench(parser: argparse.ArgumentParser) -> None:
+    """Say what `bench` takes."""
+    describe(
+        parser,
+        """\
+Measure how good the answers are, on workspaces whose questions come with the lines that answer them, and how
+fast they come.
+
+Only reads: indexes are made in a temporary folder and removed. Your own notes and settings play no part.""",
+        examples=(
+            "plainmind bench eval evals/plainmind",
+            "plainmind bench compare before.jsonl after.jsonl evals/plainmind",
+            "plainmind bench speed --chunks 1000,10000",
+        ),
+        run=run_eval,
+    )
+    below = parser.add_subparsers(title="what to do", metavar="WHAT", required=True)
+
+    def add(name: str, text: str, more: str, examples: tuple[str, ...], run: Callable[..., int]) -> Any:
+        added = below.add_parser(
+            name, help=text, formatter_class=HelpFormatter, allow_abbrev=False, conflict_handler="resolve"
+        )
+        describe(added, f"{text[0].upper()}{text[1:]}. {more}", examples=examples, run=run)
+        add_shared_options(added, level=2)
+        return added
+
+    _add_eval(
+        add(
+            "eval",
+            "ask every question of a dataset and score what is shown",
+            """\
+A dataset is a folder of workspaces with queries.jsonl in them, or one such workspace.
+
+Only reads it; with --out the results go to a file, one line a question.""",
+            (
+                "plainmind bench eval evals/plainmind",
+                "plainmind bench eval evals/plainmind --workspace orchard --snippet-chars 1600 --out wide.jsonl",
+                "plainmind bench eval evals/plainmind --baseline seed --json",
+            ),
+            run_eval,
+        )
+    )
+    comparing = add(
+        "compare",
+        "say whether a second run is better than a first, or only luckier",
+        """\
+For each figure the gain with its 95 % interval, by drawing the same questions again and again for both runs.
+
+Only reads.""",
+        ("plainmind bench compare before.jsonl after.jsonl evals/plainmind",),
+        run_compare,
+    )
+    for name, text in (("before", "results of the first run"), ("after", "results of the second run")):
+        comparing.add_argument(name, metavar="FILE", help=text)
+    comparing.add_argument("dataset", metavar="DIR", help="the dataset that both runs were asked about")
+    comparing.add_argument(
+        "--workspace", metavar="NAME", default=argparse.SUPPRESS, help="only this workspace of it"
+    )
+    add_speed(
+        add(
+            "speed",
+            "measure how fast the memory is, beside the widespread recipe's own SQL",
+            """\
+Invents notes of any size, always the same for the same seed; indexes and searches them; and starts whole processes.
+Beside that it measures, where they are installed, the recipe (sqlite-vec) and engines that do one half of a search
+(tantivy, usearch, faiss).
+
+Takes two minutes for 10,000 chunks. Everything is made in a temporary folder and removed.""",
+            (
+                "plainmind bench speed",
+                "plainmind bench speed --chunks 1000,10000,100000 --json",
+                "plainmind bench speed --chunks 1000000 --against none",
+            ),
+            run_speed,
+        )
+    )
+
+
+def _add_eval(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("dataset", metavar="DIR", help="the dataset, or one workspace of it")
+    parser.add_argument("--out", metavar="FILE", help="write what was shown there, one line a question")
+    # In place of the option that every command has: here it is a name within the dataset.
+    parser.add_argument(
+        "--workspace", metavar="NAME", default=argparse.SUPPRESS, help="only this workspace of the dataset"
+    )
+    parser.add_argument(
+        "-n",
+        dest="max_results",
+        metavar="N",
+        type=whole_number(1, 1000),
+        default=10,
+        help="at most N results a question (10)",
+    )
+    parser.add_argument(
+        "--snippet-chars",
+        metavar="C",
+        type=whole_number(20, 100_000),
+        help="at most C characters of each result (700)",
+    )
+    parser.add_argument(
+        "--min-score", metavar="S", type=share, help="leave out results below S, from 0 to 1 (0.35)"
+    )
+    parser.add_argument(
+        "--baseline", choices=BASELINES, help="ask a simpler recipe instead: hybrid search or word overlap"
+    )
+    parser.add_argument("--provider", metavar="NAME", help="who turns text into vectors (builtin)")
+
+
+def run_eval(arguments: argparse.Namespace, console: Console) -> int:
+    """Ask, score and print."""
+    from plainmind.guests.evaluation import baselines
+    from plainmind.guests.evaluation.dataset import read_dataset
+    from plainmind.guests.evaluation.results import write_results
+    from plainmind.guests.evaluation.running import Asking, evaluate, opened_memory, summarise
+
+    workspaces = read_dataset(arguments.dataset, only=arguments.workspace)
+    settings = dict(arguments.settings)
+    if arguments.provider is not None:
+        settings["provider"] = arguments.provider
+    asking = Asking(arguments.max_results, arguments.snippet_chars, arguments.min_score, settings)
+    opener = opened_memory if arguments.baseline is None else baselines.BASELINES[arguments.baseline]
+    with console.progress("asking") as progress:
+        evaluation = evaluate(workspaces, opener, asking, progress=progress)
+    if arguments.out is not None:
+        write_results(arguments.out, evaluation.answers)
+    summary = summarise(evaluation.answers)
+    if console.json:
+        facts = {"workspaces": [workspace.name for workspace in workspaces], "baseline": arguments.baseline}
+        timing = {"indexSeconds": round(evaluation.indexing_seconds, 3), "notes": list(evaluation.notes)}
+        console.result({**facts, **as_json(summary), **timing})
+        return 0
+    for line in table(summary):
+        console.answer(line)
+    console.answer()
+    console.answer(
+        f"{counted(len(evaluation.answers), 'question')}, {counted(len(workspaces), 'workspace')}:"
+        f" {summary.mean_ms:.1f} ms a question, {summary.p95_ms:.1f} ms at the 95th percentile,"
+        f" indexed in {duration_in_words(evaluation.indexing_seconds)}"
+    )
+    for note in evaluation.notes:
+        console.note(note)
+    return 0
+
+
+def table(summary: Summary) -> Iterator[str]:
+    """Rows of figures: all questions, then each category, then those that have no answer."""
+    names = ["all", *summary.by_category, "absent"]
+    width = max(len(name) for name in names)
+    yield f"{'':{width}}  {'n':>5}  " + "  ".join(f"{name:>6}" for name in _COLUMNS.values())
+    rows = {"all": (summary.count, summary.overall), **summary.by_category}
+    for name, (count, figures) in rows.items():
+        if figures:
+            cells = "  ".join(_cell(metric, figures) for metric in _COLUMNS)
+            yield f"{name:{width}}  {count:>5}  {cells}"
+    if summary.silent is not None:
+        yield f"{'absent':{width}}  {summary.absent_count:>5}  nothing shown for {summary.silent:.3f} of them"
+
+
+def _cell(metric: str, figures: Mapping[str, float]) -> str:
+    digits = 0 if metric == "tok6" else 4
+    return f"{figures[metric]:>{max(6, len(_COLUMNS[metric]))}.{digits}f}"
+
+
+def as_json(summary: Summary) -> dict[str, Any]:
+    """The same figures for programs, and a few that people rarely ask for."""
+    answer: dict[str, Any] = {
+        "n": summary.count,
+        "all": dict(summary.overall),
+        "byCategory": {
+            name: {"n": count, **figures} for name, (count, figures) in summary.by_category.items()
+        },
+        "milliseconds": {"mean": round(summary.mean_ms, 3), "p95": round(summary.p95_ms, 3)},
+    }
+    if summary.silent is not None:
+        answer["absent"] = {"n": summary.absent_count, "silent": round(summary.silent, 4)}
+    return answer
+
+
+def run_compare(arguments: argparse.Namespace, console: Console) -> int:
+    """Print what the second run gained."""
+    from plainmind.guests.evaluation.comparing import compare
+    from plainmind.guests.evaluation.dataset import read_dataset
+    from plainmind.guests.evaluation.results import read_results
+
+    workspaces = read_dataset(arguments.dataset, only=arguments.workspace)
+    count, differences = compare(workspaces, read_results(arguments.before), read_results(arguments.after))
+    if console.json:
+        console.result({"n": count, "differences": [_as_fields(one) for one in differences]})
+        return 0
+    console.answer(f"{'':11}  {'before':>9}  {'after':>9}  {'gain':>9}  95 % interval")
+    for one in differences:
+        if one.metric in _COLUMNS:
+            console.answer(_difference(one))
+    console.answer()
+    console.answer(f"{counted(count, 'question')}; * marks what chance alone would hardly do")
+    return 0
+
+
+def _difference(one: Difference) -> str:
+    digits = 1 if one.metric == "tok6" else 4
+    means = f"{one.before:>9.{digits}f}  {one.after:>9.{digits}f}  {one.gain:>+9.{digits}f}"
+    mark = " *" if one.is_certain else ""
+    return f"{_COLUMNS[one.metric]:11}  {means}  {one.low:+.{digits}f} … {one.high:+.{digits}f}{mark}"
+
+
+def _as_fields(one: Difference) -> dict[str, Any]:
+    return {
+        "metric": one.metric,
+        "before": round(one.before, 4),
+        "after": round(one.after, 4),
+        "gain": round(one.gain, 4),
+        "low": round(one.low, 4),
+        "high": round(one.high, 4),
+        "certain": one.is_certain,
+    }

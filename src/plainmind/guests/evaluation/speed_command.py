@@ -1,0 +1,165 @@
+"""`bench speed`: what to measure, how far it has come, and the figures beside their targets."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from plainmind.base.errors import PlainmindError
+from plainmind.cli.console import Console, is_terminal
+from plainmind.cli.options import whole_number
+from plainmind.cli.wording import duration_in_words
+
+if TYPE_CHECKING:
+    from plainmind.base.model import Progress, ProgressCallback
+    from plainmind.guests.evaluation.speed.figures import SpeedFigures
+
+AGAINST = ("seed", "tantivy", "usearch", "faiss")  # as in evaluation/speed, which is not imported to parse
+MISSED = 1
+
+
+def add_speed(parser: argparse.ArgumentParser) -> None:
+    """Say what `bench speed` takes."""
+    parser.add_argument(
+        "--chunks",
+        metavar="N",
+        type=sizes,
+        default=(10_000,),
+        help="how many chunks; several numbers, as in 1000,10000, show how times grow (10000)",
+    )
+    parser.add_argument(
+        "--dims", metavar="D", type=whole_number(8, 8192), default=256, help="numbers in a vector (256)"
+    )
+    parser.add_argument("--seed", metavar="S", type=whole_number(0), default=7, help="of the notes (7)")
+    parser.add_argument(
+        "--against",
+        metavar="NAMES",
+        type=contestants,
+        default=AGAINST,
+        help=f"whom to measure beside ours: {','.join(AGAINST)}, or none (all that are installed)",
+    )
+    parser.add_argument("--keep", metavar="DIR", help="work in this new folder and leave everything there")
+    parser.add_argument(
+        "--large-file",
+        metavar="MB",
+        type=whole_number(1, 10_000),
+        help="also index one file of so many megabytes, and say how much memory that took",
+    )
+    parser.add_argument("--check", action="store_true", help="fail when a figure is not what it must be")
+
+
+def sizes(text: str) -> tuple[int, ...]:
+    """Read `1000,10000`."""
+    read = whole_number(100, 10_000_000)
+    return tuple(sorted({read(part) for part in text.split(",")}))
+
+
+def contestants(text: str) -> tuple[str, ...]:
+    """Read `seed,tantivy` or `none`."""
+    names = () if text == "none" else tuple(dict.fromkeys(text.split(",")))
+    unknown = [name for name in names if name not in AGAINST]
+    if unknown:
+        raise argparse.ArgumentTypeError(f"`{unknown[0]}` must be one of {', '.join(AGAINST)}, or none")
+    return names
+
+
+def run_speed(arguments: argparse.Namespace, console: Console) -> int:
+    """Measure and print; missed targets fail only when that was asked for."""
+    from plainmind.guests.evaluation.speed.figures import as_json
+    from plainmind.guests.evaluation.speed.running import Plan, run
+    from plainmind.guests.evaluation.speed.targets import TARGETS
+
+    plan = Plan(
+        chunks=arguments.chunks,
+        dims=arguments.dims,
+        seed=arguments.seed,
+        against=arguments.against,
+        large_file_mb=arguments.large_file,
+        keeps=arguments.keep is not None,
+    )
+    with _folder(arguments.keep) as folder, _telling(console) as progress:
+        figures = run(plan, folder, progress=progress)
+    verdicts = [target.verdict(figures) for target in TARGETS]
+    if console.json:
+        targets = [
+            {
+                "figure": target.name,
+                "unit": target.unit,
+                "must": target.must,
+                "goal": target.goal,
+                "more": target.more,
+                "measured": as_json(target.measured(figures)),
+                "reached": verdict,
+            }
+            for target, verdict in zip(TARGETS, verdicts, strict=True)
+        ]
+        console.result({**as_json(figures), "growth": as_json(figures.growth()), "targets": targets})
+    else:
+        for line in report(figures):
+            console.answer(line)
+    for note in figures.notes:
+        console.note(note)
+    return MISSED if arguments.check and "missed" in verdicts else 0
+
+
+def report(figures: SpeedFigures) -> Iterator[str]:
+    """The figures as tables, with what must be reached first."""
+    from plainmind.guests.evaluation.speed.tables import TIMES, growth_rows, once_rows, size_rows, target_rows
+
+    yield from aligned(target_rows(figures))
+    yield ""
+    yield f"times: {TIMES}"
+    yield from aligned(size_rows(figures))
+    yield ""
+    yield from aligned(once_rows(figures))
+    if figures.growth():
+        yield ""
+        yield from aligned(growth_rows(figures))
+    yield ""
+    yield f"measured in {duration_in_words(figures.seconds)}"
+
+
+def aligned(rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    """Columns of text: the first to the left, figures to the right."""
+    table = list(rows)
+    widths = [max(len(row[at]) for row in table) for at in range(len(table[0]))]
+    for name, *cells in table:
+        shown = "  ".join(f"{cell:>{width}}" for cell, width in zip(cells, widths[1:], strict=True))
+        yield f"{name:{widths[0]}}  {shown}".rstrip()
+
+
+@contextmanager
+def _folder(kept: str | None) -> Iterator[str]:
+    if kept is None:
+        import tempfile
+
+        with tempfile.TemporaryDirectory(prefix="plainmind-speed-") as folder:
+            yield folder
+        return
+    place = os.path.abspath(os.path.expanduser(kept))
+    os.makedirs(place, exist_ok=True)
+    if os.listdir(place):
+        raise PlainmindError(f"{place} is not empty", hint="name a folder that is not there yet")
+    yield place
+
+
+@contextmanager
+def _telling(console: Console) -> Iterator[ProgressCallback | None]:
+    """A bar on a terminal; elsewhere a line for each step, since minutes go by."""
+    if console.quiet or (not console.json and is_terminal(sys.stderr)):
+        with console.progress("measuring") as bar:
+            yield bar
+        return
+    told = ""
+
+    def tell(progress: Progress) -> None:
+        nonlocal told
+        if progress.label != told:
+            told = progress.label
+            print(told, file=sys.stderr, flush=True)
+
+    yield tell

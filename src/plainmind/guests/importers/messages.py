@@ -1,0 +1,208 @@
+"""Chats as many programs export them: lists of `{role, content}`, a document or a line each, alone or by the dozen."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from plainmind.guests.importers.chatgpt import messages_of_mapping
+from plainmind.guests.importers.content import blocks_of, call_block, tool_result
+from plainmind.guests.importers.documents import ListedConversation, read_document
+from plainmind.guests.importers.lines import JsonlConversation, first_entries
+from plainmind.guests.importers.marks import made_id, numbered
+from plainmind.guests.importers.protocol import About, Conversation, Original, Piece, Place
+from plainmind.sessions.entries import iso
+from plainmind.text.hashing import sha256_text
+from plainmind.text.transcripts import Entry, time_of
+
+_ROLES = {
+    "user": "user", "human": "user", "person": "user",
+    "assistant": "assistant", "ai": "assistant", "model": "assistant", "bot": "assistant", "gpt": "assistant",
+    "tool": "tool", "function": "tool", "system": "system", "developer": "system",
+}  # fmt: skip
+_LISTS = ("messages", "chat_messages", "conversation", "conversations")
+_TIMES = ("timestamp", "create_time", "created_at", "createdAt", "date", "ts")
+_IDS = ("id", "uuid", "message_id", "messageId")
+_SYSTEM = "messages.system"
+
+
+class Messages:
+    """Reads exported chats: ChatGPT's `conversations.json`, Claude's, and lists in the manner of OpenAI."""
+
+    program = "messages"
+    looks_for = "`*.json` and `*.jsonl` files that hold messages"
+
+    def folders(self, path: str) -> list[str]:
+        """Wherever they were put."""
+        return [path]
+
+    def original(self, path: str, given: str) -> Original | None:
+        """JSON and JSONL, by their names."""
+        return Original(path) if path == given or path.endswith((".json", ".jsonl")) else None
+
+    def conversations(self, original: Original) -> Iterator[Conversation]:
+        """A document may hold many; a JSONL file is one, or one a line."""
+        path = original.path
+        stem = _stem(path)
+        if not path.endswith(".jsonl"):
+            yield from _in_document(path, stem, read_document(path))
+        elif any(_messages_of(entry) is not None for entry in first_entries(path, 8)):
+            yield from _one_a_line(path, stem)
+        else:
+            yield JsonlConversation(path, About(stem), lambda: translated)
+
+
+def _stem(path: str) -> str:
+    """Name a file that names no conversation: by its own name and its whole path."""
+    name = os.path.basename(path).partition(".json")[0]
+    return f"{name}-{sha256_text(os.path.realpath(path))[:8]}"
+
+
+def _in_document(path: str, stem: str, document: object) -> Iterator[Conversation]:
+    if isinstance(document, dict):
+        inner = document.get("conversations")
+        if isinstance(inner, list) and any(_is_conversation(item) for item in inner):
+            document = inner
+        else:
+            yield from _conversation(path, stem, document)
+            return
+    items = document if isinstance(document, list) else []
+    if any(_is_conversation(item) for item in items):
+        for position, item in enumerate(items, 1):
+            yield from _conversation(path, f"{stem}-{position}", item)
+    elif items:
+        yield ListedConversation(path, About(stem), items, translated)
+
+
+def _one_a_line(path: str, stem: str) -> Iterator[Conversation]:
+    lines = JsonlConversation(path, About(stem), lambda: _as_it_is)
+    for piece in lines.pieces(Place()):
+        for found in piece.entries:
+            yield from _conversation(path, f"{stem}-{piece.number}", found)
+        if piece.damage is not None:
+            yield _Damaged(About(f"{stem}-{piece.number}"), Piece(piece.number, Place(), damage=piece.damage))
+
+
+def _as_it_is(found: Entry, raw: bytes, number: int) -> tuple[Entry, ...]:  # noqa: ARG001
+    return (found,)
+
+
+class _Damaged:
+    """A line that should have been a conversation."""
+
+    def __init__(self, about: About, piece: Piece) -> None:
+        self.about = about
+        self._piece = piece
+
+    def still_has(self, place: Place) -> bool:
+        """Nothing was ever read of it."""
+        return place == Place()
+
+    def pieces(self, after: Place) -> Iterator[Piece]:  # noqa: ARG002
+        """Give nothing but the damage."""
+        yield self._piece
+
+
+def _is_conversation(found: object) -> bool:
+    return isinstance(found, dict) and _messages_of(found) is not None
+
+
+def _conversation(path: str, fallback: str, found: object) -> Iterator[Conversation]:
+    messages = _messages_of(found) if isinstance(found, dict) else None
+    if messages is None or not isinstance(found, dict):
+        return
+    title = found.get("title", found.get("name"))
+    header = _time(found)
+    fields: Entry = {"displayName": title} if isinstance(title, str) and title else {}
+    name = next((found[key] for key in ("conversation_id", *_IDS) if _is_name(found.get(key))), fallback)
+    yield ListedConversation(path, About(str(name), header, fields), messages, translated)
+
+
+def _messages_of(found: Entry) -> list[object] | None:
+    mapping = found.get("mapping")
+    if isinstance(mapping, dict):
+        return messages_of_mapping(mapping, found.get("current_node"))
+    for name in _LISTS:
+        listed = found.get(name)
+        if isinstance(listed, list):
+            return listed
+    return None
+
+
+def translated(found: Entry, raw: bytes, number: int) -> tuple[Entry, ...]:
+    """Give the entries that a message becomes; total, whatever it says."""
+    inner = found.get("message")
+    if isinstance(inner, dict) and "role" in inner and "role" not in found:
+        found = inner | found
+    given = next((found[key] for key in _IDS if _is_name(found.get(key))), None)
+    own_id = str(given) if given is not None else made_id(number, raw)
+    entries: list[Entry] = []
+    for count, body in enumerate(_bodies(found), 1):
+        entry: Entry = {"type": body["type"], "id": numbered(own_id, count), **_time(found)}
+        if "parentId" in found:
+            entry["parentId"] = entries[-1]["id"] if entries else found["parentId"]
+        entries.append(entry | body)
+    return tuple(entries)
+
+
+def _bodies(found: Entry) -> list[Entry]:
+    content = _content(found)
+    role = _role(found)
+    if role == "tool":
+        call = found.get("tool_call_id", found.get("name"))
+        return [{"type": "message", "message": tool_result(call, content, name=found.get("name"))}]
+    blocks = [*blocks_of(content), *_calls(found)]
+    if role is None or not blocks:
+        return []
+    if role == "system":
+        return [{"type": "custom_message", "customType": _SYSTEM, "content": blocks, "display": False}]
+    message: Entry = {"role": role, "content": blocks}
+    if isinstance(found.get("model"), str):
+        message["model"] = found["model"]
+    return [{"type": "message", "message": message}]
+
+
+def _role(found: Entry) -> str | None:
+    author = found.get("author")
+    named = author.get("role") if isinstance(author, dict) else author
+    for given in (found.get("role"), found.get("sender"), found.get("from"), named):
+        if isinstance(given, str) and given.casefold() in _ROLES:
+            return _ROLES[given.casefold()]
+    return None
+
+
+def _content(found: Entry) -> object:
+    for name in ("content", "text", "value", "message"):
+        given = found.get(name)
+        if isinstance(given, str | list) and given:
+            return given
+    parts = found.get("content")
+    return parts.get("parts") if isinstance(parts, dict) else None
+
+
+def _calls(found: Entry) -> list[Entry]:
+    calls = found.get("tool_calls")
+    listed = [call for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
+    if isinstance(found.get("function_call"), dict):
+        listed.append({"function": found["function_call"]})
+    blocks = []
+    for call in listed:
+        function = call.get("function")
+        called = function if isinstance(function, dict) else call
+        blocks.append(call_block(call.get("id"), called.get("name"), called.get("arguments")))
+    return blocks
+
+
+def _time(found: Entry) -> Entry:
+    """When it was said, if that is known: nothing is dated by the day of its import."""
+    for name in _TIMES:
+        moment = time_of({"timestamp": found.get(name)})
+        if moment is not None:
+            return {"timestamp": iso(moment / 1000)}
+    return {}
+
+
+def _is_name(found: object) -> bool:
+    return (isinstance(found, str) and bool(found)) or (
+        isinstance(found, int) and not isinstance(found, bool)
+    )

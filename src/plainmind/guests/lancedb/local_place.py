@@ -1,0 +1,227 @@
+"""An index in a local folder: the pointer is a file, and one process at a time may change it.
+
+CURRENT           the pointer, replaced as a whole
+writer.lock       held by whoever changes the index
+gen-000017.lock   held shared by whoever reads or builds a generation
+tables/           the tables, as LanceDB keeps them
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from plainmind.base.errors import IndexCorrupt, IndexUnavailable
+from plainmind.files.atomic import write_atomically
+from plainmind.files.failures import explaining
+from plainmind.files.locks import hold_lock, try_lock
+from plainmind.files.system import SYSTEM, System, make_folders
+from plainmind.guests.lancedb.durable import SyncedFiles
+from plainmind.guests.lancedb.library import connect
+from plainmind.guests.lancedb.pointer import (
+    NOTHING,
+    Pointer,
+    generation_of,
+    mended,
+    packed,
+    table_name,
+    unpacked,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_WRITER_TIMEOUT_S = 30.0
+_READERS_TIMEOUT_S = 5.0
+_PAUSE_S = 0.02
+_ATTEMPTS = 200
+_MOST_POINTER_BYTES = 1_000_000
+
+
+class LocalPlace:
+    """A folder, made when it is missing."""
+
+    def __init__(self, folder: str, system: System = SYSTEM) -> None:
+        # A folder of its own inside that of the index: other stores, used before or after, have theirs there.
+        self.folder = os.path.join(os.path.abspath(folder), "lancedb")
+        self._system = system
+        self._synced = SyncedFiles(system)  # used by whoever has the turn
+        self._pointer = os.path.join(self.folder, "CURRENT")
+        self._tables = os.path.join(self.folder, "tables")
+        self._guard = threading.Lock()
+        self._database: Any = None
+
+    @property
+    def uri(self) -> str:
+        """Where its tables are."""
+        return self._tables
+
+    def database(self) -> Any:
+        """The connection to its tables."""
+        with self._guard:
+            if self._database is None:
+                self._make()
+                self._database = connect(self._tables)
+            return self._database
+
+    def pointer(self) -> Pointer:
+        """The state that answers now; a damaged pointer is put aside, and there is no index until it is rebuilt."""
+        try:
+            return self.read()
+        except IndexCorrupt as error:
+            reason = str(error)
+        with self.turn("replace a damaged pointer") as turn:
+            return turn.repaired(reason)
+
+    @contextmanager
+    def current(self) -> Iterator[Pointer]:
+        """The state that answers now, kept from being dropped."""
+        for _ in range(_ATTEMPTS):
+            pointer = self.pointer()
+            with self.using(pointer.generation):
+                now = self.pointer()
+                if now.generation == pointer.generation:
+                    yield now
+                    return
+            # What was kept from being dropped had been replaced already.
+        raise IndexUnavailable("the index changes faster than it can be opened", hint="try again")
+
+    @contextmanager
+    def turn(self, operation: str) -> Iterator[LocalTurn]:
+        """Wait to be the only one who changes the index."""
+        self.database()  # importing LanceDB takes seconds, which nobody else need wait for
+        lock = os.path.join(self.folder, "writer.lock")
+        with hold_lock(lock, operation=operation, timeout_s=_WRITER_TIMEOUT_S):
+            yield LocalTurn(self)
+
+    @contextmanager
+    def using(self, generation: int) -> Iterator[None]:
+        """Keep the table of a generation from being dropped."""
+        self._make()
+        for _ in range(_ATTEMPTS):
+            lock = try_lock(self._lock(generation), operation="read the index", shared=True)
+            if lock is not None:
+                with lock:
+                    yield
+                return
+            time.sleep(_PAUSE_S)
+        raise IndexUnavailable("the index is just being replaced", hint="try again")
+
+    def drop(self, generation: int) -> None:
+        """Drop a table with all its files, whatever state they are in, and whoever else drops or writes them."""
+        import shutil
+
+        path = self._table(generation)
+        deadline = time.monotonic() + _READERS_TIMEOUT_S
+        with explaining("delete", path):
+            while os.path.lexists(path):
+                try:
+                    shutil.rmtree(path)
+                except FileNotFoundError:
+                    pass  # another process deletes it too: what is left of it may be ours to delete
+                except OSError as error:
+                    if error.errno != errno.ENOTEMPTY or time.monotonic() > deadline:
+                        raise  # else somebody has just written to it, who is about to find it gone
+
+    def drop_unused(self, current: int) -> None:
+        """Drop the tables that neither answer nor are read or built."""
+        for number in self._generations():
+            if number != current:
+                self._dropped(number)
+
+    def drop_others(self, current: int, replaced: int) -> None:
+        """Drop all tables but one, even from under those who read or build them."""
+        deadline = time.monotonic() + _READERS_TIMEOUT_S
+        for number in self._generations():
+            while number != current and not self._dropped(number):
+                if number != replaced or time.monotonic() > deadline:
+                    self.drop(number)
+                    break
+                time.sleep(_PAUSE_S)
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        with self._guard:
+            self._database = None
+
+    def read(self) -> Pointer:
+        """The pointer as it stands in its file; raises IndexCorrupt when that is none."""
+        with explaining("read", self._pointer):
+            try:
+                with open(self._pointer, "rb") as file:
+                    return unpacked(file.read(_MOST_POINTER_BYTES).decode("ascii", "replace"))
+            except FileNotFoundError:
+                return NOTHING
+
+    def write(self, pointer: Pointer) -> None:
+        """Replace the pointer, once what it points to would survive a power cut."""
+        if pointer.version:
+            table = self._table(pointer.generation)
+            with explaining("write", table):
+                self._synced.sync(table)
+        write_atomically(self._pointer, packed(pointer).encode("ascii"), system=self._system)
+
+    def _make(self) -> None:
+        with explaining("make", self.folder):
+            make_folders(self._system, self._tables)
+
+    def _generations(self) -> list[int]:
+        """Every generation of which a table or a lock is left."""
+        with explaining("list", self.folder):
+            tables = [name.removesuffix(".lance") for name in os.listdir(self._tables)]
+            locks = [
+                name.removesuffix(".lock").replace("-", "_")
+                for name in os.listdir(self.folder)
+                if name.endswith(".lock")
+            ]
+        found = {number for name in (*tables, *locks) if (number := generation_of(name)) is not None}
+        return sorted(found)
+
+    def _dropped(self, number: int) -> bool:
+        lock = try_lock(self._lock(number), operation="drop an old index")
+        if lock is None:
+            return False
+        with lock:
+            self.drop(number)
+            with suppress(FileNotFoundError):
+                os.unlink(self._lock(number))
+        return True
+
+    def _lock(self, generation: int) -> str:
+        return os.path.join(self.folder, f"gen-{generation:06d}.lock")
+
+    def _table(self, generation: int) -> str:
+        return os.path.join(self._tables, f"{table_name(generation)}.lance")
+
+
+class LocalTurn:
+    """The writer lock is held."""
+
+    def __init__(self, place: LocalPlace) -> None:
+        self._place = place
+
+    @property
+    def pointer(self) -> Pointer:
+        """The state that is to be changed."""
+        try:
+            return self._place.read()
+        except IndexCorrupt as error:
+            return self.repaired(str(error))
+
+    def publish(self, pointer: Pointer) -> None:
+        """Let another state answer from now on."""
+        self._place.write(pointer)
+
+    def repaired(self, reason: str) -> Pointer:
+        """Put a pointer to nothing in the place of one that cannot be read."""
+        try:
+            return self._place.read()
+        except IndexCorrupt:
+            nothing = mended(reason)
+            self.publish(nothing)
+            return nothing

@@ -1,0 +1,1 @@
+"""Embedding models that run on this machine: GGUF through llama.cpp, ONNX, and how they are fetched."""

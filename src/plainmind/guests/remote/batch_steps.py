@@ -1,0 +1,259 @@
+"""The steps of one batch job, each of which may be the last before the process is killed.
+
+What a step is about to do is in the ledger before it is done: a file or a job at the provider that we do not know
+of can then be found by its tag, and nothing is ever submitted a second time because its id was lost.
+"""
+
+from __future__ import annotations
+
+import secrets
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import IO
+
+from plainmind.base.errors import StorageFailure
+from plainmind.base.model import EmbedderIdentity
+from plainmind.embed.protocol import EmbeddingCache
+from plainmind.guests.remote.batch_endpoint import BatchEndpoint, Seen, Unlisted
+from plainmind.guests.remote.batch_plan import (
+    PLANNED,
+    RUNNING,
+    STORED,
+    UPLOADED,
+    Portion,
+    facts_of,
+    files_of,
+    hashes_of,
+    stepped,
+)
+from plainmind.guests.remote.batch_results import Tally, first_code, largest_output, vectors_in
+from plainmind.guests.remote.failures import BudgetSpent, ProviderFailure
+from plainmind.guests.remote.job_records import JobRecord, drop_job, jobs, save_job
+from plainmind.guests.remote.ledger import Ledger
+from plainmind.guests.remote.transport import Transport
+from plainmind.guests.remote.wire import ProviderKey
+
+_TRANSFER_S = 900.0
+_UPLOADS = 3
+_PAUSE_S = 2.0
+_LARGEST_ERROR_FILE = 64 * 1024 * 1024
+_DAY_S = 86_400
+_KEPT_S = 30 * _DAY_S
+_GONE = {404, 410}
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """What every step needs. `settle_s` is how long a new job may be missing from the provider's list of jobs."""
+
+    endpoint: BatchEndpoint
+    transport: Transport
+    ledger: Ledger
+    cache: EmbeddingCache
+    key: ProviderKey
+    folder: str  # for what is downloaded; nameless files, gone with the process
+    call_s: float
+    settle_s: float
+    sleep: Callable[[float], None]
+
+    def submit(self, portion: Portion, *, dims: int, cost: float, limit: int | None) -> JobRecord:
+        """Upload the texts and start the job. Raises ProviderFailure or StorageFailure.
+
+        Then nothing is left of it, except where nobody can tell whether it was started: `recover` finds out later.
+        """
+        if not self.ledger.reserve(self.key, tokens=portion.tokens, cost=cost, limit=limit):
+            raise BudgetSpent(
+                f"a job of about {portion.tokens:,} tokens would exceed today's limit of {limit:,}",
+                hint="raise `remote.maxTokensPerDay`, or wait until tomorrow",
+            )
+        facts = facts_of(portion, dims=dims, cost=cost)
+        job = JobRecord(
+            secrets.token_hex(12),
+            self.key,
+            PLANNED,
+            len(portion.hashes),
+            created=self.ledger.now(),
+            facts=facts,
+        )
+        self._save(job)
+        try:
+            file_id = self._uploaded(job, portion)
+        except ProviderFailure:
+            self.undo(job)
+            raise
+        return self._started(self._save(stepped(job, UPLOADED, file_id=file_id)))
+
+    def recover(self, job: JobRecord) -> JobRecord | None:
+        """Go on with a job that a killed process left: adopt it when it was started, undo it when it was not."""
+        if job.state == RUNNING:
+            return job
+        if job.state == STORED:
+            self.clean(job)
+        elif job.state == UPLOADED and (seen := self._found(job)) is not None:
+            return self._save(stepped(job, RUNNING, remote_id=seen.job_id))
+        else:
+            self.undo(job)
+        return None
+
+    def drop_old(self) -> None:
+        """Forget jobs, also of other providers, that are so old that nothing of them is kept there any more."""
+        for job in jobs(self.ledger):
+            if self.ledger.now() - job.created > _KEPT_S:
+                drop_job(self.ledger, job.id)
+
+    def look(self, job: JobRecord) -> Seen:
+        """See how far the provider is."""
+        return self.endpoint.look(job.remote_id or "", deadline=self._soon())
+
+    def cancel(self, job: JobRecord) -> None:
+        """Ask the provider to stop; what it has done by then it still gives."""
+        self.endpoint.cancel(job.remote_id or "", deadline=self._soon())
+
+    def take(self, job: JobRecord, seen: Seen) -> tuple[JobRecord, Tally]:
+        """Put the vectors of a job that has ended into the cache; `clean` comes next.
+
+        Killed anywhere before the end, it is done once more from the beginning, which changes nothing.
+        """
+        tally = Tally()
+        dims, wanted = int(job.facts["dims"]), frozenset(hashes_of(job))
+        identity = EmbedderIdentity(self.key.provider, self.key.model, self.key.endpoint, dims)
+        for file_id in seen.outputs:
+            with self._scratch() as file:
+                self._download(file_id, file, cap=largest_output(job.items, dims))
+                for vectors in vectors_in(file, self.endpoint.read, wanted=wanted, dims=dims, tally=tally):
+                    self.cache.insert(identity, vectors)
+        self.cache.forget(sorted(tally.disputed))
+        if tally.tokens:
+            self._count(job, tally.tokens)
+        return self._save(stepped(job, STORED, files=list(seen.files))), tally
+
+    def complaint(self, seen: Seen) -> str:
+        """Why a job gave nothing, in the provider's words."""
+        said = seen.trouble or ""
+        if not said and seen.errors:
+            with suppress(ProviderFailure), self._scratch() as file:
+                self._download(seen.errors, file, cap=_LARGEST_ERROR_FILE)
+                said = first_code(file)
+        return said
+
+    def undo(self, job: JobRecord) -> bool:
+        """Forget a job that was never started: delete what was uploaded, take back what was reserved.
+
+        Where the provider cannot be reached now the job stays remembered, for the next process to undo.
+        """
+        try:
+            for file_id in files_of(job) or self._files_by_tag(job):
+                self.endpoint.delete(file_id, deadline=self._soon())
+        except ProviderFailure:
+            return False
+        self._count(job, 0)
+        drop_job(self.ledger, job.id)
+        return True
+
+    def clean(self, job: JobRecord) -> bool:
+        """Delete the provider's files of a job that is over, then forget it; unreachable ones are left to the next."""
+        try:
+            for file_id in files_of(job):
+                self.endpoint.delete(file_id, deadline=self._soon())
+        except ProviderFailure:
+            return False
+        drop_job(self.ledger, job.id)
+        return True
+
+    def give_up(self, job: JobRecord) -> bool:
+        """Expect nothing more of a job; what it may still send is not looked at."""
+        return self.clean(self._save(stepped(job, STORED)))
+
+    def discard(self, job: JobRecord) -> bool:
+        """Stop a job and delete all its files, whatever they hold; False when some of it could not be done."""
+        found = self.recover(job)
+        if found is None:
+            return all(other.id != job.id for other in jobs(self.ledger, self.key))
+        try:
+            seen = self.look(found)
+            if not seen.ended:
+                self.cancel(found)
+        except ProviderFailure as error:
+            if error.status not in _GONE:
+                return False
+            return self.give_up(found)
+        return self.clean(self._save(stepped(found, STORED, files=list(seen.files))))
+
+    def _uploaded(self, job: JobRecord, portion: Portion) -> str:
+        for attempt in range(1, _UPLOADS + 1):
+            try:
+                file_id = self.endpoint.upload(job.id, portion.lines, deadline=time.monotonic() + _TRANSFER_S)
+            except ProviderFailure as error:
+                if not error.retryable or attempt == _UPLOADS:
+                    raise
+                self.sleep(max(_PAUSE_S * attempt, min(error.retry_after or 0.0, 60.0)))
+                continue
+            if attempt > 1:
+                # An upload whose answer was lost may have arrived all the same.
+                for other in self._files_by_tag(job):
+                    if other != file_id:
+                        self.endpoint.delete(other, deadline=self._soon())
+            return file_id
+        raise AssertionError  # the last attempt returns or raises
+
+    def _started(self, job: JobRecord) -> JobRecord:
+        try:
+            seen = self.endpoint.create(job.id, job.facts["file_id"], deadline=self._soon())
+        except ProviderFailure as error:
+            # Refused is not started; after anything else only the list of jobs can tell.
+            found = self._found(job) if error.retryable or error.billed else None
+            if found is None:
+                self.undo(job)
+                raise
+            seen = found
+        return self._save(stepped(job, RUNNING, remote_id=seen.job_id))
+
+    def _found(self, job: JobRecord) -> Seen | None:
+        """Look for a job that may have been started; None when it was not, or when nobody can tell."""
+        file_id = job.facts["file_id"]
+        try:
+            seen = self.endpoint.find(job.id, file_id, deadline=self._soon())
+            if seen is None and self.settle_s:
+                self.sleep(self.settle_s)
+                seen = self.endpoint.find(job.id, file_id, deadline=self._soon())
+        except Unlisted:
+            return None
+        return seen
+
+    def _files_by_tag(self, job: JobRecord) -> list[str]:
+        try:
+            return self.endpoint.files_of(job.id, deadline=self._soon())
+        except Unlisted:
+            return []
+
+    def _download(self, file_id: str, file: IO[bytes], *, cap: int) -> None:
+        self.transport.download(
+            self.endpoint.content_path(file_id), file, deadline=time.monotonic() + _TRANSFER_S, cap=cap
+        )
+        file.seek(0)
+
+    def _scratch(self) -> IO[bytes]:
+        try:
+            return tempfile.TemporaryFile(dir=self.folder)
+        except OSError as error:
+            raise StorageFailure(
+                f"what a batch job gave cannot be kept in {self.folder}: {error.strerror}",
+                hint="make room, or make the folder writable; the job waits at the provider",
+            ) from error
+
+    def _count(self, job: JobRecord, tokens: int) -> None:
+        """Put the tokens that were used in the place of those reserved, unless that was on another day."""
+        reserved, cost = int(job.facts["tokens"]), float(job.facts["cost"])
+        if reserved and int(job.created // _DAY_S) == int(self.ledger.now() // _DAY_S):
+            more = tokens - reserved
+            self.ledger.add_usage(self.key, tokens=more, cost=cost * more / reserved)
+
+    def _save(self, job: JobRecord) -> JobRecord:
+        save_job(self.ledger, job)
+        return job
+
+    def _soon(self) -> float:
+        return time.monotonic() + self.call_s

@@ -1,0 +1,338 @@
+"""Embeds many texts through a provider's batch jobs: cheaper, and in the provider's own time.
+
+Vectors go into the embedding cache, by the hash of their text. A job is remembered from before its upload until
+its vectors are there, so whoever comes next goes on with it: this process, the next one, or tomorrow's.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from itertools import islice
+from typing import Any
+
+from plainmind.base.errors import EmbeddingError, StorageFailure
+from plainmind.base.model import EmbedderIdentity, Progress, ProgressCallback, Vector
+from plainmind.embed.protocol import EmbeddingCache
+from plainmind.files.locks import try_lock
+from plainmind.guests.remote.batch_endpoint import endpoint_for
+from plainmind.guests.remote.batch_plan import PLANNED, Portion, hashes_of, portions
+from plainmind.guests.remote.batch_round import Bounds, Round
+from plainmind.guests.remote.batch_steps import Steps
+from plainmind.guests.remote.breaker import BreakerPolicy, permission
+from plainmind.guests.remote.failures import Abandoned, masked
+from plainmind.guests.remote.job_records import JobRecord, jobs
+from plainmind.guests.remote.ledger import Ledger
+from plainmind.guests.remote.settings import RemoteSettings
+from plainmind.guests.remote.transport import Transport
+from plainmind.guests.remote.wire import Wire, estimated_tokens, price_of, provider_key
+from plainmind.text.hashing import sha256_text
+
+# Two failures turn batch jobs off for a day, in every process; then one job tries whether they work again.
+_OFF_S = 86_400.0
+_POLICY = BreakerPolicy(
+    failures=2,
+    first_pause_s=_OFF_S,
+    longest_pause_s=_OFF_S,
+    terminal_pause_s=_OFF_S,
+    longest_terminal_pause_s=_OFF_S,
+    trial_s=3600.0,
+)
+_LANE_PAUSE_S = 0.5
+_HASHES_AT_ONCE = 400
+
+
+@dataclass(frozen=True, slots=True)
+class JobFacts:
+    """One job, for `status`."""
+
+    id: str  # the provider's; ours while it has none
+    provider: str
+    model: str
+    state: str
+    items: int
+    submitted: float  # seconds since 1970
+    age_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What became of texts: vectors of `ready` ones are in the cache, `waiting` ones are in running jobs.
+
+    The `missing` ones are for single requests, and `notes` say why.
+    """
+
+    ready: frozenset[str]
+    missing: frozenset[str] = frozenset()
+    waiting: frozenset[str] = frozenset()
+    running: tuple[JobFacts, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+class BatchJobs:
+    """The batch jobs of one provider, model and account. One process at a time works on them."""
+
+    def __init__(
+        self,
+        wire: Wire,
+        transport: Transport,
+        ledger: Ledger,
+        settings: RemoteSettings,
+        *,
+        cache: EmbeddingCache,
+        identity: Callable[[], EmbedderIdentity],
+        folder: str,
+        fewest: int = 1_000,
+        settle_s: float = 10.0,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] | None = None,
+    ) -> None:
+        """`identity` tells the dimensions that vectors must have; `folder` takes the lock and what is downloaded.
+
+        Fewer than `fewest` texts are not worth a job: they would wait longer than they take.
+        """
+        self.key = provider_key(wire, settings)
+        self._wire = wire
+        self._ledger = ledger
+        self._settings = settings
+        self._cache = cache
+        self._identity = identity
+        self._fewest = fewest
+        self._clock = clock
+        self._sleep = sleep or self._wait
+        self._closing = threading.Event()
+        self._lock_path = os.path.join(folder, f"batch-{self.key.endpoint[:16]}.lock")
+        credential = (settings.api_key or "").strip()
+        self._requests = ledger.breaker_for(self.key, credential=credential)
+        self._breaker = ledger.breaker_for(self.key, credential=credential, of="batch jobs", policy=_POLICY)
+        self._steps = Steps(
+            endpoint=endpoint_for(wire, transport, settings),
+            transport=transport,
+            ledger=ledger,
+            cache=cache,
+            key=self.key,
+            folder=folder,
+            call_s=settings.batch_timeout_s,
+            settle_s=settle_s,
+            sleep=self._sleep,
+        )
+
+    def prepare(
+        self, texts: Iterable[str], *, wait: bool | None = None, progress: ProgressCallback | None = None
+    ) -> Prepared:
+        """Bring the vectors of texts into the cache through jobs, new ones and those that run already.
+
+        With `wait` (None: as set) it takes until the jobs of these texts have ended; other jobs are left running.
+        Raises Abandoned when closed meanwhile, and nothing else: what does not work is in the notes.
+        """
+        wanted = {sha256_text(text): text for text in texts if text and not text.isspace()}
+        wait = self._settings.batch.wait if wait is None else wait
+        begun = wanted.keys() & self.begun()
+        try:
+            ready = self._ready(wanted)
+            if ready == wanted.keys() and not self._remembered():
+                return Prepared(ready)
+            # A small sync does not wait for the large one of another process that has nothing to do with it.
+            worth = bool(begun) or self._is_worth(len(wanted) - len(ready))
+            with self._lane(wait=wait and worth) as is_ours:
+                if is_ours:
+                    return self._prepared(wanted, wait=wait, progress=progress)
+        except StorageFailure as error:
+            # Without the cache or the ledger a job could be lost or paid twice, so none is begun.
+            missing = frozenset(wanted.keys() - begun)
+            return Prepared(frozenset(), missing, frozenset(begun), notes=(f"no batch jobs: {error}",))
+        left = frozenset(wanted.keys() - ready)
+        if not worth:
+            return Prepared(ready, missing=left)
+        running = tuple(map(self._fact, self._remembered()))
+        return Prepared(
+            ready, waiting=left, running=running, notes=("another process works on the batch jobs",)
+        )
+
+    def collect(self) -> Prepared:
+        """Store what running jobs have done by now, without waiting and without submitting anything."""
+        return self.prepare((), wait=False)
+
+    def embed(self, texts: Sequence[str], *, wait: bool | None = None) -> list[Vector | None]:
+        """Vectors in the order of the texts; None where jobs have given none, and `prepare` would say why."""
+        ready = self.prepare(texts, wait=wait).ready
+        vectors: dict[str, Vector] = {}
+        for some in _some_at_once(ready):
+            vectors.update(self._cache.lookup(self._identity(), some))
+        return [vectors.get(sha256_text(text)) for text in texts]
+
+    def forget(self, hashes: Iterable[str]) -> int:
+        """Cancel jobs that hold these texts, and delete what was uploaded; says how many. Raises EmbeddingError."""
+        gone = frozenset(hashes)
+        holding = [job for job in self._remembered() if not gone.isdisjoint(hashes_of(job))]
+        if not holding:
+            return 0
+        with self._lane(wait=True) as is_ours:
+            left = [job for job in holding if not (is_ours and self._steps.discard(job))]
+        if left:
+            raise EmbeddingError(
+                f"{self.key.provider} still has an upload that holds this text ({self._fact(left[0]).id})",
+                hint="forget it again when the provider can be reached and no other process waits for its jobs",
+            )
+        return len(holding)
+
+    def turn_on(self) -> None:
+        """Use batch jobs again at once: somebody says that the cause is gone."""
+        self._breaker.reset()
+
+    def facts(self) -> Mapping[str, Any]:
+        """Facts for `status`: whether jobs are used, why not, and every job that some provider works on."""
+        state = self._breaker.state()
+        off = permission(state, self._ledger.now(), _POLICY) == "wait"
+        return {
+            "enabled": self._settings.batch.enabled,
+            "off": off,
+            "offUntil": state.open_until if off else None,
+            "failures": state.failures,
+            "lastError": state.reason or None,
+            "jobs": [asdict(self._fact(job)) for job in jobs(self._ledger)],
+        }
+
+    def close(self) -> None:
+        """Stop waiting; jobs go on at the provider, and the next process collects them."""
+        self._closing.set()
+        self._steps.transport.close()
+
+    def _prepared(
+        self, wanted: Mapping[str, str], *, wait: bool, progress: ProgressCallback | None
+    ) -> Prepared:
+        """Work on jobs; only called by who holds the lane."""
+        round_ = self._round(wanted)
+        round_.resume()
+        ready = self._ready(wanted)
+        known = ready | round_.waiting()
+        fresh = {name: text for name, text in wanted.items() if name not in known}
+        why_not = self._why_not(fresh)
+        if why_not is None:
+            round_.submit(self._cut(dict(islice(fresh.items(), self._room())), attempt=1))
+        elif why_not:
+            round_.notes[why_not] = None
+        if wait:
+            round_.wait(lambda stored: _tell(progress, len(ready) + stored, len(wanted)))
+        ready = self._ready(wanted)
+        waiting = round_.waiting() & wanted.keys() - ready
+        return Prepared(
+            ready=ready,
+            missing=frozenset(wanted.keys() - ready - waiting),
+            waiting=frozenset(waiting),
+            running=tuple(self._fact(job) for job in self._remembered()),
+            notes=tuple(round_.notes),
+        )
+
+    def _round(self, wanted: Mapping[str, str]) -> Round:
+        batch = self._settings.batch
+        factor = self._steps.endpoint.price_factor
+        return Round(
+            steps=self._steps,
+            breaker=self._breaker,
+            requests=self._requests,
+            bounds=Bounds(
+                concurrency=max(1, batch.concurrency),
+                poll_s=batch.poll_interval_ms / 1000,
+                timeout_s=batch.timeout_minutes * 60.0,
+                tokens_a_day=self._settings.max_tokens_per_day,
+            ),
+            wanted=wanted.keys(),
+            dims=self._identity().dims,
+            cost=lambda tokens: price_of(self._wire, self.key.model, tokens) * factor,
+            again=lambda hashes, attempt: self._cut(self._still_missing(wanted, hashes), attempt=attempt),
+            masked=lambda said: masked(said, secrets=[self._settings.api_key or ""], private=wanted.values()),
+            clock=self._clock,
+        )
+
+    def _why_not(self, fresh: Mapping[str, str]) -> str | None:
+        """Why no new job is begun: empty when that needs no words, None when there should be one."""
+        if not self._is_worth(len(fresh)):
+            return ""
+        if not self._identity().dims:
+            return "the first texts go by single requests, until the model's dimensions are known"
+        now = self._ledger.now()
+        for breaker, policy in ((self._breaker, _POLICY), (self._requests, BreakerPolicy())):
+            state = breaker.state()
+            if permission(state, now, policy) == "wait":
+                return f"batch jobs are off: {state.reason}"
+        return self._ledger.trouble and f"no batch jobs: {self._ledger.trouble}"
+
+    def _is_worth(self, count: int) -> bool:
+        return self._settings.batch.enabled and count >= self._fewest
+
+    def begun(self) -> frozenset[str]:
+        """Hashes of all texts that the provider may be working on, as far as we know: it is not asked."""
+        running = (job for job in self._remembered() if job.state != PLANNED)
+        return frozenset(name for job in running for name in hashes_of(job))
+
+    def _cut(self, texts: Mapping[str, str], *, attempt: int) -> Iterator[Portion]:
+        endpoint = self._steps.endpoint
+        return portions(
+            texts,
+            endpoint.line,
+            estimated_tokens,
+            max_items=endpoint.max_items,
+            max_bytes=endpoint.max_bytes,
+            dims=self._identity().dims,
+            attempt=attempt,
+        )
+
+    def _room(self) -> int:
+        """How many vectors the cache can hold: what it drops again would be paid for twice."""
+        caps = self._cache.describe()
+        by_bytes = caps.get("maxBytes", sys.maxsize) // (4 * self._identity().dims)
+        return min(caps.get("maxEntries", sys.maxsize), by_bytes)
+
+    def _still_missing(self, wanted: Mapping[str, str], hashes: Iterable[str]) -> dict[str, str]:
+        texts = {name: wanted[name] for name in hashes if name in wanted}
+        ready = self._ready(texts)
+        return {name: text for name, text in texts.items() if name not in ready}
+
+    def _ready(self, wanted: Mapping[str, str]) -> frozenset[str]:
+        identity = self._identity()
+        if not identity.dims:
+            return frozenset()
+        return frozenset(
+            name for some in _some_at_once(wanted) for name in self._cache.lookup(identity, some)
+        )
+
+    def _remembered(self) -> list[JobRecord]:
+        return jobs(self._ledger, self.key)
+
+    def _fact(self, job: JobRecord) -> JobFacts:
+        age = max(0.0, self._ledger.now() - job.created)
+        name = job.remote_id or job.id
+        return JobFacts(name, job.key.provider, job.key.model, job.state, job.items, job.created, age)
+
+    @contextmanager
+    def _lane(self, *, wait: bool) -> Iterator[bool]:
+        """Be the one process that works on these jobs; False when another one is, for longer than we wait."""
+        patience = self._clock() + (self._settings.batch.timeout_minutes * 60.0 if wait else 0.0)
+        while (held := try_lock(self._lock_path, operation="batch jobs")) is None:
+            if self._clock() >= patience:
+                yield False
+                return
+            self._sleep(_LANE_PAUSE_S)
+        with held:
+            yield True
+
+    def _wait(self, seconds: float) -> None:
+        if self._closing.wait(seconds):
+            raise Abandoned("stopped waiting for batch jobs", hint="the next sync collects them")
+
+
+def _some_at_once(hashes: Iterable[str]) -> Iterator[list[str]]:
+    rest = iter(hashes)
+    while some := list(islice(rest, _HASHES_AT_ONCE)):
+        yield some
+
+
+def _tell(progress: ProgressCallback | None, completed: int, total: int) -> None:
+    if progress is not None:
+        progress(Progress(min(completed, total), total, "batch jobs"))

@@ -1,0 +1,64 @@
+"""The wire of Voyage, which embeds questions and documents differently."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from plainmind.guests.remote.vectors import field_of, in_order, numbers, tokens_in
+from plainmind.guests.remote.wire import Answered, Mode, Request
+
+
+class VoyageWire:
+    """`packed` asks for base64, a quarter of the bytes."""
+
+    name = "voyage"
+    default_model = "voyage-4-large"
+    default_base_url = "https://api.voyageai.com/v1"
+    key_variables: tuple[str, ...] = ("VOYAGE_API_KEY",)
+    max_items = 1000
+    known_dims: Mapping[str, int] = {
+        "voyage-4-large": 1024,
+        "voyage-4": 1024,
+        "voyage-4-lite": 1024,
+        "voyage-3-large": 1024,
+        "voyage-3.5": 1024,
+        "voyage-3.5-lite": 1024,
+        "voyage-code-3": 1024,
+        "voyage-finance-2": 1024,
+        "voyage-law-2": 1024,
+    }
+    prices: Mapping[str, float] = {
+        "voyage-4-large": 0.12,
+        "voyage-4": 0.06,
+        "voyage-4-lite": 0.02,
+        "voyage-3-large": 0.18,
+        "voyage-3.5": 0.06,
+        "voyage-3.5-lite": 0.02,
+        "voyage-code-3": 0.18,
+        "voyage-finance-2": 0.12,
+        "voyage-law-2": 0.12,
+    }
+
+    def __init__(self, *, packed: bool = False) -> None:
+        self._packed = packed
+
+    def headers(self, key: str) -> Mapping[str, str]:
+        """Show the key as a bearer token."""
+        return {"Authorization": f"Bearer {key}"}
+
+    def request(self, model: str, texts: Sequence[str], mode: Mode, dims: int | None) -> Request:
+        """Say by `input_type` whether these are questions."""
+        payload: dict[str, Any] = {"model": model, "input": [*texts], "input_type": mode}
+        if dims is not None:
+            payload["output_dimension"] = dims
+        if self._packed:
+            payload["encoding_format"] = "base64"
+        return Request("embeddings", payload)
+
+    def answer(self, payload: object, count: int) -> Answered:
+        """Read `data[].embedding` by `data[].index`."""
+        rows = in_order(field_of(payload, "data"), count)
+        vectors = [numbers(field_of(row, "embedding")) for row in rows]
+        usage = payload.get("usage") if isinstance(payload, dict) else None
+        return Answered(vectors, tokens_in(usage, "total_tokens"))

@@ -1,0 +1,127 @@
+"""How well words match: BM25 as a share of the most that any chunk could have, the same in every store."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from plainmind.base.pattern import pattern
+
+# The values that FTS5 and Lucene use; see Robertson and Zaragoza, "The Probabilistic Relevance Framework".
+TERM_SATURATION = 1.2  # k1: how soon a repeated term stops counting more
+LENGTH_WEIGHT = 0.75  # b: how much a long chunk has to mention a term more often
+
+MAX_TERM_CHARACTERS = 1_000
+# A term counts at most so often in a chunk, and a chunk is at most so long: one byte and two in an index. BM25 could
+# not tell them from more: what a term adds to a score has reached 99 % of its most long before.
+MOST_COUNTED = 255
+LONGEST = 65_535
+
+_UNSTORABLE = pattern(r"[\s\x00-\x1f\x7f\ud800-\udfff]")
+_UNSTORABLE_BUT_SPACE = pattern(r"[^\S ]|[\x00-\x1f\x7f\ud800-\udfff]")
+_SURELY_SHORT = MAX_TERM_CHARACTERS // 3  # folding makes at most three characters of one
+
+
+def storable_term(term: str) -> str:
+    """The form of a term in an index: folded, without what would end it (white space, NUL, lone surrogates).
+
+    Terms come this way already from `text/`; this keeps a store right for any string at all.
+    """
+    folded = term.casefold()[:MAX_TERM_CHARACTERS]
+    # All that is unstorable is unprintable too. The pattern takes 3 ms to compile, which words need not wait for.
+    if folded.isprintable() and " " not in folded:
+        return folded
+    return _UNSTORABLE.sub("\ufffd", folded)
+
+
+def storable_terms(terms: Iterable[str]) -> list[str]:
+    """The terms of a chunk, in order and with repeats; empty ones are dropped."""
+    given = list(filter(None, terms))
+    if not given:
+        return given
+    # One look at all of them is ten times as fast as one at each, and ends here for terms from `text/`.
+    joined = " ".join(given)
+    if (
+        joined.count(" ") == len(given) - 1
+        and len(max(given, key=len)) <= _SURELY_SHORT
+        and _is_clean(joined)
+    ):
+        folded = joined.casefold()
+        return given if folded == joined else folded.split(" ")
+    return [storable_term(term) for term in given]
+
+
+def _is_clean(joined: str) -> bool:
+    return joined.isprintable() or _UNSTORABLE_BUT_SPACE.search(joined) is None
+
+
+def occurrences(terms: Iterable[str]) -> dict[str, int]:
+    """How often each term stands in a chunk, as far as it counts."""
+    counted = Counter(storable_terms(terms))
+    if max(counted.values(), default=0) <= MOST_COUNTED:
+        return counted
+    return {term: min(count, MOST_COUNTED) for term, count in counted.items()}
+
+
+def length_of(counted: Mapping[str, int]) -> int:
+    """How long a chunk is: the sum of what counts."""
+    return min(LONGEST, sum(counted.values()))
+
+
+def words_in(lengths: Iterable[int]) -> tuple[int, int]:
+    """How many chunks have words, and how many words they have together; one of length 0 is no more, or not shown."""
+    filled = [length for length in lengths if length]
+    return len(filled), sum(filled)
+
+
+def distinct_terms(terms: Iterable[str]) -> list[str]:
+    """The terms of a query, each once, in order."""
+    return list(dict.fromkeys(storable_terms(terms)))
+
+
+def inverse_frequency(chunk_count: int, chunks_with: int) -> float:
+    """How much a term tells: always positive, so that three notes about one thing still rank."""
+    return math.log1p((chunk_count - chunks_with + 0.5) / (chunks_with + 0.5))
+
+
+def term_weights(chunk_count: int, chunks_with: Mapping[str, int]) -> dict[str, float]:
+    """Each term's share of the whole query, the heaviest first: in this order scores are added up.
+
+    A rare term that stands nowhere keeps its share from everyone.
+    """
+    told = {term: inverse_frequency(chunk_count, count) for term, count in chunks_with.items()}
+    whole = sum(told.values())
+    shares = {term: worth / whole for term, worth in told.items()}
+    return dict(sorted(shares.items(), key=lambda share: -share[1]))
+
+
+def length_penalty(length: int, average_length: float) -> float:
+    """What saturation has to overcome in a chunk of this many terms."""
+    return TERM_SATURATION * (1 - LENGTH_WEIGHT + LENGTH_WEIGHT * length / (average_length or 1.0))
+
+
+def score(weights: Mapping[str, float], counted: Mapping[str, int], penalty: float) -> float:
+    """The score of one chunk, 0..1: `counted` says how often the terms of the query stand in it.
+
+    Added one by one, in the order of `weights` (`sum` is more exact since Python 3.12, and so not the same
+    everywhere): every store does the same operations in the same order, so that scores are equal to the last bit.
+    """
+    total = 0.0
+    for term, weight in weights.items():
+        count = counted.get(term, 0)
+        if count:
+            total += weight * count / (count + penalty)
+    return total
+
+
+def best(found: Mapping[int, float], limit: int) -> Sequence[tuple[int, float]]:
+    """The `limit` best of a mapping from id to score; among equals the oldest id comes first."""
+    if limit <= 0:
+        return []
+    if len(found) > 4 * limit:
+        from heapq import nlargest
+
+        floor = nlargest(limit, found.values())[-1]
+        found = {id_: value for id_, value in found.items() if value >= floor}
+    return sorted(found.items(), key=lambda item: (-item[1], item[0]))[:limit]

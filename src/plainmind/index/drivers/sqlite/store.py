@@ -1,0 +1,305 @@
+"""The index in a folder of SQLite generations, for many threads and processes at once."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+
+import apsw
+
+from plainmind.base.errors import IndexCorrupt, IndexUnavailable, PlainmindError
+from plainmind.base.model import IndexFingerprint, Source
+from plainmind.index.drivers.sqlite.changes import Changes
+from plainmind.index.drivers.sqlite.connection import SCHEMA_VERSION, OlderFormat, create
+from plainmind.index.drivers.sqlite.folder import IndexFolder, Signature
+from plainmind.index.drivers.sqlite.generation import Generation
+from plainmind.index.drivers.sqlite.reader import SqliteReader
+from plainmind.index.kernels import choose_dots
+from plainmind.index.protocol import IndexStore, leave_as_is
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from plainmind.index.drivers.sqlite.building import BuildingStore
+
+_ATTEMPTS = 200
+_PAUSE_S = 0.005
+_DAMAGED_POINTER = -1
+
+
+class _Damage(Exception):
+    """A generation cannot be opened: which one (None: there is none yet), and why."""
+
+    def __init__(self, number: int | None, reason: object) -> None:
+        super().__init__(str(reason))
+        self.number = number
+        self.is_old = isinstance(reason, OlderFormat)
+
+
+class SqliteStore(Changes):
+    """Follows the pointer to the newest generation before each view and each change.
+
+    Not to be used on both sides of a fork: SQLite's locks do not survive it. Start processes by spawning.
+    """
+
+    def __init__(self, folder: str, *, mounts: str | None = None) -> None:
+        """Open the index in `folder`; both are created when missing. `mounts` stands for the kernel's mount table."""
+        self._folder = IndexFolder(folder)
+        self._mounts = mounts
+        self._guard = threading.Lock()  # never held while waiting for the writer lock
+        self._generation: Generation | None = None
+        self._signature: Signature | None = None
+
+    @contextmanager
+    def reading(self) -> Iterator[SqliteReader]:
+        """Open one consistent view, of the newest published index."""
+        with self._setting_aside_damage(self._newest()) as generation, generation.reading() as reader:
+            yield reader
+
+    @contextmanager
+    def rebuild(
+        self,
+        fingerprint: IndexFingerprint,
+        *,
+        reason: str,
+        catch_up: Callable[[IndexStore], None] = leave_as_is,
+    ) -> Iterator[BuildingStore]:
+        """Build a new index beside this one and publish it at the end of the block."""
+        from plainmind.index.drivers.sqlite.building import BuildingStore
+
+        self._folder.make()
+        beside = BuildingStore.begin(self._folder, fingerprint, reason, write_ahead=self._write_ahead())
+        number = beside.generation.number
+        try:
+            yield beside
+            beside.finish()
+            with self._folder.writer_lock("publish a rebuild"):
+                catch_up(beside)
+                beside.settle()
+                self._folder.publish(number)
+        except BaseException:
+            beside.generation.retire()
+            self._collect()  # takes it, unless it was published: then it is whole, and answers
+            raise
+        beside.generation.retire()
+        with self._newest():  # lets go of the old generation, so that it can be deleted
+            self._collect()
+
+    def joined(self) -> AbstractContextManager[None]:
+        """Make each change at once: others wait to read it, and to write."""
+        return nullcontext()
+
+    def erase(self, source: Source, *paths: str) -> None:
+        """Drop files so that their text is in no byte of any generation."""
+        from plainmind.index.drivers.sqlite.erasing import erase_traces
+
+        with self._setting_aside_damage(self._folder_in_order("erase files")):
+            current = self._folder.current()
+            for number in self._folder.numbers():
+                if number == current:
+                    erase_traces(self._folder.database(number), source, paths)
+                elif not self._folder.delete(number):
+                    self._erase_beside(number, source, paths)
+            self._folder.delete_bad()
+
+    def _erase_beside(self, number: int, source: Source, paths: Iterable[str]) -> None:
+        """Erase from a generation that another one still reads or builds."""
+        from plainmind.index.drivers.sqlite.erasing import erase_traces
+
+        database = self._folder.database(number)
+        if not os.path.exists(database):
+            return  # whoever has its lock came too late for it, and is about to see that
+        try:
+            erase_traces(database, source, paths)
+        except IndexCorrupt as error:
+            # The one that answers is not damaged, and must not be set aside for this one.
+            raise IndexUnavailable(
+                f"an old index that another process uses still holds the text: {error}",
+                hint="end the other processes that use this memory, then run `plainmind sync --force`",
+            ) from error
+
+    def describe(self) -> Mapping[str, Any]:
+        """Facts for `status`."""
+        from plainmind.index.drivers.sqlite.recovery import describe_last, read_recoveries
+
+        with self._setting_aside_damage(self._newest()) as generation, generation.reading() as reader:
+            fingerprint = reader.fingerprint()
+            path = generation.path
+        recoveries = read_recoveries(self._folder.recoveries)
+        kernel, _ = choose_dots()
+        return {
+            "driver": "sqlite",
+            "path": path,
+            "generation": generation.number,
+            "generations": len(self._folder.numbers()),
+            "bytes": sum(_size(path + end) for end in ("", "-wal")),
+            "schema": SCHEMA_VERSION,
+            "sqlite": apsw.sqlite_lib_version(),
+            "journal": "wal" if self._write_ahead() else "truncate (no write-ahead log on a shared file system)",
+            "fileSystem": self._file_system(),
+            "vector": {
+                "dims": fingerprint.embedder.dims if fingerprint else 0, "stored": "float16", "kernel": kernel,
+            },
+            "recoveries": len(recoveries),
+            "recovered": describe_last(recoveries),
+            "setAside": self._folder.bad(),
+        }  # fmt: skip
+
+    def sizes(self) -> Mapping[str, int]:
+        """Counts and bytes by part."""
+        from plainmind.index.drivers.sqlite.sizes import sizes_of
+
+        with self._setting_aside_damage(self._newest()) as generation, generation.viewing() as db:
+            return sizes_of(db)
+
+    def digest(self) -> str:
+        """Hash everything that a rebuild would write again."""
+        from plainmind.index.drivers.sqlite.digest import digest_generation
+
+        with self._setting_aside_damage(self._newest()) as generation, generation.viewing() as db:
+            return digest_generation(db)
+
+    def close(self) -> None:
+        """Let go of files and locks; the next use opens them again."""
+        with self._guard:
+            generation, self._generation = self._generation, None
+        if generation is not None:
+            generation.retire()
+
+    @contextmanager
+    def _changing(self, operation: str) -> Iterator[apsw.Connection]:
+        with (
+            self._setting_aside_damage(self._folder_in_order(operation)) as generation,
+            generation.writing() as db,
+        ):
+            yield db
+
+    @contextmanager
+    def _folder_in_order(self, operation: str) -> Iterator[Generation]:
+        """Hold the writer lock with the newest generation open: the pointer cannot change any more."""
+        self._folder.make()
+        with self._folder.writer_lock(operation), self._newest(writer_locked=True) as generation:
+            yield generation
+
+    @contextmanager
+    def _setting_aside_damage(self, opened: AbstractContextManager[Generation]) -> Iterator[Generation]:
+        """When a block finds its generation damaged, put an empty one in its place once it is closed."""
+        number: int | None = None
+        try:
+            with opened as generation:
+                number = generation.number
+                yield generation
+        except IndexCorrupt as error:
+            if number is not None:
+                self._recover(_Damage(number, error), writer_locked=False)
+            raise
+
+    @contextmanager
+    def _newest(self, *, writer_locked: bool = False) -> Iterator[Generation]:
+        for _ in range(_ATTEMPTS):
+            try:
+                generation, old = self._follow_pointer()
+            except _Damage as damage:
+                self._recover(damage, writer_locked=writer_locked)
+                continue
+            try:
+                if old is not None:
+                    old.retire()
+                    if not writer_locked:
+                        self._collect()
+                yield generation
+            finally:
+                generation.leave()
+            return
+        raise IndexUnavailable("the index changes faster than it can be opened", hint="try again")
+
+    def _follow_pointer(self) -> tuple[Generation, Generation | None]:
+        """The generation to use now, entered, and the one it has replaced.
+
+        Entered before the guard is let go: another thread can only retire it afterwards, and then it stays open.
+        """
+        with self._guard:
+            signature = self._folder.signature()
+            if self._generation is not None and signature == self._signature:
+                self._generation.enter()
+                return self._generation, None
+            opened = self._open()
+            opened.enter()
+            old, self._generation, self._signature = self._generation, opened, signature
+            return opened, old
+
+    def _open(self) -> Generation:
+        for _ in range(_ATTEMPTS):
+            try:
+                number = self._folder.current()
+            except IndexCorrupt as error:
+                raise _Damage(_DAMAGED_POINTER, error) from error
+            if number is None:
+                raise _Damage(None, "there is no index yet")
+            lock = self._folder.share(number)
+            if lock is None or self._folder.current() != number:
+                if lock is not None:
+                    lock.release()
+                time.sleep(_PAUSE_S)
+                continue
+            try:
+                return Generation(number, self._folder.database(number), lock)
+            except IndexCorrupt as error:
+                lock.release()
+                raise _Damage(number, error) from error
+            except BaseException:
+                lock.release()
+                raise
+        raise IndexUnavailable("the index changes faster than it can be opened", hint="try again")
+
+    def _recover(self, damage: _Damage, *, writer_locked: bool) -> None:
+        """Put an empty generation, which asks for a rebuild, in the place of a damaged or missing one."""
+        self._folder.make()
+        with nullcontext() if writer_locked else self._folder.writer_lock("replace a damaged index"):
+            try:
+                now = self._folder.current()
+            except IndexCorrupt:
+                now = _DAMAGED_POINTER
+            if now != damage.number:
+                return  # another process was faster
+            self.close()
+            broken = None if damage.is_old else damage.number
+            if broken is not None:
+                from plainmind.index.drivers.sqlite.recovery import record_recovery
+
+                record_recovery(self._folder.recoveries, str(damage))
+            number = self._folder.next_number()
+            create(self._folder.database(number), write_ahead=self._write_ahead()).close()
+            self._folder.publish(number)
+            if broken is not None and broken != _DAMAGED_POINTER:
+                self._folder.set_aside(broken)
+            self._folder.collect()
+
+    def _collect(self) -> None:
+        # Nobody asked for it: whoever cannot (another writes, a read-only disk) leaves it to the next one.
+        with suppress(PlainmindError):
+            lock = self._folder.try_writer_lock("delete old indexes")
+            if lock is not None:
+                with lock:
+                    self._folder.collect()
+
+    def _write_ahead(self) -> bool:
+        from plainmind.index.drivers.sqlite.filesystem import allows_write_ahead
+
+        return allows_write_ahead(self._file_system())
+
+    def _file_system(self) -> str:
+        from plainmind.index.drivers.sqlite.filesystem import MOUNTS, file_system_of
+
+        return file_system_of(self._folder.path, mounts=self._mounts or MOUNTS)
+
+
+def _size(path: str) -> int:
+    """How large a file is; one that another process has just removed has no size."""
+    with suppress(FileNotFoundError):
+        return os.path.getsize(path)
+    return 0

@@ -1,0 +1,315 @@
+"""Changes to one generation, each inside a transaction that its caller has begun."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice, repeat
+
+import apsw
+
+from plainmind.base.model import (
+    Chunk,
+    EmbeddedChunk,
+    FileState,
+    IndexFingerprint,
+    Source,
+    Vector,
+)
+from plainmind.base.value import asdict, value
+from plainmind.index import bm25
+from plainmind.index.agreement import check_agreement, check_same_scope
+from plainmind.index.drivers.sqlite.connection import one_row
+from plainmind.index.drivers.sqlite.moving import is_mostly_holes, move_out, wipe_holes
+from plainmind.index.drivers.sqlite.overview import read_fingerprint
+from plainmind.index.drivers.sqlite.segments import Packed, append, bury, segment_of, take_places
+from plainmind.index.drivers.sqlite.texts import squeezed, storable, unsqueezed
+from plainmind.index.kernels import packed
+from plainmind.index.protocol import ANY_CONTENT
+from plainmind.index.signs import signs_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Protocol
+else:
+    Protocol = object
+
+_PORTION = 512
+
+_NEXT_REVISION = "UPDATE revision SET value = value + 1 RETURNING value"
+_NEXT_CONTENTS = "UPDATE revision SET value = value + 1, contents = value + 1 RETURNING value"
+_KNOWN = """SELECT f.id, f.hash, f.chunks, f.tallest, s.name
+              FROM files f JOIN scopes s ON s.id = f.scope WHERE f.source = ? AND f.path = ?"""
+_SCOPE = "SELECT id FROM scopes WHERE name = ?"
+_INSERT_SCOPE = "INSERT INTO scopes (name) VALUES (?) RETURNING id"
+_DELETE_UNUSED_SCOPES = "DELETE FROM scopes WHERE id NOT IN (SELECT scope FROM files)"
+_INSERT_FILE = """INSERT INTO files (hash, size, mtime_ns, inode, scope, source, path, chunks, tallest)
+                  VALUES (?, ?, ?, ?, ?, ?, ?, 0, 0) RETURNING id"""
+_UPDATE_FILE = "UPDATE files SET hash = ?, size = ?, mtime_ns = ?, inode = ?, scope = ? WHERE id = ?"
+_SET_CHUNKS = "UPDATE files SET chunks = ?, tallest = ? WHERE id = ?"
+_TOUCH_FILE = """UPDATE files SET size = ?, mtime_ns = ?, inode = ?
+                  WHERE source = ? AND path = ? AND hash = ? AND scope = (SELECT id FROM scopes WHERE name = ?)"""
+_INSERT_CHUNK = """INSERT INTO chunks (id, file_id, ordinal, start_line, end_line, length, day, context, text)
+                   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+_INSERT_VECTOR = "INSERT INTO vectors (id, vector) VALUES (?, ?)"
+# From the end: of a long file that grows, the last few are replaced.
+_CHUNKS_OF = "SELECT id, ordinal, length FROM chunks WHERE file_id = ? ORDER BY start_line DESC, id DESC"
+_DELETE_CHUNK = "DELETE FROM chunks WHERE id = ?"
+_DELETE_VECTOR = "DELETE FROM vectors WHERE id = ?"
+_DELETE_FILE = "DELETE FROM files WHERE id = ?"
+_ADD_TO_TOTALS = """INSERT INTO totals (source, files, chunks, terms) VALUES (?, ?, ?, ?)
+                    ON CONFLICT (source) DO UPDATE SET files  = files  + excluded.files,
+                                                       chunks = chunks + excluded.chunks,
+                                                       terms  = terms  + excluded.terms"""
+_SET_META = "INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)"
+
+
+@value
+class Prepared:
+    """A chunk made ready before anybody waits for the index."""
+
+    chunk: Chunk
+    text: str | bytes
+    counted: Mapping[str, int]
+    length: int
+    vector: Vector | None
+
+
+@value
+class Ready:
+    """A prepared chunk, with the vector as this index keeps it."""
+
+    prepared: Prepared
+    vector: bytes | None
+    signs: bytes | None
+    scope: int
+
+
+@value
+class _Known:
+    """What the index holds of a file."""
+
+    id: int
+    hash: str
+    chunks: int
+    tallest: int
+    scope: str
+
+
+class Placing(Protocol):
+    """Where chunks go when they come in, and what becomes of their places when they go."""
+
+    def put(
+        self, db: apsw.Connection, source: Source, chunks: Sequence[Ready], *, dims: int, revision: int
+    ) -> list[int]:
+        """Give every chunk an id, and make it found by it."""
+
+    def take(self, db: apsw.Connection, ids: Iterable[int], *, dims: int, revision: int) -> None:
+        """Let some ids be found no more."""
+
+
+class AtOnce:
+    """Chunks are found as soon as the transaction ends."""
+
+    def put(
+        self, db: apsw.Connection, source: Source, chunks: Sequence[Ready], *, dims: int, revision: int
+    ) -> list[int]:
+        """Append the chunks to the source's newest segment."""
+        ids: list[int] = []
+        for place in take_places(db, source, len(chunks), dims=dims, revision=revision):
+            new = Packed(dims)
+            own = chunks[len(ids) : len(ids) + place.count]
+            for position, each in enumerate(own, place.first_position):
+                new.add(each.prepared.length, each.signs, each.scope)
+                new.postings.add(position, each.prepared.counted)
+            append(db, place, new, revision=revision)
+            ids += place.ids
+        return ids
+
+    def take(self, db: apsw.Connection, ids: Iterable[int], *, dims: int, revision: int) -> None:
+        """Leave holes, and move out of segments that are hardly more than holes."""
+        for first_id in bury(db, ids, revision=revision):
+            segment = segment_of(db, first_id)  # now: the one before may have moved into it
+            if is_mostly_holes(segment):
+                move_out(db, segment, dims=dims, revision=revision)
+
+
+AT_ONCE = AtOnce()
+
+
+def prepared(chunks: Iterable[EmbeddedChunk]) -> list[Prepared]:
+    """Do what needs no index."""
+    found = []
+    for each in chunks:
+        counted = bm25.occurrences(each.terms)
+        found.append(
+            Prepared(each.chunk, squeezed(each.chunk.text), counted, bm25.length_of(counted), each.vector)
+        )
+    return found
+
+
+def in_portions(chunks: Iterable[EmbeddedChunk]) -> Iterator[list[Prepared]]:
+    """Prepare chunks, a few at a time."""
+    coming = iter(chunks)
+    while portion := prepared(islice(coming, _PORTION)):
+        yield portion
+
+
+def write_fingerprint(db: apsw.Connection, fingerprint: IndexFingerprint, reason: str) -> None:
+    """Say how the index is made, and why it was made anew."""
+    one_row(db, _NEXT_CONTENTS)
+    db.execute(_SET_META, ("fingerprint", json.dumps(asdict(fingerprint))))
+    db.execute(_SET_META, ("reason", reason))
+
+
+def replace_file(
+    db: apsw.Connection,
+    file: FileState,
+    portions: Iterable[Sequence[Prepared]],
+    *,
+    expecting: IndexFingerprint | None,
+    replacing: str | None,
+    keeping: int,
+    placing: Placing,
+) -> bool:
+    """Take the old chunks of a file out, but for the first, and put the new ones in.
+
+    False when another text was put in before, or there are not so many to keep.
+    """
+    dims = check_agreement(read_fingerprint(db), expecting).embedder.dims
+    known = _known(db, file.source, file.path)
+    if replacing not in {ANY_CONTENT, known.hash if known else None}:
+        return False
+    if keeping > (known.chunks if known else 0):
+        return False
+    if keeping and known:
+        check_same_scope(file, known.scope)
+    revision = next_contents(db)
+    scope = _number_of(db, file.scope)
+    seen = (file.hash, file.size, file.mtime_ns, signed_64(file.inode), scope)
+    if known:
+        _drop_chunks(db, file.source, known, placing, keeping=keeping, dims=dims, revision=revision)
+        db.execute(_UPDATE_FILE, (*seen, known.id))
+        file_id = known.id
+    else:
+        (file_id,) = one_row(db, _INSERT_FILE, (*seen, file.source, file.path))
+    count = length = 0
+    tallest = known.tallest if known and keeping else 0
+    for chunks in portions:
+        ready = [_ready(each, dims, scope) for each in chunks]
+        ids = placing.put(db, file.source, ready, dims=dims, revision=revision)
+        db.executemany(_INSERT_CHUNK, map(_chunk_row, ids, repeat(file_id), chunks))
+        db.executemany(
+            _INSERT_VECTOR,
+            [(id_, each.vector) for id_, each in zip(ids, ready, strict=True) if each.vector is not None],
+        )
+        count += len(chunks)
+        length += sum(each.length for each in chunks)
+        tallest = max(tallest, *(each.chunk.end_line - each.chunk.start_line for each in chunks), 0)
+    db.execute(_SET_CHUNKS, (keeping + count, tallest, file_id))
+    db.execute(_ADD_TO_TOTALS, (file.source, 0 if known else 1, count, length))
+    return True
+
+
+def touch_file(db: apsw.Connection, file: FileState) -> None:
+    """Record what the file looks like now, if its text is the one that is indexed, for those who may see it."""
+    one_row(db, _NEXT_REVISION)
+    seen = (file.size, file.mtime_ns, signed_64(file.inode))
+    db.execute(_TOUCH_FILE, (*seen, file.source, file.path, file.hash, storable(file.scope)))
+
+
+def remove_file(db: apsw.Connection, source: Source, path: str, placing: Placing) -> None:
+    """Take a file and its chunks out, if they are there."""
+    fingerprint = read_fingerprint(db)
+    if fingerprint is not None:
+        dims = fingerprint.embedder.dims
+        _drop_file(db, source, path, placing, dims=dims, revision=next_contents(db))
+
+
+def wipe_removed(db: apsw.Connection) -> None:
+    """Take the terms, signs and scopes of all that was removed, ever, out of the index."""
+    fingerprint = read_fingerprint(db)
+    if fingerprint is not None:
+        wipe_holes(db, dims=fingerprint.embedder.dims, revision=next_contents(db))
+        db.execute(_DELETE_UNUSED_SCOPES)
+
+
+def next_contents(db: apsw.Connection) -> int:
+    """The revision of a change of chunks, as all caches will notice it."""
+    (revision,) = one_row(db, _NEXT_CONTENTS)
+    return int(revision)
+
+
+def signed_64(number: int) -> int:
+    """Fit an unsigned 64-bit number, an inode, into SQLite's signed integers; `overview.unsigned_64` undoes it."""
+    return number - 2**64 if number >= 2**63 else number
+
+
+def _ready(chunk: Prepared, dims: int, scope: int) -> Ready:
+    if chunk.vector is None:
+        return Ready(chunk, None, None, scope)
+    vector = packed(chunk.vector, dims)
+    return Ready(chunk, vector, signs_of(vector), scope)
+
+
+def _chunk_row(id_: int, file_id: int, each: Prepared) -> tuple[object, ...]:
+    chunk = each.chunk
+    return (
+        id_, file_id, chunk.ordinal, chunk.start_line, chunk.end_line, each.length, chunk.day,
+        storable(chunk.context), each.text,
+    )  # fmt: skip
+
+
+def _known(db: apsw.Connection, source: Source, path: str) -> _Known | None:
+    row = db.execute(_KNOWN, (source, path)).fetchone()
+    if row is None:
+        return None
+    id_, hash_, chunks, tallest, scope = row
+    return _Known(id_, hash_, chunks, tallest, unsqueezed(scope))
+
+
+def _number_of(db: apsw.Connection, scope: str) -> int:
+    """The number of a scope, a new one where it has none."""
+    name = (storable(scope),)
+    (number,) = db.execute(_SCOPE, name).fetchone() or one_row(db, _INSERT_SCOPE, name)
+    return int(number)
+
+
+def _drop_file(
+    db: apsw.Connection, source: Source, path: str, placing: Placing, *, dims: int, revision: int
+) -> None:
+    known = _known(db, source, path)
+    if known is not None:
+        _drop_chunks(db, source, known, placing, keeping=0, dims=dims, revision=revision)
+        db.execute(_DELETE_FILE, (known.id,))
+        db.execute(_ADD_TO_TOTALS, (source, -1, 0, 0))
+
+
+def _drop_chunks(
+    db: apsw.Connection,
+    source: Source,
+    known: _Known,
+    placing: Placing,
+    *,
+    keeping: int,
+    dims: int,
+    revision: int,
+) -> None:
+    """Take the chunks of a file out, but for the first."""
+    gone = _chunks_behind(db, known, keeping)
+    ids = [(id_,) for id_, _ in gone]
+    db.executemany(_DELETE_CHUNK, ids)
+    db.executemany(_DELETE_VECTOR, ids)
+    placing.take(db, (id_ for (id_,) in ids), dims=dims, revision=revision)
+    db.execute(_ADD_TO_TOTALS, (source, 0, -len(gone), -sum(length for _, length in gone)))
+
+
+def _chunks_behind(db: apsw.Connection, known: _Known, keeping: int) -> list[tuple[int, int]]:
+    """The ids and lengths of the chunks of a file but for the first: those that are kept are not even looked at."""
+    found: list[tuple[int, int]] = []
+    for id_, ordinal, length in db.execute(_CHUNKS_OF, (known.id,)):
+        if keeping and len(found) == known.chunks - keeping:
+            break
+        if ordinal >= keeping:
+            found.append((id_, length))
+    return found

@@ -1,0 +1,361 @@
+"""Brings the index up to date with the files: reads what changed, embeds it, and writes it file by file."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, closing
+
+from plainmind.base.errors import ConflictError
+from plainmind.base.model import FileFailure, IndexFingerprint, ProgressCallback, SyncReport
+from plainmind.base.value import replace
+from plainmind.files.erasures import Erasures
+from plainmind.index.chunks import ChunkingSettings
+from plainmind.index.disappearances import Disappearances
+from plainmind.index.plan import (
+    UNCONDITIONALLY,
+    WITHOUT_VECTORS,
+    Conditions,
+    RebuildGivenUp,
+    SyncPlan,
+    looks_unmounted,
+    plan_removal,
+    plan_sync,
+)
+from plainmind.index.run import Left, Run
+from plainmind.index.settled import Agreement, Settled
+from plainmind.index.tally import Tally
+from plainmind.notes.discovery import FoundFile
+from plainmind.text.terms import TERMS_VERSION
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Set as AbstractSet
+
+    from plainmind.base.model import Source
+    from plainmind.embed.protocol import Embedder
+    from plainmind.index.preparing import Preparation
+    from plainmind.index.protocol import IndexStore
+    from plainmind.index.reading import Reader
+    from plainmind.notes.noticing import Since
+    from plainmind.notes.protocol import TextSource
+
+__all__ = ["NO_INDEX_YET", "WITHOUT_VECTORS", "Indexer"]
+
+SCHEMA_VERSION = 3
+NO_INDEX_YET = "there is no index yet"
+# How often a file is read anew in one sync when text keeps being erased from it.
+MOST_TRIES = 10
+
+
+class Indexer:
+    """Keeps one index equal to what its sources hold."""
+
+    def __init__(
+        self,
+        sources: Sequence[TextSource],
+        store: IndexStore,
+        embedder: Embedder,
+        chunking: ChunkingSettings,
+        disappearances: Disappearances,
+        *,
+        erasures: Erasures,
+        private: frozenset[Source] = frozenset(),
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """`private` sources are embedded by nobody who sends text away: words alone find what they say."""
+        self._sources = tuple(sources)
+        self._store = store
+        self._embedder = embedder
+        self._chunking = chunking
+        self._preparation: Preparation | None = None
+        self._disappearances = disappearances
+        self._erasures = erasures
+        self._private = private
+        self._clock = clock
+        self._settled = Settled(self._sources)
+
+    @property
+    def fingerprint(self) -> IndexFingerprint:
+        """How an index made now would be made."""
+        return IndexFingerprint(
+            embedder=self._embedder.identity,
+            chunking=", ".join((self._chunking.fingerprint, *(f"{name} by words" for name in self.withheld))),
+            keywords=TERMS_VERSION,
+            schema=SCHEMA_VERSION,
+        )
+
+    @property
+    def withheld(self) -> list[Source]:
+        """The sources whose text is not embedded, because it would leave this machine."""
+        if not self._private or self._embedder.sends_text_to is None:
+            return []
+        return sorted(self._private.intersection(source.source for source in self._sources))
+
+    def rebuild_reason(self) -> str | None:
+        """Why the index would have to be made anew, None when it can be kept."""
+        with self._store.reading() as reader:
+            return self._reason(reader.fingerprint(), UNCONDITIONALLY)
+
+    def _reason(self, made: IndexFingerprint | None, conditions: Conditions) -> str | None:
+        if made is None:
+            return NO_INDEX_YET
+        return None if conditions.rebuilding == "never" else made.difference(self.fingerprint)
+
+    def sync(
+        self,
+        *,
+        force: bool = False,
+        progress: ProgressCallback | None = None,
+        thorough: bool = True,
+        conditions: Conditions = UNCONDITIONALLY,
+    ) -> SyncReport:
+        """Index what changed. `force` makes the whole index anew and takes missing files as deleted.
+
+        Unless `thorough`, files that the system has reported no change of are not looked at. Raises RebuildGivenUp.
+        """
+        started = time.perf_counter()
+        if not thorough and not force:
+            tally = self._catch_up(progress, conditions)
+            if tally is not None:
+                return tally.report(rebuilt=None, seconds=time.perf_counter() - started)
+        tally = Tally(progress)
+        with self._store.reading() as reader:
+            made = reader.fingerprint()
+        reason = "asked for" if force else self._reason(made, conditions)
+        if reason is not None and not force and self._looks_unmounted():
+            tally.degraded[
+                f"the index is out of date ({reason}) and its files are not there to make it anew"
+            ] = None
+            reason = None
+        if reason is not None:
+            self._settled.forget()
+            is_whole = made is not None and conditions.rebuilding == "whole"
+            self._rebuild(reason, tally, conditions, is_whole=is_whole)
+            return tally.report(rebuilt=reason, seconds=time.perf_counter() - started)
+        try:
+            self._bring_up_to_date(self._store, tally, conditions, made=made or self.fingerprint)
+        except ConflictError as error:
+            # Another process has just rebuilt the index with other settings; its vectors are not ours to mix with.
+            tally.degraded[f"the index was left as it is: {error}"] = None
+        return tally.report(rebuilt=reason, seconds=time.perf_counter() - started)
+
+    def _catch_up(self, progress: ProgressCallback | None, conditions: Conditions) -> Tally | None:
+        """Index the few files that are reported to have changed; None when everything must be looked at."""
+        with self._store.reading() as reader:
+            made, revision = reader.fingerprint(), reader.revision()
+        found = None if self._reason(made, conditions) else self._settled.changes(revision)
+        if found is None or made is None:
+            return None
+        agreement, changes = found
+        tally = Tally(progress, unchanged=len(agreement.known))
+        if any(since.files for since in changes):
+            run = Run(self._store, made, agreement.known, tally, conditions)
+            try:
+                if not all(map(self._index_changed, [run] * len(changes), self._sources, changes)):
+                    return None
+            except ConflictError:
+                return None
+        self._settle(replace(agreement, moments=tuple(since.moment for since in changes)), tally)
+        return tally
+
+    def _index_changed(self, run: Run, source: TextSource, since: Since) -> bool:
+        """Index files that have changed, also those that look the same; False when all must be looked at.
+
+        So it is when a file came or went: whether it counts, or many went at once, depends on the others.
+        """
+        changed: list[FoundFile] = []
+        for path in sorted(since.files):
+            found = source.look_at(path) if (source.source, path) in run.known else None
+            if found is None:
+                return False
+            changed.append(found)
+        run.tally.total += len(changed)
+        run.tally.unchanged -= len(changed)
+        return not self._index(run, source, changed)
+
+    def _settle(self, before: Agreement, tally: Tally) -> None:
+        """Remember that the index is as the files are, if it is for sure."""
+        now = before.revision
+        if tally.changes:
+            with self._store.reading() as reader:
+                now = reader.revision()
+        self._settled.settle(before, tally, now)
+
+    def _rebuild(self, reason: str, tally: Tally, conditions: Conditions, *, is_whole: bool) -> None:
+        wanted = self.fingerprint
+
+        def catch_up(fresh: IndexStore) -> None:
+            """Bring over what changed while the new index was made, now that nobody else can index it."""
+            later = tally.follow_up()
+            self._bring_up_to_date(fresh, later, conditions, made=wanted)
+            tally.take_over(later)
+
+        rebuilding = self._store.rebuild(wanted, reason=reason, catch_up=catch_up)
+        with ExitStack() as until_published, rebuilding as fresh:
+            self._bring_up_to_date(fresh, tally, conditions, made=wanted, is_whole=is_whole)
+            # Before the store's own lock, as everybody who takes both does: erasing comes first.
+            until_published.enter_context(self._erasures.held_off())
+
+    def _looks_unmounted(self) -> bool:
+        """Whether so much is missing that a rebuild would lose what only the index still knows."""
+        with self._store.reading() as reader:
+            known = reader.files()
+        return any(
+            looks_unmounted(plan_sync(source.discover(), known, source.source)) for source in self._sources
+        )
+
+    def _bring_up_to_date(
+        self,
+        store: IndexStore,
+        tally: Tally,
+        conditions: Conditions,
+        *,
+        made: IndexFingerprint,
+        is_whole: bool = False,
+    ) -> None:
+        with store.reading() as reader:
+            revision = reader.revision()
+            agreed = self._settled.known_at(revision) if store is self._store else None
+            known = reader.files() if agreed is None else agreed
+        # Until it is certain that they agree again: what a source has told by then it does not tell twice.
+        self._settled.forget()
+        run = Run(store, made, known, tally, conditions, is_whole, is_fresh=store is not self._store)
+        moments: list[int | None] = []
+        for source in self._sources:
+            found = source.discover()
+            plan = plan_sync(found, run.known, source.source)
+            tally.skipped += found.skipped
+            tally.unchanged += plan.unchanged
+            tally.total += len(plan.to_read)
+            self._remove(run, source, plan, confirmed=store is not self._store)
+            left = self._index(run, source, plan.to_read)
+            moments.append(None if left else found.moment)
+            self._index_left(run, source, left)
+        if store is self._store:
+            self._settle(Agreement(revision, run.known, tuple(moments)), tally)
+
+    def _index_left(self, run: Run, source: TextSource, left: Mapping[str, Left]) -> None:
+        """Read files anew that somebody else has indexed, or erased from, since they were read."""
+        if not left:
+            return
+        from plainmind.index.growing import growing
+
+        again: AbstractSet[str] = left.keys()
+        for _ in range(MOST_TRIES):
+            if not again:
+                break
+            with run.store.reading() as reader:
+                run = replace(run, known=reader.files())
+            files = [found for found in source.discover().files if found.path in again]
+            run.tally.total += len(files)
+            left = self._index(run, source, files)
+            # Whoever overtakes us a second time has looked into the index after we did, and read the file after
+            # that: what they wrote holds all that stood in it when this sync began. Unless it was only a piece.
+            again = {path for path, why in left.items() if why == "erased" or growing(source) is not None}
+        for path in sorted(again):
+            if left[path] == "erased":
+                reason = "text keeps being erased from it; the next sync tries again"
+                run.tally.failed.append(FileFailure(path, reason))
+            else:
+                run.tally.degraded[f"another process is still indexing {path}"] = None
+
+    def _remove(self, run: Run, source: TextSource, plan: SyncPlan, *, confirmed: bool) -> None:
+        removal = plan_removal(
+            plan.missing,
+            known_count=plan.known,
+            seen_before=self._disappearances.read(source.source),
+            at=self._clock(),
+            confirmed=confirmed,
+        )
+        for path in removal.now:
+            run.store.remove_file(source.source, path)
+            run.tally.removed.append(path)
+            run.tally.wrote((source.source, path), None)
+        self._disappearances.write(source.source, removal.remember)
+        run.tally.withheld += (*removal.withheld, *plan.hidden)
+
+    def _index(self, run: Run, source: TextSource, files: Sequence[FoundFile]) -> dict[str, Left]:
+        """Read, embed and write files; those that could not be written are left, each with the reason."""
+        if not files:
+            return {}
+        due, early = self._by_patience(run, source, files)
+        left = self._index_now(run, source, due)
+        if early:
+            left |= self._index_now(run, source, early, is_patient=True)
+        return left
+
+    def _by_patience(
+        self, run: Run, source: TextSource, files: Sequence[FoundFile]
+    ) -> tuple[Sequence[FoundFile], Sequence[FoundFile]]:
+        """Which files are to be indexed with all they should have, and which by words for now."""
+        from plainmind.index.growing import growing, is_due
+
+        grows = growing(source)
+        patience = run.conditions.patience
+        if grows is None or patience is None or run.is_fresh:
+            return files, ()
+        costs = self._embedder.sends_text_to is not None and source.source not in self.withheld
+        if patience.meanwhile == "words" and not costs:
+            return files, ()
+        due: list[FoundFile] = []
+        early: list[FoundFile] = []
+        for found in files:
+            known = run.known.get((source.source, found.path))
+            (due if is_due(grows, found, known, patience, self._clock) else early).append(found)
+        if patience.meanwhile == "words":
+            return due, early
+        run.tally.waiting += [found.path for found in early]
+        run.tally.unchanged += len(early)
+        for found in early:
+            run.tally.step(found.path)
+        return due, ()
+
+    def _index_now(
+        self, run: Run, source: TextSource, files: Sequence[FoundFile], *, is_patient: bool = False
+    ) -> dict[str, Left]:
+        if not files:
+            return {}
+        from plainmind.index.growing import pending_bytes  # not for a search that finds all as it was
+        from plainmind.index.sharing import prepared
+        from plainmind.index.writing import Writer
+
+        size = sum(pending_bytes(found, run.known.get((source.source, found.path))) for found in files)
+        preparation = self._preparation_of(run, source, files, size, is_patient=is_patient)
+        reader = self._reader(run, source, by_words=is_patient or preparation.is_refused)
+        writer = Writer(run, self._erasures, is_patient=is_patient)
+        ready = prepared(
+            reader.changed(files),
+            preparation,
+            total_bytes=size,
+            tell=lambda why: run.tally.degraded.setdefault(why, None),
+        )
+        with closing(ready):  # at once when writing fails, for a second process may be at work
+            for batch, made in ready:
+                if made.failure is not None:
+                    if run.is_whole:
+                        raise RebuildGivenUp(made.failure)
+                    run.tally.degraded[made.failure] = None
+                writer.write(batch, made, has_vectors=made.failure is None and not is_patient)
+        return writer.left
+
+    def _reader(self, run: Run, source: TextSource, *, by_words: bool = False) -> Reader:
+        from plainmind.index.reading import Reader
+
+        return Reader(run, source, erasures=self._erasures, clock=self._clock, by_words=by_words)
+
+    def _preparation_of(
+        self, run: Run, source: TextSource, files: Sequence[FoundFile], size: int, *, is_patient: bool
+    ) -> Preparation:
+        """Who prepares these files: with vectors, unless they are private or somebody refuses to pay for them."""
+        from plainmind.index.preparing import Preparation
+
+        if is_patient or source.source in self.withheld:
+            return Preparation.without_vectors(self._chunking)
+        if self._preparation is None or self._preparation.identity != self._embedder.identity:
+            self._preparation = Preparation(self._chunking, self._embedder)
+        ask = run.conditions.before_embedding
+        if ask is None or self._preparation.is_refused:
+            return self._preparation
+        refusal = ask(size, lambda: self._reader(run, source).texts(files, self._chunking))
+        return self._preparation if refusal is None else self._preparation.refused(refusal)

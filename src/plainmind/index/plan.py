@@ -1,0 +1,166 @@
+"""Decide what a sync has to do, by comparing disk and index; the disk is always right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from plainmind.base.errors import EmbeddingError
+from plainmind.base.model import FileState, Source
+from plainmind.base.value import value
+from plainmind.notes.discovery import Discovery, FoundFile, reading_in
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Literal, TypeAlias
+
+# Where an index must be made anew: do it; do it, but not with fewer vectors than the old one has; leave the old one.
+Rebuilding: TypeAlias = "Literal['freely', 'whole', 'never']"
+# Hears how many bytes are about to be embedded, and can have the texts read; says why they must not be, or None.
+BeforeEmbedding: TypeAlias = "Callable[[int, Callable[[], Iterator[str]]], str | None]"
+
+# What becomes of a little more in a transcript: it waits, or is found by words until there is more.
+Meanwhile: TypeAlias = "Literal['left', 'words']"
+
+# In front of the hash of a file whose vectors could not be had: the next sync tries again.
+WITHOUT_VECTORS = "without-vectors:"
+
+# Files written this shortly before they were read may change again without a new time stamp.
+RACY_NS = 2_000_000_000
+NEVER = -1
+
+# Losing more than this at once looks like an unmounted disk rather than like tidying up.
+SUSPICIOUS_SHARE = 0.2
+SUSPICIOUS_COUNT = 3
+CONFIRM_AFTER_S = 60.0
+
+# Nobody has said anything for so long: what is there will not be much more soon.
+QUIET_NS = 600 * 1_000_000_000
+
+
+@value
+class Patience:
+    """When more of a transcript is due that grows message by message; after ten minutes of silence it always is."""
+
+    meanwhile: Meanwhile
+    delta_bytes: int = 100_000
+    delta_messages: int = 50
+
+    def is_due(self, found: FoundFile, *, done_bytes: int, messages: Callable[[], int], at_ns: int) -> bool:
+        """Whether a file of which so much is done is to be gone on with. Asks for the number of messages last."""
+        pending = found.size - done_bytes
+        if pending < 0 or pending >= self.delta_bytes or found.mtime_ns <= at_ns - QUIET_NS:
+            return True
+        return messages() >= self.delta_messages
+
+
+@value
+class Conditions:
+    """What a sync must keep to where embedding takes long, costs money or may fail."""
+
+    rebuilding: Rebuilding = "freely"
+    before_embedding: BeforeEmbedding | None = None
+    patience: Patience | None = None
+
+
+UNCONDITIONALLY = Conditions()
+
+
+class RebuildGivenUp(EmbeddingError):
+    """A new index would lack vectors, and the old one stays; the message says why."""
+
+
+@value
+class SyncPlan:
+    """What differs between disk and index, for one source."""
+
+    to_read: tuple[FoundFile, ...]  # new, or of another size, time, inode, scope or reading
+    missing: tuple[str, ...]  # in the index, not on disk
+    hidden: tuple[str, ...]  # in the index, and somewhere that could not be looked at
+    unchanged: int
+    known: int  # in the index
+
+
+def plan_sync(found: Discovery, known: Mapping[tuple[Source, str], FileState], source: Source) -> SyncPlan:
+    """Compare by size, time, inode, scope and reading; whether the text changed is for the reader to see."""
+    on_disk = {file.path: file for file in found.files}
+    in_index = {path: state for (of, path), state in known.items() if of == source}
+    to_read = tuple(file for path, file in on_disk.items() if not looks_the_same(file, in_index.get(path)))
+    gone = sorted(in_index.keys() - on_disk.keys())
+    return SyncPlan(
+        to_read=to_read,
+        missing=tuple(path for path in gone if not found.may_hide(path)),
+        hidden=tuple(path for path in gone if found.may_hide(path)),
+        unchanged=len(on_disk) - len(to_read),
+        known=len(in_index),
+    )
+
+
+def looks_the_same(found: FoundFile, known: FileState | None) -> bool:
+    """Whether a file can be taken as unchanged without reading it."""
+    return (
+        known is not None
+        and (found.size, found.mtime_ns, found.inode, found.scope)
+        == (known.size, known.mtime_ns, known.inode, known.scope)
+        and not reading_in(known.hash).is_older_than(found.reading)
+    )
+
+
+def is_incomplete(known: FileState) -> bool:
+    """Whether vectors are missing that a file should have in the index."""
+    return known.hash.startswith(WITHOUT_VECTORS)
+
+
+def mtime_to_record(mtime_ns: int, *, read_at_ns: int) -> int:
+    """The time to remember: one that never matches for a file so fresh that its time proves nothing."""
+    return unmatched(mtime_ns) if mtime_ns >= read_at_ns - RACY_NS else mtime_ns
+
+
+def unmatched(mtime_ns: int) -> int:
+    """A time that no file has, and that still tells which one the file had when it was read."""
+    return -abs(mtime_ns)
+
+
+@value
+class Disappearance:
+    """Files that were missing at once, and when that was first seen."""
+
+    paths: frozenset[str]
+    seen_at: float  # seconds since the epoch
+
+
+@value
+class Removal:
+    """What to drop from the index now, what to keep for a while, and what to remember about it."""
+
+    now: tuple[str, ...]
+    withheld: tuple[str, ...]
+    remember: Disappearance | None
+
+
+def plan_removal(
+    missing: Iterable[str], *, known_count: int, seen_before: Disappearance | None, at: float, confirmed: bool
+) -> Removal:
+    """Drop files that are gone, unless so many went at once that the disk may only be unmounted.
+
+    Then they are kept until a second look, at least a minute after the first, still finds them gone. A clock that
+    jumped backwards starts the minute anew, and so do files that were still there at the first look.
+    """
+    gone = tuple(missing)
+    suspicious = len(gone) == known_count or len(gone) > max(SUSPICIOUS_COUNT, SUSPICIOUS_SHARE * known_count)
+    if confirmed or not gone or not suspicious:
+        return Removal(now=gone, withheld=(), remember=None)
+    if seen_before is not None and seen_before.seen_at <= at - CONFIRM_AFTER_S:
+        now = tuple(path for path in gone if path in seen_before.paths)
+        later = tuple(path for path in gone if path not in seen_before.paths)
+        return Removal(
+            now=now, withheld=later, remember=Disappearance(frozenset(later), at) if later else None
+        )
+    same = seen_before is not None and seen_before.seen_at <= at and seen_before.paths.issuperset(gone)
+    first_seen = seen_before.seen_at if seen_before is not None and same else at
+    return Removal(now=(), withheld=gone, remember=Disappearance(frozenset(gone), first_seen))
+
+
+def looks_unmounted(plan: SyncPlan) -> bool:
+    """Whether so much is missing at once that only the index may still know it."""
+    removal = plan_removal(plan.missing, known_count=plan.known, seen_before=None, at=0.0, confirmed=False)
+    return bool(removal.withheld or plan.hidden)

@@ -1,0 +1,172 @@
+"""Reads the files that may have changed, and leaves out those that say the same as the index."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from plainmind.base.errors import NotFound, PlainmindError
+from plainmind.base.model import Chunk, FileFailure, FileState
+from plainmind.base.value import replace
+from plainmind.files.erasures import Erasures
+from plainmind.index.chunks import ChunkingSettings, chunks_of
+from plainmind.index.growing import growing, known_extent
+from plainmind.index.plan import NEVER, WITHOUT_VECTORS, is_incomplete, mtime_to_record
+from plainmind.index.run import Run
+from plainmind.index.sharing import ReadFile
+from plainmind.notes.discovery import FoundFile
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TypeVar
+
+    from plainmind.base.model import Document
+    from plainmind.notes.extent import Extent, Mark
+    from plainmind.notes.protocol import GrowingSource, TextSource
+    from plainmind.sessions.transcripts import Piece
+
+    T = TypeVar("T")
+
+_ALL_LINES = 1 << 53
+
+
+class Reader:
+    """Reads the files of one source for one run."""
+
+    def __init__(
+        self,
+        run: Run,
+        source: TextSource,
+        *,
+        erasures: Erasures,
+        clock: Callable[[], float],
+        by_words: bool = False,
+    ) -> None:
+        """`by_words` when there are no vectors to be had now: what can be found by words is as it can be."""
+        self._run = run
+        self._source = source
+        self._growing = growing(source)
+        self._erasures = erasures
+        self._clock = clock
+        self._by_words = by_words
+
+    def changed(self, files: Iterable[FoundFile]) -> Iterator[ReadFile]:
+        """Read files one after the other; those whose text did not change are only touched."""
+        for found in files:
+            before = self._run.known.get((self._source.source, found.path))
+            if self._growing is None:
+                yield from self._whole(found, before)
+            else:
+                yield from self._more(self._growing, found, before)
+
+    def texts(self, files: Iterable[FoundFile], chunking: ChunkingSettings) -> Iterator[str]:
+        """Read what would be embedded of files; what cannot be read is left to whoever indexes it."""
+        for found in files:
+            try:
+                for document in self._documents(found):
+                    yield from (chunk.embedded_text for chunk in chunks_of(document, chunking))
+            except PlainmindError:
+                continue
+
+    def _documents(self, found: FoundFile) -> Iterator[Document]:
+        if self._growing is None:
+            yield self._source.read(found)[0]
+            return
+        known = self._run.known.get((self._source.source, found.path))
+        for piece in self._growing.read_on(found, known, known_extent(found, known).whole):
+            yield piece.document
+
+    def _whole(self, found: FoundFile, before: FileState | None) -> Iterator[ReadFile]:
+        """Read a file in one go."""
+        tally = self._run.tally
+        erasures = self._erasures.stamp()
+        read = self._tried(found, lambda: self._source.read(found))
+        if read is None:
+            return
+        document, state = read
+        state = self._dated(state)
+        key = state.source, state.path
+        if before is None or before.scope != state.scope:
+            yield ReadFile(state, document, before.hash if before else None, erasures)
+            return
+        if self._by_words and before.hash == WITHOUT_VECTORS + state.hash:
+            tally.without_vectors[key] = state.hash
+        if state.hash in {before.hash, tally.without_vectors.get(key)}:
+            self._unchanged(before, state)
+        else:
+            yield ReadFile(state, document, before.hash, erasures, self._chunks_of(before))
+
+    def _more(self, source: GrowingSource, found: FoundFile, before: FileState | None) -> Iterator[ReadFile]:
+        """Read what is new of a file that is added to; from where vectors are missing, if they may be had."""
+        key = self._source.source, found.path
+        by_words = self._by_words or key in self._run.tally.without_vectors
+        extent = known_extent(found, before)
+        begin = extent.words if by_words else extent.whole
+        is_wanting = before is None or before.scope != found.scope or (not by_words and is_incomplete(before))
+        replacing = before.hash if before else None
+        erasures = self._erasures.stamp()
+        pieces = source.read_on(found, self._looked(before), begin)
+        damaged = too_long = 0
+        is_first = True
+        while (piece := self._tried(found, lambda: next(pieces, None))) is not None:
+            state = self._dated(piece.state) if piece.is_last else piece.state
+            if is_first and before and not is_wanting and _adds_nothing(piece, begin, extent):
+                self._unchanged(before, replace(state, hash=before.hash))
+            else:
+                yield ReadFile(state, piece.document, replacing, erasures, piece=piece)
+            damaged += piece.unreadable.damaged
+            too_long += piece.unreadable.too_long
+            is_first = False
+        self._tell_unreadable(found.path, damaged, too_long)
+
+    def _looked(self, before: FileState | None) -> FileState | None:
+        """What a file looked like when it was indexed; to somebody who asked for this sync, like another file.
+
+        Then all its bytes are compared: a word may have been masked in place before more was added. Not so before a
+        search and in the background, where only what is new is read, nor for an index that was begun just now.
+        """
+        is_asked = self._run.conditions.patience is None and not self._run.is_fresh
+        return replace(before, inode=NEVER) if before is not None and is_asked else before
+
+    def _tried(self, found: FoundFile, read: Callable[[], T | None]) -> T | None:
+        """Read something of a file; None when it cannot be. One bad file never stops the others."""
+        try:
+            return read()
+        except NotFound:
+            return None  # deleted since it was listed: the next sync sees it missing
+        except PlainmindError as error:
+            self._run.tally.failed.append(FileFailure(found.path, str(error)))
+            self._run.tally.step(found.path)
+            return None
+
+    def _dated(self, state: FileState) -> FileState:
+        return replace(state, mtime_ns=mtime_to_record(state.mtime_ns, read_at_ns=int(self._clock() * 1e9)))
+
+    def _unchanged(self, before: FileState, state: FileState) -> None:
+        """Note what a file looks like now whose text is the one that is indexed."""
+        run = self._run
+        if before.hash == state.hash and before != state and not is_incomplete(before):
+            run.store.touch_file(state)
+            run.tally.wrote((state.source, state.path), state)
+        run.tally.unchanged += 1
+        run.tally.step(state.path)
+
+    def _chunks_of(self, before: FileState) -> Sequence[Chunk]:
+        """What the index holds of a file, of which the beginning may stay."""
+        if self._run.is_fresh or is_incomplete(before):
+            return ()
+        with self._run.store.reading() as reader:
+            return reader.chunks_between(before.source, before.path, 1, _ALL_LINES)
+
+    def _tell_unreadable(self, path: str, damaged: int, too_long: int) -> None:
+        told = [
+            f"{count:,} {'line' if count == 1 else 'lines'} {what}"
+            for count, what in ((damaged, "cannot be read"), (too_long, "too long to be read"))
+            if count
+        ]
+        if told:
+            self._run.tally.unreadable.append(FileFailure(path, ", ".join(told)))
+
+
+def _adds_nothing(piece: Piece, begin: Mark, extent: Extent) -> bool:
+    is_continued = piece.begin == begin
+    return is_continued and piece.end.offset == begin.offset and piece.rest == extent.rest

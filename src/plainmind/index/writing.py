@@ -1,0 +1,109 @@
+"""Writes files to the index that were read and prepared, unless somebody was quicker or text was erased meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from plainmind.base.model import EmbeddedChunk, FileState
+from plainmind.base.value import replace
+from plainmind.files.erasures import Erasures
+from plainmind.index.growing import extent_by, grown
+from plainmind.index.plan import NEVER, WITHOUT_VECTORS, unmatched
+from plainmind.index.preparing import Prepared
+from plainmind.index.run import Left, Run
+from plainmind.index.sharing import Batch, ReadFile
+from plainmind.notes.extent import START, Extent, Mark
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from plainmind.sessions.transcripts import Piece
+
+
+class Writer:
+    """Writes what one run has read of one source."""
+
+    def __init__(self, run: Run, erasures: Erasures, *, is_patient: bool = False) -> None:
+        """`is_patient` when vectors are left for later on purpose, and nothing is amiss without them."""
+        self._run = run
+        self._erasures = erasures
+        self._is_patient = is_patient
+        self.left: dict[str, Left] = {}  # by path: what was not written, and why
+        # Of files that are written piece by piece: what the index holds of them by now.
+        self._grown: dict[str, tuple[str, Extent]] = {}
+
+    def write(self, batch: Batch, prepared: Prepared, *, has_vectors: bool) -> None:
+        """Write files; those that could not be written are left, each with the reason."""
+        kept = prepared.kept or [0] * len(batch)
+        # Nothing is erased between this look and the last commit, so forgotten text cannot come back here.
+        with self._erasures.held_off(), self._run.store.joined():
+            erasures = self._erasures.stamp()
+            for file, chunks, keeping in zip(batch, prepared.documents, kept, strict=True):
+                path = file.state.path
+                if erasures != file.erasures:
+                    self.left[path] = "erased"
+                elif path not in self.left and not self._written(
+                    file, chunks, keeping, has_vectors=has_vectors
+                ):
+                    self.left[path] = "overtaken"
+                if file.piece is None or file.piece.is_last:
+                    self._run.tally.step(path)
+
+    def _written(
+        self, file: ReadFile, chunks: Sequence[EmbeddedChunk], keeping: int, *, has_vectors: bool
+    ) -> bool:
+        if file.piece is not None:
+            return self._piece_written(file, file.piece, chunks, has_vectors=has_vectors)
+        state = file.state
+        is_complete = has_vectors or not chunks
+        if not is_complete:
+            # Those that stay have theirs, but all are tried again.
+            state = replace(state, hash=WITHOUT_VECTORS + state.hash, mtime_ns=NEVER)
+        if not self._replaced(state, chunks, file.replacing, keeping):
+            return False
+        if not is_complete:
+            self._missing_vectors(state, file.state.hash)
+        return True
+
+    def _piece_written(
+        self, file: ReadFile, piece: Piece, chunks: Sequence[EmbeddedChunk], *, has_vectors: bool
+    ) -> bool:
+        state, path = file.state, file.state.path
+        replacing, before, begin = self._place_of(file, piece)
+        growth = grown(before, begin, piece, chunks, has_vectors=has_vectors)
+        seen_ns = state.mtime_ns if growth.is_complete else unmatched(state.mtime_ns)
+        state = replace(state, hash=growth.hash, mtime_ns=seen_ns)
+        if not self._replaced(state, growth.chunks, replacing, growth.keeping):
+            return False
+        self._grown[path] = growth.hash, growth.after
+        if not growth.is_complete:
+            self._missing_vectors(state, growth.hash)
+        return True
+
+    def _missing_vectors(self, state: FileState, read_as: str) -> None:
+        if not self._is_patient:
+            self._run.tally.without_vectors[state.source, state.path] = read_as
+
+    def _place_of(self, file: ReadFile, piece: Piece) -> tuple[str | None, Extent, Mark]:
+        """What a piece follows on: the hash that the index knows the file by, how far that is, and where it goes."""
+        grown_so_far = self._grown.get(file.state.path)
+        if grown_so_far is not None:
+            replacing, extent = grown_so_far
+            return replacing, extent, extent.words
+        if piece.begin == START:
+            return file.replacing, Extent(), START
+        return file.replacing, extent_by(file.replacing), piece.begin
+
+    def _replaced(
+        self, state: FileState, chunks: Sequence[EmbeddedChunk], replacing: str | None, keeping: int
+    ) -> bool:
+        run = self._run
+        if not run.store.replace_file(
+            state, chunks, expecting=run.made, replacing=replacing, keeping=keeping
+        ):
+            return False
+        tally = run.tally
+        tally.wrote((state.source, state.path), state)
+        if not tally.indexed or tally.indexed[-1] != state.path:
+            tally.indexed.append(state.path)
+        tally.chunks += len(chunks)
+        return True

@@ -1,0 +1,124 @@
+"""The MCP server of one memory in one context: tools, resources, and what it says about itself."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+
+import mcp_types as types
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.shared.exceptions import MCPError
+
+from plainmind.agent.tools import Tool, ToolBox, for_mcp
+from plainmind.base.errors import PlainmindError
+from plainmind.guests.entries.together import AllTools
+from plainmind.mcp import resources
+from plainmind.mcp.about import IDENTITY, instructions_for
+from plainmind.mcp.connector import CONNECTOR_TOOLS, Connector
+from plainmind.mcp.threads import Threads
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, TypeAlias, TypeVar
+
+    from plainmind.guests.entries.tools import EntryToolBox
+    from plainmind.memory.scoped import ScopedMemory
+
+    T = TypeVar("T")
+    Context: TypeAlias = ServerRequestContext[Any, Any]
+
+_log = logging.getLogger(__name__)
+_LAST_CALLS_SECONDS = 5.0
+
+
+def server_of(desk: Desk) -> Server[Any]:
+    """Make a server; whoever serves it decides over what it speaks."""
+    return Server(
+        IDENTITY["name"],
+        version=IDENTITY["version"],
+        title=IDENTITY["title"],
+        description=IDENTITY["description"],
+        instructions=desk.instructions,
+        on_list_tools=desk.list_tools,
+        on_call_tool=desk.call_tool,
+        on_list_resources=desk.list_resources,
+        on_list_resource_templates=desk.list_templates,
+        on_read_resource=desk.read_resource,
+    )
+
+
+class Desk:
+    """Answers the requests of all clients of one server."""
+
+    def __init__(
+        self, memory: ScopedMemory, tools: Sequence[Tool], entries: EntryToolBox | None = None
+    ) -> None:
+        """`entries` is needed when one of the tools is of the entry memory; it is closed with this."""
+        self._memory = memory
+        self._threads = Threads()
+        self.instructions = instructions_for(memory, tools)
+        self._listed = [types.Tool.model_validate(tool) for tool in for_mcp(tools)]
+        notes, connector = ToolBox(memory), Connector(memory)
+        self._toolbox = notes if entries is None else AllTools(notes, entries, tools)
+        special = {tool.name for tool in CONNECTOR_TOOLS}
+        self._boxes: dict[str, ToolBox | AllTools | Connector] = {
+            tool.name: connector if tool.name in special else self._toolbox for tool in tools
+        }
+
+    def close(self) -> bool:
+        """Wait for calls that are still running; False when one takes longer than anybody waits."""
+        is_idle = self._threads.wait(_LAST_CALLS_SECONDS)
+        self._toolbox.close()
+        return is_idle
+
+    async def list_tools(
+        self, _context: Context, _params: types.PaginatedRequestParams | None
+    ) -> types.ListToolsResult:
+        """Which tools there are."""
+        return types.ListToolsResult(tools=self._listed)
+
+    async def call_tool(self, _context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+        """Carry out a tool."""
+        box = self._boxes.get(params.name)
+        if box is None:
+            known = ", ".join(self._boxes)
+            raise MCPError(types.INVALID_PARAMS, f"there is no tool `{params.name[:100]}` here, only {known}")
+        answer = await self._run(lambda: box.call(params.name, params.arguments or {}))
+        return types.CallToolResult(
+            content=[types.TextContent(type="text", text=answer.text)],
+            structured_content=dict(answer.content) or None,
+            is_error=answer.is_error,
+        )
+
+    async def list_resources(
+        self, _context: Context, params: types.PaginatedRequestParams | None
+    ) -> types.ListResourcesResult:
+        """One page of the memory files."""
+        cursor = params.cursor if params else None
+        return await self._run(lambda: resources.listed(self._memory, cursor))
+
+    async def list_templates(
+        self, _context: Context, _params: types.PaginatedRequestParams | None
+    ) -> types.ListResourceTemplatesResult:
+        """How files are addressed."""
+        return resources.templates()
+
+    async def read_resource(
+        self, _context: Context, params: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult:
+        """The text of a file."""
+        return await self._run(lambda: resources.read(self._memory, str(params.uri)))
+
+    async def _run(self, call: Callable[[], T]) -> T:
+        """Run a blocking call; what goes wrong is said in a sentence, and our own mistakes are kept for the log."""
+        try:
+            return await self._threads.run(call)
+        except PlainmindError as error:
+            said = f"{error}; {error.hint}" if error.hint else str(error)
+            raise MCPError(types.INVALID_PARAMS, said) from None
+        except MCPError:
+            raise
+        except Exception as mistake:  # noqa: BLE001 (logged, and answered without what is in it)
+            _log.exception("a request failed")
+            raise MCPError(types.INTERNAL_ERROR, f"this failed inside ({type(mistake).__name__})") from None

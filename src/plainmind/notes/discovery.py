@@ -1,0 +1,305 @@
+"""One look at all places where memory lives: which files there are, and what was left out and why."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable
+from operator import attrgetter
+
+from plainmind.base.errors import PathNotAllowed
+from plainmind.base.model import PRIVATE, FileFailure
+from plainmind.base.value import field, value
+from plainmind.files.beneath import (
+    FOLDER_FLAGS,
+    SYMBOLIC_LINK,
+    Root,
+    file_refusal,
+    in_words,
+    name_refusal,
+    printable,
+)
+from plainmind.notes.mounts import Mount
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+# Each level on the way down holds one descriptor open.
+MAX_DEPTH = 64
+
+# Told of each open folder, and how what is in it is cited ("" or with a final slash), before it is listed.
+Entered: TypeAlias = "Callable[[int, str], None]"
+
+_by_name = attrgetter("name")
+
+
+@value
+class Reading:
+    """How a text is read of which a copy is kept without secrets; an older copy may show one that is known by now."""
+
+    rules: int = 0  # the version of those that find secrets; 0 where nothing is hidden
+    known_since: int = 0  # when the newest of the secrets that are known word by word became so
+
+    def __str__(self) -> str:
+        return f"@{self.rules}.{self.known_since}" if self.rules else ""
+
+    def is_older_than(self, other: Reading) -> bool:
+        """Whether something may show in a copy that was read so, and not in one that is read as the other says."""
+        return self.rules < other.rules or self.known_since < other.known_since
+
+
+AS_IT_IS = Reading()
+
+
+def reading_in(known_hash: str) -> Reading:
+    """How a file was read that the index knows by such a hash."""
+    rules, _, known_since = known_hash.partition("@")[2].partition(".")
+    return (
+        Reading(int(rules), int(known_since)) if rules.isdecimal() and known_since.isdecimal() else AS_IT_IS
+    )
+
+
+@value
+class FoundFile:
+    """A file of the memory as it was seen, and the way to read it."""
+
+    path: str  # as cited
+    size: int
+    mtime_ns: int
+    inode: int
+    ctime_ns: int
+    root: Root = field(repr=False, compare=False)
+    relative: str = field(repr=False, compare=False)
+    scope: str = PRIVATE  # who may see it
+    reading: Reading = AS_IT_IS
+
+    @property
+    def real(self) -> str:
+        """Where it is on disk."""
+        return os.path.join(self.root.real, self.relative)
+
+
+@value
+class Discovery:
+    """What a look at the memory found. `unseen` could not be looked at: there, absence proves nothing."""
+
+    files: tuple[FoundFile, ...]
+    skipped: tuple[FileFailure, ...]
+    unseen: tuple[str, ...] = ()  # cited folders and files
+    root_missing: bool = False
+    moment: int | None = None  # when that was, for `TextSource.changed_since`; None when that cannot tell
+
+    def may_hide(self, path: str) -> bool:
+        """Whether a file that was not found may still be there: what is known about it must be kept."""
+        return self.root_missing or any(
+            not place or path == place or path.startswith(place + "/") for place in self.unseen
+        )
+
+
+@value
+class _Folder:
+    """An open folder on the way down; `relative` and `cited` are empty or end with a slash."""
+
+    mount: Mount
+    descriptor: int
+    relative: str
+    cited: str
+    depth: int
+
+
+class Sweep:
+    """Collects files from mounts. With `wanted`, only the way to that one cited path is looked at.
+
+    Folders are opened beneath one another without following links, so that a folder swapped for a link while
+    we look shows nothing of what is behind it.
+    """
+
+    def __init__(
+        self,
+        *,
+        max_file_bytes: int,
+        scope_of: Callable[[str, Root, str], str],
+        wanted: str | None = None,
+        entered: Entered | None = None,
+    ) -> None:
+        """`scope_of` tells who may see a file, by how it is cited, its root and its path there."""
+        self._max_file_bytes = max_file_bytes
+        self._scope_of = scope_of
+        self._wanted = wanted
+        self._entered = entered
+        self._files: dict[str, FoundFile] = {}
+        self._skipped: list[FileFailure] = []
+        self._unseen: list[str] = []
+        self._identities: set[tuple[int, int]] = set()
+
+    def result(self, *, root_missing: bool = False) -> Discovery:
+        """Everything collected so far."""
+        return Discovery(
+            tuple(self._files.values()), tuple(self._skipped), tuple(self._unseen), root_missing=root_missing
+        )
+
+    def visit_curated(self, root: Root) -> None:
+        """Look for `MEMORY.md`, and for `memory.md` when there is no such file."""
+        lower_case = Mount(root, "memory.md", "memory.md", expected=False)
+        if not self.visit_file(Mount(root, "MEMORY.md", "MEMORY.md", expected=False)):
+            self.visit_file(lower_case)
+            return
+        other = self._status(lower_case)
+        # Where case does not matter, both names are the same file.
+        if other is not None and (other.st_dev, other.st_ino) not in self._identities:
+            self.skip("memory.md", "`MEMORY.md` is used instead")
+
+    def visit(self, mount: Mount) -> None:
+        """Collect the files of one mount: a folder with everything beneath, or a single file."""
+        if self._wanted is not None and mount.cited and not self._leads_to_wanted(mount.cited):
+            return
+        try:
+            folder = mount.root.open_folder(mount.base)
+        except NotADirectoryError:
+            self.visit_file(mount)
+        except PathNotAllowed as error:
+            self.skip(mount.cited, str(error))
+        except OSError as error:
+            self._could_not_see(mount.cited, error, expected=mount.expected)
+        else:
+            relative, cited = mount.base and mount.base + "/", mount.cited and mount.cited + "/"
+            self._walk(_Folder(mount, folder, relative, cited, depth=1))
+
+    def visit_file(self, mount: Mount) -> bool:
+        """Look at a single file. Returns whether the memory has it now."""
+        status = self._status(mount)
+        if status is None:
+            return False
+        if not mount.cited.lower().endswith(".md"):
+            self.skip(mount.cited, "not a `.md` file")
+            return False
+        return self._take(mount, mount.base, mount.cited, status)
+
+    def skip(self, path: str, reason: str) -> None:
+        """Note what was left out on purpose."""
+        self._skipped.append(FileFailure(printable(path) or ".", reason))
+
+    def _status(self, mount: Mount) -> os.stat_result | None:
+        parent, _, name = mount.base.rpartition("/")
+        try:
+            folder = mount.root.open_folder(parent)
+            try:
+                if self._entered is not None:
+                    cited = mount.cited.rpartition("/")[0]
+                    self._entered(folder, cited and cited + "/")
+                return os.stat(name, dir_fd=folder, follow_symlinks=False)
+            finally:
+                os.close(folder)
+        except OSError as error:
+            self._could_not_see(mount.cited, error, expected=mount.expected)
+            return None
+
+    def _walk(self, folder: _Folder) -> None:
+        try:
+            if self._entered is not None:
+                self._entered(folder.descriptor, folder.cited)
+            with os.scandir(folder.descriptor) as listing:
+                entries = sorted(listing, key=_by_name, reverse=True)
+            while entries:
+                entry = entries.pop()  # and let go of, for each remembers all that was asked about it
+                if self._wanted is None or self._leads_to_wanted(folder.cited + entry.name):
+                    self._enter(folder, entry)
+        except OSError as error:
+            self._could_not_see(folder.cited.removesuffix("/"), error)
+        finally:
+            os.close(folder.descriptor)
+
+    def _leads_to_wanted(self, path: str) -> bool:
+        assert self._wanted is not None
+        return path == self._wanted or self._wanted.startswith(path + "/")
+
+    def _enter(self, folder: _Folder, entry: os.DirEntry[str]) -> None:
+        name = entry.name
+        cited = folder.cited + name
+        is_folder = entry.is_dir(follow_symlinks=False)
+        if entry.is_symlink():
+            self.skip(cited, SYMBOLIC_LINK)
+        elif not is_folder and name[-3:].lower() != ".md":
+            return
+        elif reason := _left_out(name):
+            self.skip(cited, reason)
+        elif is_folder:
+            self._descend(folder, name)
+        else:
+            try:
+                status = entry.stat(follow_symlinks=False)
+            except OSError as error:
+                self._could_not_see(cited, error, expected=False)  # or deleted while we looked
+            else:
+                self._take(folder.mount, folder.relative + name, cited, status)
+
+    def _descend(self, folder: _Folder, name: str) -> None:
+        relative, cited, depth = folder.relative, folder.cited, folder.depth
+        if depth >= MAX_DEPTH:
+            self.skip(cited + name, f"more than {MAX_DEPTH} folders deep")
+            return
+        try:
+            inner = os.open(name, FOLDER_FLAGS, dir_fd=folder.descriptor)
+        except NotADirectoryError:
+            self.skip(cited + name, SYMBOLIC_LINK)  # it was a folder when it was listed
+        except OSError as error:
+            self._could_not_see(cited + name, error, expected=False)
+        else:
+            self._walk(_Folder(folder.mount, inner, f"{relative}{name}/", f"{cited}{name}/", depth + 1))
+
+    def _take(self, mount: Mount, relative: str, cited: str, status: os.stat_result) -> bool:
+        """Add a file unless a rule forbids it. Returns whether the memory has it now."""
+        if mount.pattern is not None and cited != mount.cited:
+            start = len(mount.cited) + 1 if mount.cited else 0
+            if not mount.pattern.fullmatch(cited, start):
+                return False
+        reason = file_refusal(status)
+        if reason is None and status.st_size > self._max_file_bytes:
+            reason = f"{in_words(status.st_size)}, over the limit of {in_words(self._max_file_bytes)}"
+        if reason is not None:
+            self.skip(cited, reason)
+            return False
+        # Some network file systems number no file at all.
+        identity = (status.st_dev, status.st_ino)
+        if status.st_ino and identity in self._identities:
+            return True
+        if cited in self._files:
+            self.skip(cited, f"`{mount.real}` has a file of this name too; give that extra path a `name`")
+            return False
+        self._identities.add(identity)
+        self._files[cited] = FoundFile(
+            cited,
+            status.st_size,
+            status.st_mtime_ns,
+            status.st_ino,
+            status.st_ctime_ns,
+            mount.root,
+            relative,
+            self._scope_of(cited, mount.root, relative),
+        )
+        return True
+
+    def _could_not_see(self, path: str, error: OSError, *, expected: bool = True) -> None:
+        """Note a place that cannot be looked at. Absence counts only where something was expected."""
+        if error.errno == errno.ELOOP:
+            self.skip(path, SYMBOLIC_LINK)
+        elif error.errno in {errno.ENOENT, errno.ENOTDIR} and not expected:
+            return
+        else:
+            self.skip(path, "does not exist" if error.errno == errno.ENOENT else system_reason(error))
+            self._unseen.append(path)
+
+
+def system_reason(error: OSError) -> str:
+    """Say in the system's words why it refused."""
+    return error.strerror or type(error).__name__
+
+
+def _left_out(name: str) -> str | None:
+    """Why a name is left out, whatever it stands for."""
+    if name.startswith("."):
+        return "hidden"
+    if ".sync-conflict-" in name:
+        return "a copy left by a sync conflict"
+    return name_refusal(name)

@@ -1,0 +1,329 @@
+"""The workspace as something to write in: notes are appended, text is edited and lines are removed."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+from plainmind.base.errors import ConflictError, NotFound, PlainmindError, StorageFailure, WorkspaceError
+from plainmind.base.model import PRIVATE
+from plainmind.base.value import value
+from plainmind.files.append import append
+from plainmind.files.erasures import Erasures
+from plainmind.files.failures import explaining
+from plainmind.files.history import APPEND, History
+from plainmind.files.ids import new_id
+from plainmind.files.locks import hold_lock, lock_path_for
+from plainmind.files.records import Tail
+from plainmind.files.replace import content_hash, replace
+from plainmind.notes.scopes import folder_of_scope
+from plainmind.notes.standing_notes import standing_note
+from plainmind.notes.workspace import Workspace
+from plainmind.text.notes import day_header, format_note
+from plainmind.text.shell import shell_word
+
+# A note longer than this is a document: it belongs in a file of its own.
+MAX_NOTE_CHARS = 200_000
+
+_BLOCK_BYTES = 1 << 20
+_LINE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z")
+
+
+@value
+class Remembered:
+    """Where a note stands now."""
+
+    path: str
+    start_line: int
+    end_line: int
+    id: str
+
+
+@value
+class Edited:
+    """What a file is after an edit; `line` is where the new text begins."""
+
+    path: str
+    line: int
+    hash: str
+
+
+class Notebook:
+    """Writes to one workspace. Every change goes through `files/` and into the history."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        history: History,
+        *,
+        erasures: Erasures,
+        state_dir: str,
+        now: Callable[[], datetime],
+    ) -> None:
+        self._workspace = workspace
+        self._history = history
+        self._erasures = erasures
+        self._state_dir = state_dir
+        self._now = now
+
+    def remember(self, text: str, *, durable: bool = False) -> Remembered:
+        """Append a note to today's log, or to the curated memory; on disk when this returns."""
+        if not durable:
+            return self.remember_for(PRIVATE, text)
+        note_id = new_id(self._now().timestamp)
+        note = format_note(_checked(text), note_id=note_id, clock_time=None)
+        return self._append(self._curated_path(), note, note_id, header="# Memory\n\n")
+
+    def remember_for(self, scope: str, text: str, *, note_id: str | None = None) -> Remembered:
+        """Append a note to today's log of a scope: that of a group or a person lies in a folder of their own.
+
+        A `note_id` that already stands in a log of the scope, of whatever day, is not written again: its place is
+        answered. Raises ConflictError for one that was written and removed since.
+        """
+        text = _checked(text)
+        folder = self._folder_for(scope)
+        if note_id is None:
+            now = self._now()
+            return self._append_to_log(text, folder, new_id(now.timestamp), now)
+        lock = lock_path_for(self._state_dir, os.path.join(self._workspace.root.real, folder))
+        # Two that try the same note, one before and one after midnight, would not meet at the lock of a day.
+        with hold_lock(lock, operation=f"append a note to {folder}"):
+            standing = standing_note(self._workspace, folder, note_id)
+            if standing is not None:
+                return Remembered(*standing, note_id)
+            if any(os.path.dirname(path) == folder for path in self._history.paths_of(note_id)):
+                raise ConflictError(
+                    "this note was written before, and somebody has removed it since",
+                    hint="nothing was written: what is forgotten stays forgotten",
+                )
+            return self._append_to_log(text, folder, note_id, self._now())
+
+    def _folder_for(self, scope: str) -> str:
+        """The folder of a scope's logs, as cited."""
+        folder = "memory" if scope == PRIVATE else folder_of_scope(scope)
+        if folder is None:
+            raise WorkspaceError(
+                f"no notes can be kept for `{scope[:80]}`",
+                hint="only groups and people with an id have a folder",
+            )
+        parent, _, name = folder.rpartition("/")
+        real = os.path.join(self._workspace.root.real, folder)
+        if parent and os.path.isdir(real) and name not in os.listdir(os.path.dirname(real)):
+            raise WorkspaceError(
+                f"the folder of another one is in the place of `{folder}`: this disk takes both names for the same",
+                hint="keep the workspace on a disk that tells upper from lower case",
+            )
+        return folder
+
+    def _append_to_log(self, text: str, folder: str, note_id: str, now: datetime) -> Remembered:
+        note = format_note(text, note_id=note_id, clock_time=now.strftime("%H:%M"))
+        path = f"{folder}/{now.date().isoformat()}.md"
+        return self._append(path, note, note_id, header=day_header(now.date()))
+
+    def _append(self, path: str, note: str, note_id: str, *, header: str) -> Remembered:
+        record = note.encode("utf-8", "replace")
+        target = self._target(path)
+        appended = append(
+            target,
+            record,
+            state_dir=self._state_dir,
+            record_id=f"<!-- m:{note_id} -->",
+            tail=Tail.MARKDOWN,
+            header=header.encode(),
+            separator=b"\n" if note.count("\n") > 1 else b"",
+        )
+        try:
+            self._history.record(
+                path,
+                operation=APPEND,
+                new_hash=content_hash(record),
+                length=len(record),
+                previous=None,
+                record_id=note_id,
+            )
+        except PlainmindError as error:
+            raise StorageFailure(
+                f"the note is in `{path}`, but the history does not know of it: {error}",
+                hint="do not write it again; " + (error.hint or "check the disk"),
+            ) from error
+        first = _line_at(target, appended.offset)
+        return Remembered(path, first, first + note.count("\n") - 1, note_id)
+
+    def edit(
+        self, path: str, old: str, new: str, *, base_hash: str | None = None, allow_shrink: bool = False
+    ) -> Edited:
+        """Replace a text that stands exactly once in a file; with `base_hash`, only if the file is still that one."""
+        # What is read here is written later, perhaps as a conflict copy: nothing may be forgotten between the two.
+        with self._erasures.held_off():
+            return self._edit(path.removeprefix("./"), old, new, base_hash, allow_shrink=allow_shrink)
+
+    def _edit(self, path: str, old: str, new: str, base_hash: str | None, *, allow_shrink: bool) -> Edited:
+        target, data = self.read_bytes(path)
+        wanted, wished = _in_endings_of(data, old), _in_endings_of(data, new)
+        count = data.count(wanted) if wanted else 0
+        if count != 1:
+            raise _not_exactly_once(path, data, wanted, count)
+        start = data.index(wanted)
+        edited = data[:start] + wished + data[start + len(wanted) :]
+        replaced = replace(
+            target,
+            edited,
+            base_hash=base_hash or content_hash(data),
+            state_dir=self._state_dir,
+            history=self._history,
+            reason="edit",
+            name=path,
+            allow_shrink=allow_shrink,
+        )
+        return Edited(path, data.count(b"\n", 0, start) + 1, replaced.new_hash)
+
+    def remove_lines(self, path: str, ranges: Sequence[tuple[int, int]], *, base_hash: str) -> str:
+        """Take lines out of a file, the bytes of all others unchanged; the hash of what is left."""
+        target, data = self.read_unchanged(path, base_hash)
+        doomed = {line for first, last in ranges for line in range(first, last + 1)}
+        kept = b"".join(line for number, line in enumerate(byte_lines(data), 1) if number not in doomed)
+        replaced = replace(
+            target,
+            kept,
+            base_hash=base_hash,
+            state_dir=self._state_dir,
+            history=self._history,
+            reason="forget",
+            name=path,
+            allow_shrink=True,
+        )
+        return replaced.new_hash
+
+    def restore(self, version_id: str) -> Edited:
+        """Bring back what a file was; what it is now goes into the history first."""
+        with self._erasures.held_off():  # or a version that is being forgotten would come back
+            return self._restore(version_id)
+
+    def keep(self, path: str, *, reason: str) -> str:
+        """Put what a file is now into the history; where it is on disk."""
+        with self._erasures.held_off():
+            place, data = self.read_bytes(path)
+            self._history.keep(path.removeprefix("./"), data, reason)
+        return place
+
+    def _restore(self, version_id: str) -> Edited:
+        version = next((v for v in self._history.versions() if v.id == version_id), None)
+        if version is None or not version.available:
+            raise NotFound(
+                f"there is no version `{version_id}` to bring back",
+                hint="`plainmind history` lists the versions that are kept",
+            )
+        data = self._history.read(version_id)
+        try:
+            target, current = self.read_bytes(version.path)
+            base: str | None = content_hash(current)
+        except NotFound:
+            target, base = self._target(version.path), None
+        replaced = replace(
+            target,
+            data,
+            base_hash=base,
+            state_dir=self._state_dir,
+            history=self._history,
+            reason="restore",
+            name=version.path,
+            allow_shrink=True,
+        )
+        return Edited(version.path, 1, replaced.new_hash)
+
+    def read_bytes(self, path: str) -> tuple[str, bytes]:
+        """Where a file of the memory is, and its bytes."""
+        found = self._workspace.locate(path)
+        data, _ = found.root.read(found.relative, max_bytes=self._workspace.max_file_bytes)
+        return found.real, data
+
+    def read_unchanged(self, path: str, base_hash: str) -> tuple[str, bytes]:
+        """Like `read_bytes`; ConflictError when it is not the content any more that lines were chosen in."""
+        place, data = self.read_bytes(path)
+        if content_hash(data) != base_hash:
+            raise ConflictError(
+                f"`{path}` has changed since the lines were chosen; they were not removed",
+                hint="choose them again",
+            )
+        return place, data
+
+    def _curated_path(self) -> str:
+        listed = {found.path for found in self._workspace.discover().files}
+        return "memory.md" if "memory.md" in listed else "MEMORY.md"
+
+    def _target(self, path: str) -> str:
+        """The place on disk to write a file of the memory to; never through a link."""
+        root, relative = self._workspace.place_of(path)
+        folder, _, name = relative.rpartition("/")
+        try:
+            os.close(root.open_folder(folder))
+        except FileNotFoundError:
+            # `append` makes the folder `memory/`; the workspace itself must be there, or a note would land on
+            # the empty mount point of a disk that is not mounted.
+            if not os.path.isdir(root.real):
+                raise WorkspaceError(
+                    f"the workspace `{root.path}` does not exist",
+                    hint=f"run `plainmind init {shell_word(root.path)}`, mount it again, or name another one",
+                ) from None
+        except OSError as error:
+            raise WorkspaceError(
+                f"`{folder or root.path}` cannot be written to: {error.strerror}",
+                hint="it must be a plain folder of the workspace, not a link",
+            ) from error
+        return os.path.join(root.real, folder, name)
+
+
+def byte_lines(data: bytes) -> list[bytes]:
+    """Cut bytes into lines with their endings, at the same places where the text is cut into lines."""
+    return _LINE.findall(data)
+
+
+def _checked(text: str) -> str:
+    text = text.replace("\x00", "").strip()
+    if not text:
+        raise PlainmindError("there is nothing to remember", hint="give the text of the note")
+    if len(text) > MAX_NOTE_CHARS:
+        raise PlainmindError(
+            f"a note of {len(text):,} characters is too long; the limit is {MAX_NOTE_CHARS:,}",
+            hint="save it as a file beneath `memory/` instead",
+        )
+    return text
+
+
+def _in_endings_of(data: bytes, text: str) -> bytes:
+    """Write a text with the line endings that the file has."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    raw = text.encode("utf-8", "surrogateescape")
+    return raw.replace(b"\n", b"\r\n") if b"\r\n" in data else raw
+
+
+def _not_exactly_once(path: str, data: bytes, wanted: bytes, count: int) -> NotFound:
+    if not wanted:
+        return NotFound("there is no text to replace", hint="give the text that stands in the file now")
+    if not count:
+        return NotFound(
+            f"the text to replace is not in `{path}`",
+            hint=f"it must match to the letter; read the file with `plainmind get {path}`",
+        )
+    lines: list[str] = []
+    at = data.find(wanted)
+    while at >= 0 and len(lines) < 5:
+        lines.append(str(data.count(b"\n", 0, at) + 1))
+        at = data.find(wanted, at + len(wanted))
+    return NotFound(
+        f"the text to replace stands {count} times in `{path}` (lines {', '.join(lines)})",
+        hint="give more of the text around it, so that it stands only once",
+    )
+
+
+def _line_at(path: str, offset: int) -> int:
+    """The number of the line that begins at an offset."""
+    breaks, last, left = 0, b"", offset
+    with explaining("read", path, outcome="the note was written"), open(path, "rb") as file:
+        while left and (block := file.read(min(left, _BLOCK_BYTES))):
+            # A break of two bytes that the blocks cut apart is one break.
+            breaks += block.count(b"\n") + block.count(b"\r") - (last + block).count(b"\r\n")
+            last, left = block[-1:], left - len(block)
+    return breaks + 1

@@ -1,0 +1,242 @@
+"""Tells without looking at the files what may have changed since a moment, where the system reports changes by itself.
+
+Linux queues an inotify event before the call that changed the file returns, whichever process made it. So an empty
+queue proves that a look at the files would find them as they were: a search that comes after a write sees the write,
+and a search that comes after nothing costs nothing. What the queue cannot show (a file changed through a mapping
+that stays open, or through another name) is found by a look at everything, which is due every ten seconds.
+
+Whenever anything is out of the ordinary the answer is that only such a look can tell, which is always right.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+
+from plainmind.base.value import value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from plainmind.notes.inotify import Events, Inotify
+
+TRUSTED_S = 10.0
+# A user's processes share a quota of watches: a tree of more folders than this is looked at every time.
+MOST_FOLDERS = 4_096
+_MOST_CHANGES = 64  # how many are remembered one by one
+
+NOTHING: frozenset[str] = frozenset()
+
+
+@value
+class Since:
+    """What may have changed between two moments: files, as cited. `moment` is the later one."""
+
+    moment: int
+    files: frozenset[str]
+
+
+def _open_inotify() -> Inotify | None:
+    from plainmind.notes.inotify import open_inotify  # never loaded by a process that looks once
+
+    return open_inotify()
+
+
+def _is_local(folder: int) -> bool:
+    from plainmind.notes.inotify import is_local
+
+    return is_local(folder)
+
+
+def may_be_note(name: str) -> bool:
+    """Whether a file of this name could be part of a memory."""
+    return name[-3:].lower() == ".md" and not name.startswith(".")
+
+
+class Look:
+    """One look at all files while their folders are being watched, each before it is listed."""
+
+    __slots__ = ("_noticing", "began", "folders", "moment", "refusal")
+
+    def __init__(self, noticing: Noticing, moment: int, began: float) -> None:
+        self._noticing = noticing
+        self.moment = moment
+        self.began = began
+        self.folders: dict[
+            int, str | None
+        ] = {}  # by watch: how what is in it is cited; None when in two ways
+        self.refusal: str | None = None
+
+    def entered(self, folder: int, cited: str) -> None:
+        """Watch an open folder from now on; `cited` is empty or ends with a slash."""
+        if self.refusal is None:
+            self._noticing.watch(self, folder, cited)
+
+
+class Noticing:
+    """Watches the folders of one source. Safe to share between threads; a fork begins anew.
+
+    `anchors` are the paths at which looks begin: what is there now is compared by identity, for a parent folder that
+    was renamed or mounted over is no event in the folders that are watched. `matters` tells by its name whether a file
+    is worth telling of.
+    """
+
+    def __init__(
+        self,
+        anchors: Callable[[], Iterable[str]],
+        *,
+        matters: Callable[[str], bool] = may_be_note,
+        opened: Callable[[], Inotify | None] = _open_inotify,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._anchors = anchors
+        self._matters = matters
+        self._opened = opened
+        self._clock = clock
+        self._forget()
+
+    def _forget(self) -> None:
+        self._process = os.getpid()
+        self._guard = threading.Lock()
+        self._inotify: Inotify | None = None
+        self._looks = 0
+        self._looking = 0
+        self._moment = 0
+        self._folders: dict[int, str | None] = {}
+        self._trusted_until = 0.0
+        self._identities: dict[str, tuple[int, int] | None] = {}
+        # Of each moment, newest last, the files that made it: None when it may have been any.
+        self._changes: deque[frozenset[str] | None] = deque(maxlen=_MOST_CHANGES)
+        self._refusal: str | None = "not needed yet"
+
+    def begin(self) -> Look | None:
+        """Begin a look at everything. The first one watches nothing: a process that looks once would not gain."""
+        self._after_fork()
+        with self._guard:
+            self._looks += 1
+            if self._looks == 1:
+                return None
+            if self._inotify is None or self._inotify.count > MOST_FOLDERS:
+                self._close()
+                self._inotify = self._opened()
+            if self._inotify is None:
+                self._refusal = "the system offers none, or no more"
+                return None
+            self._take_events()
+            self._identities = {path: _identity(path) for path in self._anchors()}
+            self._looking += 1
+            return Look(self, self._moment, self._clock())
+
+    def watch(self, look: Look, folder: int, cited: str) -> None:
+        """Watch one more folder for a look."""
+        with self._guard:
+            if self._inotify is None:
+                look.refusal = "closed meanwhile"
+            elif len(look.folders) >= MOST_FOLDERS:
+                look.refusal = f"more than {MOST_FOLDERS:,} folders"
+            elif not _is_local(folder):
+                look.refusal = "a file system that other machines may write to"
+            else:
+                try:
+                    name = self._inotify.watch(folder)
+                except OSError as error:
+                    look.refusal = f"a folder cannot be watched: {error.strerror}"
+                    return
+                known = look.folders.setdefault(name, cited)
+                if known != cited:
+                    look.folders[name] = None
+
+    def end(self, look: Look | None, *, complete: bool) -> int | None:
+        """The moment that a look shows, for `changed_since`; None when it does not show everything for sure."""
+        if look is None:
+            return None
+        with self._guard:
+            self._looking -= 1
+            if look.refusal is not None or not complete:
+                self._refusal = look.refusal or "a folder cannot be looked at"
+                self._trusted_until = 0.0
+                return None
+            self._refusal = None
+            self._folders = look.folders
+            self._trusted_until = look.began + TRUSTED_S
+            return look.moment
+
+    def changed_since(self, moment: int | None) -> Since | None:
+        """What may have changed since a moment; None when only a look at everything can tell."""
+        self._after_fork()
+        with self._guard:
+            if moment is None or self._inotify is None or self._clock() >= self._trusted_until:
+                return None
+            self._take_events()
+            happened = self._moment - moment
+            if happened > len(self._changes):
+                return None
+            changed: set[str] = set()
+            for number in range(1, happened + 1):
+                files = self._changes[-number]
+                if files is None:
+                    return None
+                changed |= files
+            return Since(self._moment, frozenset(changed))
+
+    def describe(self) -> Mapping[str, Any]:
+        """Facts for `status`: how many folders are watched, or why none is."""
+        with self._guard:
+            watching = self._inotify is not None and self._refusal is None
+            return {
+                "watching": watching,
+                "folders": len(self._folders) if watching else 0,
+                "maxFolders": MOST_FOLDERS,
+                "reason": None if watching else self._refusal,
+            }
+
+    def close(self) -> None:
+        """Let go of the queue; the next look opens another."""
+        self._after_fork()
+        with self._guard:
+            self._close()
+            self._refusal = "closed"
+
+    def _close(self) -> None:
+        inotify, self._inotify = self._inotify, None
+        self._trusted_until = 0.0
+        self._folders = {}
+        if inotify is not None:
+            inotify.close()
+
+    def _after_fork(self) -> None:
+        """Leave the queue to the parent: events that a child reads would be lost to it."""
+        if self._process != os.getpid():
+            self._forget()
+
+    def _take_events(self) -> None:
+        """Begin a new moment when anything has happened."""
+        assert self._inotify is not None
+        files = self._files_of(self._inotify.events())
+        if any(_identity(path) != before for path, before in self._identities.items()):
+            files = None
+        if files != NOTHING:
+            self._moment += 1
+            self._changes.append(files)
+
+    def _files_of(self, events: Events | None) -> frozenset[str] | None:
+        """Which notes events are about: only in folders that are cited in one way, and not while that may change."""
+        if events is None:
+            return None
+        notes = [event for event in events if self._matters(event[1])]
+        folders = {self._folders.get(watch) for watch, _ in notes}
+        if notes and (self._looking or None in folders):
+            return None
+        return frozenset(f"{self._folders[watch]}{name}" for watch, name in notes)
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino

@@ -1,0 +1,243 @@
+"""The Markdown files of a workspace: which there are, what they say, and which may be read at all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+
+from plainmind.base.errors import NotFound, PathNotAllowed, PlainmindError, WorkspaceError
+from plainmind.base.model import PRIVATE, SHARED, Document, FileState, Source
+from plainmind.base.value import replace
+from plainmind.files.beneath import Root, check_relative, printable
+from plainmind.notes.discovery import Discovery, Entered, FoundFile, Sweep, system_reason
+from plainmind.notes.mounts import ExtraPath, Mount, mounts_of
+from plainmind.notes.noticing import Noticing, Since
+from plainmind.notes.scopes import SHARED_FOLDER, scope_of_path
+from plainmind.text.hashing import sha256_bytes
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+MAX_FILE_BYTES = 16_000_000
+
+_CURATED = ("MEMORY.md", "memory.md")
+_MOST_NAMES_COMPARED = 5_000
+
+_LEFT_OUT_HINT = "`plainmind status` lists everything that is left out, and why"
+
+
+class Workspace:
+    """`MEMORY.md`, `memory/**/*.md` and the extra paths: what discovery lists is all that can be read."""
+
+    def __init__(
+        self, path: str, *, extra_paths: Sequence[ExtraPath] = (), max_file_bytes: int = MAX_FILE_BYTES
+    ) -> None:
+        self.root = Root(path)
+        self.max_file_bytes = max_file_bytes
+        daily = Mount(self.root, "memory", "memory", expected=False)
+        self._mounts = (daily, *mounts_of(self.root, extra_paths))
+        self._has_shared_mounts = any(mount.scope != PRIVATE for mount in self._mounts)
+        self._noticing = Noticing(partial(_anchors, self.root, self._mounts))
+
+    @property
+    def source(self) -> Source:
+        """Which source its files are cited as."""
+        return "memory"
+
+    @property
+    def path(self) -> str:
+        """The workspace folder as the operator named it, absolute."""
+        return self.root.path
+
+    def discover(self) -> Discovery:
+        """List the files of the memory, always in the same order. Never raises for what is on disk."""
+        look = self._noticing.begin()
+        moment, complete = None, False
+        try:
+            found = self._swept(self._sweep(entered=look.entered if look else None))
+            complete = not (found.unseen or found.root_missing)
+        finally:
+            moment = self._noticing.end(look, complete=complete)
+        return replace(found, moment=moment)
+
+    def changed_since(self, moment: int | None) -> Since | None:
+        """What may have changed since a look; None when only another look can tell."""
+        return self._noticing.changed_since(moment)
+
+    def look_at(self, path: str) -> FoundFile | None:
+        """Look again at a file that discovery has listed; None when it is not as it must be to be listed."""
+        sweep = self._sweep()
+        root, relative = self.place_of(path)
+        try:
+            sweep.visit_file(Mount(root, relative, path, expected=False))
+        except PathNotAllowed:
+            return None
+        return next(iter(sweep.result().files), None)
+
+    def describe(self) -> Mapping[str, Any]:
+        """Facts for `status`: how changes are noticed."""
+        return self._noticing.describe()
+
+    def close(self) -> None:
+        """Let go of what is watched; the workspace can be used on."""
+        self._noticing.close()
+
+    def locate(self, path: str) -> FoundFile:
+        """Find the file that a cited path names, only if discovery lists it.
+
+        Raises PathNotAllowed or NotFound with the reason, WorkspaceError when the memory cannot be looked at.
+        """
+        wanted = path.removeprefix("./")
+        if os.path.isabs(wanted):
+            raise self._absolute_path_refused(wanted)
+        check_relative(wanted)
+        discovery = self._swept(self._sweep(wanted=wanted))
+        for found in discovery.files:
+            if found.path == wanted:
+                return found
+        raise self._why_not(wanted, discovery)
+
+    def read(self, file: FoundFile | str) -> tuple[Document, FileState]:
+        """Read a file that was found, or one by its cited path: the text, and what the file looked like.
+
+        Raises PathNotAllowed, NotFound or WorkspaceError.
+        """
+        from plainmind.notes.dates import day_of
+        from plainmind.notes.decoding import decode
+
+        found = self.locate(file) if isinstance(file, str) else file
+        raw, status = found.root.read(found.relative, max_bytes=self.max_file_bytes)
+        document = Document(found.path, self.source, decode(raw), day_of(found.path))
+        hashed = sha256_bytes(raw)
+        return document, FileState(
+            found.path,
+            self.source,
+            hashed,
+            status.st_size,
+            status.st_mtime_ns,
+            status.st_ino,
+            found.scope,
+        )
+
+    def scope_of(self, path: str) -> str:
+        """Who may see a file with this cited path, whether it exists or not; unknown means: its owner alone."""
+        try:
+            root, relative = self.place_of(path)
+        except NotFound:
+            return PRIVATE
+        return self._scope_at(path, root, relative)
+
+    def _scope_at(self, path: str, root: Root, relative: str) -> str:
+        if path.startswith(SHARED_FOLDER):
+            return scope_of_path(path)
+        if not self._has_shared_mounts or path in _CURATED or path.startswith("memory/"):
+            return PRIVATE
+        real = os.path.join(root.real, relative)
+        if real in (os.path.join(self.root.real, name) for name in _CURATED):
+            return PRIVATE
+        # Shared only when everything that names it says so: a private folder in a shared one stays private.
+        naming = [mount.scope for mount in self._mounts if mount.covers(real)]
+        return SHARED if naming and all(scope == SHARED for scope in naming) else PRIVATE
+
+    def place_of(self, path: str) -> tuple[Root, str]:
+        """Where a file with this cited path belongs, also when it is gone. NotFound when no place has its name."""
+        if path in _CURATED:
+            return self.root, path
+        for mount in self._mounts:
+            if _is_beneath(path, mount.cited):
+                rest = path.removeprefix(mount.cited).removeprefix("/")
+                return mount.root, "/".join(filter(None, (mount.base, rest)))
+        raise NotFound(
+            f"`{path}` is not part of the memory any more", hint="name its folder in `extraPaths` again"
+        )
+
+    def watched_paths(self) -> tuple[str, ...]:
+        """Files and folders where a change may matter, for `watch`."""
+        curated = (os.path.join(self.root.real, name) for name in _CURATED)
+        return tuple(dict.fromkeys((*curated, *(mount.real for mount in self._mounts))))
+
+    def _sweep(self, *, wanted: str | None = None, entered: Entered | None = None) -> Sweep:
+        return Sweep(
+            max_file_bytes=self.max_file_bytes, scope_of=self._scope_at, wanted=wanted, entered=entered
+        )
+
+    def _swept(self, sweep: Sweep) -> Discovery:
+        root_missing = False
+        try:
+            os.close(self.root.open_folder())
+        except OSError as error:
+            root_missing = True
+            if not isinstance(error, FileNotFoundError):
+                sweep.skip("", system_reason(error))
+        if not root_missing:
+            sweep.visit_curated(self.root)
+        for mount in self._mounts:
+            if not (root_missing and mount.root is self.root):
+                sweep.visit(mount)
+        return sweep.result(root_missing=root_missing)
+
+    def _absolute_path_refused(self, path: str) -> PathNotAllowed:
+        hint = "name a file by its path inside the memory, for example `memory/2026-02-10.md`"
+        for top in (self.root.path, self.root.real):
+            if path.startswith(top + "/"):
+                hint = f"use `{printable(path.removeprefix(top + '/'))}`"
+        return PathNotAllowed(f"the path `{printable(path[:200])}` is not allowed: it is absolute", hint=hint)
+
+    def _why_not(self, path: str, discovery: Discovery) -> PlainmindError:
+        """Say why discovery does not list a path."""
+        if discovery.root_missing:
+            reason = next(
+                (skipped.reason for skipped in discovery.skipped if skipped.path == "."), "it does not exist"
+            )
+            return WorkspaceError(
+                f"the workspace `{printable(self.path)}` cannot be read: {reason}",
+                hint="create it, mount it again, or name another one",
+            )
+        for skipped in discovery.skipped:
+            if path == skipped.path or path.startswith(skipped.path + "/"):
+                kind = WorkspaceError if discovery.may_hide(path) else PathNotAllowed
+                subject = f"`{path}`" if path == skipped.path else f"`{path}` in `{skipped.path}`"
+                return kind(f"{subject} is not read: {skipped.reason}", hint=_LEFT_OUT_HINT)
+        if not path.lower().endswith(".md"):
+            return PathNotAllowed(
+                f"`{path}` is not part of the memory: only `.md` files are", hint=self._hint(path)
+            )
+        if path in _CURATED or any(_is_beneath(path, mount.cited) for mount in self._mounts):
+            return NotFound(f"`{path}` is not in the memory", hint=self._hint(path))
+        return PathNotAllowed(f"`{path}` is not part of the memory", hint=self._hint(path))
+
+    def _hint(self, path: str) -> str:
+        near = nearest(path, (found.path for found in self.discover().files))
+        if near:
+            return "did you mean " + " or ".join(f"`{name}`" for name in near) + "?"
+        return "the memory is `MEMORY.md`, the `.md` files beneath `memory/`, and the extra paths"
+
+
+def _anchors(root: Root, mounts: Sequence[Mount]) -> tuple[str, ...]:
+    """Where looks begin; another file or folder there is a change, whatever happened in the old one."""
+    tops = (mount.root.real for mount in mounts)
+    return tuple(dict.fromkeys((root.real, *tops, *(mount.real for mount in mounts))))
+
+
+def _is_beneath(path: str, folder: str) -> bool:
+    return not folder or path == folder or path.startswith(folder + "/")
+
+
+def nearest(path: str, known: Iterable[str], *, limit: int = 3) -> tuple[str, ...]:
+    """Name the known paths that were probably meant: the same file name elsewhere, then similar spelling."""
+    names = list(known)
+    wanted = _folded(os.path.basename(path))
+    same_name = [name for name in names if _folded(os.path.basename(name)) == wanted]
+    if same_name:
+        return tuple(same_name[:limit])
+    from difflib import get_close_matches
+
+    return tuple(get_close_matches(path[:300], names[:_MOST_NAMES_COMPARED], n=limit, cutoff=0.75))
+
+
+def _folded(name: str) -> str:
+    import unicodedata
+
+    return unicodedata.normalize("NFC", name).casefold().removesuffix(".md")

@@ -1,0 +1,144 @@
+"""Where secrets stand in a text: what each scan reports, and how overlapping reports become one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from plainmind.base.value import value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+# Start, end and kind. A plain tuple: a hostile text makes tens of thousands.
+Found: TypeAlias = "tuple[int, int, str]"
+
+
+@value
+class Finding:
+    """One secret in the original text, `text[start:end]`, and the mark that replaces it in the copy."""
+
+    kind: str
+    start: int
+    end: int
+    mark: str
+
+
+@value
+class Redacted:
+    """The copy, with as many lines as the original, and what was hidden in it, in order."""
+
+    text: str
+    found: tuple[Finding, ...] = ()
+
+
+class Page:
+    """A text to be scanned, and what several scans need to know about it, each worked out when first asked for."""
+
+    __slots__ = ("_has_digits", "_in_bytes", "_low", "_stretches", "text")
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._low: str | None = None
+        self._in_bytes: bytes | None = None
+        self._stretches: list[int] | None = None
+        self._has_digits: bool | None = None
+
+    @property
+    def low(self) -> str:
+        """The text in lower case, every character at its place."""
+        if self._low is None:
+            # This letter alone becomes two in lower case, and would move all that follow.
+            self._low = self.text.replace("\u0130", "i").lower()
+        return self._low
+
+    @property
+    def has_digits(self) -> bool:
+        """Whether there is a digit anywhere."""
+        if self._has_digits is None:
+            self._has_digits = any(digit in self.text for digit in "0123456789")
+        return self._has_digits
+
+    @property
+    def in_bytes(self) -> bytes:
+        """The text with one byte for each character, `?` for most that are not of the West."""
+        if self._in_bytes is None:
+            self._in_bytes = self.text.encode("latin-1", "replace")
+        return self._in_bytes
+
+    @property
+    def stretches(self) -> list[int]:
+        """Where letters, digits and `_.-` begin to follow each other, at least twenty in a row."""
+        if self._stretches is None:
+            self._stretches = _stretches_in(self.in_bytes)
+        return self._stretches
+
+
+_LONG = b"a" * 20
+_LETTERS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_AS_LETTER_OR_BREAK = bytes(
+    ord("a") if byte in _LETTERS + b"0123456789_.-" else ord(" ") for byte in range(256)
+)
+
+
+def _stretches_in(text: bytes) -> list[int]:
+    """Find long stretches. When all that may be in one looks alike, the search steps over twenty characters at once."""
+    alike = text.translate(_AS_LETTER_OR_BREAK)
+    found: list[int] = []
+    at = alike.find(_LONG)
+    while at >= 0:
+        found.append(at)
+        at = alike.find(b" ", at + len(_LONG))
+        if at >= 0:
+            at = alike.find(_LONG, at)
+    return found
+
+
+def settled(scans: Iterable[Iterable[Found]], taken: Sequence[tuple[int, int]]) -> list[Found]:
+    """Join overlapping reports into one that covers all of them, of the kind that the first scan said.
+
+    What touches a place that is `taken`, such as a mark of an earlier redaction, is left out.
+    """
+    reported = [(order, some) for order, some in enumerate(map(list, scans)) if some]
+    found = _joined(reported) if reported else []
+    return _apart_from(taken, found) if taken else found
+
+
+def _joined(reported: Sequence[tuple[int, list[Found]]]) -> list[Found]:
+    if len(reported) == 1 and _are_apart(reported[0][1]):
+        return reported[0][1]
+    ranked = [(start, end, order, kind) for order, some in reported for start, end, kind in some]
+    ranked.sort()
+    found: list[Found] = []
+    best = last = 0
+    for start, end, order, kind in ranked:
+        if start >= last:
+            found.append((start, end, kind))
+            best, last = order, end
+            continue
+        first, last, known = found[-1]
+        found[-1] = (first, max(last, end), kind if order < best else known)
+        best, last = min(best, order), max(last, end)
+    return found
+
+
+def _are_apart(found: Iterable[Found]) -> bool:
+    """Whether they stand in their order and none reaches into the next."""
+    last = 0
+    for start, end, _ in found:
+        if start < last:
+            return False
+        last = end
+    return True
+
+
+def _apart_from(taken: Sequence[tuple[int, int]], found: Sequence[Found]) -> list[Found]:
+    """Leave out what overlaps a taken place; both are in order."""
+    kept: list[Found] = []
+    at = 0
+    for one in found:
+        while at < len(taken) and taken[at][1] <= one[0]:
+            at += 1
+        if at == len(taken) or taken[at][0] >= one[1]:
+            kept.append(one)
+    return kept

@@ -1,0 +1,109 @@
+"""Whether a value that stands behind `password:` or `token =` is a secret: not prose, code, a path or a stand-in."""
+
+from __future__ import annotations
+
+from plainmind.base.pattern import pattern
+from plainmind.redaction.stand_ins import is_stand_in
+
+_LEAST_PASSWORD = 4
+_LEAST_DIGITS = 6
+_LEAST_KEY = 10
+_ENOUGH = 512
+_LEAST_LETTERS = 16
+_LEAST_BROKEN = 20  # for one that dashes cut into short stretches
+# What a program computes, a file, an address.
+_DOTTED_NAME = pattern(
+    r"[A-Za-z_$][A-Za-z0-9_]{0,64}(?:(?:\.|::|->)[A-Za-z_$][A-Za-z0-9_]{0,64}){1,8}[\[({;).]{0,4}$"
+)
+_CODE = pattern(
+    r"[A-Za-z_$][A-Za-z0-9_.]{0,64}[\[({]"
+    r"|(?:\.{1,2}|~|[A-Za-z]:)[/\\]|/[A-Za-z_.-]{1,32}(?:/|$)"
+    r"|[A-Za-z][A-Za-z0-9+.]{1,16}://"
+    r"|[A-Za-z0-9_.+-]{1,64}@[A-Za-z0-9-]{1,64}(?:\.[A-Za-z]{2,12}){1,3}$"
+    r"|(?:[A-Za-z0-9_.-]{1,64}/){1,16}[A-Za-z0-9_-]{1,64}\.[A-Za-z]{1,5}$"
+)
+# A date, a time, a version.
+_NUMBER = pattern(r"v?[0-9]{1,4}(?:[.:/-][0-9]{1,4}){1,6}[a-z]?(?:t[0-9:.]{4,16}z?)?$", 2)
+# `testpassword`, `new_password1`: a name for the thing, which examples put in its place.
+_NAME = pattern(
+    r"[a-z_-]{0,32}(?:pass(?:word|wd|phrase)|pwd|secret|token|api_?key)[a-z_-]{0,32}[0-9]{0,3}[=:]?$", 2
+)
+_NUMBERED = pattern(r"[0-9]{1,4}(?:[-+][a-z]{1,16}(?:-[a-z]{1,16}){0,3}|[a-z]{0,6})$")
+# `test_login_2`, `3.11.7`, `a=b`, `f(x)`; `step3`, `2nd`, `10px`.
+_NAME_OF_SOMETHING = pattern(r"[_/.:=(\[{<>|-]|^(?:[a-z]{1,64}+[0-9]|[0-9]{1,4}[a-z]{1,64}+)$", 2)
+_LEAST_MADE_UP = 6
+_WITHOUT_JOINTS = str.maketrans("", "", "-_./+:")
+_UUID = pattern(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$", 2)
+_STRETCH = pattern(r"[A-Za-z0-9]{8,}+")
+# Small letters, capitals, digits, and all other signs.
+_SORTS = bytes(
+    ord("a" if chr(byte).islower() else "A" if chr(byte).isupper() else "0" if chr(byte).isdecimal() else " ")
+    for byte in range(128)
+).ljust(256)
+
+
+def is_password(value: str, *, is_quoted: bool) -> bool:
+    """Whether somebody chose this as a password: short is enough, but a bare word is a word."""
+    if len(value) < _LEAST_PASSWORD or " " in value or (not is_quoted and value.isalpha()):
+        return False
+    if not value.isalnum() and (_is_code(value) or _DOTTED_NAME.match(value)):
+        return False
+    if is_stand_in(value) or _NAME.match(value):
+        return False
+    if is_quoted:
+        return True
+    if value.isdecimal():
+        return len(value) >= _LEAST_DIGITS
+    return not value.translate(_WITHOUT_JOINTS).isalpha() and not _NUMBERED.match(value)
+
+
+def is_made_up(value: str, **_: bool) -> bool:
+    """Whether this is a password whatever stands before it: letters and digits together, and no name or number."""
+    if (
+        len(value) < _LEAST_MADE_UP
+        or not value.isascii()
+        or value.isalpha()
+        or _NAME_OF_SOMETHING.search(value)
+    ):
+        return False
+    letters = sum(map(str.isalpha, value))
+    return letters > 1 and any(map(str.isdecimal, value)) and is_password(value, is_quoted=False)
+
+
+def is_key(value: str, **_: bool) -> bool:
+    """Whether a machine made this, and it is no path or address."""
+    if not is_random(value) or is_stand_in(value) or _is_code(value):
+        return False
+    return not _DOTTED_NAME.match(value) or any(len(part) >= _LEAST_LETTERS for part in value.split("."))
+
+
+def is_random(value: str) -> bool:
+    """Whether a machine made this: letters and digits in turns, or letters that change case all the time."""
+    if len(value) < _LEAST_KEY:
+        return False
+    if value.isalnum() and value.isascii():
+        return _is_random(value[:_ENOUGH])
+    if any(map(_is_random, _STRETCH.findall(value[:_ENOUGH]))) or _UUID.match(value):
+        return True
+    return len(value) >= _LEAST_BROKEN and _turn_often(_sorts(value[:_ENOUGH]))
+
+
+def _is_code(value: str) -> bool:
+    return _CODE.match(value) is not None or _NUMBER.match(value) is not None
+
+
+def _is_random(stretch: str) -> bool:
+    sorts = _sorts(stretch)
+    return _turns(sorts) > 1 or (len(stretch) >= _LEAST_LETTERS and _turn_often(sorts))
+
+
+def _sorts(text: str) -> bytes:
+    return text.encode("ascii", "replace").translate(_SORTS)
+
+
+def _turns(sorts: bytes) -> int:
+    return sorts.count(b"a0") + sorts.count(b"0a") + sorts.count(b"A0") + sorts.count(b"0A")
+
+
+def _turn_often(sorts: bytes) -> bool:
+    return (_turns(sorts) + sorts.count(b"aA") + sorts.count(b"Aa")) * 3 >= len(sorts)

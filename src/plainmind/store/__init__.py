@@ -1,1 +1,0 @@
-"""Where the index is kept; read `protocol.py` first, then `memory.py`."""

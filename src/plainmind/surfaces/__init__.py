@@ -1,1 +1,0 @@
-"""Translations of the memory for people and programs; nothing is decided here."""

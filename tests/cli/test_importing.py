@@ -1,0 +1,169 @@
+"""`import`: conversations of other programs, from the command line."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+from tests.cli.terminal import COMMAND
+
+SESSION = "5f0c7f0e-1d0a-4f5a-9a53-0d8d1b6f2c11"
+
+
+def claude_line(uuid, text):
+    message = {"role": "user", "content": text}
+    return {"type": "user", "uuid": uuid, "timestamp": "2026-02-10T09:30:00.000Z", "message": message}
+
+
+def as_bytes(*lines):
+    return b"".join(line if isinstance(line, bytes) else json.dumps(line).encode() + b"\n" for line in lines)
+
+
+@pytest.fixture
+def claude(tmp_path):
+    """`~/.claude`, where the program itself would keep it."""
+    path = tmp_path / ".claude" / "projects" / "-boat" / f"{SESSION}.jsonl"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(
+        as_bytes(claude_line("u1", "Which wood for the hull?"), claude_line("u2", "And for the keel?"))
+    )
+    return path
+
+
+def test_an_import_says_what_came_and_how_to_search_it(cli, workspace, claude):
+    answer = cli("import", "claude-code")
+
+    assert (answer.status, answer.out) == (0, "imported 1 new session: 2 messages\n")
+    assert answer.err.splitlines() == [
+        'hint: search them: plainmind sessions search "…"',
+        "hint: let every search see them: plainmind config set sources memory,sessions",
+    ]
+    assert cli("import", "claude-code").out == "nothing new to import, 1 unchanged\n"
+
+
+def test_the_commands_that_an_import_offers_find_what_was_imported(cli, workspace, claude):
+    cli("import", "claude-code")
+
+    found = cli("sessions", "search", "wood for the hull", "--json").json["results"][0]
+    assert (found["source"], found["path"]) == ("sessions", f"sessions/{SESSION}.jsonl")
+
+    assert cli("config", "set", "sources", "memory,sessions").status == 0
+    hits = cli("search", "which wood for the hull", "--json").json["results"]
+    assert f"sessions/{SESSION}.jsonl" in {hit["path"] for hit in hits}
+    assert not cli("import", "claude-code", "--again").err
+
+
+def test_an_import_as_json_has_exactly_the_promised_shape(cli, workspace, claude, home):
+    with claude.open("ab") as file:
+        file.write(b"{damaged\n")
+
+    answer = cli("import", "claude-code", str(claude), "--json").json
+
+    copy = home / "agents" / "main" / "sessions" / f"{SESSION}.jsonl"
+    assert answer == {
+        "schema_version": 1,
+        "path": str(claude),
+        "program": "claude-code",
+        "dryRun": False,
+        "sessions": [
+            {
+                "key": f"claude-code:{SESSION}",
+                "id": SESSION,
+                "agent": None,
+                "path": str(copy),
+                "original": str(claude),
+                "isNew": True,
+                "entries": 2,
+                "messages": 2,
+            }
+        ],
+        "messages": 2,
+        "unchanged": 0,
+        "withoutMessages": 0,
+        "damaged": [{"path": str(claude), "line": 3, "reason": "not a JSON object"}],
+        "damagedCount": 1,
+        "failed": [],
+        "leftOut": [],
+        "searched": False,
+    }
+
+
+def test_a_rehearsal_writes_nothing(cli, workspace, claude, home):
+    answer = cli("import", "claude-code", "--dry-run")
+
+    assert answer.out == "would import 1 new session: 2 messages\n"
+    assert not (home / "agents").exists()
+
+
+def test_damage_is_named_and_strict_makes_it_count(cli, workspace, claude):
+    with claude.open("ab") as file:
+        file.write(b"{damaged\n" * 12)
+
+    answer = cli("import", "claude-code", "--strict")
+
+    assert answer.status == 3
+    assert answer.out == "imported 1 new session: 2 messages\n"
+    assert f"{claude}:3: not a JSON object" in answer.err
+    assert "and 2 more" in answer.err
+
+
+def test_agents_of_openclaw_keep_their_names_unless_one_is_chosen(cli, workspace, tmp_path, home):
+    for agent in ("main", "work"):
+        folder = tmp_path / ".openclaw" / "agents" / agent / "sessions"
+        folder.mkdir(parents=True)
+        message = {"type": "message", "id": "e1", "message": {"role": "user", "content": f"said to {agent}"}}
+        (folder / f"{agent}-1.jsonl").write_bytes(as_bytes({"type": "session", "id": f"{agent}-1"}, message))
+
+    answer = cli("import", "openclaw")
+
+    assert "imported 2 new sessions" in answer.out
+    assert 'plainmind sessions search --agent work "…"' in answer.err
+    assert cli("sessions", "--agent", "work", "-q").out == "openclaw:work-1\n"
+    assert cli("sessions", "-q").out == "openclaw:main-1\n"
+
+    all_in_one = cli("import", "openclaw", "--agent", "both")
+    assert all_in_one.err.splitlines()[0] == 'hint: search them: plainmind sessions search --agent both "…"'
+    assert sorted(cli("sessions", "--agent", "both", "-q").out.split()) == [
+        "openclaw:main-1",
+        "openclaw:work-1",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("argv", "words"),
+    [
+        (["import", "icq", "x"], "invalid choice: 'icq'"),
+        (["import", "messages"], "needs a PATH"),
+        (["import", "codex", "nowhere"], "there is no"),
+        (["import", "codex"], "there is no"),
+        (["import", "codex", "x", "--watch", "--dry-run"], "--watch goes neither with"),
+    ],
+)
+def test_what_cannot_be_imported_is_said_in_a_sentence(cli, workspace, argv, words):
+    answer = cli(*argv)
+
+    assert answer.status in {1, 2}
+    assert words in answer.err
+    assert "hint: " in answer.err
+
+
+def test_watching_imports_what_is_added_until_it_is_told_to_stop(workspace, claude):
+    process = subprocess.Popen(
+        [COMMAND, "import", "claude-code", "--watch", "--json"], stdout=subprocess.PIPE, env=os.environ
+    )
+    try:
+        first = json.loads(process.stdout.readline())
+        with claude.open("ab") as file:
+            file.write(as_bytes(claude_line("u3", "And the mast?")))
+        second = json.loads(process.stdout.readline())
+    finally:
+        time.sleep(0.1)
+        process.send_signal(signal.SIGTERM)
+        status = process.wait(timeout=60)
+        process.stdout.close()
+
+    assert (first["messages"], second["messages"], status) == (2, 1, 0)

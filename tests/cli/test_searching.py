@@ -1,0 +1,270 @@
+"""`search` finds lines, prints them for people and for programs, and says what it could not consult."""
+
+from __future__ import annotations
+
+import shutil
+from datetime import date
+
+import pytest
+
+from plainmind.base.model import SearchHit, SearchResult
+from plainmind.cli.console import Console
+from plainmind.cli.hits import citation, matched_spans, reason
+from plainmind.text.terms import query_terms
+
+TODAY = date(2026, 2, 12)
+
+
+def test_hits_are_printed_with_score_place_and_indented_lines(cli, workspace):
+    answer = cli("search", "backups Ana", "-n", "1", "--today", "2026-02-12")
+
+    first, *rest = answer.out.splitlines()
+    score, place = first.split("  ")
+    assert 0 < float(score) <= 1
+    assert place.startswith("memory/2026-02-10.md:")
+    assert "  - Agreed with Ana: backups run at 02:15." in rest
+    assert all(line.startswith("  ") or not line for line in rest)
+    assert (answer.status, answer.err) == (0, "")
+
+
+def test_a_blank_line_stands_between_hits(cli, workspace):
+    blocks = cli("search", "printer gateway backups", "--min-score", "0").out.split("\n\n")
+
+    assert len([block for block in blocks if ".md:" in block.splitlines()[0]]) >= 2
+
+
+def test_the_json_has_exactly_the_promised_shape(cli, workspace):
+    answer = cli("search", "gateway", "host", "--json").json
+
+    assert list(answer) == [
+        "schema_version",
+        "query",
+        "results",
+        "provider",
+        "model",
+        "mode",
+        "degraded",
+        "timings",
+    ]
+    assert (answer["query"], answer["provider"], answer["mode"], answer["degraded"]) == (
+        "gateway host", "builtin", "hybrid", [],
+    )  # fmt: skip
+    best = answer["results"][0]
+    assert list(best) == ["path", "startLine", "endLine", "score", "snippet", "source", "citation"]
+    assert (best["path"], best["source"]) == ("memory/network.md", "memory")
+    lines = (workspace / "memory" / "network.md").read_text().splitlines()
+    assert best["snippet"].splitlines() == lines[best["startLine"] - 1 : best["endLine"]]
+    assert best["citation"] == f"memory/network.md#L{best['startLine']}-L{best['endLine']}"
+    assert all(milliseconds >= 0 for milliseconds in answer["timings"].values())
+
+
+def test_citations_can_be_switched_off(cli, workspace):
+    answer = cli("search", "gateway", "--json", "--config", "citations=off").json
+
+    assert "citation" not in answer["results"][0]
+
+
+def test_explain_adds_one_readable_line_and_every_component(cli, workspace):
+    text = cli("search", "backups with Ana", "-n", "1", "--explain", "--today", "2026-02-12").out
+    explained = cli("search", "backups with Ana", "-n", "1", "--explain", "--json").json["results"][0][
+        "explanation"
+    ]
+
+    (why,) = [line for line in text.splitlines() if line.startswith("  why: ")]
+    assert why.startswith("  why: line 3 has all 2 words (backups, Ana); ")
+    assert "2 days old" in why
+    assert {"coverage", "keywords", "meaning", "recency", "matched"} <= explained.keys()
+
+
+def test_the_question_can_come_from_stdin(cli, workspace):
+    assert cli("search", "-", "--json", stdin="\ufeffgateway host\n").json["query"] == "gateway host"
+
+
+def test_without_quotes_it_is_the_same_question(cli, workspace):
+    words = cli("search", "gateway", "-n", "2", "host", "--json").json
+    quoted = cli("search", "gateway host", "-n", "2", "--json").json
+
+    assert words["results"] == quoted["results"]
+
+
+def test_nothing_found_is_one_sentence_and_no_failure(cli, workspace):
+    answer = cli("search", "zebrafish spectrometer")
+
+    assert (answer.status, answer.out) == (0, "")
+    assert answer.err.count("\n") == 1
+    assert "--min-score" in answer.err
+
+
+def test_nothing_found_is_an_empty_list_for_programs(cli, workspace):
+    answer = cli("search", "zebrafish spectrometer", "--json")
+
+    assert (answer.status, answer.json["results"], answer.err) == (0, [], "")
+
+
+def test_an_empty_workspace_says_what_to_do(cli, tmp_path):
+    (tmp_path / "empty").mkdir()
+
+    answer = cli("search", "anything", "--workspace", "empty")
+
+    assert (answer.status, answer.out) == (0, "")
+    assert "there is nothing to search" in answer.err
+    assert "plainmind remember" in answer.err
+
+
+def test_a_source_without_rows_answers_nothing(cli, workspace):
+    assert cli("search", "gateway", "--source", "sessions", "--json").json["results"] == []
+    assert cli("search", "gateway", "--source", "all", "--json").json["results"]
+
+
+def test_a_write_is_found_by_the_next_search(cli, workspace):
+    cli("search", "gateway")
+    cli("remember", "The spare key hangs behind the barometer.")
+
+    assert "barometer" in cli("search", "spare key", "-n", "1").out
+
+
+@pytest.fixture
+def unmounted(cli, workspace, tmp_path):
+    """A workspace that was indexed and is gone now."""
+    cli("sync")
+    shutil.move(workspace, tmp_path / "elsewhere")
+    return workspace
+
+
+def test_answers_from_a_vanished_workspace_say_so_on_stderr(cli, unmounted):
+    answer = cli("search", "gateway")
+
+    assert answer.status == 0
+    assert "memory/network.md" in answer.out
+    assert answer.err.startswith("note: 3 files are missing on disk")
+
+
+def test_strict_turns_a_partial_answer_into_status_3(cli, unmounted):
+    assert cli("search", "gateway", "--strict").status == 3
+    answer = cli("search", "gateway", "--strict", "--json")
+    assert (answer.status, len(answer.json["degraded"])) == (3, 1)
+
+
+def test_strict_is_content_with_a_whole_answer(cli, workspace):
+    assert cli("search", "gateway", "--strict").status == 0
+
+
+def test_without_a_provider_words_answer(cli, workspace):
+    answer = cli("search", "gateway", "--json", "--config", "provider=none").json
+
+    assert (answer["mode"], answer["provider"]) == ("keyword", "none")
+    assert answer["results"][0]["path"] == "memory/network.md"
+
+
+def test_a_citation_of_one_line_names_one_line():
+    hit = SearchHit("MEMORY.md", 5, 5, 0.5, "x", "memory")
+
+    assert citation(hit) == "MEMORY.md#L5"
+
+
+@pytest.mark.parametrize(
+    ("line", "query", "marked"),
+    [
+        ("The Gateway, and its hosts.", "gateway host", ["Gateway", "hosts"]),
+        ("nothing here", "gateway", []),
+        ("电池可以用三年", "电池 三年", ["电池", "三年"]),
+        ("naïve Gastgeber", "naive", ["naïve"]),
+        ("`ERR_LEDGER_SKEW`: the clock", "ERR_LEDGER_SKEW", ["ERR_LEDGER_SKEW"]),
+    ],
+)
+def test_the_words_of_the_question_are_marked_in_the_answer(line, query, marked):
+    spans = matched_spans(line, frozenset(query_terms(query).terms))
+
+    assert [line[start:stop] for start, stop in spans] == marked
+
+
+def test_the_reason_of_a_hit_counts_words_not_stems():
+    explanation = {"matched": ["电池"], "meaning": 0.0, "exactToken": False, "namedDay": True}
+
+    assert reason(explanation, "电池", "memory/2026-02-12.md", TODAY) == (
+        "the line has the word (电池); from a day that the question names; today"
+    )
+
+
+@pytest.mark.parametrize(
+    ("explanation", "why"),
+    [
+        ({"bestLine": 4, "matched": ["gateway"]}, "line 4 has 1 of 2 words (gateway); 2 days old"),
+        (
+            {"bestLine": 4, "passage": 0.5, "recency": 0.93},
+            "line 4 has none of the words, but stands near some; 2 days old, weighs × 0.93",
+        ),
+        (
+            {"bestLine": 1, "meaning": 0.61, "speaker": True, "recency": 1.0},
+            "line 1 has none of the words; said by somebody whom the question names; meaning 0.61; 2 days old",
+        ),
+    ],
+)
+def test_the_reason_of_a_hit_names_its_line_and_what_spoke_for_it(explanation, why):
+    assert reason(explanation, "gateway host", "memory/2026-02-10.md", TODAY) == why
+
+
+def test_escape_sequences_in_notes_do_not_reach_a_terminal(monkeypatch, capsys):
+    from plainmind.cli.hits import print_hits
+
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")
+    hit = SearchHit("memory/a.md", 1, 1, 0.5, "gateway \x1b]0;owned\x07 here", "memory")
+
+    print_hits(Console(), SearchResult("gateway", (hit,), "none", "", "keyword"), today=TODAY)
+
+    printed = capsys.readouterr().out
+    assert "\x1b]" not in printed
+    assert "\x1b[1mgateway\x1b[0m" in printed
+    assert "\x1b[36mmemory/a.md:1\x1b[0m" in printed
+
+
+def test_colours_can_be_declined(cli, workspace, monkeypatch):
+    monkeypatch.setattr("plainmind.cli.console.is_terminal", lambda _stream: True)
+    monkeypatch.setenv("TERM", "xterm")
+
+    assert "\x1b[36m" in cli("search", "gateway").out
+    assert "\x1b" not in cli("search", "gateway", "--no-color", "--quiet").out
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b" not in cli("search", "gateway", "--quiet").out
+
+
+def test_several_agents_are_asked_at_once(cli, workspace):
+    for agent in ("one", "two"):
+        assert cli("sync", "--agent", agent).status == 0
+    together = cli("search", "gateway", "--agent", "one,two", "--json").json
+    everybody = cli("search", "gateway", "--all-agents", "--json").json
+
+    agents = {hit["path"].partition("/")[0] for hit in together["results"]}
+    assert agents == {"one", "two"}
+    assert {hit["path"] for hit in together["results"]} <= {hit["path"] for hit in everybody["results"]}
+
+
+def test_an_agent_without_an_index_is_named(cli, workspace):
+    cli("sync", "--agent", "one")
+    answer = cli("search", "gateway", "--agent", "one,nobody")
+
+    assert answer.status == 1
+    assert "there is no index of nobody" in answer.err
+
+
+def test_several_agents_can_be_asked_and_nothing_else_be_done_with_them(cli, workspace):
+    for agent in ("one", "two"):
+        cli("sync", "--agent", agent)
+    explained = cli("search", "gateway", "--agent", "one, two,", "--explain", "--json").json["results"]
+    before = sorted(path.name for path in (workspace / "memory").iterdir())
+    refused = cli("remember", "for both", "--agent", "one,two")
+
+    assert {hit["path"].partition("/")[0] for hit in explained} == {"one", "two"}
+    assert all(hit["explanation"] for hit in explained)
+    assert refused.status == 1
+    assert "one,two" in refused.err
+    assert sorted(path.name for path in (workspace / "memory").iterdir()) == before
+
+
+def test_that_several_agents_found_nothing_does_not_mean_that_this_one_has_nothing(cli, workspace):
+    cli("sync", "--agent", "one")
+    answer = cli("search", "zyzzyva", "--all-agents", "--min-score", "0.99")
+
+    assert "nothing was found" in answer.err
+    assert "nothing to search" not in answer.err

@@ -1,0 +1,143 @@
+"""What is kept of an index stays within its budget, and is never older than it may be."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.support.index_contents import EVERYWHERE, fingerprint, found_texts, near_texts, put, vector
+
+from plainmind.base.value import replace
+from plainmind.index.drivers.sqlite import cache
+from plainmind.index.drivers.sqlite.store import SqliteStore
+from plainmind.index.recently_used import RecentlyUsed
+
+
+@pytest.fixture
+def store(tmp_path):
+    opened = SqliteStore(str(tmp_path / "index"))
+    with opened.rebuild(fingerprint(), reason="a test") as fresh:
+        for number in range(50):
+            put(fresh, f"{number}.md", *(f"note {number} part {part}" for part in range(4)))
+    yield opened
+    opened.close()
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(1, 40), st.booleans())))
+def test_the_budget_is_kept_and_what_was_used_last_stays(steps):
+    kept = RecentlyUsed(100)
+    model: dict[int, int] = {}
+    for key, size, ask in steps:
+        if ask:
+            assert kept.get(key) == model.get(key)
+            if key in model:
+                model[key] = model.pop(key)
+        else:
+            model.pop(key, None)
+            model[key] = size
+            while sum(model.values()) > 100:
+                del model[next(iter(model))]
+            kept.put(key, size, size)
+    found, missing = kept.get_all(range(10))
+    assert found == model
+    assert missing == [key for key in range(10) if key not in model]
+
+
+def test_what_is_larger_than_the_budget_is_not_kept():
+    kept = RecentlyUsed(10)
+    kept.put("small", 1, 5)
+    kept.put("large", 2, 11)
+
+    assert kept.get("large") is None
+
+
+def statements_of(store, ask):
+    """What SQLite is asked to do for one view."""
+    with store._newest() as generation:
+        for db in generation._idle:
+            db.exec_trace = lambda _cursor, statement, values: seen.append((statement, values)) or True
+        seen: list[tuple[str, object]] = []
+        with store.reading() as reader:
+            ask(reader)
+        for db in generation._idle:
+            db.exec_trace = None
+    return [(statement, values) for statement, values in seen if statement not in {"BEGIN", "COMMIT"}]
+
+
+def everything_twice(reader):
+    """Until the process knows all that it is going to remember."""
+    everything(reader)
+    everything(reader)
+
+
+def everything(reader):
+    reader.fingerprint()
+    reader.files()
+    reader.counts()
+    found = reader.keyword_candidates(["note", "7"], where=EVERYWHERE, limit=10)
+    found += reader.vector_candidates(vector("note 7 part 1"), where=EVERYWHERE, limit=10)
+    reader.keyword_scores(["part"], [each.id for each in found], where=EVERYWHERE)
+    reader.similarities(vector("x"), [each.id for each in found])
+
+
+def test_a_question_that_was_asked_before_reads_nothing_but_the_revision(store):
+    with store.reading() as reader:
+        everything_twice(reader)
+
+    assert [statement for statement, _ in statements_of(store, everything)] == [
+        "SELECT value, contents FROM revision"
+    ]
+
+
+@pytest.mark.parametrize("word", ["absent", "lengths", "signs", "postings", "count", "chunk"])
+def test_no_word_is_taken_for_another_thing_that_is_kept(store, word):
+    put(store, "other.md", f"{word} friends")
+    for _ in range(2):
+        near_texts(store, "friends")
+        assert found_texts(store, "friends") == found_texts(store, word) == [f"{word} friends"]
+
+
+def test_touching_a_file_makes_only_the_files_be_read_again(store):
+    with store.reading() as reader:
+        everything_twice(reader)
+        state = reader.files()["memory", "3.md"]
+    store.touch_file(replace(state, mtime_ns=77))
+
+    again = statements_of(store, everything)
+    assert [statement.partition("FROM ")[2] for statement, _ in again] == ["revision", "scopes", "files"]
+
+
+def test_an_edit_leaves_what_it_did_not_change_in_memory(store):
+    with store.reading() as reader:
+        everything_twice(reader)
+    put(store, "new.md", "something else")
+
+    again = statements_of(store, everything)
+    assert not any("FROM chunks" in statement for statement, _ in again)
+    ((new,),) = [values for statement, values in again if "FROM vectors" in statement]
+    assert len(json.loads(new)) == 1
+
+
+def test_vectors_of_an_index_that_has_more_than_fit_push_nothing_else_out(store, monkeypatch):
+    monkeypatch.setattr(cache, "BESIDE_SIGNS", 100)  # hardly one vector
+    put(store, "new.md", "something else")
+
+    def asked_again(reader):
+        for _ in range(2):
+            reader.vector_candidates(vector("note 7 part 1"), where=EVERYWHERE, limit=3)
+
+    twice = [statements_of(store, asked_again) for _ in range(2)]
+    read = [sum("FROM vectors" in statement for statement, _ in once) for once in twice]
+    assert read == [1, 1]  # once for each view
+
+
+def test_a_view_sees_what_it_began_with_while_the_cache_moves_on(store):
+    with store.reading() as before:
+        put(store, "3.md", "zanzibar")
+        assert found_texts(store, "zanzibar") == ["zanzibar"]
+        assert near_texts(store, "zanzibar", limit=1) == ["zanzibar"]
+        assert before.keyword_candidates(["zanzibar"], where=EVERYWHERE, limit=5) == []
+        assert before.term_statistics(["3"], where=EVERYWHERE).chunks_with["3"] == 53
+    assert found_texts(store, "zanzibar") == ["zanzibar"]

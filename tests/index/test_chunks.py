@@ -1,0 +1,62 @@
+import pytest
+
+from plainmind.base.model import Document
+from plainmind.index.chunks import ChunkingSettings, chunks_of, terms_of
+
+
+def test_chunks_carry_where_they_come_from():
+    document = Document("memory/2026-02-10.md", "memory", "# Network\n\nthe gateway moved\n", "2026-02-10")
+    (chunk,) = chunks_of(document, ChunkingSettings())
+
+    assert (chunk.path, chunk.source, chunk.ordinal, chunk.day) == (
+        "memory/2026-02-10.md",
+        "memory",
+        0,
+        "2026-02-10",
+    )
+    assert (chunk.start_line, chunk.end_line) == (1, 3)
+    assert chunk.context == "Network"
+
+
+def test_ids_of_notes_are_not_indexed_and_lines_stay_where_they_are():
+    text = "- one <!-- m:01ARZ3NDEKTSV4RRFFQ69G5FAV -->\n- two"
+    (chunk,) = chunks_of(Document("memory/a.md", "memory", text), ChunkingSettings())
+
+    assert chunk.text == "- one\n- two"
+
+
+def test_a_line_map_leads_back_to_the_original_lines():
+    document = Document("sessions/a.jsonl", "sessions", "User: hi\nAssistant: hello", None, (4, 6))
+    chunks = chunks_of(document, ChunkingSettings())
+
+    assert [(chunk.start_line, chunk.end_line) for chunk in chunks] == [(4, 4), (6, 6)]
+
+
+@pytest.mark.parametrize("strategy", ["markdown", "lines"])
+def test_no_chunk_of_a_transcript_holds_two_messages(strategy):
+    long = " ".join(f"sentence number {number} of a long answer." for number in range(40))
+    document = Document(
+        "sessions/a.jsonl", "sessions", f"User: hi\nAssistant: {long}\nUser: # thanks", None, (1, 2, 5)
+    )
+    chunks = chunks_of(document, ChunkingSettings(strategy=strategy, tokens=100))
+
+    assert [chunk.start_line for chunk in chunks] == [1, *[2] * (len(chunks) - 2), 5]
+    assert all(chunk.start_line == chunk.end_line for chunk in chunks)
+    assert len(chunks) > 4
+    assert "".join(chunk.text for chunk in chunks if chunk.start_line == 2) == f"Assistant: {long}"
+    assert [chunk.ordinal for chunk in chunks] == list(range(len(chunks)))
+
+
+def test_a_dated_chunk_is_filed_under_its_day():
+    dated = Document("memory/2026-02-10.md", "memory", "gateway", "2026-02-10")
+    (chunk,) = chunks_of(dated, ChunkingSettings())
+
+    assert {"day:2026-02-10", "month:2026-02", "year:2026"} <= set(terms_of(chunk))
+
+
+def test_the_lines_strategy_can_be_chosen():
+    settings = ChunkingSettings(strategy="lines", tokens=8, overlap=0)
+    chunks = chunks_of(Document("memory/a.md", "memory", "some words here\n" * 10), settings)
+
+    assert len(chunks) > 1
+    assert settings.fingerprint == "lines/8/0"

@@ -1,0 +1,27 @@
+import os
+import threading
+
+from plainmind.index.footprint import footprint
+
+
+def test_open_files_and_threads_are_counted():
+    before = footprint()
+    stop = threading.Event()
+    thread = threading.Thread(target=stop.wait)
+    thread.start()
+    descriptor = os.open("/", os.O_RDONLY)
+    during = footprint()
+    os.close(descriptor)
+    stop.set()
+    thread.join()
+
+    assert during["threads"] == before["threads"] + 1
+    assert during["openFiles"] == before["openFiles"] + 1
+    assert footprint()["openFiles"] == before["openFiles"]
+
+
+def test_memory_is_told_in_bytes():
+    facts = footprint()
+
+    assert 1_000_000 < facts["residentBytes"] < 2 * facts["peakResidentBytes"]
+    assert facts["maxOpenFiles"] >= facts["openFiles"]

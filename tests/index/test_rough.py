@@ -1,0 +1,276 @@
+"""Rough copies of vectors: made by a process that stays, right after every change, never without numpy."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+from array import array
+
+import numpy as np
+import pytest
+from tests.support.index_contents import (
+    DIMS,
+    EVERYWHERE,
+    embedded,
+    file_state,
+    fingerprint,
+    near_texts,
+    put,
+    vector,
+)
+
+from plainmind.base.model import EVERY_SCOPE, SearchFilter
+from plainmind.base.value import replace
+from plainmind.index.drivers.memory import MemoryStore
+from plainmind.index.drivers.sqlite import rough
+from plainmind.index.drivers.sqlite.store import SqliteStore
+
+assert np  # the copies are only used once a process has imported it
+
+SOURCES = ("memory", "sessions")
+WORDS = [
+    "gateway",
+    "printer",
+    "lantern",
+    "harbour",
+    "meadow",
+    "copper",
+    "violin",
+    "thunder",
+    "pepper",
+    "marble",
+]
+
+
+@pytest.fixture
+def store(tmp_path):
+    opened = SqliteStore(str(tmp_path / "index"))
+    with opened.rebuild(fingerprint(), reason="there is no index yet"):
+        pass
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def copied(monkeypatch):
+    """Which segments were copied, and how many positions of each."""
+    seen = []
+    copy = rough._Copy.copy
+
+    def noted(self, db, segment):
+        seen.append((segment.first_id, segment.used - self.copied))
+        copy(self, db, segment)
+
+    monkeypatch.setattr(rough._Copy, "copy", noted)
+    return seen
+
+
+def some_text(chance):
+    return " ".join(chance.choices(WORDS, k=5))
+
+
+def fill(store, files=6, chunks=250, seed=1):
+    """Put in more than are compared one by one anyway."""
+    chance = random.Random(seed)
+    for number in range(files):
+        put(store, f"memory/{number}.md", *(some_text(chance) for _ in range(chunks)))
+
+
+def stay(store):
+    """Have read so many vectors that copies are worth it."""
+    with store.reading() as reader:
+        reader._cache.compared(10_000)
+    near_texts(store, "gateway")
+
+
+def test_they_are_made_once_as_many_vectors_were_read_as_there_are(store, copied):
+    fill(store)
+    near_texts(store, "gateway printer")
+    assert not copied
+    for _ in range(10):
+        near_texts(store, "gateway printer")
+    assert sum(count for _, count in copied) == 1_500
+
+
+def test_they_find_what_comparing_all_vectors_finds(store, copied):
+    exact = MemoryStore(fingerprint())
+    fill(store)
+    fill(exact)
+    chance = random.Random(2)
+    for _ in range(20):
+        asked = some_text(chance)
+        assert near_texts(store, asked, limit=5) == near_texts(exact, asked, limit=5)
+    assert copied
+
+
+def test_a_change_copies_only_what_has_come_and_hides_what_has_gone(store, copied):
+    fill(store)
+    stay(store)
+    copied.clear()
+    put(store, "memory/0.md", "violin thunder")
+    assert near_texts(store, "violin thunder")[0] == "violin thunder"
+    store.remove_file("memory", "memory/0.md")
+    assert "violin thunder" not in near_texts(store, "violin thunder")
+    assert [count for _, count in copied] == [1]
+
+
+def test_an_index_too_large_for_memory_goes_on_by_signs(store, copied, monkeypatch):
+    monkeypatch.setattr(rough, "MOST_BYTES", 100)
+    fill(store)
+    stay(store)
+    assert near_texts(store, "gateway printer")
+    assert not copied
+
+
+def test_the_copies_of_two_sources_have_one_limit(store, copied, monkeypatch):
+    with store.rebuild(fingerprint(), reason="a test") as fresh:
+        for source in SOURCES:
+            put(fresh, "a", *(f"{source} {number}" for number in range(2_000)), source=source)
+    monkeypatch.setattr(rough, "MOST_BYTES", 3_000 * (DIMS + 4))
+    stay(store)
+    for source in SOURCES * 2:
+        where = SearchFilter(sources=frozenset({source}), scopes=EVERY_SCOPE)
+        assert near_texts(store, f"{source} 7", where=where, limit=1) == [f"{source} 7"]
+    assert [count for _, count in copied] == [2_000]
+
+
+@pytest.fixture
+def reading_of_vectors(store):
+    """The statements by which the vectors of single chunks are read."""
+    seen = []
+
+    def asked(text, limit=5):
+        with store.reading() as reader:
+            reader._db.exec_trace = lambda _db, said, _with: seen.append(said) or True
+            found = reader.vector_candidates(vector(text), where=EVERYWHERE, limit=limit)
+            cosines = reader.similarities(vector(text), [each.id for each in found])
+            reader._db.exec_trace = None
+        assert cosines == [each.score for each in found]
+        return [each.chunk.text for each in found]
+
+    return lambda text: (
+        seen.clear(),
+        asked(text),
+        [said for said in seen if "FROM vectors WHERE id IN" in said],
+    )[1:]
+
+
+def room_for_rough_copies_only(store):
+    with store.reading() as reader:
+        reader._cache.compared(10_000)
+        return sum(max(each.capacity, each.used) for each in reader._now.segments) * (DIMS + 4)
+
+
+def exact_answer(text):
+    exact = MemoryStore(fingerprint())
+    fill(exact)
+    return near_texts(exact, text, limit=5)
+
+
+def test_where_there_is_room_the_best_are_compared_exactly_without_reading_them(store, reading_of_vectors):
+    fill(store)
+    with store.reading() as reader:
+        reader._cache.compared(10_000)
+    assert reading_of_vectors("copper violin") == (exact_answer("copper violin"), [])
+
+
+def test_where_there_is_room_for_rough_copies_only_the_best_are_read(store, reading_of_vectors, monkeypatch):
+    fill(store)
+    monkeypatch.setattr(rough, "MOST_BYTES", room_for_rough_copies_only(store))
+    found, read = reading_of_vectors("copper violin")
+    assert (found, len(read)) == (exact_answer("copper violin"), 1)
+
+
+def test_exact_copies_give_way_when_there_is_no_room_any_more(store, reading_of_vectors, monkeypatch):
+    fill(store)
+    stay(store)
+    expected, read = reading_of_vectors("copper violin")
+    assert not read
+    monkeypatch.setattr(rough, "MOST_BYTES", room_for_rough_copies_only(store))
+    found, read = reading_of_vectors("copper violin")
+    assert (found, len(read)) == (expected, 1)
+    with store.reading() as reader:
+        assert all(copy.exact is None for copy in reader._cache._rough._copies.values())
+
+
+def test_what_a_rebuild_or_a_move_has_left_behind_takes_no_room(store, copied):
+    fill(store, files=8)
+    stay(store)
+    for number in range(5):
+        store.remove_file("memory", f"memory/{number}.md")
+        put(store, f"memory/new {number}.md", *(f"new {number} {part}" for part in range(250)))
+    near_texts(store, "gateway")
+    with store.reading() as reader:
+        assert reader._cache._rough._copies.keys() == {
+            each.first_id for each in reader._now.segments if each.used > each.dead
+        }
+
+
+def test_a_view_from_before_a_removal_still_finds_what_was_removed(store, copied):
+    fill(store)
+    put(store, "memory/gone.md", *(f"gone {number}" for number in range(60)))
+    with store.reading() as before:
+        expected = before.vector_candidates(vector("gone 7"), where=EVERYWHERE, limit=5)
+        assert expected[0].chunk.text == "gone 7"
+        store.remove_file("memory", "memory/gone.md")
+        stay(store)
+        assert copied
+        assert before.vector_candidates(vector("gone 7"), where=EVERYWHERE, limit=5) == expected
+
+
+def test_chunks_without_a_vector_are_never_near(store):
+    fill(store)
+    put(store, "memory/words.md", "only words", without_vector=True)
+    stay(store)
+    assert "only words" not in near_texts(store, "only words", limit=50)
+
+
+def test_a_process_that_has_not_imported_numpy_is_not_made_to(tmp_path):
+    program = f"""
+import sys
+from tests.support.index_contents import *
+from plainmind.index.drivers.sqlite.store import SqliteStore
+store = SqliteStore({str(tmp_path / "index")!r})
+with store.rebuild(fingerprint(), reason="none yet"): pass
+put(store, "memory/a.md", *(f"gateway {{number}}" for number in range(20)))
+for _ in range(5): near_texts(store, "gateway")
+sys.exit("numpy" in sys.modules)
+"""
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+def test_a_byte_a_number_keeps_the_nearest_among_the_candidates(tmp_path):
+    chance = np.random.default_rng(5)
+    centres = chance.standard_normal((40, 64))
+    opened = SqliteStore(str(tmp_path / "index"))
+    exact = MemoryStore(fingerprint(64))
+    texts = [f"note {number}" for number in range(2_000)]
+    vectors = {}
+    for number, text in enumerate(texts):
+        drawn = centres[number % 40] + 0.4 * chance.standard_normal(64)
+        vectors[text] = (drawn / np.linalg.norm(drawn)).astype(np.float32)
+    with opened.rebuild(fingerprint(64), reason="none yet") as building:
+        for target in (building, exact):
+            _put_vectors(target, texts, vectors)
+    found = wanted = 0
+    for asked in texts[::40] * 2:
+        near = _near(opened, vectors[asked])
+        best = _near(exact, vectors[asked])
+        found += len(near & best)
+        wanted += len(best)
+    opened.close()
+    assert found / wanted > 0.99
+
+
+def _put_vectors(store, texts, vectors):
+    chunks = [
+        replace(each, vector=array("f", vectors[each.chunk.text])) for each in embedded("memory/a.md", *texts)
+    ]
+    store.replace_file(file_state("memory/a.md"), chunks)
+
+
+def _near(store, numbers):
+    with store.reading() as reader:
+        candidates = reader.vector_candidates(array("f", numbers), where=EVERYWHERE, limit=24)
+    return {candidate.chunk.text for candidate in candidates}

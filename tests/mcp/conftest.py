@@ -1,0 +1,37 @@
+"""A memory, and the official client connected to a server of it."""
+
+from __future__ import annotations
+
+import anyio
+import pytest
+from mcp import Client
+
+from plainmind import Memory
+from plainmind.agent.scope import THE_OWNER
+from plainmind.mcp.choosing import chosen_tools
+from plainmind.mcp.server import Desk, server_of
+
+
+@pytest.fixture
+def memory(workspace):
+    with Memory() as opened:
+        yield opened
+
+
+@pytest.fixture
+def with_client(memory):
+    """Do something with a client, in this process."""
+
+    def run(do, *, context=THE_OWNER, tools=None, read_only=False, connector=False, mode="auto", of=memory):
+        desk = Desk(of.within(context), chosen_tools(tools, read_only=read_only, connector=connector))
+
+        async def main():
+            async with Client(server_of(desk), mode=mode) as client:
+                return await do(client)
+
+        try:
+            return anyio.run(main)
+        finally:
+            assert desk.close()
+
+    return run

@@ -1,0 +1,287 @@
+"""The server as a process over standard input and output: pure, prompt, and gone when it should be."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import anyio
+import pytest
+from mcp import Client, StdioServerParameters
+from mcp_types import jsonrpc_message_adapter
+from tests.cli.terminal import at_a_terminal
+from tests.support.mcp_process import COMMAND, INITIALIZE, McpProcess
+
+pytestmark = [pytest.mark.timeout(60)]
+
+
+def request(request_id, method, **params):
+    return json.dumps({"jsonrpc": "2.0", "id": request_id, "method": method, "params": params}) + "\n"
+
+
+def processes_of(session):
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rsplit(")", 1)[1].split()
+        except OSError:
+            continue
+        if int(fields[3]) == session:
+            found.append(int(stat.parent.name))
+    return found
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_the_official_client_uses_every_kind_of_request(workspace, mode):
+    async def talk():
+        parameters = StdioServerParameters(command=COMMAND, args=["mcp"], env=dict(os.environ))
+        async with Client(parameters, mode=mode) as client:
+            tools = await client.list_tools()
+            found = await client.call_tool("memory_search", {"query": "which VLAN is the printer on"})
+            saved = await client.call_tool("memory_append", {"text": "The heron nests on pier nine."})
+            listed = await client.list_resources()
+            read = await client.read_resource("memory:///" + saved.structured_content["path"])
+            status = await client.call_tool("memory_status", {})
+        return tools, found, listed, read, status
+
+    tools, found, listed, read, status = anyio.run(talk)
+
+    assert len(tools.tools) == 5
+    assert found.structured_content["results"][0]["path"] == "MEMORY.md"
+    assert "memory:///MEMORY.md" in [one.uri for one in listed.resources]
+    assert "pier nine" in read.contents[0].text
+    assert not status.is_error
+
+
+def test_answers_come_in_any_order_and_each_question_gets_one(workspace):
+    with McpProcess() as server:
+        server.begin()
+        for number in range(40):
+            tool, arguments = [
+                ("memory_search", {"query": f"backups {number}"}),
+                ("memory_get", {"path": "MEMORY.md"}),
+                ("memory_append", {"text": f"note number {number}"}),
+                ("memory_status", {}),
+            ][number % 4]
+            server.say(json.loads(request(number, "tools/call", name=tool, arguments=arguments)))
+        answers = [server.answer_to(number) for number in range(40)]
+        assert server.end() == 0
+
+        assert all(answer["result"]["isError"] is False for answer in answers), answers
+        assert sorted(str(one["id"]) for one in server.messages) == sorted([*map(str, range(40)), "begin"])
+
+
+def test_whoever_closes_after_the_last_question_still_gets_its_answer(workspace, process):
+    asked = request(1, "initialize", **INITIALIZE) + request(
+        2, "tools/call", name="memory_search", arguments={"query": "printer"}
+    )
+
+    answer = process("mcp", stdin=asked.encode())
+
+    assert answer.status == 0
+    assert [json.loads(line)["id"] for line in answer.out.splitlines()] == [1, 2]
+    assert "VLAN 40" in answer.out
+    assert answer.err == ""
+
+
+def test_questions_are_read_from_a_file_too_and_from_a_last_line_without_an_end(workspace, tmp_path):
+    asked = tmp_path / "asked.jsonl"
+    asked.write_text((request(1, "initialize", **INITIALIZE) + request(2, "ping")).rstrip("\n"))
+
+    with asked.open("rb") as questions:
+        ended = subprocess.run(
+            [COMMAND, "mcp"],
+            stdin=questions,
+            capture_output=True,
+            timeout=60,
+            check=True,
+            env=dict(os.environ),
+        )
+
+    assert [json.loads(line)["id"] for line in ended.stdout.splitlines()] == [1, 2]
+
+
+NOISY = """\
+    import os, subprocess, sys
+    sys.argv = ["plainmind", "mcp"]
+    from plainmind.mcp import server
+
+    plain = server.Desk.__init__
+
+    def noisy(self, *given):
+        print("a library says hello")
+        sys.stdout.flush()
+        os.write(1, b"straight to the descriptor")
+        os.system("echo a child says hello")
+        subprocess.run(["echo", "another child"], check=True)
+        assert sys.stdin.read() == "", "what the client sends is not for others"
+        plain(self, *given)
+
+    server.Desk.__init__ = noisy
+    from plainmind.cli.main import main
+    sys.exit(main(["mcp"]))
+"""
+
+
+def test_nothing_that_prints_reaches_the_client(workspace):
+    with McpProcess(command=(sys.executable, "-c", textwrap.dedent(NOISY))) as server:
+        server.begin()
+        server.call(1, "memory_search", query="printer")
+        assert server.end() == 0
+
+        for line in bytes(server.written).splitlines():
+            jsonrpc_message_adapter.validate_json(line)
+        said = bytes(server.errors).decode()
+    assert [part in said for part in ("a library says", "straight to", "a child says", "another child")] == [
+        True
+    ] * 4
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_it_while_it_waits(workspace, number):
+    with McpProcess() as server:
+        server.begin()
+        server.call(1, "memory_search", query="printer")
+        server.process.send_signal(number)
+
+        assert server.process.wait(60) == 0
+        assert bytes(server.errors) == b""
+
+
+def test_it_ends_with_its_client_and_leaves_nothing_running(workspace):
+    with McpProcess(command=("setsid", COMMAND, "mcp")) as server:
+        server.begin()
+        server.call(1, "memory_search", query="printer")
+        session = server.process.pid
+        assert session in processes_of(session)
+
+        assert server.end() == 0
+        assert processes_of(session) == []
+
+
+def test_a_client_that_stops_reading_and_goes_away_does_not_hold_it(workspace):
+    ours, theirs = os.pipe()
+    server = subprocess.Popen([COMMAND, "mcp"], stdin=subprocess.PIPE, stdout=theirs, stderr=subprocess.PIPE)
+    os.close(theirs)
+    with server:
+        server.stdin.write(request(1, "initialize", **INITIALIZE).encode())
+        server.stdin.flush()
+        os.read(ours, 1)
+        os.close(ours)
+        server.stdin.write(request(2, "tools/list").encode())
+        server.stdin.flush()
+
+        assert server.wait(60) == 0
+        assert server.stderr.read() == b""
+
+
+def test_a_line_that_is_no_message_gets_an_answer_that_says_so(workspace):
+    with McpProcess() as server:
+        server.begin()
+        server.say(b"this is not JSON")
+        server.say(b"[]")
+        server.say(b'{"jsonrpc":"1.0","id":"mine","method":"ping"}')
+        server.say(b"\xff\xfe")
+        server.say(b"")
+        server.say(b'{"jsonrpc":"2.0","id":5,"method":"no/such"}')
+        server.ask("last", "ping")
+        errors = [(one["id"], one["error"]["code"]) for one in server.messages if "error" in one]
+
+    assert errors == [(None, -32700), (None, -32600), ("mine", -32600), (None, -32700), (5, -32601)]
+
+
+def test_a_message_that_never_ends_is_passed_over_and_the_next_one_is_answered(workspace):
+    with McpProcess() as server:
+        server.begin()
+        server.say(b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"' + b"x" * 9_000_000 + b'"}}')
+        server.ask(2, "ping")
+        [refused] = [one for one in server.messages if "error" in one]
+
+    assert refused["id"] is None
+    assert "4,000,000 bytes" in refused["error"]["message"]
+
+
+def test_a_mistake_in_the_settings_is_said_before_a_word_of_the_protocol(workspace, process):
+    answer = process("mcp", "--config", "query.maxResults=many")
+
+    assert answer.status == 1
+    assert answer.out == ""
+    assert answer.err.startswith("error: ")
+
+
+@pytest.mark.parametrize(
+    ("options", "status", "said"),
+    [
+        (["--tools", "memory_write"], 1, "there is no tool `memory_write`"),
+        (["--tools", ","], 2, "at least one tool"),
+        (["--read-only", "--tools", "memory_append"], 1, "`memory_append` writes"),
+        (["--port", "80"], 1, "--port is about HTTP"),
+        (["--chat-type", "secret"], 2, "invalid choice"),
+    ],
+)
+def test_wrong_options_are_refused(workspace, process, options, status, said):
+    answer = process("mcp", *options)
+
+    assert answer.status == status
+    assert answer.out == ""
+    assert said in answer.err
+
+
+def test_without_its_package_it_says_what_to_install(workspace):
+    program = "import sys; from plainmind.cli.main import main; sys.exit(main(['mcp']))"
+    ended = subprocess.run(
+        [sys.executable, "-S", "-c", program],
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "src")},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert ended.returncode == 1
+    assert "plainmind[mcp]" in ended.stderr
+
+
+@pytest.mark.parametrize("stdin", ["<&-", "</dev/null"])
+def test_a_closed_standard_input_is_said(workspace, stdin):
+    ended = subprocess.run(
+        ["sh", "-c", f"exec {COMMAND} mcp {stdin}"], capture_output=True, timeout=60, check=False
+    )
+
+    assert ended.returncode == 1
+    assert ended.stdout == b""
+    assert b"is closed" in ended.stderr
+
+
+def test_a_person_who_types_it_is_told_what_it_waits_for(workspace):
+    printed, status = at_a_terminal("mcp", question=b"waiting for an MCP client", reply=b"\x04")
+
+    assert "waiting for an MCP client" in printed
+    assert status == 0
+
+
+def test_a_gateway_says_on_whose_behalf_it_asks(workspace):
+    options = ("--principal", "anna", "--chat-type", "group", "--group", "-100", "--channel", "telegram")
+    with McpProcess(*options) as server:
+        server.begin()
+        denied = server.call(1, "memory_search", query="printer VLAN")
+    with McpProcess(*options, "--config", "scope.default=allow", "--config", "scope.rules=[]") as server:
+        server.begin()
+        saved = server.call(1, "memory_append", text="The group meets on Tuesday.")
+        found = server.call(2, "memory_search", query="printer VLAN meets Tuesday")
+
+    assert denied["structuredContent"]["denied"] is True
+    assert saved["structuredContent"]["path"].startswith("memory/shared-with/telegram/group--100/")
+    assert "Tuesday" in found["content"][0]["text"]
+    assert "VLAN 40" not in json.dumps(found)
+
+
+def test_the_owner_is_not_taken_for_granted_once_anything_else_is_said(workspace):
+    with McpProcess("--session-key", "agent:main:cron:1") as server:
+        server.begin()
+
+        assert server.call(1, "memory_search", query="printer")["structuredContent"]["denied"] is True

@@ -1,0 +1,140 @@
+"""Texts made to be slow. Each is long enough that anything worse than linear runs into the time-out of a test."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import random
+import subprocess
+import sys
+
+import pytest
+from tests.redaction.corpus import BASE64, HEX
+
+from plainmind import redaction
+from plainmind.base.pattern import _Uncompiled
+from plainmind.redaction.engine import Redactor
+from plainmind.redaction.vendors import SHAPED_TOKENS, TOKENS
+
+LENGTH = 200_000
+REDACTOR = Redactor(["Zq8vTr5mLp", "aaaaaaaaaa", "a" * 200 + "b"], key=b"k")
+BEGINNINGS = [beginning for row in (*TOKENS, *SHAPED_TOKENS) for beginning in row[1].split()]
+WORDS = [
+    "password", "token", "api_key", "secret", "pass", "pwd", "mnemonic", "seed phrase ", "login a password ",
+    "sshpass -p",
+    "authorization: ", "bearer ", "basic ", "cookie: a=", "set-cookie: a=", "curl ", " -u a:", "://", "://a:", "@", ":",
+    "-----BEGIN PRIVATE KEY-----", "-----END PRIVATE KEY-----", "Private-Lines: 3\n", "MHcCAQEE", "MIIEowIBAAKCA",
+    "hooks.slack.com/services/", "/api/webhooks/1", "Q~", "-us1", "1//0", ".atlasv1.", "whsec_", "sig=", "Signature=",
+    "[redacted:", "[redacted:a#0000]", "my password is ", " for ", " is ", "=", ": ", '="', "='", "`", '\\"', "密码：",
+    "4111 ",
+]  # fmt: skip
+SHAPES = [
+    *"aAM09-_. :/=\"'\\%[;+@{$&中é\n",
+    "a ", "a-", "a.", "M.", "-- ", "a:a@", "://a:b@", "eyJ.", "eyJ" + "a" * 40 + ".", "M" * 24 + ".", "MMMMMM.",
+    "-----BEGIN PRIVATE KEY-----\nMIIEabcdefghijklmnop\n", "abcdefghijklmnop\n-----END PRIVATE KEY-----\n",
+    "password=", "password: ", 'password="', 'password=\\"', "password = '", "password for a for a ", "password=aaaa&",
+    "password=a,b,c,d,e", 'password="\\a', '"password":"\\', "password:aaaaaaaaaaaaaaaa=", "password=hunter\n",
+    "password=hunter22 ", "api_key=a", "api_key=a1b2c3d4e5 ", "token=aaaaaaa1 ", "key_key_key_=", "--a-a-a-password ",
+    "cookie: a=b;", "cookie: a=b; ", "curl -u a:", " -u a:bbbb ", "4111111111111112 ", "4" * 16 + " ", "a1" * 10 + " ",
+    "ghp_" + "a" * 29 + " ", "AKIA" + "A" * 15 + " ", "x" * 19 + " ", "x" * 20 + " ", "-a" * 10 + " ", "\\n", "\\u003d",
+    "%3D", "Private-Lines: 3\nabc\n", "abc1Q~", "?sig=", "&a=", "seed phrase: " + "word " * 10, "word ", "Zq8vTr5mL",
+    "a" * 199, "Pass: ", "pass:a1", "password\n", "passwd ", "/pass: a/", "creds: a:", "creds are a / ", "mysql -p",
+    " -pa1b2c3", "docker login -p a1b2c3 ", "redis-cli -a ", ":5432:a:b:", ":5432:a:b:c1d2\n", ":thin:a/", "WIFI:S:a;",
+    "WIFI:P:a;", "token\n value: ", "identified by ", "пароль ", "пароль: a1b2 ", "password (a): ", "password (",
+    "password for a - ",
+]  # fmt: skip
+
+
+def repeated(shape):
+    return (shape * (LENGTH // len(shape) + 1))[:LENGTH]
+
+
+def mixed(parts, joint):
+    rng = random.Random("mixed")
+    return joint.join(rng.choices(parts, k=LENGTH // 6))[:LENGTH]
+
+
+@pytest.mark.parametrize("shape", [*SHAPES, *WORDS, *BEGINNINGS])
+def test_a_shape_repeated_without_end_takes_no_longer_than_its_length(shape):
+    text = repeated(shape)
+
+    assert len(REDACTOR.redact(text).text.splitlines()) == len(text.splitlines())
+
+
+@pytest.mark.parametrize("joint", ["", " ", "=", "\n"])
+@pytest.mark.parametrize("parts", [BEGINNINGS, WORDS, BEGINNINGS + WORDS], ids=["tokens", "words", "both"])
+def test_everything_at_once_in_any_order(parts, joint):
+    text = mixed(parts, joint)
+
+    assert REDACTOR.redact(text).text.count("\n") == text.count("\n")
+
+
+@pytest.mark.parametrize("alphabet", [BASE64, HEX, "0123456789", "01 -", "".join(map(chr, range(33, 127)))])
+def test_noise(alphabet):
+    text = "".join(random.Random(1).choices(alphabet, k=LENGTH))
+
+    assert REDACTOR.redact(text).text
+
+
+def expressions():
+    """Every expression of the package, by its source."""
+    for module in pkgutil.iter_modules(redaction.__path__, f"{redaction.__name__}."):
+        yield from _expressions_of(importlib.import_module(module.name))
+    from plainmind.redaction.tokens import _rules_by_beginning
+
+    for rules in _rules_by_beginning().values():
+        yield from (rule.rest._source for rule in rules)
+
+
+def _expressions_of(module):
+    yield from _expressions_in(vars(module).values())
+
+
+def _expressions_in(values):
+    for found in values:
+        if isinstance(found, _Uncompiled):
+            yield found._source
+        elif isinstance(found, tuple):
+            yield from _expressions_in(found)
+        elif isinstance(found, dict):
+            yield from _expressions_in(found.values())
+        else:
+            yield from _expressions_in([getattr(found, "expression", ())])
+
+
+def test_every_quantifier_is_bounded_or_never_gives_anything_back():
+    from re import _constants, _parser  # the only way to look at an expression as it is understood
+
+    giving_back = {_constants.MAX_REPEAT, _constants.MIN_REPEAT}
+
+    def unbounded(parsed):
+        for operation, argument in parsed:
+            if operation in giving_back and argument[1] == _constants.MAXREPEAT:
+                yield argument
+            for inner in argument if isinstance(argument, tuple | list) else ():
+                if isinstance(inner, _parser.SubPattern):
+                    yield from unbounded(inner)
+                elif isinstance(inner, list):
+                    for each in inner:
+                        if isinstance(each, _parser.SubPattern):
+                            yield from unbounded(each)
+
+    seen = sorted(set(expressions()))
+    assert len(seen) > 120
+    assert [source for source in seen if list(unbounded(_parser.parse(source)))] == []
+
+
+def test_a_text_without_secrets_compiles_next_to_nothing():
+    program = (
+        "import sys, re; made = []; real = re.compile; re.compile = lambda *a: made.append(a) or real(*a);"
+        "before = set(sys.modules);"
+        "from plainmind.redaction.engine import Redactor;"
+        "assert not made, made;"
+        "Redactor(key=b'k').redact('The printer is on VLAN 40.');"
+        "print(len(made), *sorted(set(sys.modules) - before))"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    compiled, *modules = ended.stdout.split()
+
+    assert int(compiled) <= 4
+    assert not {"hashlib", "typing", "dataclasses", "json", "urllib", "base64", "random"} & set(modules)
