@@ -60,7 +60,7 @@ COMMANDS = [
     Command(("--help",), ours=11, others=31, without=(*THE_MEMORY, "datetime", "json")),
     Command(("search", "--help"), ours=13, others=34, without=(*THE_MEMORY, "datetime", "json")),
     Command(("sessions", "--help"), ours=16, others=34, without=(*THE_MEMORY, "json")),
-    Command(("import", "--help"), ours=13, others=34, without=(*THE_MEMORY, "json")),
+    Command(("import", "--help"), ours=15, others=34, without=(*THE_MEMORY, "json")),
     Command(("search", "gateway", "-n", "1"), ours=115, others=62, without=(*WRITING, *CHANGING, *LESSER)),
     Command(("search", "gateway", "--json"), ours=115, others=62, without=(*WRITING, *CHANGING, *LESSER)),
     Command(("get", "MEMORY.md"), ours=50, others=50, without=(*WRITING, *LESSER, "plainmind.index", "apsw")),
@@ -155,7 +155,7 @@ def test_status_counts_entries_without_loading_what_finds_them(indexed, tmp_path
 
 
 def test_status_loads_nothing_of_entries_where_there_are_none(indexed):
-    assert of_packages(modules_of("status"), ["plainmind.guests.entries", "lancedb"]) == []
+    assert of_packages(modules_of("status"), ["plainmind.guests.entries.memory", "lancedb"]) == []
 
 
 def test_building_every_parser_needs_no_memory():

@@ -334,5 +334,5 @@ print(*sorted(set(sys.modules) - before))
     )
 
     assert ended.stderr == ""
-    imported = {"__future__", "_operator", "operator", "plainmind", "plainmind.base.value"}
+    imported = {"__future__", "_operator", "operator", "plainmind", "plainmind.base", "plainmind.base.value"}
     assert set(ended.stdout.split()) <= imported
