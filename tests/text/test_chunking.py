@@ -1,7 +1,7 @@
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.support.growth import grows_evenly
 
@@ -41,6 +41,7 @@ def assert_passages_are_true_to(text, passages, limit):
             assert any(weight(line) > limit // 2 for line in lines[passage.start_line - 1 : passage.end_line])
 
 
+@example("00000000 00000000000000000000⺀", 1, 0)
 @given(LINES, TOKENS, st.integers(0, 60))
 def test_every_line_is_in_a_passage_within_the_limit(text, tokens, overlap):
     limit = max(32, tokens * 4)
@@ -83,6 +84,11 @@ def test_a_long_line_is_cut_into_segments_that_keep_its_number_and_is_never_repe
     assert all(len(p.text) <= 1600 for p in passages)
     assert sum(p.text.count("x") for p in passages) == 5000
     assert [(p.start_line, p.end_line) for p in passages][1:-1] == [(2, 2)] * (len(passages) - 2)
+
+
+def test_short_pieces_of_a_long_line_share_a_passage_as_they_stood_in_the_line():
+    passages = chunk_lines("Anything twenty-letters-of-it漢", tokens=8)
+    assert passages == [Passage(1, 1, "Anything twenty-letters-of-it"), Passage(1, 1, "漢")]
 
 
 @given(st.lists(st.integers(0, 120), max_size=40), st.integers(0, 1000))

@@ -87,7 +87,11 @@ def _pieces(text: str, limit: int) -> Iterator[_Piece]:
 
 
 def _passage(pieces: Sequence[_Piece]) -> Iterator[Passage]:
-    text = "\n".join(piece.text for piece in pieces)
+    text, line = "", 0
+    for piece in pieces:
+        # Two pieces of one long line are joined as they were: no line break stood between them.
+        text += "\n" + piece.text if line not in {0, piece.line} else piece.text
+        line = piece.line
     if text.strip():
         yield Passage(pieces[0].line, pieces[-1].line, text)
 
