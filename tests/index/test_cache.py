@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from tests.support.index_contents import EVERYWHERE, fingerprint, found_texts, near_texts, put, vector
 
 from plainmind.base.value import replace
+from plainmind.index.cache import RecentlyUsed
 from plainmind.index.drivers.sqlite import cache
 from plainmind.index.drivers.sqlite.store import SqliteStore
-from plainmind.index.recently_used import RecentlyUsed
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from plainmind.guests.lancedb.rows import BUCKET, CHUNK, FILE, SEGMENT, Row, amo
 from plainmind.guests.lancedb.vector_block import fits
 from plainmind.guests.lancedb.view import View
 from plainmind.guests.lancedb.words import Bucket, merge_from, runs_of
-from plainmind.index.recently_used import RecentlyUsed
+from plainmind.index.cache import RecentlyUsed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from plainmind.guests.lancedb.pointer import Pointer
 from plainmind.guests.lancedb.rows import CHUNK, NUMBERS, chunk_of, matrix_of, vectors_of
 from plainmind.guests.lancedb.vector_block import VectorBlock, fits, read_block
 from plainmind.guests.lancedb.words import Bucket, bucket_of
+from plainmind.index.cache import RecentlyUsed
 from plainmind.index.postings import Postings
-from plainmind.index.recently_used import RecentlyUsed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

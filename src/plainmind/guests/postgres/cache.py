@@ -23,8 +23,8 @@ from plainmind.guests.postgres.segments import Segment, key_of
 from plainmind.guests.postgres.session import Published, narrowed
 from plainmind.guests.postgres.writer import unsigned_64
 from plainmind.index import bm25
+from plainmind.index.cache import RecentlyUsed
 from plainmind.index.postings import Postings
-from plainmind.index.recently_used import RecentlyUsed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

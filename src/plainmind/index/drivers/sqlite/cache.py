@@ -14,6 +14,7 @@ import apsw
 from plainmind.base.model import Chunk, FileState, Source
 from plainmind.index.arithmetic.parts import Absences
 from plainmind.index.bm25 import words_in
+from plainmind.index.cache import RecentlyUsed
 from plainmind.index.drivers.sqlite.admission import NOTHING, absent_with, hidden_positions, lengths_without
 from plainmind.index.drivers.sqlite.connection import one_row
 from plainmind.index.drivers.sqlite.overview import Overview, read_files, read_overview
@@ -28,7 +29,6 @@ from plainmind.index.drivers.sqlite.segments import (
 from plainmind.index.drivers.sqlite.texts import StoredChunk, unsqueezed
 from plainmind.index.kernels import BYTES_PER_NUMBER
 from plainmind.index.postings import Postings
-from plainmind.index.recently_used import RecentlyUsed
 from plainmind.index.signs import signs_width
 
 TYPE_CHECKING = False
