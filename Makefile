@@ -55,7 +55,7 @@ faults: install ## the fault tests at full size: thousands of kills, hundreds of
 
 bench: install ## measure speed at several sizes, BENCH=full for a million chunks; the figures go to docs/performance.md
 	@PYTHONPATH=scripts $(PY) benchmarks/engines.py
-	@$(PY) benchmarks/performance_page.py
+	@PYTHONPATH=scripts $(PY) benchmarks/performance_page.py
 
 eval: install ## measure the answers on the public sets in EVALS; the figures go to docs/quality.md
 	@$(PY) scripts/evaluate.py $(EVALS)

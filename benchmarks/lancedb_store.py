@@ -15,20 +15,20 @@ import tempfile
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from plainmind.base.model import EmbedderIdentity, IndexFingerprint
-from plainmind.guests.evaluation.dataset import read_dataset
-from plainmind.guests.evaluation.running import Asking, evaluate, opened_memory, summarise
-from plainmind.guests.evaluation.speed.corpus import Corpus
-from plainmind.guests.evaluation.speed.filling import fill
-from plainmind.guests.evaluation.speed.resident import taken
-from plainmind.guests.evaluation.speed.searching import (
+from speed.corpus import LAST_DAY, Corpus
+from speed.resident import taken
+from speed.workload import (
     EVERYTHING,
     KnownVectors,
     as_vector,
     exact_neighbours,
+    fill,
     search,
 )
-from plainmind.guests.evaluation.speed.vocabulary import LAST_DAY
+
+from plainmind.base.model import EmbedderIdentity, IndexFingerprint
+from plainmind.guests.evaluation.dataset import read_dataset
+from plainmind.guests.evaluation.runner import Asking, evaluate, opened_memory, summarise
 from plainmind.index.opening import open_store
 from plainmind.index.protocol import IndexStore
 from plainmind.search.engine import SearchEngine

@@ -10,24 +10,24 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from plainmind.base.model import Progress
-from plainmind.guests.evaluation.pages import markdown_table, publish
-from plainmind.guests.evaluation.speed.corpus import Corpus
-from plainmind.guests.evaluation.speed.figures import SpeedFigures
-from plainmind.guests.evaluation.speed.filling import write_files
-from plainmind.guests.evaluation.speed.opening import plain_environment
-from plainmind.guests.evaluation.speed.picture import picture
-from plainmind.guests.evaluation.speed.processes import command, lap
-from plainmind.guests.evaluation.speed.running import Plan, run
-from plainmind.guests.evaluation.speed.tables import (
+from page_parts import markdown_table, publish
+from speed.corpus import Corpus
+from speed.figures import SpeedFigures
+from speed.report import (
     TIMES,
     growth_rows,
     once_rows,
+    picture,
     size_rows,
     target_rows,
     times,
 )
-from plainmind.guests.evaluation.speed.timing import Times, summary
+from speed.resident import plain_environment
+from speed.runner import Plan, run
+from speed.timing import Times, command, lap, summary
+from speed.workload import write_files
+
+from plainmind.base.model import Progress
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "performance.md"

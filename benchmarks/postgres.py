@@ -14,17 +14,18 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from plainmind.base.model import EmbedderIdentity, IndexFingerprint
-from plainmind.guests.evaluation.speed.corpus import Corpus, Question
-from plainmind.guests.evaluation.speed.filling import fill
-from plainmind.guests.evaluation.speed.searching import (
+from speed.corpus import Corpus, Question
+from speed.workload import (
     EVERYTHING,
     NEAREST,
     WARM_UP,
     as_vector,
     exact_neighbours,
+    fill,
     search,
 )
+
+from plainmind.base.model import EmbedderIdentity, IndexFingerprint
 from plainmind.index.opening import open_store
 from plainmind.index.protocol import IndexStore
 

@@ -17,9 +17,10 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from speed.corpus import words_of
+
 from plainmind import Memory
 from plainmind.base.value import value
-from plainmind.guests.evaluation.speed.vocabulary import words_of
 
 KEY = "sk-loopback-0123456789abcdefghijklmnopqrstuvwxyz"
 LATENCY_S = 0.05

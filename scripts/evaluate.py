@@ -12,11 +12,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from page_parts import publish
+from score_curve import Step, picture, reliability
+
 from plainmind.guests.evaluation.baselines import BASELINES
 from plainmind.guests.evaluation.dataset import read_dataset
-from plainmind.guests.evaluation.pages import publish
-from plainmind.guests.evaluation.reliability import Step, picture, reliability
-from plainmind.guests.evaluation.running import Asking, Opener, Summary, evaluate, opened_memory, summarise
+from plainmind.guests.evaluation.runner import Asking, Opener, Summary, evaluate, opened_memory, summarise
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "quality.md"

@@ -112,3 +112,14 @@ def test_a_folder_without_questions_is_an_error_with_a_hint(cli, tmp_path):
 
 def test_the_examples_in_the_help_name_a_workspace_that_is_there():
     assert (EVALS / "orchard" / "queries.jsonl").exists()
+
+
+@pytest.mark.parametrize("more", [[], ["--chunks", "1000", "--json"]])
+def test_speed_is_measured_in_a_checkout_and_the_command_says_so(cli, more):
+    answer = cli("bench", "speed", *more)
+
+    assert answer.status == 1
+    said = answer.out + answer.err
+    assert "speed is measured by a program of the repository, which is not installed" in said
+    assert "`make bench`" in said
+    assert "benchmarks/measure_speed.py" in said

@@ -10,7 +10,7 @@ import pytest
 
 from plainmind.guests.evaluation.baselines import BASELINES
 from plainmind.guests.evaluation.dataset import read_dataset
-from plainmind.guests.evaluation.running import Asking, evaluate, opened_memory, summarise
+from plainmind.guests.evaluation.runner import Asking, evaluate, opened_memory, summarise
 
 SET = Path(__file__).resolve().parents[2] / "evals" / "plainmind"
 CATEGORIES = {

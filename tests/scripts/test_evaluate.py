@@ -8,7 +8,7 @@ import sys
 import evaluate
 import pytest
 
-from plainmind.guests.evaluation.running import Summary
+from plainmind.guests.evaluation.runner import Summary
 from plainmind.guests.evaluation.scoring import METRICS
 
 

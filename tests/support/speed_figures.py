@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from plainmind.guests.evaluation.speed.contestants import ALL_WORDS, SEED, Contestant
-from plainmind.guests.evaluation.speed.figures import SizeFigures, SpeedFigures
-from plainmind.guests.evaluation.speed.processes import Cold, Residency
-from plainmind.guests.evaluation.speed.timing import Bulk, Times
+from speed.figures import SizeFigures, SpeedFigures
+from speed.others import ALL_WORDS, SEED, Contestant
+from speed.timing import Bulk, Cold, Residency, Times
 
 
 def took(milliseconds):

@@ -10,7 +10,7 @@ from plainmind.base.model import Document
 from plainmind.guests.evaluation import commands as bench
 from plainmind.guests.evaluation.baselines import BASELINES, SeedRecipe, WordOverlap
 from plainmind.guests.evaluation.dataset import read_dataset
-from plainmind.guests.evaluation.running import Asking, evaluate
+from plainmind.guests.evaluation.runner import Asking, evaluate
 from plainmind.guests.evaluation.scoring import Shown
 
 TODAY = date(2026, 3, 12)

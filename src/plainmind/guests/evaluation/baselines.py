@@ -7,12 +7,12 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import date
 
 from plainmind.base.model import Document
+from plainmind.base.value import value
 from plainmind.embed.builtin import BuiltinEmbedder
-from plainmind.guests.evaluation.running import SESSIONS, Asking, Opener, Searcher
+from plainmind.guests.evaluation.runner import SESSIONS, Asking, Opener, Searcher
 from plainmind.guests.evaluation.scoring import Shown
 from plainmind.notes.workspace import Workspace
 from plainmind.sessions.transcripts import Transcripts
@@ -39,7 +39,7 @@ def documents_in(folder: str) -> list[Document]:
     return [source.read(found)[0] for source in (memory, sessions) for found in source.discover().files]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class _Chunk:
     document: Document
     first: int  # line of the document's text

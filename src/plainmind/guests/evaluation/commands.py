@@ -1,4 +1,4 @@
-"""`bench`: ask questions whose answers are known, compare two such runs, and measure speed."""
+"""`bench`: ask questions whose answers are known, and compare two such runs."""
 
 from __future__ import annotations
 
@@ -6,15 +6,20 @@ import argparse
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from plainmind.base.errors import PlainmindError
 from plainmind.cli.console import Console
 from plainmind.cli.options import HelpFormatter, add_shared_options, describe, share, whole_number
 from plainmind.cli.wording import counted, duration_in_words
-from plainmind.guests.evaluation.speed_command import add_speed, run_speed
 
 if TYPE_CHECKING:
-    from plainmind.guests.evaluation.comparing import Difference
-    from plainmind.guests.evaluation.running import Summary
+    from plainmind.guests.evaluation.results import Difference
+    from plainmind.guests.evaluation.runner import Summary
 
+SPEED_IS_ELSEWHERE = "speed is measured by a program of the repository, which is not installed"
+HOW_TO_MEASURE_SPEED = (
+    "in a checkout, `make bench` measures several sizes, "
+    "`.venv/bin/python benchmarks/measure_speed.py --help` says what else can be measured"
+)
 BASELINES = ("seed", "seed-decay", "grep")
 _COLUMNS = {
     "recall6": "recall@6",
@@ -31,14 +36,12 @@ def add_bench(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
         """\
-Measure how good the answers are, on workspaces whose questions come with the lines that answer them, and how
-fast they come.
+Measure how good the answers are, on workspaces whose questions come with the lines that answer them.
 
 Only reads: indexes are made in a temporary folder and removed. Your own notes and settings play no part.""",
         examples=(
             "plainmind bench eval evals/plainmind",
             "plainmind bench compare before.jsonl after.jsonl evals/plainmind",
-            "plainmind bench speed --chunks 1000,10000",
         ),
         run=run_eval,
     )
@@ -84,24 +87,15 @@ Only reads.""",
     comparing.add_argument(
         "--workspace", metavar="NAME", default=argparse.SUPPRESS, help="only this workspace of it"
     )
-    add_speed(
-        add(
-            "speed",
-            "measure how fast the memory is, beside the widespread recipe's own SQL",
-            """\
-Invents notes of any size, always the same for the same seed; indexes and searches them; and starts whole processes.
-Beside that it measures, where they are installed, the recipe (sqlite-vec) and engines that do one half of a search
-(tantivy, usearch, faiss).
-
-Takes two minutes for 10,000 chunks. Everything is made in a temporary folder and removed.""",
-            (
-                "plainmind bench speed",
-                "plainmind bench speed --chunks 1000,10000,100000 --json",
-                "plainmind bench speed --chunks 1000000 --against none",
-            ),
-            run_speed,
-        )
+    elsewhere = add(
+        "speed",
+        "say where speed is measured",
+        f"{SPEED_IS_ELSEWHERE.capitalize()}: {HOW_TO_MEASURE_SPEED}.",
+        ("plainmind bench speed",),
+        run_speed,
     )
+    for option in ("--chunks", "--dims", "--seed", "--against", "--keep", "--large-file", "--check"):
+        elsewhere.add_argument(option, nargs="?", help=argparse.SUPPRESS)  # of the program there
 
 
 def _add_eval(parser: argparse.ArgumentParser) -> None:
@@ -139,7 +133,7 @@ def run_eval(arguments: argparse.Namespace, console: Console) -> int:
     from plainmind.guests.evaluation import baselines
     from plainmind.guests.evaluation.dataset import read_dataset
     from plainmind.guests.evaluation.results import write_results
-    from plainmind.guests.evaluation.running import Asking, evaluate, opened_memory, summarise
+    from plainmind.guests.evaluation.runner import Asking, evaluate, opened_memory, summarise
 
     workspaces = read_dataset(arguments.dataset, only=arguments.workspace)
     settings = dict(arguments.settings)
@@ -206,9 +200,8 @@ def as_json(summary: Summary) -> dict[str, Any]:
 
 def run_compare(arguments: argparse.Namespace, console: Console) -> int:
     """Print what the second run gained."""
-    from plainmind.guests.evaluation.comparing import compare
     from plainmind.guests.evaluation.dataset import read_dataset
-    from plainmind.guests.evaluation.results import read_results
+    from plainmind.guests.evaluation.results import compare, read_results
 
     workspaces = read_dataset(arguments.dataset, only=arguments.workspace)
     count, differences = compare(workspaces, read_results(arguments.before), read_results(arguments.after))
@@ -222,6 +215,11 @@ def run_compare(arguments: argparse.Namespace, console: Console) -> int:
     console.answer()
     console.answer(f"{counted(count, 'question')}; * marks what chance alone would hardly do")
     return 0
+
+
+def run_speed(_arguments: argparse.Namespace, _console: Console) -> int:
+    """Say where the program is."""
+    raise PlainmindError(SPEED_IS_ELSEWHERE, hint=HOW_TO_MEASURE_SPEED)
 
 
 def _difference(one: Difference) -> str:

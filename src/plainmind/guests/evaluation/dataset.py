@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
 from plainmind.base.errors import NotFound, PlainmindError
+from plainmind.base.value import value
 
 QUERIES = "queries.jsonl"
 META = "meta.json"
@@ -18,7 +18,7 @@ WITHOUT_A_DAY = date(2026, 1, 1)
 _HINT = 'a line is {"id", "query", "category", "gold": [{"path", "line_start", "line_end"}]}'
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Evidence:
     """Lines that answer a question."""
 
@@ -27,7 +27,7 @@ class Evidence:
     last_line: int
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Question:
     """What is asked, on which day, and where the answer stands; no evidence means that there is no answer."""
 
@@ -39,7 +39,7 @@ class Question:
     any_line: bool = False  # one line of a piece of evidence proves it found; else every line counts
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class AskedWorkspace:
     """A workspace and the questions about it."""
 

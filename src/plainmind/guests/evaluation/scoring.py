@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
+from plainmind.base.value import value
 from plainmind.guests.evaluation.dataset import Question
 
 SHOWN_AT_ONCE = 6  # what an agent gets when it does not ask for more
@@ -19,7 +19,7 @@ METRICS = ("recall6", "full6", "hit1", "hit6", "mrr10", "ndcg10", "tok6", "rB240
 _Piece: TypeAlias = "frozenset[tuple[str, int]]"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Shown:
     """A result as an agent sees it: which lines its snippet shows, and how long it is."""
 
@@ -33,6 +33,16 @@ class Shown:
     def tokens(self) -> float:
         """What an agent pays for it, about."""
         return self.chars / CHARACTERS_PER_TOKEN
+
+
+@value
+class Answer:
+    """What was shown for one question, and how long it took."""
+
+    workspace: str
+    question: Question
+    shown: tuple[Shown, ...]
+    milliseconds: float
 
 
 def scores_of(question: Question, shown: Sequence[Shown]) -> dict[str, float]:

@@ -7,16 +7,15 @@ import sys
 from functools import partial
 
 import pytest
+from speed.corpus import Corpus
+from speed.figures import as_json
+from speed.others import NAMES, SEED, Course, compete, missing
+from speed.recipe import extension_path
+from speed.report import size_rows
+from speed.runner import Plan, bytes_in, run
+from speed.timing import lap, residency
 
 from plainmind.base.errors import PlainmindError
-from plainmind.guests.evaluation.speed import running
-from plainmind.guests.evaluation.speed.contestants import NAMES, SEED, Course, compete, missing
-from plainmind.guests.evaluation.speed.corpus import Corpus
-from plainmind.guests.evaluation.speed.figures import as_json
-from plainmind.guests.evaluation.speed.processes import lap, residency
-from plainmind.guests.evaluation.speed.reference import extension_path
-from plainmind.guests.evaluation.speed.running import Plan, run
-from plainmind.guests.evaluation.speed.tables import size_rows
 
 TINY = partial(Plan, files_to_sync=10, questions=14, cold_runs=3, budget_s=0.1)
 
@@ -118,4 +117,4 @@ def test_what_lies_in_a_folder_is_added_up(tmp_path):
     (tmp_path / "a").write_bytes(b"12345")
     (tmp_path / "deep" / "b").write_bytes(b"123")
 
-    assert running.bytes_in(str(tmp_path)) == 8
+    assert bytes_in(str(tmp_path)) == 8

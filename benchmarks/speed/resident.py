@@ -1,4 +1,7 @@
-"""A process of its own that searches or indexes once, then says how much memory it has taken."""
+"""A process of its own that searches or indexes once, then says how much memory it has taken.
+
+Imports no numpy, which would count.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,34 @@ import json
 import os
 import resource
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
-from plainmind.guests.evaluation.speed.opening import opened
 from plainmind.memory.facade import Memory
+from plainmind.memory.wiring import wire
+
+
+def plain_environment() -> dict[str, str]:
+    """The environment without our settings and without Python's, which would be measured along."""
+    return {
+        name: value for name, value in os.environ.items() if not name.startswith(("PLAINMIND_", "PYTHON"))
+    }
+
+
+@contextmanager
+def opened(workspace: str, home: str, flags: Mapping[str, Any] | None = None) -> Iterator[Memory]:
+    """A memory with the default settings, whatever this user's are."""
+    os.makedirs(workspace, exist_ok=True)
+    parts = wire(
+        workspace=workspace,
+        home=home,
+        flags={"provider": "builtin", **(flags or {})},  # whatever keys there are in the environment
+        environ=plain_environment(),
+        cwd=workspace,
+    )
+    with Memory.of(parts) as memory:
+        yield memory
 
 
 def main() -> int:
@@ -18,7 +44,7 @@ def main() -> int:
     task = json.load(sys.stdin)
     with opened(task["workspace"], task["home"], task.get("flags")) as memory:
         facts = search(memory, task["questions"]) if "questions" in task else index(memory)
-        print(json.dumps({**taken(), "facts": facts}))  # noqa: T201 (its parent reads it)
+        print(json.dumps({**taken(), "facts": facts}))
     return 0
 
 

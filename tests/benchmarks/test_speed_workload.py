@@ -6,22 +6,22 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-
-from plainmind.base.model import EmbedderIdentity, IndexFingerprint
-from plainmind.guests.evaluation.speed.corpus import Corpus
-from plainmind.guests.evaluation.speed.filling import fill
-from plainmind.guests.evaluation.speed.living import EDITED, use
-from plainmind.guests.evaluation.speed.opening import opened
-from plainmind.guests.evaluation.speed.reference import Reference, extension_path
-from plainmind.guests.evaluation.speed.searching import (
+from speed.corpus import LAST_DAY, Corpus
+from speed.recipe import Reference, extension_path
+from speed.resident import opened
+from speed.workload import (
+    EDITED,
     EVERYTHING,
     NEAREST,
     KnownVectors,
     exact_neighbours,
+    fill,
     recall,
     search,
+    use,
 )
-from plainmind.guests.evaluation.speed.vocabulary import LAST_DAY
+
+from plainmind.base.model import EmbedderIdentity, IndexFingerprint
 from plainmind.index.opening import open_store
 from plainmind.search.engine import SearchEngine
 from plainmind.search.settings import SearchSettings

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
-from plainmind.guests.evaluation.running import Answer
-from plainmind.guests.evaluation.scoring import pieces_of, proves
+from plainmind.base.value import value
+from plainmind.guests.evaluation.scoring import Answer, pieces_of, proves
 
 STEPS = 10
 _WIDTH, _HEIGHT, _MARGIN = 640, 400, 56
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Step:
     """The results whose scores lie between two tenths."""
 

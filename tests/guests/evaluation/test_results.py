@@ -7,8 +7,8 @@ from datetime import date
 import pytest
 
 from plainmind.base.errors import PlainmindError
-from plainmind.guests.evaluation.comparing import compare
 from plainmind.guests.evaluation.dataset import AskedWorkspace, Evidence, Question
+from plainmind.guests.evaluation.results import compare
 from plainmind.guests.evaluation.scoring import METRICS, Shown
 
 RIGHT, WRONG = (Shown("a.md", 1, 1, 40),), (Shown("b.md", 1, 1, 40),)

@@ -6,20 +6,24 @@ import os
 import shutil
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 from plainmind.base.errors import PlainmindError
 from plainmind.base.model import EmbedderIdentity, IndexFingerprint, Progress, ProgressCallback
-from plainmind.guests.evaluation.speed.contestants import NAMES, Course, compete, missing
-from plainmind.guests.evaluation.speed.corpus import MOST_CHUNKS_PER_FILE, Corpus, Question
-from plainmind.guests.evaluation.speed.figures import SizeFigures, SpeedFigures
-from plainmind.guests.evaluation.speed.filling import Filled, fill
-from plainmind.guests.evaluation.speed.living import index_markdown, use
-from plainmind.guests.evaluation.speed.machine import machine, read_bandwidth, versions
-from plainmind.guests.evaluation.speed.opening import opened
-from plainmind.guests.evaluation.speed.processes import Residency, cold_searches, residency
-from plainmind.guests.evaluation.speed.searching import Searches, search
+from plainmind.base.value import replace, value
 from plainmind.index.opening import open_store
+from speed.corpus import MOST_CHUNKS_PER_FILE, Corpus, Question
+from speed.figures import SizeFigures, SpeedFigures
+from speed.others import NAMES, Course, compete, missing
+from speed.resident import opened
+from speed.timing import (
+    Residency,
+    cold_searches,
+    machine,
+    read_bandwidth,
+    residency,
+    versions,
+)
+from speed.workload import Filled, Searches, fill, index_markdown, search, use
 
 QUESTIONS = 160
 RESIDENT_QUESTIONS = 50
@@ -29,7 +33,7 @@ _MB = 1_000_000
 LARGEST_LIMIT = 256 * 1024 * 1024  # that the settings take for a single file
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Plan:
     """What to measure. Budgets are seconds for one kind of work at one size."""
 

@@ -6,17 +6,16 @@ import json
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib import util
 from typing import Any
 
 import apsw
 
 from plainmind.base.model import Progress, ProgressCallback
-from plainmind.guests.evaluation.speed.corpus import Corpus, Question
-from plainmind.guests.evaluation.speed.timing import Stopwatch
-from plainmind.guests.evaluation.speed.vectors import Matrix
+from plainmind.base.value import value
 from plainmind.text.hashing import chunk_id, sha256_text
+from speed.corpus import Corpus, Matrix, Question
+from speed.timing import Stopwatch
 
 MODEL = "synthetic"
 MAX_RESULTS, CANDIDATES, MIN_SCORE = 6, 24, 0.35
@@ -55,7 +54,7 @@ _TUNED = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Found:
     """A result of the recipe."""
 

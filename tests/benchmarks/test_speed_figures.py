@@ -8,14 +8,10 @@ from xml.etree import ElementTree as ET
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from speed.figures import TARGETS, as_json, exponent, in_words
+from speed.report import growth_rows, once_rows, picture, size_rows, target_rows
+from speed.timing import Residency, Stopwatch, measure, percentile
 from tests.support.speed_figures import figures, size
-
-from plainmind.guests.evaluation.speed.figures import as_json, exponent
-from plainmind.guests.evaluation.speed.picture import picture
-from plainmind.guests.evaluation.speed.processes import Residency
-from plainmind.guests.evaluation.speed.tables import growth_rows, once_rows, size_rows, target_rows
-from plainmind.guests.evaluation.speed.targets import TARGETS, in_words
-from plainmind.guests.evaluation.speed.timing import Stopwatch, measure, percentile
 
 
 def reached(of, name):

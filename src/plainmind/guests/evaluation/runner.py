@@ -7,13 +7,13 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
 from datetime import date
 from typing import Any, Protocol, TypeAlias
 
 from plainmind.base.model import SOURCES, Progress, ProgressCallback
-from plainmind.guests.evaluation.dataset import AskedWorkspace, Question
-from plainmind.guests.evaluation.scoring import Shown, means, scores_of
+from plainmind.base.value import field, value
+from plainmind.guests.evaluation.dataset import AskedWorkspace
+from plainmind.guests.evaluation.scoring import Answer, Shown, means, scores_of
 from plainmind.memory.facade import Memory
 from plainmind.memory.wiring import wire
 from plainmind.sessions.transcripts import Transcripts
@@ -21,7 +21,7 @@ from plainmind.sessions.transcripts import Transcripts
 SESSIONS = "sessions"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Asking:
     """How questions are asked; None is whatever the settings say, as for an agent that does not say either."""
 
@@ -45,17 +45,7 @@ class Searcher(Protocol):
 Opener: TypeAlias = Callable[[str, Asking], AbstractContextManager[Searcher]]
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What was shown for one question, and how long it took."""
-
-    workspace: str
-    question: Question
-    shown: tuple[Shown, ...]
-    milliseconds: float
-
-
-@dataclass(frozen=True, slots=True)
+@value
 class Evaluation:
     """All answers of a run, in the order of the dataset."""
 
@@ -64,7 +54,7 @@ class Evaluation:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Summary:
     """A run in figures. `silent` is the share of questions without an answer for which nothing was shown."""
 

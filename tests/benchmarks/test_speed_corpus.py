@@ -6,10 +6,9 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from speed.corpus import Corpus, vocabulary, words_of
+from speed.workload import write_files
 
-from plainmind.guests.evaluation.speed.corpus import Corpus
-from plainmind.guests.evaluation.speed.filling import write_files
-from plainmind.guests.evaluation.speed.vocabulary import vocabulary, words_of
 from plainmind.notes.workspace import Workspace
 from plainmind.text.terms import query_terms
 

@@ -1,55 +1,68 @@
-"""`bench speed`: what to measure, how far it has come, and the figures beside their targets."""
+"""Measure how fast the memory is, beside the widespread recipe's own SQL and beside engines that do half a search.
+
+Invents notes of any size, always the same for the same seed; indexes and searches them; and starts whole processes.
+The recipe needs sqlite-vec, the engines are tantivy, usearch and faiss: what is not installed is not measured.
+"""
 
 from __future__ import annotations
 
 import argparse
 import os
 import sys
+import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+
+from speed.figures import TARGETS, SpeedFigures, as_json
+from speed.others import NAMES
+from speed.report import TIMES, growth_rows, once_rows, size_rows, target_rows
+from speed.runner import Plan, run
 
 from plainmind.base.errors import PlainmindError
+from plainmind.base.model import Progress, ProgressCallback
 from plainmind.cli.console import Console, is_terminal
 from plainmind.cli.options import whole_number
 from plainmind.cli.wording import duration_in_words
 
-if TYPE_CHECKING:
-    from plainmind.base.model import Progress, ProgressCallback
-    from plainmind.guests.evaluation.speed.figures import SpeedFigures
-
-AGAINST = ("seed", "tantivy", "usearch", "faiss")  # as in evaluation/speed, which is not imported to parse
-MISSED = 1
+FAILED = 1
 
 
-def add_speed(parser: argparse.ArgumentParser) -> None:
-    """Say what `bench speed` takes."""
-    parser.add_argument(
+def parser() -> argparse.ArgumentParser:
+    """Say what can be measured."""
+    made = argparse.ArgumentParser(
+        description=__doc__,
+        epilog="Takes two minutes for 10,000 chunks. Everything is made in a temporary folder and removed.",
+        allow_abbrev=False,
+    )
+    made.add_argument(
         "--chunks",
         metavar="N",
         type=sizes,
         default=(10_000,),
         help="how many chunks; several numbers, as in 1000,10000, show how times grow (10000)",
     )
-    parser.add_argument(
+    made.add_argument(
         "--dims", metavar="D", type=whole_number(8, 8192), default=256, help="numbers in a vector (256)"
     )
-    parser.add_argument("--seed", metavar="S", type=whole_number(0), default=7, help="of the notes (7)")
-    parser.add_argument(
+    made.add_argument("--seed", metavar="S", type=whole_number(0), default=7, help="of the notes (7)")
+    made.add_argument(
         "--against",
         metavar="NAMES",
         type=contestants,
-        default=AGAINST,
-        help=f"whom to measure beside ours: {','.join(AGAINST)}, or none (all that are installed)",
+        default=NAMES,
+        help=f"whom to measure beside ours: {','.join(NAMES)}, or none (all that are installed)",
     )
-    parser.add_argument("--keep", metavar="DIR", help="work in this new folder and leave everything there")
-    parser.add_argument(
+    made.add_argument("--keep", metavar="DIR", help="work in this new folder and leave everything there")
+    made.add_argument(
         "--large-file",
         metavar="MB",
         type=whole_number(1, 10_000),
         help="also index one file of so many megabytes, and say how much memory that took",
     )
-    parser.add_argument("--check", action="store_true", help="fail when a figure is not what it must be")
+    made.add_argument("--check", action="store_true", help="fail when a figure is not what it must be")
+    made.add_argument("--json", action="store_true", help="print JSON for programs")
+    made.add_argument("-q", "--quiet", action="store_true", help="print nothing but the figures")
+    return made
 
 
 def sizes(text: str) -> tuple[int, ...]:
@@ -61,18 +74,25 @@ def sizes(text: str) -> tuple[int, ...]:
 def contestants(text: str) -> tuple[str, ...]:
     """Read `seed,tantivy` or `none`."""
     names = () if text == "none" else tuple(dict.fromkeys(text.split(",")))
-    unknown = [name for name in names if name not in AGAINST]
+    unknown = [name for name in names if name not in NAMES]
     if unknown:
-        raise argparse.ArgumentTypeError(f"`{unknown[0]}` must be one of {', '.join(AGAINST)}, or none")
+        raise argparse.ArgumentTypeError(f"`{unknown[0]}` must be one of {', '.join(NAMES)}, or none")
     return names
 
 
-def run_speed(arguments: argparse.Namespace, console: Console) -> int:
+def main(argv: Sequence[str]) -> int:
     """Measure and print; missed targets fail only when that was asked for."""
-    from plainmind.guests.evaluation.speed.figures import as_json
-    from plainmind.guests.evaluation.speed.running import Plan, run
-    from plainmind.guests.evaluation.speed.targets import TARGETS
+    arguments = parser().parse_args(argv)
+    console = Console(json=arguments.json, quiet=arguments.quiet)
+    try:
+        return measure_speed(arguments, console)
+    except PlainmindError as error:
+        console.error(type(error).__name__, str(error), error.hint)
+        return FAILED
 
+
+def measure_speed(arguments: argparse.Namespace, console: Console) -> int:
+    """Measure what was asked for, and print it."""
     plan = Plan(
         chunks=arguments.chunks,
         dims=arguments.dims,
@@ -81,7 +101,7 @@ def run_speed(arguments: argparse.Namespace, console: Console) -> int:
         large_file_mb=arguments.large_file,
         keeps=arguments.keep is not None,
     )
-    with _folder(arguments.keep) as folder, _telling(console) as progress:
+    with _folder(arguments.keep) as folder, _show_steps(console) as progress:
         figures = run(plan, folder, progress=progress)
     verdicts = [target.verdict(figures) for target in TARGETS]
     if console.json:
@@ -103,13 +123,11 @@ def run_speed(arguments: argparse.Namespace, console: Console) -> int:
             console.answer(line)
     for note in figures.notes:
         console.note(note)
-    return MISSED if arguments.check and "missed" in verdicts else 0
+    return FAILED if arguments.check and "missed" in verdicts else 0
 
 
 def report(figures: SpeedFigures) -> Iterator[str]:
     """The figures as tables, with what must be reached first."""
-    from plainmind.guests.evaluation.speed.tables import TIMES, growth_rows, once_rows, size_rows, target_rows
-
     yield from aligned(target_rows(figures))
     yield ""
     yield f"times: {TIMES}"
@@ -135,8 +153,6 @@ def aligned(rows: Iterable[Sequence[str]]) -> Iterator[str]:
 @contextmanager
 def _folder(kept: str | None) -> Iterator[str]:
     if kept is None:
-        import tempfile
-
         with tempfile.TemporaryDirectory(prefix="plainmind-speed-") as folder:
             yield folder
         return
@@ -148,18 +164,22 @@ def _folder(kept: str | None) -> Iterator[str]:
 
 
 @contextmanager
-def _telling(console: Console) -> Iterator[ProgressCallback | None]:
+def _show_steps(console: Console) -> Iterator[ProgressCallback | None]:
     """A bar on a terminal; elsewhere a line for each step, since minutes go by."""
     if console.quiet or (not console.json and is_terminal(sys.stderr)):
         with console.progress("measuring") as bar:
             yield bar
         return
-    told = ""
+    shown = ""
 
-    def tell(progress: Progress) -> None:
-        nonlocal told
-        if progress.label != told:
-            told = progress.label
-            print(told, file=sys.stderr, flush=True)
+    def show(progress: Progress) -> None:
+        nonlocal shown
+        if progress.label != shown:
+            shown = progress.label
+            print(shown, file=sys.stderr, flush=True)
 
-    yield tell
+    yield show
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -2,11 +2,10 @@ from datetime import date
 from xml.etree import ElementTree as ET
 
 import pytest
+from score_curve import picture, reliability
 
 from plainmind.guests.evaluation.dataset import Evidence, Question
-from plainmind.guests.evaluation.reliability import picture, reliability
-from plainmind.guests.evaluation.running import Answer
-from plainmind.guests.evaluation.scoring import Shown
+from plainmind.guests.evaluation.scoring import Answer, Shown
 
 
 def answer(*shown):

@@ -11,7 +11,7 @@ import pytest
 from plainmind.base.errors import ConfigError, PlainmindError
 from plainmind.guests.evaluation.dataset import read_dataset
 from plainmind.guests.evaluation.results import read_results, row_of, write_results
-from plainmind.guests.evaluation.running import Asking, evaluate, opened_memory, summarise
+from plainmind.guests.evaluation.runner import Asking, evaluate, opened_memory, summarise
 
 
 @pytest.fixture(autouse=True)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-
-from plainmind.guests.evaluation.pages import markdown_table, publish
+from page_parts import markdown_table, publish
 
 
 def test_what_stands_between_the_marks_is_replaced_and_the_rest_is_kept(tmp_path):
