@@ -31,8 +31,7 @@ from plainmind.guests.evaluation.dataset import read_dataset
 from plainmind.guests.evaluation.runner import Asking, evaluate, opened_memory, summarise
 from plainmind.index.opening import open_store
 from plainmind.index.protocol import IndexStore
-from plainmind.search.engine import SearchEngine
-from plainmind.search.settings import SearchSettings
+from plainmind.search.engine import SearchEngine, SearchSettings
 
 NEAREST = 48
 MEGABYTE = 1_000_000

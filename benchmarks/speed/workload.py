@@ -25,8 +25,7 @@ from plainmind.embed.protocol import Embedder
 from plainmind.index.chunks import terms_of
 from plainmind.index.protocol import IndexStore
 from plainmind.memory.facade import Memory
-from plainmind.search.engine import SearchEngine
-from plainmind.search.settings import SearchSettings
+from plainmind.search.engine import SearchEngine, SearchSettings
 from plainmind.text.hashing import sha256_text
 from plainmind.text.terms import query_terms
 from speed.corpus import LAST_DAY, Corpus, Matrix, Question, SyntheticFile

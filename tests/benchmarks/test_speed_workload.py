@@ -23,8 +23,7 @@ from speed.workload import (
 
 from plainmind.base.model import EmbedderIdentity, IndexFingerprint
 from plainmind.index.opening import open_store
-from plainmind.search.engine import SearchEngine
-from plainmind.search.settings import SearchSettings
+from plainmind.search.engine import SearchEngine, SearchSettings
 
 CORPUS = Corpus(200, dims=64)
 QUESTIONS = CORPUS.questions(14)

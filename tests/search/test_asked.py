@@ -5,9 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plainmind.base.model import Chunk
-from plainmind.search.asked import Asked, as_filed, terms_with
-from plainmind.search.page import Page
-from plainmind.search.shelf import index_of
+from plainmind.search.pages import Page, QuestionWords, limit_to_counts, terms_with, word_index
 from plainmind.text.terms import document_terms, query_terms
 
 
@@ -16,7 +14,7 @@ def page(text, *, one_line=False):
 
 
 def asked(question):
-    return Asked(dict.fromkeys(query_terms(question).terms, 1.0))
+    return QuestionWords(dict.fromkeys(query_terms(question).terms, 1.0))
 
 
 def counted(question, of):
@@ -109,13 +107,13 @@ def test_a_glance_at_a_plain_page_does_not_tell_where_and_at_another_it_does():
 def test_an_index_finds_what_reading_finds(text, question):
     of = page(text)
     read = asked(question).found_in(of)
-    of.put_in_order(index_of(of.units))
+    of.put_in_order(word_index(of.units))
 
     assert asked(question).found_in(of) == read
 
 
 def test_the_weight_of_a_set_of_terms_is_a_share_of_the_question():
-    words = Asked({"gateway": 3.0, "hetzner": 5.0})
+    words = QuestionWords({"gateway": 3.0, "hetzner": 5.0})
 
     assert words.shares[0b00] == 0.0
     assert words.shares[0b01] == pytest.approx(3 / 8)
@@ -132,6 +130,6 @@ def test_the_terms_of_a_chunk_are_those_that_stand_in_it():
 def test_what_a_chunk_is_not_filed_under_was_not_found_in_it():
     found = [(0, 0, 2), (1, 1, 1), (2, 0, 3)]
 
-    assert as_filed(found, bytes([5, 1])) is found
-    assert as_filed(found, bytes([3, 0])) == [(0, 0, 2), (2, 0, 1)]
-    assert as_filed([(0, 0, 300), (1, 1, 2)], bytes([255, 1])) == [(0, 0, 300), (1, 1, 1)]
+    assert limit_to_counts(found, bytes([5, 1])) is found
+    assert limit_to_counts(found, bytes([3, 0])) == [(0, 0, 2), (2, 0, 1)]
+    assert limit_to_counts([(0, 0, 300), (1, 1, 2)], bytes([255, 1])) == [(0, 0, 300), (1, 1, 1)]

@@ -5,11 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plainmind.base.model import Chunk
-from plainmind.search.asked import Asked
-from plainmind.search.close_reading import SPEAKER_BONUS, read_closely
-from plainmind.search.ranking import RankedChunk
-from plainmind.search.relevance import Judge, Weights
-from plainmind.search.shelf import Shelf
+from plainmind.search.pages import QuestionWords, RankedChunk, Shelf
+from plainmind.search.snippets import SPEAKER_BONUS, Judge, Weights, read_closely
 from plainmind.text.terms import document_terms
 
 WEIGHTS = {"gateway": 3.0, "hetzner": 5.0, "move": 2.0}
@@ -31,7 +28,7 @@ def read(*items, foremost=32, named=frozenset(), factor=1.0, shelf=None):
     return read_closely(
         items,
         shelf or Shelf(),
-        Judge(Asked(WEIGHTS), Weights(), window_chars=700),
+        Judge(QuestionWords(WEIGHTS), Weights(), window_chars=700),
         Weights(),
         foremost=foremost,
         named=named,

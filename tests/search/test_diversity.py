@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plainmind.search.diversity import Diversity, jaccard
+from plainmind.search.engine import Diversity, jaccard
 
 
 def scored(*texts):

@@ -18,9 +18,7 @@ from plainmind.base.model import (
 )
 from plainmind.index.chunks import ChunkingSettings, chunks_of, terms_of
 from plainmind.index.drivers.memory import MemoryStore
-from plainmind.search.diversity import Diversity
-from plainmind.search.engine import SearchEngine
-from plainmind.search.settings import SearchSettings
+from plainmind.search.engine import Diversity, SearchEngine, SearchSettings
 
 MEMORY = SearchFilter(frozenset({"memory"}), EVERY_SCOPE)
 TODAY = date(2026, 11, 15)

@@ -3,15 +3,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plainmind.base.model import Chunk
-from plainmind.search.asked import Asked
-from plainmind.search.close_reading import ReadChunk
-from plainmind.search.known_files import KnownFile, joined
-from plainmind.search.ranking import RankedChunk
-from plainmind.search.relevance import Judge, Weights
-from plainmind.search.shelf import Shelf
-from plainmind.search.snippets import grow_snippets
+from plainmind.search.pages import QuestionWords, RankedChunk, Shelf
+from plainmind.search.snippets import Judge, KnownFile, ReadChunk, Weights, grow_snippets, ranges_with_margin
 
-JUDGE = Judge(Asked({"gateway": 1.0}), Weights(), window_chars=700)
+JUDGE = Judge(QuestionWords({"gateway": 1.0}), Weights(), window_chars=700)
 
 
 def chunk(ordinal, start, *lines):
@@ -143,7 +138,7 @@ def test_without_margins_nothing_is_asked_for():
 def test_margins_that_overlap_are_one_range():
     chunks = [chunk(9, 90, "x"), chunk(0, 3, "x"), chunk(1, 20, "x", "y"), chunk(2, 19, "x", "y", "z")]
 
-    assert joined(chunks) == [(1, 33), (78, 102)]
+    assert ranges_with_margin(chunks) == [(1, 33), (78, 102)]
 
 
 def test_a_chunk_without_any_line_adds_nothing():

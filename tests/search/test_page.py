@@ -1,7 +1,7 @@
 import pytest
 
 from plainmind.base.model import Chunk
-from plainmind.search.page import Page, speaker_of
+from plainmind.search.pages import Page, speaker_of
 
 
 def page(*lines):

@@ -5,8 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plainmind.base.model import EVERY_SCOPE, Chunk, SearchFilter
-from plainmind.search.query import parse
-from plainmind.search.ranking import ANSWERED_MALUS, ASKED_BONUS, DAY_BONUS, in_question, ranked_chunks
+from plainmind.search.engine import (
+    ANSWERED_MALUS,
+    ASKED_BONUS,
+    DAY_BONUS,
+    parse,
+    positions_in_question,
+    ranked_chunks,
+)
 
 TODAY = date(2026, 11, 15)
 
@@ -94,7 +100,7 @@ def test_what_is_not_in_question_is_not_among_the_foremost(signals, foremost, qu
     ]
     keywords, meaning = [each[0] for each in signals], [each[1] for each in signals]
     where = SearchFilter(frozenset({"sessions"}), EVERY_SCOPE)
-    kept = in_question(
+    kept = positions_in_question(
         parse(question, today=TODAY), where, keywords, meaning, meaning_weight=0.25, foremost=foremost
     )
     some = ranked(*[[of[at] for at in kept] for of in (chunks, keywords, meaning)], question, foremost)
@@ -109,5 +115,5 @@ def test_without_bonuses_only_the_foremost_and_their_equals_are_in_question():
     asked = {"meaning_weight": 0.25, "foremost": 2}
     question = parse("gateway", today=TODAY)
 
-    assert in_question(question, where, [0.1, 0.5, 0.3, 0.3], [0.0] * 4, **asked) == [1, 2, 3]
-    assert in_question(question, where, [0.1, 0.5], [0.0] * 2, **asked) == [0, 1]
+    assert positions_in_question(question, where, [0.1, 0.5, 0.3, 0.3], [0.0] * 4, **asked) == [1, 2, 3]
+    assert positions_in_question(question, where, [0.1, 0.5], [0.0] * 2, **asked) == [0, 1]

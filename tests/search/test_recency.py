@@ -2,7 +2,7 @@ from datetime import date
 
 import pytest
 
-from plainmind.search.recency import Recency
+from plainmind.search.engine import Recency
 
 TODAY = date(2026, 11, 15)
 

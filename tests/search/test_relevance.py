@@ -3,10 +3,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plainmind.base.model import Chunk
-from plainmind.search.asked import Asked
-from plainmind.search.close_reading import ROUNDING
-from plainmind.search.page import Page
-from plainmind.search.relevance import Judge, Weights, standing_out
+from plainmind.search.pages import Page, QuestionWords
+from plainmind.search.snippets import ROUNDING, Judge, Weights, prominence
 
 WEIGHTS = {"gateway": 3.0, "hetzner": 5.0}
 
@@ -28,7 +26,7 @@ def read(judge, *lines):
 
 
 def signals(*lines, window_chars=700):
-    asked = Asked(WEIGHTS)
+    asked = QuestionWords(WEIGHTS)
     wording = read(Judge(asked, Weights(), window_chars=window_chars), *lines)
     return [
         Signals(asked.shares[own], asked.shares[beside], passage)
@@ -79,11 +77,11 @@ def test_a_worse_window_leaves_what_a_better_one_gave():
 
 
 def test_a_page_without_any_of_the_words_says_nothing():
-    assert read(Judge(Asked(WEIGHTS), Weights(), window_chars=700), "nothing", "of it") is None
+    assert read(Judge(QuestionWords(WEIGHTS), Weights(), window_chars=700), "nothing", "of it") is None
 
 
 def test_the_words_of_a_line_those_beside_it_and_its_passage_are_mixed():
-    judge = Judge(Asked(WEIGHTS), Weights(coverage=1.0, nearby=0.5, passage=0.25), window_chars=700)
+    judge = Judge(QuestionWords(WEIGHTS), Weights(coverage=1.0, nearby=0.5, passage=0.25), window_chars=700)
     wording = read(judge, "the gateway moved to Hetzner", "yes")
 
     assert judge.coverage(wording) == 1.0
@@ -103,7 +101,7 @@ lines_of_words = st.lists(
 
 @given(lines_of_words, shares, shares, shares, st.integers(min_value=5, max_value=90))
 def test_no_line_is_worth_more_than_its_page_may_have(lines, coverage, nearby, passage, window_chars):
-    asked = Asked({"gateway": 3.0, "hetzner": 5.0, "move": 0.5})
+    asked = QuestionWords({"gateway": 3.0, "hetzner": 5.0, "move": 0.5})
     weights = Weights(coverage=coverage, nearby=nearby, passage=passage)
     judge = Judge(asked, weights, window_chars=window_chars)
     terms, _ = asked.glance(page(*lines))
@@ -141,7 +139,7 @@ def test_a_line_borrows_the_words_that_only_its_neighbours_have():
 
 
 def test_only_what_stands_out_from_equally_similar_texts_counts():
-    assert standing_out([0.6, 0.7, 0.6]) == pytest.approx([0.0, 0.25, 0.0])
-    assert standing_out([-0.2, 0.5]) == pytest.approx([0.0, 0.5])
-    assert standing_out([1.0]) == [0.0]
-    assert standing_out([]) == []
+    assert prominence([0.6, 0.7, 0.6]) == pytest.approx([0.0, 0.25, 0.0])
+    assert prominence([-0.2, 0.5]) == pytest.approx([0.0, 0.5])
+    assert prominence([1.0]) == [0.0]
+    assert prominence([]) == []

@@ -1,7 +1,7 @@
 import threading
 
 from plainmind.base.model import Chunk
-from plainmind.search.shelf import Shelf, bytes_of, index_of
+from plainmind.search.pages import Shelf, page_bytes, word_index
 
 
 def chunk(text):
@@ -15,11 +15,11 @@ def test_a_page_that_is_read_again_is_kept_with_an_index():
     assert first.index is second.index is None
     assert third.index == {"gateway": ((0, 1),), "run": ((1, 1),)}
     assert fourth is third
-    assert shelf.size_bytes == bytes_of(third)
+    assert shelf.size_bytes == page_bytes(third)
 
 
 def test_an_index_counts_by_unit():
-    assert index_of(["run, ran and running", "", "run"]) == {"run": ((0, 2), (2, 1)), "ran": ((0, 1),)}
+    assert word_index(["run, ran and running", "", "run"]) == {"run": ((0, 2), (2, 1)), "ran": ((0, 1),)}
 
 
 def test_the_same_text_on_one_line_is_another_page():
@@ -63,7 +63,7 @@ def test_threads_share_a_shelf():
     for thread in threads:
         thread.join()
 
-    assert shelf.size_bytes == sum(bytes_of(shelf.page(chunk(text))) for text in texts)
+    assert shelf.size_bytes == sum(page_bytes(shelf.page(chunk(text))) for text in texts)
 
 
 def test_a_page_that_two_threads_made_at_once_is_counted_once():
@@ -72,4 +72,4 @@ def test_a_page_that_two_threads_made_at_once_is_counted_once():
     for _ in range(2):
         shelf._keep(("the gateway", False), page)
 
-    assert shelf.size_bytes == bytes_of(page)
+    assert shelf.size_bytes == page_bytes(page)

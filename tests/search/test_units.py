@@ -2,8 +2,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plainmind.base.model import Chunk
-from plainmind.search import units as taken_apart
-from plainmind.search.units import is_one_line, pieces, units_of
+from plainmind.search import pages as taken_apart
+from plainmind.search.pages import is_one_line, pieces, units_of
 
 
 def chunk(text, start=1, end=None, ordinal=0):

@@ -15,15 +15,13 @@ if TYPE_CHECKING:
     from plainmind.config.settings import Settings
     from plainmind.config.structured import ExtraPath as ConfiguredPath
     from plainmind.notes.mounts import ExtraPath
-    from plainmind.search.relevance import Weights
-    from plainmind.search.settings import SearchSettings
+    from plainmind.search.engine import SearchSettings
+    from plainmind.search.snippets import Weights
 
 
 def search_settings(loaded: Loaded) -> SearchSettings:
     """Translate the settings of a search. The mix that was measured best holds unless weights were set."""
-    from plainmind.search.diversity import Diversity
-    from plainmind.search.recency import Recency
-    from plainmind.search.settings import SearchSettings
+    from plainmind.search.engine import Diversity, Recency, SearchSettings
 
     settings = loaded.settings
     query = settings.query
@@ -45,7 +43,7 @@ def search_settings(loaded: Loaded) -> SearchSettings:
 
 
 def _weights(loaded: Loaded) -> Weights:
-    from plainmind.search.relevance import Weights
+    from plainmind.search.snippets import Weights
 
     measured = Weights()
     hybrid = loaded.settings.query.hybrid

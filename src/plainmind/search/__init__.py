@@ -1,1 +1,1 @@
-"""From a question to cited lines: one ranking idea a file, pure but for the engine that asks the index."""
+"""From a question to cited lines; pure, but for the engine that asks the index."""

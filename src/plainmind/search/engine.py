@@ -2,39 +2,355 @@
 
 from __future__ import annotations
 
+import math
+import re
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import date
 from functools import partial
 from itertools import islice
 
 from plainmind.base.errors import EmbeddingError
 from plainmind.base.model import (
+    Chunk,
     Mode,
     SearchFilter,
     SearchHit,
     SearchResult,
     Source,
+    TermStatistics,
     Vector,
 )
+from plainmind.base.pattern import pattern
+from plainmind.base.value import field, replace, value
 from plainmind.index.proposals import expect_vector, known_term_counts, proposals_of
-from plainmind.search.asked import Asked
-from plainmind.search.calibration import calibrated
-from plainmind.search.close_reading import read_closely
-from plainmind.search.known_files import KnownFile
-from plainmind.search.query import ParsedQuery, parse, term_weights
-from plainmind.search.ranking import RankedChunk, in_question, ranked_chunks
-from plainmind.search.relevance import Judge, Weights, standing_out
-from plainmind.search.settings import SearchSettings
-from plainmind.search.shelf import Shelf
-from plainmind.search.snippets import Snippet, grow_snippets
+from plainmind.search.pages import QuestionWords, RankedChunk, Shelf
+from plainmind.search.snippets import (
+    Judge,
+    KnownFile,
+    Snippet,
+    Weights,
+    grow_snippets,
+    prominence,
+    read_closely,
+)
+from plainmind.text.cjk import letters_without_spaces
+from plainmind.text.dates import DayRange, mentioned_days
 from plainmind.text.day_terms import terms_of_span
+from plainmind.text.terms import clues, document_terms, query_terms
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import TypeVar
+
     from plainmind.embed.protocol import Embedder
     from plainmind.index.protocol import IndexReader, IndexStore
     from plainmind.search.explanation import Explanations
+
+    T = TypeVar("T")
+
+
+# A longer one is a document pasted by mistake: it would take seconds and match everything.
+LONGEST_QUESTION = 8_000
+
+_RECENT = pattern(
+    r"\b(?:lately|latest|current(?:ly)?|newest|nowadays|right now|these days|most recent|as of now)\b",
+    re.IGNORECASE,
+)
+_RECENT_HINTS = ("late", "current", "new", "now", "days", "recent")
+_RECENT_EAST_ASIAN = (
+    *("最近", "最新", "目前", "现在", "現在", "如今", "近頃", "このごろ", "今の"),
+    *("최근", "최신", "요즘", "현재", "지금"),
+)
+_CAPITALISED = pattern(r"\b[^\W\d_a-z]\w+")
+
+
+@value
+class ParsedQuery:
+    """What a question asks for, in words and in days."""
+
+    text: str
+    terms: tuple[str, ...]
+    exact: frozenset[str]  # identifiers, ids, error strings: a line that has one always survives
+    days: tuple[DayRange, ...]
+    named: frozenset[str] = frozenset()  # capitalised words inside the question, folded: mostly people
+    is_spaceless: bool = False  # most of it is in a script without spaces, such as Chinese or Japanese
+
+    def names(self, speaker: str | None) -> bool:
+        """Whether the question names this person."""
+        return speaker is not None and any(word in self.named for word in speaker.casefold().split())
+
+    def has_exact_token(self, text: str) -> bool:
+        """Whether a text has one of the identifiers of the question, as written."""
+        if not self.exact:
+            return False
+        folded = text.lower()
+        if text.isascii() and not any(clue in folded for term in self.exact for clue in clues(term)):
+            return False
+        return not self.exact.isdisjoint(document_terms(text))
+
+    @property
+    def asks_for_recent(self) -> bool:
+        """Whether the question is about how things are now, so that newer notes count more."""
+        lowered = self.text.lower()
+        if any(hint in lowered for hint in _RECENT_HINTS) and _RECENT.search(self.text):
+            return True
+        return not self.text.isascii() and any(word in self.text for word in _RECENT_EAST_ASIAN)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is left to look for."""
+        return not self.text
+
+
+def parse(text: str, *, today: date) -> ParsedQuery:
+    """Take a question apart; `today` decides what "last Friday" means."""
+    text = " ".join(text[:LONGEST_QUESTION].split())
+    found = query_terms(text)
+    return ParsedQuery(
+        text=text,
+        terms=found.terms,
+        exact=found.exact,
+        days=mentioned_days(text, today),
+        # The first word has a capital of its own: it names nobody.
+        named=frozenset(word.casefold() for word in _CAPITALISED.findall(text.partition(" ")[2])),
+        is_spaceless=not text.isascii() and 2 * letters_without_spaces(text) > len(text.replace(" ", "")),
+    )
+
+
+def term_weights(terms: Sequence[str], statistics: TermStatistics) -> Mapping[str, float]:
+    """Weigh terms by rarity. A term that stands nowhere weighs most: its absence must lower every score."""
+    total = statistics.chunk_count
+    return {
+        term: math.log(1 + (total - count + 0.5) / (count + 0.5))
+        for term in terms
+        for count in (min(total, statistics.chunks_with.get(term, 0)),)
+    }
+
+
+def names_day(query: ParsedQuery, day: str | None) -> bool:
+    """Whether the question names the day, or a span that holds it."""
+    if day is None or not query.days:
+        return False
+    try:
+        wanted = date.fromisoformat(day)
+    except ValueError:
+        return False
+    return any(span.first <= wanted <= span.last for span in query.days)
+
+
+# A question that names days is about them: worth as much as a third of its words.
+DAY_BONUS = 0.15
+# In transcripts, what people said about themselves counts more, and what an assistant made of it less: by no more than
+# what it says about the question, or whatever anybody said would stand above a note that answers.
+ASKED_BONUS = 0.15
+ANSWERED_MALUS = 0.15
+_MOST_LOST = 1 / 3  # of what a chunk is worth: a line of it is never worth less than nothing
+
+
+def positions_in_question(
+    query: ParsedQuery,
+    where: SearchFilter,
+    keywords: Sequence[float],
+    meaning: Sequence[float],
+    *,
+    meaning_weight: float,
+    foremost: int,
+) -> list[int]:
+    """The positions of those that can be among the foremost, whatever the bonus of each: no others need be fetched."""
+    of_talk = ASKED_BONUS + ANSWERED_MALUS if "sessions" in where.sources else 0.0
+    swing = (DAY_BONUS if query.days else 0.0) + of_talk
+    worths = _worths(keywords, meaning, meaning_weight)
+    if len(worths) <= foremost:
+        return list(range(len(worths)))
+    least = sorted(worths, reverse=True)[foremost - 1]
+    return [position for position, worth in enumerate(worths) if worth + swing >= least]
+
+
+def ranked_chunks(
+    query: ParsedQuery,
+    proposed: Mapping[int, Chunk],
+    keywords: Sequence[float],
+    meaning: Sequence[float],
+    *,
+    meaning_weight: float,
+    foremost: int,
+    everything: bool,
+) -> list[RankedChunk]:
+    """The foremost chunks, or all of them, best first: words count more here, for the lines in a chunk too."""
+    own_worths = _worths(keywords, meaning, meaning_weight)
+    bonuses = _bonuses(query, proposed.values(), own_worths)
+    worths = [own + bonus for own, bonus in zip(own_worths, bonuses, strict=True)]
+    most = len(worths) if everything else min(foremost, len(worths))
+    least = sorted(worths, reverse=True)[most - 1] if most else 0.0
+    ordered = sorted(
+        [
+            (
+                -worth,
+                chunk.source,
+                chunk.path,
+                chunk.ordinal,
+                RankedChunk(chunk, by_word, by_meaning, bonus, id_=id_),
+            )
+            for worth, (id_, chunk), by_word, by_meaning, bonus in zip(
+                worths, proposed.items(), keywords, meaning, bonuses, strict=True
+            )
+            if worth >= least
+        ]
+    )  # no two chunks have the same place, so that nothing after it is ever compared
+    ranked = [chunk for _, _, _, _, chunk in ordered[:most]]
+    _look_beside(ranked, foremost)
+    return ranked
+
+
+def _worths(keywords: Sequence[float], meaning: Sequence[float], meaning_weight: float) -> list[float]:
+    """What chunks are worth by their words and their meaning."""
+    words_weight = 1.0 - meaning_weight
+    return [
+        words_weight * by_word + meaning_weight * by_meaning
+        for by_word, by_meaning in zip(keywords, meaning, strict=True)
+    ]
+
+
+def _bonuses(query: ParsedQuery, chunks: Collection[Chunk], own_worths: Sequence[float]) -> list[float]:
+    """What chunks are worth beyond that."""
+    of_talk = [_of_talk(chunk, own) for chunk, own in zip(chunks, own_worths, strict=True)]
+    if not query.days:
+        return of_talk
+    return [
+        (DAY_BONUS if names_day(query, chunk.day) else 0.0) + bonus
+        for chunk, bonus in zip(chunks, of_talk, strict=True)
+    ]
+
+
+def _of_talk(chunk: Chunk, own: float) -> float:
+    """What a chunk of a transcript gains because it begins what a person said, or loses because it does not."""
+    if chunk.source != "sessions":
+        return 0.0
+    if chunk.text.startswith("User:"):
+        return min(ASKED_BONUS, own)
+    return -min(ANSWERED_MALUS, _MOST_LOST * own)
+
+
+def _look_beside(ranked: Sequence[RankedChunk], foremost: int) -> None:
+    """Note what the words of the neighbours say; only the foremost are looked at, however many are read."""
+    keywords = {}
+    for item in ranked[:foremost]:
+        chunk = item.chunk
+        keywords[chunk.source, chunk.path, chunk.ordinal] = item.keywords
+    for item in ranked:
+        source, path, ordinal = item.chunk.source, item.chunk.path, item.chunk.ordinal
+        before = keywords.get((source, path, ordinal - 1), 0.0)
+        after = keywords.get((source, path, ordinal + 1), 0.0)
+        item.neighbours = max(before, after)
+
+
+@value
+class Recency:
+    """Exponential decay with a floor.
+
+    With `floor` 0 it is the plain `score × 2^(-age / half_life)`, which takes a year-old answer to nothing: on
+    conversations a year old it loses half of what could be found. With the default a perfect old answer
+    loses at most a twentieth, so age only decides between answers that are about as good.
+    """
+
+    enabled: bool = True
+    half_life_days: float = 30.0
+    floor: float = 0.95
+    floor_when_asked: float = 0.85  # for questions about what is lately, latest or current
+
+    def factor(self, day: str | None, *, today: date, asked_for_recent: bool = False) -> float:
+        """What to multiply a score with; 1 for evergreen text and for days to come."""
+        if not self.enabled or day is None:
+            return 1.0
+        try:
+            age_days = (today - date.fromisoformat(day)).days
+        except ValueError:
+            return 1.0
+        if age_days <= 0:
+            return 1.0
+        decayed = math.exp(-math.log(2) / self.half_life_days * age_days)
+        floor = min(self.floor, self.floor_when_asked) if asked_for_recent else self.floor
+        return floor + (1.0 - floor) * decayed
+
+
+@value
+class Diversity:
+    """Off unless asked for. `trade_off` 1 is relevance alone, 0 novelty alone."""
+
+    enabled: bool = False
+    trade_off: float = 0.7
+
+    def reorder(self, scored: Sequence[tuple[T, float, frozenset[str]]]) -> list[T]:
+        """Order items, given as (item, score, words), so that each one adds the most."""
+        if not self.enabled:
+            return [item for item, _, _ in scored]
+        left = list(scored)
+        closest = [0.0] * len(left)  # how much each has in common with the nearest of the chosen
+        chosen: list[T] = []
+        while left:
+            worths = [
+                self.trade_off * score - (1.0 - self.trade_off) * near
+                for (_, score, _), near in zip(left, closest, strict=True)
+            ]
+            position = worths.index(max(worths))
+            item, _, words = left.pop(position)
+            del closest[position]
+            chosen.append(item)
+            closest = [
+                max(near, jaccard(words, other)) for (_, _, other), near in zip(left, closest, strict=True)
+            ]
+        return chosen
+
+
+def jaccard(one: frozenset[str], other: frozenset[str]) -> float:
+    """The share of words that two texts have in common."""
+    union = len(one | other)
+    return len(one & other) / union if union else 0.0
+
+
+# How much of the weight of meaning is left where a small model knows the script only roughly.
+SPACELESS_SHARE = 2 / 3
+
+
+@value
+class SearchSettings:
+    """Defaults are the measured best; docs/decisions tells what was tried."""
+
+    max_results: int = 6
+    min_score: float = 0.35
+    snippet_chars: int = 700
+    use_vectors: bool = True
+    use_keywords: bool = True
+    weights: Weights = field(default_factory=Weights)
+    recency: Recency = field(default_factory=Recency)
+    diversity: Diversity = field(default_factory=Diversity)
+    # How many chunks each side proposes, and how many of them are read line by line. Neither depends on
+    # max_results, so that the first answer of 6 is the first answer of 20.
+    proposals: int = 48
+    read_closely: int = 32
+
+    def weights_for(self, *, is_spaceless: bool, with_vectors: bool) -> Weights:
+        """The weights of the signals that a question can consult."""
+        if is_spaceless and self.use_keywords and with_vectors:
+            # What stands out is added to what the words say: it is too little to count for a share of the whole.
+            words = self.weights.scaled(with_vectors=False, with_keywords=True)
+            return replace(words, meaning=self.weights.meaning * SPACELESS_SHARE)
+        return self.weights.scaled(with_vectors=with_vectors, with_keywords=self.use_keywords)
+
+
+# Measured on answered questions: 0.35 is where evidence ends (99 of 100 lines of evidence score more) and 0.8 where
+# every second answer is evidence.
+STEEPNESS = 3.6
+# An exact id, error string or symbol is what was asked for, however little else matches.
+EXACT_TOKEN_FLOOR = 0.5
+
+
+def calibrate(raw: float, *, has_exact_token: bool) -> float:
+    """Map a mix of signals to 0..1: 0 for nothing in common, 1 for a perfect match, steep where it matters."""
+    score = (1.0 - math.exp(-STEEPNESS * max(0.0, min(1.0, raw)))) / (1.0 - math.exp(-STEEPNESS))
+    return max(score, EXACT_TOKEN_FLOOR) if has_exact_token else score
+
 
 # How many of the best chunks may have snippets that are filled up with what stands around them.
 CHUNKS_WITH_MARGIN = 6
@@ -50,7 +366,7 @@ class SearchEngine:
         self._embedder = embedder
         self._settings = settings
         self._shelf = Shelf()
-        self._mixes: dict[tuple[bool, bool], Weights] = {}
+        self._weights: dict[tuple[bool, bool], Weights] = {}
 
     def search(
         self,
@@ -68,12 +384,12 @@ class SearchEngine:
         clock = Stopwatch(time.perf_counter)
         wanted = max_results or settings.max_results
         query = parse(text, today=today)
-        vector, degraded = self._embedded(query)
+        vector, degraded = self._embed(query)
         clock.lap("embed")
         with self._store.reading() as reader:
-            vector, degraded = self._comparable(reader, vector, degraded)
+            vector, degraded = self._drop_foreign_vector(reader, vector, degraded)
             everything = wanted > settings.read_closely
-            ranked, weights = self._ranked(reader, query, vector, where, clock, everything=everything)
+            ranked, weights = self._rank(reader, query, vector, where, clock, everything=everything)
             asked, files = self._read_closely(reader, query, ranked, weights, today)
             clock.lap("read")
             # More than wanted only where the order can still change: then always as many, whatever is wanted.
@@ -81,7 +397,7 @@ class SearchEngine:
             snippets = list(
                 islice(grow_snippets(files, budget=snippet_chars or settings.snippet_chars), pool)
             )
-        hits = self._hits(query, snippets, self._explained(query, asked, today) if explain else None)
+        hits = self._hits(query, snippets, self._explanations(query, asked, today) if explain else None)
         floor = settings.min_score if min_score is None else min_score
         kept = [hit for hit in hits if hit.score >= floor][:wanted]
         clock.lap("rank")
@@ -96,7 +412,7 @@ class SearchEngine:
             timings=clock.milliseconds(),
         )
 
-    def _embedded(self, query: ParsedQuery) -> tuple[Vector | None, tuple[str, ...]]:
+    def _embed(self, query: ParsedQuery) -> tuple[Vector | None, tuple[str, ...]]:
         if query.is_empty or not self._settings.use_vectors or not self._embedder.identity.dims:
             return None, ()
         try:
@@ -105,7 +421,7 @@ class SearchEngine:
             # Keywords alone still answer most questions: serve those, and say so.
             return None, (f"vector search: {error}",)
 
-    def _comparable(
+    def _drop_foreign_vector(
         self, reader: IndexReader, vector: Vector | None, degraded: tuple[str, ...]
     ) -> tuple[Vector | None, tuple[str, ...]]:
         """Let go of the vector when this view is of an index that another embedder has made."""
@@ -123,7 +439,7 @@ class SearchEngine:
             return "keyword"
         return "hybrid" if self._settings.use_keywords else "vector"
 
-    def _ranked(
+    def _rank(
         self,
         reader: IndexReader,
         query: ParsedQuery,
@@ -152,13 +468,13 @@ class SearchEngine:
             keywords = reader.keyword_scores(query.terms, ids, where=where)
         meaning = reader.similarities(vector, ids) if vector is not None else [0.0] * len(ids)
         if query.is_spaceless:
-            meaning = standing_out(meaning)
+            meaning = prominence(meaning)
         clock.lap("vectors")
-        mixed = self._mixed(query, with_vectors=vector is not None)
+        mix = self._weights_for(query, with_vectors=vector is not None)
         foremost = settings.read_closely
         if not everything:
-            kept = in_question(
-                query, where, keywords, meaning, meaning_weight=mixed.meaning, foremost=foremost
+            kept = positions_in_question(
+                query, where, keywords, meaning, meaning_weight=mix.meaning, foremost=foremost
             )
             ids, keywords, meaning = (
                 [ids[at] for at in kept],
@@ -170,7 +486,7 @@ class SearchEngine:
             dict(zip(ids, proposals.chunks(ids), strict=True)),
             keywords,
             meaning,
-            meaning_weight=mixed.meaning,
+            meaning_weight=mix.meaning,
             foremost=foremost,
             everything=everything,
         )
@@ -179,14 +495,14 @@ class SearchEngine:
             item.term_counts = of_item
         return ranked, weights
 
-    def _mixed(self, query: ParsedQuery, *, with_vectors: bool) -> Weights:
+    def _weights_for(self, query: ParsedQuery, *, with_vectors: bool) -> Weights:
         """The weights of the signals that this question can consult."""
         key = query.is_spaceless, with_vectors
-        if key not in self._mixes:
-            self._mixes[key] = self._settings.mixed(
+        if key not in self._weights:
+            self._weights[key] = self._settings.weights_for(
                 is_spaceless=query.is_spaceless, with_vectors=with_vectors
             )
-        return self._mixes[key]
+        return self._weights[key]
 
     def _read_closely(
         self,
@@ -195,12 +511,12 @@ class SearchEngine:
         ranked: Sequence[RankedChunk],
         term_weights: Mapping[str, float],
         today: date,
-    ) -> tuple[Asked, list[KnownFile]]:
+    ) -> tuple[QuestionWords, list[KnownFile]]:
         """The words of the question, and the files of the ranked chunks, ready to be read."""
         settings = self._settings
-        asked = Asked(term_weights)
+        asked = QuestionWords(term_weights)
         foremost = settings.read_closely
-        weights = self._mixed(query, with_vectors=any(item.meaning for item in ranked[:foremost]))
+        weights = self._weights_for(query, with_vectors=any(item.meaning for item in ranked[:foremost]))
         recent = query.asks_for_recent
         read = read_closely(
             ranked,
@@ -222,7 +538,7 @@ class SearchEngine:
             files[key].add(item, with_margin=number < CHUNKS_WITH_MARGIN and chunk.source != "sessions")
         return asked, list(files.values())
 
-    def _explained(self, query: ParsedQuery, asked: Asked, today: date) -> Explanations:
+    def _explanations(self, query: ParsedQuery, asked: QuestionWords, today: date) -> Explanations:
         from plainmind.search.explanation import Explanations
 
         return Explanations(query, asked, self._settings.recency, today)
@@ -231,13 +547,13 @@ class SearchEngine:
         self,
         query: ParsedQuery,
         snippets: Iterable[Snippet],
-        explained: Explanations | None,
+        explanations: Explanations | None,
     ) -> list[SearchHit]:
         hits = []
         for snippet in snippets:
             best, unit = snippet.best
             exact = query.has_exact_token(snippet.text)
-            score = calibrated(snippet.score, has_exact_token=exact)
+            score = calibrate(snippet.score, has_exact_token=exact)
             hit = SearchHit(
                 path=best.ranked.chunk.path,
                 start_line=snippet.start_line,
@@ -245,7 +561,7 @@ class SearchEngine:
                 score=score,
                 snippet=snippet.text,
                 source=best.ranked.chunk.source,
-                explanation=explained.of(best, unit, score, exact=exact) if explained else None,
+                explanation=explanations.of(best, unit, score, exact=exact) if explanations else None,
             )
             hits.append(hit)
         hits.sort(key=lambda hit: -hit.score)  # an exact token may have lifted one over those before it

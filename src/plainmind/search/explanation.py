@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import date
 
-from plainmind.search.asked import Asked
-from plainmind.search.close_reading import ReadChunk
-from plainmind.search.page import speaker_of
-from plainmind.search.query import ParsedQuery, names_day
-from plainmind.search.recency import Recency
+from plainmind.search.engine import ParsedQuery, Recency, names_day
+from plainmind.search.pages import QuestionWords, speaker_of
+from plainmind.search.snippets import ReadChunk
 
 
 class Explanations:
     """Explains the hits of one question."""
 
-    def __init__(self, query: ParsedQuery, asked: Asked, recency: Recency, today: date) -> None:
+    def __init__(self, query: ParsedQuery, asked: QuestionWords, recency: Recency, today: date) -> None:
         self._query = query
         self._asked = asked
         self._recency = recency

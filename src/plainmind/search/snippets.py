@@ -1,20 +1,360 @@
-"""Grow the best lines into snippets: what is cited is what is shown."""
+"""What each line is worth to a question, and the best lines grown into snippets: what is cited is what is shown."""
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+import math
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from heapq import heapify, heappop, heapreplace
+from itertools import pairwise
+from operator import getitem, itemgetter
+
+from plainmind.base.model import Chunk
+from plainmind.base.value import fields, replace, value
+from plainmind.search.pages import (
+    COUNTLESS,
+    Found,
+    Memo,
+    Page,
+    Place,
+    QuestionWords,
+    RankedChunk,
+    Shelf,
+    TermSet,
+    is_one_line,
+    limit_to_counts,
+    places_of,
+    terms_with,
+    units_of,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Protocol
-
-    from plainmind.search.close_reading import ReadChunk
-    from plainmind.search.units import Place
+    from typing import Protocol, TypeAlias
 else:
     Protocol = object
+
+
+# BM25's saturation: the second mention of a word counts less than the first.
+SATURATION = 1.2
+# The first of the question's words that a line has tell more than the last.
+COVERAGE_POWER = 0.85
+# Where a line has this share of the question's words, words are trusted as they are.
+ENOUGH_SAID = 0.5
+
+
+@value
+class Weights:
+    """How the signals are mixed; those that are consulted are scaled to sum to 1.
+
+    Fitted on questions about conversations, documents and transcripts (docs/decisions), then rounded: what matters is
+    that they are there, not their second digit.
+    """
+
+    coverage: float = 0.27  # the share of the question's words that the line has
+    nearby: float = 0.08  # the share that only the lines beside it have
+    passage: float = 0.18  # the words of the best snippet-sized window around the line
+    keywords: float = 0.42  # BM25 of the whole chunk, headings included
+    neighbours: float = 0.08  # BM25 of the better of the chunks before and after
+    meaning: float = 0.18  # cosine of the chunk's vector
+
+    def scaled(self, *, with_vectors: bool, with_keywords: bool) -> Weights:
+        """Leave out the signals that were not consulted, so that the rest still reach 1."""
+        consulted = {
+            field.name: getattr(self, field.name)
+            for field in fields(self)
+            if (with_vectors if field.name == "meaning" else with_keywords)
+        }
+        total = sum(consulted.values()) or 1.0
+        return Weights(**{field.name: consulted.get(field.name, 0.0) / total for field in fields(self)})
+
+    def leaning(self, best_coverage: float) -> Weights:
+        """Trust meaning more where no line has even half of the question's words: it was asked in other words."""
+        missing = max(0.0, ENOUGH_SAID - best_coverage) / ENOUGH_SAID
+        return replace(self, meaning=min(1.0, self.meaning * (1.0 + 1.5 * missing)))
+
+
+class Wording:
+    """What the words of a page say to a question, unit by unit."""
+
+    __slots__ = ("own", "passages")
+
+    def __init__(self, own: list[TermSet], passages: list[float]) -> None:
+        self.own = own  # the terms that stand in the unit
+        self.passages = passages  # the share of the question that the best window around it has
+
+    def beside(self) -> list[TermSet]:
+        """For each unit the terms that stand in the two before or the two after it, and not in it."""
+        around = [0, 0, *self.own, 0, 0]
+        return [
+            (first | second | fourth | fifth) & ~own
+            for first, second, own, fourth, fifth in zip(
+                around, around[1:], self.own, around[3:], around[4:], strict=False
+            )
+        ]
+
+
+class Judge:
+    """Weighs the words of pages for one question."""
+
+    def __init__(self, asked: QuestionWords, weights: Weights, *, window_chars: int) -> None:
+        self.asked = asked
+        self._window_chars = window_chars
+        self._passage_weight = weights.passage
+        shares = asked.shares
+        self._covered = Memo(lambda terms: weights.coverage * math.pow(shares[terms], COVERAGE_POWER))
+        self._nearby_weight = weights.nearby
+        # By the terms of a page: at least what any unit of it is worth by its words, but for rounding.
+        self.most = Memo(lambda terms: self._best_unit(terms, weights) + weights.passage * shares[terms])
+        self._most_beside_passages = Memo(lambda terms: self._best_unit(terms, weights))
+        # By term: what it adds to the words of a window, by how often it stands there.
+        self._saturated = [_Saturated(weight) for weight in asked.weights]
+
+    def read(self, page: Page, found: Found) -> Wording | None:
+        """What the words of a page say, given where they stand; None when none of them was asked for."""
+        if not found:
+            return None
+        own = [0] * len(page.units)
+        for position, number, _ in found:
+            own[position] |= 1 << number
+        return Wording(own, self._best_windows(page, found))
+
+    def most_with(self, terms: TermSet, counts: bytes) -> float:
+        """The same, where it is known how often each term stands in the page: closer to what there is."""
+        at_most = sum(map(getitem, self._saturated, counts)) / self.asked.total
+        return self._most_beside_passages[terms] + self._passage_weight * at_most
+
+    def _best_unit(self, terms: TermSet, weights: Weights) -> float:
+        """What a unit would be worth that has all terms of its page, but for those around it."""
+        share = self.asked.shares[terms]
+        most = self._covered[terms]
+        # Words beside a unit are worth less than words in it, unless somebody has chosen other weights.
+        return most if weights.nearby <= COVERAGE_POWER * weights.coverage else most + weights.nearby * share
+
+    def coverage(self, wording: Wording) -> float:
+        """The largest share of the question's words that any unit has."""
+        shares = self.asked.shares
+        return max([shares[terms] for terms in wording.own])
+
+    def scores(self, wording: Wording) -> list[float]:
+        """One number for each unit, from all that its words say."""
+        covered, shares = self._covered, self.asked.shares
+        nearby, passage_weight = self._nearby_weight, self._passage_weight
+        around = [0, 0, *wording.own, 0, 0]
+        return [
+            covered[own]
+            + nearby * shares[(first | second | fourth | fifth) & ~own]
+            + passage_weight * passage
+            for first, second, own, fourth, fifth, passage in zip(
+                around, around[1:], wording.own, around[3:], around[4:], wording.passages, strict=False
+            )
+        ]
+
+    def _best_windows(self, page: Page, found: Found) -> list[float]:
+        """For each unit, the best score of any window of at most so many characters that holds it."""
+        weights, total, ends = self.asked.weights, self.asked.total, page.ends
+        best = [0.0] * len(page.units)
+        room, units, entries = self._window_chars + 1, len(best), len(found)
+        counts: dict[int, int] = {}
+        entering = leaving = last = 0
+        # A window that starts with a line without any of the words is no better than one that starts after it, and one
+        # that ends where an earlier one does is no better than that.
+        while last < units and leaving < entries:
+            first = found[leaving][0]
+            reached, last = last, max(first + 1, bisect_right(ends, ends[first] + room) - 1)
+            if last > reached:
+                while entering < entries and found[entering][0] < last:
+                    _, number, count = found[entering]
+                    counts[number] = counts.get(number, 0) + count
+                    entering += 1
+                score = sum(
+                    [weights[number] * count / (count + SATURATION) for number, count in counts.items()]
+                )
+                share = score / total
+                for position in range(first, last):
+                    if best[position] < share:  # noqa: PLR1730 (a call would cost as much as all the rest)
+                        best[position] = share
+            while leaving < entries and found[leaving][0] == first:
+                _, number, count = found[leaving]
+                counts[number] -= count
+                leaving += 1
+        return best
+
+
+class _Saturated(dict[int, float]):
+    """What a term of some weight adds to the words of a window, by how often it stands there."""
+
+    def __init__(self, weight: float) -> None:
+        super().__init__()
+        self._weight = weight
+
+    def __missing__(self, count: int) -> float:
+        self[count] = worth = self._weight * (1.0 if count >= COUNTLESS else count / (count + SATURATION))
+        return worth
+
+
+def prominence(similarities: Sequence[float]) -> list[float]:
+    """How far each similarity is above the least of them, as a share of what is possible.
+
+    A small model knows the scripts without spaces only roughly and puts all their texts close together, whatever they
+    say: two unrelated Chinese notes have a cosine of 0.6. There only the difference tells something.
+    """
+    least = max(0.0, min(similarities, default=0.0))
+    return [
+        max(0.0, similarity - least) / (1.0 - least) if least < 1.0 else 0.0 for similarity in similarities
+    ]
+
+
+# A line spoken by somebody whom the question names is more likely the answer than one that only mentions them.
+SPEAKER_BONUS = 0.08
+# What is added up in another order may differ in the last digits: a bound must stay one.
+ROUNDING = 1.0 + 1e-9
+
+
+class ReadChunk:
+    """A ranked chunk whose units are weighed when they are first asked for."""
+
+    __slots__ = (
+        "_found",
+        "_judge",
+        "_known",
+        "_named",
+        "_page",
+        "_places",
+        "_scores",
+        "_shelf",
+        "_without_speaker",
+        "_wording",
+        "may_be_less",
+        "most",
+        "ranked",
+        "terms",
+    )
+
+    def __init__(self, ranked: RankedChunk, shelf: Shelf, judge: Judge) -> None:
+        self.ranked = ranked
+        self._shelf = shelf
+        self._page: Page | None = None
+        self._found: Found | None = None
+        # It has no other terms of the question.
+        if ranked.term_counts is None:
+            self.terms, self._found = judge.asked.glance(self.page)
+        else:
+            self.terms = terms_with(ranked.term_counts)
+        self.most = 0.0  # at least the best of its scores
+        self.may_be_less = False  # whether a look at its text may show that it is worth less
+        self._judge = judge
+        self._places: list[Place] | None = None
+        self._wording: Wording | None = None
+        self._scores: list[float] | None = None
+
+    def weigh(self, weights: Weights, named: frozenset[str], factor: float) -> None:
+        """Settle how its units are weighed: by which signals, whom the question names, and what age does to it."""
+        item = self.ranked
+        self._named = named
+        self._known = keywords, neighbours, meaning, bonus, _ = (
+            weights.keywords * item.keywords,
+            weights.neighbours * item.neighbours,
+            weights.meaning * item.meaning,
+            item.bonus,
+            factor,
+        )
+        counts = item.term_counts
+        words = self._judge.most[self.terms] if counts is None else self._judge.most_with(self.terms, counts)
+        most = words + keywords + neighbours + meaning + bonus
+        self.most = most * factor * ROUNDING
+        if named:
+            self._without_speaker = self.most
+            self.most = (most + SPEAKER_BONUS) * factor * ROUNDING
+            self.may_be_less = True
+            if self._page is not None:
+                self.look()
+
+    def look(self) -> None:
+        """See in its text who may speak in it."""
+        self.may_be_less = False
+        if not self.page.may_be_spoken_by(self._named):
+            self.most = self._without_speaker
+
+    @property
+    def page(self) -> Page:
+        """Its text, taken apart."""
+        if self._page is None:
+            self._page = self._shelf.page(self.ranked.chunk)
+        return self._page
+
+    @property
+    def places(self) -> Sequence[Place]:
+        """Where in the file each of its units stands."""
+        if self._places is None:
+            self._places = places_of(self.ranked.chunk, self.page.units)
+        return self._places
+
+    @property
+    def wording(self) -> Wording | None:
+        """What its words say; None when it has none of the question's."""
+        if self._wording is None and self.terms:
+            if self._found is None:
+                found = self._judge.asked.found_in(self.page, self.terms)
+                counts = self.ranked.term_counts
+                self._found = found if counts is None else limit_to_counts(found, counts)
+            self._wording = self._judge.read(self.page, self._found)
+        return self._wording
+
+    @property
+    def scores(self) -> Sequence[float]:
+        """What each of its units is worth."""
+        if self._scores is None:
+            self._scores = self._weigh_units()
+        return self._scores
+
+    def _weigh_units(self) -> list[float]:
+        """Add what is known of the chunk to what its words are worth."""
+        keywords, neighbours, meaning, bonus, factor = self._known
+        wording = self.wording
+        words = [0.0] * len(self.page.units) if wording is None else self._judge.scores(wording)
+        scores = [(word + keywords + neighbours + meaning + bonus) * factor for word in words]
+        bonus += SPEAKER_BONUS
+        for position in self.page.spoken_by(self._named):
+            scores[position] = (words[position] + keywords + neighbours + meaning + bonus) * factor
+        return scores
+
+
+def read_closely(
+    ranked: Sequence[RankedChunk],
+    shelf: Shelf,
+    judge: Judge,
+    weights: Weights,
+    *,
+    foremost: int,
+    named: frozenset[str],
+    age_factor: Callable[[str | None], float],
+) -> list[ReadChunk]:
+    """Make the ranked chunks ready to be read. How much meaning counts depends on the words of the foremost alone.
+
+    `named` are the people whom the question names, and `age_factor` tells what the day of a chunk does to its score.
+    """
+    chunks = [ReadChunk(item, shelf, judge) for item in ranked]
+    weights = weights.leaning(_most_said(chunks[:foremost], judge))
+    for chunk in chunks:
+        chunk.weigh(weights, named, age_factor(chunk.ranked.chunk.day))
+    return chunks
+
+
+def _most_said(chunks: Sequence[ReadChunk], judge: Judge) -> float:
+    """The largest share of the question's words that any unit has, as far as it matters.
+
+    No unit has more than its page: those that may have most are read first, and the others hardly ever.
+    """
+    most, shares = 0.0, judge.asked.shares
+    for chunk in sorted(chunks, key=lambda chunk: shares[chunk.terms], reverse=True):
+        if shares[chunk.terms] <= most or most >= ENOUGH_SAID:
+            break
+        if chunk.wording is not None:
+            most = max(most, judge.coverage(chunk.wording))
+    return most
+
 
 # Lines further apart than this are not neighbours: something that was not indexed lies between them.
 NEAR_LINES = 3
@@ -131,7 +471,7 @@ class _Source:
         heappop(self._seeds)
         return True
 
-    def grown(self, budget: int) -> tuple[tuple[ReadChunk, int], tuple[int, int], str]:
+    def grow(self, budget: int) -> tuple[tuple[ReadChunk, int], tuple[int, int], str]:
         """Take the next snippet: what it grew from, the lines to cite, and its text."""
         lines = self._lines
         assert lines is not None
@@ -145,7 +485,7 @@ class _Source:
         self._taken += 1
         unit = lines.units[bisect_left(lines.places, place)]
         cited = lines.places[first][0], lines.places[last][0]
-        return (self._file.chunks[number], unit), cited, _shown(lines, first, last, budget)
+        return (self._file.chunks[number], unit), cited, _snippet_text(lines, first, last, budget)
 
 
 def _best_first(chunk: ReadChunk) -> Iterator[tuple[float, Place]]:
@@ -171,7 +511,7 @@ def grow_snippets(files: Sequence[LinesOfFile], *, budget: int) -> Iterator[Snip
         if source is None:
             source = opened[number] = _Source(files[number])
         elif not source.read_on():
-            yield Snippet(number, *source.grown(budget), score=-worth)
+            yield Snippet(number, *source.grow(budget), score=-worth)
         following = source.most()
         if following is None:
             heappop(waiting)
@@ -210,7 +550,7 @@ def _step(lines: Lines, position: int, direction: int, shown: AbstractSet[Place]
     return len(lines.texts[beside]) + gap if gap <= NEAR_LINES else float("inf")
 
 
-def _shown(lines: Lines, first: int, last: int, budget: int) -> str:
+def _snippet_text(lines: Lines, first: int, last: int, budget: int) -> str:
     """The text of a range, blank lines in between included; a line that is cut says so."""
     places, texts = lines.places, lines.texts
     parts = [texts[first]]
@@ -223,3 +563,134 @@ def _shown(lines: Lines, first: int, last: int, budget: int) -> str:
     if last + 1 < len(places) and places[last + 1][0] == places[last][0]:
         text = text.rstrip() + ELLIPSIS
     return text[:budget].strip("\n")
+
+
+# Fetches the chunks of a file that share a line with a range.
+Between: TypeAlias = "Callable[[int, int], Sequence[Chunk]]"
+# The ordinal of a chunk, where its units stand, their texts, and the chunk itself if it may start a snippet.
+Stretch: TypeAlias = "tuple[int, Sequence[Place], Sequence[str], ReadChunk | None]"
+
+# How far the chunks around the best ones are read, to fill up snippets at the edge of a chunk.
+MARGIN_LINES = 12
+
+
+class KnownFile:
+    """The chunks of one file that are worth reading, best first."""
+
+    __slots__ = ("_between", "_brinks", "_ordinals", "_with_margin", "chunks", "most")
+
+    def __init__(self, between: Between) -> None:
+        self.most = 0.0
+        self.chunks: list[ReadChunk] = []
+        self._ordinals: set[int] = set()
+        self._with_margin: list[Chunk] = []
+        self._between = between
+        self._brinks: list[int]
+
+    def add(self, read: ReadChunk, *, with_margin: bool) -> None:
+        """Take one more chunk; its margin are the lines around it, which may fill up a snippet at its edge."""
+        chunk = read.ranked.chunk
+        self.chunks.append(read)
+        self._ordinals.add(chunk.ordinal)
+        self.most = max(self.most, read.most)
+        if with_margin:
+            self._with_margin.append(chunk)
+
+    def lines(self) -> Lines:
+        """All lines of the chunks in reading order."""
+        lines = join_stretches(self._stretches())
+        if self._with_margin:
+            self._brinks = self._brinks_of(lines)
+        return lines
+
+    def wider(self, first: int, last: int) -> Lines | None:
+        """The lines together with the margins, if a snippet of these lines may touch one; None if they stay the same.
+
+        Two snippets in three touch none, and a margin takes as long to fetch as a chunk to read.
+        """
+        if not self._with_margin or self._encloses(first, last):
+            return None
+        margins = self._margins()
+        self._with_margin.clear()
+        if not margins:
+            return None
+        return join_stretches([*margins, *self._stretches()])
+
+    def _stretches(self) -> list[Stretch]:
+        return [(read.ranked.chunk.ordinal, read.places, read.page.units, read) for read in self.chunks]
+
+    def _encloses(self, first: int, last: int) -> bool:
+        """Whether all that can stand around and between these lines is known."""
+        brinks = self._brinks
+        return brinks[bisect_left(brinks, first - 1)] > last
+
+    def _brinks_of(self, lines: Lines) -> list[int]:
+        """The positions after which something may stand that is not known, in order; -1 is before all lines."""
+        ordered = by_ordinal(self._stretches())
+        if has_overlap(ordered):
+            return list(range(-1, len(lines.places)))
+        brinks = []
+        at = -1
+        for ordinal, places, _, _ in ordered:
+            if ordinal and ordinal - 1 not in self._ordinals:
+                # What is before may end with pieces of the line with which this begins.
+                brinks += [at, at + sum([line == places[0][0] for line, _ in places])]
+            at += len(places)
+            if ordinal + 1 not in self._ordinals:
+                brinks.append(at)
+        return brinks
+
+    def _margins(self) -> list[Stretch]:
+        """The chunks around those that are worth it, without those that are known, the last one first."""
+        found = {
+            chunk.ordinal: chunk
+            for first, last in ranges_with_margin(self._with_margin)
+            for chunk in self._between(first, last)
+            if chunk.ordinal not in self._ordinals
+        }
+        margins: list[Stretch] = []
+        for ordinal, chunk in sorted(found.items(), reverse=True):
+            texts = units_of(chunk.text, one_line=is_one_line(chunk))
+            margins.append((ordinal, places_of(chunk, texts), texts, None))
+        return margins
+
+
+def join_stretches(stretches: Sequence[Stretch]) -> Lines:
+    """Put the units of chunks in reading order. Where chunks have the same line, that of the last one counts."""
+    lines = Lines()
+    ordered = by_ordinal(stretches)
+    if not has_overlap(ordered):
+        for _, places, texts, read in ordered:
+            lines.add(places, texts, [read] * len(texts), range(len(texts)))
+        return lines
+    units = {
+        place: (text, read, unit)
+        for _, places, texts, read in stretches
+        for unit, (place, text) in enumerate(zip(places, texts, strict=True))
+    }
+    for place in sorted(units):
+        text, read, unit = units[place]
+        lines.add([place], [text], [read], [unit])
+    return lines
+
+
+def by_ordinal(stretches: Iterable[Stretch]) -> list[Stretch]:
+    """Those that have any units, by their ordinals."""
+    return sorted([stretch for stretch in stretches if stretch[1]], key=itemgetter(0))
+
+
+def has_overlap(ordered: Sequence[Stretch]) -> bool:
+    """Whether chunks have lines in common, as overlapping chunks and pieces of one line do."""
+    return any(after[1][0] <= before[1][-1] for before, after in pairwise(ordered))
+
+
+def ranges_with_margin(chunks: Iterable[Chunk]) -> list[tuple[int, int]]:
+    """The lines of chunks with their margins, in order; those that has_overlap are one range."""
+    ranges: list[tuple[int, int]] = []
+    for start, end in sorted((chunk.start_line, chunk.end_line) for chunk in chunks):
+        first, last = max(1, start - MARGIN_LINES), end + MARGIN_LINES
+        if ranges and first <= ranges[-1][1]:
+            before, after = ranges.pop()
+            first, last = before, max(after, last)
+        ranges.append((first, last))
+    return ranges

@@ -1,0 +1,502 @@
+"""Chunks taken apart into lines, and where the words of a question stand in them."""
+
+from __future__ import annotations
+
+import re
+import sys
+import threading
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import accumulate, repeat
+
+from plainmind.base.model import Chunk
+from plainmind.base.pattern import pattern
+from plainmind.text.lines import split_lines
+from plainmind.text.terms import (
+    clues,
+    document_terms,
+    may_be_spaceless,
+    normalized,
+    spaceless_stretches,
+    word_terms,
+    words_of,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, TypeAlias
+
+
+# Where a unit stands in its file: the line that it is cited by, and which piece of that line it is.
+Place: TypeAlias = "tuple[int, int]"
+
+# Long enough for a few sentences, short enough that two of them and a half fit a 700-character snippet.
+PIECE_CHARS = 280
+SENTENCE_END = pattern(r"[.!?。！？…]['\")\]”’」』）]*\s*|[;；]\s+|\n")
+# More than any line has: keeps pieces of one line that come from different chunks apart, and in order.
+PIECES_OF_CHUNK = 10_000
+
+
+def is_one_line(chunk: Chunk) -> bool:
+    """Whether one cited line stands for all of a chunk: perhaps a piece of an overlong line, or of a message."""
+    return chunk.start_line == chunk.end_line
+
+
+def units_of(text: str, *, one_line: bool) -> list[str]:
+    """Take a text apart, in reading order."""
+    lines = [text] if one_line else split_lines(text)
+    if not _has_cut(lines):
+        return lines
+    return [piece for line in lines for piece in _cut(line)]
+
+
+def places_of(chunk: Chunk, units: Sequence[str]) -> list[Place]:
+    """Where each unit of a chunk stands."""
+    start = chunk.start_line
+    if is_one_line(chunk):
+        first_piece = chunk.ordinal * PIECES_OF_CHUNK
+        return [(start, first_piece + number) for number in range(len(units))]
+    if has_lines(chunk.text, len(units)):  # then none was cut
+        return list(zip(range(start, start + len(units)), repeat(0)))
+    lines = split_lines(chunk.text)
+    return [(line, number) for line, text in enumerate(lines, start) for number in range(len(_cut(text)))]
+
+
+# Good chunks are read again and again, and cutting is most of the reading. A line is no longer than a chunk.
+@lru_cache(maxsize=1024)
+def _cut(line: str) -> tuple[str, ...]:
+    return tuple(pieces(line))
+
+
+def has_lines(text: str, count: int) -> bool:
+    """Whether a text has so many lines, divided by nothing but line feeds; found out without splitting it."""
+    return text.count("\n") + 1 == count and not text.endswith("\n") and "\r" not in text
+
+
+def _has_cut(lines: Sequence[str]) -> bool:
+    return max(map(len, lines), default=0) > 2 * PIECE_CHARS
+
+
+def pieces(text: str, limit: int = PIECE_CHARS) -> Iterator[str]:
+    """Cut a long text after sentences, or words, or anywhere; the pieces joined are the text."""
+    if len(text) <= 2 * limit:
+        yield text
+        return
+    start = 0
+    while len(text) - start > limit:
+        cut = _last_end(SENTENCE_END, text, start + limit // 3, start + limit)
+        if cut is None:
+            space = text.rfind(" ", start + limit // 3, start + limit)
+            cut = space + 1 if space >= 0 else start + limit
+        yield text[start:cut]
+        start = cut
+    yield text[start:]
+
+
+def _last_end(ends: re.Pattern[str], text: str, first: int, last: int) -> int | None:
+    """Where the last match inside a window ends."""
+    end = None
+    for match in ends.finditer(text, first, last):
+        end = match.end()
+    return end
+
+
+class RankedChunk:
+    """A chunk that is worth reading line by line."""
+
+    __slots__ = ("bonus", "chunk", "id", "keywords", "meaning", "neighbours", "term_counts")
+
+    def __init__(self, chunk: Chunk, keywords: float, meaning: float, bonus: float, *, id_: int = 0) -> None:
+        self.id = id_
+        self.chunk = chunk
+        self.keywords = keywords  # BM25 of its words, headings included
+        self.meaning = meaning  # cosine of its vector
+        self.bonus = bonus  # for what it is, whatever it says
+        # BM25 of the better of the chunks before and after, as far as they are foremost.
+        self.neighbours = 0.0
+        # By term of the question: how often it stands in the chunk and its headings; None where only the text tells.
+        self.term_counts: bytes | None = None
+
+
+# By term: the positions of the units in which it stands, and how often it stands there.
+WordIndex: TypeAlias = Mapping[str, tuple[tuple[int, int], ...]]
+
+# Of a page with more bytes beyond ASCII than one in so many, every word is looked at.
+PLAIN_SHARE = 16
+# Each stands between words, and is as long as the space that is put for it.
+_TYPOGRAPHY = "“”—–…•·‘„«»\xa0"
+BEYOND_ASCII = pattern(r"[^\0-\x7f]")
+_SPACE = pattern(r"\s")
+_SPEAKER = pattern(r"[\s>*_-]*(\w+)[*_]*\s?[:：]")
+# What divides words, apart from the space and from what `units_of` divides by.
+_WHITESPACE = "\t\x0b\x0c\r\x1c\x1d\x1e\x1f"
+
+
+class Page:
+    """The units of a chunk in reading order; `ends[n]` is how long those before n are, each with a line break.
+
+    A plain text is taken apart when somebody asks for its parts: most pages of a search are only glanced at.
+    """
+
+    __slots__ = (
+        "_chunk_text",
+        "_one_line",
+        "_speakers",
+        "ends",
+        "folded",
+        "glanced_at",
+        "index",
+        "is_foreign",
+        "is_plain",
+        "text",
+        "units",
+    )
+    units: list[str]
+    ends: list[int]
+    text: str  # the units one after the other, each with a space behind it: `ends` says where they begin
+    # The same without case, letter by letter, and with nothing but spaces between words; empty when it is foreign, for
+    # then it is folded by other rules.
+    folded: str
+
+    def __init__(self, chunk: Chunk) -> None:
+        self.index: WordIndex | None = None  # worth making for a page that is read more than once
+        self._speakers: list[str | None] | None = None
+        self._chunk_text = chunk.text
+        self._one_line = is_one_line(chunk)
+        self.is_plain = chunk.text.isascii()
+        self.is_foreign = False
+        if self.is_plain:
+            self.glanced_at = chunk.text.lower()  # has all that `folded` has between spaces
+        else:
+            self._take_apart()
+            self._fold_accents()
+            self.glanced_at = self.folded
+
+    def __getattr__(self, name: str) -> Any:
+        """Be asked for a part of a plain page for the first time."""
+        self._take_apart()
+        is_as_long = has_lines(self._chunk_text, len(self.units))  # then a line break stands for each space
+        self.folded = _with_spaces(f"{self.glanced_at} " if is_as_long else self.text.lower())
+        return object.__getattribute__(self, name)
+
+    def _take_apart(self) -> None:
+        units = self.units = units_of(self._chunk_text, one_line=self._one_line)
+        self.ends = [0, *accumulate([len(unit) + 1 for unit in units])]
+        self.text = " ".join([*units, ""])
+
+    def _fold_accents(self) -> None:
+        """Put plain marks for typographic ones, which say nothing, and see how much is left beyond ASCII."""
+        self.folded = ""
+        self.is_foreign = may_be_spaceless(self.text)
+        if self.is_foreign:
+            return
+        text = self.text.replace("’", "'")
+        for mark in _TYPOGRAPHY:
+            text = text.replace(mark, " ")
+        self.text = text
+        self.is_plain = text.isascii()
+        if self.is_plain:
+            self.folded = _with_spaces(text.lower())
+        else:
+            beyond = len(text.encode("utf-8", "surrogatepass")) - len(text)
+            self.is_foreign = PLAIN_SHARE * beyond > len(text)
+            self.folded = _SPACE.sub(" ", text.replace("İ", "i").lower())
+
+    def put_in_order(self, index: WordIndex) -> None:
+        """Find words by an index from now on: what they were looked for in is let go."""
+        self.index = index
+        self._speakers = self._find_speakers()
+        self.text = self.folded = self.glanced_at = self._chunk_text = ""
+
+    def spoken_by(self, names: frozenset[str]) -> list[int]:
+        """The units in which one of these people (folded) speaks."""
+        if not names:
+            return []
+        if self._speakers is None:
+            self._speakers = self._find_speakers()
+        return [position for position, speaker in enumerate(self._speakers) if speaker in names]
+
+    def may_be_spoken_by(self, names: frozenset[str]) -> bool:
+        """Whether one of these people (folded) may speak in it; never False when one does."""
+        if self._speakers is not None or not self.is_plain:
+            return bool(self.spoken_by(names))
+        return ":" in self.glanced_at and any(name in self.glanced_at for name in names)
+
+    def _find_speakers(self) -> list[str | None]:
+        if ":" not in self.text and "：" not in self.text:
+            return []
+        return [speaker_of(unit) for unit in self.units]
+
+
+def _with_spaces(text: str) -> str:
+    for mark in _WHITESPACE:
+        if mark in text:
+            return _SPACE.sub(" ", text)
+    return text.replace("\n", " ")
+
+
+def speaker_of(unit: str) -> str | None:
+    """Who says a line of a conversation: `Anna: …`, `**Anna:** …`, `- Anna: …`."""
+    match = _SPEAKER.match(unit) if ":" in unit or "：" in unit else None
+    return match[1].casefold() if match else None
+
+
+WORTH_AN_INDEX = 8  # readings
+SHELF_BYTES = 8 * 1024 * 1024
+# After so many pages that were not on the shelf, others may be worth keeping: it is cleared.
+SHELF_MISSES = 20_000
+# Measured, beside the text itself. English terms are shared with what `document_terms` remembers, pairs are not.
+UNIT_BYTES = 150
+TERM_BYTES = 40
+FOREIGN_TERM_BYTES = 90
+
+
+class Shelf:
+    """Keeps the first pages that are asked for again and again, as many as fit. Safe to share between threads.
+
+    An index takes as long as reading a page some eight times. So none is made before a page was read as often, and
+    none is thrown away for another: where the same few thousand pages come round, all would be made again.
+    """
+
+    def __init__(
+        self,
+        *,
+        worth_an_index: int = WORTH_AN_INDEX,
+        most_bytes: int = SHELF_BYTES,
+        most_misses: int = SHELF_MISSES,
+    ) -> None:
+        self.size_bytes = 0
+        self._worth_an_index = worth_an_index
+        self._most_bytes = most_bytes
+        self._most_misses = most_misses
+        self._misses = 0
+        self._pages: dict[tuple[str, bool], Page] = {}
+        self._readings: dict[int, int] = {}
+        self._lock = threading.Lock()
+
+    def page(self, chunk: Chunk) -> Page:
+        """The page of a chunk, with an index if it is worth one."""
+        key = chunk.text, is_one_line(chunk)
+        page = self._pages.get(key)
+        if page is None:
+            page = Page(chunk)
+            if self._is_worth_keeping(hash(key)):
+                page.put_in_order(word_index(page.units))
+                self._keep(key, page)
+        return page
+
+    def _is_worth_keeping(self, name: int) -> bool:
+        with self._lock:
+            self._misses += 1
+            if self._misses > self._most_misses:
+                self._misses = self.size_bytes = 0
+                self._pages.clear()
+                self._readings.clear()
+            readings = self._readings[name] = self._readings.get(name, 0) + 1
+            return readings >= self._worth_an_index and self.size_bytes < self._most_bytes
+
+    def _keep(self, key: tuple[str, bool], page: Page) -> None:
+        with self._lock:
+            if key not in self._pages:  # or another thread was faster
+                self._pages[key] = page
+                self.size_bytes += page_bytes(page)
+
+
+def word_index(units: Sequence[str]) -> WordIndex:
+    """By term: in which units it stands, and how often."""
+    index: dict[str, dict[int, int]] = {}
+    for position, unit in enumerate(units):
+        for term in document_terms(unit):
+            counts = index.setdefault(term, {})
+            counts[position] = counts.get(position, 0) + 1
+    return {term: _shared(tuple(counts.items())) for term, counts in index.items()}
+
+
+# Most terms stand in one unit, once: they share what says so.
+@lru_cache(maxsize=1024)
+def _shared(counts: tuple[tuple[int, int], ...]) -> tuple[tuple[int, int], ...]:
+    return counts
+
+
+def page_bytes(page: Page) -> int:
+    """About how much memory an indexed page takes."""
+    of_term = FOREIGN_TERM_BYTES if page.is_foreign else TERM_BYTES
+    return page.ends[-1] + UNIT_BYTES * len(page.units) + of_term * len(page.index or ())
+
+
+# A set of terms is a number with one bit for each: bit 0 is the first term of the question.
+TermSet: TypeAlias = int
+# In order: the position of a unit in its page, the number of a term that stands in it, and how often it does.
+Found: TypeAlias = Sequence[tuple[int, int, int]]
+
+# How often a term stands in a chunk is counted so far.
+COUNTLESS = 255
+_STANDS = b"0" + b"1" * COUNTLESS  # by count: the digit of a set of terms
+
+
+class QuestionWords:
+    """The terms of a question with their weights, ready to be looked for in many pages."""
+
+    def __init__(self, weights: Mapping[str, float]) -> None:
+        self.terms = tuple(weights)
+        self.weights = tuple(weights.values())
+        self.total = sum(self.weights) or 1.0
+        # By a set of terms: how much of the question's weight they carry.
+        by_bit = [(1 << number, weight) for number, weight in enumerate(self.weights)]
+        self.shares = Memo(lambda terms: sum([one for bit, one in by_bit if terms & bit]) / self.total)
+        self._said = _Said(self.terms)
+        # What to look for, and the set of the one term that it is a clue of.
+        self._clues = [(clue, 1 << number) for number, term in enumerate(self.terms) for clue in clues(term)]
+        # The terms that are no words but two letters beside each other in a script without spaces.
+        self._pairs = [
+            (number, term)
+            for number, term in enumerate(self.terms)
+            if len(term) == 2 and len(spaceless_stretches(term)) > 1
+        ]
+
+    def glance(self, page: Page) -> tuple[TermSet, Found | None]:
+        """Which terms may stand in a page, and no others; and where they do, if that is as soon found out."""
+        if not page.is_plain or page.index is not None:
+            found = self.found_in(page)
+            terms = 0
+            for _, number, _ in found:
+                terms |= 1 << number
+            return terms, found
+        text, terms = page.glanced_at, 0
+        for clue, term in self._clues:
+            if clue in text:
+                terms |= term
+        return terms, None
+
+    def found_in(self, page: Page, among: TermSet = -1) -> Found:
+        """Where the words stand, unit by unit; only terms `among` these are looked for."""
+        if page.index is not None:
+            return self._in_index(page.index)
+        found = self._in_every_word(page) if page.is_foreign else self._in_words_with_clues(page, among)
+        counts: dict[tuple[int, int], int] = {}
+        for place in found:
+            counts[place] = counts.get(place, 0) + 1
+        return sorted([(position, number, count) for (position, number), count in counts.items()])
+
+    def named(self, terms: TermSet) -> tuple[str, ...]:
+        """The terms of a set, in the order of the question."""
+        return tuple([term for number, term in enumerate(self.terms) if terms >> number & 1])
+
+    def _in_index(self, index: WordIndex) -> Found:
+        return sorted(
+            [
+                (position, number, count)
+                for number, term in enumerate(self.terms)
+                if term in index
+                for position, count in index[term]
+            ]
+        )
+
+    def _in_words_with_clues(self, page: Page, among: TermSet) -> list[tuple[int, int]]:
+        """Look at the words that may say a term: few of all."""
+        text, folded, ends, said = page.text, page.folded, page.ends, self._said
+        find, find_before = folded.find, folded.rfind
+        words: dict[int, str] = {}
+        for clue, term in self._clues:
+            at = find(clue) if term & among else -1
+            while at >= 0:
+                start = find_before(" ", 0, at) + 1
+                end = find(" ", at)
+                words[start] = text[start:end]
+                at = find(clue, end)
+        if not page.is_plain:
+            for letter in BEYOND_ASCII.finditer(folded):
+                start = folded.rfind(" ", 0, letter.start()) + 1
+                words[start] = text[start : folded.find(" ", start)]
+        return [
+            (bisect_right(ends, start) - 1, number) for start, word in words.items() for number in said[word]
+        ]
+
+    def _in_every_word(self, page: Page) -> list[tuple[int, int]]:
+        """Look at all words, and at all pairs of letters."""
+        # A line break joins with no letter, whatever is normalized.
+        text = normalized("\n".join([unit.replace("\n", " ") for unit in page.units]))
+        units = text.split("\n")
+        pairs = [(number, pair) for number, pair in self._pairs if pair in text]
+        found = [
+            (position, number)
+            for number, pair in pairs
+            for position, unit in enumerate(units)
+            for _ in range(_count_overlapping(unit, pair))
+        ]
+        if len(self._pairs) < len(self.terms):
+            said = self._said
+            for position, unit in enumerate(units):
+                found += [(position, number) for word in _words_of_unit(unit) for number in said[word]]
+        return found
+
+
+class _Said(dict[str, tuple[int, ...]]):
+    """By word as written: the numbers of the terms that it says, each as often as it says it."""
+
+    def __init__(self, terms: Sequence[str]) -> None:
+        super().__init__()
+        self._numbers = {term: number for number, term in enumerate(terms)}
+
+    def __missing__(self, word: str) -> tuple[int, ...]:
+        known = self._numbers
+        terms = [term for part in words_of(word) for term in word_terms(part)]
+        self[word] = numbers = tuple([known[term] for term in terms if term in known])
+        return numbers
+
+
+class Memo(dict[int, float]):
+    """What a function gives for sets of terms: few different ones occur, so each is worked out once."""
+
+    def __init__(self, function: Callable[[TermSet], float]) -> None:
+        super().__init__()
+        self._function = function
+
+    def __missing__(self, terms: TermSet) -> float:
+        self[terms] = worked_out = self._function(terms)
+        return worked_out
+
+
+def terms_with(counts: bytes) -> TermSet:
+    """The terms that stand in a chunk, of which it is known how often each does."""
+    return int(counts[::-1].translate(_STANDS), 2) if counts else 0
+
+
+def limit_to_counts(found: Found, counts: bytes) -> Found:
+    """What was found, as far as the chunk is filed under it; a word that was cut in two may read like others."""
+    left = list(counts)
+    for _, number, count in found:
+        left[number] -= count
+    if min(left, default=0) >= 0:
+        return found
+    left = [count if count < COUNTLESS else sys.maxsize for count in counts]
+    kept = []
+    for position, number, count in found:
+        counted = min(count, left[number])
+        left[number] -= counted
+        if counted:
+            kept.append((position, number, counted))
+    return kept
+
+
+def _words_of_unit(unit: str) -> list[str]:
+    """The words of a unit; of what is written without spaces only letters that stand alone, for pairs are no words."""
+    if not may_be_spaceless(unit):
+        return unit.split()
+    words: list[str] = []
+    for word in unit.split():
+        stretches = spaceless_stretches(word)
+        words += filter(None, stretches[::2])
+        words += [run for run in stretches[1::2] if len(run) == 1]
+    return words
+
+
+def _count_overlapping(text: str, part: str) -> int:
+    """How often a part stands in a text, counting those that share a letter."""
+    count = 0
+    at = text.find(part)
+    while at >= 0:
+        count += 1
+        at = text.find(part, at + 1)
+    return count
