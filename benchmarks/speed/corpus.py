@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from plainmind.base.model import Chunk
 from plainmind.base.value import value
-from plainmind.text.stopwords import STOP_WORDS
+from plainmind.text.terms import STOP_WORDS
 
 Numbers: TypeAlias = npt.NDArray[np.int64]
 

@@ -11,9 +11,8 @@ from typing import Any
 
 import apsw
 
-from plainmind.base.model import Progress, ProgressCallback
+from plainmind.base.model import Progress, ProgressCallback, sha256_text
 from plainmind.base.value import value
-from plainmind.text.hashing import chunk_id, sha256_text
 from speed.corpus import Corpus, Matrix, Question
 from speed.timing import Stopwatch
 
@@ -100,7 +99,8 @@ class Reference:
                 for chunk, vector in zip(file.chunks, vectors, strict=True):
                     digest = sha256_text(chunk.text)
                     lines = (chunk.start_line, chunk.end_line)
-                    name = chunk_id(chunk.source, chunk.path, *lines, digest, MODEL)
+                    place = f"{chunk.source}:{chunk.path}:{chunk.start_line}:{chunk.end_line}"
+                    name = sha256_text(f"{place}:{digest}:{MODEL}")
                     embedding = json.dumps(vector.tolist())
                     row = (name, chunk.path, chunk.source, *lines, digest, MODEL, chunk.text, embedding, 0)
                     self._db.execute(_INSERT_CHUNK, row)

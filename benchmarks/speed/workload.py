@@ -19,6 +19,7 @@ from plainmind.base.model import (
     ProgressCallback,
     SearchFilter,
     Vector,
+    sha256_text,
 )
 from plainmind.base.value import value
 from plainmind.embed.protocol import Embedder
@@ -26,7 +27,6 @@ from plainmind.index.chunks import terms_of
 from plainmind.index.protocol import IndexStore
 from plainmind.memory.facade import Memory
 from plainmind.search.engine import SearchEngine, SearchSettings
-from plainmind.text.hashing import sha256_text
 from plainmind.text.terms import query_terms
 from speed.corpus import LAST_DAY, Corpus, Matrix, Question, SyntheticFile
 from speed.resident import opened

@@ -19,7 +19,7 @@ from plainmind.agent.recall import (
     labels,
     new_nonce,
 )
-from plainmind.text.lines import split_lines
+from plainmind.base.model import split_lines
 
 NONCE = "0123456789abcdef"
 OPENING, CLOSING = f"<{TAG} {NONCE}>", f"</{TAG} {NONCE}>"

@@ -13,10 +13,9 @@ import apsw
 import pytest
 
 from plainmind.base.errors import StorageFailure
-from plainmind.base.model import EmbedderIdentity, Vector
+from plainmind.base.model import EmbedderIdentity, Vector, sha256_text
 from plainmind.embed.cache import SqliteEmbeddingCache
 from plainmind.embed.cache_file import set_aside
-from plainmind.text.hashing import sha256_text
 
 OPENAI = EmbedderIdentity("openai", "text-embedding-3-small", endpoint="e1", dims=8)
 

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 from tests.support.waiting import until
 
-from plainmind.base.model import EmbedderIdentity
+from plainmind.base.model import EmbedderIdentity, sha256_text
 from plainmind.embed.cache import SqliteEmbeddingCache
-from plainmind.text.hashing import sha256_text
 
 IDENTITY = EmbedderIdentity("hashing", "sha256-words", dims=64)
 

@@ -7,10 +7,9 @@ import pytest
 from tests.support.hashing_embedder import HashingEmbedder
 
 from plainmind.base.errors import TransientEmbeddingError
-from plainmind.base.model import Vector
+from plainmind.base.model import Vector, sha256_text
 from plainmind.embed.cache import SqliteEmbeddingCache
 from plainmind.embed.cached import CachedEmbedder
-from plainmind.text.hashing import sha256_text
 
 
 @pytest.fixture

@@ -12,11 +12,10 @@ from tests.support.providers.server import KEY, Provider, serving
 from plainmind import Memory
 from plainmind.agent.scope import THE_OWNER
 from plainmind.base.errors import ConfigError
-from plainmind.base.model import EVERY_SCOPE, PRIVATE, EmbedderIdentity
+from plainmind.base.model import EVERY_SCOPE, PRIVATE, EmbedderIdentity, sha256_text
 from plainmind.guests.chat.chatting import open_conversation
 from plainmind.guests.entries.access import entry_memory_of, tools_within
 from plainmind.memory.caching import opened_cache
-from plainmind.text.hashing import sha256_text
 
 
 def memory_with(tmp_path, **entries):

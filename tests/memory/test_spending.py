@@ -9,11 +9,10 @@ from pathlib import Path
 import pytest
 
 from plainmind.base.errors import EmbeddingError
-from plainmind.base.model import EmbedderIdentity, Vector
+from plainmind.base.model import EmbedderIdentity, Vector, sha256_text
 from plainmind.embed.cache import SqliteEmbeddingCache
 from plainmind.embed.fallback import Provider
 from plainmind.memory.spending import Cost, Purse, in_words
-from plainmind.text.hashing import sha256_text
 
 IDENTITY = EmbedderIdentity("openai", "large", "e", dims=2)
 VECTOR: Vector = array("f", [1.0, 0.0])

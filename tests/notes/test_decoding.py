@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from plainmind.base.model import split_lines
 from plainmind.notes.decoding import decode
-from plainmind.text.lines import split_lines
 
 
 @pytest.mark.parametrize(

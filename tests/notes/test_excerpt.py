@@ -3,10 +3,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from plainmind.base.errors import NotFound, PathNotAllowed, PlainmindError
-from plainmind.base.model import Excerpt
+from plainmind.base.model import Excerpt, split_lines
 from plainmind.notes.excerpt import excerpt, read_excerpt
 from plainmind.notes.workspace import Workspace
-from plainmind.text.lines import split_lines
 
 
 @pytest.fixture

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from tests.redaction.corpus import PLAIN, TYPES, placed, some
 from tests.redaction.test_hostile_texts import WORDS, expressions
 
+from plainmind.base.model import split_lines
 from plainmind.redaction.engine import RULES_VERSION, Redactor
 from plainmind.redaction.findings import Finding, Redacted
-from plainmind.text.lines import split_lines
 
 REDACTOR = Redactor(key=b"a key for tests")
 

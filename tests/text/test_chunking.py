@@ -5,10 +5,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.support.growth import grows_evenly
 
-from plainmind.base.model import Passage
+from plainmind.base.model import Passage, split_lines
 from plainmind.text.chunking import chunk, chunk_lines, chunk_markdown
-from plainmind.text.cjk import weight
-from plainmind.text.lines import split_lines
+from plainmind.text.terms import weight
 
 SHORT_LINES = [
     "", " ", "# A", "## B", "### C", "#", "Title", "===", "---", "...", "- item", "  - nested item", "  more",

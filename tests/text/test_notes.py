@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plainmind.text.lines import split_lines
+from plainmind.base.model import split_lines
 from plainmind.text.notes import day_header, find_note, format_note, without_note_ids
 
 ID = "01JD3KX9"

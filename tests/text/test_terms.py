@@ -8,15 +8,15 @@ from hypothesis import strategies as st
 from tests.support.growth import grows_evenly
 
 from plainmind.text import terms
-from plainmind.text.stemming import stem
-from plainmind.text.stopwords import STOP_WORDS
 from plainmind.text.terms import (
     LONGEST_TERM,
+    STOP_WORDS,
     TERMS_VERSION,
     clues,
     document_terms,
     query_terms,
     spaceless_stretches,
+    stem,
     word_terms,
     words_of,
 )

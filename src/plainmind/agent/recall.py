@@ -31,7 +31,7 @@ _INVISIBLE = pattern(
     "\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
 _LINE_BREAKS = pattern("\r\n?")
-# Some show these as line breaks, and no line number counts them (`text/lines.py`): with one of them a single line could
+# Some show these as line breaks, and no line number counts them (`split_lines`): with one of them a single line could
 # seem to be two, the second of which comes from nowhere.
 _NO_LINE_BREAKS = pattern("[\x85\u2028\u2029]")
 _SURROGATES = pattern("[\ud800-\udfff]")

@@ -1,4 +1,4 @@
-"""Every error a user can meet, each with what to do about it.
+"""Every error a user can meet, each with a hint: what to do about it.
 
 PlainmindError
 ├── ConfigError            a setting is wrong; names the key
@@ -19,6 +19,10 @@ PlainmindError
 
 from __future__ import annotations
 
+from plainmind.base.pattern import pattern
+
+_ONE_SHELL_WORD = pattern(r"[\w@%+=:,./-]+")
+
 
 class PlainmindError(Exception):
     """An error that a user can understand: one sentence, and a hint that says what to do."""
@@ -27,7 +31,7 @@ class PlainmindError(Exception):
         super().__init__(message)
         self.hint = hint
         if hint:
-            self.add_note(f"hint: {hint}")  # for whoever reads a traceback
+            self.add_note(f"hint: {hint}")  # shown in a traceback
 
 
 class ConfigError(PlainmindError):
@@ -88,3 +92,10 @@ class TransientEmbeddingError(EmbeddingError):
 
 class BadVector(EmbeddingError):
     """A provider answered with something that must not be stored."""
+
+
+def shell_word(text: str) -> str:
+    """Quote a text for a command line, so that a command in a hint can be typed as it stands."""
+    if _ONE_SHELL_WORD.fullmatch(text):
+        return text
+    return "'" + text.replace("'", "'\"'\"'") + "'"

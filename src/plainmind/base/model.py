@@ -1,4 +1,4 @@
-"""The values that travel between packages: frozen, small, and without behaviour beyond naming themselves."""
+"""The values that travel between packages, and what they rely on: what a line is, and what the hash of a text is."""
 
 from __future__ import annotations
 
@@ -6,6 +6,14 @@ from array import array
 from collections.abc import Callable, Iterable, Mapping
 
 from plainmind.base.value import field, value
+
+try:
+    from _sha2 import sha256  # type: ignore[import-not-found]  # since Python 3.12
+except ImportError:
+    try:
+        from _sha256 import sha256  # type: ignore[import-not-found]
+    except ImportError:  # Python was built without its own: then OpenSSL, whose loading costs 2 ms
+        from hashlib import sha256
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,16 +30,19 @@ def known_sources(names: Iterable[str]) -> tuple[Source, ...]:
     return tuple(source for source in SOURCES if source in wanted)
 
 
-# Who may see a file. What nothing else is known of is for the person whose memory it is, and for nobody else; a group
-# or another person sees what names them: `telegram/group:<id>`, `person:<id>`.
+# Who may see a file. Without other information only the person whose memory it is; a group or another person sees what
+# names them: `telegram/group:<id>`, `person:<id>`.
 PRIVATE = "private"
-SHARED = "shared"  # everybody who may use the memory at all
+SHARED = "shared"  # all who may use the memory at all
 EVERY_SCOPE: frozenset[str] = frozenset({"*"})
 
 
 # Unit-length float32. An `array("f")` rather than an ndarray: a cold `plainmind search` must not pay
 # for importing numpy, and numpy, simsimd and SQLite all read it through the buffer protocol without a copy.
 Vector: TypeAlias = "array[float]"
+
+# From this size on OpenSSL, which is several times as fast, is worth loading for a hash.
+_LARGE_BYTES = 1 << 20
 
 
 @value
@@ -119,7 +130,7 @@ class SearchFilter:
     """Which rows a search may see. Enforced inside the store's query, never after it."""
 
     sources: frozenset[Source]
-    scopes: frozenset[str]  # there is no default: whoever asks must have been asked who is asking
+    scopes: frozenset[str]  # there is no default: every search must say who asks
 
     def admits(self, source: Source, scope: str) -> bool:
         """Whether files of a source and scope may be seen."""
@@ -155,7 +166,7 @@ class SearchResult:
     timings: Mapping[str, float] = field(default_factory=dict)  # milliseconds by stage
 
 
-EXCERPT_LINES = 120  # when nobody says how many
+EXCERPT_LINES = 120  # when no number is given
 
 
 @value
@@ -247,3 +258,31 @@ class SyncReport:
     notes: tuple[str, ...] = ()  # worth knowing, though nothing is missing: where text was sent to
     fallback: Mapping[str, str] | None = None  # {from, to, reason} when another provider embeds
     seconds: float = 0.0
+
+
+def split_lines(text: str) -> list[str]:
+    r"""Give the lines that every line number in the project counts.
+
+    Split at \n, \r\n and \r only; a final line break ends the last line and starts no other.
+    `str.splitlines` also splits at form feeds, U+2028 and others, which editors do not count as lines.
+    """
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    lines = text.split("\n")
+    if not lines[-1]:
+        lines.pop()
+    return lines
+
+
+def sha256_bytes(data: bytes) -> str:
+    """Hash the bytes of a file."""
+    if len(data) > _LARGE_BYTES:
+        import hashlib
+
+        return hashlib.sha256(data).hexdigest()
+    return str(sha256(data).hexdigest())
+
+
+def sha256_text(text: str) -> str:
+    """Hash any string, also one with lone surrogates (they come from file names and broken JSON)."""
+    return sha256_bytes(text.encode("utf-8", "surrogatepass"))

@@ -6,14 +6,13 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from plainmind.base.errors import NotFound, PlainmindError
+from plainmind.base.errors import NotFound, PlainmindError, shell_word
 from plainmind.base.model import PRIVATE
 from plainmind.base.value import replace
 from plainmind.cli.console import Console, is_terminal
 from plainmind.cli.opening import opened, text_of
 from plainmind.cli.options import describe
 from plainmind.cli.wording import counted
-from plainmind.text.shell import shell_word
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator, Mapping
 
+from plainmind.base.errors import shell_word
 from plainmind.cli.console import Console, visible
 from plainmind.cli.opening import opened
 from plainmind.cli.options import describe
 from plainmind.cli.wording import counted, size_in_words
-from plainmind.text.shell import shell_word
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -119,8 +119,8 @@ def run_list(arguments: argparse.Namespace, console: Console) -> int:
 def _row(memory: Memory, found: Any) -> dict[str, Any]:
     from datetime import UTC, datetime
 
+    from plainmind.base.model import split_lines
     from plainmind.notes.dates import day_of
-    from plainmind.text.lines import split_lines
 
     lines: int | None = None
     error: str | None = None

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 
+from plainmind.base.errors import shell_word
 from plainmind.cli.console import Console
 from plainmind.cli.opening import opened
 from plainmind.cli.options import describe
-from plainmind.text.shell import shell_word
 
 
 def add_init(parser: argparse.ArgumentParser) -> None:

@@ -9,9 +9,8 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 
 from plainmind.base.errors import StorageFailure
-from plainmind.base.model import EmbedderIdentity, Vector
+from plainmind.base.model import EmbedderIdentity, Vector, sha256_text
 from plainmind.embed.protocol import Embedder, EmbeddingCache
-from plainmind.text.hashing import sha256_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

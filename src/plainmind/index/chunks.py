@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from plainmind.base.model import Chunk, Document, Passage
+from plainmind.base.model import Chunk, Document, Passage, split_lines
 from plainmind.base.value import replace, value
-from plainmind.text.day_terms import terms_of_day
-from plainmind.text.lines import split_lines
+from plainmind.text.dates import terms_of_day
 from plainmind.text.terms import document_terms
 
 TYPE_CHECKING = False

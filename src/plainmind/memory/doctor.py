@@ -7,12 +7,11 @@ import shutil
 import stat
 from collections.abc import Callable, Iterator, Mapping
 
-from plainmind.base.errors import PlainmindError
+from plainmind.base.errors import PlainmindError, shell_word
 from plainmind.base.model import SyncReport
 from plainmind.base.value import value
 from plainmind.files.locks import hold_lock, try_lock
 from plainmind.memory.wiring import Parts
-from plainmind.text.shell import shell_word
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

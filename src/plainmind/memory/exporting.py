@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from plainmind.base.model import sha256_bytes
 from plainmind.base.value import value
 from plainmind.notes.dates import day_of
 from plainmind.notes.decoding import decode
 from plainmind.notes.workspace import Workspace
-from plainmind.text.hashing import sha256_bytes
 
 
 @value

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from plainmind.base.errors import NotFound, PlainmindError, ScopeDenied
-from plainmind.base.model import SyncReport
+from plainmind.base.model import SyncReport, sha256_text, split_lines
 from plainmind.base.pattern import pattern
 from plainmind.base.value import replace, value
 from plainmind.files.conflicts import conflict_copies, erase_conflict_copies
@@ -20,8 +20,6 @@ from plainmind.memory.wiring import Parts
 from plainmind.notes.decoding import decode
 from plainmind.notes.forgotten import Forgotten, ForgottenLines
 from plainmind.notes.notebook import byte_lines
-from plainmind.text.hashing import sha256_text
-from plainmind.text.lines import split_lines
 from plainmind.text.notes import ID_MARK, find_note, without_note_ids
 
 TYPE_CHECKING = False

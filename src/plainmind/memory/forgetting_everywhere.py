@@ -6,13 +6,12 @@ from collections.abc import Iterable, Sequence
 from contextlib import closing
 
 from plainmind.base.errors import ConflictError, NotFound, PlainmindError
-from plainmind.base.model import EVERY_SCOPE
+from plainmind.base.model import EVERY_SCOPE, split_lines
 from plainmind.base.value import replace
 from plainmind.guests.entries.place import entry_folder, has_entries, require_entries
 from plainmind.memory.forgetting import Forgetting, names_a_place
 from plainmind.memory.wiring import Parts
 from plainmind.notes.forgotten import Forgotten, ForgottenEntry
-from plainmind.text.lines import split_lines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ def require_workspace(parts: Parts) -> None:
             f"the workspace `{path}` cannot be read: {refusal.strerror}",
             hint="check its permissions and its disk, or name another with --workspace",
         ) from refusal
-    from plainmind.text.shell import shell_word
+    from plainmind.base.errors import shell_word
 
     raise WorkspaceError(
         f"there is no workspace at `{path}`",

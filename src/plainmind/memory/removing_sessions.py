@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 
+from plainmind.base.model import sha256_text
 from plainmind.memory.backend_erasing import erase_in_engines
 from plainmind.memory.caching import opened_cache
 from plainmind.memory.other_indexes import erase_sessions_left_behind, of_other_workspaces
 from plainmind.memory.wiring import Parts
 from plainmind.sessions.store import SessionStore
-from plainmind.text.hashing import sha256_text
 
 _ALL_LINES = 1_000_000_000
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from plainmind.base.errors import StorageFailure
+from plainmind.base.model import sha256_text
 from plainmind.base.value import value
 from plainmind.embed.fallback import Provider
-from plainmind.text.hashing import sha256_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ import mmap
 import os
 from collections.abc import Iterator, Sequence
 
+from plainmind.base.model import split_lines
 from plainmind.base.pattern import pattern
 from plainmind.base.value import value
 from plainmind.files.failures import explaining
@@ -15,7 +16,6 @@ from plainmind.guests.entries.place import entry_folder
 from plainmind.memory.wiring import Parts
 from plainmind.notes.forgotten import Forgotten
 from plainmind.sessions.store import SessionStore
-from plainmind.text.lines import split_lines
 from plainmind.text.notes import without_note_ids
 
 _BEFORE_THE_WORDS = pattern(r"\s*(?:[-*+] |#+ |> )?\s*(?:\d\d:\d\d )?")

@@ -8,13 +8,13 @@ from functools import cached_property, partial
 from threading import RLock
 
 from plainmind.base.errors import ConfigError
+from plainmind.base.model import sha256_text
 from plainmind.base.value import value
 from plainmind.config.load import Loaded, load_here
 from plainmind.config.locations import ResolvedWorkspace, home_folder, index_folder
 from plainmind.files.failures import explaining
 from plainmind.files.system import SYSTEM, make_folders
 from plainmind.memory.translating import memory_paths, search_settings, zone_of
-from plainmind.text.hashing import sha256_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

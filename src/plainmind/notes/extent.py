@@ -6,11 +6,11 @@ not on the pieces in which it was read: an index that grew is equal to one that 
 
 from __future__ import annotations
 
+from plainmind.base.model import sha256_bytes
 from plainmind.base.value import value
 from plainmind.files.jsonl import RawLine, forwards
 from plainmind.files.system import SYSTEM, read_range
 from plainmind.notes.discovery import AS_IT_IS, Reading, reading_in
-from plainmind.text.hashing import sha256_bytes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
 
-from plainmind.base.errors import ConflictError, NotFound, PathNotAllowed, WorkspaceError
+from plainmind.base.errors import ConflictError, NotFound, PathNotAllowed, WorkspaceError, shell_word
 from plainmind.base.value import value
 from plainmind.files.beneath import Root, check_relative, file_refusal, name_refusal
 from plainmind.files.erasures import Erasures
@@ -17,7 +17,6 @@ from plainmind.files.remove import remove
 from plainmind.files.replace import content_hash, replace
 from plainmind.notes.discovery import MAX_DEPTH
 from plainmind.notes.workspace import Workspace
-from plainmind.text.shell import shell_word
 
 CURATED = ("MEMORY.md", "memory.md")
 DAILY = "memory"

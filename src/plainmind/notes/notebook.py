@@ -7,7 +7,14 @@ import re
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
-from plainmind.base.errors import ConflictError, NotFound, PlainmindError, StorageFailure, WorkspaceError
+from plainmind.base.errors import (
+    ConflictError,
+    NotFound,
+    PlainmindError,
+    StorageFailure,
+    WorkspaceError,
+    shell_word,
+)
 from plainmind.base.model import PRIVATE
 from plainmind.base.value import value
 from plainmind.files.append import append
@@ -22,7 +29,6 @@ from plainmind.notes.scopes import folder_of_scope
 from plainmind.notes.standing_notes import standing_note
 from plainmind.notes.workspace import Workspace
 from plainmind.text.notes import day_header, format_note
-from plainmind.text.shell import shell_word
 
 # A note longer than this is a document: it belongs in a file of its own.
 MAX_NOTE_CHARS = 200_000

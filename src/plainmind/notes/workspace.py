@@ -7,14 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
 from plainmind.base.errors import NotFound, PathNotAllowed, PlainmindError, WorkspaceError
-from plainmind.base.model import PRIVATE, SHARED, Document, FileState, Source
+from plainmind.base.model import PRIVATE, SHARED, Document, FileState, Source, sha256_bytes
 from plainmind.base.value import replace
 from plainmind.files.beneath import Root, check_relative, printable
 from plainmind.notes.discovery import Discovery, Entered, FoundFile, Sweep, system_reason
 from plainmind.notes.mounts import ExtraPath, Mount, mounts_of
 from plainmind.notes.noticing import Noticing, Since
 from plainmind.notes.scopes import SHARED_FOLDER, scope_of_path
-from plainmind.text.hashing import sha256_bytes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

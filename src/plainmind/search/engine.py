@@ -34,10 +34,8 @@ from plainmind.search.snippets import (
     prominence,
     read_closely,
 )
-from plainmind.text.cjk import letters_without_spaces
-from plainmind.text.dates import DayRange, mentioned_days
-from plainmind.text.day_terms import terms_of_span
-from plainmind.text.terms import clues, document_terms, query_terms
+from plainmind.text.dates import DayRange, mentioned_days, terms_of_span
+from plainmind.text.terms import clues, document_terms, letters_without_spaces, query_terms
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

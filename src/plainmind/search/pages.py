@@ -10,9 +10,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import accumulate, repeat
 
-from plainmind.base.model import Chunk
+from plainmind.base.model import Chunk, split_lines
 from plainmind.base.pattern import pattern
-from plainmind.text.lines import split_lines
 from plainmind.text.terms import (
     clues,
     document_terms,

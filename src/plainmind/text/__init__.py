@@ -1,1 +1,1 @@
-"""Pure functions on strings: lines, hashes, notes, passages, keyword terms, days named in a query."""
+"""Pure functions on strings: passages, keyword terms, days named in a query, notes as Markdown."""

@@ -1,4 +1,4 @@
-"""The days that a query names: "2026-02-10", "last March", "three days ago", 昨天."""
+"""The days that a query names ("2026-02-10", "last March", 昨天), and the keyword terms of days."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from collections.abc import Iterable, Iterator
 
 from plainmind.base.pattern import pattern
 from plainmind.base.value import value
-from plainmind.text.spans import DatePattern, HintedPattern
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from plainmind.text.spans import DatePattern, HintedPattern
 
 _LONGEST_QUERY = 4000
 # Every English way to name a day contains a digit or one of these: most queries need none of the patterns.
@@ -17,6 +20,9 @@ _HINTS = (
     *("mon", "tue", "wed", "thu", "fri", "sat", "sun", "spring", "summer", "autumn", "fall", "winter"),
     *("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"),
 )
+# Longer spans are looked up by month, and then by year.
+MOST_DAYS = 31
+MOST_MONTHS = 24
 _SINCE = pattern(r"\bsince\s+(?:the\s+)?$", re.IGNORECASE)
 
 
@@ -82,3 +88,24 @@ def _possible(patterns: Iterable[HintedPattern], lowered: str) -> Iterator[DateP
     for hints, words, resolve in patterns:
         if all(any(hint in shape for hint in alternatives) for alternatives in hints):
             yield words, resolve
+
+
+def terms_of_day(day: str | None) -> tuple[str, ...]:
+    """The terms of a dated text: its day, month and year, in a form that no word has."""
+    return () if day is None else (f"day:{day}", f"month:{day[:7]}", f"year:{day[:4]}")
+
+
+def terms_of_span(span: DayRange) -> tuple[str, ...]:
+    """The fewest terms that together name every day of a span, and hardly any other."""
+    count = (span.last - span.first).days + 1
+    if count <= MOST_DAYS:
+        return tuple(f"day:{(span.first + dt.timedelta(days=number)).isoformat()}" for number in range(count))
+    months = _months(span.first, span.last)
+    if len(months) <= MOST_MONTHS:
+        return tuple(f"month:{month}" for month in months)
+    return tuple(f"year:{year}" for year in range(span.first.year, span.last.year + 1))[:MOST_MONTHS]
+
+
+def _months(first: dt.date, last: dt.date) -> list[str]:
+    start, end = first.year * 12 + first.month - 1, last.year * 12 + last.month - 1
+    return [f"{number // 12:04d}-{number % 12 + 1:02d}" for number in range(start, end + 1)]

@@ -11,8 +11,8 @@ import datetime as dt
 import re
 from collections.abc import Sequence
 
+from plainmind.base.model import split_lines
 from plainmind.base.pattern import pattern
-from plainmind.text.lines import split_lines
 
 ID_MARK = "<!-- m:"  # what every id comment begins with
 

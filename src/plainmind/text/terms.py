@@ -8,13 +8,15 @@ Both sides follow the same rules word by word, so a word copied from a text alwa
 from __future__ import annotations
 
 import re
+import threading
+from functools import cache
+from operator import add
 
+import Stemmer
+
+from plainmind.base.model import sha256_text
 from plainmind.base.pattern import pattern
 from plainmind.base.value import value
-from plainmind.text.cjk import bigrams, spaceless_run
-from plainmind.text.hashing import sha256_text
-from plainmind.text.stemming import fold, stem
-from plainmind.text.stopwords import ACRONYMS, STOP_WORDS
 
 # Part of the index fingerprint: change it whenever the same text would give other terms.
 TERMS_VERSION = "1"
@@ -55,6 +57,26 @@ _LETTERS = pattern(r"[^\W\d_]{3,}")
 _CAPITALS = pattern(r"[A-Z]{2,}s?")
 _ORDINAL = pattern(r"\d+(?:st|nd|rd|th|s|am|pm)")
 _ALL_DIGITS = pattern(r"\d+")
+
+# "may" is missing on purpose: a month. So are "won" and "don": what is left of a contraction is a word too.
+STOP_WORDS = frozenset(
+    """
+    a about after again all also am an and any are aren as at be because been before being between both
+    but by can cannot could couldn did didn do does doesn doing done during each either etc for from
+    further had hadn has hasn have haven having he her here hers herself him himself his how i if in
+    into is isn it its itself just let ll me might more most mustn my myself neither no nor not of off
+    on once only or other our ours ourselves over own please re s same shall she should shouldn so some
+    such t than that the their theirs them themselves then there these they this those through to too
+    under until up upon us ve very via was wasn we were weren what when where whether which while who
+    whom whose why will with would wouldn yet you your yours yourself yourselves
+    ain't aren't can't couldn't didn't doesn't don't hadn't hasn't haven't isn't mightn't mustn't
+    needn't shan't shouldn't wasn't weren't won't wouldn't let's y'all dont didnt doesnt isnt wasnt im
+    ive whats thats e.g i.e
+    """.split()  # noqa: SIM905
+)
+
+# In capitals these are names, not function words.
+ACRONYMS = frozenset({"IT", "US", "WHO"})
 
 
 @value
@@ -293,3 +315,86 @@ def _bounded(term: str) -> str:
         return term
     digest = sha256_text(term)[:16]
     return f"{term[: LONGEST_TERM - len(digest) - 1]}~{digest}"
+
+
+# --- word forms: what is found by each other ---
+
+_ACCENTS = pattern(r"[\u0300-\u036f]+")
+_UNDECOMPOSED = str.maketrans(
+    {"ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe", "ħ": "h"}
+)
+
+
+class _ThreadStemmer(threading.local):
+    """One Snowball stemmer a thread: they keep state while they work. Its own cache would double ours."""
+
+    def __init__(self) -> None:
+        self.stem = Stemmer.Stemmer("english", 0).stemWord
+
+
+_thread = _ThreadStemmer()
+
+
+def fold(word: str) -> str:
+    """Drop case and accents: Café → cafe. Marks that are letters in other scripts stay (が is not か)."""
+    word = word.casefold()
+    if word.isascii():
+        return word
+    import unicodedata
+
+    bare = _ACCENTS.sub("", unicodedata.normalize("NFD", word))
+    return unicodedata.normalize("NFC", bare).translate(_UNDECOMPOSED)
+
+
+def stem(folded: str) -> str:
+    """Reduce a folded English word to its stem: memories → memori. Other words stay as they are."""
+    if folded.isascii() and folded.isalpha():
+        stemmed: str = _thread.stem(folded)
+        return stemmed
+    return folded
+
+
+# --- scripts without spaces: how much room they take, and how they are searched ---
+
+_HAN = r"\u3005-\u3007\u3021-\u3029\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+_KANA = (
+    r"\u3041-\u3096\u3099\u309a\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\u3105-\u312f\u31a0-\u31bf"
+)
+_HANGUL = r"\u1100-\u11ff\u3131-\u318e\ua960-\ua97c\uac00-\ud7a3\ud7b0-\ud7fb"
+_THAI_LAO = r"\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ebd\u0ec0-\u0ece\u0edc-\u0edf"
+_KHMER_BURMESE = r"\u1780-\u17d3\u17dc\u17dd\u1000-\u103f\u1050-\u109d\uaa60-\uaa7b"
+
+WIDE_WEIGHT = 4
+
+
+# Compiled when first needed: ranges beyond the basic plane take milliseconds, which an English query saves.
+@cache
+def spaceless_run() -> re.Pattern[str]:
+    """Match a run of letters of scripts without spaces, as one group."""
+    return re.compile(f"([{_HAN}{_KANA}{_HANGUL}{_THAI_LAO}{_KHMER_BURMESE}]+)")
+
+
+@cache
+def wide_run() -> re.Pattern[str]:
+    """Match East Asian letters, punctuation and full-width forms: about one token each for a model."""
+    return re.compile(
+        r"[\u1100-\u11ff\u2e80-\ua4cf\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef"
+        r"\U00020000-\U0003ffff]+"
+    )
+
+
+def weight(text: str) -> int:
+    """Measure text in characters of English: four to a token, so that a CJK character counts four."""
+    if text.isascii():
+        return len(text)
+    return len(text) + (WIDE_WEIGHT - 1) * sum(map(len, wide_run().findall(text)))
+
+
+def letters_without_spaces(text: str) -> int:
+    """Count the letters of scripts that are written without spaces."""
+    return sum(map(len, spaceless_run().findall(text)))
+
+
+def bigrams(run: str) -> list[str]:
+    """Return the overlapping pairs of a run: 東京都 → 東京, 京都; a character alone stays as it is."""
+    return list(map(add, run, run[1:])) if len(run) > 1 else [run]

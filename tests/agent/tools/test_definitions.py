@@ -17,7 +17,7 @@ from openai.types.responses import FunctionToolParam
 from pydantic import TypeAdapter
 
 from plainmind.agent.tools import TOOLS, VERSION, for_anthropic, for_mcp, for_openai, for_openai_chat
-from plainmind.text.hashing import sha256_text
+from plainmind.base.model import sha256_text
 
 EXPORTS = (for_openai, for_openai_chat, for_anthropic, for_mcp)
 # What GPT-4's tokenizer takes for one word at most, with words like `readOnlyHint` cut where a capital stands.

@@ -3,6 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from plainmind.base.model import sha256_text
 from plainmind.guests.remote.batch_plan import (
     RUNNING,
     UPLOADED,
@@ -15,7 +16,6 @@ from plainmind.guests.remote.batch_plan import (
 from plainmind.guests.remote.batch_results import largest_output
 from plainmind.guests.remote.job_records import JobRecord
 from plainmind.guests.remote.wire import ProviderKey
-from plainmind.text.hashing import sha256_text
 
 KEY = ProviderKey("openai", "m", "e")
 

@@ -8,11 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plainmind.base.model import Vector
+from plainmind.base.model import Vector, sha256_text
 from plainmind.guests.remote.batch_endpoint import Line
 from plainmind.guests.remote.batch_results import Tally, first_code, largest_output, vectors_in
 from plainmind.guests.remote.failures import AnswerUnreadable
-from plainmind.text.hashing import sha256_text
 
 WANTED = [sha256_text(str(number)) for number in range(5)]
 

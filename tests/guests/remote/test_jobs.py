@@ -16,7 +16,7 @@ from tests.support.providers.batches import BatchRoutes, serving
 from tests.support.providers.server import DIALECTS, KEY, unit_vector_for
 
 from plainmind.base.errors import EmbeddingError, StorageFailure
-from plainmind.base.model import Vector
+from plainmind.base.model import Vector, sha256_text
 from plainmind.embed.cache import SqliteEmbeddingCache
 from plainmind.embed.cached import CachedEmbedder
 from plainmind.guests.remote.batch_creating import create_batching, transport_for
@@ -24,7 +24,6 @@ from plainmind.guests.remote.batch_embedder import BatchingEmbedder, VectorsPend
 from plainmind.guests.remote.creating import wire_for
 from plainmind.guests.remote.failures import Abandoned
 from plainmind.guests.remote.ledger import Ledger
-from plainmind.text.hashing import sha256_text
 
 
 class Provider(BatchRoutes):

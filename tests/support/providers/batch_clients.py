@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.support.providers.server import KEY
 
-from plainmind.base.model import Vector
+from plainmind.base.model import Vector, sha256_text
 from plainmind.embed.cache import SqliteEmbeddingCache
 from plainmind.embed.protocol import EmbeddingCache
 from plainmind.guests.remote.creating import wire_for
@@ -19,7 +19,6 @@ from plainmind.guests.remote.jobs import BatchJobs
 from plainmind.guests.remote.ledger import Ledger
 from plainmind.guests.remote.settings import BatchSettings, RemoteSettings
 from plainmind.guests.remote.transport import Transport
-from plainmind.text.hashing import sha256_text
 
 DIMS = 64
 TEXTS = [f"note {number} about the gateway and its {number * 7} backups" for number in range(20)]

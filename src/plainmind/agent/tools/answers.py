@@ -9,10 +9,9 @@ from collections.abc import Mapping
 from plainmind.agent.protocol import Limits
 from plainmind.agent.recall import NOTICE, Recalled, as_data, fence, labels, lines_of
 from plainmind.agent.tools.budget import fitted
-from plainmind.base.model import Excerpt, SearchHit, SearchResult
+from plainmind.base.model import Excerpt, SearchHit, SearchResult, sha256_text
 from plainmind.base.pattern import pattern
 from plainmind.base.value import value
-from plainmind.text.hashing import sha256_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 from plainmind.agent.protocol import AgentMemory
 from plainmind.agent.tokens import tokens_in
 from plainmind.base.errors import ConflictError, PlainmindError, ScopeDenied
+from plainmind.base.model import sha256_text
 from plainmind.base.value import value
 from plainmind.guests.chat.flush_prompts import REQUEST, SYSTEM
 from plainmind.guests.chat.flush_turn import FlushTurn
@@ -26,7 +27,6 @@ from plainmind.guests.chat.room import RoomSettings
 from plainmind.sessions.entries import id_of
 from plainmind.sessions.session import Session
 from plainmind.sessions.store import SessionStore
-from plainmind.text.hashing import sha256_text
 from plainmind.text.transcripts import Entry
 
 TYPE_CHECKING = False

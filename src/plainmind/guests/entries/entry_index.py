@@ -16,6 +16,7 @@ from plainmind.base.model import (
     SearchFilter,
     TermStatistics,
     Vector,
+    sha256_text,
 )
 from plainmind.base.value import replace, value
 from plainmind.embed.protocol import Embedder
@@ -23,7 +24,6 @@ from plainmind.guests.entries.entry_file import Entries, Signature
 from plainmind.guests.entries.model import Entry
 from plainmind.index.bm25 import inverse_frequency
 from plainmind.index.protocol import IndexReader, IndexStore
-from plainmind.text.hashing import sha256_text
 from plainmind.text.terms import TERMS_VERSION, document_terms, query_terms
 
 _SCHEMA = 1

@@ -19,7 +19,7 @@ from plainmind.base.errors import (
     ScopeDenied,
     StorageFailure,
 )
-from plainmind.base.model import EVERY_SCOPE
+from plainmind.base.model import EVERY_SCOPE, sha256_text
 from plainmind.base.value import replace
 from plainmind.embed.protocol import Embedder
 from plainmind.files.ids import new_id
@@ -30,7 +30,6 @@ from plainmind.guests.entries.entry_index import EntryIndex, Near
 from plainmind.guests.entries.model import USUAL_IMPORTANCE, Entry, Recall, RecalledEntry, Stored, checked
 from plainmind.guests.entries.sameness import adds_nothing, same_words
 from plainmind.index.protocol import IndexStore
-from plainmind.text.hashing import sha256_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ from __future__ import annotations
 import re
 
 from plainmind.base.pattern import pattern
-from plainmind.text.stemming import fold, stem
-from plainmind.text.terms import document_terms, normalized
+from plainmind.text.terms import document_terms, fold, normalized, stem
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from plainmind.agent.tools.calling import carried_out, code_of
 from plainmind.agent.tools.definitions import Tool
 from plainmind.agent.tools.toolbox import ToolBox
 from plainmind.base.errors import PlainmindError
+from plainmind.base.model import sha256_text
 from plainmind.guests.entries.definitions import ALL_TOOLS, FORGET, FORGET_EVERYWHERE, RECALL, STORE
 from plainmind.guests.entries.tools import EntryToolBox
-from plainmind.text.hashing import sha256_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

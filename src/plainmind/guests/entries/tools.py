@@ -17,14 +17,13 @@ from plainmind.agent.tools.calling import carried_out, code_of
 from plainmind.agent.tools.deadline import Deadlines, TimedOut
 from plainmind.agent.tools.definitions import Tool
 from plainmind.base.errors import NotFound, PlainmindError, ScopeDenied
-from plainmind.base.model import PRIVATE, SHARED
+from plainmind.base.model import PRIVATE, SHARED, sha256_text
 from plainmind.base.value import replace, value
 from plainmind.guests.entries.capture import MOST_CHARS as CAPTURED_CHARS
 from plainmind.guests.entries.choosing import entries_meant
 from plainmind.guests.entries.definitions import ENTRY_TOOLS
 from plainmind.guests.entries.memory import LEAST_SCORE, EntryMemory
 from plainmind.guests.entries.model import CATEGORIES, USUAL_IMPORTANCE, Entry, Recall, RecalledEntry
-from plainmind.text.hashing import sha256_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date
 
-from plainmind.base.model import Document
+from plainmind.base.model import Document, split_lines
 from plainmind.base.value import value
 from plainmind.embed.builtin import BuiltinEmbedder
 from plainmind.guests.evaluation.runner import SESSIONS, Asking, Opener, Searcher
@@ -17,7 +17,6 @@ from plainmind.guests.evaluation.scoring import Shown
 from plainmind.notes.workspace import Workspace
 from plainmind.sessions.transcripts import Transcripts
 from plainmind.text.chunking import chunk_lines
-from plainmind.text.lines import split_lines
 
 SNIPPET_CHARS = 700
 _WORD = re.compile(r"\w+")

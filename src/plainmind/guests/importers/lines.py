@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from plainmind.base.model import sha256_bytes
 from plainmind.base.value import value
 from plainmind.files.jsonl import RawLine, forwards, opened
 from plainmind.files.system import SYSTEM, read_range
 from plainmind.guests.importers.compressed import decompressed
 from plainmind.guests.importers.protocol import About, Piece, Place
-from plainmind.text.hashing import sha256_bytes
 from plainmind.text.transcripts import Entry, entries_in
 
 TYPE_CHECKING = False

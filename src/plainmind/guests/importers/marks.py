@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from plainmind.text.hashing import sha256_bytes
+from plainmind.base.model import sha256_bytes
 from plainmind.text.transcripts import Entry
 
 FROM = "imported"  # of an entry: {"file": …, "line": …}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
+from plainmind.base.model import sha256_text
 from plainmind.guests.importers.chatgpt import messages_of_mapping
 from plainmind.guests.importers.content import blocks_of, call_block, tool_result
 from plainmind.guests.importers.documents import ListedConversation, read_document
@@ -12,7 +13,6 @@ from plainmind.guests.importers.lines import JsonlConversation, first_entries
 from plainmind.guests.importers.marks import made_id, numbered
 from plainmind.guests.importers.protocol import About, Conversation, Original, Piece, Place
 from plainmind.sessions.entries import iso
-from plainmind.text.hashing import sha256_text
 from plainmind.text.transcripts import Entry, time_of
 
 _ROLES = {

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 
 from plainmind.base.errors import PlainmindError
+from plainmind.base.model import sha256_text
 from plainmind.base.pattern import pattern
 from plainmind.files.jsonl import opened
 from plainmind.files.system import SYSTEM, read_range
@@ -15,7 +16,6 @@ from plainmind.guests.importers.openclaw_archives import thawed
 from plainmind.guests.importers.openclaw_rows import conversations_in
 from plainmind.guests.importers.protocol import About, Conversation, Original
 from plainmind.sessions.json5_text import read_object
-from plainmind.text.hashing import sha256_text
 from plainmind.text.transcripts import Entry
 
 _FILE = pattern(

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from plainmind.base.errors import PlainmindError
+from plainmind.base.model import sha256_bytes
 from plainmind.base.value import value
 from plainmind.guests.importers.compressed import CannotUnpack, unpacked
 from plainmind.guests.importers.lines import PARTLY_READABLE, UNREADABLE, Translate
 from plainmind.guests.importers.openclaw_archives import archives_in, thawed
 from plainmind.guests.importers.protocol import About, Conversation, Piece, Place
 from plainmind.guests.importers.untouched import opened_untouched
-from plainmind.text.hashing import sha256_bytes
 from plainmind.text.transcripts import Entry, entries_in
 
 TYPE_CHECKING = False

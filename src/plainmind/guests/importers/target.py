@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from plainmind.base.errors import NotFound
+from plainmind.base.model import sha256_text
 from plainmind.base.pattern import pattern
 from plainmind.base.value import value
 from plainmind.files.failures import explaining
@@ -21,7 +22,6 @@ from plainmind.sessions.protocol import Transcript
 from plainmind.sessions.registry import Sessions
 from plainmind.sessions.shelf import Shelf, find
 from plainmind.sessions.usage import marked
-from plainmind.text.hashing import sha256_text
 from plainmind.text.transcripts import Entry
 
 _ID = pattern(r"[A-Za-z0-9_-]{1,64}")

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from plainmind.base.model import Document, SearchHit
+from plainmind.base.model import Document, SearchHit, split_lines
 from plainmind.base.value import value
 from plainmind.guests.qmd.answers import Answer
-from plainmind.text.lines import split_lines
 from plainmind.text.notes import without_note_ids
 
 # An export begins with the name of the conversation and an empty line.

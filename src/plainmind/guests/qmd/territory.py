@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 
-from plainmind.base.model import Document, FileFailure
+from plainmind.base.model import Document, FileFailure, sha256_text
 from plainmind.base.value import value
 from plainmind.files.atomic import write_atomically
 from plainmind.files.failures import explaining
@@ -19,7 +19,6 @@ from plainmind.guests.qmd.pace import Done, Wanted
 from plainmind.memory.backend import Surroundings
 from plainmind.memory.backend_record import Record
 from plainmind.notes.discovery import FoundFile, reading_in
-from plainmind.text.hashing import sha256_text
 
 _BESIDE_THE_INDEX = ("", "-wal", "-shm", "-journal")
 

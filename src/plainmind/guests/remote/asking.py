@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from plainmind.base.errors import BadVector, EmbeddingError
-from plainmind.base.model import Vector
+from plainmind.base.model import Vector, sha256_text
 from plainmind.embed.gate import checked
 from plainmind.guests.remote.failures import (
     Abandoned,
@@ -26,7 +26,6 @@ from plainmind.guests.remote.retrying import RetryPolicy
 from plainmind.guests.remote.settings import RemoteSettings
 from plainmind.guests.remote.transport import LARGEST_ANSWER, Transport, encoded
 from plainmind.guests.remote.wire import Mode, ProviderKey, Wire, estimated_tokens, price_of
-from plainmind.text.hashing import sha256_text
 
 _SHORTEST_CUT = 32
 _LOOK_UP_S = 0.25

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from plainmind.base.model import EmbedderIdentity, ProgressCallback, Vector
+from plainmind.base.model import EmbedderIdentity, ProgressCallback, Vector, sha256_text
 from plainmind.guests.remote.embedder import Keep, RemoteEmbedder
 from plainmind.guests.remote.failures import ProviderFailure
 from plainmind.guests.remote.jobs import BatchJobs, Prepared
-from plainmind.text.hashing import sha256_text
 
 
 class VectorsPending(ProviderFailure):

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeAlias
 
 from plainmind.base.errors import EmbeddingError
-from plainmind.base.model import EmbedderIdentity, Vector
+from plainmind.base.model import EmbedderIdentity, Vector, sha256_text
 from plainmind.guests.remote.address import split_base_url
 from plainmind.guests.remote.asking import Allowance, Asking, Call
 from plainmind.guests.remote.breaker import BreakerState, waiting_s
@@ -27,7 +27,6 @@ from plainmind.guests.remote.ledger import Ledger
 from plainmind.guests.remote.retrying import RetryPolicy
 from plainmind.guests.remote.settings import RemoteSettings
 from plainmind.guests.remote.wire import Mode, Wire, price_of, provider_key
-from plainmind.text.hashing import sha256_text
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor

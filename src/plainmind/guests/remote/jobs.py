@@ -17,7 +17,7 @@ from itertools import islice
 from typing import Any
 
 from plainmind.base.errors import EmbeddingError, StorageFailure
-from plainmind.base.model import EmbedderIdentity, Progress, ProgressCallback, Vector
+from plainmind.base.model import EmbedderIdentity, Progress, ProgressCallback, Vector, sha256_text
 from plainmind.embed.protocol import EmbeddingCache
 from plainmind.files.locks import try_lock
 from plainmind.guests.remote.batch_endpoint import endpoint_for
@@ -31,7 +31,6 @@ from plainmind.guests.remote.ledger import Ledger
 from plainmind.guests.remote.settings import RemoteSettings
 from plainmind.guests.remote.transport import Transport
 from plainmind.guests.remote.wire import Wire, estimated_tokens, price_of, provider_key
-from plainmind.text.hashing import sha256_text
 
 # Two failures turn batch jobs off for a day, in every process; then one job tries whether they work again.
 _OFF_S = 86_400.0

@@ -1,4 +1,4 @@
-from plainmind.text.cjk import letters_without_spaces
+from plainmind.text.terms import letters_without_spaces
 
 
 def test_letters_of_scripts_without_spaces_are_counted():

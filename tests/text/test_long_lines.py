@@ -1,8 +1,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plainmind.text.cjk import weight
-from plainmind.text.cutting import cut
+from plainmind.text.chunking import cut
+from plainmind.text.terms import weight
 
 MIXED = st.text("ab ,.!漢字、。é\u2028", max_size=400)
 

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plainmind.text.lines import split_lines
+from plainmind.base.model import split_lines
 
 
 def test_the_three_line_breaks_of_editors_end_a_line():

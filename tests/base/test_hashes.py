@@ -5,8 +5,8 @@ import types
 
 import pytest
 
-from plainmind.text import hashing
-from plainmind.text.hashing import chunk_id, sha256_bytes, sha256_text
+from plainmind.base import model
+from plainmind.base.model import sha256_bytes, sha256_text
 
 
 def test_the_hash_is_that_of_the_utf8_bytes():
@@ -15,11 +15,6 @@ def test_the_hash_is_that_of_the_utf8_bytes():
 
 def test_a_lone_surrogate_has_a_hash_of_its_own():
     assert len({sha256_text("\udc80"), sha256_text("\udc81"), sha256_text("?")}) == 3
-
-
-def test_a_chunk_is_named_by_place_content_and_model():
-    expected = hashlib.sha256(b"memory:memory/a.md:3:7:abc:static").hexdigest()
-    assert chunk_id("memory", "memory/a.md", 3, 7, "abc", "static") == expected
 
 
 def test_large_and_small_data_are_hashed_alike():
@@ -34,7 +29,7 @@ def test_the_hash_is_the_same_whatever_this_python_was_built_with(monkeypatch, k
     own.sha256 = hashlib.sha256
     for name in ("_sha2", "_sha256"):
         monkeypatch.setitem(sys.modules, name, own if name in known else None)
-    spec = importlib.util.spec_from_file_location("hashing_anew", hashing.__file__)
+    spec = importlib.util.spec_from_file_location("model_anew", model.__file__)
     anew = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(anew)
 

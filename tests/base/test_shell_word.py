@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plainmind.text.shell import shell_word
+from plainmind.base.errors import shell_word
 
 
 @pytest.mark.parametrize("text", ["/home/ana/notes", "agent:main:main", "Jürgens-笔记", "a@b+c=d,e%f"])
