@@ -20,9 +20,8 @@ from speed.runner import Plan, run
 
 from plainmind.base.errors import PlainmindError
 from plainmind.base.model import Progress, ProgressCallback
-from plainmind.cli.console import Console, is_terminal
+from plainmind.cli.console import Console, duration_in_words, is_terminal
 from plainmind.cli.options import whole_number
-from plainmind.cli.wording import duration_in_words
 
 FAILED = 1
 

@@ -129,7 +129,7 @@ def test_a_search_imports_the_modules_of_no_other_command(indexed):
     modules = modules_of("search", "gateway")
 
     used = {name.rpartition(".")[2] for name in of_packages(modules, ["plainmind.cli"])}
-    assert used == {"cli", "commands", "console", "hits", "main", "opening", "options", "searching"}
+    assert used == {"cli", "console", "main", "options", "search"}
 
 
 def test_a_search_right_after_an_edit_embeds_it_without_numpy(indexed):

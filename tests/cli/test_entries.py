@@ -6,15 +6,9 @@ import json
 
 import pytest
 
-from plainmind.cli.commands import COMMANDS, Command
 from plainmind.guests.lancedb.library import load
 
 load()  # takes seconds on a busy machine: before the clock of the first test starts
-
-
-@pytest.fixture(autouse=True)
-def listed(monkeypatch):
-    monkeypatch.setitem(COMMANDS, "entries", Command("entries", "entries", "keep single things to remember"))
 
 
 @pytest.fixture

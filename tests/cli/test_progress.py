@@ -8,7 +8,7 @@ import pytest
 from tests.cli.terminal import at_a_terminal
 
 from plainmind.base.model import Progress
-from plainmind.cli.progress import ProgressBar, clipped, line_of
+from plainmind.cli.progress import ProgressBar, clip, line_of
 
 
 class Clock:
@@ -54,7 +54,7 @@ def test_nothing_to_do_is_no_division_by_zero():
 
 
 def test_control_characters_are_not_drawn():
-    assert clipped("a\x1b[2Jb\n", 10) == "a[2Jb"
+    assert clip("a\x1b[2Jb\n", 10) == "a[2Jb"
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ import pytest
 
 from plainmind.agent.scope import SearchContext
 from plainmind.cli.main import parse
-from plainmind.cli.serving_mcp import _context
+from plainmind.cli.mcp import _context
 
 ROOT = Path(__file__).parents[2]
 GUIDE = (ROOT / "docs" / "guides" / "mcp.md").read_text()

@@ -1,4 +1,4 @@
-"""Where a command prints: the answer to stdout, everything else to stderr, JSON when a program asked."""
+"""Where a command prints: the answer to stdout, everything else to stderr, JSON for programs; numbers in words."""
 
 from __future__ import annotations
 
@@ -11,14 +11,16 @@ from plainmind.base.pattern import pattern
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
+    from datetime import date
     from typing import Any, TextIO
 
     from plainmind.base.model import ProgressCallback
 
+
 SCHEMA_VERSION = 1
 
 _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "path": "36"}
-# Escape sequences in a note must not reach the terminal of whoever looks at it.
+# Escape sequences in a note must not reach the terminal of its reader.
 _CONTROL = pattern(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
@@ -37,7 +39,7 @@ class Console:
         return is_terminal(sys.stdout)
 
     @property
-    def colored(self) -> bool:
+    def has_colors(self) -> bool:
         """Whether the answer is printed with colours."""
         return self._out_color
 
@@ -76,11 +78,11 @@ class Console:
         if hint:
             print(f"{self._on_err('hint:', 'bold')} {visible(hint)}", file=sys.stderr)
 
-    def styled(self, text: str, style: str) -> str:
+    def style(self, text: str, style: str) -> str:
         """Colour a part of the answer, where colours are wanted."""
-        return _styled(text, style) if self._out_color else text
+        return _in_style(text, style) if self._out_color else text
 
-    def shown(self, text: str) -> str:
+    def printable(self, text: str) -> str:
         """Make text of a note fit to be shown: on a terminal without control characters, else as it is."""
         return visible(text) if self.is_terminal else text
 
@@ -95,7 +97,7 @@ class Console:
         return ProgressBar(sys.stderr, label)
 
     def _on_err(self, text: str, style: str) -> str:
-        return _styled(text, style) if self._err_color else text
+        return _in_style(text, style) if self._err_color else text
 
 
 def is_terminal(stream: TextIO) -> bool:
@@ -116,5 +118,58 @@ def visible(text: str) -> str:
     return _CONTROL.sub("�", text)
 
 
-def _styled(text: str, style: str) -> str:
+def _in_style(text: str, style: str) -> str:
     return f"\x1b[{_STYLES[style]}m{text}\x1b[0m"
+
+
+_UNITS = ("kB", "MB", "GB", "TB")
+
+
+def plural(number: int, one: str, many: str | None = None) -> str:
+    """`1 file`, `2 files`."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def size_in_words(count: int) -> str:
+    """`812 bytes`, `1.2 kB`, `34 MB`."""
+    if count < 1000:
+        return plural(count, "byte")
+    amount, unit = count / 1000, _UNITS[0]
+    for larger in _UNITS[1:]:
+        if amount < 999.5:
+            break
+        amount, unit = amount / 1000, larger
+    return f"{amount:.1f} {unit}" if amount < 9.95 else f"{amount:.0f} {unit}"
+
+
+def duration_in_words(seconds: float) -> str:
+    """`8 ms`, `1.4 s`, `3 min 20 s`."""
+    if seconds < 0.9995:
+        return f"{seconds * 1000:.0f} ms"
+    if seconds < 59.95:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s"
+
+
+def age_in_words(day: str, today: date) -> str:
+    """`today`, `yesterday`, `12 days old`, `2 years old`; empty when it is no day."""
+    from datetime import date
+
+    try:
+        days = (today - date.fromisoformat(day)).days
+    except ValueError:
+        return ""
+    if days < 0:
+        return "in " + ("1 day" if days == -1 else f"{-days} days")
+    if days < 2:
+        return ("today", "yesterday")[days]
+    if days < 60:
+        return f"{days} days old"
+    months = round(days / 30.44)
+    return f"{months} months old" if months < 24 else f"{days // 365} years old"
+
+
+def first_few(names: list[str], most: int = 3) -> str:
+    """`a, b, c …`: the first few of a list."""
+    return ", ".join(names[:most]) + (" …" if len(names) > most else "")

@@ -6,10 +6,8 @@ import argparse
 from collections.abc import Iterator, Mapping
 
 from plainmind.base.errors import shell_word
-from plainmind.cli.console import Console, visible
-from plainmind.cli.opening import opened
-from plainmind.cli.options import describe
-from plainmind.cli.wording import counted, size_in_words
+from plainmind.cli.console import Console, plural, size_in_words, visible
+from plainmind.cli.options import describe, open_memory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,18 +45,18 @@ Only reads.""",
 
 def run_status(arguments: argparse.Namespace, console: Console) -> int:
     """Print the facts."""
-    with opened(arguments) as memory:
+    with open_memory(arguments) as memory:
         facts = memory.status(deep=arguments.deep).as_dict()
     if console.json:
         console.result(facts)
         return 0
     for name, value in _lines(facts):
-        console.answer(f"{console.styled(f'{name:10}', 'bold')} {visible(value)}".rstrip())
+        console.answer(f"{console.style(f'{name:10}', 'bold')} {visible(value)}".rstrip())
     if facts["files"] is None:
         console.note(f"the index cannot be asked: {facts['store']['problem']}")
         console.hint(facts["store"]["hint"] or "run `plainmind doctor`")
     elif facts["workspaceMissing"] and (facts["files"] or facts["skipped"]):
-        known = f"; {counted(facts['files'], 'file')} answered from the index" if facts["files"] else ""
+        known = f"; {plural(facts['files'], 'file')} answered from the index" if facts["files"] else ""
         console.note(f"the workspace {facts['workspaceDir']} cannot be read{known}")
         console.hint("mount its disk, check its permissions, or name another with --workspace")
     elif facts["workspaceMissing"]:
@@ -68,13 +66,13 @@ def run_status(arguments: argparse.Namespace, console: Console) -> int:
         console.note("there are no notes yet")
         console.hint('write the first one: plainmind remember "…"')
     elif facts["dirty"]:
-        console.note(f"the index is behind: {_behind(facts['pending'])}; the next search or sync catches up")
+        console.note(f"the index is behind: {_lag(facts['pending'])}; the next search or sync catches up")
     return 0
 
 
 def _lines(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "workspace", f"{facts['workspaceDir']}, from {facts['workspaceOrigin']}"
-    yield "indexed", _indexed(facts)
+    yield "indexed", _index_counts(facts)
     for extra in facts["extraPaths"]:
         yield "also", str(extra)
     yield "index", f"{_place(facts)} ({facts['store'].get('driver', '?')}, agent {facts['agentId']})"
@@ -91,7 +89,7 @@ def _lines(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield from _embedding(facts)
     yield from _entries(facts["entries"])
     if flush := facts["lastFlush"]:
-        yield "flushed", _flushed(flush)
+        yield "flushed", _last_flush(flush)
     if "sizes" in facts:
         yield "sizes", ", ".join(_size(name, facts) for name in facts["sizes"])
         inside = facts["store"]["parts"]
@@ -116,10 +114,10 @@ def _place(facts: Mapping[str, Any]) -> str:
     return str(path if driver == "postgres" and path else facts["dbPath"])
 
 
-def _indexed(facts: Mapping[str, Any]) -> str:
+def _index_counts(facts: Mapping[str, Any]) -> str:
     if facts["files"] is None:
         return "not known while the index cannot be asked"
-    total = f"{counted(facts['files'], 'file')}, {counted(facts['chunks'], 'chunk')}"
+    total = f"{plural(facts['files'], 'file')}, {plural(facts['chunks'], 'chunk')}"
     each = [f"{of['files']:,} of {of['source']}" for of in facts["sourceCounts"]]
     return f"{total} ({', '.join(each)})" if len(each) > 1 else total
 
@@ -140,9 +138,9 @@ def _embedding(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         if over["configured"] or "sizes" in facts:  # those that nobody has set up are for a closer look
             yield "", f"not {over['provider']}: {over['reason']}"
     yield from _troubles(facts, embedding)
-    yield from _leaving(facts)
+    yield from _privacy(facts)
     if usage := embedding.get("usage"):
-        yield "spent", f"today {_spent(usage['today'])}; in total {_spent(usage['total'])}"
+        yield "spent", f"today {_usage(usage['today'])}; in total {_usage(usage['total'])}"
         if usage["maxTokensPerDay"]:
             yield "", f"at most {usage['maxTokensPerDay']:,} tokens a day"
     yield from _jobs(embedding.get("batch"))
@@ -152,12 +150,12 @@ def _entries(entries: Mapping[str, Any] | None) -> Iterator[tuple[str, str]]:
     if entries is None:
         return
     kept = entries["entries"]
-    told = "not known" if kept is None else counted(kept, "entry", "entries")
+    told = "not known" if kept is None else plural(kept, "entry", "entries")
     review = f", {entries['waiting']} to review" if entries["waiting"] else ""
     off = "" if entries["enabled"] else ", not given to agents"
     yield "entries", f"{told}{review} in {entries['path']} ({entries['driver']}{off})"
     if entries["unreadable"]:
-        yield "", f"{counted(entries['unreadable'], 'line')} of the file cannot be read as an entry"
+        yield "", f"{plural(entries['unreadable'], 'line')} of the file cannot be read as an entry"
     if entries["problem"]:
         yield "problem", entries["problem"]
     index = entries.get("index")
@@ -176,10 +174,13 @@ def _troubles(facts: Mapping[str, Any], embedding: Mapping[str, Any]) -> Iterato
     if probe := embedding.get("probe"):
         yield "asked", "it answers" if probe["ok"] else f"it does not work: {probe['error']}"
     if facts["withoutVectors"]:
-        yield "waiting", f"{counted(facts['withoutVectors'], 'file')} without vectors: words alone find them"
+        yield (
+            "waiting",
+            f"{plural(facts['withoutVectors'], 'file')} without vectors: words alone find them",
+        )
 
 
-def _leaving(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _privacy(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     chat = facts["chat"]
     to_model = chat and chat["to"] and f"`plainmind chat` sends what is said and recalled to {chat['to']}"
     if chat and not chat["to"]:
@@ -208,14 +209,14 @@ def _jobs(batch: Mapping[str, Any] | None) -> Iterator[tuple[str, str]]:
         minutes = round(job["age_s"] / 60)
         yield (
             "batch",
-            f"{job['id']} {job['state']}, {counted(job['items'], 'text')}, since {counted(minutes, 'minute')}",
+            f"{job['id']} {job['state']}, {plural(job['items'], 'text')}, since {plural(minutes, 'minute')}",
         )
 
 
-def _spent(usage: Mapping[str, Any]) -> str:
+def _usage(usage: Mapping[str, Any]) -> str:
     failed = f" ({usage['failures']:,} failed)" if usage["failures"] else ""
     return (
-        f"{counted(usage['requests'], 'request')}{failed}, {counted(usage['tokens'], 'token')},"
+        f"{plural(usage['requests'], 'request')}{failed}, {plural(usage['tokens'], 'token')},"
         f" about ${usage['costUsd']:,.2f}"
     )
 
@@ -226,7 +227,7 @@ def _size(name: str, facts: Mapping[str, Any]) -> str:
     return f"{name.removesuffix('Bytes')} {taken}" + (f" of {size_in_words(bound)}" if bound else "")
 
 
-def _flushed(flush: Mapping[str, Any]) -> str:
+def _last_flush(flush: Mapping[str, Any]) -> str:
     from datetime import datetime
 
     when = f"{datetime.fromtimestamp(flush['at'] / 1000).astimezone():%Y-%m-%d %H:%M} of {flush['session']}"
@@ -235,7 +236,7 @@ def _flushed(flush: Mapping[str, Any]) -> str:
     return f"{when}: {flush['note'] or 'nothing was worth saving'}"
 
 
-def _behind(pending: Mapping[str, Any]) -> str:
+def _lag(pending: Mapping[str, Any]) -> str:
     parts = [pending["rebuild"]] if pending["rebuild"] else []
     parts += [f"{pending[name]} {name}" for name in ("changed", "missing", "hidden") if pending[name]]
     return ", ".join(parts)
@@ -262,7 +263,7 @@ Only reads; with --verify it makes the index anew in ~/.plainmind and compares."
 
 def run_doctor(arguments: argparse.Namespace, console: Console) -> int:
     """Print what was looked at."""
-    with opened(arguments) as memory:
+    with open_memory(arguments) as memory:
         checks = memory.doctor(verify=arguments.verify)
     broken = any(check.verdict == "problem" for check in checks)
     if console.json:
@@ -276,7 +277,7 @@ def run_doctor(arguments: argparse.Namespace, console: Console) -> int:
         if check.verdict == "ok" and console.quiet:
             continue
         sign, style = _MARKS[check.verdict]
-        console.answer(f"{console.styled(sign, style)} {check.name}: {visible(check.detail)}")
+        console.answer(f"{console.style(sign, style)} {check.name}: {visible(check.detail)}")
         if check.hint:
             console.answer(f"    {visible(check.hint)}")
     return int(broken)

@@ -1,4 +1,4 @@
-"""The command `plainmind`: finds the command that is meant, runs it, and turns errors into sentences."""
+"""The command `plainmind`: every command by name, the one that is meant, and errors as sentences."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import errno
 import gc
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from io import TextIOWrapper
 
 from plainmind.base.errors import ConfigError, PlainmindError
-from plainmind.cli.commands import COMMANDS, Command
+from plainmind.base.value import value
 from plainmind.cli.console import Console
 from plainmind.cli.options import (
     TAKING_A_VALUE,
@@ -22,7 +22,62 @@ from plainmind.cli.options import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from argparse import ArgumentParser
     from typing import NoReturn
+
+
+@value
+class Command:
+    """A command that need not be imported to be listed."""
+
+    name: str
+    module: str  # below plainmind; has `add_<name>(parser)`
+    summary: str
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Tell the parser what the command takes, and what it runs."""
+        from importlib import import_module
+
+        module = import_module(f"plainmind.{self.module}")
+        add: Callable[[ArgumentParser], None] = getattr(module, f"add_{self.name.replace('-', '_')}")
+        add(parser)
+
+
+_IN_ORDER = (
+    Command("init", "cli.notes", "make a workspace to keep notes in"),
+    Command("remember", "cli.notes", "write a note down"),
+    Command("search", "cli.search", "find the lines that answer a question"),
+    Command("get", "cli.notes", "read lines of a file"),
+    Command("list", "cli.notes", "list the files of the memory"),
+    Command("edit", "cli.notes", "replace a text in a file, or open it in your editor"),
+    Command("forget", "cli.forget", "remove lines for good, from everywhere"),
+    Command("history", "cli.notes", "show what was changed, and what files were before"),
+    Command("restore", "cli.notes", "bring back what a file was"),
+    Command("sync", "cli.index", "bring the index up to date now"),
+    Command("watch", "cli.index", "keep the index up to date until you stop it"),
+    Command("status", "cli.health", "say what is known, where it is kept and what leaves this machine"),
+    Command("doctor", "cli.health", "look for everything that could be wrong"),
+    Command("config", "cli.settings", "show and change settings"),
+    Command("migrate-store", "cli.index", "move the index to another store, without embedding again"),
+    Command("cache", "cli.index", "look at the cache of embeddings, and make it smaller"),
+    Command("sessions", "cli.sessions", "look at conversations, search and change them"),
+    Command(
+        "entries", "guests.entries.commands", "keep single things to remember, with category and importance"
+    ),
+    Command("chat", "guests.chat.commands", "talk with a model that has this memory"),
+    Command("flush", "guests.chat.flush_command", "save what lasts of a conversation before it is compacted"),
+    Command("mcp", "cli.mcp", "serve the memory to any program that speaks MCP"),
+    Command(
+        "import", "guests.importers.commands", "copy the conversations of other programs, to search them"
+    ),
+    Command("redact", "cli.redact", "show which secrets of a text would be hidden"),
+    Command("export", "cli.export", "write the whole memory into one file"),
+    Command("bench", "guests.evaluation.commands", "measure how good the answers are"),
+    Command("completion", "cli.completion", "print a completion script for your shell"),
+)
+
+COMMANDS: Mapping[str, Command] = {command.name: command for command in _IN_ORDER}
+
 
 FAILED, WRONG_USAGE, INTERRUPTED, PIPE_CLOSED = 1, 2, 130, 141
 
@@ -127,7 +182,7 @@ def main(argv: Sequence[str]) -> int:
         if error.errno not in _REFUSALS:
             raise
         # An error without a file name is one of stdout, where no JSON can go any more.
-        unwritable = _discarded_unwritable_output() or error.filename is None
+        unwritable = _discard_if_unwritable() or error.filename is None
         _report_refusal(Console() if unwritable else console, error)
         status = FAILED
     return status
@@ -210,7 +265,7 @@ def _take_words_after_options(arguments: argparse.Namespace, rest: list[str], *,
     """Let words go on after an option: `search red -n 3 apples`. argparse gives only the first run of words."""
     words = rest[1:] if rest[:1] == ["--"] else rest
     unknown = [word for word in words if word.startswith("-") and word != "-"] if words is rest else []
-    if unknown or (words and not hasattr(arguments, "words")):
+    if unknown or (words and "words" not in vars(arguments)):
         raise UsageError(
             f"unknown {'option' if unknown else 'argument'}: {(unknown or words)[0]}",
             f"`{help_of} --help` lists what there is",
@@ -232,7 +287,7 @@ def _report_refusal(console: Console, error: OSError) -> None:
     console.error(type(error).__name__, f"{what}: {reason}", _REFUSALS[error.errno])
 
 
-def _discarded_unwritable_output() -> bool:
+def _discard_if_unwritable() -> bool:
     """When it was stdout that refused, forget what is left for it: Python would try again on its way out."""
     try:
         sys.stdout.flush()

@@ -1,15 +1,21 @@
-"""What the commands take in common: options that work before and after the command name, and kinds of values."""
+"""What commands take: shared options, kinds of values, texts from arguments, files and stdin, and the memory."""
 
 from __future__ import annotations
 
 import argparse
 import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
+
+from plainmind.base.errors import PlainmindError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import date
     from typing import Any
+
+    from plainmind.memory.facade import Memory
+
 
 # argparse gives a command a fresh namespace, which then overwrites the outer one: what is repeated on several
 # levels needs a name of its own on each.
@@ -65,16 +71,14 @@ def add_shared_options(parser: argparse.ArgumentParser, *, level: int) -> None:
 
 def fill_in_shared_options(arguments: argparse.Namespace) -> None:
     """Give every shared option a value, and collect the settings of all levels in `settings`."""
+    given = vars(arguments)
     for name, value in _UNSET.items():
-        if not hasattr(arguments, name):
-            setattr(arguments, name, value)
-    arguments.settings = {
-        key: value for level in _SETTINGS_BY_LEVEL for key, value in getattr(arguments, level, None) or ()
-    }
+        given.setdefault(name, value)
+    arguments.settings = {key: value for level in _SETTINGS_BY_LEVEL for key, value in given.get(level) or ()}
     arguments.asked_agents = ()
     if arguments.agent is not None:
         # Several can be asked, and nothing else can be done with them: elsewhere `a,b` is no name, and refused.
-        can_be_several = hasattr(arguments, "all_agents")
+        can_be_several = "all_agents" in given
         names = (
             [name.strip() for name in arguments.agent.split(",") if name.strip()] if can_be_several else []
         )
@@ -190,3 +194,58 @@ def _version() -> str:
     from plainmind import __version__
 
     return f"plainmind {__version__}"
+
+
+# More than any note or question; a pipe that never ends must not fill the memory of the machine.
+MOST_BYTES = 64_000_000
+
+
+def open_memory(arguments: argparse.Namespace) -> Memory:
+    """Open the memory that the options name."""
+    from plainmind.memory.facade import Memory
+
+    return Memory(arguments.workspace, home=arguments.home, config=arguments.settings)
+
+
+def text_of(words: list[str]) -> str:
+    """Join the words of an argument; `-` alone is what stdin has to say."""
+    if words == ["-"]:
+        return text_of_stdin()
+    return text_of_argument(" ".join(words))
+
+
+def text_of_stdin() -> str:
+    """Read stdin to its end, as UTF-8 whatever the locale says."""
+    return _decode(sys.stdin.buffer.read(MOST_BYTES + 1), "standard input")
+
+
+def text_of_file(path: str) -> str:
+    """Read a text file; `-` is stdin."""
+    if path == "-":
+        return text_of_stdin()
+    with open(path, "rb") as file:
+        return _decode(file.read(MOST_BYTES + 1), path)
+
+
+def text_of_argument(argument: str) -> str:
+    """Refuse an argument that is not text: bytes that are no UTF-8 would be lost on the way."""
+    try:
+        return os.fsencode(argument).decode()  # the bytes that were typed, whatever the locale made of them
+    except UnicodeError:
+        if not any("\ud800" <= sign <= "\udfff" for sign in argument):
+            return argument
+        raise PlainmindError(
+            "the text on the command line is not valid UTF-8", hint="save it as UTF-8 and give it through `-`"
+        ) from None
+
+
+def _decode(data: bytes, origin: str) -> str:
+    if len(data) > MOST_BYTES:
+        raise PlainmindError(f"{origin} is longer than {MOST_BYTES:,} bytes", hint="give less at once")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise PlainmindError(
+            f"{origin} is not valid UTF-8 (byte {error.start + 1:,})",
+            hint="convert it first, for example with `iconv -f latin1 -t utf-8`",
+        ) from None

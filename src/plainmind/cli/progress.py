@@ -58,10 +58,10 @@ def line_of(progress: Progress, label: str, columns: int) -> str:
     """`indexing ━━━━━──── 12/40 memory/2026-02-10.md`, not wider than the terminal."""
     filled = BAR_CELLS * min(progress.completed, progress.total) // max(1, progress.total)
     bar = "━" * filled + "─" * (BAR_CELLS - filled)
-    return clipped(f"{label} {bar} {progress.completed:,}/{progress.total:,} {progress.label}", columns - 1)
+    return clip(f"{label} {bar} {progress.completed:,}/{progress.total:,} {progress.label}", columns - 1)
 
 
-def clipped(text: str, cells: int) -> str:
+def clip(text: str, cells: int) -> str:
     """Cut a text at a number of cells; Chinese and Japanese characters take two, control characters go."""
     width = 0
     kept: list[str] = []

@@ -1,23 +1,35 @@
-"""`sessions`: list, show and search conversations, and the way to everything else that is done with them."""
+"""`sessions`: list, show, search, export and change conversations."""
 
 from __future__ import annotations
 
 import argparse
+import os
+import sys
 from collections.abc import Callable, Iterator
 
-from plainmind.cli.console import Console
-from plainmind.cli.opening import opened
-from plainmind.cli.options import commands_below, describe, whole_number
-from plainmind.cli.wording import size_in_words
+from plainmind.base.errors import PlainmindError
+from plainmind.cli.console import Console, is_terminal, plural, size_in_words
+from plainmind.cli.options import (
+    commands_below,
+    describe,
+    open_memory,
+    text_of_argument,
+    text_of_stdin,
+    whole_number,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, TypeAlias
 
     from plainmind.memory.listing_sessions import Listed
-    from plainmind.memory.showing_sessions import Shown
+    from plainmind.memory.showing_sessions import Clean, Shown
+    from plainmind.sessions.session import Session
+    from plainmind.text.transcripts import Entry
 
-NAME_HELP = "its key, its id, or the beginning of one"
+    Add: TypeAlias = Callable[[str, str, str, Callable[..., int]], argparse.ArgumentParser]
+
+_NAME_HELP = "its key, its id, or the beginning of one"
 
 
 def add_sessions(parser: argparse.ArgumentParser) -> None:
@@ -35,6 +47,7 @@ They are kept in ~/.plainmind/agents/main/sessions (`sessions.path` moves it), o
         ),
         run=run_list,
     )
+    parser.set_defaults(most=None, archived=False)
     add = commands_below(parser)
 
     listing = add("list", "list sessions, the latest first", "plainmind sessions list -n 20", run_list)
@@ -46,7 +59,7 @@ They are kept in ~/.plainmind/agents/main/sessions (`sessions.path` moves it), o
         "plainmind sessions show agent:main:main -n 20",
         run_show,
     )
-    showing.add_argument("name", metavar="NAME", help=f"{NAME_HELP}; or what a search cites")
+    showing.add_argument("name", metavar="NAME", help=f"{_NAME_HELP}; or what a search cites")
     showing.add_argument("-n", dest="most", metavar="N", type=whole_number(1), help="only the last N")
     showing.add_argument(
         "--from",
@@ -59,15 +72,12 @@ They are kept in ~/.plainmind/agents/main/sessions (`sessions.path` moves it), o
         "--all", dest="everything", action="store_true", help="tools, thoughts and changes too"
     )
     _add_search(add)
-    from plainmind.cli.sessions_changing import add_changes
-    from plainmind.cli.sessions_exporting import add_session_export
-
-    add_session_export(add)
-    add_changes(add)
+    _add_export(add)
+    _add_changes(add)
 
 
-def _add_search(add: Callable[..., argparse.ArgumentParser]) -> None:
-    from plainmind.cli.searching import add_search
+def _add_search(add: Add) -> None:
+    from plainmind.cli.search import add_search
 
     text = "find what was said, by meaning and by word"
     example = 'plainmind sessions search "which wood for the hull?"'
@@ -84,7 +94,7 @@ def _add_search(add: Callable[..., argparse.ArgumentParser]) -> None:
 
 def run_search_sessions(arguments: argparse.Namespace, console: Console) -> int:
     """Search, with conversations among the sources whatever the settings say."""
-    from plainmind.cli.searching import run_search
+    from plainmind.cli.search import run_search
 
     arguments.settings = {"sources": "memory,sessions", **arguments.settings}
     return run_search(arguments, console)
@@ -94,18 +104,19 @@ def run_list(arguments: argparse.Namespace, console: Console) -> int:
     """Print one line a session."""
     from plainmind.memory.listing_sessions import listed_archives, listed_sessions
 
-    is_of_archives = getattr(arguments, "archived", False)
-    with opened(arguments) as memory:
+    with open_memory(arguments) as memory:
         store = memory.sessions
-        listed = listed_archives if is_of_archives else listed_sessions
-        rows = listed(store, memory.redactor())[: getattr(arguments, "most", None)]
+        if arguments.archived:
+            rows = listed_archives(store, memory.redactor())[: arguments.most]
+        else:
+            rows = listed_sessions(store, memory.redactor())[: arguments.most]
     if console.json:
-        named = "archives" if is_of_archives else "sessions"
+        named = "archives" if arguments.archived else "sessions"
         console.result({"folder": store.folder, named: [_row_as_json(row) for row in rows]})
         return 0
     for row in rows:
         _print_row(row, console)
-    if not rows and is_of_archives:
+    if not rows and arguments.archived:
         console.note("nothing was archived")
     elif not rows:
         console.note(f"there are no sessions in {store.folder} yet")
@@ -117,12 +128,12 @@ def run_list(arguments: argparse.Namespace, console: Console) -> int:
 
 def _print_row(row: Listed, console: Console) -> None:
     if console.quiet:
-        console.answer(console.shown(row.name))
+        console.answer(console.printable(row.name))
         return
-    when = console.styled(_minute(row.said_ms), "dim")
-    name = console.styled(console.shown(row.name), "path")
+    when = console.style(_minute(row.said_ms), "dim")
+    name = console.style(console.printable(row.name), "path")
     key = "" if row.key == row.name else f"{row.key}  "
-    more = f"{console.shown(key)}{console.shown(' '.join(row.title.split()))}"
+    more = f"{console.printable(key)}{console.printable(' '.join(row.title.split()))}"
     console.answer(f"{when}  {size_in_words(row.size_bytes):>9}  {name}  {more}".rstrip())
 
 
@@ -137,7 +148,7 @@ def run_show(arguments: argparse.Namespace, console: Console) -> int:
         title_of,
     )
 
-    with opened(arguments) as memory:
+    with open_memory(arguments) as memory:
         session = find_session(memory.sessions, arguments.name)
         entry = entry_of(session)
         first_line = arguments.first_line or line_cited(arguments.name) or 1
@@ -155,8 +166,8 @@ def run_show(arguments: argparse.Namespace, console: Console) -> int:
             console.result({**fields, "citation": cited, "entry": entry, "lines": lines})
             return 0
         title = title_of(entry)
-        console.say(console.styled(f"{console.shown(session.key or session.id)}", "path"))
-        console.say(console.styled(f"{cited}{'  ' if title else ''}{console.shown(title)}", "dim"))
+        console.say(console.style(f"{console.printable(session.key or session.id)}", "path"))
+        console.say(console.style(f"{cited}{'  ' if title else ''}{console.printable(title)}", "dim"))
         count = 0
         for row in rows:
             count += 1
@@ -169,8 +180,8 @@ def run_show(arguments: argparse.Namespace, console: Console) -> int:
 def _print_line(row: Shown, console: Console) -> None:
     when = f"  {_minute(row.time_ms)}" if row.time_ms else ""
     console.answer()
-    console.answer(f"{console.styled(row.speaker, 'bold')}{console.styled(f'  L{row.line}{when}', 'dim')}")
-    for line in console.shown(row.text).strip("\n").split("\n"):
+    console.answer(f"{console.style(row.speaker, 'bold')}{console.style(f'  L{row.line}{when}', 'dim')}")
+    for line in console.printable(row.text).strip("\n").split("\n"):
         console.answer(f"  {line}".rstrip())
 
 
@@ -202,3 +213,206 @@ def _minute(milliseconds: int) -> str:
     from datetime import datetime
 
     return f"{datetime.fromtimestamp(milliseconds / 1000).astimezone():%Y-%m-%d %H:%M}"
+
+
+def _add_changes(add: Add) -> None:
+    """Say what the commands take that change sessions."""
+    parser = add(
+        "archive",
+        "put a session away: its key is free again, and it is still searched",
+        "plainmind sessions archive agent:main:main",
+        run_archive,
+    )
+    parser.add_argument("name", metavar="NAME", help=_NAME_HELP)
+    parser = add(
+        "delete",
+        "remove a session or an archive for good, from disk and from every index; asks first",
+        "plainmind sessions delete claude-code:5f0c",
+        run_delete,
+    )
+    parser.add_argument("name", metavar="NAME", help=f"{_NAME_HELP}; or an archive")
+    parser.add_argument("-y", "--yes", action="store_true", help="do not ask")
+    parser = add(
+        "fork",
+        "begin a session that goes on where another one is now, or was",
+        "plainmind sessions fork agent:main:main agent:main:try",
+        run_fork,
+    )
+    parser.add_argument("name", metavar="NAME", help=_NAME_HELP)
+    parser.add_argument("key", metavar="KEY", help="the key of the new one")
+    parser.add_argument("--at", metavar="ID", help="the last entry to take along (the newest)")
+    parser = add(
+        "convert",
+        "keep a session, or all of them, in the other format",
+        "plainmind sessions convert json5",
+        run_convert,
+    )
+    parser.add_argument(
+        "format", choices=("jsonl", "json5"), help="append-only lines, or one document to read"
+    )
+    parser.add_argument("name", metavar="NAME", nargs="?", help=f"{_NAME_HELP} (all)")
+    parser = add(
+        "compact",
+        "let a summary stand for what was said so far; the transcript keeps everything",
+        'plainmind sessions compact agent:main:main --summary "They chose larch." --keep 4',
+        run_compact,
+    )
+    parser.add_argument("name", metavar="NAME", help=_NAME_HELP)
+    parser.add_argument("--summary", metavar="TEXT", required=True, help="the summary; - reads stdin")
+    parser.add_argument(
+        "--keep",
+        metavar="N",
+        type=whole_number(0),
+        default=0,
+        help="leave the last N messages in the context (0)",
+    )
+
+
+def run_archive(arguments: argparse.Namespace, console: Console) -> int:
+    """Rename the transcript and free the key."""
+    from plainmind.memory.showing_sessions import find_session
+
+    with open_memory(arguments) as memory:
+        session = find_session(memory.sessions, arguments.name)
+        path = memory.sessions.archive(session.key or session.id)
+    if console.json:
+        console.result({"key": session.key, "id": session.id, "path": path})
+    else:
+        console.say(f"archived {console.printable(session.key or session.id)} as {path}")
+    return 0
+
+
+def run_delete(arguments: argparse.Namespace, console: Console) -> int:
+    """Ask, then remove it everywhere."""
+    import os
+
+    from plainmind.memory.showing_sessions import entry_of, find_session, title_of
+
+    with open_memory(arguments) as memory:
+        session = find_session(memory.sessions, arguments.name)
+        # An archive has no key, and is deleted by its own name.
+        name = session.key or os.path.relpath(session.path, memory.sessions.folder)
+        title = memory.redactor().without_secrets(title_of(entry_of(session)))
+        shown = f"{name} ({title})" if title else name
+        if not arguments.yes and not _agree(shown, console):
+            console.say("nothing was removed")
+            return 1
+        cited = memory.delete_session(name)
+    if console.json:
+        console.result({"key": session.key, "id": session.id, "cited": list(cited)})
+    else:
+        console.say(f"removed {console.printable(shown)}")
+    return 0
+
+
+def _agree(shown: str, console: Console) -> bool:
+    if console.json or not is_terminal(sys.stdin):
+        raise PlainmindError(
+            f"nobody is there to ask whether {shown} may go; nothing was removed",
+            hint="--yes removes it without asking",
+        )
+    print(f"Remove {console.printable(shown)} for good? [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in {"y", "yes"}
+
+
+def run_fork(arguments: argparse.Namespace, console: Console) -> int:
+    """Begin a session with the branch of another."""
+    from plainmind.memory.showing_sessions import find_session
+
+    with open_memory(arguments) as memory:
+        origin = find_session(memory.sessions, arguments.name)
+        made = memory.sessions.fork(origin, text_of_argument(arguments.key), at=arguments.at)
+    if console.json:
+        console.result({"key": made.key, "id": made.id, "path": made.path})
+    else:
+        console.say(f"began {console.printable(str(made.key))} ({made.id})")
+    return 0
+
+
+def run_convert(arguments: argparse.Namespace, console: Console) -> int:
+    """Write sessions in the other format."""
+    from plainmind.memory.showing_sessions import find_session
+
+    with open_memory(arguments) as memory:
+        name = None
+        if arguments.name is not None:
+            session = find_session(memory.sessions, arguments.name)
+            name = session.key or session.id
+        count = memory.sessions.convert(arguments.format, name)
+    if console.json:
+        console.result({"format": arguments.format, "converted": count})
+    else:
+        console.say(f"converted {plural(count, 'session')} to {arguments.format}")
+    return 0
+
+
+def run_compact(arguments: argparse.Namespace, console: Console) -> int:
+    """Add a summary."""
+    from plainmind.memory.showing_sessions import find_session
+
+    summary = text_of_stdin() if arguments.summary == "-" else text_of_argument(arguments.summary)
+    with open_memory(arguments) as memory:
+        session = find_session(memory.sessions, arguments.name)
+        added = session.compact(summary, keep=arguments.keep)
+    if console.json:
+        console.result({"key": session.key, "id": session.id, "entry": added})
+    else:
+        console.say(f"compacted {console.printable(session.key or session.id)}")
+    return 0
+
+
+def _add_export(add: Add) -> None:
+    """Say what `sessions export` takes."""
+    parser = add(
+        "export",
+        "write a session as Markdown, as messages or as JSON lines, with secrets hidden",
+        "plainmind sessions export agent:main:main --format markdown > talk.md",
+        run_export_session,
+    )
+    parser.add_argument("name", metavar="NAME", help=_NAME_HELP)
+    parser.add_argument(
+        "--format", choices=("jsonl", "markdown", "messages"), default="jsonl", help="(jsonl)"
+    )
+    parser.add_argument("-o", "--output", metavar="FILE", help="where to write it (stdout)")
+    parser.add_argument("--force", action="store_true", help="overwrite FILE")
+    parser.add_argument("--raw", action="store_true", help="leave secrets as they are")
+
+
+def run_export_session(arguments: argparse.Namespace, console: Console) -> int:
+    """Write one session."""
+    from plainmind.cli.export import new_file
+    from plainmind.memory.showing_sessions import find_session, without_secrets
+
+    with open_memory(arguments) as memory:
+        session = find_session(memory.sessions, arguments.name)
+        clean: Clean = _as_it_is
+        if not arguments.raw:
+            clean = without_secrets(memory.redactor())
+        pieces = _pieces(session, arguments.format, clean)
+        if arguments.output is None:
+            sys.stdout.flush()
+            for piece in pieces:
+                sys.stdout.buffer.write(piece)
+            sys.stdout.buffer.flush()
+            return 0
+        path = os.path.abspath(arguments.output)
+        with new_file(path, overwrite=arguments.force) as file:
+            file.writelines(pieces)
+    size = os.path.getsize(path)
+    if console.json:
+        console.result({"id": session.id, "output": path, "format": arguments.format, "bytes": size})
+    else:
+        console.say(f"wrote {arguments.output} ({size_in_words(size)})")
+    return 0
+
+
+def _as_it_is(entry: Entry) -> Entry:
+    return entry
+
+
+def _pieces(session: Session, form: str, clean: Clean) -> Iterator[bytes]:
+    from plainmind.memory.showing_sessions import as_lines, as_markdown, as_messages, entry_of, title_of
+
+    if form == "markdown":
+        return as_markdown(session, clean, title_of(clean(entry_of(session))))
+    return as_messages(session, clean) if form == "messages" else as_lines(session, clean)

@@ -10,8 +10,7 @@ from contextlib import contextmanager
 
 from plainmind.base.errors import PlainmindError
 from plainmind.cli.console import Console, is_terminal, visible
-from plainmind.cli.opening import checked, opened
-from plainmind.cli.options import describe, some_text
+from plainmind.cli.options import describe, open_memory, some_text, text_of_argument
 from plainmind.guests.chat.listener import Listener
 
 TYPE_CHECKING = False
@@ -71,7 +70,7 @@ def run_chat(arguments: argparse.Namespace, console: Console) -> int:
     """Lead a conversation."""
     from plainmind.guests.chat.chatting import open_conversation
 
-    with opened(arguments) as memory:
+    with open_memory(arguments) as memory:
         conversation = open_conversation(
             memory, arguments.session, model=arguments.model, is_new=arguments.new
         )
@@ -80,7 +79,7 @@ def run_chat(arguments: argparse.Namespace, console: Console) -> int:
         chat = Chat(memory, conversation, console)
         try:
             if arguments.once is not None:
-                return chat.take_lines(iter([checked(arguments.once)]), resume=arguments.resume)
+                return chat.take_lines(iter([text_of_argument(arguments.once)]), resume=arguments.resume)
             with memory.kept_fresh(_heard_with_the_next_search):
                 if is_terminal(sys.stdin) and not console.json:
                     return chat.at_a_terminal()
@@ -122,7 +121,7 @@ class Chat:
         typed = TypedLines(self._memory.parts.places.home)
         typed.load()
         model, console = self.conversation.model, self._console
-        console.say(console.styled(f"{model.name} · {self._key} · /help", "dim"))
+        console.say(console.style(f"{model.name} · {self._key} · /help", "dim"))
         if self.conversation.is_unanswered:
             console.note("the last turn got no answer: here it is")
             self._guarded(None)
@@ -230,7 +229,7 @@ class Heard(Listener):
         """Print a piece of the answer."""
         if self._console.json:
             return
-        sys.stdout.write(self._console.shown(piece))
+        sys.stdout.write(self._console.printable(piece))
         sys.stdout.flush()
         self._column = 0 if piece.endswith("\n") else 1
 

@@ -6,8 +6,7 @@ import argparse
 
 from plainmind.base.errors import PlainmindError
 from plainmind.cli.console import Console
-from plainmind.cli.opening import opened
-from plainmind.cli.options import describe
+from plainmind.cli.options import describe, open_memory
 
 
 def add_flush(parser: argparse.ArgumentParser) -> None:
@@ -36,7 +35,7 @@ def run_flush(arguments: argparse.Namespace, console: Console) -> int:
     from plainmind.guests.chat.listener import Listener
     from plainmind.memory.showing_sessions import find_session
 
-    with opened(arguments) as memory:
+    with open_memory(arguments) as memory:
         name = arguments.session or usual_key(memory.parts.loaded.settings)
         conversation = converse(memory, find_session(memory.sessions, name), model=arguments.model)
         try:
@@ -62,6 +61,6 @@ def run_flush(arguments: argparse.Namespace, console: Console) -> int:
         console.say("nothing new was worth saving")
         return 0
     last = "" if note.end_line == note.start_line else f"-{note.end_line}"
-    console.say(f"saved to {console.styled(f'{note.path}:{note.start_line}{last}', 'path')}")
-    console.say(console.shown(flushed.text))
+    console.say(f"saved to {console.style(f'{note.path}:{note.start_line}{last}', 'path')}")
+    console.say(console.printable(flushed.text))
     return 0

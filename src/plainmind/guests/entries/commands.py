@@ -8,10 +8,8 @@ from contextlib import contextmanager
 
 from plainmind.base.errors import NotFound, PlainmindError
 from plainmind.base.model import EVERY_SCOPE, PRIVATE
-from plainmind.cli.console import Console
-from plainmind.cli.opening import opened, text_of
-from plainmind.cli.options import commands_below, describe, share, whole_number
-from plainmind.cli.wording import counted, size_in_words
+from plainmind.cli.console import Console, plural, size_in_words
+from plainmind.cli.options import commands_below, describe, open_memory, share, text_of, whole_number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -169,7 +167,7 @@ def run_list(arguments: argparse.Namespace, console: Console) -> int:
         console.say("there are no entries yet")
     if waiting:
         console.hint(
-            f"{counted(waiting, 'captured entry', 'captured entries')} to review: `plainmind entries review`"
+            f"{plural(waiting, 'captured entry', 'captured entries')} to review: `plainmind entries review`"
         )
     return 0
 
@@ -182,7 +180,7 @@ def run_forget(arguments: argparse.Namespace, console: Console) -> int:
     if console.json:
         console.result({"forgotten": [entry.id for entry in gone]})
     else:
-        console.say(f"forgot {counted(len(gone), 'entry', 'entries')} for good")
+        console.say(f"forgot {plural(len(gone), 'entry', 'entries')} for good")
     return 0
 
 
@@ -195,13 +193,11 @@ def run_stats(arguments: argparse.Namespace, console: Console) -> int:
         return 0
     console.answer(str(facts["path"]))
     console.answer(
-        f"{counted(facts['entries'], 'entry', 'entries')}, {size_in_words(facts['bytes'])};"
+        f"{plural(facts['entries'], 'entry', 'entries')}, {size_in_words(facts['bytes'])};"
         f" {facts['waiting']} to review"
     )
     if facts["unreadable"]:
-        console.note(
-            f"{counted(facts['unreadable'], 'line', 'lines')} of the file cannot be read as an entry"
-        )
+        console.note(f"{plural(facts['unreadable'], 'line', 'lines')} of the file cannot be read as an entry")
     for category, count in sorted(facts["categories"].items()):
         console.answer(f"  {category}: {count}")
     index = facts["index"]
@@ -237,7 +233,7 @@ def run_review(arguments: argparse.Namespace, console: Console) -> int:
         elif stored.twin is not None:
             console.say(f"dropped one that says the same as {stored.twin.id}")
     if gone:
-        console.say(f"dropped {counted(len(gone), 'entry', 'entries')}")
+        console.say(f"dropped {plural(len(gone), 'entry', 'entries')}")
     for entry in left:
         _print_entry(console, entry)
     if left:
@@ -252,7 +248,7 @@ def _entries(arguments: argparse.Namespace) -> Iterator[EntryMemory]:
     """Open the entries of the agent that the options name."""
     from plainmind.guests.entries.access import entry_memory_of
 
-    with opened(arguments) as memory:
+    with open_memory(arguments) as memory:
         entries = entry_memory_of(memory.parts)
         try:
             yield entries
@@ -299,9 +295,9 @@ def _print_entry(console: Console, entry: Entry, more: str = "") -> None:
     whose = "" if entry.scope == PRIVATE else f"for {entry.scope}"
     facts = filter(None, (entry.category, f"importance {entry.importance:g}", entry.day, whose, more))
     console.answer(
-        f"{console.styled(entry.id, 'path')}  {console.styled(console.shown(' · '.join(facts)), 'dim')}"
+        f"{console.style(entry.id, 'path')}  {console.style(console.printable(' · '.join(facts)), 'dim')}"
     )
-    console.answer(f"  {console.shown(entry.text)}")
+    console.answer(f"  {console.printable(entry.text)}")
 
 
 def _as_json(stored: Stored) -> dict[str, object]:

@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from plainmind.base.errors import PlainmindError
-from plainmind.cli.console import Console
+from plainmind.cli.console import Console, duration_in_words, plural
 from plainmind.cli.options import HelpFormatter, add_shared_options, describe, share, whole_number
-from plainmind.cli.wording import counted, duration_in_words
 
 if TYPE_CHECKING:
     from plainmind.guests.evaluation.results import Difference
@@ -155,7 +154,7 @@ def run_eval(arguments: argparse.Namespace, console: Console) -> int:
         console.answer(line)
     console.answer()
     console.answer(
-        f"{counted(len(evaluation.answers), 'question')}, {counted(len(workspaces), 'workspace')}:"
+        f"{plural(len(evaluation.answers), 'question')}, {plural(len(workspaces), 'workspace')}:"
         f" {summary.mean_ms:.1f} ms a question, {summary.p95_ms:.1f} ms at the 95th percentile,"
         f" indexed in {duration_in_words(evaluation.indexing_seconds)}"
     )
@@ -213,7 +212,7 @@ def run_compare(arguments: argparse.Namespace, console: Console) -> int:
         if one.metric in _COLUMNS:
             console.answer(_difference(one))
     console.answer()
-    console.answer(f"{counted(count, 'question')}; * marks what chance alone would hardly do")
+    console.answer(f"{plural(count, 'question')}; * marks what chance alone would hardly do")
     return 0
 
 

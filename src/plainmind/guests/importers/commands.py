@@ -7,10 +7,8 @@ import os
 import sys
 
 from plainmind.base.errors import PlainmindError
-from plainmind.cli.console import Console
-from plainmind.cli.opening import opened
-from plainmind.cli.options import describe
-from plainmind.cli.wording import counted
+from plainmind.cli.console import Console, plural
+from plainmind.cli.options import describe, open_memory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -76,7 +74,7 @@ def run_import(arguments: argparse.Namespace, console: Console) -> int:
                 hint="run the import once with it first",
             )
         return _watch(arguments, path, console)
-    with opened(arguments) as memory:
+    with open_memory(arguments) as memory:
         with console.progress("importing") as progress:
             report = memory.import_sessions(
                 arguments.program,
@@ -118,7 +116,7 @@ def _watch(arguments: argparse.Namespace, path: str, console: Console) -> int:
         number: signal.signal(number, lambda *_: stop.set()) for number in (signal.SIGINT, signal.SIGTERM)
     }
     try:
-        with opened(arguments) as memory:
+        with open_memory(arguments) as memory:
             console.say(f"importing from {path} (Ctrl-C ends it)")
             reports = memory.follow_sessions(
                 arguments.program, path, wait=stop.wait, into_one_agent=arguments.agent is not None
@@ -154,18 +152,18 @@ def summary(report: ImportReport) -> str:
     continued = len({row.id for row in report.imported if not row.is_new})
     parts = []
     if begun:
-        parts.append(counted(begun, "new session"))
+        parts.append(plural(begun, "new session"))
     if continued:
-        parts.append(f"what is new in {counted(continued, 'session')}")
+        parts.append(f"what is new in {plural(continued, 'session')}")
     rest = f", {report.unchanged:,} unchanged" if report.unchanged else ""
     if not parts:
         return f"nothing new to import{rest}"
-    return f"{verb} {' and '.join(parts)}: {counted(report.messages, 'message')}{rest}"
+    return f"{verb} {' and '.join(parts)}: {plural(report.messages, 'message')}{rest}"
 
 
 def _print_notes(report: ImportReport, console: Console) -> None:
     if report.damaged_count:
-        console.note(f"{counted(report.damaged_count, 'line')} could not be read, or not wholly:")
+        console.note(f"{plural(report.damaged_count, 'line')} could not be read, or not wholly:")
         for damage in report.damaged[:_MOST_NAMED]:
             console.note(f"  {damage.path}:{damage.line}: {damage.reason}")
         if report.damaged_count > _MOST_NAMED:
@@ -174,7 +172,7 @@ def _print_notes(report: ImportReport, console: Console) -> None:
         reason = failure.reason.removeprefix(f"{failure.path} ")
         console.note(f"not imported: {failure.path}: {reason}")
     if report.left_out:
-        count = counted(len(report.left_out), "conversation")
+        count = plural(len(report.left_out), "conversation")
         console.note(f"{count} left out: archived or deleted here since; --again brings them back")
 
 

@@ -5,22 +5,18 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 from plainmind.base.errors import PlainmindError
-from plainmind.cli.console import SCHEMA_VERSION, Console
-from plainmind.cli.opening import opened
-from plainmind.cli.options import describe
-from plainmind.cli.wording import counted, size_in_words
+from plainmind.cli.console import SCHEMA_VERSION, Console, plural, size_in_words
+from plainmind.cli.options import describe, open_memory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import IO, TypeAlias
+    from typing import IO
 
     from plainmind.memory.exporting import ExportedFile
-
-    Write: TypeAlias = Callable[[Iterator[ExportedFile], IO[bytes]], int]
 
 
 def add_export(parser: argparse.ArgumentParser) -> None:
@@ -44,23 +40,27 @@ Goes to stdout, or to the file that --output names; an existing file is not over
 
 def run_export(arguments: argparse.Namespace, console: Console) -> int:
     """Write all files."""
-    write = _write_zip if arguments.format == "zip" else _write_lines
-    with opened(arguments) as memory:
+    with open_memory(arguments) as memory:
         files = memory.export()
         if arguments.output is None:
             if arguments.format == "zip" and console.is_terminal:
                 raise PlainmindError("a zip file is nothing for a terminal", hint="add --output memory.zip")
             sys.stdout.flush()
-            write(files, sys.stdout.buffer)
+            _write(files, arguments.format, sys.stdout.buffer)
             return 0
-        count = _into_file(write, files, os.path.abspath(arguments.output), overwrite=arguments.force)
+        with new_file(os.path.abspath(arguments.output), overwrite=arguments.force) as stream:
+            count = _write(files, arguments.format, stream)
     size = os.path.getsize(arguments.output)
     if console.json:
         fields = {"output": os.path.abspath(arguments.output), "format": arguments.format}
         console.result({**fields, "files": count, "bytes": size})
     else:
-        console.say(f"wrote {counted(count, 'file')} to {arguments.output} ({size_in_words(size)})")
+        console.say(f"wrote {plural(count, 'file')} to {arguments.output} ({size_in_words(size)})")
     return 0
+
+
+def _write(files: Iterator[ExportedFile], form: str, stream: IO[bytes]) -> int:
+    return _write_zip(files, stream) if form == "zip" else _write_lines(files, stream)
 
 
 def _write_lines(files: Iterator[ExportedFile], stream: IO[bytes]) -> int:
@@ -97,7 +97,8 @@ def _write_zip(files: Iterator[ExportedFile], stream: IO[bytes]) -> int:
     return count
 
 
-def _into_file(write: Write, files: Iterator[ExportedFile], path: str, *, overwrite: bool) -> int:
+@contextmanager
+def new_file(path: str, *, overwrite: bool) -> Iterator[IO[bytes]]:
     """Write beside the target and rename: a half-written export never has the name that was asked for."""
     from tempfile import mkstemp
 
@@ -109,14 +110,13 @@ def _into_file(write: Write, files: Iterator[ExportedFile], path: str, *, overwr
     descriptor, temporary = mkstemp(dir=folder, prefix=".export-", suffix=".tmp")
     try:
         with open(descriptor, "wb") as file:
-            count = write(files, file)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         _give_name(temporary, path, overwrite=overwrite)
     finally:
         with suppress(FileNotFoundError):
             os.unlink(temporary)
-    return count
 
 
 def _give_name(temporary: str, path: str, *, overwrite: bool) -> None:

@@ -33,6 +33,7 @@ Changes go to plainmind.json5 in ~/.plainmind; comments in it stay.""",
         ),
         run=run_list_settings,
     )
+    parser.set_defaults(only_set=False)
     add = commands_below(parser)
 
     listing = add(
@@ -74,12 +75,8 @@ def run_list_settings(arguments: argparse.Namespace, console: Console) -> int:
     """Print every setting."""
     from plainmind.config.show import rows
 
-    loaded, _ = _loaded(arguments)
-    shown = [
-        row
-        for row in rows(loaded)
-        if row.origin.kind != "default" or not getattr(arguments, "only_set", False)
-    ]
+    loaded, _ = _load(arguments)
+    shown = [row for row in rows(loaded) if row.origin.kind != "default" or not arguments.only_set]
     if console.json:
         console.result(
             {
@@ -93,7 +90,7 @@ def run_list_settings(arguments: argparse.Namespace, console: Console) -> int:
         return 0
     width = max((len(row.key) for row in shown), default=0)
     for row in shown:
-        origin = "" if row.origin.kind == "default" else console.styled(f"  from {row.origin}", "dim")
+        origin = "" if row.origin.kind == "default" else console.style(f"  from {row.origin}", "dim")
         console.answer(f"{row.key:{width}}  {_as_text(row.value)}{origin}")
     for note in loaded.notes:
         console.note(note)
@@ -107,7 +104,7 @@ def run_get_setting(arguments: argparse.Namespace, console: Console) -> int:
     from plainmind.config.keys import canonical
     from plainmind.config.show import get_value
 
-    loaded, _ = _loaded(arguments)
+    loaded, _ = _load(arguments)
     value = get_value(loaded, arguments.key)
     origin = loaded.origins.get(canonical(arguments.key))
     if console.json:
@@ -139,7 +136,7 @@ def run_unset_setting(arguments: argparse.Namespace, console: Console) -> int:
 
     home = home_folder(_environ(arguments))
     change = unset_user_value(home, arguments.key, write=_writer(home, "config unset"))
-    loaded, _ = _loaded(arguments)
+    loaded, _ = _load(arguments)
     value = get_value(loaded, arguments.key)
     if console.json:
         console.result({"key": arguments.key, "removed": change is not None, "value": value})
@@ -169,7 +166,7 @@ def run_path(arguments: argparse.Namespace, console: Console) -> int:
     from plainmind.config.load import user_file
     from plainmind.config.locations import home_folder
 
-    loaded, workspace = _loaded(arguments)
+    loaded, workspace = _load(arguments)
     user = user_file(home_folder(_environ(arguments)))
     project = next((origin.where for origin in loaded.origins.values() if origin.kind == "project"), None)
     if console.json:
@@ -197,10 +194,10 @@ def run_import_openclaw(arguments: argparse.Namespace, console: Console) -> int:
     from plainmind.config.openclaw import read_openclaw
 
     path = os.path.abspath(os.path.expanduser(arguments.path))
-    loaded, _ = _loaded(arguments)
+    loaded, _ = _load(arguments)
     found = read_openclaw(path, agent_id=loaded.settings.agent_id)
     change = set_value(arguments, "openclawConfig", path)
-    loaded, _ = _loaded(arguments)
+    loaded, _ = _load(arguments)
     from plainmind.config.show import get_value
 
     taken = {key: get_value(loaded, key) for key in sorted(found.values)}
@@ -226,7 +223,7 @@ def _environ(arguments: argparse.Namespace) -> dict[str, str]:
     return {**os.environ, **home}
 
 
-def _loaded(arguments: argparse.Namespace) -> tuple[Loaded, ResolvedWorkspace]:
+def _load(arguments: argparse.Namespace) -> tuple[Loaded, ResolvedWorkspace]:
     from plainmind.config.load import load_here
 
     return load_here(

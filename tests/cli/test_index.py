@@ -12,7 +12,7 @@ from tests.cli.terminal import COMMAND
 
 from plainmind.base.model import FileFailure, SyncReport
 from plainmind.cli.console import Console
-from plainmind.cli.indexing import _print_sync, summary
+from plainmind.cli.index import _print_sync, summary
 
 
 def test_a_sync_says_what_it_indexed_and_then_that_nothing_changed(cli, workspace):

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 
 from plainmind.base.errors import PlainmindError
 from plainmind.cli.console import Console, is_terminal
-from plainmind.cli.opening import opened
-from plainmind.cli.options import describe, whole_number
+from plainmind.cli.options import describe, open_memory, whole_number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -94,7 +93,7 @@ def run_mcp(arguments: argparse.Namespace, console: Console) -> int:
         _serve_at_address(arguments, console)
         return 0
     for name in ("port", "host", "expose", "allow_host"):
-        if getattr(arguments, name):
+        if vars(arguments)[name]:
             raise PlainmindError(
                 f"--{name.replace('_', '-')} is about HTTP", hint="add --http, or leave it out"
             )
@@ -111,7 +110,7 @@ def _serve_on_wire(arguments: argparse.Namespace, console: Console) -> None:
     wire = take_wire()  # before anything is imported that might print
     from plainmind.mcp.serving import serve_on_wire
 
-    memory = opened(arguments)
+    memory = open_memory(arguments)
     serve_on_wire(memory, _context(arguments), _tools(arguments, memory), wire)
 
 
@@ -120,7 +119,7 @@ def _serve_at_address(arguments: argparse.Namespace, console: Console) -> None:
     from plainmind.mcp.serving import serve_at_address
     from plainmind.mcp.token import token_in, token_path
 
-    memory = opened(arguments)
+    memory = open_memory(arguments)
     context, tools = _context(arguments), _tools(arguments, memory)
     home = memory.parts.places.home
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.cli.terminal import COMMAND
 
-from plainmind.cli.commands import COMMANDS
+from plainmind.cli.main import COMMANDS
 
 ASK_BASH = """
 eval "$(plainmind completion bash)"

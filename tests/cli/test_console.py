@@ -6,11 +6,11 @@ from datetime import date
 
 import pytest
 
-from plainmind.cli.wording import (
+from plainmind.cli.console import (
     age_in_words,
-    counted,
     duration_in_words,
-    one_of_many,
+    first_few,
+    plural,
     size_in_words,
 )
 
@@ -55,8 +55,8 @@ def test_ages(day, words):
 
 
 def test_counts_and_lists():
-    assert (counted(1, "file"), counted(1200, "file"), counted(2, "entry", "entries")) == (
+    assert (plural(1, "file"), plural(1200, "file"), plural(2, "entry", "entries")) == (
         "1 file", "1,200 files", "2 entries",
     )  # fmt: skip
-    assert one_of_many(["a", "b"]) == "a, b"
-    assert one_of_many(["a", "b", "c", "d"]) == "a, b, c …"
+    assert first_few(["a", "b"]) == "a, b"
+    assert first_few(["a", "b", "c", "d"]) == "a, b, c …"

@@ -9,10 +9,8 @@ from collections.abc import Sequence
 from plainmind.base.errors import NotFound, PlainmindError, shell_word
 from plainmind.base.model import PRIVATE
 from plainmind.base.value import replace
-from plainmind.cli.console import Console, is_terminal
-from plainmind.cli.opening import opened, text_of
-from plainmind.cli.options import describe
-from plainmind.cli.wording import counted
+from plainmind.cli.console import Console, is_terminal, plural
+from plainmind.cli.options import describe, open_memory, text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,7 +52,7 @@ back. Conversations stay as they are; those that have the text too are named."""
 def run_forget(arguments: argparse.Namespace, console: Console) -> int:
     """Show what would go, ask, remove it."""
     what = text_of(arguments.words)
-    with opened(arguments) as memory:
+    with open_memory(arguments) as memory:
         from plainmind.memory.still_there import still_there, text_still_there
 
         try:
@@ -73,7 +71,7 @@ def run_forget(arguments: argparse.Namespace, console: Console) -> int:
             if console.json:
                 console.result(_as_json(chosen, staying))
             return 0
-        if not arguments.yes and not _agreed(chosen, console):
+        if not arguments.yes and not _agree(chosen, console):
             console.say("nothing was removed")
             return 1
         # What was shown is what goes: a file that changed since is refused.
@@ -89,22 +87,22 @@ def run_forget(arguments: argparse.Namespace, console: Console) -> int:
 def _show(chosen: Forgotten, console: Console) -> None:
     for lines in chosen.lines:
         last = "" if lines.end_line == lines.start_line else f"-{lines.end_line}"
-        console.answer(console.styled(f"{console.shown(lines.path)}:{lines.start_line}{last}", "path"))
-        for line in console.shown(lines.text).split("\n"):
+        console.answer(console.style(f"{console.printable(lines.path)}:{lines.start_line}{last}", "path"))
+        for line in console.printable(lines.text).split("\n"):
             console.answer(f"  {line}".rstrip())
     for entry in chosen.entries:
         whose = "" if entry.scope == PRIVATE else f" for {entry.scope}"
-        console.answer(console.styled(console.shown(f"entry {entry.id}{whose}"), "path"))
-        for line in console.shown(entry.text).split("\n"):
+        console.answer(console.style(console.printable(f"entry {entry.id}{whose}"), "path"))
+        for line in console.printable(entry.text).split("\n"):
             console.answer(f"  {line}".rstrip())
 
 
 def _what_went(forgotten: Forgotten) -> str:
     lines = sum(part.end_line - part.start_line + 1 for part in forgotten.lines)
     entries, past = len(forgotten.entries), forgotten.versions_cleaned
-    went = [counted(lines, "line")] if lines or not entries else []
-    went += [counted(entries, "entry", "entries")] if entries else []
-    return " and ".join(went) + (f", also from {counted(past, 'older version')}" if past else "")
+    went = [plural(lines, "line")] if lines or not entries else []
+    went += [plural(entries, "entry", "entries")] if entries else []
+    return " and ".join(went) + (f", also from {plural(past, 'older version')}" if past else "")
 
 
 def _tell(remarks: Sequence[str], console: Console) -> None:
@@ -115,11 +113,11 @@ def _tell(remarks: Sequence[str], console: Console) -> None:
 def _name_what_stays(staying: StillThere, console: Console) -> None:
     """Say where else the text is: nobody should believe that it is gone from there too."""
     if staying.entries:
-        found = counted(len(staying.entries), "entry", "entries")
+        found = plural(len(staying.entries), "entry", "entries")
         console.note(f"this text stays in {found}: {_some(staying.entries)}")
         console.hint(f"`plainmind entries forget {_name(staying.entries, 'ID')}` removes it")
     if staying.sessions:
-        found = counted(len(staying.sessions), "conversation")
+        found = plural(len(staying.sessions), "conversation")
         console.note(f"this text stays in {found}: {_some(staying.sessions)}")
         name = _name(staying.sessions, "NAME")
         console.hint(f"`plainmind sessions delete {name}` removes all that was said there")
@@ -137,11 +135,11 @@ def _name(names: Sequence[str], placeholder: str) -> str:
     return shell_word(names[0]) if len(names) == 1 else placeholder
 
 
-def _agreed(chosen: Forgotten, console: Console) -> bool:
+def _agree(chosen: Forgotten, console: Console) -> bool:
     places = len(chosen.lines) + len(chosen.entries)
     if console.json or not is_terminal(sys.stdin):
         raise PlainmindError(
-            f"nobody is there to ask whether {counted(places, 'place')} may go; nothing was removed",
+            f"nobody is there to ask whether {plural(places, 'place')} may go; nothing was removed",
             hint="--yes removes it without asking, --dry-run only shows it",
         )
     print(

@@ -9,8 +9,7 @@ from datetime import date
 
 import pytest
 
-from plainmind.cli.commands import COMMANDS
-from plainmind.cli.main import build_parser, parse
+from plainmind.cli.main import COMMANDS, build_parser, parse
 
 
 def all_commands():

@@ -7,7 +7,7 @@ import json
 import pytest
 from tests.support.providers.server import KEY, Provider, serving
 
-from plainmind.cli.caching import size
+from plainmind.cli.index import size
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 
 from plainmind.base.model import SearchHit, SearchResult
 from plainmind.cli.console import Console
-from plainmind.cli.hits import citation, matched_spans, reason
+from plainmind.cli.search import citation, matched_spans, reason
 from plainmind.text.terms import query_terms
 
 TODAY = date(2026, 2, 12)
@@ -205,7 +205,7 @@ def test_the_reason_of_a_hit_names_its_line_and_what_spoke_for_it(explanation, w
 
 
 def test_escape_sequences_in_notes_do_not_reach_a_terminal(monkeypatch, capsys):
-    from plainmind.cli.hits import print_hits
+    from plainmind.cli.search import print_hits
 
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     monkeypatch.setenv("TERM", "xterm")

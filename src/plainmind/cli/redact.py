@@ -6,10 +6,8 @@ import argparse
 import sys
 
 from plainmind.base.pattern import pattern
-from plainmind.cli.console import Console, visible
-from plainmind.cli.opening import opened, text_of_file
-from plainmind.cli.options import describe
-from plainmind.cli.wording import counted
+from plainmind.cli.console import Console, plural, visible
+from plainmind.cli.options import describe, open_memory, text_of_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,7 +47,7 @@ Exit status: 0 when there is nothing to hide, 4 when there is something; with --
 def run_redact(arguments: argparse.Namespace, console: Console) -> int:
     """Print the places of secrets, or the text without them."""
     text = text_of_file(arguments.path)
-    with opened(arguments) as memory:
+    with open_memory(arguments) as memory:
         redacted = memory.redactor().redact(text)
     if console.json:
         copy = {"text": redacted.text} if arguments.text else {}
@@ -67,14 +65,14 @@ def _show(path: str, text: str, redacted: Redacted, console: Console) -> None:
     shift = 0
     lines = set()
     for found, place in zip(redacted.found, _places(text, redacted), strict=True):
-        cited = console.styled(f"{console.shown(path)}:{place['line']}", "path")
+        cited = console.style(f"{console.printable(path)}:{place['line']}", "path")
         console.answer(f"{cited}  {_around(redacted.text, found.start + shift, len(found.mark))}")
         hidden = text[found.start : found.end]
         shift += len(found.mark) + hidden.count("\r") + hidden.count("\n") - len(hidden)
         lines.add(place["line"])
     if redacted.found:
-        count = f"{counted(len(redacted.found), 'secret')} in {counted(len(lines), 'line')}"
-        console.say(console.styled(count, "dim"))
+        count = f"{plural(len(redacted.found), 'secret')} in {plural(len(lines), 'line')}"
+        console.say(console.style(count, "dim"))
     else:
         console.say("nothing to hide")
 

@@ -1,0 +1,420 @@
+"""`init`, `remember`, `edit`, `get`, `list`, `history` and `restore`: the files of the memory."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+
+from plainmind.base.errors import NotFound, PlainmindError, shell_word
+from plainmind.cli.console import Console, plural, size_in_words
+from plainmind.cli.options import describe, open_memory, text_of, text_of_argument, text_of_file, whole_number
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from plainmind.files.history import Version
+    from plainmind.memory.facade import Memory
+
+
+def add_init(parser: argparse.ArgumentParser) -> None:
+    """Say what `init` takes."""
+    describe(
+        parser,
+        """\
+Make a workspace: MEMORY.md for what stays true, memory/ for daily notes. What is there already is left alone.
+
+Goes to DIR, or to the workspace that is used anyway (`plainmind status` names it), at first
+~/.plainmind/workspace.""",
+        examples=("plainmind init", "plainmind init ~/notes", "plainmind init . --write-agents-md"),
+        run=run_init,
+    )
+    parser.add_argument("folder", metavar="DIR", nargs="?", help="the folder to make a workspace of")
+    parser.add_argument(
+        "--agents", action="store_true", help="print a few lines that tell a coding agent to use the memory"
+    )
+    parser.add_argument(
+        "--write-agents-md",
+        "--write",
+        dest="write",
+        action="store_true",
+        help="put these lines into AGENTS.md (or CLAUDE.md, when only that is there) of the workspace",
+    )
+
+
+def run_init(arguments: argparse.Namespace, console: Console) -> int:
+    """Create what is missing and say what to do next."""
+    from plainmind.memory.creating import RECALL_INSTRUCTION, create_workspace, tell_agents
+
+    if arguments.folder is not None:
+        arguments.workspace = arguments.folder
+    with open_memory(arguments) as memory:
+        created = create_workspace(memory.parts)
+        told = tell_agents(memory.parts) if arguments.write else None
+        origin = memory.parts.places.workspace.origin
+    if console.json:
+        fields = {"workspaceDir": memory.workspace, "created": list(created)}
+        agents = None if told is None else {"path": told.path, "changed": told.changed}
+        console.result({**fields, "agentsFile": agents, "instruction": RECALL_INSTRUCTION})
+        return 0
+    if created:
+        console.say(f"made {' and '.join(created)} in {memory.workspace}")
+    else:
+        console.say(f"{memory.workspace} is a workspace already; nothing was changed")
+    if told is not None:
+        console.say(
+            f"{'wrote the instruction into' if told.changed else 'the instruction is already in'} {told.path}"
+        )
+    if arguments.agents:
+        console.answer(RECALL_INSTRUCTION)
+    else:
+        _next_steps(console, memory.workspace, must_be_named=origin.kind == "flag")
+    return 0
+
+
+def _next_steps(console: Console, workspace: str, *, must_be_named: bool) -> None:
+    console.say("\nNext:")
+    if must_be_named:
+        console.say(
+            f"  plainmind config set workspace {shell_word(workspace)}    use it from anywhere (or cd there)"
+        )
+    console.say('  plainmind remember "The printer is on VLAN 40."')
+    console.say('  plainmind search "which VLAN is the printer on?"')
+
+
+def add_remember(parser: argparse.ArgumentParser) -> None:
+    """Say what `remember` takes."""
+    describe(
+        parser,
+        """\
+Write a note down. It is on the disk when the command ends, and the next search finds it.
+
+Goes to the end of today's log, memory/YYYY-MM-DD.md in the workspace; with --durable to MEMORY.md.""",
+        examples=(
+            'plainmind remember "The printer is on VLAN 40."',
+            'plainmind remember --durable "Prefers answers in one line."',
+            "pbpaste | plainmind remember -",
+        ),
+        run=run_remember,
+    )
+    parser.add_argument("words", metavar="TEXT", nargs="+", help="the note; - reads stdin")
+    parser.add_argument(
+        "--durable", action="store_true", help="it stays true: write it to MEMORY.md, not to today's log"
+    )
+
+
+def run_remember(arguments: argparse.Namespace, console: Console) -> int:
+    """Append a note and say where it stands."""
+    text = text_of(arguments.words)
+    with open_memory(arguments) as memory:
+        note = memory.remember(text, durable=arguments.durable)
+    if console.json:
+        fields = {"path": note.path, "startLine": note.start_line, "endLine": note.end_line, "id": note.id}
+        console.result(fields)
+    else:
+        last = "" if note.end_line == note.start_line else f"-{note.end_line}"
+        console.say(f"noted in {console.style(f'{note.path}:{note.start_line}{last}', 'path')}")
+    return 0
+
+
+def add_edit(parser: argparse.ArgumentParser) -> None:
+    """Say what `edit` takes."""
+    describe(
+        parser,
+        """\
+Replace a text that stands exactly once in a file; or, without --old, open the file in $VISUAL or $EDITOR.
+
+Changes the file in the workspace. What it was before is kept: `plainmind history` lists it.""",
+        examples=(
+            'plainmind edit MEMORY.md --old "VLAN 40" --new "VLAN 41"',
+            "plainmind edit memory/network.md",
+        ),
+        run=run_edit,
+    )
+    parser.add_argument("path", metavar="PATH", help="the file, as a search cites it")
+    old = parser.add_mutually_exclusive_group()
+    old.add_argument("--old", metavar="TEXT", help="the text to replace, to the letter")
+    old.add_argument("--old-file", metavar="FILE", help="the same, read from a file; - is stdin")
+    new = parser.add_mutually_exclusive_group()
+    new.add_argument("--new", metavar="TEXT", help="the text to put there; may be empty")
+    new.add_argument("--new-file", metavar="FILE", help="the same, read from a file; - is stdin")
+    parser.add_argument(
+        "--allow-shrink", action="store_true", help="also when most of the file goes with the edit"
+    )
+
+
+def run_edit(arguments: argparse.Namespace, console: Console) -> int:
+    """Replace text, or let the user's editor do it."""
+    if arguments.old_file == "-" and arguments.new_file == "-":
+        raise PlainmindError("stdin can only be one of the two texts", hint="save the other one to a file")
+    # The old text may be bytes that are no UTF-8, just as they stand in the file; new ones are not added.
+    old = arguments.old if arguments.old_file is None else text_of_file(arguments.old_file)
+    new = arguments.new and text_of_argument(arguments.new)
+    new = new if arguments.new_file is None else text_of_file(arguments.new_file)
+    if (old is None) != (new is None):
+        missing = "--old" if old is None else "--new"
+        raise PlainmindError(f"{missing} is missing", hint="give both texts, or neither to open your editor")
+    with open_memory(arguments) as memory:
+        if old is None or new is None:
+            return _edit_by_hand(memory, arguments.path, console)
+        edited = memory.edit(arguments.path, old, new, allow_shrink=arguments.allow_shrink)
+    if console.json:
+        console.result({"path": edited.path, "line": edited.line, "hash": edited.hash})
+    else:
+        console.say(f"changed {console.style(f'{edited.path}:{edited.line}', 'path')}")
+    return 0
+
+
+def _edit_by_hand(memory: Memory, path: str, console: Console) -> int:
+    """Open the file itself, so that the editor shows where it is; what it was is in the history first."""
+    import shlex
+    import subprocess
+
+    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
+    if not editor:
+        raise PlainmindError(
+            "there is no editor to open", hint="set EDITOR, or give the texts with --old and --new"
+        )
+    place = memory.keep_version(path, reason="edit by hand")
+    before = _content(place)
+    try:
+        ended = subprocess.run([*shlex.split(editor), place], check=False)  # noqa: S603 (the user's own editor)
+    except (FileNotFoundError, PermissionError, ValueError) as error:
+        raise PlainmindError(f"the editor `{editor}` could not be started", hint="check EDITOR") from error
+    memory.sync()
+    changed = _content(place) != before
+    if console.json:
+        console.result({"path": path, "changed": changed, "editorStatus": ended.returncode})
+    else:
+        console.say(f"indexed {path} again" if changed else f"{path} is as it was")
+    if ended.returncode:
+        raise PlainmindError(f"the editor ended with status {ended.returncode}", hint=f"look at {place}")
+    return 0
+
+
+def _content(place: str) -> bytes | None:
+    try:
+        with open(place, "rb") as file:
+            return file.read()
+    except FileNotFoundError:  # the editor removed it
+        return None
+
+
+_DEFAULT_LINES = 120
+
+
+def add_get(parser: argparse.ArgumentParser) -> None:
+    """Say what `get` takes."""
+    describe(
+        parser,
+        """\
+Read lines of a file of the memory, or of a conversation, as a search cites them. Files outside the memory are refused.
+
+Only reads.""",
+        examples=(
+            "plainmind get memory/network.md --from 16 --lines 5",
+            "plainmind get MEMORY.md#L3-L7",
+            "plainmind get 'sessions/5f0c7f0e.jsonl#L7'",
+        ),
+        run=run_get,
+    )
+    parser.add_argument(
+        "path", metavar="PATH", help="a path as a search cites it; `#L3-L7` at its end means these lines"
+    )
+    parser.add_argument(
+        "--from", dest="first_line", metavar="N", type=whole_number(1), default=1, help="the first line (1)"
+    )
+    parser.add_argument(
+        "--lines",
+        metavar="N",
+        type=whole_number(1),
+        default=_DEFAULT_LINES,
+        help=f"at most N lines ({_DEFAULT_LINES})",
+    )
+
+
+def run_get(arguments: argparse.Namespace, console: Console) -> int:
+    """Print lines."""
+    with open_memory(arguments) as memory:
+        excerpt = memory.get(arguments.path, first_line=arguments.first_line, line_count=arguments.lines)
+    if console.json:
+        fields: dict[str, Any] = {
+            "path": excerpt.path,
+            "text": excerpt.text,
+            "from": excerpt.first_line,
+            "lines": excerpt.line_count,
+            "truncated": excerpt.truncated,
+        }
+        if excerpt.next_line is not None:
+            fields["nextFrom"] = excerpt.next_line
+        console.result(fields)
+        return 0
+    if excerpt.line_count:
+        console.answer(console.printable(excerpt.text))
+    else:
+        console.note(f"{excerpt.path} has no line {excerpt.first_line}")
+    if excerpt.next_line is not None:
+        console.note(f"the file goes on: --from {excerpt.next_line}")
+    elif excerpt.truncated:
+        console.note("the line is longer than is shown")
+    return 0
+
+
+def add_list(parser: argparse.ArgumentParser) -> None:
+    """Say what `list` takes."""
+    describe(
+        parser,
+        """\
+List the files of the memory, each with its day, size and number of lines; with --quiet only their paths.
+
+Only reads.""",
+        examples=("plainmind list", "plainmind list --json"),
+        run=run_list,
+    )
+
+
+def run_list(arguments: argparse.Namespace, console: Console) -> int:
+    """Print one line a file."""
+    with open_memory(arguments) as memory:
+        files = memory.list()
+        if console.quiet and not console.json:
+            for found in files:
+                console.answer(console.printable(found.path))
+            return 0
+        rows = [_row(memory, found) for found in files]
+    if console.json:
+        console.result({"workspaceDir": memory.workspace, "files": rows})
+        return 0
+    for row in rows:
+        lines = "?" if row["lines"] is None else f"{row['lines']:,}"
+        place = console.style(console.printable(row["path"]), "path")
+        console.answer(f"{row['day'] or '-':10}  {size_in_words(row['bytes']):>9}  {lines:>7} lines  {place}")
+        if row["error"]:
+            console.note(row["error"])
+    if not rows:
+        console.note(f"there are no notes in {memory.workspace} yet")
+        console.hint('write the first one: plainmind remember "…"')
+    else:
+        total = size_in_words(sum(row["bytes"] for row in rows))
+        console.say(console.style(f"{plural(len(rows), 'file')}, {total}", "dim"))
+    return 0
+
+
+def _row(memory: Memory, found: Any) -> dict[str, Any]:
+    from datetime import UTC, datetime
+
+    from plainmind.base.model import split_lines
+    from plainmind.notes.dates import day_of
+
+    lines: int | None = None
+    error: str | None = None
+    try:
+        lines = len(split_lines(memory.parts.workspace.read(found)[0].text))
+    except PlainmindError as refused:
+        error = str(refused)  # one file that cannot be read does not hide the others
+    return {
+        "path": found.path,
+        "day": day_of(found.path),
+        "bytes": found.size,
+        "lines": lines,
+        "modifiedAt": datetime.fromtimestamp(found.mtime_ns / 1e9, UTC).isoformat(timespec="seconds"),
+        "error": error,
+    }
+
+
+def add_history(parser: argparse.ArgumentParser) -> None:
+    """Say what `history` takes."""
+    describe(
+        parser,
+        """\
+Show what was changed through plainmind, newest first. Versions marked * can be shown and restored.
+
+Only reads. Old versions are kept in ~/.plainmind for 90 days, unless the history's settings say otherwise.""",
+        examples=(
+            "plainmind history MEMORY.md",
+            "plainmind history --show 01JM2V7Q9Z5W8K3B4N6P7R8S9T",
+        ),
+        run=run_history,
+    )
+    parser.add_argument("path", metavar="PATH", nargs="?", help="only changes of this file")
+    parser.add_argument(
+        "-n", dest="most", metavar="N", type=whole_number(1), default=30, help="at most N (30)"
+    )
+    parser.add_argument("--show", metavar="ID", help="print what the file was in this version")
+
+
+def run_history(arguments: argparse.Namespace, console: Console) -> int:
+    """Print the changes, or one version."""
+    with open_memory(arguments) as memory:
+        if arguments.show is not None:
+            return _show(memory, arguments.show, console)
+        path = arguments.path and arguments.path.removeprefix("./")
+        versions = memory.history(path)[: arguments.most]
+    if console.json:
+        console.result({"versions": [_as_json(version) for version in versions]})
+        return 0
+    width = max((len(version.operation) for version in versions), default=0)
+    for version in versions:
+        mark = "*" if version.available else " "
+        when = version.at[:19].replace("T", " ")
+        place = console.style(console.printable(version.path), "path")
+        console.answer(
+            f"{version.id} {mark} {when}  {version.operation:{width}} {size_in_words(version.length):>9}  {place}"
+        )
+    if not versions:
+        console.note(f"nothing was changed {'in ' + path if path else 'through plainmind'} yet")
+    return 0
+
+
+def _show(memory: Memory, version_id: str, console: Console) -> int:
+    data = memory.read_version(version_id)
+    if console.json:
+        version = next((known for known in memory.history() if known.id == version_id), None)
+        if version is None:
+            raise NotFound(f"there is no version `{version_id}`", hint="`plainmind history` lists them")
+        console.result({**_as_json(version), "text": data.decode("utf-8", "replace")})
+    elif console.is_terminal:
+        console.answer(console.printable(data.decode("utf-8", "replace").removesuffix("\n")))
+    else:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)  # to the byte: it may be on its way into a file
+    return 0
+
+
+def _as_json(version: Version) -> dict[str, Any]:
+    return {
+        "id": version.id,
+        "at": version.at,
+        "path": version.path,
+        "operation": version.operation,
+        "bytes": version.length,
+        "hash": version.hash,
+        "previous": version.previous,
+        "available": version.available,
+    }
+
+
+def add_restore(parser: argparse.ArgumentParser) -> None:
+    """Say what `restore` takes."""
+    describe(
+        parser,
+        """\
+Bring back what a file was. What it is now goes into the history first, so this can be undone too.
+
+Changes the file in the workspace.""",
+        examples=("plainmind history MEMORY.md", "plainmind restore 01JM2V7Q9Z5W8K3B4N6P7R8S9T"),
+        run=run_restore,
+    )
+    parser.add_argument("version", metavar="ID", help="a version marked * in `plainmind history`")
+
+
+def run_restore(arguments: argparse.Namespace, console: Console) -> int:
+    """Write an old version over the file."""
+    with open_memory(arguments) as memory:
+        restored = memory.restore(arguments.version)
+    if console.json:
+        console.result({"path": restored.path, "hash": restored.hash})
+    else:
+        console.say(f"restored {console.style(restored.path, 'path')}")
+    return 0

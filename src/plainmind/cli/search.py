@@ -1,0 +1,297 @@
+"""`search`: ask the memory a question, and print the hits."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
+
+from plainmind.base.pattern import pattern
+from plainmind.cli.console import Console, age_in_words, first_few, visible
+from plainmind.cli.options import day, describe, open_memory, share, text_of, whole_number
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from datetime import date
+    from typing import Any
+
+    from plainmind.base.model import ProgressCallback, SearchHit, SearchResult
+    from plainmind.memory.facade import Memory
+
+
+DEGRADED = 3
+_SOURCES = {"memory": ("memory",), "sessions": ("sessions",), "all": ("memory", "sessions")}
+_WORD = pattern(r"\S+")
+_PUNCTUATION = "\"'`*_.,;:!?()[]{}<>…“”‘’"
+
+
+def add_search(parser: argparse.ArgumentParser) -> None:
+    """Say what `search` takes."""
+    describe(
+        parser,
+        """\
+Find the lines that answer a question, by meaning and by word, best first. Every edit that was saved before is seen.
+
+Reads the workspace and keeps an index of it in ~/.plainmind; nothing else is written.""",
+        examples=(
+            "plainmind search which VLAN is the printer on",
+            "plainmind search ERR_LEDGER_SKEW -n 1 --explain",
+            "echo 'what did we decide on Friday?' | plainmind search - --json",
+        ),
+        run=run_search,
+    )
+    parser.add_argument(
+        "words", metavar="QUERY", nargs="+", help="the question; quotes are optional, - reads stdin"
+    )
+    parser.add_argument(
+        "-n", dest="max_results", metavar="N", type=whole_number(1, 1000), help="at most N hits (6)"
+    )
+    parser.add_argument(
+        "--min-score", metavar="S", type=share, help="leave out hits below S, from 0 to 1 (0.35)"
+    )
+    parser.add_argument("--source", choices=tuple(_SOURCES), help="look only here")
+    parser.add_argument(
+        "--snippet-chars",
+        metavar="C",
+        type=whole_number(20, 100_000),
+        help="at most C characters of each hit (700)",
+    )
+    parser.add_argument(
+        "--all-agents",
+        action="store_true",
+        help="ask the indexes of all agents as they are, or of some with --agent a,b; on a server an operator may",
+    )
+    parser.add_argument("--explain", action="store_true", help="say why each hit is where it is")
+    parser.add_argument("--today", metavar="DATE", type=day, help="search as if it were this day")
+    parser.add_argument(
+        "--strict", action="store_true", help="exit with 3 when not everything could be consulted"
+    )
+
+
+def run_search(arguments: argparse.Namespace, console: Console) -> int:
+    """Search and print the hits."""
+    query = text_of(arguments.words)
+    with open_memory(arguments) as memory:
+        with console.progress("indexing") as progress:
+            result = _answer(memory, query, arguments, progress)
+        if console.json:
+            console.result(_as_json(result, with_citations=memory.parts.loaded.settings.citations != "off"))
+        else:
+            print_hits(console, result, today=arguments.today or memory.parts.now().date())
+            if not result.hits:
+                # How much others have is not known here.
+                is_empty = not _asks_several(arguments) and not memory.status()["files"]
+                _explain_nothing(console, query, is_empty=is_empty, workspace=memory.workspace)
+                is_partial = "sessions" not in memory.parts.loaded.settings.sources
+                if is_partial and arguments.source is None and memory.sessions.list():
+                    console.hint(
+                        "conversations were not searched: `plainmind sessions search` does that, and"
+                        " `plainmind config set sources memory,sessions` lets every search do it"
+                    )
+    return DEGRADED if arguments.strict and (result.degraded or result.fallback) else 0
+
+
+def _answer(
+    memory: Memory, query: str, arguments: argparse.Namespace, progress: ProgressCallback | None
+) -> SearchResult:
+    wanted: dict[str, Any] = {
+        "max_results": arguments.max_results,
+        "min_score": arguments.min_score,
+        "sources": _SOURCES[arguments.source] if arguments.source else None,
+        "snippet_chars": arguments.snippet_chars,
+        "explain": arguments.explain,
+        "today": arguments.today,
+    }
+    if _asks_several(arguments):
+        from plainmind.memory.across_agents import search_agents
+
+        return search_agents(memory.parts, query, arguments.asked_agents or None, **wanted)
+    return memory.search(query, progress=progress, **wanted)
+
+
+def _asks_several(arguments: argparse.Namespace) -> bool:
+    return bool(arguments.all_agents or arguments.asked_agents)
+
+
+def _as_json(result: SearchResult, *, with_citations: bool) -> dict[str, Any]:
+    hits = []
+    for hit in result.hits:
+        fields = {
+            "path": hit.path,
+            "startLine": hit.start_line,
+            "endLine": hit.end_line,
+            "score": round(hit.score, 4),
+            "snippet": hit.snippet,
+            "source": hit.source,
+        }
+        if with_citations:
+            fields["citation"] = hit.citation or citation(hit)
+        if hit.explanation is not None:
+            fields["explanation"] = dict(hit.explanation)
+        hits.append(fields)
+    answer = {
+        "query": result.query,
+        "results": hits,
+        "provider": result.provider,
+        "model": result.model,
+        "mode": result.mode,
+        "degraded": list(result.degraded),
+        "timings": dict(result.timings),
+    }
+    if result.fallback is not None:
+        answer["fallback"] = dict(result.fallback)
+    if result.notes:
+        answer["notes"] = list(result.notes)
+    return answer
+
+
+def _explain_nothing(console: Console, query: str, *, is_empty: bool, workspace: str) -> None:
+    if is_empty:
+        console.note(f"there is nothing to search in {workspace} yet")
+        console.hint('write something down: plainmind remember "…", or put Markdown files into memory/')
+    elif not query.strip():
+        console.note("the question is empty")
+    else:
+        console.note(
+            "nothing was found; try other words, a lower --min-score, or `plainmind list` to see what there is"
+        )
+
+
+def citation(hit: SearchHit) -> str:
+    """`memory/network.md#L3-L7`, or `#L5` for one line."""
+    last = "" if hit.end_line == hit.start_line else f"-L{hit.end_line}"
+    return f"{hit.path}#L{hit.start_line}{last}"
+
+
+def print_hits(console: Console, result: SearchResult, *, today: date) -> None:
+    """Print all hits, then on stderr what was not consulted."""
+    wanted: AbstractSet[str] = frozenset()
+    if console.has_colors:
+        from plainmind.text.terms import query_terms
+
+        wanted = frozenset(query_terms(result.query).terms)
+    for number, hit in enumerate(result.hits):
+        if number:
+            console.answer()
+        last = "" if hit.end_line == hit.start_line else f"-{hit.end_line}"
+        place = console.style(f"{visible(hit.path)}:{hit.start_line}{last}", "path")
+        console.answer(f"{hit.score:.2f}  {place}")
+        for line in console.printable(hit.snippet).split("\n"):
+            console.answer(f"  {emphasise(console, line, wanted)}".rstrip())
+        if hit.explanation is not None:
+            console.answer(
+                console.style(f"  why: {reason(hit.explanation, result.query, hit.path, today)}", "dim")
+            )
+    for note in (*result.degraded, *result.notes):
+        console.note(note)
+    if result.fallback is not None:
+        console.note("{to} answers in place of {from}: {reason}".format(**result.fallback))
+
+
+def emphasise(console: Console, line: str, wanted: AbstractSet[str]) -> str:
+    """Make the words that the question has too stand out."""
+    if not wanted:
+        return line
+    parts: list[str] = []
+    end = 0
+    for start, stop in matched_spans(line, wanted):
+        parts += (line[end:start], console.style(line[start:stop], "bold"))
+        end = stop
+    return "".join(parts) + line[end:]
+
+
+def matched_spans(line: str, wanted: AbstractSet[str]) -> list[tuple[int, int]]:
+    """Where a line has words of the question, in order and without overlaps."""
+    from plainmind.text.terms import document_terms
+
+    spans: list[tuple[int, int]] = []
+    for found in _WORD.finditer(line):
+        word = found[0]
+        if word.isascii():
+            bare = word.strip(_PUNCTUATION)
+            if bare and not wanted.isdisjoint(document_terms(word)):
+                start = found.start() + word.index(bare)
+                spans.append((start, start + len(bare)))
+        else:
+            spans += (
+                (found.start() + start, found.start() + stop) for start, stop in _spans_in(word, wanted)
+            )
+    return _join(sorted(spans))
+
+
+def _spans_in(word: str, wanted: AbstractSet[str]) -> Iterator[tuple[int, int]]:
+    """Where terms stand within a word: Chinese and Japanese write whole sentences without a space."""
+    from plainmind.text.terms import document_terms
+
+    hits = [term for term in wanted & set(document_terms(word)) if term]
+    inside = False
+    for term in hits:
+        at = word.casefold().find(term)
+        while at >= 0:
+            inside = True
+            yield at, at + len(term)
+            at = word.casefold().find(term, at + 1)
+    if hits and not inside:  # an accent or an ending makes the difference: the whole word
+        yield 0, len(word)
+
+
+def _join(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    joined: list[tuple[int, int]] = []
+    for start, stop in spans:
+        if joined and start <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(stop, joined[-1][1]))
+        else:
+            joined.append((start, stop))
+    return joined
+
+
+def reason(explanation: Mapping[str, Any], query: str, path: str, today: date) -> str:
+    """One readable line about why a hit was chosen."""
+    from plainmind.notes.dates import day_of
+
+    line = f"line {explanation['bestLine']}" if "bestLine" in explanation else "the line"
+    parts = [f"{line} has {_words_in_line(explanation, query)}"]
+    if explanation.get("exactToken"):
+        parts.append("an exact match")
+    if explanation.get("speaker"):
+        parts.append("said by somebody whom the question names")
+    if explanation.get("meaning"):
+        parts.append(f"meaning {explanation['meaning']:.2f}")
+    if explanation.get("namedDay"):
+        parts.append("from a day that the question names")
+    day = day_of(path)
+    if day and (age := age_in_words(day, today)):
+        recency = float(explanation.get("recency", 1.0))
+        parts.append(f"{age}, weighs × {recency:.2f}" if recency < 0.995 else age)
+    return "; ".join(parts)
+
+
+def _words_in_line(explanation: Mapping[str, Any], query: str) -> str:
+    words = words_of(query)
+    matched = set(explanation.get("matched", ()))
+    found = [name for name, terms in words if matched & terms]
+    if not found:
+        around = explanation.get("nearby") or explanation.get("passage") or explanation.get("keywords")
+        return "none of the words" + (", but stands near some" if words and around else "")
+    named = first_few(found)
+    if len(found) < len(words):
+        return f"{len(found)} of {len(words)} words ({named})"
+    return f"the word ({named})" if len(words) == 1 else f"all {len(words)} words ({named})"
+
+
+def words_of(query: str) -> list[tuple[str, frozenset[str]]]:
+    """Name the words of a question that count, with the terms each stands for; of spaceless text the pairs."""
+    from plainmind.text.terms import query_terms
+
+    units: dict[str, frozenset[str]] = {}
+    for word in query.split():
+        found = query_terms(word)
+        if found.only_stop_words:
+            continue
+        if word.isascii():
+            bare = word.strip(_PUNCTUATION)
+            if found.terms:
+                units[bare] = frozenset(found.terms)
+        else:
+            units |= {term: frozenset({term}) for term in found.terms}
+    return list(units.items())
