@@ -25,6 +25,28 @@ TOPICS = 240
 WORDS_OF_TOPIC = 160
 TOPICAL_SHARE = 0.3  # of all words in a text
 SENTENCES = 2_000  # kept ready in each language that is written without spaces
+Matrix: TypeAlias = npt.NDArray[np.float32]
+# Vectors in clusters that are as hard to tell apart as those of the builtin model on real notes. Fitted to it: how fast
+# the directions lose weight, how near the nearest chunks are to a question, how far away the others, and how many
+# candidates by sign bits it takes to have the nearest among them.
+# What a vector is the sum of: something that all share, two topics, the file, the chunk itself, noise.
+_SHARED, _TOPIC, _SECOND, _FILE, _OWN, _NOISE = 0.35, 0.9, 0.35, 0.7, 0.7, 0.15
+_ASKED = 1.7  # how far a question is from the chunk that it is about
+_DECAY = 0.4  # the n-th direction weighs n to the minus this
+_MOST_TOPICS = 240
+# Streams of chance, apart from those of the text.
+_CENTRES, _CHUNKS, _NEAR = 10, 11, 12
+_FEWEST_WORDS, _MOST_WORDS = 115, 205
+_SENTENCES = 16  # in a passage of a language without spaces
+_WITH_DETAIL = 0.25  # of all lines
+CHUNKS_PER_FILE = 10
+MOST_SHORT_FILES = 1_000  # a larger corpus has longer files first, and then more of them
+MOST_CHUNKS_PER_FILE = 100
+TERMS_OF_QUESTION = 8
+_LANGUAGES = ("english", "chinese", "japanese")
+_SHARES = (0.90, 0.07, 0.03)
+# Streams of chance: what is drawn for the text does not change with the number of dimensions.
+_TEXT, _QUESTIONS = 1, 3
 
 
 @value
@@ -98,17 +120,6 @@ def _sentence(chance: np.random.Generator, words: list[str]) -> str:
     return "".join(words[rank] for rank in drawn) + "。"
 
 
-Matrix: TypeAlias = npt.NDArray[np.float32]
-
-# What a vector is the sum of: something that all share, two topics, the file, the chunk itself, noise.
-_SHARED, _TOPIC, _SECOND, _FILE, _OWN, _NOISE = 0.35, 0.9, 0.35, 0.7, 0.7, 0.15
-_ASKED = 1.7  # how far a question is from the chunk that it is about
-_DECAY = 0.4  # the n-th direction weighs n to the minus this
-_MOST_TOPICS = 240
-# Streams of chance, apart from those of the text.
-_CENTRES, _CHUNKS, _NEAR = 10, 11, 12
-
-
 @value
 class _Space:
     """Directions of falling weight, turned so that each shows in every dimension."""
@@ -179,11 +190,6 @@ def _centres(seed: int, dims: int) -> Matrix:
     return space.turned(space.draw(np.random.default_rng([seed, _CENTRES, dims]), _MOST_TOPICS + 1))
 
 
-_FEWEST_WORDS, _MOST_WORDS = 115, 205
-_SENTENCES = 16  # in a passage of a language without spaces
-_WITH_DETAIL = 0.25  # of all lines
-
-
 def passage(
     chance: np.random.Generator, known: Vocabulary, topic: int, language: str
 ) -> tuple[str, list[str]]:
@@ -223,16 +229,6 @@ def _detail(chance: np.random.Generator, words: list[str]) -> str:
     if kind == 3:
         return f" in `{words[0]}_{words[-1]}.py`"
     return f" says {words[1].capitalize()} {words[-2].capitalize()}"
-
-
-CHUNKS_PER_FILE = 10
-MOST_SHORT_FILES = 1_000  # a larger corpus has longer files first, and then more of them
-MOST_CHUNKS_PER_FILE = 100
-TERMS_OF_QUESTION = 8
-_LANGUAGES = ("english", "chinese", "japanese")
-_SHARES = (0.90, 0.07, 0.03)
-# Streams of chance: what is drawn for the text does not change with the number of dimensions.
-_TEXT, _QUESTIONS = 1, 3
 
 
 @value

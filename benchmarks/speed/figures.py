@@ -12,6 +12,10 @@ from speed.others import ALL_WORDS, SEED, Contestant
 from speed.timing import Bulk, Cold, Residency, Times
 
 FEWEST_FOR_GROWTH = 10_000  # below, what a search does whatever the size hides how it grows
+Verdict: TypeAlias = Literal["goal", "must", "missed", "not measured"]
+_MB = 1_000_000
+_NO_OP_FILES = 1_000
+_FEWEST_FOR_SIZE = 10_000
 
 
 @value
@@ -110,13 +114,6 @@ def as_json(value: Any) -> Any:
 def _camel(name: str) -> str:
     first, *rest = name.split("_")
     return first + "".join(part.capitalize() for part in rest)
-
-
-Verdict: TypeAlias = Literal["goal", "must", "missed", "not measured"]
-
-_MB = 1_000_000
-_NO_OP_FILES = 1_000
-_FEWEST_FOR_SIZE = 10_000
 
 
 @value

@@ -23,6 +23,14 @@ _SEARCHES: Mapping[str, str] = {
     "vectorLookup": "  looking up vectors alone",
 }
 TIMES = "p50 / p95 (CPU p50), ms"
+_WIDTH, _HEIGHT = 760, 460
+_LEFT, _RIGHT, _TOP, _BOTTOM = 64, 210, 44, 48
+_OURS: Mapping[str, tuple[str, str]] = {
+    "hybrid": ("hybrid search", "#1b4f8a"),
+    "keyword": ("keyword search", "#3b8f5a"),
+    "vector": ("vector search", "#b0581e"),
+}
+_PALE = ("#7fb58f", "#d0a070", "#9a8fc0", "#c08f9a")  # one for each engine that is a limit
 
 
 def target_rows(figures: SpeedFigures, *, with_unmeasured: bool = False) -> Iterator[Row]:
@@ -135,16 +143,6 @@ def _faster(size: SizeFigures) -> str:
         return "–"
     capped = any(other.name == SEED and other.chunks < size.chunks for other in size.others)
     return f"{'over ' if capped else ''}{in_words(ratio, '×')}"
-
-
-_WIDTH, _HEIGHT = 760, 460
-_LEFT, _RIGHT, _TOP, _BOTTOM = 64, 210, 44, 48
-_OURS: Mapping[str, tuple[str, str]] = {
-    "hybrid": ("hybrid search", "#1b4f8a"),
-    "keyword": ("keyword search", "#3b8f5a"),
-    "vector": ("vector search", "#b0581e"),
-}
-_PALE = ("#7fb58f", "#d0a070", "#9a8fc0", "#c08f9a")  # one for each engine that is a limit
 
 
 @value

@@ -33,6 +33,13 @@ from speed.resident import opened
 from speed.timing import Bulk, Stopwatch, Times, measure
 
 _LONG_AGO_NS = 1_700_000_000_000_000_000
+NEAREST = 24  # as many as the widespread recipe asks of each side for six results
+EVERYTHING = SearchFilter(frozenset({"memory"}), EVERY_SCOPE)
+WARM_UP = 10
+# A log of today that is written to while it is searched: as long as one of a busy day.
+EDITED = "memory/being-written.md"
+_LINES_BEFORE_EDITS = 80
+_EDITS = 30
 
 
 @value
@@ -109,11 +116,6 @@ def _state(file: SyntheticFile, status: os.stat_result | None) -> FileState:
         mtime_ns=status.st_mtime_ns if status else _LONG_AGO_NS,
         inode=status.st_ino if status else 0,
     )
-
-
-NEAREST = 24  # as many as the widespread recipe asks of each side for six results
-EVERYTHING = SearchFilter(frozenset({"memory"}), EVERY_SCOPE)
-WARM_UP = 10
 
 
 class KnownVectors(Embedder):
@@ -226,12 +228,6 @@ def exact_neighbours(
 def as_vector(row: Matrix) -> Vector:
     """A row in the form in which vectors travel."""
     return array("f", row.astype(np.float32).tobytes())
-
-
-# A log of today that is written to while it is searched: as long as one of a busy day.
-EDITED = "memory/being-written.md"
-_LINES_BEFORE_EDITS = 80
-_EDITS = 30
 
 
 def index_markdown(

@@ -18,8 +18,8 @@ def erase_in_engines(parts: Parts, *, of_every_agent: bool) -> None:
     if parts.backend is not None:
         parts.backend.erase()
     for folder in _folders(parts, of_every_agent=of_every_agent):
-        from plainmind.guests.qmd.command import Homes
         from plainmind.guests.qmd.exports import erase_copies
+        from plainmind.guests.qmd.program import Homes
         from plainmind.guests.qmd.territory import delete_index, exports_in
         from plainmind.memory.backend_record import Record
 

@@ -9,10 +9,9 @@ import pytest
 
 from plainmind.base.model import EVERY_SCOPE
 from plainmind.files.erasures import Erasures
-from plainmind.guests.qmd.answers import Answer
-from plainmind.guests.qmd.hits import Hits
+from plainmind.guests.qmd.answers import Answer, Hits
 from plainmind.guests.qmd.options import QmdOptions
-from plainmind.guests.qmd.process import TookTooLong
+from plainmind.guests.qmd.program import TookTooLong
 from plainmind.guests.qmd.territory import Territory
 from plainmind.memory.backend import Question, Surroundings
 from plainmind.memory.backend_record import Record

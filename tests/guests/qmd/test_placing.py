@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plainmind.base.model import Document
-from plainmind.guests.qmd.answers import Answer
-from plainmind.guests.qmd.placing import placed
+from plainmind.guests.qmd.answers import Answer, placed
 
 TEXT = "# Network\n\n- gull: builds\n- tern: gateway\n\n## Hosted\n- skagen: tides\n"
 

@@ -15,7 +15,7 @@ from contextlib import suppress
 import pytest
 from tests.support.qmd_program import QmdProgram
 
-from plainmind.guests.qmd.process import Sidecar, TookTooLong
+from plainmind.guests.qmd.program import Sidecar, TookTooLong
 from plainmind.memory.backend import BackendBusy, BackendFailed
 
 pytestmark = [
@@ -222,7 +222,7 @@ def test_descriptors_are_given_back(sidecar, program):
 
 KILLED = """
 import json, os, sys
-from plainmind.guests.qmd.process import Sidecar
+from plainmind.guests.qmd.program import Sidecar
 Sidecar().run([sys.argv[1], "search"], environ={}, cwd="/", timeout_s=60, max_output=100)
 """
 

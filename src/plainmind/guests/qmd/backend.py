@@ -10,14 +10,16 @@ from contextlib import suppress
 from plainmind.base.model import SOURCES, FileFailure, Mode, SearchResult, SyncReport
 from plainmind.base.pattern import pattern
 from plainmind.files.beneath import printable
-from plainmind.guests.qmd.answers import read_answers
+from plainmind.guests.qmd.answers import Hits, read_answers
 from plainmind.guests.qmd.collections import askable
-from plainmind.guests.qmd.command import in_one_line, search_arguments
-from plainmind.guests.qmd.hits import Hits
-from plainmind.guests.qmd.options import QmdOptions
-from plainmind.guests.qmd.pace import Wanted, embedding_is_due, seconds_until_due, update_is_due
-from plainmind.guests.qmd.process import Outcome, TookTooLong
-from plainmind.guests.qmd.program import Program
+from plainmind.guests.qmd.options import (
+    QmdOptions,
+    Wanted,
+    embedding_is_due,
+    seconds_until_due,
+    update_is_due,
+)
+from plainmind.guests.qmd.program import Outcome, Program, TookTooLong, in_one_line, search_arguments
 from plainmind.guests.qmd.territory import Look, Territory
 from plainmind.memory.backend import (
     BackendBusy,

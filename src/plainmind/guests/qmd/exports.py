@@ -1,11 +1,12 @@
 """Copies of conversations for QMD to read: Markdown, without secrets, a folder for each scope, and not for ever.
 
 A copy has as many parts as the transcript has pieces: one of any length is copied, gone on with and cited from while no
-more than a piece of it is in memory.
+more than a piece of it is in memory. Where each part begins in the transcript is kept beside the copy.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import time
@@ -13,26 +14,90 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 
 from plainmind.base.errors import PlainmindError
-from plainmind.base.model import PRIVATE, Document, FileFailure
+from plainmind.base.model import PRIVATE, Document, FileFailure, FileState
 from plainmind.base.pattern import pattern
+from plainmind.base.value import value
 from plainmind.files.atomic import write_atomically
 from plainmind.files.erasures import Erasures
 from plainmind.files.failures import explaining
 from plainmind.guests.qmd.collections import EVERY_NOTE, Collection, key_of_scope
-from plainmind.guests.qmd.ledgers import ENDING, Ledger, ledger_after, read_ledger, write_ledger
 from plainmind.memory.backend import BackendBusy
 from plainmind.notes.discovery import FoundFile
-from plainmind.notes.extent import START
+from plainmind.notes.extent import START, Mark, extent_of
 from plainmind.sessions.transcripts import FOLDER, Transcripts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
+    from plainmind.sessions.transcripts import Piece
+
+
+ENDING = ".parts"
 _OUR_FOLDER = pattern(r"private|scope-[0-9a-f]{16}")
 _UNFINISHED = pattern(r"\..+\.\d+\.[0-9a-f]{16}\.tmp", re.DOTALL)  # left by a process that was killed
 _NAME = pattern(r"(?P<stem>.+?)(?:%part(?P<number>[1-9]\d{0,8}))?\.(?:md|parts)", re.DOTALL)
 _DAY_S = 86_400
+
+
+@value
+class Ledger:
+    """The parts of one copy. It holds no text."""
+
+    begins: tuple[Mark, ...] = ()  # of each part that was written
+    state: FileState | None = None  # how the transcript looked, as far as it was copied
+    resumes_at: Mark = START  # behind the last part, or at its beginning when it may grow
+    is_complete: bool = False
+
+    def is_of(self, found: FoundFile) -> bool:
+        """Whether all of a transcript, as it looks now, has been copied."""
+        state = self.state
+        return (
+            self.is_complete
+            and state is not None
+            and (state.size, state.mtime_ns, state.inode) == (found.size, found.mtime_ns, found.inode)
+        )
+
+
+def ledger_after(piece: Piece, begins: Sequence[Mark]) -> Ledger:
+    """What is known once the last of the parts was written, which a piece is in, if it has a text."""
+    resumes_at = (begins[-1] if begins else START) if piece.is_last else piece.end
+    return Ledger(tuple(begins), piece.state, resumes_at, piece.is_last)
+
+
+def read_ledger(path: str, found: FoundFile) -> Ledger:
+    """What was copied of a transcript; nothing, when that cannot be told."""
+    try:
+        with open(path, "rb") as file:
+            written = json.loads(file.read())
+        size, mtime_ns, inode = map(int, written["seen"])
+        begins = tuple(map(_mark, written["begins"]))
+        resumes_at = _mark(written["resumesAt"])
+        is_complete = written["complete"] is True
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return Ledger()
+    state = FileState(found.path, "sessions", "", size, mtime_ns, inode)
+    return Ledger(begins, state, resumes_at, is_complete)
+
+
+def write_ledger(path: str, ledger: Ledger) -> None:
+    """Keep it. Raises StorageFailure."""
+    state = ledger.state
+    written: dict[str, Any] = {
+        "begins": [str(mark) for mark in ledger.begins],
+        "complete": ledger.is_complete,
+        "resumesAt": str(ledger.resumes_at),
+        "seen": None if state is None else [state.size, state.mtime_ns, state.inode],
+    }
+    write_atomically(path, json.dumps(written).encode())
+
+
+def _mark(written: str) -> Mark:
+    found = extent_of(written)
+    if found is None:
+        raise ValueError(written)
+    return found.whole
 
 
 class Exports:

@@ -12,10 +12,9 @@ from plainmind.files.atomic import write_atomically
 from plainmind.files.failures import explaining
 from plainmind.files.system import SYSTEM, make_folders
 from plainmind.guests.qmd.collections import Collection, collections_of, config_text, left_out
-from plainmind.guests.qmd.command import Homes, configured_models
 from plainmind.guests.qmd.exports import Exports, erase_copies
-from plainmind.guests.qmd.options import QmdOptions
-from plainmind.guests.qmd.pace import Done, Wanted
+from plainmind.guests.qmd.options import Done, QmdOptions, Wanted
+from plainmind.guests.qmd.program import Homes, configured_models
 from plainmind.memory.backend import Surroundings
 from plainmind.memory.backend_record import Record
 from plainmind.notes.discovery import FoundFile, reading_in

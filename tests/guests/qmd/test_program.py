@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plainmind.guests.qmd.command import (
+from plainmind.guests.qmd.program import (
     Homes,
     environment,
     find_program,

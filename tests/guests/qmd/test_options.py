@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plainmind.guests.qmd.options import QmdOptions
-from plainmind.guests.qmd.pace import (
+from plainmind.guests.qmd.options import (
     Done,
+    QmdOptions,
     Wanted,
     embedding_is_due,
     seconds_until_due,
