@@ -6,7 +6,7 @@ import pytest
 
 from plainmind.embed.choosing import Choice, KeyFound, LocalModel, PassedOver, choose
 from plainmind.embed.settings import KEY_VARIABLES
-from plainmind.guests.remote.creating import REMOTE_PROVIDERS, wire_for
+from plainmind.guests.remote.embedder import REMOTE_PROVIDERS, wire_for
 from plainmind.guests.remote.settings import RemoteSettings
 
 NO_KEYS = dict.fromkeys(KEY_VARIABLES, KeyFound(None))

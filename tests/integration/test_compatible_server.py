@@ -13,9 +13,8 @@ from tests.support.model_files import need_llama, real_gguf
 
 from plainmind import Memory
 from plainmind.base.errors import EmbeddingError
-from plainmind.guests.local.embedder import LocalEmbedder, LocalSettings
-from plainmind.guests.remote.creating import create_remote
-from plainmind.guests.remote.embedder import RemoteEmbedder
+from plainmind.guests.local.llama import LocalEmbedder, LocalSettings
+from plainmind.guests.remote.embedder import RemoteEmbedder, create_remote
 from plainmind.guests.remote.ledger import Ledger
 from plainmind.guests.remote.settings import RemoteSettings
 

@@ -15,12 +15,10 @@ from plainmind.guests.chat.chatting import context_of_session
 from plainmind.guests.chat.conversation import Conversation, ConversationSettings
 from plainmind.guests.chat.flush import Flush, Flushed, FlushSettings
 from plainmind.guests.chat.listener import Listener
-from plainmind.guests.chat.models.creating import dialect_of
-from plainmind.guests.chat.models.endpoint import EndpointModel
-from plainmind.guests.chat.models.protocol import ToolCall
-from plainmind.guests.chat.models.settings import ChatModelSettings
+from plainmind.guests.chat.models.endpoint import EndpointModel, dialect_of
+from plainmind.guests.chat.models.protocol import ChatModelSettings, ToolCall
 from plainmind.guests.chat.room import RoomSettings
-from plainmind.guests.remote.retrying import RetryPolicy
+from plainmind.guests.net.failures import RetryPolicy
 from plainmind.memory.facade import Memory
 from plainmind.sessions.session import Session
 from plainmind.sessions.store import SessionStore

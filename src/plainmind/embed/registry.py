@@ -25,7 +25,7 @@ Factory: TypeAlias = "Callable[[EmbeddingSettings], Embedder]"
 ENTRY_POINTS = "plainmind.embedders"
 _OURS = {
     "builtin": "plainmind.embed.builtin:create",
-    "local": "plainmind.guests.local.embedder:create",
+    "local": "plainmind.guests.local.llama:create",
     "none": "plainmind.embed.none:create",
     "onnx": "plainmind.guests.local.onnx:create",
 }

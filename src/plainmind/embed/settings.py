@@ -8,7 +8,7 @@ from plainmind.base.value import value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from plainmind.guests.local.hub_download import Fetched
+    from plainmind.guests.local.hub import Fetched
 
 AUTO = "auto"
 # The environment variables that hold a provider's key, in the order in which `auto` looks for them.

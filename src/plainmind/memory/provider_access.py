@@ -126,7 +126,7 @@ def model_for(name: str, settings: Settings) -> str | None:
         return settings.local.model_path or settings.model
     if settings.provider != AUTO or settings.model is None or name not in KEY_VARIABLES:
         return settings.model if settings.provider != AUTO else None
-    from plainmind.guests.remote.creating import wire_for
+    from plainmind.guests.remote.embedder import wire_for
     from plainmind.guests.remote.settings import RemoteSettings
 
     bare = settings.model.removeprefix("models/")
@@ -139,7 +139,7 @@ def _local_model(settings: Settings, environ: Mapping[str, str]) -> LocalModel:
     if path is None:
         return LocalModel()
     if ":" in path.split("/", 1)[0]:  # `hf:…`: there once it was downloaded
-        from plainmind.guests.local.embedder import LocalEmbedder, LocalSettings
+        from plainmind.guests.local.llama import LocalEmbedder, LocalSettings
 
         there = LocalEmbedder(LocalSettings(path, model_folder(settings, home_folder(environ)))).ready
         return LocalModel(path, exists=there)
@@ -155,8 +155,8 @@ def _same_place(base_url: str | None, other: str | None, name: str) -> bool:
     """Whether both are the same scheme, host and port; None is the provider's own address."""
     if base_url == other:
         return True
-    from plainmind.guests.remote.address import split_base_url
-    from plainmind.guests.remote.creating import wire_for
+    from plainmind.guests.net.address import split_base_url
+    from plainmind.guests.remote.embedder import wire_for
     from plainmind.guests.remote.settings import RemoteSettings
 
     default = wire_for(name, RemoteSettings()).default_base_url

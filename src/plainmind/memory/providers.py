@@ -31,9 +31,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from plainmind.embed.choosing import Choice
-    from plainmind.guests.local.hub_download import Fetched
-    from plainmind.guests.remote.batch_embedder import BatchingEmbedder
-    from plainmind.guests.remote.embedder import RemoteEmbedder
+    from plainmind.guests.local.hub import Fetched
+    from plainmind.guests.remote.embedder import BatchingEmbedder, RemoteEmbedder
     from plainmind.guests.remote.ledger import Ledger, Usage
     from plainmind.guests.remote.settings import RemoteSettings
 
@@ -189,11 +188,11 @@ class Providers:
         self, name: str, settings: RemoteSettings, *, chosen: bool
     ) -> tuple[RemoteEmbedder, Embedder]:
         if not chosen or self.cache is None or not (settings.batch.enabled or self._has_jobs()):
-            from plainmind.guests.remote.creating import create_remote
+            from plainmind.guests.remote.embedder import create_remote
 
             bare = create_remote(name, settings, self.ledger)
             return bare, bare
-        from plainmind.guests.remote.batch_creating import create_batching
+        from plainmind.guests.remote.embedder import create_batching
 
         folder = os.path.join(self._places.home, "batches")
         self._batching = create_batching(name, settings, self.ledger, cache=self.cache, folder=folder)
@@ -203,7 +202,7 @@ class Providers:
         """Whether a job was left running, by settings that were other ones then."""
         if not os.path.exists(self._ledger_path):
             return False
-        from plainmind.guests.remote.job_records import jobs
+        from plainmind.guests.remote.ledger import jobs
 
         return bool(jobs(self.ledger))
 

@@ -12,9 +12,8 @@ from tests.support.hub_server import HubServer
 from tests.support.model_files import encoder_facts, need_onnxruntime, write_gguf, write_onnx_folder
 
 from plainmind.base.errors import ConfigError, EmbeddingError, TransientEmbeddingError
-from plainmind.guests.local.embedder import LocalEmbedder, LocalSettings
-from plainmind.guests.local.hub import Hub, HubFile, is_hub_name, is_hub_uri, parse_uri
-from plainmind.guests.local.hub_download import Fetched
+from plainmind.guests.local.hub import Fetched, Hub, HubFile, is_hub_name, is_hub_uri, parse_uri
+from plainmind.guests.local.llama import LocalEmbedder, LocalSettings
 from plainmind.guests.local.onnx import OnnxEmbedder, OnnxSettings
 
 MODEL = random.Random(1).randbytes(3_000_000)

@@ -30,9 +30,8 @@ from tests.support.model_files import encoder_facts, need_llama, real_gguf, writ
 from plainmind.base.errors import ConfigError, EmbeddingError
 from plainmind.base.model import Vector
 from plainmind.embed.settings import EmbeddingSettings
-from plainmind.guests.local.embedder import LocalEmbedder, LocalSettings, create
 from plainmind.guests.local.gguf import read_header
-from plainmind.guests.local.llama import LlamaModel
+from plainmind.guests.local.llama import LlamaModel, LocalEmbedder, LocalSettings, create
 
 pytestmark = [pytest.mark.timeout(120), pytest.mark.slow]
 
@@ -157,7 +156,7 @@ QUIET = """
 import os, sys
 from plainmind.guests.local.gguf import read_header
 from plainmind.guests.local.llama import LlamaModel
-from plainmind.guests.local.embedder import LocalEmbedder, LocalSettings
+from plainmind.guests.local.llama import LocalEmbedder, LocalSettings
 embedder = LocalEmbedder(LocalSettings(model_path=sys.argv[1], threads=1))
 embedder.embed_query("a cat")
 listening = {line.split()[9] for name in ("tcp", "tcp6") for line in open(f"/proc/net/{name}").readlines()[1:]}

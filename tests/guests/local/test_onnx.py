@@ -27,8 +27,7 @@ from tests.support.model_files import DIMS, WORDS, need_onnxruntime, table, writ
 
 from plainmind.base.errors import ConfigError, EmbeddingError
 from plainmind.embed.settings import EmbeddingSettings
-from plainmind.guests.local.onnx import OnnxEmbedder, OnnxSettings, create
-from plainmind.guests.local.onnx_folder import read_folder
+from plainmind.guests.local.onnx import OnnxEmbedder, OnnxSettings, create, read_folder
 
 pytestmark = pytest.mark.timeout(60)
 

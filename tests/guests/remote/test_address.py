@@ -8,8 +8,8 @@ from ipaddress import ip_address
 import pytest
 
 from plainmind.base.errors import ConfigError
-from plainmind.guests.remote.address import Origin, allowed_addresses, split_base_url, why_refused
-from plainmind.guests.remote.failures import AddressRefused, Unreachable
+from plainmind.guests.net.address import Origin, allowed_addresses, split_base_url, why_refused
+from plainmind.guests.net.failures import AddressRefused, Unreachable
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,8 @@ from tests.support.providers.batches import BatchRoutes, serving
 from tests.support.providers.server import DIALECTS, KEY
 
 from plainmind.base.errors import ConfigError
+from plainmind.guests.net.failures import AnswerUnreadable, KeyRefused, ProviderFailure
+from plainmind.guests.net.transport import Transport
 from plainmind.guests.remote.batch_endpoint import (
     BatchEndpoint,
     BatchesUnavailable,
@@ -19,11 +21,8 @@ from plainmind.guests.remote.batch_endpoint import (
     endpoint_for,
     jsonl,
 )
-from plainmind.guests.remote.batch_gemini import GeminiBatches
-from plainmind.guests.remote.creating import wire_for
-from plainmind.guests.remote.failures import AnswerUnreadable, KeyRefused, ProviderFailure
-from plainmind.guests.remote.gemini import GeminiWire
-from plainmind.guests.remote.transport import Transport
+from plainmind.guests.remote.embedder import wire_for
+from plainmind.guests.remote.gemini import GeminiBatches, GeminiWire
 
 NAMES = [f"{number:064x}" for number in range(3)]
 

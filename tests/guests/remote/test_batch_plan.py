@@ -4,17 +4,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plainmind.base.model import sha256_text
-from plainmind.guests.remote.batch_plan import (
+from plainmind.guests.remote.job_steps import (
     RUNNING,
     UPLOADED,
     files_of,
     hashes_of,
+    largest_output,
     packed,
     portions,
     stepped,
 )
-from plainmind.guests.remote.batch_results import largest_output
-from plainmind.guests.remote.job_records import JobRecord
+from plainmind.guests.remote.ledger import JobRecord
 from plainmind.guests.remote.wire import ProviderKey
 
 KEY = ProviderKey("openai", "m", "e")

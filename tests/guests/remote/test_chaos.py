@@ -17,13 +17,13 @@ from tests.support.providers.server import DIALECTS, KEY, Provider, serving, uni
 
 from plainmind.base.errors import EmbeddingError
 from plainmind.base.model import Vector
-from plainmind.guests.remote.embedder import RemoteEmbedder
-from plainmind.guests.remote.failures import (
+from plainmind.guests.net.failures import (
     ProviderPaused,
     QuotaSpent,
     RedirectRefused,
     TimedOut,
 )
+from plainmind.guests.remote.embedder import RemoteEmbedder
 
 TEXTS = [f"note {number} about the gateway, the bread and the number {number * 7}" for number in range(9)]
 CANARY = "xylophone-quartz-canary"

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plainmind.guests.remote.diagnosis import Answer, failure_of, parsed
-from plainmind.guests.remote.failures import (
+from plainmind.guests.net.failures import (
+    Answer,
     AnswerUnreadable,
     KeyRefused,
     ModelUnknown,
@@ -19,6 +19,8 @@ from plainmind.guests.remote.failures import (
     RequestRefused,
     ServerTrouble,
     TextTooLong,
+    failure_of,
+    parsed,
 )
 
 

@@ -18,9 +18,7 @@ from tests.support.providers.server import DIALECTS, KEY, Handler, Provider, ser
 from tests.support.waiting import until
 
 from plainmind.base.errors import BadVector, ConfigError, EmbeddingError
-from plainmind.guests.remote.creating import wire_for
-from plainmind.guests.remote.embedder import RemoteEmbedder
-from plainmind.guests.remote.failures import (
+from plainmind.guests.net.failures import (
     Abandoned,
     BudgetSpent,
     KeyRefused,
@@ -30,9 +28,10 @@ from plainmind.guests.remote.failures import (
     TextRefused,
     TextTooLong,
 )
+from plainmind.guests.net.transport import Transport
+from plainmind.guests.remote.embedder import RemoteEmbedder, wire_for
 from plainmind.guests.remote.ledger import Ledger
 from plainmind.guests.remote.settings import RemoteSettings
-from plainmind.guests.remote.transport import Transport
 
 ROOT = Path(__file__).resolve().parents[3]
 

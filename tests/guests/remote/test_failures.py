@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plainmind.base.errors import EmbeddingError, TransientEmbeddingError
-from plainmind.guests.remote import failures
-from plainmind.guests.remote.failures import ProviderFailure, masked
+from plainmind.guests.net import failures
+from plainmind.guests.net.failures import ProviderFailure, masked
 
 
 def every_kind() -> list[type[ProviderFailure]]:

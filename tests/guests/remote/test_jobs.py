@@ -19,10 +19,14 @@ from plainmind.base.errors import EmbeddingError, StorageFailure
 from plainmind.base.model import Vector, sha256_text
 from plainmind.embed.cache import SqliteEmbeddingCache
 from plainmind.embed.cached import CachedEmbedder
-from plainmind.guests.remote.batch_creating import create_batching, transport_for
-from plainmind.guests.remote.batch_embedder import BatchingEmbedder, VectorsPending
-from plainmind.guests.remote.creating import wire_for
-from plainmind.guests.remote.failures import Abandoned
+from plainmind.guests.net.failures import Abandoned
+from plainmind.guests.remote.embedder import (
+    BatchingEmbedder,
+    VectorsPending,
+    create_batching,
+    transport_for,
+    wire_for,
+)
 from plainmind.guests.remote.ledger import Ledger
 
 

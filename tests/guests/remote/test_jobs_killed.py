@@ -34,7 +34,7 @@ import os, signal, sys
 from pathlib import Path
 sys.path.insert(0, {root!r})
 from plainmind.embed.cache import SqliteEmbeddingCache
-from plainmind.guests.remote import batch_results
+from plainmind.guests.remote import job_steps as batch_results
 from tests.support.providers.batch_clients import TEXTS, client_of
 
 dialect, base_url, home, moment, max_items = sys.argv[1:]

@@ -13,17 +13,18 @@ import apsw
 import pytest
 
 from plainmind.base.errors import StorageFailure
+from plainmind.guests.net.failures import ProviderPaused, QuotaSpent, ServerTrouble
 from plainmind.guests.remote.breaker import BreakerPolicy
-from plainmind.guests.remote.failures import ProviderPaused, QuotaSpent, ServerTrouble
-from plainmind.guests.remote.job_records import (
+from plainmind.guests.remote.ledger import (
     JobRecord,
+    Ledger,
+    Usage,
     claim_job,
     drop_job,
     jobs,
     release_job,
     save_job,
 )
-from plainmind.guests.remote.ledger import Ledger, Usage
 from plainmind.guests.remote.wire import ProviderKey
 
 KEY = ProviderKey("openai", "text-embedding-3-small", "e" * 64)

@@ -7,17 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plainmind.base.errors import BadVector, EmbeddingError
-from plainmind.guests.remote.failures import (
+from plainmind.guests.net.failures import (
     AnswerUnreadable,
     KeyRefused,
     QuotaSpent,
     RateLimited,
     RequestRefused,
+    RetryPolicy,
     ServerTrouble,
     TimedOut,
     Unreachable,
 )
-from plainmind.guests.remote.retrying import RetryPolicy
 
 POLICY = RetryPolicy()
 

@@ -20,8 +20,8 @@ from tests.support.providers.server import KEY, Provider, serving
 from tests.support.waiting import until
 
 from plainmind.base.errors import ConfigError, StorageFailure
-from plainmind.guests.remote.connection import PatientSocket
-from plainmind.guests.remote.failures import (
+from plainmind.guests.net.connection import PatientSocket
+from plainmind.guests.net.failures import (
     Abandoned,
     AddressRefused,
     AnswerTooLarge,
@@ -33,7 +33,7 @@ from plainmind.guests.remote.failures import (
     Unreachable,
     Untrusted,
 )
-from plainmind.guests.remote.transport import Transport
+from plainmind.guests.net.transport import Transport
 
 Conversation = Callable[[socket.socket], None]
 

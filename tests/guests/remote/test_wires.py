@@ -11,15 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plainmind.base.errors import BadVector
-from plainmind.guests.remote.creating import wire_for
-from plainmind.guests.remote.failures import AnswerUnreadable
+from plainmind.guests.net.failures import AnswerUnreadable
+from plainmind.guests.remote.embedder import grouped, wire_for
 from plainmind.guests.remote.gemini import GeminiWire
-from plainmind.guests.remote.grouping import grouped
 from plainmind.guests.remote.openai import OpenAIWire
 from plainmind.guests.remote.settings import RemoteSettings
-from plainmind.guests.remote.vectors import in_order, numbers, tokens_in
 from plainmind.guests.remote.voyage import VoyageWire
-from plainmind.guests.remote.wire import estimated_tokens, price_of
+from plainmind.guests.remote.wire import estimated_tokens, in_order, numbers, price_of, tokens_in
 
 
 def test_openai_is_asked_for_base64_only_at_home() -> None:

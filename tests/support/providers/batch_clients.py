@@ -13,12 +13,11 @@ from tests.support.providers.server import KEY
 from plainmind.base.model import Vector, sha256_text
 from plainmind.embed.cache import SqliteEmbeddingCache
 from plainmind.embed.protocol import EmbeddingCache
-from plainmind.guests.remote.creating import wire_for
-from plainmind.guests.remote.embedder import RemoteEmbedder
-from plainmind.guests.remote.jobs import BatchJobs
+from plainmind.guests.net.transport import Transport
+from plainmind.guests.remote.batch_jobs import BatchJobs
+from plainmind.guests.remote.embedder import RemoteEmbedder, wire_for
 from plainmind.guests.remote.ledger import Ledger
 from plainmind.guests.remote.settings import BatchSettings, RemoteSettings
-from plainmind.guests.remote.transport import Transport
 
 DIMS = 64
 TEXTS = [f"note {number} about the gateway and its {number * 7} backups" for number in range(20)]

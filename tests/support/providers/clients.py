@@ -10,8 +10,7 @@ from pathlib import Path
 
 from tests.support.providers.server import KEY, Provider
 
-from plainmind.guests.remote.creating import wire_for
-from plainmind.guests.remote.embedder import RemoteEmbedder
+from plainmind.guests.remote.embedder import RemoteEmbedder, wire_for
 from plainmind.guests.remote.ledger import Ledger
 from plainmind.guests.remote.settings import RemoteSettings
 

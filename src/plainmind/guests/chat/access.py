@@ -7,10 +7,9 @@ from collections.abc import Iterator, Mapping
 from plainmind.base.errors import ConfigError
 from plainmind.config.secrets import resolve_secret
 from plainmind.config.settings import Settings
-from plainmind.guests.chat.models.creating import create_chat_model, dialect_of
-from plainmind.guests.chat.models.endpoint import EndpointModel
-from plainmind.guests.chat.models.settings import ChatModelSettings
-from plainmind.guests.remote.address import split_base_url
+from plainmind.guests.chat.models.endpoint import EndpointModel, create_chat_model, dialect_of
+from plainmind.guests.chat.models.protocol import ChatModelSettings
+from plainmind.guests.net.address import split_base_url
 
 
 def chat_model_of(

@@ -9,10 +9,10 @@ import mmap
 import os
 import struct
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import NoReturn
 
 from plainmind.base.errors import EmbeddingError
+from plainmind.base.value import field, record, value
 from plainmind.embed.fingerprint import fingerprint
 
 _MAGIC = b"GGUF"
@@ -38,7 +38,7 @@ _ENCODERS = frozenset(
 _POOLING_NONE, _POOLING_MEAN, _POOLING_LAST, _POOLING_RANK = 0, 1, 3, 4  # llama.cpp's numbers
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class GgufHeader:
     """The facts that decide how a model is used. `pooling` None: the file leaves it open."""
 
@@ -140,7 +140,7 @@ def _damaged(path: str, why: str) -> NoReturn:
     )
 
 
-@dataclass(slots=True)
+@record
 class _Reader:
     """Walks through the header; a length that points past the end of the file is damage, not memory to reserve."""
 

@@ -9,18 +9,18 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from plainmind.base.errors import ConfigError
-from plainmind.guests.remote.diagnosis import parsed
-from plainmind.guests.remote.failures import (
+from plainmind.base.value import value
+from plainmind.guests.net.failures import (
     AnswerUnreadable,
     ModelUnknown,
     ProviderFailure,
     RequestRefused,
+    parsed,
 )
-from plainmind.guests.remote.transport import Transport
+from plainmind.guests.net.transport import Transport
 
 if TYPE_CHECKING:
     from plainmind.guests.remote.settings import RemoteSettings
@@ -31,7 +31,7 @@ _NOT_THERE = {404, 405, 410, 501}
 _MOST_PAGES = 50
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Seen:
     """A job as its provider shows it. A word that we do not know counts as still at work."""
 
@@ -45,7 +45,7 @@ class Seen:
     trouble: str | None = None  # why the job as a whole failed
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Line:
     """One answer of an output file: whose it is, and the vector as it came, not yet checked."""
 
@@ -105,15 +105,15 @@ class BatchesUnavailable(ProviderFailure):
 def endpoint_for(wire: Wire, transport: Transport, settings: RemoteSettings) -> BatchEndpoint:
     """The batch endpoints of a provider. Raises ConfigError when it has none."""
     if wire.name == "openai":
-        from plainmind.guests.remote.batch_openai import OpenAIBatches
+        from plainmind.guests.remote.openai import OpenAIBatches
 
         return OpenAIBatches(wire, transport, settings)
     if wire.name == "voyage":
-        from plainmind.guests.remote.batch_voyage import VoyageBatches
+        from plainmind.guests.remote.voyage import VoyageBatches
 
         return VoyageBatches(wire, transport, settings)
     if wire.name == "gemini":
-        from plainmind.guests.remote.batch_gemini import GeminiBatches
+        from plainmind.guests.remote.gemini import GeminiBatches
 
         return GeminiBatches(wire, transport, settings)
     raise ConfigError(

@@ -1,35 +1,51 @@
-"""Vectors from a provider on another machine: several requests at once, all good or none at all."""
+"""Which texts travel together: as many as fit into one request, in their order."""
 
 from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeAlias
 
-from plainmind.base.errors import EmbeddingError
-from plainmind.base.model import EmbedderIdentity, Vector, sha256_text
-from plainmind.guests.remote.address import split_base_url
-from plainmind.guests.remote.asking import Allowance, Asking, Call
-from plainmind.guests.remote.breaker import BreakerState, waiting_s
-from plainmind.guests.remote.failures import (
+from plainmind.base.errors import ConfigError, EmbeddingError
+from plainmind.base.model import EmbedderIdentity, ProgressCallback, Vector, sha256_text
+from plainmind.embed.protocol import EmbeddingCache
+from plainmind.guests.net.address import split_base_url
+from plainmind.guests.net.failures import (
     Abandoned,
     AddressRefused,
     BudgetSpent,
+    ProviderFailure,
     ProviderPaused,
+    RetryPolicy,
     TextRefused,
     TextTooLong,
 )
-from plainmind.guests.remote.grouping import grouped
+from plainmind.guests.remote.batch_jobs import BatchJobs, Prepared
+from plainmind.guests.remote.breaker import BreakerState, waiting_s
+from plainmind.guests.remote.client import Allowance, Asking, Call, transport_for
 from plainmind.guests.remote.ledger import Ledger
-from plainmind.guests.remote.retrying import RetryPolicy
 from plainmind.guests.remote.settings import RemoteSettings
 from plainmind.guests.remote.wire import Mode, Wire, price_of, provider_key
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
+
+
+def grouped(texts: Sequence[str], *, max_items: int, max_tokens: int) -> list[list[str]]:
+    """Cut into requests; a token is counted for each character, and a text that is too long goes alone."""
+    groups: list[list[str]] = []
+    size = max_tokens  # nothing fits any more: the first text begins a group
+    for text in texts:
+        if not groups or size + len(text) > max_tokens or len(groups[-1]) >= max_items:
+            groups.append([])
+            size = 0
+        groups[-1].append(text)
+        size += len(text)
+    return groups
+
 
 Keep: TypeAlias = Callable[[Mapping[str, Vector]], None]
 
@@ -228,3 +244,116 @@ def _wait_for(futures: Sequence[Future[None]]) -> None:
 
 def _is_blank(text: str) -> bool:
     return not text or text.isspace()
+
+
+class VectorsPending(ProviderFailure):
+    """A batch job is making these vectors; a later sync finds them in the cache."""
+
+
+class BatchingEmbedder:
+    """Stands behind the cache and before the provider's single requests.
+
+    `prepare` is given everything that a sync will ask for, and fills the cache; what then still comes here is what
+    jobs did not give.
+    """
+
+    def __init__(self, embedder: RemoteEmbedder, jobs: BatchJobs) -> None:
+        self.embedder = embedder
+        self.jobs = jobs
+        self._waiting: frozenset[str] = frozenset()
+
+    @property
+    def identity(self) -> EmbedderIdentity:
+        """Whose vectors these are."""
+        return self.embedder.identity
+
+    @property
+    def sends_text_to(self) -> str | None:
+        """The host that sees the texts, in jobs and in single requests."""
+        return self.embedder.sends_text_to
+
+    def prepare(
+        self, texts: Iterable[str], *, wait: bool | None = None, progress: ProgressCallback | None = None
+    ) -> Prepared:
+        """Let jobs bring the vectors of many texts into the cache; see `BatchJobs.prepare`."""
+        prepared = self.jobs.prepare(texts, wait=wait, progress=progress)
+        self._waiting = prepared.waiting
+        return prepared
+
+    def leave_running(self) -> None:
+        """Leave to jobs what they have begun, without asking how far they are."""
+        self._waiting = self.jobs.begun()
+
+    def embed_query(self, text: str) -> Vector:
+        """Embed a question. Raises EmbeddingError."""
+        return self.embedder.embed_query(text)
+
+    def embed_documents(self, texts: Sequence[str]) -> list[Vector | None]:
+        """Embed by single requests what no job is working on. Raises VectorsPending when one of the texts is."""
+        self._refuse_pending(texts)
+        return self.embedder.embed_documents(texts)
+
+    def embed_keeping(self, texts: Sequence[str], keep: Keep) -> list[Vector | None]:
+        """The same, with somebody who keeps what each request brings."""
+        self._refuse_pending(texts)
+        return self.embedder.embed_keeping(texts, keep)
+
+    def _refuse_pending(self, texts: Sequence[str]) -> None:
+        if self._waiting and any(sha256_text(text) in self._waiting for text in texts):
+            raise VectorsPending(
+                "batch jobs are still making the vectors of some texts",
+                hint="keywords answer meanwhile; `plainmind status` shows the jobs, the next sync collects them",
+            )
+
+    def close(self) -> None:
+        """Let go of the provider; its jobs go on."""
+        self.jobs.close()
+        self.embedder.close()
+
+
+REMOTE_PROVIDERS = ("openai", "gemini", "voyage")
+
+
+def create_remote(name: str, settings: RemoteSettings, ledger: Ledger) -> RemoteEmbedder:
+    """Make the provider `name`, which takes over the ledger and closes it."""
+    return RemoteEmbedder(wire_for(name, settings), settings, ledger)
+
+
+def wire_for(name: str, settings: RemoteSettings) -> Wire:
+    """Choose the wire format; base64 only where its provider is known to have it."""
+    packed = settings.base_url is None
+    if name == "openai":
+        from plainmind.guests.remote.openai import OpenAIWire
+
+        return OpenAIWire(packed=packed)
+    if name == "voyage":
+        from plainmind.guests.remote.voyage import VoyageWire
+
+        return VoyageWire(packed=packed)
+    if name == "gemini":
+        from plainmind.guests.remote.gemini import GeminiWire
+
+        return GeminiWire()
+    raise ConfigError(
+        f"unknown remote embedding provider: `{name}`",
+        key="provider",
+        hint=f"use one of {', '.join(REMOTE_PROVIDERS)}",
+    )
+
+
+def create_batching(
+    name: str, settings: RemoteSettings, ledger: Ledger, *, cache: EmbeddingCache, folder: str
+) -> BatchingEmbedder:
+    """Make the provider `name` with its jobs. It closes the ledger but not the cache, which stands in front of it."""
+    wire = wire_for(name, settings)
+    embedder = RemoteEmbedder(wire, settings, ledger)
+    jobs = BatchJobs(
+        wire,
+        transport_for(wire, settings),
+        ledger,
+        settings,
+        cache=cache,
+        identity=lambda: embedder.identity,
+        folder=folder,
+    )
+    return BatchingEmbedder(embedder, jobs)

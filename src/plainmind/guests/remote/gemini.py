@@ -2,11 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+from urllib.parse import quote
 
-from plainmind.guests.remote.vectors import field_of, in_order, numbers, tokens_in
-from plainmind.guests.remote.wire import Answered, Mode, Request
+from plainmind.guests.net.address import split_base_url
+from plainmind.guests.net.failures import ProviderFailure, parsed
+from plainmind.guests.net.transport import Transport, encoded
+from plainmind.guests.remote.batch_endpoint import (
+    TAG_PREFIX,
+    Line,
+    Seen,
+    delete,
+    every,
+    id_at,
+    jsonl,
+    pages,
+    text_at,
+    unavailable,
+    upload_multipart,
+)
+from plainmind.guests.remote.settings import RemoteSettings
+from plainmind.guests.remote.wire import Answered, Mode, Request, Wire, field_of, in_order, numbers, tokens_in
 
 _TASK_TYPES = {"query": "RETRIEVAL_QUERY", "document": "RETRIEVAL_DOCUMENT"}
 # From the second generation on, the task stands in front of the text and `taskType` is not taken.
@@ -67,3 +84,132 @@ def embed_request(model: str, text: str, mode: Mode, dims: int | None) -> dict[s
     if dims is not None:
         request["outputDimensionality"] = dims
     return request
+
+
+_ENDED = frozenset({"SUCCEEDED", "FAILED", "CANCELLED", "EXPIRED"})
+
+
+class GeminiBatches:
+    """Jobs from a file of 2 GB at most, done within a day or two at half the price."""
+
+    max_items: int = 50_000
+    max_bytes: int = 200 * 1024 * 1024  # ours: the whole file goes up within one deadline
+    price_factor: float = 0.5
+
+    def __init__(self, wire: Wire, transport: Transport, settings: RemoteSettings) -> None:
+        self._wire = wire
+        self._transport = transport
+        self._dims = settings.dims
+        self._model = (settings.model or wire.default_model).removeprefix("models/")
+        # `https://host/v1beta` has its files under `https://host/upload/v1beta` and `https://host/download/v1beta`.
+        base = split_base_url(settings.base_url or wire.default_base_url)[1].rstrip("/")
+        self._prefix, _, self._version = base.rpartition("/")
+
+    def line(self, hash: str, text: str) -> bytes:  # noqa: A002
+        """One request, as a line of the input file with its line end."""
+        return jsonl({"key": hash, "request": embed_request(self._model, text, "document", self._dims)})
+
+    def upload(self, tag: str, lines: Sequence[bytes], *, deadline: float) -> str:
+        """Upload the input file under a name made of `tag`; returns its id."""
+        about = {"file": {"displayName": TAG_PREFIX + tag, "mimeType": "application/jsonl"}}
+        payload = upload_multipart(
+            self._transport,
+            f"{self._prefix}/upload/{self._version}/files?uploadType=multipart",
+            subtype="related",
+            parts=[
+                (["Content-Type: application/json; charset=UTF-8"], [jsonl(about)]),
+                (["Content-Type: application/jsonl"], lines),
+            ],
+            deadline=deadline,
+        )
+        return id_at(payload, "file", "name", what="uploaded file")
+
+    def create(self, tag: str, file_id: str, *, deadline: float) -> Seen:
+        """Start the job."""
+        payload = {"batch": {"displayName": TAG_PREFIX + tag, "inputConfig": {"fileName": file_id}}}
+        path = f"models/{quote(self._model, safe='')}:asyncBatchEmbedContent"
+        try:
+            shown = self._operation("POST", path, payload, deadline)
+        except ProviderFailure as error:
+            raise unavailable(error) from error
+        return self._seen(shown)
+
+    def look(self, job_id: str, *, deadline: float) -> Seen:
+        """See how far the job is."""
+        return self._seen(self._operation("GET", quote(job_id), None, deadline))
+
+    def find(self, tag: str, file_id: str, *, deadline: float) -> Seen | None:
+        """Look through all jobs for the one of this tag or file."""
+        for shown in self._listed("batches", "operations", deadline):
+            if (
+                text_at(shown, "metadata", "displayName") == TAG_PREFIX + tag
+                or text_at(shown, "metadata", "inputConfig", "fileName") == file_id
+            ):
+                return self._seen(shown)
+        return None
+
+    def files_of(self, tag: str, *, deadline: float) -> list[str]:
+        """Look through all files for those uploaded under this tag."""
+        return [
+            id_at(shown, "name", what="file")
+            for shown in self._listed("files", "files", deadline)
+            if text_at(shown, "displayName") == TAG_PREFIX + tag
+        ]
+
+    def cancel(self, job_id: str, *, deadline: float) -> None:
+        """Ask for the end of the job."""
+        self._transport.json("POST", f"{quote(job_id)}:cancel", {}, deadline=deadline)
+
+    def delete(self, file_id: str, *, deadline: float) -> None:
+        """Delete a file; one that is gone already is as good."""
+        delete(self._transport, quote(file_id), deadline=deadline)
+
+    def content_path(self, file_id: str) -> str:
+        """Where `Transport.download` gets the file."""
+        return f"{self._prefix}/download/{self._version}/{quote(file_id)}:download?alt=media"
+
+    def read(self, line: Any) -> Line:
+        """Read one line of an output file."""
+        key = id_at(line, "key", what="request")
+        answered = self._wire.answer(line.get("response"), 1)
+        return Line(key, answered.vectors[0], answered.tokens or 0)
+
+    def _operation(self, method: str, path: str, payload: object, deadline: float) -> Any:
+        """An operation, which may hold an error of its own: that is one of a job, and no failed request."""
+        body = None if payload is None else encoded(payload)
+        answer = self._transport.send(method, path, body=body, deadline=deadline)
+        if not 200 <= answer.status < 300:
+            raise self._transport.failure(answer)
+        return parsed(answer, self._transport.host)
+
+    def _listed(self, path: str, rows: str, deadline: float) -> Iterator[Any]:
+        token = ""
+        for _ in pages():
+            page = every(self._transport, f"{path}?pageSize=100{token}", path, deadline=deadline)
+            found = page.get(rows) if isinstance(page, dict) else None
+            yield from found if isinstance(found, list) else []
+            following = text_at(page, "nextPageToken")
+            if following is None:
+                return
+            token = f"&pageToken={quote(following, safe='')}"
+
+    def _seen(self, payload: Any) -> Seen:
+        # The state stands in the operation's metadata; a batch shown by itself has it at the top.
+        said = text_at(payload, "metadata", "state") or text_at(payload, "state") or "UNKNOWN"
+        word = said.removeprefix("BATCH_STATE_").removeprefix("JOB_STATE_")
+        output = (
+            text_at(payload, "response", "responsesFile")
+            or text_at(payload, "metadata", "output", "responsesFile")
+            or text_at(payload, "output", "responsesFile")
+        )
+        input_file = text_at(payload, "metadata", "inputConfig", "fileName")
+        return Seen(
+            job_id=id_at(payload, "name", what="job"),
+            # `done` with an error and without a word that we know is an end too.
+            ended=word in _ENDED or "error" in payload,
+            said=word.lower(),
+            complete=word == "SUCCEEDED",
+            outputs=(output,) if output else (),
+            files=tuple(file for file in (input_file, output) if file),
+            trouble=text_at(payload, "error", "message"),
+        )

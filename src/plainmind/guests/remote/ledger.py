@@ -1,24 +1,139 @@
-"""What we owe to providers and know about them, in one small file that outlives processes."""
+"""The SQLite file behind the ledger: private to its owner, shared by processes, thrown away only when damaged.
+
+Every connection holds a shared lock on `<path>.lock`, because a database that someone has open must never be renamed.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import apsw
 
 from plainmind.base.errors import StorageFailure
-from plainmind.embed.cache_file import Damaged, inode_of, set_aside, writing
-from plainmind.guests.remote.breaker import BreakerPolicy
-from plainmind.guests.remote.ledger_file import LedgerFile, LedgerInMemory
-from plainmind.guests.remote.pausing import Breaker
+from plainmind.base.value import field, value
+from plainmind.embed.cache_file import Damaged, SharedFile, inode_of, set_aside, writing
+from plainmind.guests.remote.breaker import Breaker, BreakerPolicy
 from plainmind.guests.remote.wire import ProviderKey
+
+_SCHEMA_VERSION = 1
+
+_CREATE = (
+    "CREATE TABLE facts (name TEXT PRIMARY KEY, value BLOB NOT NULL)",
+    """
+    CREATE TABLE usage (
+        day       TEXT NOT NULL,              -- 2026-05-09, UTC
+        provider  TEXT NOT NULL,
+        model     TEXT NOT NULL,
+        endpoint  TEXT NOT NULL,              -- SHA-256; never a credential
+        requests  INTEGER NOT NULL DEFAULT 0,
+        failures  INTEGER NOT NULL DEFAULT 0,
+        tokens    INTEGER NOT NULL DEFAULT 0,
+        cost      REAL NOT NULL DEFAULT 0,    -- about, USD
+        PRIMARY KEY (day, provider, model, endpoint)
+    ) WITHOUT ROWID
+    """,
+    """
+    CREATE TABLE breakers (
+        name        TEXT PRIMARY KEY,         -- what is paused
+        credential  TEXT NOT NULL,            -- salted and cut hash: another key is another chance
+        failures    INTEGER NOT NULL,
+        openings    INTEGER NOT NULL,
+        open_until  REAL NOT NULL,            -- seconds since 1970, 0: not paused
+        trial_until REAL NOT NULL,
+        terminal    INTEGER NOT NULL,
+        reason      TEXT NOT NULL,
+        hint        TEXT
+    ) WITHOUT ROWID
+    """,
+    """
+    CREATE TABLE dims (
+        provider TEXT NOT NULL,
+        model    TEXT NOT NULL,
+        endpoint TEXT NOT NULL,
+        dims     INTEGER NOT NULL,            -- as its first answer had
+        PRIMARY KEY (provider, model, endpoint)
+    ) WITHOUT ROWID
+    """,
+    """
+    CREATE TABLE refusals (
+        endpoint TEXT NOT NULL,
+        hash     TEXT NOT NULL,               -- SHA-256 of a text that the provider does not take
+        until    REAL NOT NULL,
+        PRIMARY KEY (endpoint, hash)
+    ) WITHOUT ROWID
+    """,
+    """
+    CREATE TABLE jobs (
+        id        TEXT PRIMARY KEY,           -- ours, made before anything is sent
+        provider  TEXT NOT NULL,
+        model     TEXT NOT NULL,
+        endpoint  TEXT NOT NULL,
+        state     TEXT NOT NULL,
+        remote_id TEXT,                       -- theirs
+        items     INTEGER NOT NULL,
+        created   REAL NOT NULL,
+        updated   REAL NOT NULL,
+        facts     TEXT NOT NULL,              -- JSON; no text of any note
+        owner     TEXT,                       -- which process works on it,
+        owned_until REAL NOT NULL DEFAULT 0   -- and until when nobody else does
+    ) WITHOUT ROWID
+    """,
+)
+
+
+class LedgerFile(SharedFile):
+    """The ledger's own."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path, _prepare)
+
+
+class LedgerInMemory:
+    """Stands in where no file can be written; what it knows ends with the process."""
+
+    def __init__(self) -> None:
+        self.connection = apsw.Connection(":memory:")
+        _create(self.connection)
+
+    def close(self) -> None:
+        """Forget everything."""
+        self.connection.close()
+
+
+def _prepare(connection: apsw.Connection) -> None:
+    for pragma in (
+        "PRAGMA synchronous = NORMAL",
+        "PRAGMA trusted_schema = OFF",
+        "PRAGMA cell_size_check = ON",
+        "PRAGMA journal_size_limit = 1048576",
+    ):
+        connection.execute(pragma).fetchall()
+    if connection.pragma("user_version") != _SCHEMA_VERSION:
+        with writing(connection):
+            _create(connection)
+
+
+def _create(connection: apsw.Connection) -> None:
+    version = connection.pragma("user_version")
+    if version == _SCHEMA_VERSION:
+        return  # another process was quicker
+    if version:
+        raise StorageFailure(
+            f"the ledger of remote providers has version {version}, this program knows {_SCHEMA_VERSION}",
+            hint="use one version of plainmind for one home",
+        )
+    for statement in _CREATE:
+        connection.execute(statement)
+    connection.execute("INSERT INTO facts VALUES ('salt', ?)", (os.urandom(16),))
+    connection.pragma("user_version", _SCHEMA_VERSION)
+
 
 _Outcome = TypeVar("_Outcome")
 
@@ -56,7 +171,7 @@ _DROP_REFUSED = "DELETE FROM refusals WHERE until <= :now"
 _SALT = "SELECT value FROM facts WHERE name = 'salt'"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Usage:
     """What one provider was asked in one day; `cost` is about, in USD."""
 
@@ -215,3 +330,94 @@ def _usage(row: tuple[Any, ...]) -> Usage:
 
 def _columns(key: ProviderKey) -> dict[str, str]:
     return {"provider": key.provider, "model": key.model, "endpoint": key.endpoint}
+
+
+_SAVE = """
+    INSERT INTO jobs (id, provider, model, endpoint, state, remote_id, items, created, updated, facts)
+    VALUES (:id, :provider, :model, :endpoint, :state, :remote_id, :items, :created, :updated, :facts)
+        ON CONFLICT DO UPDATE
+       SET state = :state, remote_id = :remote_id, updated = :updated, facts = :facts
+"""
+_ALL = """
+    SELECT id, provider, model, endpoint, state, items, remote_id, created, updated, facts
+      FROM jobs
+     ORDER BY created, id
+"""
+_DROP = "DELETE FROM jobs WHERE id = :id"
+_CLAIM = """
+    UPDATE jobs
+       SET owner = :owner, owned_until = :until
+     WHERE id = :id AND (owner IS NULL OR owner = :owner OR owned_until <= :now)
+"""
+_RELEASE = "UPDATE jobs SET owner = NULL, owned_until = 0 WHERE id = :id AND owner = :owner"
+
+
+@value
+class JobRecord:
+    """One job. `id` is ours and exists before theirs; `facts` is whatever JSON the job needs, without note text."""
+
+    id: str
+    key: ProviderKey
+    state: str
+    items: int
+    remote_id: str | None = None
+    created: float = 0.0
+    updated: float = 0.0
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+def save_job(ledger: Ledger, job: JobRecord) -> None:
+    """Keep a new job or its new state; on disk, not only on its way there, when this returns. Raises StorageFailure."""
+    row = {
+        "id": job.id,
+        "provider": job.key.provider,
+        "model": job.key.model,
+        "endpoint": job.key.endpoint,
+        "state": job.state,
+        "remote_id": job.remote_id,
+        "items": job.items,
+        "created": job.created or ledger.now(),
+        "updated": ledger.now(),
+        "facts": json.dumps(dict(job.facts)),
+    }
+    # A job that is forgotten is paid for twice, so even a power cut must not lose it.
+    ledger.reading(lambda connection: connection.execute("PRAGMA synchronous = FULL").fetchall())
+    try:
+        ledger.writing(lambda connection: connection.execute(_SAVE, row))
+    finally:
+        ledger.reading(lambda connection: connection.execute("PRAGMA synchronous = NORMAL").fetchall())
+    if ledger.trouble is not None:
+        raise StorageFailure(ledger.trouble, hint="no job is begun that could be forgotten; check the disk")
+
+
+def jobs(ledger: Ledger, key: ProviderKey | None = None) -> list[JobRecord]:
+    """Every job that is remembered, oldest first, or those of one provider."""
+    rows = ledger.reading(lambda connection: connection.execute(_ALL).fetchall())
+    return [job for job in map(_job, rows) if key is None or job.key == key]
+
+
+def _job(row: tuple[Any, ...]) -> JobRecord:
+    name, provider, model, endpoint, state, items, remote_id, created, updated, facts = row
+    of = ProviderKey(provider, model, endpoint)
+    return JobRecord(name, of, state, items, remote_id, created, updated, json.loads(facts))
+
+
+def drop_job(ledger: Ledger, job_id: str) -> None:
+    """Forget a job whose vectors are kept."""
+    ledger.writing(lambda connection: connection.execute(_DROP, {"id": job_id}))
+
+
+def claim_job(ledger: Ledger, job_id: str, owner: str, *, seconds: float) -> bool:
+    """Take a job, or keep it longer, so that no other process works on it; False when one does."""
+    row = {"id": job_id, "owner": owner, "now": ledger.now(), "until": ledger.now() + seconds}
+
+    def work(connection: apsw.Connection) -> bool:
+        connection.execute(_CLAIM, row)
+        return connection.changes() == 1
+
+    return ledger.writing(work)
+
+
+def release_job(ledger: Ledger, job_id: str, owner: str) -> None:
+    """Let others work on it."""
+    ledger.writing(lambda connection: connection.execute(_RELEASE, {"id": job_id, "owner": owner}))

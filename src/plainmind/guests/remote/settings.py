@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from plainmind.base.value import field, value
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class BatchSettings:
     """Jobs that a provider works off in its own time, for half the price."""
 
@@ -17,7 +18,7 @@ class BatchSettings:
     timeout_minutes: int = 60
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class RemoteSettings:
     """Where the provider is, how it knows us, and how much it is asked at once.
 

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
+from array import array
+from base64 import b64decode
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeAlias
 
-from plainmind.guests.remote.address import split_base_url
+from plainmind.base.errors import BadVector
+from plainmind.base.value import value
+from plainmind.guests.net.address import split_base_url
+from plainmind.guests.net.failures import AnswerUnreadable
 from plainmind.guests.remote.settings import RemoteSettings
 
 Mode: TypeAlias = Literal["query", "document"]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Request:
     """What to post; `path` continues the base URL."""
 
@@ -22,7 +27,7 @@ class Request:
     payload: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Answered:
     """What came: vectors in the order of the texts, not yet checked; `tokens` None when nobody counted."""
 
@@ -51,7 +56,7 @@ class Wire(Protocol):
         """Read a success. Raises BadVector when vectors and texts cannot be matched, AnswerUnreadable otherwise."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ProviderKey:
     """Who is asked: vectors, usage and pauses are counted by this. It tells nothing about the credential."""
 
@@ -77,3 +82,63 @@ def estimated_tokens(text: str) -> int:
     """Guess the tokens of a text: some four letters each, but one for each character of most other scripts."""
     narrow = sum(1 for char in text if char < "\u0250") if not text.isascii() else len(text)
     return narrow // 4 + (len(text) - narrow) + 1
+
+
+_NUMBERS = {float, int}
+_MOST_TOKENS = 1_000_000_000
+
+
+def field_of(payload: object, name: str) -> Any:
+    """Take a field of a JSON object. Raises AnswerUnreadable without repeating any of it."""
+    if not isinstance(payload, dict) or name not in payload:
+        raise AnswerUnreadable(
+            f"the answer has no `{name}`",
+            hint="check `remote.baseUrl`: is it the address of an embeddings API?",
+        )
+    return payload[name]
+
+
+def in_order(rows: object, count: int) -> list[Any]:
+    """Put rows where their `index` says; without any index they are in order. Raises BadVector.
+
+    A vector under the wrong text is never noticed later, so a doubt about the order is an error.
+    """
+    if not isinstance(rows, list) or len(rows) != count:
+        came = len(rows) if isinstance(rows, list) else 0
+        raise BadVector(f"{count} vectors were expected and {came} came")
+    by_place = {row.get("index"): row for row in rows if isinstance(row, dict)}
+    if set(by_place) <= {None}:
+        return rows
+    if not all(type(place) is int for place in by_place) or set(by_place) != set(range(count)):
+        raise BadVector("the vectors are not numbered so that each text has one")
+    return [by_place[place] for place in range(count)]
+
+
+def numbers(value: object) -> Sequence[float]:
+    """Read a list of numbers, or base64 of little-endian float32. Raises BadVector."""
+    if isinstance(value, str):
+        return _unpacked(value)
+    # Python counts true and false among the numbers; no vector has any.
+    if not isinstance(value, list) or not set(map(type, value)) <= _NUMBERS:
+        raise BadVector("a vector is not a list of numbers")
+    return value
+
+
+def _unpacked(text: str) -> array[float]:
+    values = array("f")
+    try:
+        values.frombytes(b64decode(text, validate=True))
+    except ValueError:
+        raise BadVector("a vector is neither a list of numbers nor base64 of them") from None
+    if sys.byteorder == "big":
+        values.byteswap()
+    return values
+
+
+def tokens_in(usage: object, *names: str) -> int | None:
+    """How many tokens the provider counted, when it says so in a way to be believed."""
+    for name in names:
+        count = usage.get(name) if isinstance(usage, dict) else None
+        if type(count) is int and 0 <= count <= _MOST_TOKENS:
+            return count
+    return None

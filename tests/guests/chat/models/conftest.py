@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 from tests.support.scripted_chat_model import KEY, scripted_model
 
-from plainmind.guests.chat.models.creating import dialect_of
-from plainmind.guests.chat.models.endpoint import EndpointModel
-from plainmind.guests.chat.models.settings import ChatModelSettings
-from plainmind.guests.remote.retrying import RetryPolicy
+from plainmind.guests.chat.models.endpoint import EndpointModel, dialect_of
+from plainmind.guests.chat.models.protocol import ChatModelSettings
+from plainmind.guests.net.failures import RetryPolicy
 
 QUICK = RetryPolicy(first_pause_s=0.001, longest_pause_s=0.001)
 

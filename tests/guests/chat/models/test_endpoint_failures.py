@@ -10,13 +10,10 @@ from tests.support.scripted_chat_model import KEY, Call, Say, in_order
 
 from plainmind.agent.tools.definitions import APPEND, SEARCH
 from plainmind.base.errors import ConfigError
-from plainmind.guests.chat.models.creating import create_chat_model, dialect_of
-from plainmind.guests.chat.models.endpoint import EndpointModel
-from plainmind.guests.chat.models.failures import ChatFailure
-from plainmind.guests.chat.models.protocol import ABORTED, Request
-from plainmind.guests.chat.models.settings import ChatModelSettings
+from plainmind.guests.chat.models.endpoint import ChatFailure, EndpointModel, create_chat_model, dialect_of
+from plainmind.guests.chat.models.protocol import ABORTED, ChatModelSettings, Request
 from plainmind.guests.chat.models.streaming import StreamPatience
-from plainmind.guests.remote.retrying import RetryPolicy
+from plainmind.guests.net.failures import RetryPolicy
 
 QUICK = RetryPolicy(first_pause_s=0.001, longest_pause_s=0.001)
 HELLO = Request("Be brief.", ({"role": "user", "content": "Which wood?"},), (SEARCH, APPEND))
@@ -138,7 +135,7 @@ def test_a_server_that_falls_silent_is_given_up(dialect, serve):
 
 
 def test_an_event_without_end_is_given_up(serve, monkeypatch):
-    monkeypatch.setattr("plainmind.guests.chat.models.sse.LARGEST_EVENT", 1000)
+    monkeypatch.setattr("plainmind.guests.net.events.LARGEST_EVENT", 1000)
     model, _ = serve("openai", in_order(Say(body=b"data: " + b"x" * 5000)))
 
     with pytest.raises(ChatFailure, match="no end"):

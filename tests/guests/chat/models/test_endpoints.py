@@ -8,10 +8,16 @@ import pytest
 from tests.support.scripted_chat_model import KEY, Call, Say, in_order
 
 from plainmind.agent.tools.definitions import APPEND, SEARCH
-from plainmind.guests.chat.models.creating import create_chat_model, dialect_of
-from plainmind.guests.chat.models.endpoint import EndpointModel
-from plainmind.guests.chat.models.protocol import LENGTH, STOPPED, TOOL_USE, Request, ToolCall, Usage
-from plainmind.guests.chat.models.settings import ChatModelSettings
+from plainmind.guests.chat.models.endpoint import EndpointModel, create_chat_model, dialect_of
+from plainmind.guests.chat.models.protocol import (
+    LENGTH,
+    STOPPED,
+    TOOL_USE,
+    ChatModelSettings,
+    Request,
+    ToolCall,
+    Usage,
+)
 
 BOTH = ("openai", "anthropic")
 HELLO = Request("Be brief.", ({"role": "user", "content": "Which wood?"},), (SEARCH, APPEND))

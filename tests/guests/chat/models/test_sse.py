@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plainmind.guests.chat.models import sse
-from plainmind.guests.chat.models.sse import EventReader, EventTooLarge, ServerEvent
+from plainmind.guests.net import events as sse
+from plainmind.guests.net.events import EventReader, EventTooLarge, ServerEvent
 
 
 def read(*pieces: bytes) -> list[ServerEvent]:

@@ -17,9 +17,17 @@ from plainmind.guests.chat.models.dialect import (
     object_in,
     payload_of,
 )
-from plainmind.guests.chat.models.protocol import LENGTH, STOPPED, TOOL_USE, Message, Reply, Request, Usage
-from plainmind.guests.chat.models.settings import ChatModelSettings
-from plainmind.guests.chat.models.sse import ServerEvent
+from plainmind.guests.chat.models.protocol import (
+    LENGTH,
+    STOPPED,
+    TOOL_USE,
+    ChatModelSettings,
+    Message,
+    Reply,
+    Request,
+    Usage,
+)
+from plainmind.guests.net.events import ServerEvent
 from plainmind.text.transcripts import storable, text_of
 
 _VERSION = "2023-06-01"

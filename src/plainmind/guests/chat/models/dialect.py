@@ -7,10 +7,9 @@ import os
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from plainmind.guests.chat.models.protocol import Reply, Request, ToolCall
-from plainmind.guests.chat.models.settings import ChatModelSettings
-from plainmind.guests.chat.models.sse import ServerEvent
-from plainmind.guests.remote.failures import AnswerUnreadable
+from plainmind.guests.chat.models.protocol import ChatModelSettings, Reply, Request, ToolCall
+from plainmind.guests.net.events import ServerEvent
+from plainmind.guests.net.failures import AnswerUnreadable
 from plainmind.text.transcripts import storable
 
 

@@ -1,4 +1,4 @@
-"""A chat model behind an HTTP endpoint: asked, heard while it answers, and asked again when it could not answer."""
+"""When a chat model fails: the same failures as those of an embedding provider, in words that fit here."""
 
 from __future__ import annotations
 
@@ -8,26 +8,85 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from random import random
 
-from plainmind.base.errors import ConfigError
+from plainmind.base.errors import ConfigError, PlainmindError
 from plainmind.base.value import replace
+from plainmind.guests.chat.models.anthropic import AnthropicDialect
 from plainmind.guests.chat.models.dialect import Dialect, ErrorSent, Reading
-from plainmind.guests.chat.models.failures import chat_failure
-from plainmind.guests.chat.models.protocol import ABORTED, Reply, Request, never, unheard
-from plainmind.guests.chat.models.settings import ChatModelSettings
-from plainmind.guests.chat.models.sse import EventReader, EventTooLarge, ServerEvent
+from plainmind.guests.chat.models.openai import OpenAIDialect
+from plainmind.guests.chat.models.protocol import ABORTED, ChatModelSettings, Reply, Request, never, unheard
 from plainmind.guests.chat.models.streaming import StreamingTransport
-from plainmind.guests.remote.diagnosis import Answer
-from plainmind.guests.remote.failures import (
+from plainmind.guests.net.events import EventReader, EventTooLarge, ServerEvent
+from plainmind.guests.net.failures import (
     Abandoned,
+    AddressRefused,
+    Answer,
     AnswerTooLarge,
     AnswerUnreadable,
     ConnectionLost,
+    KeyRefused,
+    ModelUnknown,
     ProviderFailure,
+    QuotaSpent,
+    RateLimited,
+    RedirectRefused,
     RequestRefused,
+    RetryPolicy,
+    ServerTrouble,
+    TextTooLong,
+    TimedOut,
+    Unreachable,
+    Untrusted,
 )
-from plainmind.guests.remote.retrying import RetryPolicy
-from plainmind.guests.remote.transport import encoded
+from plainmind.guests.net.transport import encoded
 from plainmind.text.transcripts import text_of
+
+_ADDRESS = "check `chat.baseUrl` and `chat.provider`"
+_HINTS: dict[type[ProviderFailure], str] = {
+    KeyRefused: "check `chat.apiKey`; a key from the environment goes to the provider's own address only",
+    QuotaSpent: "add credit to the account, or set another `chat.model`",
+    RateLimited: "wait a moment, then ask again",
+    ModelUnknown: "check `chat.model` and `chat.baseUrl`, which mostly ends with /v1 (Anthropic's does not)",
+    TextTooLong: "lower `chat.contextWindow` to what the model really takes",
+    RequestRefused: "check `chat.model`, `chat.provider` and `chat.maxOutputTokens`",
+    ServerTrouble: "ask again in a while",
+    ConnectionLost: "ask again",
+    TimedOut: "ask again, or raise `chat.timeoutMs`",
+    Unreachable: "check `chat.baseUrl`, whether the server runs, and the network",
+    Untrusted: "check `chat.baseUrl` and the clock; a certificate of your own is named by SSL_CERT_FILE",
+    AddressRefused: _ADDRESS,
+    RedirectRefused: "set `chat.baseUrl` to the address that the API really has",
+    AnswerTooLarge: _ADDRESS,
+    AnswerUnreadable: f"{_ADDRESS}: does a chat model answer there?",
+}
+
+
+class ChatFailure(PlainmindError):
+    """A chat model did not answer, or not to the end; `partial` is what it had said by then."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        hint: str | None = None,
+        is_too_long: bool = False,
+        partial: Reply | None = None,
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.is_too_long = is_too_long  # the conversation, for this model
+        self.partial = partial
+
+
+def chat_failure(failure: ProviderFailure, partial: Reply) -> ChatFailure:
+    """Say it as a failure of a chat, with a hint about settings that count here."""
+    kinds = (kind for kind in type(failure).__mro__ if kind in _HINTS)
+    kind = next(kinds, None)
+    return ChatFailure(
+        str(failure),
+        hint=_HINTS[kind] if kind is not None else failure.hint,
+        is_too_long=isinstance(failure, TextTooLong),
+        partial=partial if partial.text else None,
+    )
+
 
 _LOOK_UP_S = 0.1
 
@@ -207,3 +266,22 @@ def _transport(dialect: Dialect, settings: ChatModelSettings, base_url: str) -> 
     except ConfigError as error:  # written for the settings of embedding providers
         said, hint = (text.replace("`remote.", "`chat.") for text in (str(error), error.hint or ""))
         raise ConfigError(said, key=(error.key or "").replace("remote.", "chat."), hint=hint) from error
+
+
+_DIALECTS: dict[str, type[Dialect]] = {"openai": OpenAIDialect, "anthropic": AnthropicDialect}
+
+
+def dialect_of(provider: str) -> Dialect:
+    """The language of a provider. Raises ConfigError."""
+    if provider not in _DIALECTS:
+        raise ConfigError(
+            f"unknown chat provider: `{provider}`",
+            key="chat.provider",
+            hint=f"use one of {', '.join(_DIALECTS)}",
+        )
+    return _DIALECTS[provider]()
+
+
+def create_chat_model(provider: str, settings: ChatModelSettings) -> EndpointModel:
+    """Make a model; nothing is sent before it is asked."""
+    return EndpointModel(dialect_of(provider), settings)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TypeAlias
 
-from plainmind.base.value import value
+from plainmind.base.value import field, value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from plainmind.agent.tools import Tool
+
 
 # As transcripts keep them: {"role": "user" | "assistant" | "toolResult", "content": text or blocks, …}.
 Message: TypeAlias = Mapping[str, Any]
@@ -110,3 +111,19 @@ class ChatModel(Protocol):
 
     def close(self) -> None:
         """Let go of connections."""
+
+
+@value
+class ChatModelSettings:
+    """One endpoint and one model of it."""
+
+    model: str
+    base_url: str | None = None  # None: the provider's own
+    api_key: str | None = field(default=None, repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    proxy: str | None = field(default=None, repr=False)
+    context_window: int | None = None  # None: what models of this provider usually take
+    max_output_tokens: int | None = None
+    silence_s: float = 300.0  # longest wait for the next word
+    answer_s: float = 3600.0  # longest answer
+    allow_private: bool = False  # somebody typed this address, so it may be on a private network

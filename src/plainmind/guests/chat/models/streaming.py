@@ -6,11 +6,9 @@ import http.client
 import time
 from collections.abc import Callable, Iterator
 
-from plainmind.guests.remote.connection import Connection, Patience
-from plainmind.guests.remote.diagnosis import Answer
-from plainmind.guests.remote.failures import AnswerTooLarge, RedirectRefused, TimedOut
-from plainmind.guests.remote.reading import pieces_of
-from plainmind.guests.remote.transport import Transport
+from plainmind.guests.net.connection import Connection, Patience
+from plainmind.guests.net.failures import Answer, AnswerTooLarge, RedirectRefused, TimedOut
+from plainmind.guests.net.transport import Transport, pieces_of
 
 LARGEST_STREAM = 64 * 1024 * 1024
 _LARGEST_ERROR = 1024 * 1024

@@ -6,25 +6,25 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import cached_property
 
 from plainmind.base.errors import BadVector, EmbeddingError
 from plainmind.base.model import Vector, sha256_text
+from plainmind.base.value import field, record
 from plainmind.embed.gate import checked
-from plainmind.guests.remote.failures import (
+from plainmind.guests.net.failures import (
     Abandoned,
     BudgetSpent,
     KeyRefused,
     RequestRefused,
+    RetryPolicy,
     TextRefused,
     TextTooLong,
 )
+from plainmind.guests.net.transport import LARGEST_ANSWER, Transport, encoded
+from plainmind.guests.remote.breaker import Breaker
 from plainmind.guests.remote.ledger import Ledger
-from plainmind.guests.remote.pausing import Breaker
-from plainmind.guests.remote.retrying import RetryPolicy
 from plainmind.guests.remote.settings import RemoteSettings
-from plainmind.guests.remote.transport import LARGEST_ANSWER, Transport, encoded
 from plainmind.guests.remote.wire import Mode, ProviderKey, Wire, estimated_tokens, price_of
 
 _SHORTEST_CUT = 32
@@ -35,7 +35,7 @@ _ANSWER_BYTES = 1024 * 1024
 _ANSWER_BYTES_A_TEXT = 256 * 1024
 
 
-@dataclass(slots=True)
+@record
 class Call:
     """What the requests of one call have in common; setting `stop` ends them all."""
 
@@ -60,7 +60,7 @@ class Allowance:
         return self._until
 
 
-@dataclass(slots=True)
+@record
 class Remarks:
     """What happened to single texts, for `status`."""
 

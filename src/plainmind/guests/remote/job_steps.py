@@ -1,40 +1,185 @@
-"""The steps of one batch job, each of which may be the last before the process is killed.
-
-What a step is about to do is in the ledger before it is done: a file or a job at the provider that we do not know
-of can then be found by its tag, and nothing is ever submitted a second time because its id was lost.
-"""
+"""From the output file of a job to vectors: each one matched by the hash of its text, and checked at the door."""
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import json
 import secrets
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import IO
+from typing import IO, Any, NoReturn
 
-from plainmind.base.errors import StorageFailure
-from plainmind.base.model import EmbedderIdentity
+from plainmind.base.errors import BadVector, StorageFailure
+from plainmind.base.model import EmbedderIdentity, Vector
+from plainmind.base.value import field, record, replace, value
+from plainmind.embed.gate import checked
 from plainmind.embed.protocol import EmbeddingCache
-from plainmind.guests.remote.batch_endpoint import BatchEndpoint, Seen, Unlisted
-from plainmind.guests.remote.batch_plan import (
-    PLANNED,
-    RUNNING,
-    STORED,
-    UPLOADED,
-    Portion,
-    facts_of,
-    files_of,
-    hashes_of,
-    stepped,
-)
-from plainmind.guests.remote.batch_results import Tally, first_code, largest_output, vectors_in
-from plainmind.guests.remote.failures import BudgetSpent, ProviderFailure
-from plainmind.guests.remote.job_records import JobRecord, drop_job, jobs, save_job
-from plainmind.guests.remote.ledger import Ledger
-from plainmind.guests.remote.transport import Transport
+from plainmind.guests.net.failures import AnswerUnreadable, BudgetSpent, ProviderFailure
+from plainmind.guests.net.transport import Transport
+from plainmind.guests.remote.batch_endpoint import BatchEndpoint, Line, Seen, Unlisted
+from plainmind.guests.remote.ledger import JobRecord, Ledger, drop_job, jobs, save_job
 from plainmind.guests.remote.wire import ProviderKey
+
+_VECTORS_AT_ONCE = 400
+_BYTES_A_NUMBER = 26  # `-1.2345678901234567e-10, ` and some
+_BYTES_AROUND_IT = 4096
+
+
+@record
+class Tally:
+    """What an output file held."""
+
+    good: int = 0
+    bad: int = 0  # lines without a vector that may be stored
+    foreign: int = 0  # answers to what this job did not ask
+    tokens: int = 0
+    disputed: set[str] = field(default_factory=set)  # texts with two different answers: neither is kept
+
+
+def largest_output(items: int, dims: int) -> int:
+    """How many bytes an honest output file can have."""
+    return items * (dims * _BYTES_A_NUMBER + _BYTES_AROUND_IT) + _BYTES_AROUND_IT
+
+
+def vectors_in(
+    file: IO[bytes], read: Callable[[Any], Line], *, wanted: Collection[str], dims: int, tally: Tally
+) -> Iterator[dict[str, Vector]]:
+    """Give portions of checked vectors by hash; a bad line costs only itself."""
+    seen: dict[str, bytes] = {}
+    portion: dict[str, Vector] = {}
+    for row in file:
+        if not row.strip():
+            continue
+        answer = _checked(row, read, wanted, dims, tally)
+        if answer is None:
+            continue
+        name, vector = answer
+        mark = hashlib.blake2b(vector.tobytes(), digest_size=16).digest()
+        if seen.setdefault(name, mark) != mark:
+            tally.disputed.add(name)
+            continue
+        portion[name] = vector
+        if len(portion) >= _VECTORS_AT_ONCE:
+            yield portion
+            portion = {}
+    if portion:
+        yield portion
+    tally.good = len(seen.keys() - tally.disputed)
+
+
+def first_code(file: IO[bytes]) -> str:
+    """The code on the first line of an error file. Its message is left out: those like to quote the text."""
+    try:
+        payload = json.loads(file.readline(65_536))
+    except ValueError:
+        return ""
+    holders = [payload] if isinstance(payload, dict) else []
+    holders += [value for holder in holders for value in holder.values() if isinstance(value, dict)]
+    codes = [holder.get(name) for holder in holders for name in ("code", "status_code")]
+    return next((str(code) for code in codes if isinstance(code, str | int)), "")
+
+
+def _checked(
+    row: bytes, read: Callable[[Any], Line], wanted: Collection[str], dims: int, tally: Tally
+) -> tuple[str, Vector] | None:
+    try:
+        line = read(json.loads(row, parse_constant=_refuse))
+        if line.hash not in wanted:
+            tally.foreign += 1
+            return None
+        (vector,) = checked([line.values], expected_count=1, expected_dims=dims)
+    except (ValueError, RecursionError, AnswerUnreadable, BadVector):
+        tally.bad += 1
+        return None
+    tally.tokens += line.tokens
+    return line.hash, vector
+
+
+def _refuse(name: str) -> NoReturn:
+    raise ValueError(name)
+
+
+# A job is `PLANNED` before anything is sent, `UPLOADED` when the id of its file is saved, `RUNNING` when its own id
+# is, and `STORED` when its vectors are in the cache and only the provider's files are left to delete.
+PLANNED, UPLOADED, RUNNING, STORED = "planned", "uploaded", "running", "stored"
+
+_LARGEST_OUTPUT = 512 * 1024 * 1024  # on our disk, while it is read
+_HASH_BYTES = 32
+
+
+@value
+class Portion:
+    """The texts of one job: their hashes, the lines of the input file, and about how many tokens they are."""
+
+    hashes: tuple[str, ...]
+    lines: tuple[bytes, ...]
+    tokens: int
+    attempt: int = 1
+
+
+def portions(
+    texts: Mapping[str, str],
+    line: Callable[[str, str], bytes],
+    tokens: Callable[[str], int],
+    *,
+    max_items: int,
+    max_bytes: int,
+    dims: int,
+    attempt: int = 1,
+) -> Iterator[Portion]:
+    """Cut texts (by hash) into jobs that keep the provider's limits, and whose output keeps ours."""
+    most = max(1, min(max_items, _LARGEST_OUTPUT // largest_output(1, dims)))
+    hashes: list[str] = []
+    lines: list[bytes] = []
+    size = count = 0
+    for name, text in texts.items():
+        row = line(name, text)
+        if hashes and (len(hashes) >= most or size + len(row) > max_bytes):
+            yield Portion(tuple(hashes), tuple(lines), count, attempt)
+            hashes, lines, size, count = [], [], 0, 0
+        hashes.append(name)
+        lines.append(row)
+        size += len(row)
+        count += tokens(text)
+    if hashes:
+        yield Portion(tuple(hashes), tuple(lines), count, attempt)
+
+
+def facts_of(portion: Portion, *, dims: int, cost: float) -> dict[str, Any]:
+    """What is remembered of a job besides its state."""
+    return {
+        "hashes": packed(portion.hashes),
+        "dims": dims,
+        "tokens": portion.tokens,
+        "cost": cost,
+        "attempt": portion.attempt,
+    }
+
+
+def packed(hashes: Iterable[str]) -> str:
+    """Write hashes in a third less space than their own."""
+    return base64.b64encode(b"".join(map(bytes.fromhex, hashes))).decode("ascii")
+
+
+def hashes_of(job: JobRecord) -> list[str]:
+    """The hashes of the texts that the job was given."""
+    joined = base64.b64decode(job.facts["hashes"])
+    return [joined[at : at + _HASH_BYTES].hex() for at in range(0, len(joined), _HASH_BYTES)]
+
+
+def stepped(job: JobRecord, state: str, *, remote_id: str | None = None, **facts: Any) -> JobRecord:
+    """The job in its next state."""
+    return replace(job, state=state, remote_id=remote_id or job.remote_id, facts={**job.facts, **facts})
+
+
+def files_of(job: JobRecord) -> Sequence[str]:
+    """The provider's files that are known to belong to the job."""
+    known = [*job.facts.get("files", ()), job.facts.get("file_id")]
+    return list(dict.fromkeys(file for file in known if file))
+
 
 _TRANSFER_S = 900.0
 _UPLOADS = 3
@@ -45,7 +190,7 @@ _KEPT_S = 30 * _DAY_S
 _GONE = {404, 410}
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Steps:
     """What every step needs. `settle_s` is how long a new job may be missing from the provider's list of jobs."""
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from plainmind.base.errors import ConfigError
-from plainmind.guests.remote.address import Origin
-from plainmind.guests.remote.failures import Abandoned, ProviderFailure, TimedOut, Unreachable, Untrusted
+from plainmind.guests.net.address import Origin
+from plainmind.guests.net.failures import Abandoned, ProviderFailure, TimedOut, Unreachable, Untrusted
 
 if TYPE_CHECKING:
     import ssl

@@ -5,13 +5,13 @@ from __future__ import annotations
 import socket
 import threading
 import time
-from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import TypeAlias
 from urllib.parse import urlsplit
 
 from plainmind.base.errors import ConfigError
-from plainmind.guests.remote.failures import AddressRefused, TimedOut, Unreachable
+from plainmind.base.value import value
+from plainmind.guests.net.failures import AddressRefused, TimedOut, Unreachable
 
 IPAddress: TypeAlias = IPv4Address | IPv6Address
 
@@ -21,7 +21,7 @@ _NAT64 = ip_network("64:ff9b::/96")
 _METADATA = frozenset({ip_address("100.100.100.200"), ip_address("fd00:ec2::254")})
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Origin:
     """Scheme, host and port: what a key is bound to."""
 

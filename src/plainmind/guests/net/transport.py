@@ -6,31 +6,36 @@ import http.client
 import json
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from urllib.parse import urlsplit
 
 from plainmind.base.errors import ConfigError, StorageFailure
-from plainmind.guests.remote.address import allowed_addresses, split_base_url
-from plainmind.guests.remote.connection import (
+from plainmind.guests.net.address import allowed_addresses, split_base_url
+from plainmind.guests.net.connection import (
     Connection,
     Patience,
     open_connection,
     proxy_authorization,
     proxy_of,
 )
-from plainmind.guests.remote.diagnosis import Answer, failure_of, parsed
-from plainmind.guests.remote.failures import (
+from plainmind.guests.net.failures import (
     AddressRefused,
+    Answer,
+    AnswerTooLarge,
+    AnswerUnreadable,
     ConnectionLost,
     ProviderFailure,
     RedirectRefused,
     Unreachable,
+    failure_of,
+    parsed,
 )
-from plainmind.guests.remote.reading import decoded, pieces_of
 
 if TYPE_CHECKING:
     import ssl
+
 
 LARGEST_ANSWER = 64 * 1024 * 1024
 _LONGEST_IDLE_S = 30.0
@@ -340,4 +345,65 @@ def _redirect(status: int, host: str) -> RedirectRefused:
         f"{host} answered with a redirect ({status}), which is never followed: the key is for this host alone",
         hint="set `remote.baseUrl` to the address that the API really has",
         status=status,
+    )
+
+
+_PIECE = 65_536
+
+
+def pieces_of(response: http.client.HTTPResponse, cap: int, host: str) -> Iterator[bytes]:
+    """Read at most `cap` bytes. Raises AnswerTooLarge or ConnectionLost."""
+    if response.length is not None and response.length > cap:
+        raise _too_large(cap, host)
+    size = 0
+    while piece := response.read(_PIECE):
+        size += len(piece)
+        if size > cap:
+            raise _too_large(cap, host)
+        yield piece
+    if response.length:
+        raise ConnectionLost(
+            f"{host} closed the connection in the middle of an answer", hint="it is asked again by itself"
+        )
+
+
+def decoded(pieces: Iterator[bytes], fields: Mapping[str, str], cap: int, host: str) -> Iterator[bytes]:
+    """Undo gzip, the one encoding that we ask for."""
+    encoding = fields.get("content-encoding", "identity").strip().lower()
+    if encoding in ("", "identity"):
+        yield from pieces
+    elif encoding in ("gzip", "x-gzip"):
+        yield from _unzipped(pieces, cap, host)
+    else:
+        raise AnswerUnreadable(f"{host} answered in an encoding that was not asked for")
+
+
+def _unzipped(pieces: Iterator[bytes], cap: int, host: str) -> Iterator[bytes]:
+    """Decompress at most `cap` bytes, whatever a few bytes of zeros claim to be."""
+    unzip = zlib.decompressobj(wbits=31)
+    size = 0
+    try:
+        for piece in pieces:
+            rest = piece
+            while rest:
+                plain = unzip.decompress(rest, _PIECE)
+                size += len(plain)
+                if size > cap:
+                    raise _too_large(cap, host)
+                yield plain
+                rest = unzip.unconsumed_tail
+                if unzip.eof:
+                    rest = b""
+    except zlib.error:
+        raise AnswerUnreadable(f"{host} answered with damaged compression") from None
+    if not unzip.eof:
+        raise ConnectionLost(
+            f"{host} closed the connection in the middle of an answer", hint="it is asked again by itself"
+        )
+
+
+def _too_large(cap: int, host: str) -> AnswerTooLarge:
+    return AnswerTooLarge(
+        f"{host} answered with more than {cap // 1024:,} KB, which no answer to this request needs",
+        hint="check `remote.baseUrl`: is it the address of an embeddings API?",
     )
