@@ -18,7 +18,7 @@ from tests.support.index_contents import EVERYWHERE, embedded, file_state, finge
 from plainmind.base.errors import ConflictError, IndexUnavailable
 from plainmind.base.model import IndexFingerprint
 from plainmind.files.atomic import write_atomically
-from plainmind.files.locks import hold_lock
+from plainmind.files.system import hold_lock
 from plainmind.index.drivers.sqlite.store import SqliteStore
 from plainmind.index.protocol import IndexStore
 

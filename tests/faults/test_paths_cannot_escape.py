@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from plainmind.base.errors import PlainmindError
-from plainmind.files.beneath import Root, open_by_components, open_by_openat2
+from plainmind.files.safe_open import Root, open_by_components, open_by_openat2
 from plainmind.notes.excerpt import read_excerpt
 from plainmind.notes.mounts import ExtraPath
 from plainmind.notes.workspace import Workspace

@@ -7,7 +7,7 @@ import sys
 
 from plainmind.embed.registry import create_embedder
 from plainmind.embed.settings import EmbeddingSettings
-from plainmind.files.erasures import Erasures
+from plainmind.files.system import Erasures
 from plainmind.index.chunks import ChunkingSettings
 from plainmind.index.disappearances import Disappearances
 from plainmind.index.drivers.sqlite.store import SqliteStore

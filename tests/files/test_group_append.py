@@ -16,9 +16,8 @@ from plainmind.base.errors import LockTimeout, NotFound, PathNotAllowed, Plainmi
 from plainmind.files import group_append
 from plainmind.files.group_append import Addition, GroupAppender
 from plainmind.files.jsonl import backwards
-from plainmind.files.locks import hold_lock, lock_path_for
 from plainmind.files.standing_lock import StandingLock
-from plainmind.files.system import SYSTEM, System
+from plainmind.files.system import SYSTEM, System, hold_lock, lock_path_for
 
 
 @pytest.fixture(autouse=True)

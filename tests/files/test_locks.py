@@ -17,12 +17,12 @@ import pytest
 from tests.support.faulty_system import FaultySystem
 
 from plainmind.base.errors import LockTimeout, PathNotAllowed, PlainmindError, StorageFailure, WorkspaceError
-from plainmind.files import locks
-from plainmind.files.locks import hold_lock, lock_path_for, try_lock
+from plainmind.files import system
+from plainmind.files.system import hold_lock, lock_path_for, try_lock
 
 HOLDER = """
 import sys, time
-from plainmind.files.locks import hold_lock
+from plainmind.files.system import hold_lock
 with hold_lock(sys.argv[1], operation="sync of everything"):
     print("held", flush=True)
     time.sleep(60)
@@ -128,12 +128,12 @@ def test_a_holder_that_did_not_sign_is_another_process(lock: str, signed: bytes)
 def test_the_signature_of_a_dead_or_foreign_process_is_judged(
     lock: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    signed = {"pid": os.getpid(), "boot": locks._boot_id(), "operation": "write"}
+    signed = {"pid": os.getpid(), "boot": system._boot_id(), "operation": "write"}
     with hold_lock(lock, operation="write"):
         Path(lock).write_text(json.dumps(signed | {"boot": "another"}))
-        assert locks._holder(lock) == "another process"
+        assert system._holder(lock) == "another process"
         Path(lock).write_text(json.dumps(signed))
-        assert locks._holder(lock) == f"process {os.getpid()} (`write`)"
+        assert system._holder(lock) == f"process {os.getpid()} (`write`)"
 
         def not_ours(pid: int, sign: int) -> None:
             raise PermissionError
@@ -142,9 +142,9 @@ def test_the_signature_of_a_dead_or_foreign_process_is_judged(
             raise ProcessLookupError
 
         monkeypatch.setattr(os, "kill", not_ours)
-        assert locks._holder(lock) == f"process {os.getpid()} (`write`)"
+        assert system._holder(lock) == f"process {os.getpid()} (`write`)"
         monkeypatch.setattr(os, "kill", gone)
-        assert locks._holder(lock) == "another process"
+        assert system._holder(lock) == "another process"
 
 
 @pytest.mark.filterwarnings("ignore:This process.*multi-threaded:DeprecationWarning")
@@ -278,4 +278,4 @@ def test_systems_without_boot_ids_do_without(monkeypatch: pytest.MonkeyPatch) ->
         raise FileNotFoundError
 
     monkeypatch.setattr("builtins.open", nothing_there)
-    assert locks._boot_id.__wrapped__() == ""
+    assert system._boot_id.__wrapped__() == ""

@@ -11,8 +11,15 @@ import pytest
 from tests.support.faulty_system import FaultySystem
 
 from plainmind.base.errors import PathNotAllowed, PlainmindError, StorageFailure, WorkspaceError
-from plainmind.files.failures import explained, explaining
-from plainmind.files.system import SYSTEM, System, make_folders, read_range, write_all
+from plainmind.files.system import (
+    SYSTEM,
+    System,
+    explain_errors,
+    explanation,
+    make_folders,
+    read_range,
+    write_all,
+)
 
 
 def test_descriptors_are_not_inherited_and_symlinks_not_followed(tmp_path: Path) -> None:
@@ -117,12 +124,15 @@ def test_a_file_system_without_folder_sync_is_no_error_but_a_failing_one_is(
     ],
 )
 def test_every_refusal_becomes_a_sentence_with_a_hint(code: int, kind: type[PlainmindError]) -> None:
-    error = explained(OSError(code, "x"), "write", "/a/b", outcome="the old text is intact")
+    error = explanation(OSError(code, "x"), "write", "/a/b", outcome="the old text is intact")
     assert type(error) is kind
     assert str(error) == f"could not write /a/b: {os.strerror(code)}"
     assert str(error.hint).endswith("; the old text is intact")
 
 
 def test_an_error_without_a_number_keeps_its_own_words() -> None:
-    with pytest.raises(StorageFailure, match="could not read /a: something odd"), explaining("read", "/a"):
+    with (
+        pytest.raises(StorageFailure, match="could not read /a: something odd"),
+        explain_errors("read", "/a"),
+    ):
         raise OSError("something odd")

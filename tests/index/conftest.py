@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from tests.support.hashing_embedder import HashingEmbedder
 
-from plainmind.files.erasures import Erasures
+from plainmind.files.system import Erasures
 from plainmind.index.chunks import ChunkingSettings
 from plainmind.index.disappearances import Disappearances
 from plainmind.index.drivers.memory import MemoryStore

@@ -13,7 +13,7 @@ from tests.support.hashing_embedder import HashingEmbedder
 from plainmind.base.errors import EmbeddingError
 from plainmind.base.model import EmbedderIdentity, Vector
 from plainmind.embed.fallback import Withheld
-from plainmind.files.erasures import Erasures
+from plainmind.files.system import Erasures
 from plainmind.index.chunks import ChunkingSettings
 from plainmind.index.disappearances import Disappearances
 from plainmind.index.drivers.memory import MemoryStore

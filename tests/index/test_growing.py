@@ -14,8 +14,7 @@ from tests.support.talk import PATH, Remote, Talk
 from tests.support.transcript_files import line, message
 
 from plainmind.base.errors import EmbeddingError
-from plainmind.files.erasures import Erasures
-from plainmind.files.system import System
+from plainmind.files.system import Erasures, System
 from plainmind.index.chunks import ChunkingSettings
 from plainmind.index.disappearances import Disappearances
 from plainmind.index.drivers.memory import MemoryStore
@@ -171,7 +170,7 @@ def test_text_that_was_read_before_somebody_erased_some_is_read_again(tmp_path):
     talk.say("a secret", "three")
 
     def erase():
-        with Erasures(str(talk.state)).erasing():
+        with Erasures(str(talk.state)).run_alone():
             talk.file.write_bytes(talk.file.read_bytes().replace(b"a secret", b"nothing!"))
 
     talk.embedder.embed_documents = after(talk.embedder.embed_documents, erase)

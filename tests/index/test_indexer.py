@@ -6,7 +6,7 @@ from tests.support.hashing_embedder import HashingEmbedder
 
 from plainmind.base.errors import ConflictError, EmbeddingError, LockTimeout, WorkspaceError
 from plainmind.base.model import EVERY_SCOPE, EmbedderIdentity, SearchFilter
-from plainmind.files.erasures import Erasures
+from plainmind.files.system import Erasures
 from plainmind.index.chunks import ChunkingSettings
 from plainmind.index.drivers.memory import MemoryStore
 from plainmind.index.drivers.sqlite.store import SqliteStore
@@ -230,7 +230,7 @@ def test_text_that_was_erased_while_it_was_embedded_does_not_come_back(tmp_path)
     class Meanwhile(HashingEmbedder):
         def embed_documents(self, texts):
             if "secret\nharmless" in texts:
-                with Erasures(str(tmp_path / "state")).erasing():
+                with Erasures(str(tmp_path / "state")).run_alone():
                     (folder / "MEMORY.md").write_text("harmless")
             return super().embed_documents(texts)
 
@@ -248,7 +248,7 @@ def test_text_that_was_read_while_it_was_being_erased_does_not_come_back(tmp_pat
     begun, read = threading.Event(), threading.Event()
 
     def erase():
-        with Erasures(str(tmp_path / "state")).erasing():
+        with Erasures(str(tmp_path / "state")).run_alone():
             begun.set()
             read.wait(60)
             (folder / "MEMORY.md").write_text("harmless")
@@ -394,7 +394,7 @@ def test_text_that_keeps_being_erased_is_told(tmp_path):
 
     class Meanwhile(HashingEmbedder):
         def embed_documents(self, texts):
-            with Erasures(str(tmp_path / "state")).erasing():
+            with Erasures(str(tmp_path / "state")).run_alone():
                 (folder / "MEMORY.md").write_text(f"a note, less {len(self.embedded)} words")
             return super().embed_documents(texts)
 

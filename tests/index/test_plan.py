@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plainmind.base.model import FileState
-from plainmind.files.beneath import Root
+from plainmind.files.safe_open import Root
 from plainmind.index.plan import (
     Disappearance,
     looks_the_same,

@@ -37,7 +37,7 @@ from plainmind.base.errors import (
     StorageFailure,
     WorkspaceError,
 )
-from plainmind.files.locks import try_lock
+from plainmind.files.system import try_lock
 from plainmind.index import kernels
 from plainmind.index.drivers.memory import MemoryStore
 from plainmind.index.drivers.sqlite import connection

@@ -11,9 +11,9 @@ import pytest
 
 from plainmind.base.errors import ConflictError, NotFound, PathNotAllowed, WorkspaceError
 from plainmind.files.append import append
-from plainmind.files.erasures import Erasures
 from plainmind.files.history import History
 from plainmind.files.records import Tail
+from plainmind.files.system import Erasures
 from plainmind.notes.memory_files import Entry, MemoryFiles
 from plainmind.notes.workspace import Workspace
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from plainmind.base.errors import ConflictError, PlainmindError, WorkspaceError
 from plainmind.base.model import PRIVATE
-from plainmind.files.erasures import Erasures
 from plainmind.files.history import History
+from plainmind.files.system import Erasures
 from plainmind.notes.notebook import Notebook
 from plainmind.notes.workspace import Workspace
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from plainmind.base.errors import ConflictError, LockTimeout, NotFound, PathNotAllowed, PlainmindError
-from plainmind.files.locks import hold_lock, lock_path_for
+from plainmind.files.system import hold_lock, lock_path_for
 from plainmind.sessions.session import Session
 from plainmind.sessions.store import SessionStore
 

@@ -6,7 +6,7 @@ from tests.index.conftest import Clock
 from tests.support.hashing_embedder import HashingEmbedder
 from tests.support.transcript_files import line
 
-from plainmind.files.erasures import Erasures
+from plainmind.files.system import Erasures
 from plainmind.index.chunks import ChunkingSettings
 from plainmind.index.disappearances import Disappearances
 from plainmind.index.drivers.memory import MemoryStore

@@ -10,10 +10,18 @@ from functools import partial
 
 from plainmind.base.errors import PathNotAllowed, PlainmindError, StorageFailure
 from plainmind.base.value import replace, value
-from plainmind.files.failures import explained, explaining
-from plainmind.files.locks import hold_lock, lock_path_for
 from plainmind.files.records import Found, Tail, find_record, is_whole_json
-from plainmind.files.system import SYSTEM, System, make_folders, read_range, write_all
+from plainmind.files.system import (
+    SYSTEM,
+    System,
+    explain_errors,
+    explanation,
+    hold_lock,
+    lock_path_for,
+    make_folders,
+    read_range,
+    write_all,
+)
 
 _BLOCK_BYTES = 1 << 16
 
@@ -74,7 +82,7 @@ def append(
     operation = f"append to {os.path.basename(path)}"
     with hold_lock(lock, operation=operation, timeout_s=timeout_s, system=system):
         while True:
-            with explaining("append to", path):
+            with explain_errors("append to", path):
                 appended = _try_once(wanted)
             if appended is not None:
                 return appended
@@ -230,7 +238,7 @@ def _made_durable(wanted: _Wanted, fd: int, start: int, payload: bytes) -> bool:
         )
     except OSError as error:
         _take_back(wanted, fd, start, len(payload))
-        raise explained(error, "append to", wanted.path, outcome=_outcome(wanted)) from error
+        raise explanation(error, "append to", wanted.path, outcome=_outcome(wanted)) from error
 
 
 def _take_back(wanted: _Wanted, fd: int, start: int, length: int) -> bool:

@@ -8,8 +8,7 @@ import stat
 from contextlib import suppress
 
 from plainmind.base.pattern import pattern
-from plainmind.files.failures import explaining
-from plainmind.files.system import SYSTEM, System, make_folders, write_all
+from plainmind.files.system import SYSTEM, System, explain_errors, make_folders, write_all
 
 _TEMPORARY = pattern(r"\.(?P<name>.+)\.\d+\.[0-9a-f]{16}\.tmp", re.DOTALL)
 
@@ -20,11 +19,11 @@ def write_atomically(path: str, data: bytes, *, mode: int = 0o600, system: Syste
     For derived files and pointers, which nobody edits: it does not ask what was there.
     """
     folder = os.path.dirname(path) or "."
-    with explaining("write", path):
+    with explain_errors("write", path):
         make_folders(system, folder)
         temporary = write_temporary(path, data, mode, None, system)
         put_in_place(temporary, path, system)
-    with explaining("write", path, outcome="the new text is in place but may not survive a power cut"):
+    with explain_errors("write", path, outcome="the new text is in place but may not survive a power cut"):
         system.fsync_folder(folder)
 
 

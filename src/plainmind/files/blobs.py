@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from plainmind.base.errors import StorageFailure
 from plainmind.base.pattern import pattern
 from plainmind.files.atomic import write_atomically
-from plainmind.files.failures import explaining
-from plainmind.files.system import System, write_all
+from plainmind.files.system import System, explain_errors, write_all
 
 _HASH = pattern(r"[0-9a-f]{64}")
 
@@ -38,7 +37,7 @@ class Blobs:
     def get(self, name: str) -> bytes | None:
         """Read a content back, None when it is not here; StorageFailure when the disk changed it."""
         path = self._path(name)
-        with explaining("read", path, outcome="nothing was changed"):
+        with explain_errors("read", path, outcome="nothing was changed"):
             try:
                 with open(path, "rb") as file:
                     packed = file.read()
@@ -61,7 +60,7 @@ class Blobs:
 
     def destroy(self, name: str) -> None:
         """Remove a content so that its bytes are not left in free blocks."""
-        with explaining("erase", self._path(name), outcome="it still exists"):
+        with explain_errors("erase", self._path(name), outcome="it still exists"):
             scrub(self._path(name), self._system)
 
     def sweep(self) -> None:
@@ -77,7 +76,7 @@ class Blobs:
             return None  # damaged: `put` is about to write it anew
 
     def _names(self) -> list[str]:
-        with explaining("list", self._folder, outcome="nothing was changed"):
+        with explain_errors("list", self._folder, outcome="nothing was changed"):
             try:
                 return self._system.listdir(self._folder)
             except FileNotFoundError:

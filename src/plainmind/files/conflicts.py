@@ -7,9 +7,8 @@ from collections.abc import Callable
 
 from plainmind.files.atomic import write_atomically
 from plainmind.files.blobs import scrub
-from plainmind.files.failures import explaining
 from plainmind.files.ids import new_id
-from plainmind.files.system import SYSTEM, System
+from plainmind.files.system import SYSTEM, System, explain_errors
 
 
 def keep_conflict_copy(state_dir: str, path: str, wanted: bytes, *, system: System = SYSTEM) -> str:
@@ -23,7 +22,7 @@ def keep_conflict_copy(state_dir: str, path: str, wanted: bytes, *, system: Syst
 def conflict_copies(state_dir: str, *, system: System = SYSTEM) -> list[str]:
     """List the copies that are waiting for someone, oldest first."""
     folder = os.path.join(state_dir, "conflicts")
-    with explaining("list", folder, outcome="nothing was changed"):
+    with explain_errors("list", folder, outcome="nothing was changed"):
         try:
             names = system.listdir(folder)
         except FileNotFoundError:
@@ -37,7 +36,7 @@ def erase_conflict_copies(
     """Destroy the copies that contain forgotten text; how many there were."""
     erased = 0
     for copy in conflict_copies(state_dir, system=system):
-        with explaining("erase", copy, outcome="it still exists"):
+        with explain_errors("erase", copy, outcome="it still exists"):
             with open(copy, "rb") as file:
                 forgotten = matches(file.read())
             if forgotten:

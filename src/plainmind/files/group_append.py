@@ -16,12 +16,10 @@ from weakref import WeakSet
 
 from plainmind.base.errors import LockTimeout, NotFound, PathNotAllowed, PlainmindError, StorageFailure
 from plainmind.base.value import record
-from plainmind.files.failures import explained
 from plainmind.files.jsonl import MAX_LINE_BYTES, end_of_last_line, lines_holding
-from plainmind.files.locks import lock_path_for
 from plainmind.files.records import is_whole_json
 from plainmind.files.standing_lock import StandingLock
-from plainmind.files.system import SYSTEM, System, read_range, write_all
+from plainmind.files.system import SYSTEM, System, explanation, lock_path_for, read_range, write_all
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -159,7 +157,7 @@ class GroupAppender:
                 self._lock.let_go()
             is_kept = self._made_durable(start, payload)
         except OSError as error:
-            raise explained(error, "append to", self.path) from error
+            raise explanation(error, "append to", self.path) from error
         finally:
             if not is_kept:
                 self.close()
@@ -287,7 +285,7 @@ class GroupAppender:
             return is_ours and named.st_size >= start + len(payload)
         except OSError as error:
             outcome = self._after_failed_sync(start, len(payload))
-            raise explained(error, "append to", self.path, outcome=outcome) from error
+            raise explanation(error, "append to", self.path, outcome=outcome) from error
 
     def _after_failed_sync(self, start: int, length: int) -> str:
         """Cut off what we wrote, if it is still the last thing in the file: the next try writes it anew."""

@@ -14,11 +14,9 @@ from plainmind.base.value import replace, value
 from plainmind.files.append import append
 from plainmind.files.atomic import write_atomically
 from plainmind.files.blobs import Blobs
-from plainmind.files.failures import explaining
 from plainmind.files.ids import Clock, new_id
-from plainmind.files.locks import hold_lock
 from plainmind.files.records import Tail
-from plainmind.files.system import SYSTEM, System, read_range
+from plainmind.files.system import SYSTEM, System, explain_errors, hold_lock, read_range
 
 APPEND = "append"
 
@@ -190,7 +188,7 @@ class History:
 
     def _prune_once_a_day(self) -> None:
         mark, now, last = os.path.join(self._folder, "pruned"), self._clock(), float("-inf")
-        with explaining("read", mark, outcome="nothing was pruned"):
+        with explain_errors("read", mark, outcome="nothing was pruned"):
             try:
                 with open(mark, "rb") as file:
                     last = float(file.read(64))
@@ -273,7 +271,7 @@ class History:
 
     def _read_journal(self, last_bytes: int | None = None) -> tuple[list[Version], list[bytes]]:
         """Read the journal: its lines, oldest first, and those that cannot be read."""
-        with explaining("read", self._journal, outcome="nothing was changed"):
+        with explain_errors("read", self._journal, outcome="nothing was changed"):
             try:
                 fd = self._system.open(self._journal, os.O_RDONLY)
             except FileNotFoundError:

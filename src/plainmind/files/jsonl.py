@@ -13,8 +13,7 @@ from contextlib import contextmanager
 
 from plainmind.base.errors import NotFound, PathNotAllowed
 from plainmind.base.value import value
-from plainmind.files.failures import explaining
-from plainmind.files.system import SYSTEM, System, read_range
+from plainmind.files.system import SYSTEM, System, explain_errors, read_range
 
 # Decoding may take eight times a line's bytes (characters of four bytes, twice), and 300 MB must do for all.
 MAX_LINE_BYTES = 16 << 20
@@ -36,7 +35,7 @@ class RawLine:
 @contextmanager
 def opened(path: str, *, system: System = SYSTEM) -> Iterator[int]:
     """Open a plain file for reading. Raises NotFound, PathNotAllowed, StorageFailure or WorkspaceError."""
-    with explaining("read", path):
+    with explain_errors("read", path):
         try:
             fd = system.open(path, os.O_RDONLY | os.O_NONBLOCK)
         except FileNotFoundError:

@@ -8,10 +8,8 @@ from collections.abc import Callable
 
 from plainmind.base.errors import ConflictError, NotFound, PathNotAllowed, PlainmindError, StorageFailure
 from plainmind.files.blobs import content_hash
-from plainmind.files.failures import explaining
 from plainmind.files.history import History
-from plainmind.files.locks import hold_lock, lock_path_for
-from plainmind.files.system import SYSTEM, System, read_range
+from plainmind.files.system import SYSTEM, System, explain_errors, hold_lock, lock_path_for, read_range
 
 
 def remove(
@@ -35,7 +33,7 @@ def remove(
     name = name or path
     operation = f"remove {os.path.basename(path)}"
     with hold_lock(lock_path_for(state_dir, path), operation=operation, timeout_s=timeout_s, system=system):
-        with explaining("read", path, outcome="nothing was removed"):
+        with explain_errors("read", path, outcome="nothing was removed"):
             data, status = _read(path, system)
         found_hash = content_hash(data)
         if base_hash not in {None, found_hash}:
@@ -43,7 +41,7 @@ def remove(
         if before is not None:
             before(data)
         history.keep(name, data, reason)
-        with explaining("remove", path, outcome="nothing was removed"):
+        with explain_errors("remove", path, outcome="nothing was removed"):
             # People save without our lock; what they saved since is theirs to keep.
             now = system.stat(path)
             if (now.st_ino, now.st_size, now.st_mtime_ns) != (
@@ -53,7 +51,7 @@ def remove(
             ):
                 raise _changed(path)
             system.unlink(path)
-        with explaining("remove", path, outcome="it is removed, but may come back after a power cut"):
+        with explain_errors("remove", path, outcome="it is removed, but may come back after a power cut"):
             system.fsync_folder(os.path.dirname(path) or ".")
         try:
             history.record(name, operation=reason, new_hash=content_hash(b""), length=0, previous=found_hash)

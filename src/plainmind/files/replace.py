@@ -10,10 +10,16 @@ from plainmind.base.value import value
 from plainmind.files.atomic import put_in_place, remove_abandoned, write_atomically, write_temporary
 from plainmind.files.blobs import content_hash
 from plainmind.files.conflicts import keep_conflict_copy
-from plainmind.files.failures import explaining
 from plainmind.files.history import History
-from plainmind.files.locks import hold_lock, lock_path_for
-from plainmind.files.system import SYSTEM, System, make_folders, read_range
+from plainmind.files.system import (
+    SYSTEM,
+    System,
+    explain_errors,
+    hold_lock,
+    lock_path_for,
+    make_folders,
+    read_range,
+)
 
 __all__ = ["Replaced", "content_hash", "replace", "write_atomically"]
 
@@ -62,7 +68,7 @@ def replace(
     new_hash = content_hash(new)
     operation = f"replace {os.path.basename(path)}"
     with hold_lock(lock_path_for(state_dir, path), operation=operation, timeout_s=timeout_s, system=system):
-        with explaining("read", path):
+        with explain_errors("read", path):
             current = _read_current(path, system)
         old_hash = current.hash if current is not None else None
         if old_hash not in {base_hash, new_hash}:
@@ -106,7 +112,7 @@ def _refuse_to_shrink(path: str, old_length: int, new: bytes) -> None:
 
 def _swap_in(path: str, new: bytes, current: _Current | None, state_dir: str, system: System) -> None:
     folder = os.path.dirname(path) or "."
-    with explaining("replace", path):
+    with explain_errors("replace", path):
         make_folders(system, folder)
         remove_abandoned(path, system)
         temporary = write_temporary(path, new, 0o600, None if current is None else current.status, system)
@@ -115,7 +121,7 @@ def _swap_in(path: str, new: bytes, current: _Current | None, state_dir: str, sy
             system.unlink(temporary)
             raise _conflict(path, new, state_dir, system)
         put_in_place(temporary, path, system)
-    with explaining("replace", path, outcome="the new text is in place but may not survive a power cut"):
+    with explain_errors("replace", path, outcome="the new text is in place but may not survive a power cut"):
         system.fsync_folder(folder)
 
 

@@ -7,8 +7,7 @@ import os
 from contextlib import AbstractContextManager, suppress
 from weakref import WeakSet
 
-from plainmind.files.locks import hold_lock
-from plainmind.files.system import System
+from plainmind.files.system import System, hold_lock
 
 _AT_ONCE = fcntl.LOCK_EX | fcntl.LOCK_NB
 

@@ -9,12 +9,10 @@ import time
 from collections.abc import Iterable
 
 from plainmind.files.append import append
-from plainmind.files.failures import explaining
 from plainmind.files.ids import Clock, new_id
-from plainmind.files.locks import hold_lock, lock_path_for
 from plainmind.files.records import Tail
 from plainmind.files.replace import write_atomically
-from plainmind.files.system import SYSTEM, System
+from plainmind.files.system import SYSTEM, System, explain_errors, hold_lock, lock_path_for
 
 _KEPT_S = 24 * 3600.0
 COMPACT_ABOVE_BYTES = 1 << 18
@@ -59,7 +57,7 @@ class Tombstones:
         return at is not None and self._clock() - at < _KEPT_S
 
     def _refresh(self) -> None:
-        with explaining("read", self._path, outcome="it is not known what was forgotten"):
+        with explain_errors("read", self._path, outcome="it is not known what was forgotten"):
             try:
                 status = os.stat(self._path)
             except FileNotFoundError:
@@ -76,7 +74,7 @@ class Tombstones:
             return
         lock = lock_path_for(self._folder, self._path)
         with hold_lock(lock, operation="drop expired tombstones", system=self._system):
-            with explaining("read", self._path):
+            with explain_errors("read", self._path):
                 burials = _burials(self._path)
             now = self._clock()
             by_time: dict[float, list[str]] = {}

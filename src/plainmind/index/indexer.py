@@ -9,7 +9,7 @@ from contextlib import ExitStack, closing
 from plainmind.base.errors import ConflictError
 from plainmind.base.model import FileFailure, IndexFingerprint, ProgressCallback, SyncReport
 from plainmind.base.value import replace
-from plainmind.files.erasures import Erasures
+from plainmind.files.system import Erasures
 from plainmind.index.chunks import ChunkingSettings
 from plainmind.index.disappearances import Disappearances
 from plainmind.index.plan import (
@@ -195,7 +195,7 @@ class Indexer:
         with ExitStack() as until_published, rebuilding as fresh:
             self._bring_up_to_date(fresh, tally, conditions, made=wanted, is_whole=is_whole)
             # Before the store's own lock, as everybody who takes both does: erasing comes first.
-            until_published.enter_context(self._erasures.held_off())
+            until_published.enter_context(self._erasures.hold_off())
 
     def _looks_unmounted(self) -> bool:
         """Whether so much is missing that a rebuild would lose what only the index still knows."""

@@ -8,8 +8,7 @@ from contextlib import ExitStack, closing, suppress
 
 from plainmind.base.model import Source
 from plainmind.base.pattern import pattern
-from plainmind.files.failures import explaining
-from plainmind.files.locks import hold_lock, try_lock
+from plainmind.files.system import explain_errors, hold_lock, try_lock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -60,7 +59,7 @@ def _deleted(place: str) -> bool:
 
 
 def _delete(path: str) -> None:
-    with explaining("delete", path), suppress(FileNotFoundError):
+    with explain_errors("delete", path), suppress(FileNotFoundError):
         if os.path.isdir(path):
             import shutil
 

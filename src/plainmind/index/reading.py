@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from plainmind.base.errors import NotFound, PlainmindError
 from plainmind.base.model import Chunk, FileFailure, FileState
 from plainmind.base.value import replace
-from plainmind.files.erasures import Erasures
+from plainmind.files.system import Erasures
 from plainmind.index.chunks import ChunkingSettings, chunks_of
 from plainmind.index.growing import growing, known_extent
 from plainmind.index.plan import NEVER, WITHOUT_VECTORS, is_incomplete, mtime_to_record

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from plainmind.base.model import EmbeddedChunk, FileState
 from plainmind.base.value import replace
-from plainmind.files.erasures import Erasures
+from plainmind.files.system import Erasures
 from plainmind.index.growing import extent_by, grown
 from plainmind.index.plan import NEVER, WITHOUT_VECTORS, unmatched
 from plainmind.index.preparing import Prepared
@@ -35,7 +35,7 @@ class Writer:
         """Write files; those that could not be written are left, each with the reason."""
         kept = prepared.kept or [0] * len(batch)
         # Nothing is erased between this look and the last commit, so forgotten text cannot come back here.
-        with self._erasures.held_off(), self._run.store.joined():
+        with self._erasures.hold_off(), self._run.store.joined():
             erasures = self._erasures.stamp()
             for file, chunks, keeping in zip(batch, prepared.documents, kept, strict=True):
                 path = file.state.path

@@ -8,7 +8,7 @@ import stat
 
 from plainmind.base.errors import PlainmindError
 from plainmind.files.atomic import write_atomically
-from plainmind.files.locks import hold_lock, lock_path_for
+from plainmind.files.system import hold_lock, lock_path_for
 
 _FEWEST_CHARS = 32
 _MOST_BYTES = 1_000

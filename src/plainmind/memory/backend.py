@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Literal, Protocol, TypeAlias
 
-    from plainmind.files.erasures import Erasures
+    from plainmind.files.system import Erasures
     from plainmind.notes.mounts import Mount
     from plainmind.notes.workspace import Workspace
     from plainmind.sessions.transcripts import Transcripts

@@ -41,7 +41,7 @@ class Record:
         """Learn some facts; the others stay, also those that another process learns now. Raises PlainmindError."""
         import json
 
-        from plainmind.files.locks import hold_lock
+        from plainmind.files.system import hold_lock
 
         with self._lock, hold_lock(f"{self._path}.lock", operation="note facts about an engine"):
             known = self._read()

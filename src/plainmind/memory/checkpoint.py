@@ -8,7 +8,7 @@ from plainmind.agent.scope import Access
 from plainmind.base.errors import PathNotAllowed, ScopeDenied
 from plainmind.base.model import PRIVATE
 from plainmind.base.pattern import pattern
-from plainmind.files.beneath import check_relative
+from plainmind.files.safe_open import check_relative
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ import os
 
 from plainmind.base.errors import ConflictError, PlainmindError, WorkspaceError
 from plainmind.base.value import value
-from plainmind.files.failures import explaining
 from plainmind.files.replace import content_hash, replace
+from plainmind.files.system import explain_errors
 from plainmind.memory.wiring import Parts
 
 CURATED = """\
@@ -42,7 +42,7 @@ def create_workspace(parts: Parts) -> tuple[str, ...]:
     if os.path.lexists(top) and not os.path.isdir(top):
         raise WorkspaceError(f"`{top}` is not a folder", hint="choose another place for the workspace")
     made: list[str] = []
-    with explaining("create", top):
+    with explain_errors("create", top):
         os.makedirs(top, exist_ok=True)
         if not any(os.path.lexists(os.path.join(top, name)) for name in ("MEMORY.md", "memory.md")):
             _write(parts, "MEMORY.md", CURATED.encode(), base_hash=None)
@@ -63,7 +63,7 @@ def tell_agents(parts: Parts) -> ToldAgents:
     if not names:
         _write(parts, name, RECALL_INSTRUCTION.encode() + b"\n", base_hash=None)
         return ToldAgents(path, changed=True)
-    with explaining("read", path), open(path, "rb") as file:
+    with explain_errors("read", path), open(path, "rb") as file:
         old = file.read()
     try:
         text = old.decode()

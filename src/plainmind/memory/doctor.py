@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from plainmind.base.errors import PlainmindError, shell_word
 from plainmind.base.model import SyncReport
 from plainmind.base.value import value
-from plainmind.files.locks import hold_lock, try_lock
+from plainmind.files.system import hold_lock, try_lock
 from plainmind.memory.wiring import Parts
 
 TYPE_CHECKING = False

@@ -11,8 +11,8 @@ from plainmind.base.model import SyncReport, sha256_text, split_lines
 from plainmind.base.pattern import pattern
 from plainmind.base.value import replace, value
 from plainmind.files.conflicts import conflict_copies, erase_conflict_copies
-from plainmind.files.failures import explaining
 from plainmind.files.replace import content_hash
+from plainmind.files.system import explain_errors
 from plainmind.memory.backend_erasing import erase_in_engines
 from plainmind.memory.other_indexes import erase_notes_left_behind, of_other_agents
 from plainmind.memory.outdated import outdated_with
@@ -69,7 +69,7 @@ class Forgetting:
         for lines in chosen.lines:
             by_path.setdefault(lines.path, []).append(lines)
         doomed = doomed_lines(chosen)
-        with parts.erasures.erasing():
+        with parts.erasures.run_alone():
             self.require_unchanged(chosen)  # all of them before the first changes: all go, or none
             paths = list(by_path) or self._past_paths(doomed)
             paths += [path for path in self._outdated(parts.store, doomed) if path not in paths]
@@ -291,7 +291,7 @@ def _notes_of_several_lines(lines: list[str]) -> Iterator[str]:
 
 
 def _content(path: str) -> bytes:
-    with explaining("read", path, outcome="nothing was changed"), open(path, "rb") as file:
+    with explain_errors("read", path, outcome="nothing was changed"), open(path, "rb") as file:
         return file.read()
 
 

@@ -17,7 +17,7 @@ _ALL_LINES = 1_000_000_000
 def delete_everywhere(parts: Parts, store: SessionStore, name: str) -> tuple[str, ...]:
     """Remove a session, by key or id, or an archive, by its name; the paths that were cited and are no more."""
     cited = f"sessions/{os.path.relpath(store.open(name).path, store.folder)}"
-    with parts.erasures.erasing():
+    with parts.erasures.run_alone():
         hashes = _hashes_of_chunks(parts, cited)
         parts.tombstones.bury(hashes)
         store.delete(name)

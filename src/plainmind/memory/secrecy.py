@@ -10,8 +10,7 @@ from collections.abc import Iterable
 from plainmind.base.model import SearchResult
 from plainmind.base.value import replace
 from plainmind.files.atomic import write_atomically
-from plainmind.files.failures import explaining
-from plainmind.files.system import SYSTEM, write_all
+from plainmind.files.system import SYSTEM, explain_errors, write_all
 from plainmind.memory.wiring import Parts
 from plainmind.redaction.engine import RULES_VERSION, Redactor
 
@@ -36,10 +35,10 @@ def reading_by(redactor: Redactor, home: str) -> tuple[int, int]:
 def known_since(home: str, digests: Iterable[str], *, at_ms: int) -> int:
     """Note which secrets are known, by digests made with the key, and return when the newest became so; 0 for none."""
     path = os.path.join(home, "redaction-secrets.json")
-    with explaining("read", path):
+    with explain_errors("read", path):
         known = _noted(path)
         if not known.keys() >= set(digests):
-            from plainmind.files.locks import hold_lock, lock_path_for
+            from plainmind.files.system import hold_lock, lock_path_for
 
             with hold_lock(lock_path_for(home, path), operation="note which secrets are known"):
                 known = _noted(path)
@@ -90,7 +89,7 @@ def configured_secrets(parts: Parts) -> list[str]:
 def redaction_key(home: str) -> bytes:
     """The key of the marks, made at its first use; whoever has it can tell whether a mark stands for a secret."""
     path = os.path.join(home, "redaction.key")
-    with explaining("read", path):
+    with explain_errors("read", path):
         key = _read(path)
         if key is None:
             _make(path)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from plainmind.base.model import split_lines
 from plainmind.base.pattern import pattern
 from plainmind.base.value import value
-from plainmind.files.failures import explaining
+from plainmind.files.system import explain_errors
 from plainmind.guests.entries.entry_file import EntryFile
 from plainmind.guests.entries.place import entry_folder
 from plainmind.memory.wiring import Parts
@@ -74,7 +74,7 @@ def _transcripts(parts: Parts) -> Iterator[tuple[str, str]]:
 
 
 def _has_any(path: str, spellings: Sequence[bytes]) -> bool:
-    with explaining("read", path):
+    with explain_errors("read", path):
         try:
             with open(path, "rb") as file:
                 if os.fstat(file.fileno()).st_size == 0:

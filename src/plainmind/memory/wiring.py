@@ -12,8 +12,7 @@ from plainmind.base.model import sha256_text
 from plainmind.base.value import value
 from plainmind.config.load import Loaded, load_here
 from plainmind.config.locations import ResolvedWorkspace, home_folder, index_folder
-from plainmind.files.failures import explaining
-from plainmind.files.system import SYSTEM, make_folders
+from plainmind.files.system import SYSTEM, explain_errors, make_folders
 from plainmind.memory.translating import memory_paths, search_settings, zone_of
 
 TYPE_CHECKING = False
@@ -24,8 +23,8 @@ if TYPE_CHECKING:
     from plainmind.config.settings import Settings
     from plainmind.embed.cache import SqliteEmbeddingCache
     from plainmind.embed.protocol import Embedder
-    from plainmind.files.erasures import Erasures
     from plainmind.files.history import History
+    from plainmind.files.system import Erasures
     from plainmind.files.tombstones import Tombstones
     from plainmind.index.indexer import Indexer
     from plainmind.index.protocol import IndexStore
@@ -165,7 +164,7 @@ class Parts:
     @made_once
     def erasures(self) -> Erasures:
         """What keeps forgetting and indexing apart."""
-        from plainmind.files.erasures import Erasures
+        from plainmind.files.system import Erasures
 
         return Erasures(self.places.state)
 
@@ -342,7 +341,7 @@ def wire(
         environ = {**environ, "PLAINMIND_HOME": os.path.abspath(os.path.expanduser(home))}
     loaded, resolved = load_here(workspace_flag=workspace, cwd=cwd, flags=flags, environ=environ)
     places = places_of(loaded.settings, resolved, environ)
-    with explaining("create", places.home):
+    with explain_errors("create", places.home):
         make_folders(SYSTEM, places.home)
     parts = Parts(loaded, places, zone_of(loaded.settings.user_timezone), more_sources, environ=environ)
     if _may_be_missing(loaded.settings):

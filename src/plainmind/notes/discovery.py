@@ -10,7 +10,7 @@ from operator import attrgetter
 from plainmind.base.errors import PathNotAllowed
 from plainmind.base.model import PRIVATE, FileFailure
 from plainmind.base.value import field, value
-from plainmind.files.beneath import (
+from plainmind.files.safe_open import (
     FOLDER_FLAGS,
     SYMBOLIC_LINK,
     Root,

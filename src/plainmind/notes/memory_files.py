@@ -9,12 +9,11 @@ from collections.abc import Callable, Iterator, Sequence
 
 from plainmind.base.errors import ConflictError, NotFound, PathNotAllowed, WorkspaceError, shell_word
 from plainmind.base.value import value
-from plainmind.files.beneath import Root, check_relative, file_refusal, name_refusal
-from plainmind.files.erasures import Erasures
-from plainmind.files.failures import explained
 from plainmind.files.history import History
 from plainmind.files.remove import remove
 from plainmind.files.replace import content_hash, replace
+from plainmind.files.safe_open import Root, check_relative, file_refusal, name_refusal
+from plainmind.files.system import Erasures, explanation
 from plainmind.notes.discovery import MAX_DEPTH
 from plainmind.notes.workspace import Workspace
 
@@ -97,17 +96,17 @@ class MemoryFiles:
 
     def create(self, name: str, text: str) -> None:
         """Write a file that does not exist yet. ConflictError when it does."""
-        with self._erasures.held_off():
+        with self._erasures.hold_off():
             self._create(name, _encoded(text), "create")
 
     def rewrite(self, name: str, text: str, *, base_hash: str, reason: str) -> None:
         """Replace what a file says, if it is still what `base_hash` stands for. ConflictError when it is not."""
-        with self._erasures.held_off():
+        with self._erasures.hold_off():
             self._replace(name, _encoded(text), base_hash, reason)
 
     def delete(self, name: str) -> tuple[str, ...]:
         """Delete a file, or a folder with all its notes, and say which; each can be restored. NotFound when none is."""
-        with self._erasures.held_off():
+        with self._erasures.hold_off():
             return tuple(self._delete(name))
 
     def rename(self, old: str, new: str) -> tuple[str, ...]:
@@ -120,7 +119,7 @@ class MemoryFiles:
             raise ConflictError(f"`{new}` already exists", hint="choose another name")
         if (new + "/").startswith(old + "/"):
             raise PathNotAllowed(f"`{old}` cannot be moved into itself", hint="choose another place")
-        with self._erasures.held_off():
+        with self._erasures.hold_off():
             if not self.is_folder(old):
                 return (self._move(old, new),)
             files, folders = self._whole(old)
@@ -228,12 +227,12 @@ class MemoryFiles:
         except FileNotFoundError:
             return []
         except OSError as error:
-            raise explained(error, "list", relative, outcome="nothing was changed") from error
+            raise explanation(error, "list", relative, outcome="nothing was changed") from error
         try:
             with os.scandir(folder) as listing:
                 return sorted((entry.name, entry.stat(follow_symlinks=False)) for entry in listing)
         except OSError as error:
-            raise explained(error, "list", relative, outcome="nothing was changed") from error
+            raise explanation(error, "list", relative, outcome="nothing was changed") from error
         finally:
             os.close(folder)
 
@@ -259,7 +258,7 @@ class MemoryFiles:
         except OSError as error:
             if error.errno in {errno.ENOENT, errno.ENOTDIR, errno.ELOOP}:
                 return None
-            raise explained(error, "look at", relative, outcome="nothing was changed") from error
+            raise explanation(error, "look at", relative, outcome="nothing was changed") from error
 
     def _check_name(self, name: str) -> None:
         """Refuse a name that discovery would leave out: what was written there would never be found."""
@@ -301,7 +300,7 @@ class MemoryFiles:
                     f"`{folder}` is a file, not a folder", hint="choose another name"
                 ) from error
             except OSError as error:
-                raise explained(error, "write to", folder) from error
+                raise explanation(error, "write to", folder) from error
         return os.path.join(self._root.real, *relative.split("/"))
 
     def _require_root(self) -> None:
@@ -320,7 +319,7 @@ class MemoryFiles:
         try:
             make_folders(SYSTEM, place)
         except OSError as error:
-            raise explained(error, "create", name) from error
+            raise explanation(error, "create", name) from error
 
     def _remove_folder(self, relative: str) -> None:
         parent, _, name = relative.rpartition("/")
@@ -333,7 +332,7 @@ class MemoryFiles:
         except FileNotFoundError as error:
             raise NotFound(f"`{relative}` does not exist") from error
         except OSError as error:
-            raise explained(error, "remove", relative, outcome="its notes were removed") from error
+            raise explanation(error, "remove", relative, outcome="its notes were removed") from error
 
 
 def _encoded(text: str) -> bytes:

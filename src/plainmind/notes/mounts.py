@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from plainmind.base.model import PRIVATE
 from plainmind.base.value import value
-from plainmind.files.beneath import UNCITABLE, Root
+from plainmind.files.safe_open import UNCITABLE, Root
 from plainmind.notes.patterns import EVERY_NOTE, compile_pattern
 
 # First parts of cited paths that are taken: by the workspace itself, and by transcripts.

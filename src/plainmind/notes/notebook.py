@@ -18,13 +18,11 @@ from plainmind.base.errors import (
 from plainmind.base.model import PRIVATE
 from plainmind.base.value import value
 from plainmind.files.append import append
-from plainmind.files.erasures import Erasures
-from plainmind.files.failures import explaining
 from plainmind.files.history import APPEND, History
 from plainmind.files.ids import new_id
-from plainmind.files.locks import hold_lock, lock_path_for
 from plainmind.files.records import Tail
 from plainmind.files.replace import content_hash, replace
+from plainmind.files.system import Erasures, explain_errors, hold_lock, lock_path_for
 from plainmind.notes.scopes import folder_of_scope
 from plainmind.notes.standing_notes import standing_note
 from plainmind.notes.workspace import Workspace
@@ -162,7 +160,7 @@ class Notebook:
     ) -> Edited:
         """Replace a text that stands exactly once in a file; with `base_hash`, only if the file is still that one."""
         # What is read here is written later, perhaps as a conflict copy: nothing may be forgotten between the two.
-        with self._erasures.held_off():
+        with self._erasures.hold_off():
             return self._edit(path.removeprefix("./"), old, new, base_hash, allow_shrink=allow_shrink)
 
     def _edit(self, path: str, old: str, new: str, base_hash: str | None, *, allow_shrink: bool) -> Edited:
@@ -204,12 +202,12 @@ class Notebook:
 
     def restore(self, version_id: str) -> Edited:
         """Bring back what a file was; what it is now goes into the history first."""
-        with self._erasures.held_off():  # or a version that is being forgotten would come back
+        with self._erasures.hold_off():  # or a version that is being forgotten would come back
             return self._restore(version_id)
 
     def keep(self, path: str, *, reason: str) -> str:
         """Put what a file is now into the history; where it is on disk."""
-        with self._erasures.held_off():
+        with self._erasures.hold_off():
             place, data = self.read_bytes(path)
             self._history.keep(path.removeprefix("./"), data, reason)
         return place
@@ -327,7 +325,7 @@ def _not_exactly_once(path: str, data: bytes, wanted: bytes, count: int) -> NotF
 def _line_at(path: str, offset: int) -> int:
     """The number of the line that begins at an offset."""
     breaks, last, left = 0, b"", offset
-    with explaining("read", path, outcome="the note was written"), open(path, "rb") as file:
+    with explain_errors("read", path, outcome="the note was written"), open(path, "rb") as file:
         while left and (block := file.read(min(left, _BLOCK_BYTES))):
             # A break of two bytes that the blocks cut apart is one break.
             breaks += block.count(b"\n") + block.count(b"\r") - (last + block).count(b"\r\n")

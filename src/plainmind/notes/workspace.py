@@ -9,7 +9,7 @@ from functools import partial
 from plainmind.base.errors import NotFound, PathNotAllowed, PlainmindError, WorkspaceError
 from plainmind.base.model import PRIVATE, SHARED, Document, FileState, Source, sha256_bytes
 from plainmind.base.value import replace
-from plainmind.files.beneath import Root, check_relative, printable
+from plainmind.files.safe_open import Root, check_relative, printable
 from plainmind.notes.discovery import Discovery, Entered, FoundFile, Sweep, system_reason
 from plainmind.notes.mounts import ExtraPath, Mount, mounts_of
 from plainmind.notes.noticing import Noticing, Since

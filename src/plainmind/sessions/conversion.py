@@ -6,8 +6,7 @@ import os
 import time
 
 from plainmind.files.atomic import write_atomically
-from plainmind.files.failures import explaining
-from plainmind.files.system import System
+from plainmind.files.system import System, explain_errors
 from plainmind.sessions.entries import VERSION
 from plainmind.sessions.protocol import Transcript
 from plainmind.sessions.shelf import Shelf
@@ -32,7 +31,7 @@ def convert(shelf: Shelf, name: str, wanted: str) -> bool:
             begin(held, key, "convert", relative)
             _write_anew(old, new, entry["sessionId"], shelf.system)
             # Before the registry names the new one: as long as the old file is there, somebody may add to it.
-            with explaining("remove", old.path):
+            with explain_errors("remove", old.path):
                 shelf.system.unlink(old.path)
                 shelf.system.fsync_folder(os.path.dirname(old.path))
             held.sessions[key] = without_mark(held.sessions[key]) | {"sessionFile": relative}

@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from plainmind.base.errors import NotFound
-from plainmind.files.failures import explaining
 from plainmind.files.ids import new_id
-from plainmind.files.system import make_folders
+from plainmind.files.system import explain_errors, make_folders
 from plainmind.sessions.branch import branch
 from plainmind.sessions.leftovers import forget_leftovers
 from plainmind.sessions.protocol import Placed, Transcript
@@ -58,7 +57,7 @@ def _publish(shelf: Shelf, key: str, entry: Entry, draft: Transcript, transcript
         # What the branch has cost is its own session's business; how full it is goes along.
         held.sessions[key] = marked(entry | {"totalTokens": total}, end)
         begin(held, key, "fork")
-        with explaining("write", transcript.path):
+        with explain_errors("write", transcript.path):
             folder = os.path.dirname(transcript.path)
             make_folders(shelf.system, folder)
             shelf.system.replace(draft.path, transcript.path)

@@ -11,8 +11,7 @@ from plainmind.base.errors import ConflictError, PlainmindError
 from plainmind.base.value import value
 from plainmind.files.atomic import remove_abandoned, write_atomically
 from plainmind.files.jsonl import opened
-from plainmind.files.locks import hold_lock, lock_path_for
-from plainmind.files.system import SYSTEM, System, read_range
+from plainmind.files.system import SYSTEM, System, hold_lock, lock_path_for, read_range
 from plainmind.sessions.documents import document_of, entries_of
 from plainmind.sessions.entries import halves, id_of, leads_to, refuse_too_long
 from plainmind.sessions.json5_text import is_plain, read_object, saved_messages

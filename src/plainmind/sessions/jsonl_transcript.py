@@ -7,10 +7,9 @@ from collections.abc import Iterator, Sequence
 
 from plainmind.base.errors import ConflictError
 from plainmind.files.atomic import put_in_place, write_atomically
-from plainmind.files.failures import explaining
 from plainmind.files.group_append import Addition, GroupAppender
 from plainmind.files.jsonl import RawLine, backwards, end_of_last_line, forwards, opened
-from plainmind.files.system import SYSTEM, System, make_folders, write_all
+from plainmind.files.system import SYSTEM, System, explain_errors, make_folders, write_all
 from plainmind.sessions.entries import halves, id_of, joined, leads_to, refuse_too_long
 from plainmind.sessions.protocol import Draft, Placed
 from plainmind.sessions.usage import may_count
@@ -92,7 +91,7 @@ class JsonlTranscript:
         """Write beside the place in blocks, sync, and rename."""
         folder, name = os.path.split(self.path)
         temporary = os.path.join(folder, f".{name}.{os.getpid()}.{os.urandom(8).hex()}.tmp")
-        with explaining("write", self.path):
+        with explain_errors("write", self.path):
             make_folders(self._system, folder)
             fd = self._system.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
             try:

@@ -13,10 +13,16 @@ from functools import partial
 from plainmind.base.errors import NotFound, PlainmindError
 from plainmind.base.value import value
 from plainmind.files.atomic import remove_abandoned, write_atomically
-from plainmind.files.failures import explaining
 from plainmind.files.jsonl import forwards, opened
-from plainmind.files.locks import hold_lock, lock_path_for
-from plainmind.files.system import SYSTEM, System, make_folders, read_range
+from plainmind.files.system import (
+    SYSTEM,
+    System,
+    explain_errors,
+    hold_lock,
+    lock_path_for,
+    make_folders,
+    read_range,
+)
 from plainmind.sessions.json5_text import read_object, saved_members
 from plainmind.sessions.places import Places
 from plainmind.sessions.usage import marked
@@ -90,7 +96,7 @@ class Registry:
     @contextmanager
     def holding(self, operation: str) -> Iterator[Held]:
         """Hold the lock during a block; waiting ends after `timeout_s`, with an error that names the holder."""
-        with explaining("make", self.places.folder):
+        with explain_errors("make", self.places.folder):
             make_folders(self._system, self.places.folder)
         with hold_lock(self._lock, operation=operation, timeout_s=self._timeout_s, system=self._system):
             current = self._settled()
@@ -109,7 +115,7 @@ class Registry:
             old, new = self.places.registry(self._preferred), os.path.join(self.places.folder, name)
             if old != new and os.path.lexists(old):
                 write_atomically(new, _written(held.sessions), system=self._system)
-                with explaining("remove", old):
+                with explain_errors("remove", old):
                     self._system.unlink(old)
 
     def forget_copies(self) -> None:
@@ -117,7 +123,7 @@ class Registry:
         for name in ("sessions.json.bak", "registry.json5.bak"):
             path = os.path.join(self.places.folder, name)
             if os.path.lexists(path):
-                with explaining("remove", path):
+                with explain_errors("remove", path):
                     self._system.unlink(path)
 
     def _current(self) -> _Current:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from plainmind.files.failures import explaining
 from plainmind.files.ids import new_id
+from plainmind.files.system import explain_errors
 from plainmind.sessions.entries import iso
 from plainmind.sessions.leftovers import forget_leftovers
 from plainmind.sessions.protocol import Draft
@@ -32,7 +32,7 @@ def archive(shelf: Shelf, name: str) -> str:
                 "data": {"sessionKey": key, "entry": entry},
             }
             transcript.add([Draft(last)])
-            with shelf.locked(transcript.path, "archive"), explaining("archive", transcript.path):
+            with shelf.locked(transcript.path, "archive"), explain_errors("archive", transcript.path):
                 shelf.system.replace(transcript.path, archived)
                 shelf.system.fsync_folder(os.path.dirname(archived))
         del held.sessions[key]

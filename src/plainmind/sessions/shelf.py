@@ -10,8 +10,7 @@ from weakref import WeakValueDictionary, ref
 
 from plainmind.base.errors import ConflictError, NotFound, PlainmindError
 from plainmind.files.ids import Clock
-from plainmind.files.locks import hold_lock, lock_path_for
-from plainmind.files.system import System
+from plainmind.files.system import System, hold_lock, lock_path_for
 from plainmind.sessions.entries import VERSION, iso
 from plainmind.sessions.json5_transcript import Json5Transcript
 from plainmind.sessions.jsonl_transcript import JsonlTranscript

@@ -15,8 +15,8 @@ from plainmind.base.errors import NotFound, PathNotAllowed
 from plainmind.base.model import PRIVATE, Document, FileFailure, FileState, Source
 from plainmind.base.pattern import pattern
 from plainmind.base.value import replace, value
-from plainmind.files.beneath import Root, check_relative, file_refusal, name_refusal, printable
-from plainmind.files.failures import explaining
+from plainmind.files.safe_open import Root, check_relative, file_refusal, name_refusal, printable
+from plainmind.files.system import explain_errors
 from plainmind.notes.discovery import AS_IT_IS, Discovery, FoundFile, Reading, system_reason
 from plainmind.notes.noticing import Noticing, Since
 
@@ -181,7 +181,7 @@ class Transcripts:
         reader = LineReader(redact=self._redact, zone=self.zone)
         fd = file.root.open(file.relative)
         try:
-            with explaining("read", file.path):
+            with explain_errors("read", file.path):
                 if "/" in file.relative and self._documents is not None:
                     yield DocumentForm(fd, reader, self._documents)
                 else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from plainmind.files.atomic import remove_abandoned
-from plainmind.files.failures import explaining
+from plainmind.files.system import explain_errors
 from plainmind.sessions.places import UNFINISHED
 from plainmind.sessions.registry import Held, Sessions
 from plainmind.sessions.shelf import Shelf
@@ -65,7 +65,7 @@ def _settle_conversion(shelf: Shelf, sessions: Sessions, key: str) -> None:
             sessions[key] = marked(sessions[key], shelf.transcript(sessions[key]).end())
         return
     new = shelf.places.transcript(entry | {"sessionFile": entry[UNFINISHED].get("file")})
-    with explaining("remove", new):
+    with explain_errors("remove", new):
         if new != old and os.path.lexists(new):
             shelf.system.unlink(new)
         if os.path.isdir(os.path.dirname(new)):
@@ -83,7 +83,7 @@ def remove_files(shelf: Shelf, path: str) -> None:
     """Remove a transcript, live or archived, and all that was put aside of it."""
     if not os.path.isdir(os.path.dirname(path)):
         return
-    with shelf.locked(path, "delete"), explaining("delete", path):
+    with shelf.locked(path, "delete"), explain_errors("delete", path):
         for each in (path, *shelf.places.companions(path)):
             if os.path.lexists(each):
                 shelf.system.unlink(each)

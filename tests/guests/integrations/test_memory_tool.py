@@ -11,8 +11,8 @@ import pytest
 
 from plainmind.agent.tools import ToolAnswer
 from plainmind.base.errors import StorageFailure
-from plainmind.files.erasures import Erasures
 from plainmind.files.history import History
+from plainmind.files.system import Erasures
 from plainmind.guests.integrations.memory_tool import MemoryTool
 from plainmind.notes.memory_files import Content, MemoryFiles
 from plainmind.notes.workspace import Workspace

@@ -13,8 +13,8 @@ from anthropic.lib.tools._beta_builtin_memory_tool import BetaLocalFilesystemMem
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from plainmind.files.erasures import Erasures
 from plainmind.files.history import History
+from plainmind.files.system import Erasures
 from plainmind.guests.integrations.memory_tool import MemoryTool
 from plainmind.guests.integrations.memory_tool_sdk import PlainmindMemoryTool
 from plainmind.notes.memory_files import MemoryFiles

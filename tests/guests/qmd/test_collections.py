@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plainmind.base.model import EVERY_SCOPE, SHARED, SOURCES
-from plainmind.files.beneath import Root
+from plainmind.files.safe_open import Root
 from plainmind.guests.qmd.collections import (
     askable,
     collections_of,

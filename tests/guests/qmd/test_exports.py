@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.transcript_files import line
 
-from plainmind.files.erasures import Erasures
+from plainmind.files.system import Erasures
 from plainmind.guests.qmd.exports import Exports, conversation_of, erase_copies, export_name, part_path
 from plainmind.memory.backend import BackendBusy
 from plainmind.sessions.transcripts import Transcripts
@@ -264,7 +264,7 @@ def test_nothing_that_was_read_before_an_erasure_is_written_after_it(tmp_path, s
     erasures = Erasures(str(tmp_path / "state"))
 
     def erase_meanwhile(text):
-        with erasures.erasing():
+        with erasures.run_alone():
             erase_copies(str(tmp_path / "out"))
         return text
 
@@ -280,7 +280,7 @@ SMALL_MEMORY = """
 import math, sys, time
 from tests.support.peak_memory import peak_memory
 from plainmind.guests.qmd.exports import Exports
-from plainmind.files.erasures import Erasures
+from plainmind.files.system import Erasures
 from plainmind.sessions.transcripts import Transcripts
 exports = Exports(Transcripts(sys.argv[1]), sys.argv[2], Erasures(sys.argv[3]), agent_id="main", retention_days=30)
 wanted = exports.wanted(exports.discover(), time.time())

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from plainmind.base.model import EVERY_SCOPE
-from plainmind.files.erasures import Erasures
+from plainmind.files.system import Erasures
 from plainmind.guests.qmd.answers import Answer, Hits
 from plainmind.guests.qmd.options import QmdOptions
 from plainmind.guests.qmd.program import TookTooLong

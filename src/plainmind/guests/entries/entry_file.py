@@ -12,10 +12,8 @@ from types import MappingProxyType
 from plainmind.base.errors import PathNotAllowed
 from plainmind.files.append import append
 from plainmind.files.atomic import remove_abandoned, write_atomically
-from plainmind.files.failures import explaining
-from plainmind.files.locks import hold_lock
 from plainmind.files.records import Tail
-from plainmind.files.system import SYSTEM, make_folders
+from plainmind.files.system import SYSTEM, explain_errors, hold_lock, make_folders
 from plainmind.guests.entries.model import Entry, entry_of
 
 TYPE_CHECKING = False
@@ -43,7 +41,7 @@ class EntryFile:
 
     def changing(self, operation: str) -> AbstractContextManager[None]:
         """Wait to be the only one who changes the file."""
-        with explaining("make", self.folder):
+        with explain_errors("make", self.folder):
             make_folders(SYSTEM, self.folder)
         return hold_lock(os.path.join(self.folder, "entries.lock"), operation=operation, timeout_s=_TIMEOUT_S)
 
@@ -85,10 +83,10 @@ class EntryFile:
             lambda line: not _is_piece_of(line, doomed.values()),
         )
         for name in self._torn():
-            with explaining("read", name):
+            with explain_errors("read", name):
                 data = _bytes_of(name)
             if _is_piece_of(data, doomed.values()):
-                with explaining("remove", name):
+                with explain_errors("remove", name):
                     SYSTEM.unlink(name)
 
     def replace(self, changed: Mapping[str, Entry]) -> None:
@@ -114,18 +112,18 @@ class EntryFile:
                 f"{self.path} is a link, and what is to go would stay in the file that it leads to",
                 hint="put the file itself in its place; the folder may be elsewhere (`entries.path`)",
             )
-        with explaining("look into", self.folder):
+        with explain_errors("look into", self.folder):
             remove_abandoned(self.path, SYSTEM)  # a killed writer's copy has everything that is to go
         write_atomically(self.path, b"".join(kept))
 
     def _torn(self) -> list[str]:
         """Beginnings of lines that a killed writer left, and that the next one has put aside."""
-        with explaining("look into", self.folder):
+        with explain_errors("look into", self.folder):
             names = SYSTEM.listdir(self.folder)
         return [os.path.join(self.folder, name) for name in names if name.startswith("entries.jsonl.torn-")]
 
     def _lines(self) -> list[bytes]:
-        with explaining("read", self.path):
+        with explain_errors("read", self.path):
             try:
                 data = _bytes_of(self.path)
             except FileNotFoundError:
@@ -133,7 +131,7 @@ class EntryFile:
         return [line for line in data.removeprefix(_BOM).split(b"\n") if line.strip()]
 
     def _signature(self) -> Signature:
-        with explaining("look at", self.path):
+        with explain_errors("look at", self.path):
             try:
                 found = os.stat(self.path)
             except FileNotFoundError:

@@ -11,10 +11,8 @@ from plainmind.base.errors import NotFound
 from plainmind.base.model import sha256_text
 from plainmind.base.pattern import pattern
 from plainmind.base.value import value
-from plainmind.files.failures import explaining
 from plainmind.files.ids import Clock
-from plainmind.files.locks import hold_lock, lock_path_for
-from plainmind.files.system import SYSTEM, System, make_folders
+from plainmind.files.system import SYSTEM, System, explain_errors, hold_lock, lock_path_for, make_folders
 from plainmind.guests.importers.ledger import Ledger
 from plainmind.guests.importers.marks import FROM_WHERE
 from plainmind.guests.importers.protocol import About
@@ -69,7 +67,7 @@ class Shelves:
             self._look()
             yield
             return
-        with explaining("make", self.folder):
+        with explain_errors("make", self.folder):
             make_folders(self._system, self.folder)
         with hold_lock(self._lock, operation="import", timeout_s=_LONGEST_WAIT_S, system=self._system):
             self._look()

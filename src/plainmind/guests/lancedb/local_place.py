@@ -17,9 +17,7 @@ from contextlib import contextmanager, suppress
 
 from plainmind.base.errors import IndexCorrupt, IndexUnavailable
 from plainmind.files.atomic import write_atomically
-from plainmind.files.failures import explaining
-from plainmind.files.locks import hold_lock, try_lock
-from plainmind.files.system import SYSTEM, System, make_folders
+from plainmind.files.system import SYSTEM, System, explain_errors, hold_lock, make_folders, try_lock
 from plainmind.guests.lancedb.durable import SyncedFiles
 from plainmind.guests.lancedb.library import connect
 from plainmind.guests.lancedb.pointer import (
@@ -118,7 +116,7 @@ class LocalPlace:
 
         path = self._table(generation)
         deadline = time.monotonic() + _READERS_TIMEOUT_S
-        with explaining("delete", path):
+        with explain_errors("delete", path):
             while os.path.lexists(path):
                 try:
                     shutil.rmtree(path)
@@ -151,7 +149,7 @@ class LocalPlace:
 
     def read(self) -> Pointer:
         """The pointer as it stands in its file; raises IndexCorrupt when that is none."""
-        with explaining("read", self._pointer):
+        with explain_errors("read", self._pointer):
             try:
                 with open(self._pointer, "rb") as file:
                     return unpacked(file.read(_MOST_POINTER_BYTES).decode("ascii", "replace"))
@@ -162,17 +160,17 @@ class LocalPlace:
         """Replace the pointer, once what it points to would survive a power cut."""
         if pointer.version:
             table = self._table(pointer.generation)
-            with explaining("write", table):
+            with explain_errors("write", table):
                 self._synced.sync(table)
         write_atomically(self._pointer, packed(pointer).encode("ascii"), system=self._system)
 
     def _make(self) -> None:
-        with explaining("make", self.folder):
+        with explain_errors("make", self.folder):
             make_folders(self._system, self._tables)
 
     def _generations(self) -> list[int]:
         """Every generation of which a table or a lock is left."""
-        with explaining("list", self.folder):
+        with explain_errors("list", self.folder):
             tables = [name.removesuffix(".lance") for name in os.listdir(self._tables)]
             locks = [
                 name.removesuffix(".lock").replace("-", "_")

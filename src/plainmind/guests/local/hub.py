@@ -15,7 +15,7 @@ from urllib.parse import urljoin, urlsplit
 
 from plainmind.base.errors import ConfigError, EmbeddingError, PlainmindError, TransientEmbeddingError
 from plainmind.base.value import field, value
-from plainmind.files.locks import hold_lock
+from plainmind.files.system import hold_lock
 
 if TYPE_CHECKING:
     from hashlib import _Hash

@@ -9,7 +9,7 @@ from contextlib import suppress
 
 from plainmind.base.model import SOURCES, FileFailure, Mode, SearchResult, SyncReport
 from plainmind.base.pattern import pattern
-from plainmind.files.beneath import printable
+from plainmind.files.safe_open import printable
 from plainmind.guests.qmd.answers import Hits, read_answers
 from plainmind.guests.qmd.collections import askable
 from plainmind.guests.qmd.options import (
@@ -35,7 +35,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from plainmind.files.locks import HeldLock
+    from plainmind.files.system import HeldLock
 
 NAME = "qmd"
 MAX_OUTPUT = 4_000_000
@@ -262,7 +262,7 @@ class QmdBackend:
         return "qmd does not know your conversations, which are not searched; set `qmd.sessions.enabled`"
 
     def _locked(self) -> HeldLock | None:
-        from plainmind.files.locks import try_lock
+        from plainmind.files.system import try_lock
 
         return try_lock(self._update_lock, operation="qmd update")
 

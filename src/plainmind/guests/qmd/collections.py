@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from plainmind.base.model import EVERY_SCOPE, PRIVATE, Source, sha256_text
 from plainmind.base.pattern import pattern
 from plainmind.base.value import value
-from plainmind.files.beneath import Root
+from plainmind.files.safe_open import Root
 from plainmind.memory.backend import Place
 from plainmind.notes.scopes import SHARED_FOLDER, scope_of_path
 

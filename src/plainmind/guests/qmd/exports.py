@@ -18,8 +18,7 @@ from plainmind.base.model import PRIVATE, Document, FileFailure, FileState
 from plainmind.base.pattern import pattern
 from plainmind.base.value import value
 from plainmind.files.atomic import write_atomically
-from plainmind.files.erasures import Erasures
-from plainmind.files.failures import explaining
+from plainmind.files.system import Erasures, explain_errors
 from plainmind.guests.qmd.collections import EVERY_NOTE, Collection, key_of_scope
 from plainmind.memory.backend import BackendBusy
 from plainmind.notes.discovery import FoundFile
@@ -202,7 +201,7 @@ class Exports:
             if piece.begin == START:
                 begins = []  # it is not the file that it was, or has only one part
             is_over = piece.is_last or time.monotonic() >= deadline
-            with self._erasures.held_off():
+            with self._erasures.hold_off():
                 self._require_that_nothing_was_erased_since(stamp)
                 if piece.document.text:
                     begins.append(piece.begin)
@@ -276,5 +275,5 @@ def _names_in(folder: str) -> list[str]:
 
 
 def _remove(path: str) -> None:
-    with explaining("remove", path), suppress(FileNotFoundError):
+    with explain_errors("remove", path), suppress(FileNotFoundError):
         os.unlink(path)

@@ -9,8 +9,7 @@ from contextlib import suppress
 from plainmind.base.model import Document, FileFailure, sha256_text
 from plainmind.base.value import value
 from plainmind.files.atomic import write_atomically
-from plainmind.files.failures import explaining
-from plainmind.files.system import SYSTEM, make_folders
+from plainmind.files.system import SYSTEM, explain_errors, make_folders
 from plainmind.guests.qmd.collections import Collection, collections_of, config_text, left_out
 from plainmind.guests.qmd.exports import Exports, erase_copies
 from plainmind.guests.qmd.options import Done, QmdOptions, Wanted
@@ -101,7 +100,7 @@ class Territory:
         """
         folders = {collection.name: collection.folder for collection in look.collections}
         self._drop_what_is_not_wanted(folders)
-        with explaining("create", self.homes.cache):
+        with explain_errors("create", self.homes.cache):
             make_folders(SYSTEM, os.path.dirname(self.homes.index_file))
         self._share_models()
         config = self._config(look.collections)
@@ -185,7 +184,7 @@ class Territory:
         cache = environ.get("XDG_CACHE_HOME") or os.path.join(environ.get("HOME", ""), ".cache")
         shared = os.path.join(cache, "qmd", "models")
         if os.path.isabs(shared) and os.path.isdir(shared):
-            with explaining("link", self.homes.models), suppress(FileExistsError):
+            with explain_errors("link", self.homes.models), suppress(FileExistsError):
                 os.symlink(shared, self.homes.models)
 
 
@@ -198,5 +197,5 @@ def delete_index(homes: Homes) -> None:
     """Delete an index, also one that no longer is in use."""
     for ending in _BESIDE_THE_INDEX:
         path = homes.index_file + ending
-        with explaining("remove", path), suppress(FileNotFoundError):
+        with explain_errors("remove", path), suppress(FileNotFoundError):
             os.unlink(path)

@@ -16,7 +16,7 @@ from plainmind.base.errors import EmbeddingError, StorageFailure
 from plainmind.base.model import EmbedderIdentity, Progress, ProgressCallback, Vector, sha256_text
 from plainmind.base.value import asdict, field, record, value
 from plainmind.embed.protocol import EmbeddingCache
-from plainmind.files.locks import try_lock
+from plainmind.files.system import try_lock
 from plainmind.guests.net.failures import (
     Abandoned,
     AnswerTooLarge,

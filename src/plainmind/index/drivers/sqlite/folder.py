@@ -19,9 +19,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 
 from plainmind.base.errors import IndexCorrupt
 from plainmind.base.pattern import pattern
-from plainmind.files.failures import explaining
-from plainmind.files.locks import HeldLock, hold_lock, try_lock
-from plainmind.files.system import SYSTEM, make_folders
+from plainmind.files.system import SYSTEM, HeldLock, explain_errors, hold_lock, make_folders, try_lock
 
 _GENERATION = pattern(r"gen-(\d{6,18})\.(?:sqlite|lock)")
 _POINTER = pattern(r"gen-(\d{6,18})\n")
@@ -43,7 +41,7 @@ class IndexFolder:
 
     def make(self) -> None:
         """Make the folder, private to the user, if it is not there."""
-        with explaining("make", self.path):
+        with explain_errors("make", self.path):
             make_folders(SYSTEM, self.path)
 
     def database(self, number: int) -> str:
@@ -64,7 +62,7 @@ class IndexFolder:
 
     def signature(self) -> Signature | None:
         """What changes whenever another generation is published; None before the first."""
-        with explaining("look at", self._pointer):
+        with explain_errors("look at", self._pointer):
             try:
                 found = os.stat(self._pointer)
             except FileNotFoundError:
@@ -73,7 +71,7 @@ class IndexFolder:
 
     def current(self) -> int | None:
         """The generation that answers; None before the first. Raises IndexCorrupt for a damaged pointer."""
-        with explaining("read", self._pointer):
+        with explain_errors("read", self._pointer):
             try:
                 with open(self._pointer, "rb") as file:
                     content = file.read(64)
@@ -86,7 +84,7 @@ class IndexFolder:
 
     def numbers(self) -> list[int]:
         """Every generation of which something is left, oldest first."""
-        with explaining("list", self.path):
+        with explain_errors("list", self.path):
             found = {
                 int(match[1]) for name in os.listdir(self.path) if (match := _GENERATION.fullmatch(name))
             }
@@ -121,7 +119,7 @@ class IndexFolder:
         """Delete one generation unless somebody uses it. Needs the writer lock."""
         with self._alone_with(number) as alone:
             if alone:
-                with explaining("delete", self.database(number)):
+                with explain_errors("delete", self.database(number)):
                     _delete_database(self.database(number))
                     os.unlink(self._lock(number))
         return alone
@@ -133,7 +131,7 @@ class IndexFolder:
                 return
             self.delete_bad()
             name = self.database(number)
-            with explaining("rename", name):
+            with explain_errors("rename", name):
                 for suffix in _WITH_LOGS:
                     with suppress(FileNotFoundError):
                         os.rename(name + suffix, self._bad(number) + suffix)
@@ -146,7 +144,7 @@ class IndexFolder:
     def delete_bad(self) -> None:
         """Delete damaged databases. Needs the writer lock."""
         for name in self.bad():
-            with explaining("delete", name):
+            with explain_errors("delete", name):
                 _delete_database(os.path.join(self.path, name))
 
     @contextmanager

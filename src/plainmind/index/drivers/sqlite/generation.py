@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import apsw
 
-from plainmind.files.locks import HeldLock
+from plainmind.files.system import HeldLock
 from plainmind.index.drivers.sqlite.cache import GenerationCache
 from plainmind.index.drivers.sqlite.connection import connect, speaking_plainly, transaction
 from plainmind.index.drivers.sqlite.reader import SqliteReader

@@ -1,5 +1,4 @@
 import contextlib
-import itertools
 import os
 import socket
 import sys
@@ -12,8 +11,8 @@ from hypothesis import strategies as st
 from tests.support.descriptors import open_in
 
 from plainmind.base.errors import NotFound, PathNotAllowed, WorkspaceError
-from plainmind.files import beneath
-from plainmind.files.beneath import (
+from plainmind.files import safe_open
+from plainmind.files.safe_open import (
     UNCITABLE,
     Root,
     check_relative,
@@ -287,9 +286,9 @@ def test_the_kernel_without_openat2_gets_the_other_way(root, monkeypatch):
         raise OSError(38, "Function not implemented")
 
     without = Root(root.path, opener=open_by_openat2)
-    monkeypatch.setattr(beneath, "_load_openat2", lambda: unknown)
+    monkeypatch.setattr(safe_open, "_load_openat2", lambda: unknown)
     assert without.read("sub/deep/b.md", max_bytes=MB)[0] == b"beta\n"
-    monkeypatch.setattr(beneath, "_load_openat2", lambda: None)
+    monkeypatch.setattr(safe_open, "_load_openat2", lambda: None)
     assert without.read("sub/deep/b.md", max_bytes=MB)[0] == b"beta\n"
     with pytest.raises(NotFound):
         without.open("none.md")
@@ -297,11 +296,10 @@ def test_the_kernel_without_openat2_gets_the_other_way(root, monkeypatch):
 
 def test_openat2_is_loaded_when_more_than_a_few_files_are_read(root, monkeypatch):
     loaded = []
-    monkeypatch.setattr(beneath, "_opened", itertools.count())
-    monkeypatch.setattr(beneath, "_load_openat2", lambda: loaded.append("openat2"))
+    monkeypatch.setattr(safe_open, "_load_openat2", lambda: loaded.append("openat2"))
     default = Root(root.path)
 
-    assert {default.read("a.md", max_bytes=MB)[0] for _ in range(beneath._FEW)} == {b"alpha\n"}
+    assert {default.read("a.md", max_bytes=MB)[0] for _ in range(safe_open._FEW)} == {b"alpha\n"}
     assert loaded == []
     assert default.read("a.md", max_bytes=MB)[0] == b"alpha\n"
     assert loaded == ["openat2"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import itertools
 import os
 import stat
 from collections.abc import Callable
@@ -38,9 +37,8 @@ _RESOLVE_NO_MAGICLINKS, _RESOLVE_NO_SYMLINKS, _RESOLVE_BENEATH = 0x02, 0x04, 0x0
 _NO_OPENAT2 = frozenset({errno.ENOSYS, errno.EPERM, errno.EINVAL, errno.E2BIG, errno.EAGAIN})
 
 _READ_SIZE = 1 << 20
-# Loading ctypes takes 3 ms, which nobody should wait for who reads a file or two.
+# Loading ctypes for openat2 takes 3 ms: more than it saves for a file or two.
 _FEW = 32
-_opened = itertools.count()
 
 
 def printable(path: str) -> str:
@@ -111,7 +109,7 @@ class Root:
 
     def __init__(self, path: str, *, opener: Opener | None = None) -> None:
         self.path = os.path.abspath(os.path.expanduser(path))
-        self._opener = opener or open_beneath
+        self._opener = opener or ThriftyOpener()
         self._real: str | None = None
         if os.path.isdir(self.path):
             self._real = os.path.realpath(self.path)
@@ -234,10 +232,20 @@ def in_words(size: int) -> str:
     return f"{size / 1_000_000:,.1f} MB" if size < 1_000_000_000 else f"{size / 1_000_000_000:,.1f} GB"
 
 
-def open_beneath(folder: int, relative: str, flags: int) -> int:
-    """Open in whichever way costs less: two as safe as each other, of which one must first be loaded."""
-    by_components = next(_opened) < _FEW
-    return (open_by_components if by_components else open_by_openat2)(folder, relative, flags)
+class ThriftyOpener:
+    """Opens in the way that costs less: the first few files name by name, further ones by openat2."""
+
+    __slots__ = ("_opened",)
+
+    def __init__(self) -> None:
+        self._opened = 0
+
+    def __call__(self, folder: int, relative: str, flags: int) -> int:
+        """Open a file; both ways are equally safe."""
+        if self._opened >= _FEW:
+            return open_by_openat2(folder, relative, flags)
+        self._opened += 1
+        return open_by_components(folder, relative, flags)
 
 
 def open_by_openat2(folder: int, relative: str, flags: int) -> int:
