@@ -9,10 +9,13 @@ from typing import Any
 import pytest
 
 from plainmind.base.errors import ConfigError
-from plainmind.config.load import Loaded, Origin, load_here, load_settings, user_file
-from plainmind.config.secrets import resolve_secret
+from plainmind.config.keys import all_keys
+from plainmind.config.kinds import ExtraPath, ProviderAccess, ScopeRule
+from plainmind.config.load import Loaded, Origin, load_here, load_settings, resolve_secret, user_file
 from plainmind.config.settings import Settings
-from plainmind.config.structured import ExtraPath, ProviderAccess, ScopeRule
+from plainmind.guests.chat.config import FlushConfig
+from plainmind.guests.qmd.config import QmdConfig
+from plainmind.guests.remote.config import RemoteConfig
 
 
 class Places:
@@ -53,7 +56,7 @@ def test_without_any_configuration_everything_is_default(places):
     loaded = places.load()
 
     assert loaded.settings == Settings()
-    assert set(loaded.origins.values()) == {Origin("default")}
+    assert {loaded.origins[name] for name in all_keys()} == {Origin("default")}
     assert loaded.notes == ()
 
 
@@ -112,9 +115,9 @@ def test_a_pasted_memory_block_sets_backend_citations_and_limits(places):
     settings = places.load().settings
 
     assert (settings.backend, settings.citations, settings.limits.max_results) == ("qmd", "off", 3)
-    assert settings.qmd.update_interval_s == 600
-    assert settings.qmd.include_default_memory is False
-    assert settings.qmd.paths == (ExtraPath("~/notes", "**/*.md", "docs"),)
+    assert settings.section(QmdConfig).update_interval_s == 600
+    assert settings.section(QmdConfig).include_default_memory is False
+    assert settings.section(QmdConfig).paths == (ExtraPath("~/notes", "**/*.md", "docs"),)
     assert settings.scope.rules == (ScopeRule("allow", channel="x"),)
 
 
@@ -389,7 +392,7 @@ def test_the_environment_may_write_names_with_or_without_underscores(places):
     loaded = places.load(PLAINMIND_QUERY_MAX_RESULTS="7", PLAINMIND_MEMORYFLUSH_ENABLED="off")
 
     assert loaded.settings.query.max_results == 7
-    assert loaded.settings.memory_flush.enabled is False
+    assert loaded.settings.section(FlushConfig).enabled is False
 
 
 def test_the_environment_gives_lists_by_comma_or_as_json(places):
@@ -401,7 +404,7 @@ def test_the_environment_gives_lists_by_comma_or_as_json(places):
 
     assert loaded.settings.sources == ("memory", "sessions")
     assert loaded.settings.extra_paths == (ExtraPath("docs", name="d"),)
-    assert loaded.settings.remote.headers == {"X-A": "b"}
+    assert loaded.settings.section(RemoteConfig).headers == {"X-A": "b"}
 
 
 def test_an_empty_variable_is_as_good_as_none(places):
@@ -525,5 +528,5 @@ def test_a_number_that_may_be_missing_can_be_unset_by_text(text):
         home="/nonexistent", workspace=None, flags={}, environ={"PLAINMIND_REMOTE_MAXTOKENSPERDAY": text}
     )
 
-    assert loaded.settings.remote.max_tokens_per_day == (None if text == "null" else 2000)
+    assert loaded.settings.section(RemoteConfig).max_tokens_per_day == (None if text == "null" else 2000)
     assert loaded.notes == ()

@@ -7,8 +7,7 @@ import os
 import pytest
 
 from plainmind.base.errors import ConfigError
-from plainmind.config.locations import home_folder, index_folder, resolve_workspace
-from plainmind.config.origin import Origin
+from plainmind.config.load import Origin, home_folder, index_folder, resolve_workspace
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ import importlib.util
 import pytest
 
 from plainmind.base.errors import ConfigError
+from plainmind.config.kinds import ExtraPath, ProviderAccess, ScopeRule
 from plainmind.config.openclaw import read_openclaw
-from plainmind.config.structured import ExtraPath, ProviderAccess, ScopeRule
 
 OLD = """
 {

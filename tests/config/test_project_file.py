@@ -6,8 +6,8 @@ import pytest
 
 from plainmind.base.errors import ConfigError
 from plainmind.config.keys import all_keys
+from plainmind.config.kinds import ExtraPath
 from plainmind.config.load import load_settings
-from plainmind.config.structured import ExtraPath
 
 
 def load(workspace):

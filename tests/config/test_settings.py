@@ -9,8 +9,11 @@ from dataclasses import FrozenInstanceError, replace
 import pytest
 
 from plainmind.config.keys import all_keys, canonical, section_names
-from plainmind.config.settings import ALLOWED, QuerySettings, RemoteSettings, Settings
-from plainmind.config.structured import ProviderAccess, ScopeRule
+from plainmind.config.kinds import ALLOWED, ProviderAccess, ScopeRule
+from plainmind.config.settings import QuerySettings, Settings
+from plainmind.guests.chat.config import FlushConfig
+from plainmind.guests.entries.config import EntryConfig
+from plainmind.guests.remote.config import RemoteConfig
 
 
 def test_the_defaults_are_the_documented_ones():
@@ -36,7 +39,8 @@ def test_the_defaults_are_the_documented_ones():
     assert (settings.query.mmr.enabled, settings.query.mmr.relevance) == (False, 0.7)
     assert (settings.cache.enabled, settings.cache.max_entries) == (True, 50_000)
     assert settings.citations == "auto"
-    assert (settings.memory_flush.enabled, settings.memory_flush.soft_threshold_tokens) == (True, 4000)
+    flush = settings.section(FlushConfig)
+    assert (flush.enabled, flush.soft_threshold_tokens) == (True, 4000)
     assert settings.reserve_tokens_floor == 20_000
     assert (settings.store.driver, settings.store.path) == ("sqlite", "{home}/index/{agentId}")
     assert settings.store.vector_enabled is True
@@ -46,7 +50,7 @@ def test_the_defaults_are_the_documented_ones():
     assert settings.agent_id == "main"
     assert settings.scope.default == "deny"
     assert settings.scope.rules == (ScopeRule("allow", chat_type="direct"),)
-    entries = settings.entries
+    entries = settings.section(EntryConfig)
     assert (entries.enabled, entries.driver, entries.path) == (False, "lancedb", "{home}/entries/{agentId}")
     assert (entries.auto_recall, entries.recall_max_results, entries.recall_min_score) == (True, 3, 0.5)
     assert (entries.auto_capture, entries.capture_max_chars, entries.duplicate_from) == (False, 500, 0.95)
@@ -119,16 +123,18 @@ def test_a_group_refuses_a_setting_that_it_does_not_have():
 
 
 def test_two_settings_do_not_share_a_table():
-    assert RemoteSettings().headers is not RemoteSettings().headers
+    assert RemoteConfig().headers is not RemoteConfig().headers
 
 
 def test_the_repr_shows_no_secret():
-    remote = RemoteSettings(base_url="https://a.example", api_key="sk-hush", headers={"X-Token": "hush"})
-    settings = Settings(remote=remote, provider_access={"openai": ProviderAccess(api_key="sk-hush")})
+    remote = RemoteConfig(base_url="https://a.example", api_key="sk-hush", headers={"X-Token": "hush"})
+    given = {"remote.apiKey": "sk-hush", "remote.headers": {"X-Token": "hush"}}
+    settings = Settings(provider_access={"openai": ProviderAccess(api_key="sk-hush")}, guests=given)
 
     assert "hush" not in repr(settings)
     assert "hush" not in repr(settings.provider_access)
-    assert "https://a.example" in repr(settings)
+    assert "hush" not in repr(remote)
+    assert "https://a.example" in repr(remote)
 
 
 def test_other_spellings_mean_the_same_setting():

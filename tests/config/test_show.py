@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from plainmind.base.errors import ConfigError
 from plainmind.config.load import Origin, load_settings
 from plainmind.config.show import get_value, rows, schema_reference, set_user_value
+from plainmind.guests.qmd.config import QmdConfig
+from plainmind.guests.remote.config import RemoteConfig
 
 
 def load(home, **flags):
@@ -177,7 +179,7 @@ def test_durations_are_kept_in_seconds_and_shown_as_written(home, written, secon
     change(home, "qmd.update.interval", written)
 
     loaded = load(home)
-    assert loaded.settings.qmd.update_interval_s == seconds
+    assert loaded.settings.section(QmdConfig).update_interval_s == seconds
     assert get_value(loaded, "qmd.update.interval") in {written, "0ms"}
 
 
@@ -233,7 +235,7 @@ def test_a_secret_is_written_but_not_shown(home):
     done = change(home, "remote.apiKey", "sk-hush")
 
     assert done.value == "set"
-    assert load(home).settings.remote.api_key == "sk-hush"
+    assert load(home).settings.section(RemoteConfig).api_key == "sk-hush"
 
 
 GAPS = st.sampled_from(["", " ", "\n", "\n  ", " // remark, with: {signs}\n", "/* a\n} */", "\r\n\t"])

@@ -8,8 +8,8 @@ import pytest
 
 from plainmind.agent.scope import OWNER, SearchContext
 from plainmind.base.errors import ConfigError
+from plainmind.config.kinds import ProviderAccess
 from plainmind.config.settings import Settings
-from plainmind.config.structured import ProviderAccess
 from plainmind.guests.chat.access import chat_model_of
 from plainmind.guests.chat.chatting import context_of_session, conversation_settings
 
@@ -38,7 +38,10 @@ def test_a_session_tells_who_reads_along(key, entry, context):
 
 def settings(**chat):
     access = chat.pop("access", {})
-    return replace(Settings(), provider_access=access, chat=replace(Settings().chat, model="m", **chat))
+    named = {"base_url": "baseUrl", "api_key": "apiKey", "keep_messages": "keepMessages"}
+    named |= {"system_prompt": "systemPrompt"}
+    given = {f"chat.{named.get(name, name)}": value for name, value in chat.items()}
+    return Settings(provider_access=access, guests={"chat.model": "m", **given})
 
 
 def key_sent(given, environ):
@@ -83,10 +86,10 @@ def test_a_model_can_be_chosen_for_one_run():
 
 
 def test_the_settings_of_a_conversation_are_those_of_the_configuration():
-    flush = replace(Settings().memory_flush, prompt="Save!", soft_threshold_tokens=7, enabled=False)
-    given = replace(
-        settings(keep_messages=3, system_prompt="Be Ida."), memory_flush=flush, reserve_tokens_floor=11
-    )
+    given = settings(keep_messages=3, system_prompt="Be Ida.")
+    flush = {"prompt": "Save!", "softThresholdTokens": 7, "enabled": False}
+    flush = {f"memoryFlush.{name}": value for name, value in flush.items()}
+    given = replace(given, guests={**given.guests, **flush}, reserve_tokens_floor=11)
 
     made = conversation_settings(given, 1000)
 

@@ -145,6 +145,7 @@ def _log_to_stderr() -> None:
 
 def _tools(arguments: argparse.Namespace, memory: Memory) -> Sequence[Tool]:
     """What is offered. What lacks a package is refused now: a client that was greeted would wait for the rest."""
+    from plainmind.guests.entries.config import EntryConfig
     from plainmind.guests.entries.place import require_entries
     from plainmind.mcp.choosing import chosen_tools, has_entry_tools
 
@@ -153,7 +154,7 @@ def _tools(arguments: argparse.Namespace, memory: Memory) -> Sequence[Tool]:
         arguments.tools,
         read_only=arguments.read_only,
         connector=arguments.connector,
-        entries=settings.entries.enabled,
+        entries=settings.section(EntryConfig).enabled,
     )
     if has_entry_tools(tools):
         require_entries(settings)

@@ -12,8 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from plainmind.config.load import Loaded
-    from plainmind.config.locations import ResolvedWorkspace
+    from plainmind.config.load import Loaded, ResolvedWorkspace
     from plainmind.config.show import Change, Write
 
 
@@ -101,12 +100,13 @@ def run_list_settings(arguments: argparse.Namespace, console: Console) -> int:
 
 def run_get_setting(arguments: argparse.Namespace, console: Console) -> int:
     """Print one value, or a section."""
-    from plainmind.config.keys import canonical
+    from plainmind.config.keys import canonical, known_key
     from plainmind.config.show import get_value
 
     loaded, _ = _load(arguments)
     value = get_value(loaded, arguments.key)
-    origin = loaded.origins.get(canonical(arguments.key))
+    key = known_key(canonical(arguments.key))
+    origin = None if key is None else loaded.origins[key.name]
     if console.json:
         console.result({"key": arguments.key, "value": value, "origin": _origin(origin) if origin else None})
     elif origin is None:
@@ -131,7 +131,7 @@ def run_set_setting(arguments: argparse.Namespace, console: Console) -> int:
 
 def run_unset_setting(arguments: argparse.Namespace, console: Console) -> int:
     """Take one value out of the user's file, and say what counts now."""
-    from plainmind.config.locations import home_folder
+    from plainmind.config.load import home_folder
     from plainmind.config.show import get_value, unset_user_value
 
     home = home_folder(_environ(arguments))
@@ -163,8 +163,7 @@ def _is_another_number(given: str, taken: float) -> bool:
 
 def run_path(arguments: argparse.Namespace, console: Console) -> int:
     """Print which files count."""
-    from plainmind.config.load import user_file
-    from plainmind.config.locations import home_folder
+    from plainmind.config.load import home_folder, user_file
 
     loaded, workspace = _load(arguments)
     user = user_file(home_folder(_environ(arguments)))
@@ -236,7 +235,7 @@ def _load(arguments: argparse.Namespace) -> tuple[Loaded, ResolvedWorkspace]:
 
 def set_value(arguments: argparse.Namespace, key: str, value: str) -> Change:
     """Write one value to the user's file."""
-    from plainmind.config.locations import home_folder
+    from plainmind.config.load import home_folder
     from plainmind.config.show import set_user_value
 
     home = home_folder(_environ(arguments))

@@ -11,11 +11,45 @@ from collections.abc import Iterable, Mapping
 
 from plainmind.base.errors import ConfigError
 from plainmind.base.pattern import pattern
-from plainmind.config.wording import describe_found, printable, printable_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+
+def printable(text: str, limit: int = 80) -> str:
+    """Cut the text short and make it safe to print on any terminal."""
+    short = text if len(text) <= limit else text[: limit - 1] + "…"
+    return "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in short)
+
+
+def printable_path(path: str) -> str:
+    """Make a path safe to print, at its full length."""
+    return printable(path, limit=4096)
+
+
+def describe_found(value: object, *, secret: bool) -> str:
+    """Say what kind of value it is, and the value itself when it is short and no secret."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return "a number" if secret or abs(value) > 1e15 else f"the number {value}"
+    if isinstance(value, str):
+        return _describe_text(value, secret=secret)
+    if isinstance(value, Mapping):
+        return "an object"
+    return "a list" if isinstance(value, list | tuple) else "something else"
+
+
+def _describe_text(text: str, *, secret: bool) -> str:
+    if not text:
+        return "an empty text"
+    # ascii() keeps what is not printable off the terminal
+    short = repr(text) if text.isprintable() else ascii(text)
+    return "text" if secret or len(text) > 60 else f"the text {short}"
+
 
 # json5 takes about 13 µs a byte: a file much larger than any configuration would look like a hang.
 MAX_BYTES = 512 * 1024
@@ -124,7 +158,7 @@ def _object(members: Iterable[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _duplicate_error(text: str, path: str, name: str) -> ConfigError:
-    from plainmind.config.json5_text import find_duplicate
+    from plainmind.config.edit import find_duplicate
 
     key, lines = find_duplicate(text) or (name, ())
     places = f", on lines {lines[0]} and {lines[1]}" if lines else ""

@@ -1,20 +1,25 @@
-"""The settings by the names people write, `query.maxResults`, and by other spellings that mean them."""
+"""Settings by the names people write, and layers of them read and checked."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 
 from plainmind.base.errors import ConfigError
-from plainmind.base.value import MISSING, fields, value
-from plainmind.config.kinds import Kind
-from plainmind.config.settings import Settings
-from plainmind.config.wording import printable
+from plainmind.base.guests import named
+from plainmind.base.value import MISSING, value
+from plainmind.config.document import describe_found, printable, printable_path
+from plainmind.config.kinds import Kind, Number, OneOf, Unfit, Whole
+from plainmind.config.load import PREFIX, Layer, Origin
+from plainmind.config.settings import GUEST_SECTIONS, Settings, members
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+
+_MAX_DEPTH = 12
 # Where OpenClaw keeps the same settings, so that a block of its configuration can be pasted over.
 _OTHER_SPELLINGS = (
     ("memorySearch", ""),
@@ -54,7 +59,8 @@ class Key:
     """One setting under its name."""
 
     name: str
-    attributes: tuple[str, ...]  # the way to it from a `Settings`
+    section: type[Any]  # which declares it: `Settings`, or the section of a guest
+    attributes: tuple[str, ...]  # the way to it from there
     kind: Kind
     default: Any
     doc: str
@@ -67,8 +73,8 @@ class Key:
         return "PLAINMIND_" + self.name.replace(".", "_").upper()
 
     def of(self, settings: Settings) -> Any:
-        """Look up its value in a tree of settings."""
-        value: Any = settings
+        """Look up its value."""
+        value: Any = settings if self.section is Settings else settings.section(self.section)
         for attribute in self.attributes:
             value = getattr(value, attribute)
         return value
@@ -76,16 +82,55 @@ class Key:
 
 @cache
 def all_keys() -> Mapping[str, Key]:
-    """Every setting by its name, in the order of the tree."""
-    return {key.name: key for key in _walk(Settings, "", ())}
+    """Every setting by its name: those of the kernel in their order, and those of guests beside them or behind them."""
+    keys = dict(_kernel_keys())
+    for word in GUEST_SECTIONS:
+        keys |= _guest_keys(word)
+    place: dict[str, int] = {}
+    for name in keys:
+        place.setdefault(name.partition(".")[0], len(place))
+    return dict(sorted(keys.items(), key=lambda named: place[named[0].partition(".")[0]]))
+
+
+def known_key(name: str) -> Key | None:
+    """Find a setting by its own name. Of the guests only those are asked whose settings begin with the same word."""
+    return _kernel_keys().get(name) or _guest_keys(name.partition(".")[0]).get(name)
+
+
+def is_section(name: str) -> bool:
+    """Whether a name holds settings rather than being one; the empty name is the whole."""
+    if not name or name in _spelled_sections():
+        return True
+    known = (*_kernel_keys(), *_guest_keys(name.partition(".")[0]), *_spelled_sections())
+    return any(each.startswith(f"{name}.") for each in known)
 
 
 @cache
 def section_names() -> frozenset[str]:
-    """List the names that hold settings rather than being one; the empty name is the whole."""
-    spelled = [name for name, _ in _OTHER_SPELLINGS if canonical(name) not in all_keys()]
+    """List the names that hold settings rather than being one."""
+    spelled = _spelled_sections()
     parents = {name[:at] for name in (*all_keys(), *spelled) for at, sign in enumerate(name) if sign == "."}
     return frozenset({"", *parents, *spelled})
+
+
+@cache
+def _spelled_sections() -> tuple[str, ...]:
+    return tuple(name for name, _ in _OTHER_SPELLINGS if known_key(canonical(name)) is None)
+
+
+@cache
+def _kernel_keys() -> Mapping[str, Key]:
+    return {key.name: key for key in _walk(Settings, Settings, "", ())}
+
+
+@cache
+def _guest_keys(word: str) -> Mapping[str, Key]:
+    """The settings that guests declare under a first word."""
+    keys: dict[str, Key] = {}
+    for place in GUEST_SECTIONS.get(word, ()):
+        section = named(place)
+        keys |= {key.name: key for key in _walk(section, section, f"{word}.", ())}
+    return keys
 
 
 def canonical(name: str) -> str:
@@ -103,7 +148,7 @@ def has_no_effect(name: str) -> bool:
 
 def find_key(name: str) -> Key:
     """Find the setting of that name. Raises ConfigError with the nearest valid one."""
-    key = all_keys().get(canonical(name))
+    key = known_key(canonical(name))
     if key is None:
         raise unknown_key(name)
     return key
@@ -133,34 +178,117 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
     return by_form[close[0]] if close else None
 
 
-def build_settings(values: Mapping[str, Any]) -> Settings:
-    """Make the tree from checked values by name, and defaults for the rest."""
-    return _build(Settings, "", values) if values else Settings()
-
-
-def _build(tree: type[Any], prefix: str, values: Mapping[str, Any]) -> Any:
-    given: dict[str, Any] = {}
-    for field in fields(tree):
-        name = prefix + (field.metadata["name"] or _camel_case(field.name))
-        if "group" in field.metadata:
-            given[field.name] = _build(field.metadata["group"], name + ".", values)
-        elif name in values:
-            given[field.name] = values[name]
-    return tree(**given)
-
-
-def _walk(tree: type[Any], prefix: str, attributes: tuple[str, ...]) -> Iterator[Key]:
-    for field in fields(tree):
-        facts = field.metadata
-        name = prefix + (facts["name"] or _camel_case(field.name))
-        way = (*attributes, field.name)
+def _walk(section: type[Any], tree: type[Any], prefix: str, attributes: tuple[str, ...]) -> Iterator[Key]:
+    for short, each in members(tree).items():
+        name, facts, way = prefix + short, each.metadata, (*attributes, each.name)
         if "group" in facts:
-            yield from _walk(facts["group"], name + ".", way)
+            yield from _walk(section, facts["group"], f"{name}.", way)
             continue
-        default = field.default if field.default is not MISSING else {}
-        yield Key(name, way, facts["kind"], default, facts["doc"], facts["project"], facts["secret"])
+        default = each.default if each.default is not MISSING else {}
+        yield Key(name, section, way, facts["kind"], default, facts["doc"], facts["project"], facts["secret"])
 
 
-def _camel_case(attribute: str) -> str:
-    first, *rest = attribute.split("_")
-    return first + "".join(word.capitalize() for word in rest)
+class CheckedLayer(Layer):
+    """A layer whose values are checked, one by one, as they are put into it."""
+
+    def put_all(self, found: Mapping[Any, Any], above: str = "", depth: int = 0) -> None:
+        """Check everything in an object of settings and keep it. Raises ConfigError."""
+        if depth > _MAX_DEPTH:
+            raise ConfigError(f"`{printable(above)}` is nested too deeply{_place(self.origin)}", key=above)
+        for name, given in found.items():
+            spelled = f"{above}.{name}" if above else str(name)
+            meant = canonical(spelled)
+            key = known_key(meant)
+            if key is not None:
+                self.put(key, spelled, given, self.origin)
+            elif has_no_effect(meant):
+                self.notes.append(f"`{printable(spelled)}` has no effect here{_place(self.origin)}")
+            elif not is_section(meant):
+                raise unknown_key(spelled, _place(self.origin))
+            elif isinstance(given, Mapping):
+                self.put_all(given, spelled, depth + 1)
+            else:
+                raise _wrong(spelled, "an object of settings", given, self.origin, secret=True)
+
+    def put(self, key: Key, spelled: str, value: Any, origin: Origin) -> None:
+        """Check one value and keep it. Raises ConfigError."""
+        if origin.kind == "project" and key.project:
+            raise ConfigError(
+                f"a project file may not set `{printable(spelled)}`: {key.project}{_place(origin)}",
+                key=key.name,
+                hint=f"remove it there; `plainmind config set {key.name} …` sets it for you alone",
+            )
+        if key.name in self.values:
+            raise ConfigError(
+                f"`{key.name}` is set twice{_place(origin)}: "
+                f"as `{printable(self.spelled[key.name])}` and as `{printable(spelled)}`",
+                key=key.name,
+                hint="keep one of the two",
+            )
+        as_text = origin.kind in {"environment", "flag"}
+        checked = check_value(key, value, spelled, origin, as_text=as_text)
+        is_number = isinstance(key.kind, Number | Whole) and checked is not None
+        if is_number and checked != (float(value) if isinstance(value, str) else value):
+            self.notes.append(f"`{spelled}` is {checked:,}, the nearest in its range{_place(origin)}")
+        self.spelled[key.name] = spelled
+        self.values[key.name] = checked
+        self.origins[key.name] = origin
+
+
+def given_secrets(settings: Settings) -> Iterator[str]:
+    """Keys, headers and addresses with a password, as they were written; a proxy is an address that texts may name."""
+    for access in settings.provider_access.values():
+        yield from filter(None, (access.api_key,))
+    for name, given in settings.guests.items():
+        key = known_key(name)
+        if key is not None and key.secret and given and not name.endswith(".proxy"):
+            yield from given.values() if isinstance(given, Mapping) else (given,)
+
+
+def environment_layer(environ: Mapping[str, str], names: Iterable[str]) -> Layer:
+    """Read the variables of these names, which begin with our prefix. Raises ConfigError."""
+    known = {_bare(key.environment_name): key for key in all_keys().values()}
+    sections = tuple({f"{PREFIX}{name.partition('.')[0].upper()}_" for name in all_keys() if "." in name})
+    layer = CheckedLayer(Origin("environment"))
+    for name in names:
+        key = known.get(_bare(name))
+        if key is not None:
+            layer.put(key, key.name, environ[name], Origin("environment", name))
+        elif name.startswith(sections):
+            raise unknown_key(name[len(PREFIX) :].lower().replace("_", "."), f" (in {printable(name)})")
+        elif name != PREFIX + "HOME":
+            layer.notes.append(f"the environment variable {printable(name)} sets nothing")
+    return layer
+
+
+def _bare(name: str) -> str:
+    """Leave out prefix and underscores, so that `QUERY_MAX_RESULTS` and `QUERY_MAXRESULTS` are the same."""
+    return name[len(PREFIX) :].replace("_", "").upper()
+
+
+def check_value(key: Key, value: Any, spelled: str, origin: Origin, *, as_text: bool) -> Any:
+    """Turn a value into what its setting keeps. Raises ConfigError: what is expected, what was found.
+
+    With `as_text`, text may stand for a value of any kind: `8` for a number, `a,b` for a list.
+    """
+    if isinstance(value, os.PathLike):
+        value = os.fspath(value)
+    try:
+        return key.kind.from_text(value) if as_text and isinstance(value, str) else key.kind.read(value)
+    except Unfit as unfit:
+        error = _wrong(spelled, str(unfit), value, origin, secret=key.secret)
+        if isinstance(key.kind, OneOf) and isinstance(value, str):
+            close = nearest(value, key.kind.names)
+            error.hint = f"did you mean `{close}`?" if close else None
+        raise error from None
+
+
+def _wrong(spelled: str, expected: str, value: Any, origin: Origin, *, secret: bool) -> ConfigError:
+    found = describe_found(value, secret=secret)
+    return ConfigError(
+        f"`{printable(spelled)}` must be {expected}, not {found}{_place(origin)}", key=canonical(spelled)
+    )
+
+
+def _place(origin: Origin) -> str:
+    return f" (in {printable_path(origin.where)})" if origin.where else ""

@@ -2,31 +2,210 @@
 
 from __future__ import annotations
 
+import itertools
 import os
-from collections.abc import Iterable, Mapping
+import stat
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from plainmind.base.errors import ConfigError
-from plainmind.base.value import value
-from plainmind.config.document import parse_document, read_bytes
-from plainmind.config.groups import SHOWS
-from plainmind.config.keys import all_keys, build_settings, unknown_key
-from plainmind.config.locations import ResolvedWorkspace, absolute, home_folder, resolve_workspace
-from plainmind.config.origin import DEFAULT, Origin
-from plainmind.config.settings import Settings
-from plainmind.config.structured import ExtraPath
-from plainmind.config.wording import printable, printable_path
+from plainmind.base.pattern import pattern
+from plainmind.base.value import field, record, replace, value
+from plainmind.config.kinds import SHOWS, ExtraPath, Text, Unfit
+from plainmind.config.settings import GUEST_SECTIONS, ChunkingSettings, HybridSettings, Settings, build
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
-    from plainmind.config.layers import Layer
-
-__all__ = ["Loaded", "Origin", "load_here", "load_settings", "user_file"]
+    from typing import Any, Literal, TypeAlias
 
 PREFIX = "PLAINMIND_"
+_HOME, _WORKSPACE = PREFIX + "HOME", PREFIX + "WORKSPACE"
 _NAMES = ("plainmind.json5", "plainmind.json")
 _PROJECT_NAMES = (".plainmind.json5", ".plainmind.json")
+
+OriginKind: TypeAlias = "Literal['default', 'openclaw', 'user', 'project', 'environment', 'flag', 'found']"
+
+
+@value
+class Origin:
+    """The layer that a value comes from, and the file, variable or flag within it."""
+
+    kind: OriginKind
+    where: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.kind} ({self.where})" if self.where else self.kind
+
+
+DEFAULT = Origin("default")
+
+
+# Enough for any real `memory/`; a folder of that name in a large source tree must not cost a walk.
+_MAX_DEPTH = 3
+_MAX_ENTRIES = 2_000
+
+
+@value
+class ResolvedWorkspace:
+    """The workspace, and why it is this one. It need not exist."""
+
+    path: str
+    origin: Origin
+
+
+def home_folder(environ: Mapping[str, str]) -> str:
+    """Where our state is kept: `PLAINMIND_HOME`, or `~/.plainmind`."""
+    return os.path.abspath(absolute(environ.get("PLAINMIND_HOME") or "~/.plainmind", "", environ))
+
+
+def resolve_workspace(
+    flag: str | None,
+    environ: Mapping[str, str],
+    configured: str | None,
+    cwd: str,
+    home: str,
+    *,
+    configured_by: Origin | None = None,
+) -> ResolvedWorkspace:
+    """Flag, then environment, then configuration, then the nearest one above `cwd`, then ours in `home`."""
+    if flag is not None:
+        if not flag or "\0" in flag:
+            raise ConfigError("`--workspace` must name a folder", key="workspace", hint="it is empty")
+        return ResolvedWorkspace(absolute(flag, cwd, environ), Origin("flag", "--workspace"))
+    if environ.get("PLAINMIND_WORKSPACE"):
+        path = absolute(environ["PLAINMIND_WORKSPACE"], cwd, environ)
+        return ResolvedWorkspace(path, Origin("environment", "PLAINMIND_WORKSPACE"))
+    if configured:
+        return ResolvedWorkspace(absolute(configured, home, environ), configured_by or Origin("user"))
+    for folder in _upwards(cwd, user_home(environ)):
+        marker = _marker_in(folder)
+        if marker is not None:
+            return ResolvedWorkspace(folder, Origin("found", marker))
+    return ResolvedWorkspace(os.path.join(home, "workspace"), Origin("default"))
+
+
+def index_folder(template: str, *, home: str, agent_id: str, environ: Mapping[str, str]) -> str:
+    """Fill in the folder that `store.path` means."""
+    filled = template.replace("{home}", home).replace("{agentId}", agent_id)
+    return absolute(filled, home, environ)
+
+
+def absolute(path: str, base: str, environ: Mapping[str, str]) -> str:
+    """Make a path absolute: `~` is the user's home, relative ones start at `base`."""
+    if path == "~" or path.startswith("~/"):
+        path = user_home(environ) + path[1:]
+    return os.path.normpath(os.path.join(base, path))
+
+
+def user_home(environ: Mapping[str, str]) -> str:
+    """Find the user's home folder in this environment."""
+    return os.path.normpath(environ.get("HOME") or os.path.expanduser("~"))
+
+
+def _upwards(folder: str, last: str) -> Iterator[str]:
+    """Give the folder and those above it, up to the user's home: what is above that is not theirs."""
+    folder = os.path.normpath(folder)
+    ends = {last, os.path.realpath(last)}
+    while True:
+        yield folder
+        above = os.path.dirname(folder)
+        if folder in ends or above == folder:
+            return
+        folder = above
+
+
+def _marker_in(folder: str) -> str | None:
+    """Find what makes the folder a workspace."""
+    try:
+        shared = os.stat(folder).st_mode & (stat.S_ISVTX | stat.S_IWOTH)
+    except OSError:
+        return None
+    # In a folder like /tmp anybody may put a MEMORY.md above the work of others.
+    if shared == stat.S_ISVTX | stat.S_IWOTH:
+        return None
+    for name in ("MEMORY.md", "memory.md"):
+        path = os.path.join(folder, name)
+        if _is(path, stat.S_ISREG):
+            return path
+    path = os.path.join(folder, "memory")
+    return path if _is(path, stat.S_ISDIR) and _holds_markdown(path) else None
+
+
+def _is(path: str, of_type: Callable[[int], bool]) -> bool:
+    try:
+        return of_type(os.lstat(path).st_mode)  # a link does not count: links are never followed
+    except OSError:
+        return False
+
+
+def _holds_markdown(folder: str) -> bool:
+    """Whether there is a Markdown file in it, or not far below."""
+    left = _MAX_ENTRIES
+    level = [folder]
+    for _ in range(_MAX_DEPTH):
+        below: list[str] = []
+        for path in level:
+            for entry in _entries(path):
+                left -= 1
+                if entry.name.lower().endswith(".md") and entry.is_file(follow_symlinks=False):
+                    return True
+                if left <= 0:
+                    return False
+                if entry.is_dir(follow_symlinks=False) and not entry.name.startswith("."):
+                    below.append(entry.path)
+        level = below
+    return False
+
+
+def _entries(folder: str) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as found:
+            return list(itertools.islice(found, _MAX_ENTRIES))
+    except OSError:
+        return []  # a folder that cannot be read is no reason to choose it
+
+
+# `${NAME}` is how OpenClaw writes the same.
+_REFERENCE = pattern(r"env:([A-Za-z_][A-Za-z0-9_]*)|\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+
+
+def referenced_variable(value: str) -> str | None:
+    """Name the environment variable that the value refers to; None when it is the secret itself."""
+    match = _REFERENCE.fullmatch(value)
+    return (match[1] or match[2]) if match else None
+
+
+def resolve_secret(value: str | None, environ: Mapping[str, str]) -> str | None:
+    """Look the secret up, which is done when it is needed and not before. Raises ConfigError."""
+    if value is None:
+        return None
+    variable = referenced_variable(value)
+    if variable is None:
+        return value
+    secret = environ.get(variable)
+    if not secret:
+        raise ConfigError(
+            f"the configuration refers to the environment variable {variable}, which is not set",
+            hint=f"set {variable}, or remove the reference `env:{variable}`",
+        )
+    return secret
+
+
+class Origins(dict[str, Origin]):
+    """Where each setting comes from, by its name; what no layer sets is the default."""
+
+    def __missing__(self, _name: str) -> Origin:
+        return DEFAULT
+
+
+@record
+class Layer:
+    """The values of one layer, where each comes from, and remarks on what was changed or left out."""
+
+    origin: Origin
+    values: dict[str, Any] = field(default_factory=dict)
+    origins: dict[str, Origin] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    spelled: dict[str, str] = field(default_factory=dict)
 
 
 @value
@@ -36,6 +215,18 @@ class Loaded:
     settings: Settings
     origins: Mapping[str, Origin]  # of every setting, by its name: `query.maxResults`
     notes: tuple[str, ...] = ()
+
+    def secrets(self, environ: Mapping[str, str]) -> Iterator[str]:
+        """The secrets that the settings hold or refer to."""
+        if not self.settings.guests and not self.settings.provider_access:
+            return
+        from plainmind.config.keys import given_secrets
+
+        for given in given_secrets(self.settings):
+            variable = referenced_variable(given)
+            secret = environ.get(variable) if variable else given
+            if secret:
+                yield secret
 
 
 def load_settings(
@@ -55,14 +246,11 @@ def load_here(
     """Find the workspace and read every layer for it, each file once. Raises ConfigError."""
     home = home_folder(environ)
     above, below = _layers_of_the_user(home, flags, environ)
-    known = _combine([*below, *above])
-    configured = known.settings.workspace
-    origin = known.origins["workspace"]
+    configured, origin = _strongest([*below, *above], "workspace", None)
     if origin.kind in {"environment", "flag"} and configured is not None:
         configured = absolute(configured, cwd, environ)
     workspace = resolve_workspace(workspace_flag, environ, configured, cwd, home, configured_by=origin)
-    project = _project_layer(workspace.path)
-    return (_combine([*below, *project, *above]) if project else known), workspace
+    return _combine([*below, *_project_layer(workspace.path), *above]), workspace
 
 
 def user_file(home: str) -> str:
@@ -76,19 +264,27 @@ def _layers_of_the_user(
     """Read the layers above and those below the project's, each from the weakest to the strongest."""
     below = _file_layer(user_file(home), "user")
     above = [*_environment_layer(environ), *_flag_layer(flags)]
-    for layer in (*reversed(above), *below):
-        path = layer.values.get("openclawConfig")
-        if path is not None:
-            agent = _strongest([*below, *above], "agentId", "main")
-            return above, [_openclaw_layer(absolute(path, home, environ), agent), *below]
+    path, _ = _strongest([*below, *above], "openclawConfig", None)
+    if path is not None:
+        agent, _ = _strongest([*below, *above], "agentId", "main")
+        return above, [_openclaw_layer(absolute(path, home, environ), agent), *below]
     return above, below
 
 
 def _file_layer(path: str, kind: Any, *, follow_symlinks: bool = True) -> list[Layer]:
+    try:
+        os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except (OSError, ValueError):
+        pass  # said below, with the reason
+    from plainmind.config.document import parse_document, read_bytes
+    from plainmind.config.keys import CheckedLayer
+
     data = read_bytes(path, follow_symlinks=follow_symlinks)
     if data is None:
         return []
-    layer = _layer(Origin(kind, path))
+    layer = CheckedLayer(Origin(kind, path))
     layer.put_all(parse_document(data, path))
     return [layer]
 
@@ -111,6 +307,8 @@ def _refuse_paths_outside(workspace: str, paths: Iterable[ExtraPath], file: str)
         real = os.path.realpath(os.path.join(root, extra.path))
         leaves = os.path.commonpath([root, real]) != root or extra.path.startswith("~")
         if leaves or (extra.pattern is not None and {"", ".."} & set(extra.pattern.split("/"))):
+            from plainmind.config.document import printable, printable_path
+
             raise ConfigError(
                 f"a project file may not set `extraPaths` to `{printable(extra.path)}`, "
                 f"which is outside the workspace (in {printable_path(file)})",
@@ -122,6 +320,8 @@ def _refuse_paths_outside(workspace: str, paths: Iterable[ExtraPath], file: str)
 def _refuse_sharing(paths: Iterable[ExtraPath], file: str) -> None:
     """Keep a file that came with a project from opening its folders to groups and other people."""
     if any(extra.scope is not None for extra in paths):
+        from plainmind.config.document import printable_path
+
         raise ConfigError(
             f"a project file may not set the `scope` of `extraPaths`: {SHOWS} (in {printable_path(file)})",
             key="extraPaths",
@@ -134,59 +334,58 @@ def _openclaw_layer(path: str, agent_id: str) -> Layer:
 
     found = read_openclaw(path, agent_id=agent_id)
     origin = Origin("openclaw", path)
-    return _layer(origin, dict(found.values), dict.fromkeys(found.values, origin), list(found.notes))
+    return Layer(origin, dict(found.values), dict.fromkeys(found.values, origin), list(found.notes))
 
 
 def _environment_layer(environ: Mapping[str, str]) -> list[Layer]:
     names = sorted(name for name in environ if name.startswith(PREFIX) and environ[name])
-    if not names:
+    if not names or names == [_HOME]:
         return []
-    known = {_bare(key.environment_name): key for key in all_keys().values()}
-    sections = tuple({f"{PREFIX}{name.partition('.')[0].upper()}_" for name in all_keys() if "." in name})
-    layer = _layer(Origin("environment"))
-    for name in names:
-        key = known.get(_bare(name))
-        if key is not None:
-            layer.put(key, key.name, environ[name], Origin("environment", name))
-        elif name.startswith(sections):
-            raise unknown_key(name[len(PREFIX) :].lower().replace("_", "."), f" (in {printable(name)})")
-        elif name != PREFIX + "HOME":
-            layer.notes.append(f"the environment variable {printable(name)} sets nothing")
-    return [layer]
+    if set(names) <= {_HOME, _WORKSPACE}:
+        # What nearly everybody sets, and nothing else: no other setting need be known.
+        try:
+            path, origin = Text().from_text(environ[_WORKSPACE]), Origin("environment", _WORKSPACE)
+            return [Layer(Origin("environment"), {"workspace": path}, {"workspace": origin})]
+        except Unfit:
+            pass  # said below, as of every other setting
+    from plainmind.config.keys import environment_layer
+
+    return [environment_layer(environ, names)]
 
 
 def _flag_layer(flags: Mapping[str, Any]) -> list[Layer]:
     given = {name: value for name, value in flags.items() if value is not None}
     if not given:
         return []
-    layer = _layer(Origin("flag"))
+    from plainmind.config.keys import CheckedLayer
+
+    layer = CheckedLayer(Origin("flag"))
     layer.put_all(given)
     return [layer]
-
-
-def _layer(*facts: Any) -> Layer:
-    """Make a layer; where nothing is set, nothing that checks values is imported."""
-    from plainmind.config.layers import Layer
-
-    return Layer(*facts)
 
 
 def _combine(layers: list[Layer]) -> Loaded:
     """Take the strongest value of each setting, brought into agreement with the others."""
     values: dict[str, Any] = {}
-    origins = dict.fromkeys(all_keys(), DEFAULT)
+    origins = Origins()
     for layer in layers:  # from the weakest to the strongest
         values.update(layer.values)
         origins.update(layer.origins)
     notes = [note for layer in layers for note in layer.notes]
     _scale_weights(values, origins, notes)
     _bound_overlap(values, origins, notes)
-    return Loaded(build_settings(values), origins, tuple(notes))
+    guests = {name: value for name, value in values.items() if name.partition(".")[0] in GUEST_SECTIONS}
+    settings = build(Settings, "", values) if values else Settings()
+    return Loaded(replace(settings, guests=guests) if guests else settings, origins, tuple(notes))
 
 
 def _scale_weights(values: dict[str, Any], origins: dict[str, Origin], notes: list[str]) -> None:
     names = ("query.hybrid.vectorWeight", "query.hybrid.textWeight")
-    vector, text = (values.get(name, all_keys()[name].default) for name in names)
+    if not any(name in values for name in names):
+        return
+    defaults = HybridSettings()
+    vector = values.get(names[0], defaults.vector_weight)
+    text = values.get(names[1], defaults.text_weight)
     total = vector + text
     if total == 0:
         notes.append("`query.hybrid`: both weights are 0, so the defaults are used")
@@ -203,25 +402,29 @@ def _scale_weights(values: dict[str, Any], origins: dict[str, Origin], notes: li
 
 def _bound_overlap(values: dict[str, Any], origins: dict[str, Origin], notes: list[str]) -> None:
     names = ("chunking.tokens", "chunking.overlap")
-    tokens, overlap = (values.get(name, all_keys()[name].default) for name in names)
+    if not any(name in values for name in names):
+        return
+    defaults = ChunkingSettings()
+    tokens, overlap = values.get(names[0], defaults.tokens), values.get(names[1], defaults.overlap)
     if overlap >= tokens:
         values["chunking.overlap"] = tokens // 5  # the share that the defaults have
         origins["chunking.overlap"] = origins["chunking.tokens"]
         notes.append(f"`chunking.overlap` is {tokens // 5}: it must be less than the {tokens} of `tokens`")
 
 
-def _strongest(layers: list[Layer], name: str, default: str) -> str:
-    return next((str(layer.values[name]) for layer in reversed(layers) if name in layer.values), default)
+def _strongest(layers: list[Layer], name: str, default: Any) -> tuple[Any, Origin]:
+    """The value of one setting and where it comes from, before all layers are known."""
+    for layer in reversed(layers):
+        if name in layer.values:
+            return layer.values[name], layer.origins[name]
+    return default, DEFAULT
 
 
 def _only_one(folder: str, names: tuple[str, ...]) -> str | None:
     found = [path for name in names if os.path.lexists(path := os.path.join(folder, name))]
     if len(found) > 1:
+        from plainmind.config.document import printable_path
+
         both = " and ".join(printable_path(path) for path in found)
         raise ConfigError(f"there are {both}", hint="move the settings into one of them")
     return found[0] if found else None
-
-
-def _bare(name: str) -> str:
-    """Leave out prefix and underscores, so that `QUERY_MAX_RESULTS` and `QUERY_MAXRESULTS` are the same."""
-    return name[len(PREFIX) :].replace("_", "").upper()

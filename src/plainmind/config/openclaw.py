@@ -6,11 +6,10 @@ from collections.abc import Iterator, Mapping
 
 from plainmind.base.errors import ConfigError
 from plainmind.base.value import field, record
-from plainmind.config.document import parse_document, read_bytes
-from plainmind.config.keys import all_keys, canonical, section_names
+from plainmind.config.document import parse_document, printable, printable_path, read_bytes
+from plainmind.config.keys import canonical, find_key, is_section, known_key
 from plainmind.config.kinds import Unfit
-from plainmind.config.secrets import referenced_variable
-from plainmind.config.wording import printable, printable_path
+from plainmind.config.load import referenced_variable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -82,9 +81,9 @@ def _take(found: OpenClawSettings, value: Any, source: str, target: str, depth: 
     name = canonical(target)
     if value is None:
         return
-    if name in all_keys():
+    if known_key(name) is not None:
         _take_value(found, name, value, source)
-    elif name in section_names() and isinstance(value, Mapping) and depth < _MAX_DEPTH:
+    elif is_section(name) and isinstance(value, Mapping) and depth < _MAX_DEPTH:
         for member, inner in value.items():
             below = f"{target}.{member}" if target else str(member)
             _take(found, inner, f"{source}.{member}", below, depth + 1)
@@ -93,7 +92,7 @@ def _take(found: OpenClawSettings, value: Any, source: str, target: str, depth: 
 
 
 def _take_value(found: OpenClawSettings, name: str, value: Any, source: str) -> None:
-    key = all_keys()[name]
+    key = find_key(name)
     if name == "store.path":
         found.notes.append(f"`{printable(source)}` names a database of OpenClaw: we keep an index of our own")
         return

@@ -1,4 +1,4 @@
-"""Every setting there is: its default, range and meaning, and whether a project file may set it."""
+"""The settings of the kernel: default, range and meaning of each, and whether a project file may set it."""
 
 # ruff: noqa: FBT003 -- the first argument of `setting` is the default, often True or False
 
@@ -6,17 +6,52 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from plainmind.base.value import value
-from plainmind.config.agent_settings import (
-    ChatSettings,
-    EntrySettings,
-    LimitSettings,
-    MemoryFlushSettings,
-    ScopeSettings,
+from plainmind.base.value import Field, field, fields, value
+from plainmind.config.kinds import (
+    ALLOWED,
+    KEEPS,
+    READS,
+    RUNS,
+    SENDS,
+    SHOWS,
+    SPENDS,
+    ExtraPath,
+    Flag,
+    Number,
+    OneOf,
+    Paths,
+    ProviderAccess,
+    Providers,
+    Rules,
+    ScopeRule,
+    SomeOf,
+    Text,
+    Whole,
+    group,
+    setting,
 )
-from plainmind.config.groups import ALLOWED, KEEPS, READS, RUNS, SENDS, SPENDS, group, setting
-from plainmind.config.kinds import Duration, Flag, Number, OneOf, SomeOf, Text, TextTable, Whole
-from plainmind.config.structured import ExtraPath, Paths, ProviderAccess, Providers
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, TypeVar
+
+    T = TypeVar("T")
+
+_MEMBERS: dict[type, Mapping[str, Field]] = {}
+
+# Sections that guests declare, by the first word of their settings. A guest's module is imported when a layer of the
+# configuration, a command or the guest itself names the section: a plain search builds none of them.
+GUEST_SECTIONS: Mapping[str, tuple[str, ...]] = {
+    "remote": ("plainmind.guests.remote.config:RemoteConfig",),
+    "store": (
+        "plainmind.guests.lancedb.config:LanceConfig",
+        "plainmind.guests.postgres.config:PostgresConfig",
+    ),
+    "memoryFlush": ("plainmind.guests.chat.config:FlushConfig",),
+    "chat": ("plainmind.guests.chat.config:ChatConfig",),
+    "entries": ("plainmind.guests.entries.config:EntryConfig",),
+    "qmd": ("plainmind.guests.qmd.config:QmdConfig",),
+}
 
 _MB = 1024 * 1024
 _PATH = Text("a path", optional=True)
@@ -156,28 +191,6 @@ class StoreSettings:
     vector_enabled: bool = setting(
         True, Flag(), KEEPS, "Keep vectors; without them keywords answer alone.", name="vector.enabled"
     )
-    uri: str | None = setting(
-        None,
-        Text("an address", optional=True),
-        SENDS,
-        "Where LanceDB keeps it instead, `s3://bucket/folder`.",
-    )
-    dsn: str | None = setting(
-        None,
-        Text("an address", optional=True),
-        SENDS,
-        "How to reach PostgreSQL, `postgresql://role@host/database`; or `env:NAME`.",
-        secret=True,
-    )
-    read_dsn: str | None = setting(
-        None, Text("an address", optional=True), SENDS, "A replica of it that answers searches.", secret=True
-    )
-    schema: str = setting(
-        "plainmind",
-        Text("letters, digits and `_`", shape=r"[a-z_][a-z0-9_]{0,39}"),
-        KEEPS,
-        "The schema of this installation in PostgreSQL.",
-    )
     workspace_name: str | None = setting(
         None,
         Text(optional=True),
@@ -200,66 +213,6 @@ class SessionSettings:
 
 
 @value
-class BatchSettings:
-    """Bulk embedding jobs of remote providers: cheaper, but not immediate."""
-
-    enabled: bool = setting(False, Flag(), SENDS, "Send large amounts of text as a bulk job.")
-    wait: bool = setting(True, Flag(), SPENDS, "Wait for the job before the sync ends.")
-    concurrency: int = setting(2, Whole(1, 16), SPENDS, "Jobs at the same time.")
-    poll_interval_ms: int = setting(2000, Whole(100, 600_000), SPENDS, "Pause between two looks at a job.")
-    timeout_minutes: int = setting(60, Whole(1, 1440), SPENDS, "Longest wait for a job.")
-
-
-@value
-class RemoteSettings:
-    """How a remote embedding provider is reached."""
-
-    base_url: str | None = setting(
-        None,
-        Text("an http:// or https:// address", shape=r"https?://[^\s/]\S*", optional=True),
-        SENDS,
-        "Address of the provider, or of any server that speaks its language.",
-    )
-    api_key: str | None = setting(
-        None,
-        Text(optional=True),
-        SPENDS,
-        "The key, or `env:NAME` to take it from the environment.",
-        secret=True,
-    )
-    headers: Mapping[str, str] = setting(
-        {}, TextTable(), SENDS, "Headers sent with each request.", secret=True
-    )
-    proxy: str | None = setting(
-        None,
-        Text("an http:// address", shape=r"http://[^\s/]\S*", optional=True),
-        SENDS,
-        "A proxy on the way to the provider; none is ever taken from the environment.",
-        secret=True,
-    )
-    send_sessions: bool = setting(
-        False, Flag(), SENDS, "Let the provider see transcripts too; else words alone find them."
-    )
-    concurrency: int = setting(4, Whole(1, 32), SPENDS, "Requests at the same time.")
-    query_timeout_ms: int = setting(
-        60_000, Whole(100, 600_000), SPENDS, "Longest wait for the vector of a question, retries included."
-    )
-    document_timeout_ms: int = setting(
-        120_000, Whole(100, 3_600_000), SPENDS, "Longest wait for a request of notes, retries included."
-    )
-    max_tokens_per_day: int | None = setting(
-        None,
-        Whole(1, 1_000_000_000_000, optional=True),
-        SPENDS,
-        "Tokens after which no provider is asked any more until tomorrow (UTC).",
-    )
-    confirm_above_usd: float = setting(
-        1.0, Number(0, 1_000_000), SPENDS, "What a sync may cost, about, before it needs your yes."
-    )
-    batch: BatchSettings = group(BatchSettings)
-
-
-@value
 class LocalSettings:
     """A model that runs on this machine."""
 
@@ -276,44 +229,32 @@ class HistorySettings:
 
 
 @value
-class QmdSettings:
-    """The external program `qmd`, when it is the `backend`."""
+class LimitSettings:
+    """How much recalled text may reach a model at once."""
 
-    command: str = setting("qmd", Text("a command"), RUNS, "The program.")
-    search_mode: str = setting("search", OneOf("search", "vsearch", "query"), RUNS, "How it searches.")
-    include_default_memory: bool = setting(True, Flag(), READS, "Give it `MEMORY.md` and `memory/`.")
-    paths: tuple[ExtraPath, ...] = setting((), Paths(), READS, "More folders for it to index.")
-    sessions_enabled: bool = setting(False, Flag(), READS, "Give it transcripts.", name="sessions.enabled")
-    retention_days: int = setting(
-        30, Whole(1, 36_500), KEEPS, "Days that exported transcripts are kept.", name="sessions.retentionDays"
-    )
-    export_dir: str | None = setting(
-        None, _PATH, KEEPS, "Folder of exported transcripts.", name="sessions.exportDir"
-    )
-    update_interval_s: float = setting(
-        300.0, Duration(), RUNS, "How often it updates its index.", name="update.interval"
-    )
-    embed_interval_s: float = setting(
-        3600.0, Duration(), RUNS, "How often it embeds.", name="update.embedInterval"
-    )
-    debounce_ms: int = setting(
-        15_000, Whole(0, 3_600_000), RUNS, "Least time between two updates.", name="update.debounceMs"
-    )
-    on_boot: bool = setting(True, Flag(), RUNS, "Update it at the start.", name="update.onBoot")
-    command_timeout_ms: int = setting(
-        30_000, Whole(100, 3_600_000), RUNS, "Longest wait for its version.", name="update.commandTimeoutMs"
-    )
-    update_timeout_ms: int = setting(
-        120_000, Whole(100, 86_400_000), RUNS, "Longest update of its index.", name="update.updateTimeoutMs"
-    )
-    embed_timeout_ms: int = setting(
-        120_000, Whole(100, 86_400_000), RUNS, "Longest it may embed at a time.", name="update.embedTimeoutMs"
+    max_results: int = setting(6, Whole(1, 200), ALLOWED, "Most results given to a model.")
+    max_snippet_chars: int = setting(700, Whole(40, 20_000), ALLOWED, "Longest snippet.")
+    max_injected_chars: int = setting(4000, Whole(40, 1_000_000), ALLOWED, "All snippets together.")
+    max_start_chars: int = setting(20_000, Whole(0, 1_000_000), ALLOWED, "What a session begins with.")
+    timeout_ms: int = setting(4000, Whole(100, 600_000), ALLOWED, "Longest wait for an answer.")
+
+
+@value
+class ScopeSettings:
+    """In which conversations the memory may be seen; the first rule that matches decides."""
+
+    default: str = setting("deny", OneOf("deny", "allow"), SHOWS, "What holds where no rule matches.")
+    rules: tuple[ScopeRule, ...] = setting(
+        (ScopeRule("allow", chat_type="direct"),),
+        Rules(),
+        SHOWS,
+        "Exceptions by kind of chat, channel or key.",
     )
 
 
 @value
 class Settings:
-    """Everything that can be set."""
+    """Everything that can be set: here what the kernel reads, in sections of their own what guests do."""
 
     enabled: bool = setting(True, Flag(), ALLOWED, "Whether agents get the memory tools.")
     workspace: str | None = setting(None, _PATH, READS, "The folder that holds `MEMORY.md` and `memory/`.")
@@ -372,18 +313,53 @@ class Settings:
     provider_access: Mapping[str, ProviderAccess] = setting(
         {}, Providers(), SPENDS, "Keys and addresses by provider.", name="models.providers", secret=True
     )
+    send_sessions: bool = setting(
+        False,
+        Flag(),
+        SENDS,
+        "Let the provider see transcripts too; else words alone find them.",
+        name="remote.sendSessions",
+    )
     chunking: ChunkingSettings = group(ChunkingSettings)
     sync: SyncSettings = group(SyncSettings)
     query: QuerySettings = group(QuerySettings)
     cache: CacheSettings = group(CacheSettings)
     store: StoreSettings = group(StoreSettings)
     sessions: SessionSettings = group(SessionSettings)
-    remote: RemoteSettings = group(RemoteSettings)
     local: LocalSettings = group(LocalSettings)
-    memory_flush: MemoryFlushSettings = group(MemoryFlushSettings)
     limits: LimitSettings = group(LimitSettings)
-    chat: ChatSettings = group(ChatSettings)
-    entries: EntrySettings = group(EntrySettings)
     history: HistorySettings = group(HistorySettings)
     scope: ScopeSettings = group(ScopeSettings)
-    qmd: QmdSettings = group(QmdSettings)
+    guests: Mapping[str, Any] = field(
+        default_factory=dict, repr=False
+    )  # what was set for guests, by full names
+
+    def section(self, kind: type[T]) -> T:
+        """The settings of a guest, as it declares them: defaults, and what was set."""
+        return build(kind, f"{kind.section}.", self.guests)  # type: ignore[attr-defined]
+
+
+def build(tree: type[T], prefix: str, values: Mapping[str, Any]) -> T:
+    """Make a section from checked values by full name, and defaults for the rest."""
+    heads = {name[len(prefix) :].partition(".")[0] for name in values if name.startswith(prefix)}
+    given: dict[str, Any] = {}
+    for name, each in members(tree).items() if heads else ():
+        if "group" in each.metadata:
+            if name in heads:
+                given[each.name] = build(each.metadata["group"], f"{prefix}{name}.", values)
+        elif prefix + name in values:
+            given[each.name] = values[prefix + name]
+    return tree(**given)
+
+
+def members(tree: type[Any]) -> Mapping[str, Field]:
+    """The settings and groups of a section by the names that files have for them: `maxResults`."""
+    if tree not in _MEMBERS:
+        declared = (each for each in fields(tree) if each.metadata)
+        _MEMBERS[tree] = {each.metadata["name"] or _camel_case(each.name): each for each in declared}
+    return _MEMBERS[tree]
+
+
+def _camel_case(attribute: str) -> str:
+    first, *rest = attribute.split("_")
+    return first + "".join(word.capitalize() for word in rest)

@@ -9,13 +9,19 @@ from collections.abc import Callable, Mapping
 from plainmind.base.errors import ConfigError
 from plainmind.base.pattern import pattern
 from plainmind.base.value import value
-from plainmind.config.document import decode, parse_document, read_bytes
-from plainmind.config.keys import Key, all_keys, canonical, find_key, section_names, unknown_key
-from plainmind.config.layers import Layer, check_value
-from plainmind.config.load import Loaded, user_file
-from plainmind.config.origin import Origin
-from plainmind.config.secrets import referenced_variable
-from plainmind.config.wording import printable_path
+from plainmind.config.document import decode, parse_document, printable_path, read_bytes
+from plainmind.config.keys import (
+    CheckedLayer,
+    Key,
+    all_keys,
+    canonical,
+    check_value,
+    find_key,
+    is_section,
+    known_key,
+    unknown_key,
+)
+from plainmind.config.load import Loaded, Origin, referenced_variable, user_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -71,9 +77,10 @@ def rows(loaded: Loaded) -> list[Row]:
 def get_value(loaded: Loaded, name: str) -> Any:
     """Show one value, or an object of all the values below a section. Raises ConfigError."""
     section = canonical(name)
-    if section in all_keys():
-        return _shown(all_keys()[section], all_keys()[section].of(loaded.settings))
-    if section not in section_names() or not section:
+    key = known_key(section)
+    if key is not None:
+        return _shown(key, key.of(loaded.settings))
+    if not section or not is_section(section):
         raise unknown_key(name)
     below = [key for key in all_keys().values() if key.name.startswith(section + ".")]
     return {key.name[len(section) + 1 :]: _shown(key, key.of(loaded.settings)) for key in below}
@@ -116,7 +123,7 @@ def set_user_value(home: str, name: str, value: Any, *, write: Write) -> Change:
             key=key.name,
             hint=f"add this line yourself: {line}",
         ) from None
-    Layer(Origin("user", path)).put_all(after)
+    CheckedLayer(Origin("user", path)).put_all(after)
     write(path, new, hashlib.sha256(data).hexdigest() if data is not None else None)
     return Change(path, key.name, _shown(key, key.kind.read(wanted)))
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 
 from plainmind.base.model import known_sources
-from plainmind.config.locations import absolute
+from plainmind.config.load import absolute
+from plainmind.guests.qmd.config import QmdConfig
 from plainmind.memory.backend import Place, Surroundings
 from plainmind.memory.backend_fallback import FallbackBackend, Pause
 from plainmind.memory.backend_opening import open_backend
@@ -39,7 +40,7 @@ def make_backend(parts: Parts) -> FallbackBackend:
         options=_qmd_options(parts) if settings.backend == "qmd" else None,
     )
     engine = open_backend(settings.backend, surroundings)
-    program = settings.qmd.command if settings.backend == "qmd" else ""
+    program = settings.section(QmdConfig).command if settings.backend == "qmd" else ""
     return FallbackBackend(engine, Pause(Record(os.path.join(folder, "pause.json")), program=program))
 
 
@@ -57,13 +58,17 @@ def engine_folder(parts: Parts, backend: str) -> str:
 
 def _wants_sessions(parts: Parts) -> bool:
     settings = parts.loaded.settings
-    return settings.qmd.sessions_enabled if settings.backend == "qmd" else "sessions" in settings.sources
+    return (
+        settings.section(QmdConfig).sessions_enabled
+        if settings.backend == "qmd"
+        else "sessions" in settings.sources
+    )
 
 
 def _qmd_options(parts: Parts) -> QmdOptions:
     from plainmind.guests.qmd.options import QmdOptions
 
-    qmd, places = parts.loaded.settings.qmd, parts.places
+    qmd, places = parts.loaded.settings.section(QmdConfig), parts.places
     export = None
     if qmd.export_dir is not None:
         export = os.path.join(

@@ -78,7 +78,7 @@ class Conversations:
         """Where the conversations of an agent are; of this one, if that name could be none of ours."""
         if agent is None or not _AGENT.fullmatch(agent):
             return self.parts.places.sessions
-        from plainmind.config.locations import index_folder
+        from plainmind.config.load import index_folder
 
         return index_folder(
             self.parts.loaded.settings.sessions.path,

@@ -99,8 +99,6 @@ def _leaving(parts: Parts, host: str | None) -> list[dict[str, str]]:
         return []
     settings = parts.loaded.settings
     sent = [
-        source
-        for source in known_sources(settings.sources)
-        if source != "sessions" or settings.remote.send_sessions
+        source for source in known_sources(settings.sources) if source != "sessions" or settings.send_sessions
     ]
     return [{"source": source, "to": host} for source in (*sent, "questions")]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from plainmind.base.errors import ConfigError
 from plainmind.index.copying import Copied, copy_index
+from plainmind.memory.translating import store_options
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,32 +32,25 @@ def move_index(
 
 def prepare_server(parts: Parts, dsn: str | None, *, role: str | None, is_operator: bool = False) -> str:
     """Make the schema of this installation, or bring it up to date, and let a role use it; returns its name."""
-    from plainmind.config.secrets import resolve_secret
     from plainmind.guests.postgres.connection import checked_dsn
     from plainmind.guests.postgres.failures import speaking_plainly
     from plainmind.guests.postgres.migrations import prepare
 
-    settings = parts.loaded.settings.store
-    reached = resolve_secret(dsn or settings.dsn, parts.environ)
-    if not reached:
+    options = store_options("postgres", parts.loaded.settings, parts.environ, dsn=dsn)
+    if not options.get("dsn"):
         raise ConfigError(
             "which server is to be prepared?", key="store.dsn", hint="name it with --dsn, or set `store.dsn`"
         )
+    schema = options["schema"]
     with speaking_plainly("prepare the schema"):
-        prepare(checked_dsn(reached), schema=settings.schema, role=role, is_operator=is_operator)
-    return settings.schema
+        prepare(checked_dsn(options["dsn"]), schema=schema, role=role, is_operator=is_operator)
+    return schema
 
 
 def _open(parts: Parts, driver: str, dsn: str | None) -> IndexStore:
-    from plainmind.config.secrets import resolve_secret
-    from plainmind.index.opening import open_store, store_options
+    from plainmind.index.opening import open_store
 
-    settings = parts.loaded.settings.store
-    options = store_options(
-        driver,
-        uri=settings.uri,
-        dsn=resolve_secret(dsn or settings.dsn, parts.environ),
-        schema=settings.schema,
-        workspace=settings.workspace_name,
-    )
+    # A replica may be behind, and both indexes are compared.
+    options = dict(store_options(driver, parts.loaded.settings, parts.environ, dsn=dsn))
+    options.pop("read_dsn", None)
     return open_store(driver, folder=parts.places.index, **options)

@@ -7,11 +7,10 @@ from collections.abc import Mapping
 
 from plainmind.base.errors import ConfigError
 from plainmind.base.value import field, value
-from plainmind.config.load import Loaded
-from plainmind.config.locations import home_folder
-from plainmind.config.secrets import referenced_variable, resolve_secret
+from plainmind.config.load import Loaded, home_folder, referenced_variable, resolve_secret
 from plainmind.embed.choosing import Choice, KeyFound, LocalModel, choose
 from plainmind.embed.settings import AUTO, KEY_VARIABLES
+from plainmind.guests.remote.config import RemoteConfig
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,12 +57,13 @@ def access_to(name: str, loaded: Loaded, environ: Mapping[str, str], *, chosen: 
     in `models.providers`, is never sent to the one in `remote.baseUrl`: name it in `remote.apiKey` to do so.
     """
     settings = loaded.settings
+    remote = settings.section(RemoteConfig)
     own = settings.provider_access.get(name)
     own_url = own.base_url if own else None
-    base_url = (settings.remote.base_url if chosen else None) or own_url
+    base_url = (remote.base_url if chosen else None) or own_url
     asked: list[tuple[str | None, str]] = []
     if chosen:
-        asked.append((settings.remote.api_key, _place(loaded, "remote.apiKey", "remote.apiKey")))
+        asked.append((remote.api_key, _place(loaded, "remote.apiKey", "remote.apiKey")))
     if own is not None and _same_place(base_url, own_url, name):
         asked.append((own.api_key, _place(loaded, "models.providers", f"models.providers.{name}.apiKey")))
     problem = None
@@ -80,7 +80,7 @@ def access_to(name: str, loaded: Loaded, environ: Mapping[str, str], *, chosen: 
         for variable in KEY_VARIABLES[name]:
             if environ.get(variable, "").strip():
                 return Access(base_url, environ[variable], KeyFound(f"the environment variable {variable}"))
-    has_header = chosen and bool(settings.remote.headers)
+    has_header = chosen and bool(remote.headers)
     may_be_asked = problem is None and (has_header or not _same_place(base_url, None, name))
     found = KeyFound(
         None, problem or _why_none(base_url, name), is_named=problem is not None or base_url is not None
@@ -92,7 +92,7 @@ def remote_settings(settings: Settings, access: Access, *, chosen: bool, model: 
     """Translate the settings of a remote provider; model, dimensions and headers are the chosen one's alone."""
     from plainmind.guests.remote.settings import BatchSettings, RemoteSettings
 
-    remote = settings.remote
+    remote = settings.section(RemoteConfig)
     batch = remote.batch
     return RemoteSettings(
         base_url=access.base_url,

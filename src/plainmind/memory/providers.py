@@ -16,6 +16,7 @@ from plainmind.embed.fallback import Provider, Succession, Withheld
 from plainmind.embed.protocol import Embedder
 from plainmind.embed.registry import create_embedder
 from plainmind.embed.settings import KEY_VARIABLES, EmbeddingSettings
+from plainmind.guests.remote.config import RemoteConfig
 from plainmind.memory.provider_access import (
     access_to,
     choice_of,
@@ -126,7 +127,7 @@ class Providers:
         return {
             "today": _sum([usage for usage in rows if (usage.day, usage.key) in today]),
             "total": _sum(rows),
-            "maxTokensPerDay": self._settings.remote.max_tokens_per_day,
+            "maxTokensPerDay": self._settings.section(RemoteConfig).max_tokens_per_day,
         }
 
     def close(self) -> None:

@@ -70,20 +70,7 @@ def without_known_secrets(result: SearchResult, redactor: Redactor) -> SearchRes
 
 def configured_secrets(parts: Parts) -> list[str]:
     """The secrets that the settings hold or refer to."""
-    from plainmind.config.secrets import referenced_variable
-
-    settings = parts.loaded.settings
-    given = [settings.remote.api_key, *settings.remote.headers.values()]
-    given += [access.api_key for access in settings.provider_access.values()]
-    given += [settings.chat.api_key, *settings.chat.headers.values()]
-    given += [settings.store.dsn, settings.store.read_dsn]
-    secrets: list[str] = []
-    for value in given:
-        variable = referenced_variable(value) if value else None
-        secret = parts.environ.get(variable) if variable else value
-        if secret:
-            secrets.append(secret)
-    return secrets
+    return list(parts.loaded.secrets(parts.environ))
 
 
 def redaction_key(home: str) -> bytes:

@@ -144,7 +144,9 @@ def _kept_elsewhere(parts: Parts) -> str | None:
 
 
 def _chat(parts: Parts) -> dict[str, str | None] | None:
-    if not parts.loaded.settings.chat.model:  # nothing of a chat is loaded for those who have none
+    if not parts.loaded.settings.guests.get(
+        "chat.model"
+    ):  # nothing of a chat is loaded for those who have none
         return None
     from plainmind.guests.chat.access import chat_destination
 

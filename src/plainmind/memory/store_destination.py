@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from plainmind.base.errors import ConfigError
-from plainmind.config.secrets import resolve_secret
+from plainmind.memory.translating import store_options
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,15 +12,17 @@ if TYPE_CHECKING:
 
 def store_destination(parts: Parts) -> str | None:
     """The host or bucket that holds the index; None when it is on this machine, or nowhere that could be read."""
-    settings = parts.loaded.settings.store
-    if settings.driver == "lancedb":
-        return settings.uri if settings.uri and "://" in settings.uri else None
-    if settings.driver != "postgres":
-        return None
-    from plainmind.guests.postgres.connection import hosts_elsewhere
-
+    settings = parts.loaded.settings
     try:
-        found = hosts_elsewhere(resolve_secret(settings.dsn, parts.environ) or "")
+        options = store_options(settings.store.driver, settings, parts.environ)
+        if settings.store.driver == "lancedb":
+            uri = options.get("uri", "")
+            return uri if "://" in uri else None
+        if settings.store.driver != "postgres":
+            return None
+        from plainmind.guests.postgres.connection import hosts_elsewhere
+
+        found = hosts_elsewhere(options.get("dsn", ""))
     except ConfigError:
         return None  # it cannot be read, or the variable that names it is not set: nothing is sent either
     return ", ".join(found) or None

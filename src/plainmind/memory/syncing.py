@@ -9,6 +9,7 @@ from plainmind.base.model import IndexFingerprint, ProgressCallback, SyncReport
 from plainmind.base.value import replace, value
 from plainmind.embed.fallback import Provider, Withheld
 from plainmind.embed.protocol import Embedder
+from plainmind.guests.remote.config import RemoteConfig
 from plainmind.index.plan import Conditions, Patience, RebuildGivenUp
 from plainmind.memory.providers import COMPUTED_HERE, Providers
 from plainmind.memory.spending import Confirm, Initiative, Purse
@@ -142,7 +143,7 @@ class _Sync:
             provider,
             self._providers.cache,
             self._asked.initiative,
-            self._parts.loaded.settings.remote.confirm_above_usd,
+            self._parts.loaded.settings.section(RemoteConfig).confirm_above_usd,
             self._asked.confirm,
             chunks,
         )

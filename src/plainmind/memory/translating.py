@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 from plainmind.base.errors import ConfigError
+from plainmind.base.guests import named
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import tzinfo
 
     from plainmind.agent.protocol import Limits
     from plainmind.agent.scope import Rule
+    from plainmind.config.kinds import ExtraPath as ConfiguredPath
     from plainmind.config.load import Loaded
     from plainmind.config.settings import Settings
-    from plainmind.config.structured import ExtraPath as ConfiguredPath
     from plainmind.notes.mounts import ExtraPath
     from plainmind.search.engine import SearchSettings
     from plainmind.search.snippets import Weights
+
+# Guests that have settings of their own for what the kernel makes: more places to read, and the options of a store.
+_MORE_PATHS = {"qmd": "plainmind.guests.qmd.config:more_paths"}
+_STORE_OPTIONS = {
+    "lancedb": "plainmind.guests.lancedb.config:store_options",
+    "postgres": "plainmind.guests.postgres.config:store_options",
+}
 
 
 def search_settings(loaded: Loaded) -> SearchSettings:
@@ -74,16 +82,27 @@ def extra_paths(configured: Sequence[ConfiguredPath]) -> list[ExtraPath]:
 
 
 def memory_paths(settings: Settings) -> list[ExtraPath]:
-    """All places besides the workspace itself; those that were named for QMD are cited as `qmd/<name>/…`.
+    """All places besides the workspace itself; those that were named for an engine are cited as `qmd/<name>/…`.
 
-    The built-in index has them too: it answers when QMD does not.
+    The built-in index has them too: it answers when the engine does not.
     """
-    paths = extra_paths(settings.extra_paths)
-    if settings.backend == "qmd":
+    paths = extra_paths(settings.extra_paths) if settings.extra_paths else []
+    if settings.backend in _MORE_PATHS:
         from plainmind.base.value import replace
 
-        paths += [replace(path, under="qmd") for path in extra_paths(settings.qmd.paths)]
+        more = named(_MORE_PATHS[settings.backend])(settings)
+        paths += [replace(path, under=settings.backend) for path in extra_paths(more)]
     return paths
+
+
+def store_options(
+    driver: str, settings: Settings, environ: Mapping[str, str], **instead: str | None
+) -> Mapping[str, str]:
+    """What the factory of a store takes beside its folder; `instead` wins over the settings."""
+    if driver not in _STORE_OPTIONS:
+        return {}
+    options: Mapping[str, str | None] = named(_STORE_OPTIONS[driver])(settings, environ, **instead)
+    return {name: option for name, option in options.items() if option is not None}
 
 
 def scope_rules(settings: Settings) -> tuple[Rule, ...]:

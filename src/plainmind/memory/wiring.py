@@ -10,10 +10,9 @@ from threading import RLock
 from plainmind.base.errors import ConfigError
 from plainmind.base.model import sha256_text
 from plainmind.base.value import value
-from plainmind.config.load import Loaded, load_here
-from plainmind.config.locations import ResolvedWorkspace, home_folder, index_folder
+from plainmind.config.load import Loaded, ResolvedWorkspace, home_folder, index_folder, load_here
 from plainmind.files.system import SYSTEM, explain_errors, make_folders
-from plainmind.memory.translating import memory_paths, search_settings, zone_of
+from plainmind.memory.translating import memory_paths, search_settings, store_options, zone_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -110,7 +109,7 @@ class Parts:
         settings = self.loaded.settings
         return Workspace(
             self.places.workspace.path,
-            extra_paths=memory_paths(settings) if settings.extra_paths or settings.qmd.paths else (),
+            extra_paths=memory_paths(settings),
             max_file_bytes=settings.max_file_bytes,
         )
 
@@ -218,22 +217,11 @@ class Parts:
 
     def open_index(self, folder: str) -> IndexStore:
         """Open the index that belongs to a folder of ours, wherever it is kept."""
-        from plainmind.index.opening import open_store, store_options
+        from plainmind.index.opening import open_store
 
-        settings = self.loaded.settings.store
-        if settings.driver == "sqlite":
-            return open_store("sqlite", folder=folder)
-        from plainmind.config.secrets import resolve_secret
-
-        options = store_options(
-            settings.driver,
-            uri=settings.uri,
-            dsn=resolve_secret(settings.dsn, self.environ),
-            read_dsn=resolve_secret(settings.read_dsn, self.environ),
-            schema=settings.schema,
-            workspace=settings.workspace_name,
-        )
-        return open_store(settings.driver, folder=folder, **options)
+        settings = self.loaded.settings
+        driver = settings.store.driver
+        return open_store(driver, folder=folder, **store_options(driver, settings, self.environ))
 
     @made_once
     def indexer(self) -> Indexer:
@@ -261,7 +249,7 @@ class Parts:
             ChunkingSettings(chunking.strategy, chunking.tokens, chunking.overlap),  # type: ignore[arg-type]
             Disappearances(self.places.index),
             erasures=self.erasures,
-            private=frozenset() if settings.remote.send_sessions else frozenset({"sessions"}),
+            private=frozenset() if settings.send_sessions else frozenset({"sessions"}),
         )
 
     @made_once
@@ -361,7 +349,7 @@ def _is_plain(settings: Settings, environ: Mapping[str, str]) -> bool:
 
     if settings.provider in {"builtin", "none"} or not settings.store.vector_enabled:
         return True
-    if settings.provider != AUTO or settings.local.model_path or settings.remote.api_key:
+    if settings.provider != AUTO or settings.local.model_path or settings.guests.get("remote.apiKey"):
         return False
     names = (name for names in KEY_VARIABLES.values() for name in names)
     return not settings.provider_access and not any(environ.get(name) for name in names)

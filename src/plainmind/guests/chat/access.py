@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from plainmind.base.errors import ConfigError
-from plainmind.config.secrets import resolve_secret
+from plainmind.config.load import resolve_secret
 from plainmind.config.settings import Settings
+from plainmind.guests.chat.config import ChatConfig
 from plainmind.guests.chat.models.endpoint import EndpointModel, create_chat_model, dialect_of
 from plainmind.guests.chat.models.protocol import ChatModelSettings
 from plainmind.guests.net.address import split_base_url
@@ -16,7 +17,7 @@ def chat_model_of(
     settings: Settings, environ: Mapping[str, str], *, model: str | None = None
 ) -> EndpointModel:
     """Make the chat model of the settings, or another one of the same endpoint. Raises ConfigError."""
-    chat = settings.chat
+    chat = settings.section(ChatConfig)
     name = model or chat.model
     if not name:
         raise ConfigError(
@@ -52,7 +53,7 @@ def chat_model_of(
 
 def chat_destination(settings: Settings) -> dict[str, str | None] | None:
     """Whom `chat` and `flush` ask, and at which host; None when no model is chosen. Facts for `status`."""
-    chat = settings.chat
+    chat = settings.section(ChatConfig)
     if not chat.model:
         return None
     facts: dict[str, str | None] = {"provider": chat.provider, "model": chat.model}
@@ -64,13 +65,15 @@ def chat_destination(settings: Settings) -> dict[str, str | None] | None:
 
 
 def _base_url(settings: Settings) -> str | None:
-    own = settings.provider_access.get(settings.chat.provider)
-    return settings.chat.base_url or (own.base_url if own else None)
+    chat = settings.section(ChatConfig)
+    own = settings.provider_access.get(chat.provider)
+    return chat.base_url or (own.base_url if own else None)
 
 
 def _keys(settings: Settings, base_url: str | None, environ: Mapping[str, str]) -> Iterator[str]:
     """The keys that may be sent to this address, best first. A key belongs to the address that it was given for."""
-    chat, own = settings.chat, settings.provider_access.get(settings.chat.provider)
+    chat = settings.section(ChatConfig)
+    own = settings.provider_access.get(chat.provider)
     dialect = dialect_of(chat.provider)
     written = [chat.api_key]
     if own is not None and _is_at(base_url, own.base_url, dialect.default_base_url):

@@ -8,11 +8,13 @@ from collections.abc import Mapping
 from plainmind.agent.scope import OWNER, SearchContext
 from plainmind.base.errors import PlainmindError
 from plainmind.guests.chat.access import chat_model_of
+from plainmind.guests.chat.config import ChatConfig, FlushConfig
 from plainmind.guests.chat.conversation import PROMPT, Conversation, ConversationSettings
 from plainmind.guests.chat.flush import FlushSettings
 from plainmind.guests.chat.flush_prompts import REQUEST, SYSTEM
 from plainmind.guests.chat.room import RoomSettings
 from plainmind.guests.entries.access import tools_within
+from plainmind.guests.entries.config import EntryConfig
 from plainmind.guests.entries.place import require_entries
 from plainmind.memory.facade import Memory
 from plainmind.notes.scopes import group_in_key, person_in_key
@@ -44,7 +46,7 @@ def open_conversation(
     chosen = chat_model_of(
         settings, memory.parts.environ, model=model
     )  # before anything is begun or put away
-    if settings.entries.enabled:
+    if settings.section(EntryConfig).enabled:
         require_entries(settings)
     key = key or usual_key(settings)
     store = memory.sessions
@@ -108,7 +110,7 @@ def context_of_session(key: str, entry: Mapping[str, Any]) -> SearchContext:
 
 def conversation_settings(settings: Settings, context_window: int) -> ConversationSettings:
     """Translate the settings of a conversation."""
-    flush, chat = settings.memory_flush, settings.chat
+    flush, chat = settings.section(FlushConfig), settings.section(ChatConfig)
     room = RoomSettings(
         context_window=context_window,
         reserve_tokens_floor=settings.reserve_tokens_floor,

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from plainmind.agent.scope import SearchContext
 from plainmind.agent.tools.toolbox import ToolBox
+from plainmind.guests.entries.config import EntryConfig
 from plainmind.guests.entries.hooks import EntryHooks
 from plainmind.guests.entries.memory import EntryMemory, open_entries
 from plainmind.guests.entries.place import entry_folder, require_entries
@@ -25,6 +26,7 @@ def entry_memory_of(parts: Parts) -> EntryMemory:
     """Open the entries of the agent that the settings name; whoever does so closes them. Raises ConfigError."""
     settings = parts.loaded.settings
     require_entries(settings)
+    config = settings.section(EntryConfig)
 
     def forget_vectors(hashes: Sequence[str]) -> None:
         if os.path.exists(parts.places.cache):  # also where the provider of today does not use it
@@ -36,29 +38,29 @@ def entry_memory_of(parts: Parts) -> EntryMemory:
     return open_entries(
         entry_folder(parts),
         parts.embedder,
-        driver=settings.entries.driver,
+        driver=config.driver,
         redact=parts.redactor.without_secrets,
         forget_vectors=forget_vectors,
-        twins_from=settings.entries.duplicate_from,
+        twins_from=config.duplicate_from,
     )
 
 
 def entry_tools_of(parts: Parts, scoped: ScopedMemory, entries: EntryMemory) -> EntryToolBox:
     """The entries within one conversation, as the settings say."""
     settings = parts.loaded.settings
-    wanted = settings.entries
+    wanted = settings.section(EntryConfig)
     by_itself = ByItself(
         wanted.recall_max_results,
         wanted.recall_min_score,
         wanted.capture_max_chars,
-        by_words_only=parts.embedder.sends_text_to is not None and not settings.remote.send_sessions,
+        by_words_only=parts.embedder.sends_text_to is not None and not settings.send_sessions,
     )
     return EntryToolBox(entries, scoped.access, limits_of(settings), by_itself=by_itself)
 
 
 def tools_within(memory: Memory, context: SearchContext) -> tuple[ToolBox | AllTools, EntryHooks | None]:
     """All tools that an agent gets in a conversation, and what happens by itself there. Close the box when it ends."""
-    scoped, wanted = memory.within(context), memory.parts.loaded.settings.entries
+    scoped, wanted = memory.within(context), memory.parts.loaded.settings.section(EntryConfig)
     notes = ToolBox(scoped)
     if not wanted.enabled:
         return notes, None

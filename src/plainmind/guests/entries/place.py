@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 
 from plainmind.base.errors import ConfigError
-from plainmind.config.locations import index_folder
+from plainmind.config.load import index_folder
+from plainmind.guests.entries.config import EntryConfig
 from plainmind.memory.wiring import Parts
 
 TYPE_CHECKING = False
@@ -17,7 +18,10 @@ def entry_folder(parts: Parts) -> str:
     """The folder of the agent that the settings name."""
     settings = parts.loaded.settings
     return index_folder(
-        settings.entries.path, home=parts.places.home, agent_id=settings.agent_id, environ=parts.environ
+        settings.section(EntryConfig).path,
+        home=parts.places.home,
+        agent_id=settings.agent_id,
+        environ=parts.environ,
     )
 
 
@@ -36,7 +40,7 @@ def require_entries(settings: Settings) -> None:
     """Raise ConfigError when what keeps the entries is not installed."""
     from importlib.util import find_spec
 
-    if settings.entries.driver == "lancedb" and find_spec("lancedb") is None:
+    if settings.section(EntryConfig).driver == "lancedb" and find_spec("lancedb") is None:
         raise ConfigError(
             "the entry memory is kept in LanceDB, which is not installed",
             key="entries.driver",

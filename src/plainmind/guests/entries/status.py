@@ -6,6 +6,7 @@ import os
 from contextlib import closing
 
 from plainmind.base.errors import PlainmindError
+from plainmind.guests.entries.config import EntryConfig
 from plainmind.guests.entries.place import entry_folder, entry_index_folder, has_entries, require_entries
 from plainmind.memory.wiring import Parts
 
@@ -19,7 +20,7 @@ def entry_status(parts: Parts, *, deep: bool) -> dict[str, Any] | None:
 
     What is wrong is `problem`, with a `hint`; counts that nobody knows are None.
     """
-    wanted = parts.loaded.settings.entries
+    wanted = parts.loaded.settings.section(EntryConfig)
     if not wanted.enabled and not has_entries(parts):
         return None
     from plainmind.guests.entries.entry_file import EntryFile
@@ -55,7 +56,7 @@ def _index(parts: Parts, kept: set[str]) -> dict[str, Any]:
         return {"healthy": True, "made": False, "behind": len(kept), "recovered": None}
     from plainmind.index.opening import open_store
 
-    with closing(open_store(parts.loaded.settings.entries.driver, folder=folder)) as store:
+    with closing(open_store(parts.loaded.settings.section(EntryConfig).driver, folder=folder)) as store:
         with store.reading() as reader:
             is_made = reader.fingerprint() is not None
             known = {path for _, path in reader.files()}
