@@ -32,8 +32,6 @@ def move_index(
 
 def prepare_server(parts: Parts, dsn: str | None, *, role: str | None, is_operator: bool = False) -> str:
     """Make the schema of this installation, or bring it up to date, and let a role use it; returns its name."""
-    from plainmind.guests.postgres.connection import checked_dsn
-    from plainmind.guests.postgres.failures import speaking_plainly
     from plainmind.guests.postgres.migrations import prepare
 
     options = store_options("postgres", parts.loaded.settings, parts.environ, dsn=dsn)
@@ -42,8 +40,7 @@ def prepare_server(parts: Parts, dsn: str | None, *, role: str | None, is_operat
             "which server is to be prepared?", key="store.dsn", hint="name it with --dsn, or set `store.dsn`"
         )
     schema = options["schema"]
-    with speaking_plainly("prepare the schema"):
-        prepare(checked_dsn(options["dsn"]), schema=schema, role=role, is_operator=is_operator)
+    prepare(options["dsn"], schema=schema, role=role, is_operator=is_operator)
     return schema
 
 

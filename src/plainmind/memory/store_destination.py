@@ -20,9 +20,9 @@ def store_destination(parts: Parts) -> str | None:
             return uri if "://" in uri else None
         if settings.store.driver != "postgres":
             return None
-        from plainmind.guests.postgres.connection import hosts_elsewhere
+        from plainmind.guests.postgres.options import other_hosts
 
-        found = hosts_elsewhere(options.get("dsn", ""))
+        found = other_hosts(options.get("dsn", ""))
     except ConfigError:
         return None  # it cannot be read, or the variable that names it is not set: nothing is sent either
     return ", ".join(found) or None

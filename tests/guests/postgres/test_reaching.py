@@ -17,7 +17,7 @@ from tests.support.postgres_server import (
 )
 
 from plainmind.base.errors import ConfigError, IndexUnavailable, LockTimeout, PlainmindError
-from plainmind.guests.postgres.connection import checked_dsn, hosts_elsewhere
+from plainmind.guests.postgres.options import other_hosts, safe_dsn
 from plainmind.guests.postgres.store import PostgresStore
 from plainmind.index.opening import open_store
 
@@ -47,14 +47,14 @@ def test_text_goes_to_other_machines_only_through_tls_unless_the_dsn_says_otherw
     monkeypatch.delenv("PGSSLMODE", raising=False)
     for name in ("PGHOST", "PGHOSTADDR", "PGSERVICE"):
         monkeypatch.delenv(name, raising=False)
-    facts = conninfo_to_dict(checked_dsn(dsn))
+    facts = conninfo_to_dict(safe_dsn(dsn))
     assert facts.get("sslmode") == sslmode
     assert facts["connect_timeout"]
 
 
 def test_a_host_from_the_environment_counts_too(monkeypatch):
     monkeypatch.setenv("PGHOST", "db.example.org")
-    assert conninfo_to_dict(checked_dsn("dbname=notes"))["sslmode"] == "require"
+    assert conninfo_to_dict(safe_dsn("dbname=notes"))["sslmode"] == "require"
 
 
 @pytest.mark.parametrize(
@@ -72,12 +72,12 @@ def test_a_host_from_the_environment_counts_too(monkeypatch):
 def test_it_is_known_which_machines_the_text_goes_to(monkeypatch, dsn, hosts):
     for name in ("PGHOST", "PGHOSTADDR", "PGSERVICE"):
         monkeypatch.delenv(name, raising=False)
-    assert hosts_elsewhere(dsn) == hosts
+    assert other_hosts(dsn) == hosts
 
 
 def test_a_machine_that_only_the_environment_names_counts(monkeypatch):
     monkeypatch.setenv("PGHOST", "db.example.org")
-    assert hosts_elsewhere("dbname=notes") == ["db.example.org"]
+    assert other_hosts("dbname=notes") == ["db.example.org"]
 
 
 def test_a_dsn_that_cannot_be_read_is_not_quoted():
@@ -88,12 +88,10 @@ def test_a_dsn_that_cannot_be_read_is_not_quoted():
 
 def test_of_several_hosts_the_one_that_takes_changes_is_chosen():
     several = "postgresql://me@one.example.org,two.example.org/notes"
-    assert conninfo_to_dict(checked_dsn(several))["target_session_attrs"] == "read-write"
-    assert "target_session_attrs" not in conninfo_to_dict(checked_dsn(several, key="store.readDsn"))
-    assert "target_session_attrs" not in conninfo_to_dict(
-        checked_dsn("postgresql://me@one.example.org/notes")
-    )
-    chosen = checked_dsn(f"{several}?target_session_attrs=any")
+    assert conninfo_to_dict(safe_dsn(several))["target_session_attrs"] == "read-write"
+    assert "target_session_attrs" not in conninfo_to_dict(safe_dsn(several, key="store.readDsn"))
+    assert "target_session_attrs" not in conninfo_to_dict(safe_dsn("postgresql://me@one.example.org/notes"))
+    chosen = safe_dsn(f"{several}?target_session_attrs=any")
     assert conninfo_to_dict(chosen)["target_session_attrs"] == "any"
 
 

@@ -23,7 +23,7 @@ from tests.support.postgres_server import (
 from plainmind.base.errors import IndexUnavailable, LockTimeout
 from plainmind.guests.postgres import session
 from plainmind.guests.postgres.migrations import prepare
-from plainmind.guests.postgres.naming import locks_of
+from plainmind.guests.postgres.session import locks_of
 from plainmind.guests.postgres.store import PostgresStore
 
 

@@ -12,19 +12,16 @@ from plainmind.guests.postgres import writer
 from plainmind.guests.postgres.bulk import InBulk
 from plainmind.guests.postgres.cache import GenerationCache
 from plainmind.guests.postgres.changes import Change, Changes
-from plainmind.guests.postgres.connection import Connections
-from plainmind.guests.postgres.naming import Tables
+from plainmind.guests.postgres.connections import Connections
 from plainmind.guests.postgres.reader import PostgresReader
-from plainmind.guests.postgres.session import STATEMENT_S, Published, Session
+from plainmind.guests.postgres.session import STATEMENT_S, Published, Session, Tables
 from plainmind.index.protocol import IndexStore, leave_as_is
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, NoReturn
 
-    from plainmind.guests.postgres.patience import PatientConnection
-
-    Db = PatientConnection
+    from plainmind.guests.postgres.connections import Connection
 
 _ANALYZE = "SELECT analyze_generation(%s)"
 _LONG_S = 3_600  # a large graph takes minutes
@@ -137,7 +134,7 @@ class BuildingStore(Changes):
                     raise
                 return
 
-            def begin(db: Db) -> Published:
+            def begin(db: Connection) -> Published:
                 self._session.introduce(db, statement_s=statement_s)
                 return self._found(db)
 
@@ -148,11 +145,11 @@ class BuildingStore(Changes):
     def _placing(self) -> writer.Placing:
         return self._bulk
 
-    def _look(self, db: Db) -> Published:
+    def _look(self, db: Connection) -> Published:
         self._session.introduce(db)
         return self._found(db)
 
-    def _found(self, db: Db) -> Published:
+    def _found(self, db: Connection) -> Published:
         found = self._session.generation(db, self.tables.generation)
         if found is None or not found.is_kept:
             raise IndexUnavailable("the index that was being built is gone", hint="sync again")

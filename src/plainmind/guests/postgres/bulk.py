@@ -5,18 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-import psycopg
-
 from plainmind.base.model import FileState, Source
 from plainmind.guests.postgres import segments
-from plainmind.guests.postgres.naming import Tables
+from plainmind.guests.postgres.session import Tables
 from plainmind.guests.postgres.writer import AT_ONCE, Prepared, next_contents
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
-    Db = psycopg.Connection[Any]
+    from plainmind.guests.postgres.connections import Connection
 
 _MOST_BYTES = 56_000_000  # that all collected postings may take
 _SET_NEXT_ID = "UPDATE generations SET next_id = %s WHERE id = %s"
@@ -31,7 +27,7 @@ class InBulk:
         self._filling: dict[tuple[Source, str], segments.Packed] = {}
         self._full: list[tuple[Source, str, segments.Packed]] = []
 
-    def ids(self, _db: Db, _tables: Tables, count: int) -> range:
+    def ids(self, _db: Connection, _tables: Tables, count: int) -> range:
         """New ids for so many chunks."""
         first = self._next_id
         self._next_id += count
@@ -39,7 +35,7 @@ class InBulk:
 
     def put(
         self,
-        _db: Db,
+        _db: Connection,
         _tables: Tables,
         file: FileState,
         ids: Sequence[int],
@@ -58,7 +54,7 @@ class InBulk:
             self.complete()
 
     def take(
-        self, db: Db, tables: Tables, source: Source, scope: str, ids: Sequence[int], *, revision: int
+        self, db: Connection, tables: Tables, source: Source, scope: str, ids: Sequence[int], *, revision: int
     ) -> None:
         """Leave holes in what is written; what waits is looked through when it is written."""
         AT_ONCE.take(db, tables, source, scope, ids, revision=revision)
@@ -68,7 +64,7 @@ class InBulk:
         self._full += [(*key, waiting) for key, waiting in self._filling.items()]
         self._filling.clear()
 
-    def write(self, db: Db, tables: Tables) -> None:
+    def write(self, db: Connection, tables: Tables) -> None:
         """Write the segments that are full, without what was removed, or rolled back, since it was packed."""
         for source, scope, waiting in self._full:
             living = segments.living_ids(db, tables, waiting.ids)

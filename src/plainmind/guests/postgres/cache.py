@@ -11,16 +11,13 @@ from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
-import psycopg
-
 from plainmind.base.errors import IndexCorrupt
 from plainmind.base.model import Chunk, FileState, Source
 from plainmind.base.value import value
-from plainmind.guests.postgres.naming import Tables
-from plainmind.guests.postgres.odd_text import restored
 from plainmind.guests.postgres.overview import Overview, read_overview
 from plainmind.guests.postgres.segments import Segment, key_of
-from plainmind.guests.postgres.session import Published, narrowed
+from plainmind.guests.postgres.session import Published, Tables, only_scopes
+from plainmind.guests.postgres.wire import from_stored
 from plainmind.guests.postgres.writer import unsigned_64
 from plainmind.index import bm25
 from plainmind.index.cache import RecentlyUsed
@@ -30,7 +27,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    Db = psycopg.Connection[Any]
+    from plainmind.guests.postgres.connections import Connection
 
 _MOST_BYTES = 96_000_000
 _OVERHEAD = 200
@@ -64,7 +61,7 @@ class GenerationCache:
         self._overview: Overview | None = None
         self._files: tuple[tuple[int, int], Mapping[tuple[Source, str], FileState]] | None = None
 
-    def overview(self, db: Db, now: Published) -> Overview:
+    def overview(self, db: Connection, now: Published) -> Overview:
         """What the index holds, in numbers, as this view sees it."""
         known = self._overview
         if known is None or known.contents != now.contents:
@@ -73,20 +70,20 @@ class GenerationCache:
             self._overview = known = known.at(now)
         return known
 
-    def files(self, db: Db, now: Overview) -> Mapping[tuple[Source, str], FileState]:
+    def files(self, db: Connection, now: Overview) -> Mapping[tuple[Source, str], FileState]:
         """Every indexed file."""
         known, state = self._files, (now.revision, now.contents)
         if known is None or known[0] != state:
             found: dict[tuple[Source, str], FileState] = {}
             for stored, source, hash_, size, mtime_ns, inode, scope in db.execute(self.tables(_FILES)):
-                path = restored(stored)
+                path = from_stored(stored)
                 found[source, path] = FileState(
-                    path, source, hash_, size, mtime_ns, unsigned_64(inode), restored(scope)
+                    path, source, hash_, size, mtime_ns, unsigned_64(inode), from_stored(scope)
                 )
             self._files = known = (state, MappingProxyType(found))
         return known[1]
 
-    def fetch(self, db: Db, segments: Sequence[Segment], terms: Iterable[str]) -> None:
+    def fetch(self, db: Connection, segments: Sequence[Segment], terms: Iterable[str]) -> None:
         """Read what is missing of the positions of segments and of the postings of terms, in one round trip."""
         _, lengthless = self._kept.get_all([_positions(each) for each in segments])
         _, lacking = self._kept.get_all([_postings(each, term) for term in terms for each in segments])
@@ -102,7 +99,7 @@ class GenerationCache:
             rows = db.execute(self.tables(_POSTINGS), (numbers, list(keys)), binary=True)
             self._keep_postings(lacking, keys, rows)
 
-    def positions(self, db: Db, segment: Segment) -> Positions:
+    def positions(self, db: Connection, segment: Segment) -> Positions:
         """The ids and lengths of a segment."""
         found: Positions | None = self._kept.get(_positions(segment))
         if found is None:
@@ -110,7 +107,7 @@ class GenerationCache:
             found = self._keep_positions([segment], rows)[segment.number]
         return found
 
-    def words(self, db: Db, segment: Segment) -> tuple[int, int]:
+    def words(self, db: Connection, segment: Segment) -> tuple[int, int]:
         """How many chunks of a segment have words, and how many words they have together."""
         key = ("words", segment.number, segment.revision)
         found: tuple[int, int] | None = self._kept.get(key)
@@ -119,7 +116,7 @@ class GenerationCache:
             self._kept.put(key, found, _OVERHEAD)
         return found
 
-    def postings(self, db: Db, segment: Segment, term: str) -> Postings | None:
+    def postings(self, db: Connection, segment: Segment, term: str) -> Postings | None:
         """The postings of a term in a segment."""
         found: Any = self._kept.get(_postings(segment, term), _ABSENT)
         if found is _ABSENT:  # it had to make room for others
@@ -129,12 +126,12 @@ class GenerationCache:
             found = self._keep_postings([wanted], {key: term}, rows)[wanted]
         return found  # type: ignore[no-any-return]
 
-    def chunks(self, db: Db, ids: Iterable[int], scopes: frozenset[str]) -> Mapping[int, Chunk]:
+    def chunks(self, db: Connection, ids: Iterable[int], scopes: frozenset[str]) -> Mapping[int, Chunk]:
         """Chunks by id, which must be of these scopes: the server makes sure of that."""
         known, missing = self._kept.get_all([("chunk", id_) for id_ in ids])
         found: dict[int, Chunk] = {id_: chunk for (_, id_), chunk in known.items()}
         if missing:
-            with narrowed(db, scopes):
+            with only_scopes(db, scopes):
                 rows = db.execute(self.tables(_CHUNKS), ([id_ for _, id_ in missing],), binary=True)
             fetched = {id_: chunk_of_row(*fields) for id_, *fields in rows}
             if len(fetched) < len(missing):
@@ -151,7 +148,7 @@ class GenerationCache:
             found |= fetched
         return found
 
-    def vectors(self, db: Db, ids: Sequence[int]) -> Mapping[int, bytes | None]:
+    def vectors(self, db: Connection, ids: Sequence[int]) -> Mapping[int, bytes | None]:
         """Packed vectors by id, None for chunks without one."""
         found: dict[int, bytes | None]
         found, missing = self._kept.get_all(ids)
@@ -213,5 +210,5 @@ def chunk_of_row(  # noqa: PLR0917 (the columns of a row, in their order)
 ) -> Chunk:
     """The chunk that a row tells of."""
     return Chunk(
-        restored(path), source, ordinal, start_line, end_line, restored(text), restored(context), day
+        from_stored(path), source, ordinal, start_line, end_line, from_stored(text), from_stored(context), day
     )

@@ -5,21 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 
-import psycopg
-
 from plainmind.base.model import EmbeddedChunk, FileState, IndexFingerprint, Source
 from plainmind.guests.postgres import writer
-from plainmind.guests.postgres.naming import Tables
-from plainmind.guests.postgres.session import Published
+from plainmind.guests.postgres.session import Published, Tables
 from plainmind.index.agreement import check_following
 from plainmind.index.protocol import ANY_CONTENT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, TypeAlias
+    from typing import TypeAlias
 
-    Db = psycopg.Connection[Any]
-Change: TypeAlias = "tuple[Db, Tables, Published | None]"
+    from plainmind.guests.postgres.connections import Connection
+Change: TypeAlias = "tuple[Connection, Tables, Published | None]"
 
 
 class Changes:

@@ -7,15 +7,14 @@ from collections.abc import Mapping
 import psycopg
 
 from plainmind.guests.postgres.migrations import NEWEST
-from plainmind.guests.postgres.naming import KINDS, Tables
-from plainmind.guests.postgres.session import Published, Session
+from plainmind.guests.postgres.session import KINDS, Published, Session, Tables
 from plainmind.index.kernels import choose_dots
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    Db = psycopg.Connection[Any]
+    from plainmind.guests.postgres.connections import Connection
 
 _BYTES = "SELECT coalesce(sum(pg_total_relation_size(to_regclass(name))), 0) FROM unnest(%s::text[]) AS name"
 _GENERATIONS = "SELECT count(*) FROM generations WHERE index = %s"
@@ -35,7 +34,7 @@ _SUMS: Mapping[str, str] = {
 }
 
 
-def sizes_of(db: Db, tables: Tables) -> Mapping[str, int]:
+def sizes_of(db: Connection, tables: Tables) -> Mapping[str, int]:
     """Counts and bytes by part."""
     found = {name: _number(db.execute(tables(statement))) for name, statement in _SUMS.items()}
     for kind in KINDS:
@@ -43,7 +42,7 @@ def sizes_of(db: Db, tables: Tables) -> Mapping[str, int]:
     return found
 
 
-def facts_of(db: Db, session: Session, now: Published | None) -> Mapping[str, Any]:
+def facts_of(db: Connection, session: Session, now: Published | None) -> Mapping[str, Any]:
     """What is cheaply known."""
     info = db.info
     names = [f"{kind}_{now.generation}" for kind in KINDS] if now else []

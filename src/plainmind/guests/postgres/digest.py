@@ -6,12 +6,8 @@ from collections.abc import Iterator
 from itertools import groupby
 from operator import itemgetter
 
-import psycopg
-
 from plainmind.base.model import Chunk, FileState, Source
 from plainmind.base.value import value
-from plainmind.guests.postgres.naming import Tables
-from plainmind.guests.postgres.odd_text import restored
 from plainmind.guests.postgres.segments import (
     Segment,
     all_postings,
@@ -19,14 +15,15 @@ from plainmind.guests.postgres.segments import (
     position_of,
     read_positions,
 )
-from plainmind.guests.postgres.session import Published
+from plainmind.guests.postgres.session import Published, Tables
+from plainmind.guests.postgres.wire import from_stored
 from plainmind.index.digest import SegmentTerms, TermSum, contradiction, file_digest, index_digest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    Db = psycopg.Connection[Any]
+    from plainmind.guests.postgres.connections import Connection
 
 _FILES = "SELECT id, path, source, hash, scope, chunks, tallest FROM {files}"
 _CHUNKS = """SELECT c.file, c.id, c.scope, c.ordinal, c.start_line, c.end_line, c.length, c.text, c.context, c.day,
@@ -55,14 +52,14 @@ class _File:
     tallest: int
 
 
-def digest_generation(db: Db, tables: Tables, now: Published) -> str:
+def digest_generation(db: Connection, tables: Tables, now: Published) -> str:
     """Hash everything that a rebuild would write again, inside a view that the caller has begun."""
     found: dict[tuple[Source, str], list[_Contents]] = {}
     for segment in all_segments(db, tables):
         found.setdefault((segment.source, segment.scope), []).append(_Contents(db, tables, segment))
     files = {}
     for id_, path, source, hash_, scope, chunks, tallest in db.execute(tables(_FILES)):
-        files[id_] = _File(id_, restored(path), source, hash_, restored(scope), chunks, tallest)
+        files[id_] = _File(id_, from_stored(path), source, hash_, from_stored(scope), chunks, tallest)
     digests = []
     with db.cursor(name="digest", binary=True) as cursor:
         cursor.itersize = _AT_ONCE
@@ -94,11 +91,13 @@ def _chunks(
     for _, id_, scope, ordinal, first, last, length, text, context, day, vector, *seen in rows:
         if last - first > file.tallest:
             raise contradiction("a chunk has more lines than the tallest of its file")
-        others = [restored(scope)] if vector is None else [restored(scope), restored(seen[1])]
+        others = [from_stored(scope)] if vector is None else [from_stored(scope), from_stored(seen[1])]
         if any(each != file.scope for each in others) or (vector is not None and seen[0] != file.source):
             raise contradiction("a chunk would be found by others than may see its file")
         count += 1
-        chunk = Chunk(file.path, file.source, ordinal, first, last, restored(text), restored(context), day)
+        chunk = Chunk(
+            file.path, file.source, ordinal, first, last, from_stored(text), from_stored(context), day
+        )
         yield chunk, _terms(id_, length, segments), vector
     if count != file.chunks:
         raise contradiction("a file has other chunks than it says")
@@ -115,7 +114,7 @@ def _terms(id_: int, length: int, segments: list[_Contents]) -> TermSum:
 class _Contents:
     """One segment: what its positions and its postings say about each chunk."""
 
-    def __init__(self, db: Db, tables: Tables, segment: Segment) -> None:
+    def __init__(self, db: Connection, tables: Tables, segment: Segment) -> None:
         import numpy as np
 
         self.segment = segment

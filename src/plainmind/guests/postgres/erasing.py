@@ -8,14 +8,12 @@ from psycopg import sql
 
 from plainmind.base.errors import LockTimeout
 from plainmind.base.value import replace
-from plainmind.guests.postgres.connection import Connections
+from plainmind.guests.postgres.connections import Connections
 from plainmind.guests.postgres.session import Session
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from plainmind.guests.postgres.patience import PatientConnection
-
-    Db = PatientConnection
+    from plainmind.guests.postgres.connections import Connection
 
 _WAIT_S = 20.0  # for readers to end
 _LONG_S = 1_800
@@ -30,7 +28,7 @@ def write_anew(session: Session, connections: Connections, generations: Iterable
     """Write the tables of generations anew, without anything that was deleted from them."""
     patient = replace(session, wait_s=_WAIT_S)
 
-    def begin(db: Db) -> None:
+    def begin(db: Connection) -> None:
         patient.lock(db, statement_s=_LONG_S)
 
     for number in generations:
@@ -48,7 +46,7 @@ def write_anew(session: Session, connections: Connections, generations: Iterable
 
 def _sweep_vectors(session: Session, connections: Connections, table: str) -> None:
     """Let the places of deleted vectors be used again; they are no text, and writing a graph anew takes minutes."""
-    with connections.own("sweep vectors", patience_s=_LONG_S) as db:
+    with connections.separate("sweep vectors", patience_s=_LONG_S) as db:
         if db.info.server_version >= _MAINTAIN_SINCE:
             row = db.execute(_MAY_SWEEP, (f"{session.schema}.{table}",)).fetchone()
             if row and row[0]:

@@ -6,21 +6,18 @@ from array import array
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 
-import psycopg
-
 from plainmind.base.model import EVERY_SCOPE, SearchFilter, Source
 from plainmind.guests.postgres.cache import GenerationCache
-from plainmind.guests.postgres.halfvec import HalfVector, Ids
-from plainmind.guests.postgres.odd_text import restored, storable
 from plainmind.guests.postgres.segments import Segment
-from plainmind.guests.postgres.session import narrowed
+from plainmind.guests.postgres.session import only_scopes
+from plainmind.guests.postgres.wire import HalfVector, Ids, from_stored, to_stored
 from plainmind.guests.postgres.writer import GRAPH_FROM
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, LiteralString
 
-    Db = psycopg.Connection[Any]
+    from plainmind.guests.postgres.connections import Connection
 
 # The server compares in single precision and its graph finds hardly all: so many more are compared again.
 _MARGIN = 16
@@ -48,7 +45,7 @@ class Look:
 
     def __init__(
         self,
-        db: Db,
+        db: Connection,
         cache: GenerationCache,
         query: bytes,
         segments: Sequence[Segment],
@@ -63,7 +60,7 @@ class Look:
             "query": HalfVector(query),
             "sources": list(where.sources),
             "all": where.scopes == EVERY_SCOPE,
-            "scopes": [storable(scope) for scope in where.scopes],
+            "scopes": [to_stored(scope) for scope in where.scopes],
         }
         if not by_graph:
             statement: LiteralString = _ADMITTED
@@ -80,7 +77,7 @@ class Look:
         self._cache = cache
         with ExitStack() as stack:
             stack.enter_context(db.pipeline())  # in which a statement is sent at once, and not waited for
-            stack.enter_context(narrowed(db, where.scopes))
+            stack.enter_context(only_scopes(db, where.scopes))
             if by_graph:
                 db.execute(_SET_EFFORT, (effort_for(vectors) if is_all else _MOST_EFFORT,))
             self._near = db.execute(cache.tables(statement, limit=limit + _MARGIN), asked, binary=True)
@@ -95,7 +92,7 @@ class Look:
             self._cache.vectors(self._db, besides)
             rows = self._near.fetchall()
         self._cache.keep_vectors({id_: vector for id_, vector, _, _ in rows})
-        return {id_: (source, restored(scope)) for id_, _, source, scope in rows}
+        return {id_: (source, from_stored(scope)) for id_, _, source, scope in rows}
 
     def close(self) -> None:
         """Wait for an answer that nobody wants any more."""

@@ -5,20 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-import psycopg
-
 from plainmind.base.model import IndexFingerprint, Source
 from plainmind.base.value import replace, value
-from plainmind.guests.postgres.naming import Tables
 from plainmind.guests.postgres.segments import ALL, Segment, segment_of_row
-from plainmind.guests.postgres.session import Published
+from plainmind.guests.postgres.session import Published, Tables
 from plainmind.index.protocol import IndexCounts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
-    Db = psycopg.Connection[Any]
+    from plainmind.guests.postgres.connections import Connection
 
 _FILES = "SELECT source, count(*) FROM {files} GROUP BY source"
 
@@ -46,7 +41,7 @@ class Overview:
         return replace(self, revision=now.revision, graph=now.graph)
 
 
-def read_overview(db: Db, tables: Tables, now: Published) -> Overview:
+def read_overview(db: Connection, tables: Tables, now: Published) -> Overview:
     """Read the numbers of the state that this view sees."""
     with db.pipeline():
         rows = db.execute(tables(ALL))

@@ -5,8 +5,6 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 
-import psycopg
-
 from plainmind.base.errors import IndexCorrupt
 from plainmind.base.model import (
     EVERY_SCOPE,
@@ -32,9 +30,7 @@ from plainmind.index.protocol import IndexCounts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
-    Db = psycopg.Connection[Any]
+    from plainmind.guests.postgres.connections import Connection
 
 _CHUNKS_BETWEEN = """SELECT f.path, f.source, c.ordinal, c.start_line, c.end_line, c.text, c.context, c.day
                        FROM {files} f JOIN {chunks} c ON c.file = f.id
@@ -60,7 +56,7 @@ class _Sight:
 class PostgresReader:
     """Reads inside one transaction, which the store has begun and will end."""
 
-    def __init__(self, db: Db, cache: GenerationCache, now: Published) -> None:
+    def __init__(self, db: Connection, cache: GenerationCache, now: Published) -> None:
         self._db = db
         self._cache = cache
         self._now = cache.overview(db, now)

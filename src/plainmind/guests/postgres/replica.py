@@ -12,17 +12,16 @@ from psycopg import sql
 from psycopg.errors import UndefinedTable
 
 from plainmind.base.errors import IndexUnavailable, LockTimeout
-from plainmind.guests.postgres.connection import Connections
-from plainmind.guests.postgres.naming import KINDS
-from plainmind.guests.postgres.session import GenerationGone, Published, Session
+from plainmind.guests.postgres.connections import Connections
+from plainmind.guests.postgres.session import KINDS, GenerationGone, Published, Session
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import LiteralString, TypeAlias
 
-    from plainmind.guests.postgres.patience import PatientConnection
+    from plainmind.guests.postgres.connections import Connection
 
-    View: TypeAlias = "tuple[PatientConnection, Published | None]"
+    View: TypeAlias = "tuple[Connection, Published | None]"
 
 # Neither of these settles what a view sees, as any query would.
 _SOON = "SET LOCAL lock_timeout = '1s'"

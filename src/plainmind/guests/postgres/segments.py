@@ -11,20 +11,18 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, islice
 
-import psycopg
-
 from plainmind.base.errors import IndexCorrupt
 from plainmind.base.model import Source
 from plainmind.base.value import value
-from plainmind.guests.postgres.naming import Tables
-from plainmind.guests.postgres.odd_text import restored, storable
+from plainmind.guests.postgres.session import Tables
+from plainmind.guests.postgres.wire import from_stored, to_stored
 from plainmind.index.postings import Collected, Postings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    Db = psycopg.Connection[Any]
+    from plainmind.guests.postgres.connections import Connection
 
 MOST = 65_536  # positions are uint16
 # New segments for single files take a quarter of what their source and scope have, within these bounds.
@@ -110,17 +108,17 @@ class Packed:
 def segment_of_row(row: Sequence[Any]) -> Segment:
     """A segment as a row tells it."""
     number, source, scope, *numbers = row
-    return Segment(number, source, restored(scope), *numbers)
+    return Segment(number, source, from_stored(scope), *numbers)
 
 
-def all_segments(db: Db, tables: Tables) -> list[Segment]:
+def all_segments(db: Connection, tables: Tables) -> list[Segment]:
     """Every segment, those of one source and scope in the order of their ids."""
     return [segment_of_row(row) for row in db.execute(tables(ALL))]
 
 
-def segments_of(db: Db, tables: Tables, source: Source, scope: str) -> list[Segment]:
+def segments_of(db: Connection, tables: Tables, source: Source, scope: str) -> list[Segment]:
     """The segments of one source and scope, in the order of their ids."""
-    return [segment_of_row(row) for row in db.execute(tables(_OF), (source, storable(scope)))]
+    return [segment_of_row(row) for row in db.execute(tables(_OF), (source, to_stored(scope)))]
 
 
 def room_in(segments: Sequence[Segment], count: int) -> Iterator[tuple[Segment | None, int, int]]:
@@ -137,7 +135,7 @@ def room_in(segments: Sequence[Segment], count: int) -> Iterator[tuple[Segment |
         count -= capacity
 
 
-def append(db: Db, tables: Tables, segment: Segment, new: Packed, *, revision: int) -> None:
+def append(db: Connection, tables: Tables, segment: Segment, new: Packed, *, revision: int) -> None:
     """Put chunks behind those that a segment has."""
     db.execute(tables(_APPEND_POSITIONS), (new.ids.tobytes(), new.lengths.tobytes(), segment.number))
     count, terms = len(new.ids), sum(new.lengths)
@@ -146,21 +144,23 @@ def append(db: Db, tables: Tables, segment: Segment, new: Packed, *, revision: i
 
 
 def insert(
-    db: Db, tables: Tables, source: Source, scope: str, new: Packed, *, capacity: int, revision: int
+    db: Connection, tables: Tables, source: Source, scope: str, new: Packed, *, capacity: int, revision: int
 ) -> None:
     """Make a segment of chunks."""
     count = len(new.ids)
     row = db.execute(
         tables(_INSERT),
-        (source, storable(scope), new.ids[0], capacity, count, count, sum(new.lengths), revision, revision),
+        (source, to_stored(scope), new.ids[0], capacity, count, count, sum(new.lengths), revision, revision),
     ).fetchone()
     number = int(row[0]) if row else 0
-    db.execute(tables(_INSERT_POSITIONS), (number, storable(scope), new.ids.tobytes(), new.lengths.tobytes()))
+    db.execute(
+        tables(_INSERT_POSITIONS), (number, to_stored(scope), new.ids.tobytes(), new.lengths.tobytes())
+    )
     _write_postings(db, tables, number, scope, new.postings)
 
 
 def bury(
-    db: Db, tables: Tables, segments: Sequence[Segment], ids: Iterable[int], *, revision: int
+    db: Connection, tables: Tables, segments: Sequence[Segment], ids: Iterable[int], *, revision: int
 ) -> list[Segment]:
     """Make holes of some chunks; returns the segments that had them, as they are now.
 
@@ -185,7 +185,7 @@ def bury(
 
 
 def tidy(
-    db: Db, tables: Tables, source: Source, scope: str, numbers: Iterable[int], *, revision: int
+    db: Connection, tables: Tables, source: Source, scope: str, numbers: Iterable[int], *, revision: int
 ) -> None:
     """Pack those of some segments anew that are mostly holes, each with its neighbour where both are small."""
     wanted = frozenset(numbers)
@@ -201,7 +201,7 @@ def tidy(
             pack_anew(db, tables, run, revision=revision)
 
 
-def pack_anew(db: Db, tables: Tables, run: Sequence[Segment], *, revision: int) -> None:
+def pack_anew(db: Connection, tables: Tables, run: Sequence[Segment], *, revision: int) -> None:
     """Put the living chunks of neighbours into one new segment, and delete the old ones."""
     new = Packed()
     for segment in run:
@@ -226,18 +226,18 @@ def pack_anew(db: Db, tables: Tables, run: Sequence[Segment], *, revision: int) 
 _LIVING = "SELECT id FROM {chunks} WHERE id = ANY(%s)"
 
 
-def living_ids(db: Db, tables: Tables, ids: Iterable[int]) -> frozenset[int]:
+def living_ids(db: Connection, tables: Tables, ids: Iterable[int]) -> frozenset[int]:
     """Those of some ids that are chunks."""
     return frozenset(id_ for (id_,) in db.execute(tables(_LIVING), (list(ids),)))
 
 
-def delete(db: Db, tables: Tables, numbers: Sequence[int]) -> None:
+def delete(db: Connection, tables: Tables, numbers: Sequence[int]) -> None:
     """Take out segments."""
     for statement in _DELETE:
         db.execute(tables(statement), (list(numbers),))
 
 
-def read_positions(db: Db, tables: Tables, segment: Segment) -> tuple[array[int], array[int]]:
+def read_positions(db: Connection, tables: Tables, segment: Segment) -> tuple[array[int], array[int]]:
     """The ids and lengths of a segment."""
     row = db.execute(tables(_POSITIONS), (segment.number,)).fetchone()
     if row is None or len(row[0]) != 8 * segment.used or len(row[1]) != 2 * segment.used:
@@ -251,7 +251,7 @@ def position_of(ids: Sequence[int], id_: int) -> int | None:
     return at if at < len(ids) and ids[at] == id_ else None
 
 
-def all_postings(db: Db, tables: Tables, segment: int) -> Iterator[tuple[str, Postings]]:
+def all_postings(db: Connection, tables: Tables, segment: int) -> Iterator[tuple[str, Postings]]:
     """Every term of a segment."""
     for term, whole, positions, counts in db.execute(tables(_ALL_POSTINGS), (segment,)):
         yield (term if whole is None else whole), Postings(positions, counts)
@@ -272,7 +272,7 @@ def _moved(postings: Postings, moved: Mapping[int, int]) -> list[tuple[int, int]
     return [(moved[old], count) for old, count in pairs if old in moved]
 
 
-def _write_postings(db: Db, tables: Tables, segment: int, scope: str, new: Collected) -> None:
+def _write_postings(db: Connection, tables: Tables, segment: int, scope: str, new: Collected) -> None:
     in_order = sorted((key_of(term), term, *own) for term, own in new.by_term().items() if own[1])
     rows = iter(in_order)
     while portion := list(islice(rows, _ROWS_AT_ONCE)):
@@ -280,5 +280,5 @@ def _write_postings(db: Db, tables: Tables, segment: int, scope: str, new: Colle
         wholes = [None if key == term else term for key, term in zip(keys, terms, strict=True)]
         db.execute(
             tables(_APPEND_POSTINGS),
-            (segment, storable(scope), list(keys), wholes, list(positions), list(counts)),
+            (segment, to_stored(scope), list(keys), wholes, list(positions), list(counts)),
         )

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import json
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+
+from psycopg import sql
 
 from plainmind.base.errors import IndexCorrupt
 from plainmind.base.model import EVERY_SCOPE, EmbedderIdentity, IndexFingerprint
 from plainmind.base.value import value
-from plainmind.guests.postgres.naming import Locks, locks_of
-from plainmind.guests.postgres.odd_text import storable
-from plainmind.guests.postgres.patience import PatientConnection
+from plainmind.guests.postgres.wire import to_stored
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, LiteralString
 
-    from psycopg import Connection
+    from plainmind.guests.postgres.connections import Connection
 
-    Db = PatientConnection
 
+KINDS = ("files", "chunks", "vectors", "segments", "positions", "postings")
 ALL_SCOPES = "*"
 STATEMENT_S = 60
 # A host that sleeps, or is cut off, must not keep the others from an index; the server forgets it after this.
@@ -52,6 +53,43 @@ _GENERATION = """SELECT index, id, fingerprint, dims, graph, revision, contents,
                    FROM generations WHERE id = %(generation)s"""
 
 
+@value
+class Locks:
+    """The first halves of advisory locks; the second is the number of an index or of a generation."""
+
+    index: int  # held while an index is changed or published; by a builder with the number of a generation, negated
+    generation: int  # shared by those who read or build a generation, so that it is not dropped
+
+
+def locks_of(schema: str) -> Locks:
+    """The locks of one installation: others may share its server."""
+    return Locks(_number(f"{schema}.indexes"), _number(f"{schema}.generations"))
+
+
+def _number(name: str) -> int:
+    return zlib.crc32(name.encode()) - 2**31
+
+
+class Tables:
+    """SQL for one generation: the same statements, each with the tables of that generation."""
+
+    def __init__(self, generation: int) -> None:
+        self.generation = generation
+        self._names = {kind: sql.Identifier(f"{kind}_{generation}") for kind in KINDS}
+        self._texts: dict[tuple[LiteralString, int], LiteralString] = {}
+
+    def __call__(self, statement: LiteralString, *, limit: int = 0) -> LiteralString:
+        """A statement in which `{files}` stands for the table of files, and so on.
+
+        Where it has a `{limit}`, that is the number itself: a plan for any number at all is one without a graph.
+        """
+        found = self._texts.get((statement, limit))
+        if found is None:
+            made = sql.SQL(statement).format(**self._names, limit=sql.Literal(limit))
+            found = self._texts[statement, limit] = made.as_string()
+        return found
+
+
 class GenerationGone(Exception):
     """Another generation was published, and this one dropped, while a view of it was being opened: look again."""
 
@@ -67,7 +105,7 @@ class Published:
     graph: bool
     revision: int
     contents: int
-    is_kept: bool  # nobody drops its tables before the transaction ends
+    is_kept: bool  # its tables are not dropped before the transaction ends
 
 
 @value
@@ -85,14 +123,16 @@ class Session:
         """The locks of the installation."""
         return locks_of(self.schema)
 
-    def introduce(self, db: Db, *, statement_s: int = STATEMENT_S, idle_s: int = _IDLE_S) -> None:
+    def introduce(self, db: Connection, *, statement_s: int = STATEMENT_S, idle_s: int = _IDLE_S) -> None:
         """Say whose rows this transaction may touch: without it there are none.
 
         No statement may take longer than `statement_s`, and no pause between two than `idle_s`; 0 is for any.
         """
-        db.execute(_INTRODUCE, self._said(db, statement_s, idle_s))
+        db.execute(_INTRODUCE, self._parameters(db, statement_s, idle_s))
 
-    def _said(self, db: Db, statement_s: int = STATEMENT_S, idle_s: int = _IDLE_S) -> dict[str, str]:
+    def _parameters(
+        self, db: Connection, statement_s: int = STATEMENT_S, idle_s: int = _IDLE_S
+    ) -> dict[str, str]:
         db.patience_s = statement_s + _FOR_THE_ANSWER_S
         return {
             "agent": self.agent,
@@ -102,7 +142,7 @@ class Session:
             "idle": f"{idle_s}s",
         }
 
-    def look_up(self, db: Db, *, first: Sequence[LiteralString] = ()) -> Published | None:
+    def look_up(self, db: Connection, *, first: Sequence[LiteralString] = ()) -> Published | None:
         """Begin a view: find what is published, and keep it from being dropped.
 
         `first` is what has to be done before it is settled what the view sees.
@@ -111,46 +151,48 @@ class Session:
         with db.pipeline():
             for statement in first:
                 db.execute(statement)
-            db.execute(_INTRODUCE_READER, {**self._said(db), "scanned": _MOST_SCANNED})
+            db.execute(_INTRODUCE_READER, {**self._parameters(db), "scanned": _MOST_SCANNED})
             row = db.execute(_PUBLISHED, asked)
-        found = published(row.fetchone())
+        found = published_in(row.fetchone())
         if found is not None and not found.is_kept:
             raise GenerationGone
         return found
 
-    def generation(self, db: Db, number: int) -> Published | None:
+    def generation(self, db: Connection, number: int) -> Published | None:
         """Find one generation, published or not, and keep it from being dropped."""
         row = db.execute(_GENERATION, {"lock": self.locks.generation, "generation": number}).fetchone()
-        return published(row)
+        return published_in(row)
 
-    def lock(self, db: Db, *, statement_s: int = STATEMENT_S, idle_s: int = _IDLE_S) -> Published | None:
-        """Begin a change: nobody else changes or publishes this index until the transaction ends."""
+    def lock(
+        self, db: Connection, *, statement_s: int = STATEMENT_S, idle_s: int = _IDLE_S
+    ) -> Published | None:
+        """Begin a change: until the transaction ends, this index is not changed or published by others."""
         with db.pipeline():
             self.introduce(db, statement_s=statement_s, idle_s=idle_s)
             db.execute(_LOCK_INDEX, (self.locks.index, self.agent, self.workspace))
         # Not in the pipeline: after one the server does not begin to count how long a transaction idles.
         asked = {"lock": self.locks.generation, "agent": self.agent, "workspace": self.workspace}
-        return published(db.execute(_PUBLISHED, asked).fetchone())
+        return published_in(db.execute(_PUBLISHED, asked).fetchone())
 
 
 @contextmanager
-def narrowed(db: Connection[Any], scopes: frozenset[str]) -> Iterator[None]:
+def only_scopes(db: Connection, scopes: frozenset[str]) -> Iterator[None]:
     """Let the server itself hide the rows of all other scopes from the statements of a block."""
     if scopes == EVERY_SCOPE:
         yield
         return
     with db.pipeline():
-        db.execute(_NARROW, (as_json(scopes),))
+        db.execute(_NARROW, (scopes_json(scopes),))
         yield
         db.execute(_NARROW, (ALL_SCOPES,))
 
 
-def as_json(scopes: Iterable[str]) -> str:
+def scopes_json(scopes: Iterable[str]) -> str:
     """Scopes as the server reads them."""
-    return json.dumps([storable(scope) for scope in sorted(scopes)])
+    return json.dumps([to_stored(scope) for scope in sorted(scopes)])
 
 
-def published(row: tuple[Any, ...] | None) -> Published | None:
+def published_in(row: tuple[Any, ...] | None) -> Published | None:
     """What a row says; None when nothing was ever published."""
     if row is None or row[1] is None:
         return None

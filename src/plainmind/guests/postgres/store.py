@@ -19,22 +19,25 @@ from plainmind.guests.postgres import writer
 from plainmind.guests.postgres.building import BuildingStore
 from plainmind.guests.postgres.cache import GenerationCache
 from plainmind.guests.postgres.changes import Change, Changes
-from plainmind.guests.postgres.connection import Connections, checked_dsn
+from plainmind.guests.postgres.connections import Connections
 from plainmind.guests.postgres.empty import EmptyReader
 from plainmind.guests.postgres.migrations import NEWEST, check_not_newer, prepare, vector_schema, version_of
-from plainmind.guests.postgres.naming import DEFAULT_SCHEMA, Tables, checked_schema
+from plainmind.guests.postgres.options import DEFAULT_SCHEMA, DSN_KEY, READ_DSN_KEY, safe_dsn, valid_schema
 from plainmind.guests.postgres.reader import PostgresReader
 from plainmind.guests.postgres.replica import Replica
-from plainmind.guests.postgres.session import GenerationGone, Published, Session
+from plainmind.guests.postgres.session import (
+    GenerationGone,
+    Published,
+    Session,
+    Tables,
+)
 from plainmind.index.protocol import IndexReader, IndexStore, leave_as_is
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, LiteralString
 
-    from plainmind.guests.postgres.patience import PatientConnection
-
-    Db = PatientConnection
+    from plainmind.guests.postgres.connections import Connection
 
 _ATTEMPTS = 100
 _PAUSE_S = 0.01
@@ -77,14 +80,14 @@ class PostgresStore(Changes):
         """
         if sys.byteorder != "little":
             raise ConfigError("this machine orders bytes unlike the index on the server", key="store.driver")
-        self._dsn = checked_dsn(dsn)
-        self._schema = checked_schema(schema)
+        self._dsn = safe_dsn(dsn)
+        self._schema = valid_schema(schema)
         self._agent = agent
         self._workspace = workspace
         self._wait_s = wait_s
         self._writing = Connections(self._dsn, read_only=False)
         self._reading = Connections(self._dsn, read_only=True)
-        self._read_dsn = checked_dsn(read_dsn, key="store.readDsn") if read_dsn else None
+        self._read_dsn = safe_dsn(read_dsn, key=READ_DSN_KEY) if read_dsn else None
         self._replica = Replica(self._read_dsn) if self._read_dsn else None
         self._guard = threading.Lock()
         self._session: Session | None = None
@@ -239,13 +242,13 @@ class PostgresStore(Changes):
             if now:
                 self._learn(db, now.generation)
 
-    def _learn(self, db: Db, generation: int) -> None:
+    def _learn(self, db: Connection, generation: int) -> None:
         """Whoever writes must see what was written: a replica that does not know it yet is not asked."""
         if self._replica is not None:
             (revision,) = db.execute(_REVISION, (generation,)).fetchone() or (0,)
             self._replica.learn(generation, revision)
 
-    def _view(self, stack: ExitStack) -> tuple[Db, Published | None]:
+    def _view(self, stack: ExitStack) -> tuple[Connection, Published | None]:
         session = self._ready()
         replica = self._replica
         if replica is not None and not replica.is_resting:
@@ -287,7 +290,7 @@ class PostgresStore(Changes):
 
     def _look(self, connections: Connections) -> tuple[int, str]:
         """The version of the schema, and the schema that pgvector is in."""
-        with connections.own("look at the database") as db:
+        with connections.separate("look at the database") as db:
             version = version_of(db, self._schema)
             check_not_newer(version, self._schema)
             return version, vector_schema(db) or "public"
@@ -298,7 +301,7 @@ class PostgresStore(Changes):
                 self._newest = GenerationCache(generation)
             return self._newest
 
-    def _begin(self, session: Session, holder: Db, fingerprint: IndexFingerprint, reason: str) -> int:
+    def _begin(self, session: Session, holder: Connection, fingerprint: IndexFingerprint, reason: str) -> int:
         """Make the tables of a new generation, and take its lock before anybody else can see it."""
         with self._writing.transaction(session.introduce, "begin a rebuild") as (db, _):
             db.execute(_ADD_INDEX, (self._agent, self._workspace))
@@ -318,7 +321,7 @@ class PostgresStore(Changes):
                 _is_dropped(db, number)
 
 
-def _is_dropped(db: Db, number: int) -> bool:
+def _is_dropped(db: Connection, number: int) -> bool:
     row = db.execute(_DROP, (number,)).fetchone()
     return bool(row and row[0])
 
@@ -336,7 +339,7 @@ def open_postgres_store(
     if not dsn:
         raise ConfigError(
             "the store `postgres` needs to know its server",
-            key="store.dsn",
+            key=DSN_KEY,
             hint="set `store.dsn` to postgresql://role@host/database, or to env:NAME of a variable that holds it",
         )
     above, name = os.path.split(folder or "")

@@ -6,14 +6,11 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
-import psycopg
-
 from plainmind.base.model import Chunk, EmbeddedChunk, FileState, IndexFingerprint, Source
 from plainmind.base.value import asdict, value
 from plainmind.guests.postgres import segments
-from plainmind.guests.postgres.halfvec import HalfVector
-from plainmind.guests.postgres.naming import Tables
-from plainmind.guests.postgres.odd_text import restored, storable
+from plainmind.guests.postgres.session import Tables
+from plainmind.guests.postgres.wire import HalfVector, from_stored, to_stored
 from plainmind.index import bm25
 from plainmind.index.agreement import check_agreement, check_same_scope
 from plainmind.index.kernels import packed
@@ -21,9 +18,9 @@ from plainmind.index.protocol import ANY_CONTENT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Protocol
+    from typing import Protocol
 
-    Db = psycopg.Connection[Any]
+    from plainmind.guests.postgres.connections import Connection
 else:
     Protocol = object
 
@@ -89,12 +86,12 @@ class Known:
 class Placing(Protocol):
     """Where chunks go when they come in, and what becomes of their places when they go."""
 
-    def ids(self, db: Db, tables: Tables, count: int) -> range:
+    def ids(self, db: Connection, tables: Tables, count: int) -> range:
         """New ids for so many chunks."""
 
     def put(
         self,
-        db: Db,
+        db: Connection,
         tables: Tables,
         file: FileState,
         ids: Sequence[int],
@@ -105,7 +102,7 @@ class Placing(Protocol):
         """Make chunks found by their words."""
 
     def take(
-        self, db: Db, tables: Tables, source: Source, scope: str, ids: Sequence[int], *, revision: int
+        self, db: Connection, tables: Tables, source: Source, scope: str, ids: Sequence[int], *, revision: int
     ) -> None:
         """Let some ids be found no more."""
 
@@ -113,7 +110,7 @@ class Placing(Protocol):
 class AtOnce:
     """Chunks are found as soon as the transaction ends."""
 
-    def ids(self, db: Db, tables: Tables, count: int) -> range:
+    def ids(self, db: Connection, tables: Tables, count: int) -> range:
         """Take ids from the generation."""
         row = db.execute(_TAKE_IDS, (count, tables.generation)).fetchone()
         end = int(row[0]) if row else 0
@@ -121,7 +118,7 @@ class AtOnce:
 
     def put(
         self,
-        db: Db,
+        db: Connection,
         tables: Tables,
         file: FileState,
         ids: Sequence[int],
@@ -145,7 +142,7 @@ class AtOnce:
                 )
 
     def take(
-        self, db: Db, tables: Tables, source: Source, scope: str, ids: Sequence[int], *, revision: int
+        self, db: Connection, tables: Tables, source: Source, scope: str, ids: Sequence[int], *, revision: int
     ) -> None:
         """Leave holes, and pack anew what is hardly more than holes."""
         known = segments.segments_of(db, tables, source, scope)
@@ -167,7 +164,7 @@ def prepared(chunks: Iterable[EmbeddedChunk], dims: int) -> Iterator[Prepared]:
 
 
 def replace_file(
-    db: Db,
+    db: Connection,
     tables: Tables,
     file: FileState,
     chunks: Sequence[EmbeddedChunk],
@@ -196,7 +193,7 @@ def replace_file(
 
 
 def _exchange(
-    db: Db,
+    db: Connection,
     tables: Tables,
     file: FileState,
     chunks: Sequence[EmbeddedChunk],
@@ -223,15 +220,15 @@ def _exchange(
     db.execute(tables(_SET_CHUNKS), (keeping + len(chunks), tallest, file_id))
 
 
-def touch_file(db: Db, tables: Tables, file: FileState) -> None:
+def touch_file(db: Connection, tables: Tables, file: FileState) -> None:
     """Record what the file looks like now, if its text is the one that is indexed, for those who may see it."""
     db.execute(_NEXT_REVISION, (tables.generation,))
     seen = (file.size, file.mtime_ns, signed_64(file.inode))
     name = name_of(file.source, file.path)
-    db.execute(tables(_TOUCH_FILE), (*seen, name, file.hash, storable(file.scope)))
+    db.execute(tables(_TOUCH_FILE), (*seen, name, file.hash, to_stored(file.scope)))
 
 
-def remove_file(db: Db, tables: Tables, source: Source, path: str, placing: Placing) -> None:
+def remove_file(db: Connection, tables: Tables, source: Source, path: str, placing: Placing) -> None:
     """Take a file and its chunks out, if they are there."""
     revision = next_contents(db, tables)
     known = known_file(db, tables, source, path)
@@ -240,7 +237,7 @@ def remove_file(db: Db, tables: Tables, source: Source, path: str, placing: Plac
         db.execute(tables(_DELETE_FILE), (known.id,))
 
 
-def wipe_removed(db: Db, tables: Tables) -> None:
+def wipe_removed(db: Connection, tables: Tables) -> None:
     """Take the terms of all that was removed, ever, out of the index."""
     revision = next_contents(db, tables)
     for segment in segments.all_segments(db, tables):
@@ -248,13 +245,13 @@ def wipe_removed(db: Db, tables: Tables) -> None:
             segments.pack_anew(db, tables, [segment], revision=revision)
 
 
-def next_contents(db: Db, tables: Tables) -> int:
+def next_contents(db: Connection, tables: Tables) -> int:
     """The stamp of a change of chunks, by which all caches will notice it."""
     row = db.execute(_NEXT_CONTENTS, (tables.generation,)).fetchone()
     return int(row[0]) if row else 0
 
 
-def make_graph_if_large(db: Db, tables: Tables, dims: int) -> None:
+def make_graph_if_large(db: Connection, tables: Tables, dims: int) -> None:
     """Give the vectors a graph once there are so many that comparing all of them takes longer."""
     if 0 < dims <= _MOST_DIMS_OF_A_GRAPH:
         row = db.execute(tables(_COUNT_LIVING)).fetchone()
@@ -262,17 +259,24 @@ def make_graph_if_large(db: Db, tables: Tables, dims: int) -> None:
             db.execute(_INDEX_VECTORS, (tables.generation,))
 
 
-def known_file(db: Db, tables: Tables, source: Source, path: str) -> Known | None:
+def known_file(db: Connection, tables: Tables, source: Source, path: str) -> Known | None:
     """What the index holds of a file; None when it holds nothing."""
     row = db.execute(tables(_KNOWN), (name_of(source, path),)).fetchone()
     if row is None:
         return None
     id_, hash_, chunks, tallest, scope = row
-    return Known(id_, hash_, chunks, tallest, restored(scope))
+    return Known(id_, hash_, chunks, tallest, from_stored(scope))
 
 
 def drop_chunks(
-    db: Db, tables: Tables, source: Source, known: Known, placing: Placing, *, keeping: int, revision: int
+    db: Connection,
+    tables: Tables,
+    source: Source,
+    known: Known,
+    placing: Placing,
+    *,
+    keeping: int,
+    revision: int,
 ) -> None:
     """Take the chunks of a file out, but for the first."""
     ids = [id_ for (id_,) in db.execute(tables(_DELETE_CHUNKS), (known.id, keeping))]
@@ -303,21 +307,27 @@ def as_stored(fingerprint: IndexFingerprint) -> str:
     return json.dumps(asdict(fingerprint))
 
 
-def _put_file(db: Db, tables: Tables, file: FileState) -> int:
+def _put_file(db: Connection, tables: Tables, file: FileState) -> int:
     row = db.execute(
         tables(_PUT_FILE),
         (
-            name_of(file.source, file.path), file.source, storable(file.path), file.hash, file.size, file.mtime_ns,
-            signed_64(file.inode), storable(file.scope),
+            name_of(file.source, file.path), file.source, to_stored(file.path), file.hash, file.size, file.mtime_ns,
+            signed_64(file.inode), to_stored(file.scope),
         ),
     ).fetchone()  # fmt: skip
     return int(row[0]) if row else 0
 
 
 def _put_chunks(
-    db: Db, tables: Tables, file: FileState, ids: Sequence[int], chunks: Sequence[Prepared], *, file_id: int
+    db: Connection,
+    tables: Tables,
+    file: FileState,
+    ids: Sequence[int],
+    chunks: Sequence[Prepared],
+    *,
+    file_id: int,
 ) -> None:
-    scope = storable(file.scope)
+    scope = to_stored(file.scope)
     own = [each.chunk for each in chunks]
     columns = {
         "ids": list(ids),
@@ -326,8 +336,8 @@ def _put_chunks(
         "lasts": [each.end_line for each in own],
         "lengths": [each.length for each in chunks],
         "days": [each.day for each in own],
-        "contexts": [storable(each.context) for each in own],
-        "texts": [storable(each.text) for each in own],
+        "contexts": [to_stored(each.context) for each in own],
+        "texts": [to_stored(each.text) for each in own],
     }
     db.execute(tables(_PUT_CHUNKS), {"file": file_id, "scope": scope, **columns})
     vectors = {id_: HalfVector(each.vector) for id_, each in zip(ids, chunks, strict=True) if each.vector}

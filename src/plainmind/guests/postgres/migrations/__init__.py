@@ -13,15 +13,13 @@ import psycopg
 from psycopg import sql
 
 from plainmind.base.errors import IndexUnavailable
-from plainmind.guests.postgres.failures import no_vectors, said, speaking_plainly
-from plainmind.guests.postgres.naming import checked_schema, locks_of
-from plainmind.guests.postgres.patience import PatientConnection
+from plainmind.guests.postgres.connections import Connection, first_line, no_vectors, plain_errors
+from plainmind.guests.postgres.options import safe_dsn, valid_schema
+from plainmind.guests.postgres.session import locks_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, LiteralString
-
-    Db = psycopg.Connection[Any]
+    from typing import LiteralString
 
 _NAMES: Sequence[str] = ("0001-generations.sql", "0002-agents-of-a-workspace.sql")
 NEWEST = len(_NAMES)
@@ -61,7 +59,7 @@ _OLDEST_VECTORS = (0, 8)  # scans that go on until a filter has let enough throu
 _DEADLINES = "SET LOCAL lock_timeout = '30s'", "SET LOCAL statement_timeout = '60s'"
 
 
-def version_of(db: Db, schema: str) -> int:
+def version_of(db: Connection, schema: str) -> int:
     """The number of the newest migration that a schema has had; 0 when there is no such schema."""
     found = db.execute(_KNOWN, (f"{schema}.migrations",)).fetchone()
     if found is None or not found[0]:
@@ -85,8 +83,9 @@ def prepare(dsn: str, *, schema: str, role: str | None = None, is_operator: bool
     An operator may also ask which indexes there are, of all agents.
     The role of the DSN becomes the owner of everything. It must be allowed to create schemas; later, to be the owner.
     """
-    checked_schema(schema)
-    with speaking_plainly("prepare the schema"), PatientConnection.connect(dsn, connect_timeout=10) as db:
+    valid_schema(schema)
+    reached = safe_dsn(dsn)
+    with plain_errors("prepare the schema"), Connection.connect(reached, connect_timeout=10) as db:
         for deadline in _DEADLINES:
             db.execute(deadline)
         db.execute(_LOCK, (locks_of(schema).index,))
@@ -97,24 +96,24 @@ def prepare(dsn: str, *, schema: str, role: str | None = None, is_operator: bool
                 _grant(db, schema, role, (*_GRANTS, _OPERATE) if is_operator else _GRANTS)
         except psycopg.errors.InsufficientPrivilege as error:
             raise IndexUnavailable(
-                f"the schema `{schema}` is not ready, and this role may not prepare it: {said(error)}",
+                f"the schema `{schema}` is not ready, and this role may not prepare it: {first_line(error)}",
                 hint="run `plainmind migrate-store --prepare` with the DSN of a role that may create schemas",
             ) from error
         except psycopg.errors.UndefinedObject as error:
             raise IndexUnavailable(
-                f"the schema `{schema}` could not be prepared: {said(error)}",
+                f"the schema `{schema}` could not be prepared: {first_line(error)}",
                 hint="--role must name a role that the server knows",
             ) from error
 
 
-def _become_owner(db: Db, schema: str) -> None:
+def _become_owner(db: Connection, schema: str) -> None:
     """Let everything have one owner, whichever administrator comes later: what it makes belongs to it."""
     row = db.execute(_OWNER, (schema,)).fetchone()
     if row is not None:
         db.execute(_AS_OWNER.format(owner=sql.Identifier(row[0])))
 
 
-def _migrate(db: Db, schema: str) -> None:
+def _migrate(db: Connection, schema: str) -> None:
     version = version_of(db, schema)
     check_not_newer(version, schema)
     if version == NEWEST:
@@ -122,7 +121,7 @@ def _migrate(db: Db, schema: str) -> None:
     _check_encoding(db)
     names = {"schema": sql.Identifier(schema)}
     db.execute(_CREATE.format(**names))
-    vectors = _vector_schema_made(db)
+    vectors = _add_vectors(db)
     db.execute(_CREATE_TABLE.format(**names))
     for number, name in enumerate(_NAMES[version:], version + 1):
         text = files(__package__).joinpath(name).read_text("utf-8")
@@ -137,7 +136,7 @@ def _migrate(db: Db, schema: str) -> None:
         db.execute(_RECORD.format(**names), (number, name))
 
 
-def _check_encoding(db: Db) -> None:
+def _check_encoding(db: Connection) -> None:
     encoding = db.info.parameter_status("server_encoding")
     if encoding != "UTF8":
         raise IndexUnavailable(
@@ -146,7 +145,7 @@ def _check_encoding(db: Db) -> None:
         )
 
 
-def vector_schema(db: Db) -> str | None:
+def vector_schema(db: Connection) -> str | None:
     """The schema that pgvector is in; None when there is none in this database."""
     row = db.execute(_EXTENSION).fetchone()
     if row is None:
@@ -161,7 +160,7 @@ def vector_schema(db: Db) -> str | None:
     return str(schema)
 
 
-def _vector_schema_made(db: Db) -> str:
+def _add_vectors(db: Connection) -> str:
     found = vector_schema(db)
     if found is None:
         try:
@@ -170,14 +169,14 @@ def _vector_schema_made(db: Db) -> str:
             raise no_vectors() from error
         except psycopg.errors.InsufficientPrivilege as error:
             raise IndexUnavailable(
-                f"this database has no pgvector yet, and this role may not add it: {said(error)}",
+                f"this database has no pgvector yet, and this role may not add it: {first_line(error)}",
                 hint="let an administrator run `CREATE EXTENSION vector` in this database",
             ) from error
         found = vector_schema(db)
     return found or "public"
 
 
-def _grant(db: Db, schema: str, role: str, grants: Sequence[LiteralString]) -> None:
+def _grant(db: Connection, schema: str, role: str, grants: Sequence[LiteralString]) -> None:
     maintain = _MAINTAIN if db.info.server_version >= _MAINTAIN_SINCE else ()
     for statement in (*grants, *maintain):
         db.execute(sql.SQL(statement).format(schema=sql.Identifier(schema), role=sql.Identifier(role)))

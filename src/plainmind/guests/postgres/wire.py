@@ -1,4 +1,4 @@
-"""Vectors and long lists of ids on the wire: our packed numbers in, the same bytes out."""
+"""Values on their way to the server and back: any text at all, vectors, long lists of ids."""
 
 from __future__ import annotations
 
@@ -11,22 +11,46 @@ from psycopg.adapt import Dumper, Loader
 from psycopg.pq import Format
 from psycopg.types import TypeInfo
 
+from plainmind.base.pattern import pattern
 from plainmind.base.value import value
-from plainmind.guests.postgres.failures import no_vectors
 from plainmind.index.kernels import BYTES_PER_NUMBER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+
+# A private character of the last plane: it stands before what is spelled out, and spells itself out too.
+_MARK = "\U0010fffd"
+_UNSTORABLE = pattern("[\x00\ud800-\udfff\U0010fffd]")
+_SPELLED = pattern("\U0010fffd([0-9a-f]{4})")
+_OWN = "ffff"  # spells the mark
 _HEADER = struct.Struct(">HH")  # the number of dimensions, and nothing
 _LIST = struct.Struct(">iiIii")  # one dimension, no NULL, of int8, so many, counted from one
-# The server, too, must notice soon that a host is gone: until then its locks keep the others waiting.
-_TYPE = """SELECT t.oid, t.typarray, pg_backend_pid(),
-                  set_config('tcp_keepalives_idle', '15', false), set_config('tcp_keepalives_interval', '5', false),
-                  set_config('tcp_keepalives_count', '3', false)
-             FROM pg_type t JOIN pg_extension e ON e.extnamespace = t.typnamespace
-            WHERE t.typname = 'halfvec' AND e.extname = 'vector'"""
+
+
+def to_stored(text: str) -> str:
+    """The form in which a text is stored: nearly always itself.
+
+    PostgreSQL takes no NUL and no lone surrogate: those few are spelled out.
+    """
+    if "\x00" not in text and _MARK not in text:
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            pass
+        else:
+            return text
+    return _UNSTORABLE.sub(
+        lambda found: _MARK + (_OWN if found[0] == _MARK else f"{ord(found[0]):04x}"), text
+    )
+
+
+def from_stored(stored: str) -> str:
+    """The text that was stored."""
+    if _MARK not in stored:
+        return stored
+    return _SPELLED.sub(lambda found: _MARK if found[1] == _OWN else chr(int(found[1], 16)), stored)
 
 
 @value
@@ -59,35 +83,30 @@ class _IdsDumper(Dumper):
         return _LIST.pack(1, 0, 20, count, 1) + out
 
 
-def register(db: psycopg.Connection[Any]) -> bool:
-    """Let a connection send and read vectors; says whether it leads to a server process without a pooler between."""
-    row = db.execute(_TYPE, prepare=False).fetchone()
-    if row is None:
-        raise no_vectors()
-    halfvec, array_of_them, process, *_ = row
+def register(db: psycopg.Connection[Any], halfvec: int, halfvecs: int) -> None:
+    """Let a connection send and read vectors: `halfvec` is their type on this server, `halfvecs` that of arrays."""
 
     class HalfVectorDumper(Dumper):
         format = Format.BINARY
         oid = halfvec
 
         def dump(self, obj: HalfVector) -> Buffer:
-            return _HEADER.pack(len(obj.packed) // BYTES_PER_NUMBER, 0) + _swapped(obj.packed)
+            return _HEADER.pack(len(obj.packed) // BYTES_PER_NUMBER, 0) + _swap_bytes(obj.packed)
 
-    TypeInfo("halfvec", halfvec, array_of_them).register(db)
+    TypeInfo("halfvec", halfvec, halfvecs).register(db)
     db.adapters.register_dumper(HalfVector, HalfVectorDumper)
     db.adapters.register_dumper(Ids, _IdsDumper)
     db.adapters.register_loader(halfvec, _HalfVectorLoader)
-    return bool(process == db.info.backend_pid)
 
 
 class _HalfVectorLoader(Loader):
     format = Format.BINARY
 
     def load(self, data: Buffer) -> bytes:
-        return _swapped(bytes(data)[_HEADER.size :])
+        return _swap_bytes(bytes(data)[_HEADER.size :])
 
 
-def _swapped(numbers: bytes) -> bytes:
+def _swap_bytes(numbers: bytes) -> bytes:
     """Change between the byte order of the machine, which is little-endian, and that of the network."""
     swapped = array("H", numbers)
     swapped.byteswap()
