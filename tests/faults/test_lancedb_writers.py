@@ -96,10 +96,10 @@ UNTIRING = textwrap.dedent(
     import sys
     from datetime import timedelta
     from tests.support.index_contents import fingerprint, put
-    from plainmind.guests.lancedb import generation, local_place
+    from plainmind.guests.lancedb import local_place, table
     from plainmind.guests.lancedb.store import LanceStore
 
-    generation._TIDY_AFTER, generation._KEPT = 2, timedelta(milliseconds=1)
+    table._TIDY_AFTER, table._KEPT = 2, timedelta(milliseconds=1)
     local_place._READERS_TIMEOUT_S = 0.05
     store = LanceStore(sys.argv[1])
     for turn in range(40):

@@ -16,7 +16,7 @@ from tests.support.small_disk import small_disk_at
 
 from plainmind.base.errors import IndexCorrupt, IndexUnavailable, PlainmindError
 from plainmind.files.system import System
-from plainmind.guests.lancedb import building, generation
+from plainmind.guests.lancedb import building, table
 from plainmind.guests.lancedb.local_place import LocalPlace, LocalTurn
 from plainmind.guests.lancedb.store import LanceStore
 
@@ -26,8 +26,8 @@ SECRET = "zanzibar"
 @pytest.fixture
 def always_tidying(monkeypatch):
     """Every change puts fragments together, and drops all versions but the newest."""
-    monkeypatch.setattr(generation, "_TIDY_AFTER", 1)
-    monkeypatch.setattr(generation, "_KEPT", generation.timedelta(milliseconds=1))
+    monkeypatch.setattr(table, "_TIDY_AFTER", 1)
+    monkeypatch.setattr(table, "_KEPT", table.timedelta(milliseconds=1))
 
 
 def files_with(folder: Path, word: str) -> list[Path]:
@@ -68,7 +68,7 @@ def test_a_writer_that_dies_around_a_step_leaves_what_answered_or_its_whole_chan
     put(store, "a.md", "the gateway")
     put(store, "b.md", "before gateway")
     with monkeypatch.context() as patched:
-        dying(patched, step, after=after, owner=generation.GenerationTable)
+        dying(patched, step, after=after, owner=table.GenerationTable)
         with pytest.raises(Killed):
             put(store, "b.md", "after gateway")
 
@@ -143,7 +143,7 @@ def test_a_build_of_which_a_part_could_not_be_written_is_never_published(store, 
         with store.rebuild(fingerprint(), reason="a test") as fresh:
             with monkeypatch.context() as patched:
                 patched.setattr(building, "_MOST_BYTES", 0)
-                dying(patched, "add", after=False, owner=generation.GenerationTable, how=OSError)
+                dying(patched, "add", after=False, owner=table.GenerationTable, how=OSError)
                 with pytest.raises(IndexUnavailable):
                     put(fresh, "a.md", "new gateway")
             put(fresh, "b.md", "another gateway")  # as a sync goes on with the next file
@@ -157,7 +157,7 @@ def test_a_copy_that_fails_half_way_leaves_no_table(store, tmp_path, monkeypatch
     put(store, "a.md", f"the word is {SECRET}")
     put(store, "b.md", "the gateway")
     with monkeypatch.context() as patched:
-        dying(patched, "add", after=True, owner=generation.GenerationTable)
+        dying(patched, "add", after=True, owner=table.GenerationTable)
         with pytest.raises(Killed):
             store.erase("memory", "a.md")
 

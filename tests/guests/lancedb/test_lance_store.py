@@ -24,10 +24,10 @@ from tests.support.index_contents import (
 
 from plainmind.base.errors import ConflictError, IndexCorrupt, IndexUnavailable
 from plainmind.base.model import SearchFilter
-from plainmind.guests.lancedb import generation
-from plainmind.guests.lancedb.generation import GenerationTable
+from plainmind.guests.lancedb import table
 from plainmind.guests.lancedb.local_place import LocalPlace
 from plainmind.guests.lancedb.store import LanceStore, open_lance_store
+from plainmind.guests.lancedb.table import GenerationTable
 
 SECRET = "zanzibar"
 
@@ -135,8 +135,8 @@ def test_a_view_of_erased_text_ends_with_a_clear_word(store, tmp_path, monkeypat
 @pytest.mark.slow
 @pytest.mark.timeout(120)
 def test_many_changes_leave_few_segments_fragments_and_no_old_files(store, tmp_path, monkeypatch):
-    monkeypatch.setattr(generation, "_TIDY_AFTER", 20)
-    monkeypatch.setattr(generation, "_KEPT", generation.timedelta(milliseconds=1))
+    monkeypatch.setattr(table, "_TIDY_AFTER", 20)
+    monkeypatch.setattr(table, "_KEPT", table.timedelta(milliseconds=1))
     for turn in range(60):
         put(store, f"{turn % 7}.md", f"turn {turn} gateway", f"more of turn {turn}")
     facts = store.describe()
@@ -156,7 +156,7 @@ def test_many_changes_leave_few_segments_fragments_and_no_old_files(store, tmp_p
 @pytest.fixture
 def no_block(monkeypatch):
     """Every index is too large to have its vectors compared in memory."""
-    monkeypatch.setattr("plainmind.guests.lancedb.vector_block.MOST_BYTES", -1)
+    monkeypatch.setattr("plainmind.guests.lancedb.vectors.MOST_BYTES", -1)
 
 
 def test_an_index_larger_than_what_is_compared_here_is_searched_by_lancedb_with_the_filter(store, no_block):
@@ -186,7 +186,7 @@ def test_whichever_way_vectors_are_compared_the_answer_is_the_same(store, monkey
     side_by_side = ask()
     put(store, "a.md", *(f"note {number}" for number in range(3, 700)))
     after_a_change = ask()
-    monkeypatch.setattr("plainmind.guests.lancedb.vector_block.MOST_BYTES", -1)
+    monkeypatch.setattr("plainmind.guests.lancedb.vectors.MOST_BYTES", -1)
     assert ask() == after_a_change
     monkeypatch.setattr("plainmind.guests.lancedb.reader.EXACT_UP_TO", 0)
     assert ask() == after_a_change
@@ -197,7 +197,7 @@ def test_whichever_way_vectors_are_compared_the_answer_is_the_same(store, monkey
 @pytest.mark.slow
 @pytest.mark.timeout(120)
 def test_a_large_index_is_searched_through_an_index_and_finds_the_nearest(store, monkeypatch, no_block):
-    monkeypatch.setattr("plainmind.guests.lancedb.vector_index.INDEX_FROM", 3_000)
+    monkeypatch.setattr("plainmind.guests.lancedb.vectors.INDEX_FROM", 3_000)
     with store.rebuild(fingerprint(), reason="a test") as fresh:
         for part in range(4):
             put(fresh, f"{part}.md", *(f"note {part} {number}" for number in range(1_000)))
@@ -290,14 +290,14 @@ def test_a_commit_of_somebody_else_in_between_is_noticed(store, tmp_path):
     place = LocalPlace(str(tmp_path))
     mine = GenerationTable.open(place.database(), place.pointer())
     other = GenerationTable.open(place.database(), place.pointer())
-    for table, name in ((other, "other.md"), (mine, "mine.md")):
-        draft = table.draft(table.view().overview)
+    for writer, name in ((other, "other.md"), (mine, "mine.md")):
+        draft = writer.draft(writer.view().overview)
         draft.replace_file(file_state(name, name), embedded(name, name))
-        if table is other:
-            table.write(draft)
+        if writer is other:
+            writer.write(draft)
         else:
             with pytest.raises(ConflictError, match="somebody else"):
-                table.write(draft)
+                writer.write(draft)
 
     put(store, "a.md", "the gateway")
     with store.reading() as reader:

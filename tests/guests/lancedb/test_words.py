@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plainmind.base.errors import IndexCorrupt
-from plainmind.guests.lancedb.words import (
+from plainmind.guests.lancedb.rows import (
     MOST_POSITIONS,
     MOST_SEGMENTS,
     Bucket,

@@ -11,11 +11,10 @@ from plainmind.base.model import IndexFingerprint, Source
 from plainmind.base.value import replace
 from plainmind.guests.lancedb.changes import Changes
 from plainmind.guests.lancedb.describing import digest_of, sizes_of
-from plainmind.guests.lancedb.draft import Draft
-from plainmind.guests.lancedb.generation import GenerationTable
 from plainmind.guests.lancedb.library import TableFault, plainly
 from plainmind.guests.lancedb.pointer import Pointer
 from plainmind.guests.lancedb.reader import LanceReader
+from plainmind.guests.lancedb.table import Draft, GenerationTable
 from plainmind.guests.lancedb.view import View
 from plainmind.index.protocol import IndexStore, leave_as_is
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 
 from plainmind.base.model import EmbeddedChunk, FileState, IndexFingerprint, Source
-from plainmind.guests.lancedb.draft import Draft
+from plainmind.guests.lancedb.table import Draft
 from plainmind.index.protocol import ANY_CONTENT
 
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from plainmind.base.errors import IndexCorrupt
 from plainmind.guests.lancedb.library import load
 from plainmind.guests.lancedb.pointer import Pointer
+from plainmind.guests.lancedb.rows import Bucket
 from plainmind.guests.lancedb.view import View
-from plainmind.guests.lancedb.words import Bucket
 from plainmind.index.bm25 import LONGEST
 from plainmind.index.digest import TermSum, file_digest, index_digest, term_hash
 from plainmind.index.kernels import choose_dots

@@ -1,10 +1,4 @@
-"""An index in a local folder: the pointer is a file, and one process at a time may change it.
-
-CURRENT           the pointer, replaced as a whole
-writer.lock       held by whoever changes the index
-gen-000017.lock   held shared by whoever reads or builds a generation
-tables/           the tables, as LanceDB keeps them
-"""
+"""Files that LanceDB has written, brought to the disk: it never waits for that, and a pointer to them does."""
 
 from __future__ import annotations
 
@@ -18,7 +12,6 @@ from contextlib import contextmanager, suppress
 from plainmind.base.errors import IndexCorrupt, IndexUnavailable
 from plainmind.files.atomic import write_atomically
 from plainmind.files.system import SYSTEM, System, explain_errors, hold_lock, make_folders, try_lock
-from plainmind.guests.lancedb.durable import SyncedFiles
 from plainmind.guests.lancedb.library import connect
 from plainmind.guests.lancedb.pointer import (
     NOTHING,
@@ -33,6 +26,36 @@ from plainmind.guests.lancedb.pointer import (
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+
+class SyncedFiles:
+    """Remembers which files of a table are on the disk: LanceDB never changes one, it writes others."""
+
+    def __init__(self, system: System) -> None:
+        self._system = system
+        self._known: set[tuple[str, int]] = set()  # path and inode
+
+    def sync(self, table: str) -> None:
+        """Wait until a table survives a power cut."""
+        found: set[tuple[str, int]] = set()
+        for folder, _, names in os.walk(table):
+            paths = [os.path.join(folder, name) for name in names]
+            files = {(path, self._system.stat(path).st_ino) for path in paths}
+            for path, _inode in files - self._known:
+                self._sync_file(path)
+            if files - self._known:
+                self._system.fsync_folder(folder)
+            found |= files
+        self._system.fsync_folder(os.path.dirname(table))
+        self._known = found
+
+    def _sync_file(self, path: str) -> None:
+        opened = self._system.open(path, os.O_RDONLY)
+        try:
+            self._system.fsync(opened)
+        finally:
+            self._system.close(opened)
+
 
 _WRITER_TIMEOUT_S = 30.0
 _READERS_TIMEOUT_S = 5.0

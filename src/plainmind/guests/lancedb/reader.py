@@ -17,10 +17,9 @@ from plainmind.base.model import (
     Vector,
 )
 from plainmind.guests.lancedb.library import telling_faults
-from plainmind.guests.lancedb.overview import Overview, Segment
 from plainmind.guests.lancedb.rows import CHUNK, among, vectors_of
-from plainmind.guests.lancedb.vector_index import probes_for
-from plainmind.guests.lancedb.view import View
+from plainmind.guests.lancedb.vectors import probes_for
+from plainmind.guests.lancedb.view import Overview, Segment, View
 from plainmind.index import bm25
 from plainmind.index.arithmetic import PER_POSTING, choose_arithmetic
 from plainmind.index.arithmetic.parts import WordPart

@@ -13,13 +13,12 @@ from plainmind.base.value import replace
 from plainmind.guests.lancedb.building import BuildingStore
 from plainmind.guests.lancedb.changes import Changes
 from plainmind.guests.lancedb.describing import digest_of, facts_of, sizes_of
-from plainmind.guests.lancedb.draft import Draft
-from plainmind.guests.lancedb.generation import GenerationTable, next_generation, opened
 from plainmind.guests.lancedb.library import TableFault, plainly, refused
 from plainmind.guests.lancedb.local_place import LocalPlace
 from plainmind.guests.lancedb.pointer import Place, Pointer, Turn
 from plainmind.guests.lancedb.reader import LanceReader
 from plainmind.guests.lancedb.remote_place import RemotePlace
+from plainmind.guests.lancedb.table import Draft, GenerationTable, next_generation, opened
 from plainmind.guests.lancedb.view import CACHE_BYTES, View
 from plainmind.index.cache import RecentlyUsed
 from plainmind.index.protocol import IndexStore, leave_as_is

