@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import HealthCheck, settings
 
-from plainmind.embed.settings import KEY_VARIABLES
+from plainmind.embed.protocol import KEY_VARIABLES
 
 # A time-out ends what would never end; a machine that is busy with something else takes its time.
 PATIENCE_S = 120

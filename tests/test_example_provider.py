@@ -24,9 +24,7 @@ from tests.contracts.test_embedder import (  # noqa: F401  the promises of every
     test_vectors_are_unit_length_float32_of_the_promised_size,
 )
 
-from plainmind.embed.protocol import Embedder
-from plainmind.embed.registry import create_embedder, known_providers
-from plainmind.embed.settings import EmbeddingSettings
+from plainmind.embed.protocol import Embedder, EmbeddingSettings, create_embedder, known_providers
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLE = ROOT / "examples" / "provider"

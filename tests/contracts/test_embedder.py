@@ -13,8 +13,7 @@ from tests.support.hashing_embedder import HashingEmbedder
 
 from plainmind.base.errors import EmbeddingError
 from plainmind.embed.builtin import BuiltinEmbedder
-from plainmind.embed.cache import SqliteEmbeddingCache
-from plainmind.embed.cached import CachedEmbedder
+from plainmind.embed.cache import CachedEmbedder, SqliteEmbeddingCache
 from plainmind.embed.protocol import Embedder
 
 TEXTS = [

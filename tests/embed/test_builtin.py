@@ -12,9 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from plainmind.base.errors import ConfigError, EmbeddingError
-from plainmind.embed.builtin import BuiltinEmbedder, create
-from plainmind.embed.settings import EmbeddingSettings
-from plainmind.embed.static_model import BUNDLED
+from plainmind.embed.builtin import BUNDLED, BuiltinEmbedder, create
+from plainmind.embed.protocol import EmbeddingSettings
 
 IN_A_FRESH_PROCESS = """
 import sys

@@ -14,8 +14,7 @@ import pytest
 
 from plainmind.base.errors import StorageFailure
 from plainmind.base.model import EmbedderIdentity, Vector, sha256_text
-from plainmind.embed.cache import SqliteEmbeddingCache
-from plainmind.embed.cache_file import set_aside
+from plainmind.embed.cache import SqliteEmbeddingCache, set_aside
 
 OPENAI = EmbedderIdentity("openai", "text-embedding-3-small", endpoint="e1", dims=8)
 

@@ -17,7 +17,7 @@ WORKER = """
 import sys
 sys.path.insert(0, {root!r})
 from plainmind.embed.cache import SqliteEmbeddingCache
-from plainmind.embed.cached import CachedEmbedder
+from plainmind.embed.cache import CachedEmbedder
 from tests.support.hashing_embedder import HashingEmbedder
 
 path, worker, rounds = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])

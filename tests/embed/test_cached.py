@@ -8,8 +8,7 @@ from tests.support.hashing_embedder import HashingEmbedder
 
 from plainmind.base.errors import TransientEmbeddingError
 from plainmind.base.model import Vector, sha256_text
-from plainmind.embed.cache import SqliteEmbeddingCache
-from plainmind.embed.cached import CachedEmbedder
+from plainmind.embed.cache import CachedEmbedder, SqliteEmbeddingCache
 
 
 @pytest.fixture

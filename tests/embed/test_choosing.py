@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from plainmind.embed.choosing import Choice, KeyFound, LocalModel, PassedOver, choose
-from plainmind.embed.settings import KEY_VARIABLES
+from plainmind.embed.protocol import KEY_VARIABLES
+from plainmind.embed.succession import Choice, KeyFound, LocalModel, PassedOver, choose
 from plainmind.guests.remote.embedder import REMOTE_PROVIDERS, wire_for
 from plainmind.guests.remote.settings import RemoteSettings
 

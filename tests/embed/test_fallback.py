@@ -9,8 +9,9 @@ from tests.support.hashing_embedder import HashingEmbedder
 
 from plainmind.base.errors import EmbeddingError, TransientEmbeddingError
 from plainmind.base.model import EmbedderIdentity, Vector
-from plainmind.embed.fallback import Provider, Succession, Withheld
 from plainmind.embed.protocol import Embedder
+from plainmind.embed.silent import Withheld
+from plainmind.embed.succession import Provider, Succession
 
 OTHER = EmbedderIdentity("other", "m", dims=64)
 
@@ -33,6 +34,12 @@ class Moody(HashingEmbedder):
 
     def close(self) -> None:
         self.closed += 1
+
+
+class NotDownloaded(Moody):
+    """A model that is not on this machine yet."""
+
+    is_ready = False
 
 
 class Far(Moody):
@@ -150,8 +157,7 @@ def test_a_pause_is_trouble_without_asking_and_a_person_can_end_it() -> None:
 
 
 def test_a_model_that_is_not_here_is_trouble_only_where_it_must_not_be_downloaded() -> None:
-    model = Moody()
-    model.ready = False  # type: ignore[attr-defined]
+    model = NotDownloaded()
     provider = provider_of(model)
 
     assert "not been downloaded" in str(provider.trouble(may_download=False))

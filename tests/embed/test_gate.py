@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plainmind.base.errors import BadVector
-from plainmind.embed.gate import checked
+from plainmind.embed.protocol import checked
 
 GOOD = [3.0, 4.0]
 

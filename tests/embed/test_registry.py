@@ -8,16 +8,15 @@ import pytest
 
 from plainmind.base.errors import ConfigError
 from plainmind.embed.builtin import BuiltinEmbedder
-from plainmind.embed.none import NoEmbedder
-from plainmind.embed.registry import create_embedder, known_providers
-from plainmind.embed.settings import EmbeddingSettings
+from plainmind.embed.protocol import EmbeddingSettings, create_embedder, known_providers
+from plainmind.embed.silent import NoEmbedder
 
 SETTINGS = EmbeddingSettings()
 
 
 def install_plugin(folder: Path, monkeypatch: pytest.MonkeyPatch, target: str) -> None:
     """A package as an installer would leave it: a module, and metadata that names its entry point."""
-    (folder / "shouting_embedder.py").write_text("from plainmind.embed.none import create\n")
+    (folder / "shouting_embedder.py").write_text("from plainmind.embed.silent import create\n")
     metadata = folder / "shouting-1.0.dist-info"
     metadata.mkdir()
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: shouting\nVersion: 1.0\n")
@@ -83,8 +82,8 @@ def test_a_broken_plugin_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_choosing_our_own_provider_does_not_look_for_plugins() -> None:
     script = (
-        "import sys; from plainmind.embed.registry import create_embedder as create;"
-        "from plainmind.embed.settings import EmbeddingSettings as S;"
+        "import sys; from plainmind.embed.protocol import create_embedder as create;"
+        "from plainmind.embed.protocol import EmbeddingSettings as S;"
         "create('auto', S()); print('importlib.metadata' in sys.modules, 'numpy' in sys.modules)"
     )
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

@@ -10,10 +10,8 @@ from hypothesis import strategies as st
 from tests.support.growth import grows_evenly
 from tokenizers import Tokenizer as OriginalTokenizer
 
-from plainmind.embed import tokens
-from plainmind.embed.static_model import BUNDLED
-from plainmind.embed.tokens import Tokenizer
-from plainmind.embed.vocabulary import Vocabulary
+from plainmind.embed import builtin as tokens
+from plainmind.embed.builtin import BUNDLED, Tokenizer, Vocabulary
 
 ROOT = Path(__file__).parents[2]
 VOCABULARY = (Path(BUNDLED) / "vocab").read_bytes()

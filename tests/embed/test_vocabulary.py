@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plainmind.embed import vocabulary
-from plainmind.embed.static_model import BUNDLED
-from plainmind.embed.vocabulary import Vocabulary
+from plainmind.embed import builtin as vocabulary
+from plainmind.embed.builtin import BUNDLED, Vocabulary
 
 DATA = (Path(BUNDLED) / "vocab").read_bytes()
 PIECES = DATA.decode().split("\n")

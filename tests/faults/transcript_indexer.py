@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from plainmind.embed.registry import create_embedder
-from plainmind.embed.settings import EmbeddingSettings
+from plainmind.embed.protocol import EmbeddingSettings, create_embedder
 from plainmind.files.system import Erasures
 from plainmind.index.chunks import ChunkingSettings
 from plainmind.index.disappearances import Disappearances

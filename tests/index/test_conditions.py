@@ -12,7 +12,7 @@ from tests.support.hashing_embedder import HashingEmbedder
 
 from plainmind.base.errors import EmbeddingError
 from plainmind.base.model import EmbedderIdentity, Vector
-from plainmind.embed.fallback import Withheld
+from plainmind.embed.succession import Withheld
 from plainmind.files.system import Erasures
 from plainmind.index.chunks import ChunkingSettings
 from plainmind.index.disappearances import Disappearances

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tests.support.hashing_embedder import HashingEmbedder
 
 from plainmind.base.model import Document
-from plainmind.embed.none import NoEmbedder
+from plainmind.embed.silent import NoEmbedder
 from plainmind.index import preparing
 from plainmind.index.chunks import ChunkingSettings
 from plainmind.index.preparing import ChunksOnDemand, Preparation

@@ -14,7 +14,7 @@ from tests.support.waiting import until
 
 from plainmind.base.model import Document, EmbedderIdentity
 from plainmind.embed.builtin import BuiltinEmbedder
-from plainmind.embed.none import NoEmbedder
+from plainmind.embed.silent import NoEmbedder
 from plainmind.index import second_process, sharing
 from plainmind.index.chunks import ChunkingSettings
 from plainmind.index.preparing import Preparation
@@ -236,7 +236,7 @@ def test_a_zipped_program_can_share_its_work(tmp_path, folder):
 
 LIVING = """
 import os, sys, time
-from plainmind.embed.none import NoEmbedder
+from plainmind.embed.silent import NoEmbedder
 from plainmind.index.chunks import ChunkingSettings
 from plainmind.index.second_process import SecondProcess
 other = SecondProcess(ChunkingSettings(), NoEmbedder.identity)

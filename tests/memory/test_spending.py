@@ -11,7 +11,7 @@ import pytest
 from plainmind.base.errors import EmbeddingError
 from plainmind.base.model import EmbedderIdentity, Vector, sha256_text
 from plainmind.embed.cache import SqliteEmbeddingCache
-from plainmind.embed.fallback import Provider
+from plainmind.embed.succession import Provider
 from plainmind.memory.spending import Cost, Purse, in_words
 
 IDENTITY = EmbedderIdentity("openai", "large", "e", dims=2)

@@ -11,11 +11,12 @@ from functools import lru_cache
 
 from plainmind.base.errors import EmbeddingError
 from plainmind.base.model import EmbedderIdentity, Vector
+from plainmind.embed.protocol import FullEmbedder
 
 _WORD = re.compile(r"\w+")
 
 
-class HashingEmbedder:
+class HashingEmbedder(FullEmbedder):
     """Texts that share words are near each other; `embedded` lists every text it was asked for."""
 
     identity = EmbedderIdentity("hashing", "sha256-words", dims=64)

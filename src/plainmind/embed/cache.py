@@ -2,34 +2,196 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import math
+import os
 import threading
 import time
 from array import array
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 
 import apsw
 
 from plainmind.base.errors import StorageFailure
-from plainmind.base.model import EmbedderIdentity, Vector
+from plainmind.base.model import EmbedderIdentity, Vector, sha256_text
 from plainmind.base.value import value
-from plainmind.embed.cache_file import (
-    CacheFile,
-    Damaged,
-    drop_damaged_copies,
-    empty_log,
-    inode_of,
-    set_aside,
-    writing,
-)
+from plainmind.embed.protocol import EmbeddingCache, FullEmbedder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     _Answer = TypeVar("_Answer")
+
+
+_SCHEMA_VERSION = 1
+_BUSY_MS = 5000
+_PARTS = ("", "-wal", "-shm")
+
+_CREATE = (
+    "DROP TABLE IF EXISTS embedding_cache",
+    # The hash leads the key: `forget` knows a text but not who embedded it. The vector comes last, so that
+    # touching `used_at` of a long row changes one page.
+    """
+    CREATE TABLE embedding_cache (
+        hash         TEXT NOT NULL,     -- SHA-256 of the text
+        provider     TEXT NOT NULL,
+        model        TEXT NOT NULL,
+        provider_key TEXT NOT NULL,     -- SHA-256 of the endpoint; never a credential
+        used_at      INTEGER NOT NULL,  -- nanoseconds since 1970
+        dims         INTEGER NOT NULL,
+        embedding    BLOB NOT NULL,     -- float32, little-endian, unit length
+        PRIMARY KEY (hash, provider, model, provider_key)
+    )
+    """,
+    "CREATE INDEX embedding_cache_by_use ON embedding_cache (used_at, dims)",
+)
+
+
+# What SQLite raises when the file is not, or no longer, a sound database.
+Damaged = (apsw.CorruptError, apsw.NotADBError)
+
+
+class SharedFile:
+    """One open connection to a private database and its shared lock; `prepare` brings it into shape.
+
+    Every connection holds a shared lock on `<path>.lock`. SQLite finds its write-ahead log by name, so a database that
+    is open must never be renamed: only who gets the lock alone sets a damaged file aside.
+    """
+
+    def __init__(self, path: str, prepare: Callable[[apsw.Connection], None]) -> None:
+        self.path = path
+        os.makedirs(os.path.dirname(path) or ".", mode=0o700, exist_ok=True)
+        self._lock = _open_private(path + ".lock")
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_SH)
+            os.close(_open_private(path))  # SQLite gives its own files the mode of this one
+            self.inode = inode_of(path)
+            self.connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
+        except BaseException:
+            os.close(self._lock)
+            raise
+        try:
+            self.connection.set_busy_timeout(_BUSY_MS)
+            _write_ahead(self.connection)
+            prepare(self.connection)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Close the database, then give up the lock."""
+        try:
+            self.connection.close()
+        finally:
+            os.close(self._lock)
+
+
+class CacheFile(SharedFile):
+    """The cache's own."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path, _prepare)
+
+
+def inode_of(path: str) -> int | None:
+    """Which file is at `path`, None when there is none."""
+    try:
+        return os.stat(path).st_ino
+    except FileNotFoundError:
+        return None
+
+
+@contextmanager
+def writing(connection: apsw.Connection) -> Iterator[None]:
+    """One transaction that waits for other writers at its start, so that it never fails half-way through."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def empty_log(connection: apsw.Connection) -> None:
+    """Move the write-ahead log into the database and cut it to nothing: until then it keeps old pages."""
+    connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+
+
+def set_aside(path: str, inode: int | None) -> str | None:
+    """Rename a damaged database to `.bad-<time>`, unless others have it open or have already replaced it.
+
+    Returns where it went. Only the newest damaged file is kept.
+    """
+    lock = _open_private(path + ".lock")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if inode is None or inode_of(path) != inode:
+            return None
+        drop_damaged_copies(path)
+        bad = f"{path}.bad-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}"
+        for part in _PARTS:
+            with suppress(FileNotFoundError):
+                os.rename(path + part, bad + part)
+    except BlockingIOError:
+        return None
+    finally:
+        os.close(lock)
+    return bad
+
+
+def drop_damaged_copies(path: str) -> None:
+    """Delete what `set_aside` has kept."""
+    folder, name = os.path.split(path)
+    for entry in os.listdir(folder or "."):
+        if entry.startswith(name + ".bad-"):
+            with suppress(FileNotFoundError):
+                os.unlink(os.path.join(folder, entry))
+
+
+def _open_private(path: str) -> int:
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+
+
+def _prepare(connection: apsw.Connection) -> None:
+    for pragma in (
+        "PRAGMA synchronous = NORMAL",
+        "PRAGMA secure_delete = ON",
+        "PRAGMA trusted_schema = OFF",
+        "PRAGMA cell_size_check = ON",
+        "PRAGMA journal_size_limit = 67108864",
+    ):
+        connection.execute(pragma).fetchall()
+    if connection.pragma("user_version") == _SCHEMA_VERSION:
+        return
+    with writing(connection):
+        if connection.pragma("user_version") != _SCHEMA_VERSION:
+            for statement in _CREATE:
+                connection.execute(statement)
+            connection.pragma("user_version", _SCHEMA_VERSION)
+
+
+def _write_ahead(connection: apsw.Connection) -> None:
+    """Switch to WAL; SQLite's busy timeout does not cover this one statement, so we wait ourselves."""
+    deadline = time.monotonic() + _BUSY_MS / 1000
+    while connection.pragma("journal_mode") != "wal":
+        try:
+            mode = connection.pragma("journal_mode", "wal")
+        except apsw.BusyError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.02)
+            continue
+        if mode != "wal":
+            raise StorageFailure(
+                f"the file system under {connection.filename} does not allow a write-ahead log",
+                hint="put PLAINMIND_HOME on a local disk",
+            )
+
 
 _HASHES_A_QUERY = 400
 _UNIT_TOLERANCE = 1e-3
@@ -316,3 +478,101 @@ def _erased(connection: apsw.Connection, hashes: Sequence[str]) -> None:
             "the vectors are deleted, but another process reads the cache and its log still holds them",
             hint="forget again in a moment",
         ) from error
+
+
+# Every insertion looks for what has to go, so a few requests share one.
+_TOGETHER = 256
+
+
+class CachedEmbedder:
+    """Asks an embedder that is slow or costs money only for texts that the cache does not know, each once.
+
+    The builtin model has no cache: it computes faster than a lookup.
+    """
+
+    def __init__(self, embedder: FullEmbedder, cache: EmbeddingCache) -> None:
+        self._embedder = embedder
+        self._cache = cache
+        self.trouble: str | None = None  # why the cache was last not used, for `status`
+
+    @property
+    def identity(self) -> EmbedderIdentity:
+        """Whose vectors these are."""
+        return self._embedder.identity
+
+    @property
+    def sends_text_to(self) -> str | None:
+        """The host that sees texts the cache does not know."""
+        return self._embedder.sends_text_to
+
+    def embed_query(self, text: str) -> Vector:
+        """Pass the question on: some providers embed questions and documents differently."""
+        return self._embedder.embed_query(text)
+
+    def embed_documents(self, texts: Sequence[str]) -> list[Vector | None]:
+        """Embed each distinct unknown text once; the answers come in the order of `texts`."""
+        hashes = [sha256_text(text) for text in texts]
+        text_by_hash = dict(zip(hashes, texts, strict=True))
+        vectors: dict[str, Vector | None] = dict(self._known(list(text_by_hash)))
+        missing = {name: text for name, text in text_by_hash.items() if name not in vectors}
+        if missing:
+            vectors.update(self._made(missing))
+        return [vectors[name] for name in hashes]
+
+    def close(self) -> None:
+        """Let go of the embedder and of the cache."""
+        try:
+            self._embedder.close()
+        finally:
+            self._cache.close()
+
+    def _made(self, missing: Mapping[str, str]) -> Mapping[str, Vector | None]:
+        """Have texts embedded, and keep what was made: what one request has brought even when another one fails."""
+        names = {text: name for name, text in missing.items()}
+        waiting = _Waiting(self._keep)
+        try:
+            made = self._embedder.embed_keeping(
+                list(names), lambda some: waiting.add({names[text]: vector for text, vector in some.items()})
+            )
+        finally:
+            waiting.flush()
+        return dict(zip(missing, made, strict=True))
+
+    def _known(self, hashes: Sequence[str]) -> dict[str, Vector]:
+        try:
+            return dict(self._cache.lookup(self.identity, hashes))
+        except StorageFailure as error:
+            # Without its cache a provider is slower, not wrong: go on, and let `status` tell.
+            self.trouble = str(error)
+            return {}
+
+    def _keep(self, vectors: dict[str, Vector]) -> None:
+        try:
+            self._cache.insert(self.identity, vectors)
+        except StorageFailure as error:
+            self.trouble = str(error)
+
+
+class _Waiting:
+    """Vectors on their way into the cache, from several threads at once."""
+
+    def __init__(self, keep: Callable[[dict[str, Vector]], None]) -> None:
+        self._keep = keep
+        self._turn = threading.Lock()
+        self._vectors: dict[str, Vector] = {}
+
+    def add(self, vectors: Mapping[str, Vector]) -> None:
+        """Take some; enough of them go to the cache."""
+        with self._turn:
+            self._vectors.update(vectors)
+            if len(self._vectors) < _TOGETHER:
+                return
+            ready, self._vectors = self._vectors, {}
+        self._keep(ready)
+
+    def flush(self) -> None:
+        """Send the rest."""
+        with self._turn:
+            ready, self._vectors = self._vectors, {}
+        if ready:
+            self._keep(ready)

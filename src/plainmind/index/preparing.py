@@ -56,20 +56,22 @@ class Preparation:
     @classmethod
     def without_vectors(cls, chunking: ChunkingSettings) -> Preparation:
         """Prepare documents for words alone: that is all they are to be found by."""
-        from plainmind.embed.none import NoEmbedder
+        from plainmind.embed.silent import NoEmbedder
 
         return cls(chunking, NoEmbedder())
 
     def refused(self, why: str) -> Preparation:
         """Prepare documents that are to have vectors, but not now."""
-        from plainmind.embed.fallback import Withheld
+        from plainmind.embed.silent import Withheld
 
         return Preparation(self.chunking, Withheld(self.embedder.identity, EmbeddingError(why)))
 
     @property
     def is_refused(self) -> bool:
         """Whether it is known beforehand that there are no vectors to be had."""
-        return getattr(self.embedder, "refusal", None) is not None
+        from plainmind.embed.silent import Withheld
+
+        return isinstance(self.embedder, Withheld)
 
     def prepare(self, documents: Sequence[Document], known: Sequence[Iterable[Chunk]] = ()) -> Prepared:
         """Embed what the documents say, each text once. Without a provider they are found by words alone.

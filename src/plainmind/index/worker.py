@@ -12,8 +12,7 @@ import sys
 from array import array
 
 from plainmind.base.model import Chunk, Document, EmbeddedChunk, EmbedderIdentity
-from plainmind.embed.registry import create_embedder
-from plainmind.embed.settings import EmbeddingSettings
+from plainmind.embed.protocol import EmbeddingSettings, create_embedder
 from plainmind.index.chunks import ChunkingSettings
 from plainmind.index.preparing import Preparation
 from plainmind.text.terms import TERMS_VERSION

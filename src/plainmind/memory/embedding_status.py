@@ -5,8 +5,8 @@ from __future__ import annotations
 from plainmind.base.errors import EmbeddingError
 from plainmind.base.model import EmbedderIdentity, IndexFingerprint, known_sources
 from plainmind.base.value import value
-from plainmind.embed.choosing import Choice
-from plainmind.embed.fallback import Withheld
+from plainmind.embed.silent import Withheld
+from plainmind.embed.succession import Choice
 from plainmind.index.indexer import NO_INDEX_YET
 from plainmind.memory.provider_access import choice_of
 from plainmind.memory.providers import Providers

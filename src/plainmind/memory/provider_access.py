@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from plainmind.base.errors import ConfigError
 from plainmind.base.value import field, value
 from plainmind.config.load import Loaded, home_folder, referenced_variable, resolve_secret
-from plainmind.embed.choosing import Choice, KeyFound, LocalModel, choose
-from plainmind.embed.settings import AUTO, KEY_VARIABLES
+from plainmind.embed.protocol import AUTO, KEY_VARIABLES
+from plainmind.embed.succession import Choice, KeyFound, LocalModel, choose
 from plainmind.guests.remote.config import RemoteConfig
 
 TYPE_CHECKING = False
@@ -141,7 +141,7 @@ def _local_model(settings: Settings, environ: Mapping[str, str]) -> LocalModel:
     if ":" in path.split("/", 1)[0]:  # `hf:…`: there once it was downloaded
         from plainmind.guests.local.llama import LocalEmbedder, LocalSettings
 
-        there = LocalEmbedder(LocalSettings(path, model_folder(settings, home_folder(environ)))).ready
+        there = LocalEmbedder(LocalSettings(path, model_folder(settings, home_folder(environ)))).is_ready
         return LocalModel(path, exists=there)
     return LocalModel(path, exists=os.path.exists(os.path.expanduser(path)))
 

@@ -10,12 +10,17 @@ from threading import RLock
 from plainmind.base.errors import ConfigError, EmbeddingError, PlainmindError
 from plainmind.base.model import EmbedderIdentity, Progress, ProgressCallback
 from plainmind.config.load import Loaded
-from plainmind.embed.cache import SqliteEmbeddingCache
-from plainmind.embed.cached import CachedEmbedder
-from plainmind.embed.fallback import Provider, Succession, Withheld
-from plainmind.embed.protocol import Embedder
-from plainmind.embed.registry import create_embedder
-from plainmind.embed.settings import KEY_VARIABLES, EmbeddingSettings
+from plainmind.embed.cache import CachedEmbedder, SqliteEmbeddingCache
+from plainmind.embed.protocol import (
+    KEY_VARIABLES,
+    Embedder,
+    EmbeddingSettings,
+    Fetched,
+    FullEmbedder,
+    create_embedder,
+)
+from plainmind.embed.silent import Withheld
+from plainmind.embed.succession import Provider, Succession
 from plainmind.guests.remote.config import RemoteConfig
 from plainmind.memory.provider_access import (
     access_to,
@@ -31,8 +36,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from plainmind.embed.choosing import Choice
-    from plainmind.guests.local.hub import Fetched
+    from plainmind.embed.succession import Choice
     from plainmind.guests.remote.embedder import BatchingEmbedder, RemoteEmbedder
     from plainmind.guests.remote.ledger import Ledger, Usage
     from plainmind.guests.remote.settings import RemoteSettings
@@ -154,7 +158,6 @@ class Providers:
         wanted = EmbeddingSettings(
             provider=name,
             model=model,
-            fallback=settings.fallback,
             model_cache_dir=model_folder(settings, self._places.home),
             downloading=self._downloading,
         )
@@ -180,14 +183,13 @@ class Providers:
         if model is None and chosen:
             model = model_for(name, self._settings)
         settings = remote_settings(self._settings, access, chosen=chosen, model=model)
-        bare, embedder = self._asking(name, settings, chosen=chosen)
-        if self.cache is not None:
-            embedder = CachedEmbedder(embedder, self.cache)
+        bare, asked = self._asking(name, settings, chosen=chosen)
+        embedder: Embedder = asked if self.cache is None else CachedEmbedder(asked, self.cache)
         return Provider(name, bare.key.model, embedder, bare=bare, remote=bare)
 
     def _asking(
         self, name: str, settings: RemoteSettings, *, chosen: bool
-    ) -> tuple[RemoteEmbedder, Embedder]:
+    ) -> tuple[RemoteEmbedder, FullEmbedder]:
         if not chosen or self.cache is None or not (settings.batch.enabled or self._has_jobs()):
             from plainmind.guests.remote.embedder import create_remote
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from plainmind.base.errors import StorageFailure
 from plainmind.base.model import sha256_text
 from plainmind.base.value import value
-from plainmind.embed.fallback import Provider
+from plainmind.embed.succession import Provider
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

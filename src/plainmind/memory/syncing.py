@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator
 from plainmind.base.errors import EmbeddingError
 from plainmind.base.model import IndexFingerprint, ProgressCallback, SyncReport
 from plainmind.base.value import replace, value
-from plainmind.embed.fallback import Provider, Withheld
 from plainmind.embed.protocol import Embedder
+from plainmind.embed.silent import Withheld
+from plainmind.embed.succession import Provider
 from plainmind.guests.remote.config import RemoteConfig
 from plainmind.index.plan import Conditions, Patience, RebuildGivenUp
 from plainmind.memory.providers import COMPUTED_HERE, Providers

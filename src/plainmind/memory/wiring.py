@@ -198,8 +198,7 @@ class Parts:
         """What turns text into vectors: the one that was chosen, whether it works or not."""
         if self.providers is not None:
             return self.providers.succession.chosen
-        from plainmind.embed.registry import create_embedder
-        from plainmind.embed.settings import EmbeddingSettings
+        from plainmind.embed.protocol import EmbeddingSettings, create_embedder
 
         settings = self.loaded.settings
         name = settings.provider if settings.store.vector_enabled else "none"
@@ -291,8 +290,11 @@ class Parts:
 
     def _kept(self, made: dict[Embedder, T], embedder: Embedder, make: Callable[[Embedder], T]) -> T:
         """Make something once for each embedder; one that only says why there is none comes and goes."""
-        if hasattr(embedder, "refusal"):
-            return make(embedder)
+        if self.providers is not None:
+            from plainmind.embed.silent import Withheld
+
+            if isinstance(embedder, Withheld):
+                return make(embedder)
         with self.making:
             if embedder not in made:
                 made[embedder] = make(embedder)
@@ -345,7 +347,7 @@ def _may_be_missing(settings: Settings) -> bool:
 
 def _is_plain(settings: Settings, environ: Mapping[str, str]) -> bool:
     """Whether it is clear without a closer look that only the built-in model can embed, or none at all."""
-    from plainmind.embed.settings import AUTO, KEY_VARIABLES
+    from plainmind.embed.protocol import AUTO, KEY_VARIABLES
 
     if settings.provider in {"builtin", "none"} or not settings.store.vector_enabled:
         return True

@@ -9,8 +9,7 @@ import pytest
 from tests.guests.entries.conftest import files_with
 
 from plainmind.base.model import EVERY_SCOPE, PRIVATE
-from plainmind.embed.registry import create_embedder
-from plainmind.embed.settings import EmbeddingSettings
+from plainmind.embed.protocol import EmbeddingSettings, create_embedder
 from plainmind.guests.entries.memory import open_entries
 
 COUNT = 10_000

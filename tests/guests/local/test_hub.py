@@ -246,11 +246,11 @@ def test_a_local_model_is_fetched_when_it_is_first_needed(tmp_path: Path) -> Non
         embedder = LocalEmbedder(
             LocalSettings(model_path="hf:org/repo/tiny.gguf"), hub=Hub(str(tmp_path / "m"), server.endpoint)
         )
-        assert not embedder.ready
+        assert not embedder.is_ready
         assert server.asked == []
 
         assert embedder.identity.dims == 8
-        assert embedder.ready
+        assert embedder.is_ready
 
 
 def test_an_onnx_model_is_fetched_with_what_is_said_about_it(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ from tests.support.model_files import encoder_facts, need_llama, real_gguf, writ
 
 from plainmind.base.errors import ConfigError, EmbeddingError
 from plainmind.base.model import Vector
-from plainmind.embed.settings import EmbeddingSettings
+from plainmind.embed.protocol import EmbeddingSettings
 from plainmind.guests.local.gguf import read_header
 from plainmind.guests.local.llama import LlamaModel, LocalEmbedder, LocalSettings, create
 

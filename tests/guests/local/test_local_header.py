@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from tests.support.model_files import encoder_facts, real_gguf, write_gguf
 
 from plainmind.base.errors import EmbeddingError
-from plainmind.embed.prompts import NO_PROMPTS, prompts_for
 from plainmind.guests.local.gguf import GgufHeader, read_header
 from plainmind.guests.local.llama import LocalEmbedder, LocalSettings
+from plainmind.guests.local.model_traits import NO_PROMPTS, prompts_for
 
 
 def complaint(path: Path) -> EmbeddingError:

@@ -26,7 +26,7 @@ from tests.contracts.test_embedder import (  # noqa: F401  the promises of every
 from tests.support.model_files import DIMS, WORDS, need_onnxruntime, table, write_onnx_folder
 
 from plainmind.base.errors import ConfigError, EmbeddingError
-from plainmind.embed.settings import EmbeddingSettings
+from plainmind.embed.protocol import EmbeddingSettings
 from plainmind.guests.local.onnx import OnnxEmbedder, OnnxSettings, create, read_folder
 
 pytestmark = pytest.mark.timeout(60)

@@ -17,8 +17,7 @@ from tests.support.providers.server import DIALECTS, KEY, unit_vector_for
 
 from plainmind.base.errors import EmbeddingError, StorageFailure
 from plainmind.base.model import Vector, sha256_text
-from plainmind.embed.cache import SqliteEmbeddingCache
-from plainmind.embed.cached import CachedEmbedder
+from plainmind.embed.cache import CachedEmbedder, SqliteEmbeddingCache
 from plainmind.guests.net.failures import Abandoned
 from plainmind.guests.remote.embedder import (
     BatchingEmbedder,

@@ -7,8 +7,7 @@ from zlib import crc32
 
 from plainmind.base.errors import EmbeddingError
 from plainmind.base.model import EmbedderIdentity, Vector
-from plainmind.embed.gate import checked
-from plainmind.embed.settings import EmbeddingSettings
+from plainmind.embed.protocol import EmbeddingSettings, checked
 
 DIMS = 512
 

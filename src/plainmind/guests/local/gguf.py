@@ -13,7 +13,7 @@ from typing import NoReturn
 
 from plainmind.base.errors import EmbeddingError
 from plainmind.base.value import field, record, value
-from plainmind.embed.fingerprint import fingerprint
+from plainmind.guests.local.model_traits import fingerprint
 
 _MAGIC = b"GGUF"
 _VERSIONS = (2, 3)

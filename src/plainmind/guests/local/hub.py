@@ -15,6 +15,7 @@ from urllib.parse import urljoin, urlsplit
 
 from plainmind.base.errors import ConfigError, EmbeddingError, PlainmindError, TransientEmbeddingError
 from plainmind.base.value import field, value
+from plainmind.embed.protocol import Fetched
 from plainmind.files.system import hold_lock
 
 if TYPE_CHECKING:
@@ -170,15 +171,6 @@ def _reason(error: Exception) -> str:
 _PAUSES_S = (1.0, 2.0, 4.0)  # between attempts
 _BLOCK = 1024 * 1024
 _RANGE = re.compile(r"bytes (\d+)-\d+/")
-
-
-@value
-class Fetched:
-    """How far a download is. `total_bytes` None: the hub did not say."""
-
-    name: str
-    done_bytes: int
-    total_bytes: int | None
 
 
 class Download:

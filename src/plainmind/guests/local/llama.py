@@ -21,12 +21,10 @@ from typing import Any
 from plainmind.base.errors import ConfigError, EmbeddingError
 from plainmind.base.model import EmbedderIdentity, Vector
 from plainmind.base.value import value
-from plainmind.embed.cores import usable_cores
-from plainmind.embed.gate import checked
-from plainmind.embed.prompts import Prompts, prompts_for
-from plainmind.embed.settings import EmbeddingSettings
+from plainmind.embed.protocol import EmbeddingSettings, Fetched, FullEmbedder, checked, usable_cores
 from plainmind.guests.local.gguf import GgufHeader, read_header
-from plainmind.guests.local.hub import DEFAULT_CACHE_DIR, Fetched, Hub, HubFile, is_hub_uri, parse_uri
+from plainmind.guests.local.hub import DEFAULT_CACHE_DIR, Hub, HubFile, is_hub_uri, parse_uri
+from plainmind.guests.local.model_traits import Prompts, prompts_for
 
 _LARGEST_WINDOW = 2048  # memory grows with its square, and our chunks are far smaller
 _TOO_LONG = re.compile(r"input \((\d+) tokens\) is (?:too large|larger)")
@@ -164,7 +162,7 @@ class LocalSettings:
     threads: int | None = None
 
 
-class LocalEmbedder:
+class LocalEmbedder(FullEmbedder):
     """Embeds in this process; the model is downloaded and loaded when it is first asked for."""
 
     sends_text_to = None
@@ -185,7 +183,7 @@ class LocalEmbedder:
         self._model: LlamaModel | None = None
 
     @property
-    def ready(self) -> bool:
+    def is_ready(self) -> bool:
         """The model is on this machine: nothing has to be downloaded."""
         return os.path.exists(self._path_on_disk())
 
@@ -213,7 +211,11 @@ class LocalEmbedder:
 
     def describe(self) -> Mapping[str, object]:
         """Facts for `status`; none of them loads the model or downloads it."""
-        facts: dict[str, object] = {"model": self._named, "file": self._path_on_disk(), "ready": self.ready}
+        facts: dict[str, object] = {
+            "model": self._named,
+            "file": self._path_on_disk(),
+            "ready": self.is_ready,
+        }
         if self._model is not None:
             facts["shortenedTexts"] = self._model.shortened
         return facts
@@ -227,7 +229,7 @@ class LocalEmbedder:
 
     @cached_property
     def _header(self) -> GgufHeader:
-        if self._hub_file is not None and not self.ready:
+        if self._hub_file is not None and not self.is_ready:
             self._hub.fetch(self._hub_file, progress=self._progress)
         header = read_header(self._path_on_disk())
         if not header.makes_embeddings:

@@ -14,12 +14,9 @@ from typing import Any
 from plainmind.base.errors import ConfigError, EmbeddingError
 from plainmind.base.model import EmbedderIdentity, Vector
 from plainmind.base.value import value
-from plainmind.embed.cores import usable_cores
-from plainmind.embed.fingerprint import fingerprint
-from plainmind.embed.gate import checked
-from plainmind.embed.prompts import Prompts, prompts_for
-from plainmind.embed.settings import EmbeddingSettings
-from plainmind.guests.local.hub import DEFAULT_CACHE_DIR, Fetched, Hub, is_hub_name
+from plainmind.embed.protocol import EmbeddingSettings, Fetched, FullEmbedder, checked, usable_cores
+from plainmind.guests.local.hub import DEFAULT_CACHE_DIR, Hub, is_hub_name
+from plainmind.guests.local.model_traits import Prompts, fingerprint, prompts_for
 
 MODEL_FILES = ("onnx/model.onnx", "model.onnx")
 TOKENIZER_FILE = "tokenizer.json"
@@ -240,7 +237,7 @@ class OnnxSettings:
     threads: int | None = None
 
 
-class OnnxEmbedder:
+class OnnxEmbedder(FullEmbedder):
     """Embeds in this process; the model is downloaded and loaded when it is first asked for."""
 
     sends_text_to = None
@@ -268,7 +265,7 @@ class OnnxEmbedder:
             )
 
     @property
-    def ready(self) -> bool:
+    def is_ready(self) -> bool:
         """The model is on this machine: nothing has to be downloaded."""
         return self._path is not None or self._hub.has_folder(self._named)
 
@@ -300,7 +297,7 @@ class OnnxEmbedder:
     def describe(self) -> Mapping[str, object]:
         """Facts for `status`; none of them loads the model or downloads it."""
         folder = self._path or self._hub.folder_of(self._named)
-        return {"model": self._named, "folder": folder, "ready": self.ready}
+        return {"model": self._named, "folder": folder, "ready": self.is_ready}
 
     def close(self) -> None:
         """Let go of the model; its memory goes back when the last call that uses it has returned."""

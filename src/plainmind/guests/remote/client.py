@@ -11,7 +11,7 @@ from functools import cached_property
 from plainmind.base.errors import BadVector, EmbeddingError
 from plainmind.base.model import Vector, sha256_text
 from plainmind.base.value import field, record
-from plainmind.embed.gate import checked
+from plainmind.embed.protocol import checked
 from plainmind.guests.net.failures import (
     Abandoned,
     BudgetSpent,

@@ -7,11 +7,11 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from plainmind.base.errors import ConfigError, EmbeddingError
 from plainmind.base.model import EmbedderIdentity, ProgressCallback, Vector, sha256_text
-from plainmind.embed.protocol import EmbeddingCache
+from plainmind.embed.protocol import EmbeddingCache, FullEmbedder, Keep
 from plainmind.guests.net.address import split_base_url
 from plainmind.guests.net.failures import (
     Abandoned,
@@ -47,14 +47,12 @@ def grouped(texts: Sequence[str], *, max_items: int, max_tokens: int) -> list[li
     return groups
 
 
-Keep: TypeAlias = Callable[[Mapping[str, Vector]], None]
-
 # These say nothing about whether the provider works: most of them are our own decision not to ask.
 _NOT_ITS_FAULT = (Abandoned, AddressRefused, BudgetSpent, ProviderPaused, TextRefused, TextTooLong)
 _POLICY = RetryPolicy()
 
 
-class RemoteEmbedder:
+class RemoteEmbedder(FullEmbedder):
     """Implements `Embedder` over one provider's wire. Closing it gives up what is under way; it can be used again."""
 
     def __init__(
@@ -250,7 +248,7 @@ class VectorsPending(ProviderFailure):
     """A batch job is making these vectors; a later sync finds them in the cache."""
 
 
-class BatchingEmbedder:
+class BatchingEmbedder(FullEmbedder):
     """Stands behind the cache and before the provider's single requests.
 
     `prepare` is given everything that a sync will ask for, and fills the cache; what then still comes here is what

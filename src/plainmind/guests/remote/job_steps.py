@@ -15,8 +15,7 @@ from typing import IO, Any, NoReturn
 from plainmind.base.errors import BadVector, StorageFailure
 from plainmind.base.model import EmbedderIdentity, Vector
 from plainmind.base.value import field, record, replace, value
-from plainmind.embed.gate import checked
-from plainmind.embed.protocol import EmbeddingCache
+from plainmind.embed.protocol import EmbeddingCache, checked
 from plainmind.guests.net.failures import AnswerUnreadable, BudgetSpent, ProviderFailure
 from plainmind.guests.net.transport import Transport
 from plainmind.guests.remote.batch_endpoint import BatchEndpoint, Line, Seen, Unlisted

@@ -18,7 +18,7 @@ import apsw
 
 from plainmind.base.errors import StorageFailure
 from plainmind.base.value import field, value
-from plainmind.embed.cache_file import Damaged, SharedFile, inode_of, set_aside, writing
+from plainmind.embed.cache import Damaged, SharedFile, inode_of, set_aside, writing
 from plainmind.guests.remote.breaker import Breaker, BreakerPolicy
 from plainmind.guests.remote.wire import ProviderKey
 

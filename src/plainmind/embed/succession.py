@@ -1,4 +1,7 @@
-"""Who embeds when a provider fails: vectors of two models never meet, so an index belongs to one of them at a time."""
+"""Who embeds: the provider that was chosen, and who takes over when it fails.
+
+Vectors of two models never meet, so an index belongs to one of them at a time.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,13 @@ from collections.abc import Callable, Mapping, Sequence
 
 from plainmind.base.errors import EmbeddingError, TransientEmbeddingError
 from plainmind.base.model import EmbedderIdentity, Vector
-from plainmind.embed.protocol import Embedder
+from plainmind.base.value import value
+from plainmind.embed.protocol import AUTO, KEY_VARIABLES, Embedder, FullEmbedder
+from plainmind.embed.silent import Withheld
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import NoReturn, Protocol
+    from typing import Protocol
 
     class Remote(Protocol):
         """What a provider on another machine tells about itself."""
@@ -26,36 +31,72 @@ if TYPE_CHECKING:
             """What tokens cost, about, in USD."""
 
 
+@value
+class PassedOver:
+    """A provider that came before the chosen one, and why it was not taken.
+
+    `is_configured`: somebody has meant it to be used, so they should hear of it.
+    """
+
+    provider: str
+    reason: str
+    is_configured: bool = False
+
+
+@value
+class Choice:
+    """The provider to use. `why` completes "chosen because …"; no key is ever a part of it."""
+
+    provider: str
+    why: str
+    passed_over: tuple[PassedOver, ...] = ()
+
+
+@value
+class LocalModel:
+    """The model of this machine that is configured, if one is: `path` as it was written."""
+
+    path: str | None = None
+    exists: bool = False
+
+
+@value
+class KeyFound:
+    """Where a provider's key comes from, or why there is none; never the key. `is_named`: one was meant to be there."""
+
+    origin: str | None
+    problem: str | None = None
+    is_named: bool = False
+
+
+def choose(requested: str, *, requested_by: str, local: LocalModel, keys: Mapping[str, KeyFound]) -> Choice:
+    """Take the provider that was asked for; `auto` takes the first that could work, and the built-in one at last.
+
+    The order of `auto` is: a local model that is there, then OpenAI, Gemini and Voyage by key. Nothing that leaves
+    this machine is chosen without a key that somebody has put there for it.
+    """
+    if requested != AUTO:
+        return Choice(requested, f"`provider` is set to it by {requested_by}")
+    passed: list[PassedOver] = []
+    if local.exists:
+        return Choice("local", f"`local.modelPath` names {local.path}, which exists")
+    passed.append(
+        PassedOver(
+            "local",
+            "`local.modelPath` is not set" if local.path is None else f"there is no {local.path}",
+            is_configured=local.path is not None,
+        )
+    )
+    for name in KEY_VARIABLES:
+        found = keys[name]
+        if found.origin is not None:
+            return Choice(name, f"its key is in {found.origin}", tuple(passed))
+        why_not = found.problem or f"no key: {' and '.join(KEY_VARIABLES[name])} not set"
+        passed.append(PassedOver(name, why_not, found.is_named))
+    return Choice("builtin", "no other provider is configured", tuple(passed))
+
+
 _PROBE = "Does this work?"
-
-
-class Withheld:
-    """Stands in for an embedder that is not to be asked: it has the identity of an index, and a reason to be silent."""
-
-    sends_text_to = None
-
-    def __init__(self, identity: EmbedderIdentity | None, refusal: EmbeddingError) -> None:
-        self._identity = identity
-        self.refusal = refusal
-
-    @property
-    def identity(self) -> EmbedderIdentity:
-        """Whose vectors would be made. Raises EmbeddingError when not even that is known."""
-        return self._identity or self._refused()
-
-    def embed_query(self, text: str) -> NoReturn:  # noqa: ARG002
-        """Refuse."""
-        self._refused()
-
-    def embed_documents(self, texts: Sequence[str]) -> list[Vector | None]:
-        """Refuse, unless there is nothing to embed."""
-        return self._refused() if texts else []
-
-    def _refused(self) -> NoReturn:
-        raise EmbeddingError(str(self.refusal), hint=self.refusal.hint)
-
-    def close(self) -> None:
-        """Nothing to let go of."""
 
 
 class Provider:
@@ -65,7 +106,7 @@ class Provider:
     """
 
     def __init__(
-        self, name: str, model: str, embedder: Embedder, *, bare: Embedder, remote: Remote | None = None
+        self, name: str, model: str, embedder: Embedder, *, bare: FullEmbedder, remote: Remote | None = None
     ) -> None:
         self.name = name
         self.model = model
@@ -103,14 +144,13 @@ class Provider:
         self._embedder.close()
 
     def describe(self) -> Mapping[str, object]:
-        """Facts for `status`, if it has any. Nobody is asked and nothing is loaded."""
-        describe: Callable[[], Mapping[str, object]] | None = getattr(self._bare, "describe", None)
-        return {} if describe is None else describe()
+        """Facts for `status`, if it has any."""
+        return self._bare.describe()
 
     @property
     def _unready(self) -> EmbeddingError | None:
         """Say that its model would have to be downloaded first."""
-        if getattr(self._bare, "ready", True):
+        if self._bare.is_ready:
             return None
         return EmbeddingError(
             f"the model {self.model or 'of ' + self.name} has not been downloaded yet",
