@@ -11,8 +11,8 @@ import pytest
 
 from plainmind.base.errors import PlainmindError
 from plainmind.files.safe_open import Root, open_by_components, open_by_openat2
+from plainmind.notes.discovery import ExtraPath
 from plainmind.notes.excerpt import read_excerpt
-from plainmind.notes.mounts import ExtraPath
 from plainmind.notes.workspace import Workspace
 
 FULL = os.environ.get("PLAINMIND_FAULTS") == "full"

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plainmind.notes.dates import day_of
+from plainmind.notes.workspace import day_of
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plainmind.base.model import split_lines
-from plainmind.notes.decoding import decode
+from plainmind.notes.workspace import decode
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 import pytest
 
 from plainmind.base.errors import ConfigError
-from plainmind.notes.patterns import compile_pattern
+from plainmind.notes.discovery import compile_pattern
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,7 @@ import pytest
 
 from plainmind.base.errors import NotFound, PathNotAllowed, PlainmindError, WorkspaceError
 from plainmind.base.model import FileState
-from plainmind.notes.discovery import MAX_DEPTH, Discovery
-from plainmind.notes.mounts import ExtraPath
+from plainmind.notes.discovery import MAX_DEPTH, Discovery, ExtraPath
 from plainmind.notes.workspace import Workspace, nearest
 
 

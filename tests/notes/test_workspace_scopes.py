@@ -3,7 +3,7 @@
 import pytest
 
 from plainmind.base.model import PRIVATE, SHARED
-from plainmind.notes.mounts import ExtraPath
+from plainmind.notes.discovery import ExtraPath
 from plainmind.notes.workspace import Workspace
 
 

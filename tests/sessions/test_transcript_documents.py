@@ -9,7 +9,7 @@ from tests.support.talk import Talk
 
 from plainmind.base.errors import PathNotAllowed
 from plainmind.notes.excerpt import read_excerpt
-from plainmind.notes.extent import START
+from plainmind.notes.source import START
 from plainmind.notes.workspace import Workspace
 from plainmind.sessions import transcript_forms
 from plainmind.sessions.documents import entries_of

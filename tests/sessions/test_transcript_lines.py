@@ -15,7 +15,7 @@ from tests.support.transcript_files import line, message, text
 from plainmind.base.value import replace
 from plainmind.files import jsonl
 from plainmind.notes.discovery import AS_IT_IS, Reading
-from plainmind.notes.extent import START, Extent, Mark, begins_alike, ends_alike, extent_of
+from plainmind.notes.source import START, Extent, Mark, begins_alike, ends_alike, extent_of
 from plainmind.sessions.transcript_lines import LineReader
 
 

@@ -10,7 +10,7 @@ from tests.support.transcript_files import line, message
 from plainmind.base.errors import NotFound, PathNotAllowed
 from plainmind.base.model import FileState
 from plainmind.base.value import replace
-from plainmind.notes.extent import START, extent_of
+from plainmind.notes.source import START, extent_of
 from plainmind.sessions.transcripts import Transcripts
 
 

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 from plainmind.base.pattern import pattern
 from plainmind.base.value import value
-from plainmind.notes.dates import day_of
 from plainmind.notes.scopes import SHARED_FOLDER, folder_of_scope, scope_of_path
+from plainmind.notes.workspace import day_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -305,7 +305,7 @@ def _row(memory: Memory, found: Any) -> dict[str, Any]:
     from datetime import UTC, datetime
 
     from plainmind.base.model import split_lines
-    from plainmind.notes.dates import day_of
+    from plainmind.notes.workspace import day_of
 
     lines: int | None = None
     error: str | None = None

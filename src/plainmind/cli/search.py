@@ -247,7 +247,7 @@ def _join(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 def reason(explanation: Mapping[str, Any], query: str, path: str, today: date) -> str:
     """One readable line about why a hit was chosen."""
-    from plainmind.notes.dates import day_of
+    from plainmind.notes.workspace import day_of
 
     line = f"line {explanation['bestLine']}" if "bestLine" in explanation else "the line"
     parts = [f"{line} has {_words_in_line(explanation, query)}"]

@@ -10,17 +10,16 @@ from plainmind.base.value import replace, value
 from plainmind.index.plan import WITHOUT_VECTORS, Patience
 from plainmind.index.preparing import ChunksOnDemand
 from plainmind.notes.discovery import FoundFile
-from plainmind.notes.extent import START, Extent, Mark, extent_of
+from plainmind.notes.source import START, Extent, Mark, extent_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from plainmind.notes.protocol import GrowingSource, TextSource
-    from plainmind.sessions.transcripts import Piece
+    from plainmind.notes.source import GrowingSource, Piece, TextSource
 
 
 def growing(source: TextSource) -> GrowingSource | None:
     """The source, if its files are added to at their end."""
-    return source if hasattr(source, "read_on") else None  # type: ignore[return-value]
+    return source.growing
 
 
 def known_extent(found: FoundFile, known: FileState | None) -> Extent:

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from plainmind.index.preparing import Preparation
     from plainmind.index.protocol import IndexStore
     from plainmind.index.reading import Reader
-    from plainmind.notes.noticing import Since
-    from plainmind.notes.protocol import TextSource
+    from plainmind.notes.change_queue import Since
+    from plainmind.notes.source import TextSource
 
 __all__ = ["NO_INDEX_YET", "WITHOUT_VECTORS", "Indexer"]
 

@@ -20,9 +20,7 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     from plainmind.base.model import Document
-    from plainmind.notes.extent import Extent, Mark
-    from plainmind.notes.protocol import GrowingSource, TextSource
-    from plainmind.sessions.transcripts import Piece
+    from plainmind.notes.source import Extent, GrowingSource, Mark, Piece, TextSource
 
     T = TypeVar("T")
 

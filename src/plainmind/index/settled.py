@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
     from plainmind.base.model import FileState
     from plainmind.index.tally import FileKey, Tally
-    from plainmind.notes.noticing import Since
-    from plainmind.notes.protocol import TextSource
+    from plainmind.notes.change_queue import Since
+    from plainmind.notes.source import TextSource
 
 Revision: TypeAlias = "tuple[int, int]"
 

@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TypeAlias
 
-    from plainmind.sessions.transcripts import Piece
+    from plainmind.notes.source import Piece
 
 # Enough for many requests to a provider at once; or, where two processes share them, to be worth a message.
 REMOTE_CHARACTERS = 250_000

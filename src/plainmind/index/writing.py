@@ -12,11 +12,11 @@ from plainmind.index.plan import NEVER, WITHOUT_VECTORS, unmatched
 from plainmind.index.preparing import Prepared
 from plainmind.index.run import Left, Run
 from plainmind.index.sharing import Batch, ReadFile
-from plainmind.notes.extent import START, Extent, Mark
+from plainmind.notes.source import START, Extent, Mark
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from plainmind.sessions.transcripts import Piece
+    from plainmind.notes.source import Piece
 
 
 class Writer:

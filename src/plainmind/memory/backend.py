@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from typing import Any, Literal, Protocol, TypeAlias
 
     from plainmind.files.system import Erasures
-    from plainmind.notes.mounts import Mount
+    from plainmind.notes.discovery import Mount
     from plainmind.notes.workspace import Workspace
     from plainmind.sessions.transcripts import Transcripts
 else:

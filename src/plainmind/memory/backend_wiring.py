@@ -12,7 +12,7 @@ from plainmind.memory.backend_fallback import FallbackBackend, Pause
 from plainmind.memory.backend_opening import open_backend
 from plainmind.memory.backend_record import Record
 from plainmind.memory.translating import memory_paths
-from plainmind.notes.mounts import mounts_of
+from plainmind.notes.discovery import mounts_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,9 +6,7 @@ from collections.abc import Iterator
 
 from plainmind.base.model import sha256_bytes
 from plainmind.base.value import value
-from plainmind.notes.dates import day_of
-from plainmind.notes.decoding import decode
-from plainmind.notes.workspace import Workspace
+from plainmind.notes.workspace import Workspace, day_of, decode
 
 
 @value

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from plainmind.config.kinds import ExtraPath as ConfiguredPath
     from plainmind.config.load import Loaded
     from plainmind.config.settings import Settings
-    from plainmind.notes.mounts import ExtraPath
+    from plainmind.notes.discovery import ExtraPath
     from plainmind.search.engine import SearchSettings
     from plainmind.search.snippets import Weights
 
@@ -70,7 +70,7 @@ def _weights(loaded: Loaded) -> Weights:
 
 def extra_paths(configured: Sequence[ConfiguredPath]) -> list[ExtraPath]:
     """Translate more places to read Markdown from; what is left out stays as it is by default."""
-    from plainmind.notes.mounts import ExtraPath
+    from plainmind.notes.discovery import ExtraPath
 
     return [
         ExtraPath(

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from plainmind.memory.providers import Providers
     from plainmind.memory.session_scopes import SessionScopes
     from plainmind.notes.notebook import Notebook
-    from plainmind.notes.protocol import TextSource
+    from plainmind.notes.source import TextSource
     from plainmind.notes.workspace import Workspace
     from plainmind.redaction.engine import Redactor
     from plainmind.search.engine import SearchEngine

@@ -11,7 +11,16 @@ from plainmind.notes.workspace import Workspace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from plainmind.sessions.transcripts import Transcripts
+    from typing import Protocol
+
+    class MessageReader(Protocol):
+        """Reads transcripts, which are cited as `sessions/<file>`."""
+
+        def read_excerpt(
+            self, path: str, first_line: int, line_count: int | None, max_chars: int | None
+        ) -> Excerpt:
+            """Read the messages on lines of a transcript."""
+
 
 MAX_CHARS = 200_000
 
@@ -30,7 +39,7 @@ def read_excerpt(
     first_line: int = 1,
     line_count: int | None = EXCERPT_LINES,
     max_chars: int | None = MAX_CHARS,
-    transcripts: Transcripts | None = None,
+    transcripts: MessageReader | None = None,
 ) -> Excerpt:
     """Read lines of a file of the memory, or messages of a transcript; `line_count` None reads to its end.
 
@@ -44,9 +53,7 @@ def read_excerpt(
         line_count = int(cited["last"] or first_line) - first_line + 1
     _check_numbers(first_line, line_count, max_chars)
     if transcripts is not None and path.removeprefix("./").startswith("sessions/"):
-        from plainmind.sessions.transcript_excerpt import read_messages
-
-        return read_messages(transcripts, path, first_line, line_count, max_chars)
+        return transcripts.read_excerpt(path, first_line, line_count, max_chars)
     document, _ = workspace.read(path)
     return excerpt(document.path, document.text, first_line, line_count, max_chars)
 

@@ -8,8 +8,7 @@ import re
 from plainmind.base.errors import NotFound, PathNotAllowed
 from plainmind.base.model import split_lines
 from plainmind.base.pattern import pattern
-from plainmind.notes.decoding import decode
-from plainmind.notes.workspace import Workspace
+from plainmind.notes.workspace import Workspace, decode
 from plainmind.text.notes import find_note
 
 # A try that came to nothing is repeated soon after, on whichever day that is, and whatever the clock did meanwhile.

@@ -2,27 +2,43 @@
 
 from __future__ import annotations
 
+import codecs
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
 from plainmind.base.errors import NotFound, PathNotAllowed, PlainmindError, WorkspaceError
 from plainmind.base.model import PRIVATE, SHARED, Document, FileState, Source, sha256_bytes
+from plainmind.base.pattern import pattern
 from plainmind.base.value import replace
 from plainmind.files.safe_open import Root, check_relative, printable
-from plainmind.notes.discovery import Discovery, Entered, FoundFile, Sweep, system_reason
-from plainmind.notes.mounts import ExtraPath, Mount, mounts_of
-from plainmind.notes.noticing import Noticing, Since
+from plainmind.notes.discovery import (
+    Discovery,
+    Entered,
+    ExtraPath,
+    FoundFile,
+    Mount,
+    Sweep,
+    mounts_of,
+    system_reason,
+)
 from plainmind.notes.scopes import SHARED_FOLDER, scope_of_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from plainmind.notes.change_queue import ChangeQueue, Since
+
+
 MAX_FILE_BYTES = 16_000_000
 
 _CURATED = ("MEMORY.md", "memory.md")
 _MOST_NAMES_COMPARED = 5_000
+
+# ASCII digits only: `\d` would also accept the digits of other scripts.
+_DATED_NAME = pattern(r"(?:^|/)([0-9]{4})-([0-9]{2})-([0-9]{2})(?:-[^/]+)?\.md\Z", re.IGNORECASE)
 
 _LEFT_OUT_HINT = "`plainmind status` lists everything that is left out, and why"
 
@@ -38,12 +54,17 @@ class Workspace:
         daily = Mount(self.root, "memory", "memory", expected=False)
         self._mounts = (daily, *mounts_of(self.root, extra_paths))
         self._has_shared_mounts = any(mount.scope != PRIVATE for mount in self._mounts)
-        self._noticing = Noticing(partial(_anchors, self.root, self._mounts))
+        self._has_looked = False
+        self._queues: dict[str, ChangeQueue] = {}  # the one of this workspace, once it is needed
 
     @property
     def source(self) -> Source:
         """Which source its files are cited as."""
         return "memory"
+
+    @property
+    def growing(self) -> None:
+        """Nothing: each note is read whole."""
 
     @property
     def path(self) -> str:
@@ -52,18 +73,37 @@ class Workspace:
 
     def discover(self) -> Discovery:
         """List the files of the memory, always in the same order. Never raises for what is on disk."""
-        look = self._noticing.begin()
+        changes = self._changes_of_second_look()
+        if changes is None:
+            return self._find(self._sweep())
+        look = changes.begin()
         moment, complete = None, False
         try:
-            found = self._swept(self._sweep(entered=look.entered if look else None))
+            found = self._find(self._sweep(entered=look.entered if look else None))
             complete = not (found.unseen or found.root_missing)
         finally:
-            moment = self._noticing.end(look, complete=complete)
+            moment = changes.end(look, complete=complete)
         return replace(found, moment=moment)
+
+    def _changes_of_second_look(self) -> ChangeQueue | None:
+        """None for the first look: most processes look once, and would load the queue in vain."""
+        if self._has_looked:
+            return self._changes()
+        self._has_looked = True
+        return None
+
+    def _changes(self) -> ChangeQueue:
+        known = self._queues.get("changes")
+        if known is not None:
+            return known
+        from plainmind.notes.change_queue import ChangeQueue
+
+        made = ChangeQueue(partial(_anchors, self.root, self._mounts), has_looked=self._has_looked)
+        return self._queues.setdefault("changes", made)  # one step: threads that come at once get the same
 
     def changed_since(self, moment: int | None) -> Since | None:
         """What may have changed since a look; None when only another look can tell."""
-        return self._noticing.changed_since(moment)
+        return None if moment is None else self._changes().changed_since(moment)
 
     def look_at(self, path: str) -> FoundFile | None:
         """Look again at a file that discovery has listed; None when it is not as it must be to be listed."""
@@ -77,11 +117,12 @@ class Workspace:
 
     def describe(self) -> Mapping[str, Any]:
         """Facts for `status`: how changes are noticed."""
-        return self._noticing.describe()
+        return self._changes().describe()
 
     def close(self) -> None:
-        """Let go of what is watched; the workspace can be used on."""
-        self._noticing.close()
+        """Let go of what is watched; the workspace can still be used."""
+        for changes in self._queues.values():
+            changes.close()
 
     def locate(self, path: str) -> FoundFile:
         """Find the file that a cited path names, only if discovery lists it.
@@ -92,7 +133,7 @@ class Workspace:
         if os.path.isabs(wanted):
             raise self._absolute_path_refused(wanted)
         check_relative(wanted)
-        discovery = self._swept(self._sweep(wanted=wanted))
+        discovery = self._find(self._sweep(wanted=wanted))
         for found in discovery.files:
             if found.path == wanted:
                 return found
@@ -103,9 +144,6 @@ class Workspace:
 
         Raises PathNotAllowed, NotFound or WorkspaceError.
         """
-        from plainmind.notes.dates import day_of
-        from plainmind.notes.decoding import decode
-
         found = self.locate(file) if isinstance(file, str) else file
         raw, status = found.root.read(found.relative, max_bytes=self.max_file_bytes)
         document = Document(found.path, self.source, decode(raw), day_of(found.path))
@@ -162,7 +200,7 @@ class Workspace:
             max_file_bytes=self.max_file_bytes, scope_of=self._scope_at, wanted=wanted, entered=entered
         )
 
-    def _swept(self, sweep: Sweep) -> Discovery:
+    def _find(self, sweep: Sweep) -> Discovery:
         root_missing = False
         try:
             os.close(self.root.open_folder())
@@ -240,3 +278,33 @@ def _folded(name: str) -> str:
     import unicodedata
 
     return unicodedata.normalize("NFC", name).casefold().removesuffix(".md")
+
+
+def day_of(path: str) -> str | None:
+    """ISO day of `2026-02-10.md` and `2026-02-10-a-topic.md`; None for every other name: those are evergreen.
+
+    A date that no calendar has (`2026-02-30.md`) makes a file evergreen, not an error.
+    """
+    found = _DATED_NAME.search(path)
+    if found is None:
+        return None
+    from datetime import date
+
+    year, month, day = found.groups()
+    try:
+        return date(int(year), int(month), int(day)).isoformat()
+    except ValueError:
+        return None
+
+
+def decode(raw: bytes) -> str:
+    r"""Read the bytes of a note as text, alike for the index and for a reader: their line numbers agree. Never raises.
+
+    UTF-8 without a byte order mark. An invalid byte becomes U+FFFD, NUL characters disappear, and each of
+    `\r\n`, `\r` and `\n` ends one line and is given as `\n`. Nothing else ends a line.
+    """
+    text = raw.removeprefix(codecs.BOM_UTF8).decode("utf-8", "replace")
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    # After the line ends, so that lines of the text are lines of the bytes.
+    return text.replace("\0", "") if "\0" in text else text

@@ -10,7 +10,7 @@ from plainmind.base.model import FileState, sha256_bytes
 from plainmind.files.jsonl import start_of_line
 from plainmind.files.safe_open import in_words
 from plainmind.files.system import SYSTEM, read_range
-from plainmind.notes.extent import START, Mark, begins_alike, ends_alike
+from plainmind.notes.source import START, Mark, begins_alike, ends_alike
 from plainmind.sessions.transcript_lines import LineReader, Lines, Spoken
 from plainmind.text.transcripts import Entry, said
 

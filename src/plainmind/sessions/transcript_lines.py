@@ -10,20 +10,12 @@ from datetime import datetime
 
 from plainmind.base.value import record, replace, value
 from plainmind.files.jsonl import RawLine, forwards
-from plainmind.notes.extent import START, Mark, Trail, hash_of_rest
+from plainmind.notes.source import START, Mark, Trail, Unreadable, hash_of_rest
 from plainmind.text.transcripts import Entry, Said, entries_in, said
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import tzinfo
-
-
-@value
-class Unreadable:
-    """How many lines say nothing because they could not be read."""
-
-    damaged: int = 0  # no JSON
-    too_long: int = 0
 
 
 @value

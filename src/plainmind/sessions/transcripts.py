@@ -1,8 +1,8 @@
 """Transcripts of conversations as documents: one line of text a message, each leading back to its JSONL line.
 
-A transcript is added to, and sometimes replaced or cut off. Whoever knows how far it is indexed reads on from there, if
-the last bytes before that place are the same; all bytes are compared when the file is another one, or has another time
-and the same length.
+A transcript is added to, and sometimes replaced or cut off. An index that knows how far it has read goes on from there,
+if the last bytes before that place are the same; all bytes are compared when the file is another one, or has the same
+length and another time.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from plainmind.base.errors import NotFound, PathNotAllowed
-from plainmind.base.model import PRIVATE, Document, FileFailure, FileState, Source
+from plainmind.base.model import PRIVATE, Document, Excerpt, FileFailure, FileState, Source
 from plainmind.base.pattern import pattern
-from plainmind.base.value import replace, value
+from plainmind.base.value import replace
 from plainmind.files.safe_open import Root, check_relative, file_refusal, name_refusal, printable
 from plainmind.files.system import explain_errors
+from plainmind.notes.change_queue import ChangeQueue, Since
 from plainmind.notes.discovery import AS_IT_IS, Discovery, FoundFile, Reading, system_reason
-from plainmind.notes.noticing import Noticing, Since
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from datetime import tzinfo
     from typing import Any
 
-    from plainmind.notes.extent import Mark
+    from plainmind.notes.source import Mark, Piece
     from plainmind.sessions.transcript_forms import Documents, Form
-    from plainmind.sessions.transcript_lines import Lines, Unreadable
+    from plainmind.sessions.transcript_lines import Lines
 
 FOLDER = "sessions/"
 # An archive stays searchable: who resets a conversation, or lets a program tidy up, wants to begin anew, not to forget.
@@ -39,20 +39,6 @@ _REGISTRIES = frozenset({f"{FOLDER}sessions.json", f"{FOLDER}registry.json5"})
 _NEVER = -1
 # Some hundred messages: their chunks, terms and vectors take many times the room.
 PIECE_CHARACTERS = 250_000
-
-
-@value
-class Piece:
-    """Some lines of a transcript, and how far an index is that has them all."""
-
-    document: Document
-    state: FileState  # without a hash: what becomes of it depends on the number of chunks
-    begin: Mark
-    end: Mark  # without the number of chunks
-    rest: str  # hash of what stands behind the end and is part of the document all the same
-    is_last: bool
-    unreadable: Unreadable
-    reading: Reading
 
 
 def as_it_is(text: str) -> str:
@@ -91,22 +77,27 @@ class Transcripts:
         self._documents = documents
         self._piece_characters = piece_characters
         self._scopes: Mapping[str, str] = {}  # as of the latest look
-        self._noticing = Noticing(lambda: (self.root.real,), matters=_matters)
+        self._changes = ChangeQueue(lambda: (self.root.real,), matters=_matters)
 
     @property
     def source(self) -> Source:
         """Which source its files are cited as."""
         return "sessions"
 
+    @property
+    def growing(self) -> Transcripts:
+        """Itself: a transcript is added to at its end."""
+        return self
+
     def discover(self) -> Discovery:
         """List the transcripts by name. Never raises for what is on disk."""
-        look = self._noticing.begin()
+        look = self._changes.begin()
         moment, complete = None, False
         try:
             found = self._listed(look.entered if look else None)
             complete = not found.root_missing
         finally:
-            moment = self._noticing.end(look, complete=complete)
+            moment = self._changes.end(look, complete=complete)
         self._scopes = {file.path: file.scope for file in found.files}
         return replace(found, moment=moment)
 
@@ -116,7 +107,7 @@ class Transcripts:
         The registry says who may see a transcript: when it has changed, and with it the scope of one of them, all
         must be looked at.
         """
-        since = self._noticing.changed_since(moment)
+        since = self._changes.changed_since(moment)
         if since is None or not since.files & _REGISTRIES:
             return since
         now = self._scopes_now()
@@ -153,7 +144,7 @@ class Transcripts:
 
     def read(self, file: FoundFile) -> tuple[Document, FileState]:
         """Read one transcript in one go. Raises PathNotAllowed, NotFound or WorkspaceError, never for what it says."""
-        from plainmind.notes.extent import START, Extent
+        from plainmind.notes.source import START, Extent
 
         (piece,) = self._pieces(file, None, START, None)
         return piece.document, replace(
@@ -166,6 +157,14 @@ class Transcripts:
         In pieces, each of which can be indexed by itself once those before it are. There is at least one, the last.
         """
         return self._pieces(file, known, begin, self._piece_characters)
+
+    def read_excerpt(
+        self, path: str, first_line: int, line_count: int | None, max_chars: int | None
+    ) -> Excerpt:
+        """Read the messages on lines of a transcript, without secrets."""
+        from plainmind.sessions.transcript_excerpt import read_messages
+
+        return read_messages(self, path, first_line, line_count, max_chars)
 
     def messages_after(self, file: FoundFile, begin: Mark) -> int:
         """How many messages follow a mark."""
@@ -191,11 +190,11 @@ class Transcripts:
 
     def describe(self) -> Mapping[str, Any]:
         """Facts for `status`: how changes are noticed."""
-        return self._noticing.describe()
+        return self._changes.describe()
 
     def close(self) -> None:
-        """Let go of what is watched; the source can be used on."""
-        self._noticing.close()
+        """Let go of what is watched; the source can still be used."""
+        self._changes.close()
 
     def _listed(self, entered: Callable[[int, str], None] | None) -> Discovery:
         files: list[FoundFile] = []
@@ -264,6 +263,8 @@ class Transcripts:
                 yield self._piece(file, transcript.status, begun, lines)
 
     def _piece(self, file: FoundFile, status: os.stat_result, begin: Mark, lines: Lines) -> Piece:
+        from plainmind.notes.source import Piece
+
         return Piece(
             Document(
                 file.path,

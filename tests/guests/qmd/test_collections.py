@@ -17,7 +17,7 @@ from plainmind.guests.qmd.collections import (
     key_of_scope,
 )
 from plainmind.memory.backend import Place
-from plainmind.notes.mounts import ExtraPath, mounts_of
+from plainmind.notes.discovery import ExtraPath, mounts_of
 
 
 def collections(workspace, *extra, include_default=True):

@@ -22,7 +22,7 @@ from plainmind.files.system import Erasures, explain_errors
 from plainmind.guests.qmd.collections import EVERY_NOTE, Collection, key_of_scope
 from plainmind.memory.backend import BackendBusy
 from plainmind.notes.discovery import FoundFile
-from plainmind.notes.extent import START, Mark, extent_of
+from plainmind.notes.source import START, Mark, extent_of
 from plainmind.sessions.transcripts import FOLDER, Transcripts
 
 TYPE_CHECKING = False
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from plainmind.sessions.transcripts import Piece
+    from plainmind.notes.source import Piece
 
 
 ENDING = ".parts"

@@ -60,29 +60,28 @@ def may_be_note(name: str) -> bool:
 class Look:
     """One look at all files while their folders are being watched, each before it is listed."""
 
-    __slots__ = ("_noticing", "began", "folders", "moment", "refusal")
+    __slots__ = ("_queue", "began", "folders", "moment", "refusal")
 
-    def __init__(self, noticing: Noticing, moment: int, began: float) -> None:
-        self._noticing = noticing
+    def __init__(self, queue: ChangeQueue, moment: int, began: float) -> None:
+        self._queue = queue
         self.moment = moment
         self.began = began
-        self.folders: dict[
-            int, str | None
-        ] = {}  # by watch: how what is in it is cited; None when in two ways
+        # By watch: how what is in it is cited; None when in two ways.
+        self.folders: dict[int, str | None] = {}
         self.refusal: str | None = None
 
     def entered(self, folder: int, cited: str) -> None:
         """Watch an open folder from now on; `cited` is empty or ends with a slash."""
         if self.refusal is None:
-            self._noticing.watch(self, folder, cited)
+            self._queue.watch(self, folder, cited)
 
 
-class Noticing:
+class ChangeQueue:
     """Watches the folders of one source. Safe to share between threads; a fork begins anew.
 
     `anchors` are the paths at which looks begin: what is there now is compared by identity, for a parent folder that
     was renamed or mounted over is no event in the folders that are watched. `matters` tells by its name whether a file
-    is worth telling of.
+    is worth telling of. `has_looked` says that the first look was made before there was a queue.
     """
 
     def __init__(
@@ -90,20 +89,22 @@ class Noticing:
         anchors: Callable[[], Iterable[str]],
         *,
         matters: Callable[[str], bool] = may_be_note,
-        opened: Callable[[], Inotify | None] = _open_inotify,
+        has_looked: bool = False,
+        open_queue: Callable[[], Inotify | None] = _open_inotify,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._anchors = anchors
         self._matters = matters
-        self._opened = opened
+        self._open_queue = open_queue
         self._clock = clock
         self._forget()
+        self._has_looked = has_looked
 
     def _forget(self) -> None:
         self._process = os.getpid()
         self._guard = threading.Lock()
         self._inotify: Inotify | None = None
-        self._looks = 0
+        self._has_looked = False
         self._looking = 0
         self._moment = 0
         self._folders: dict[int, str | None] = {}
@@ -117,12 +118,12 @@ class Noticing:
         """Begin a look at everything. The first one watches nothing: a process that looks once would not gain."""
         self._after_fork()
         with self._guard:
-            self._looks += 1
-            if self._looks == 1:
+            if not self._has_looked:
+                self._has_looked = True
                 return None
             if self._inotify is None or self._inotify.count > MOST_FOLDERS:
                 self._close()
-                self._inotify = self._opened()
+                self._inotify = self._open_queue()
             if self._inotify is None:
                 self._refusal = "the system offers none, or no more"
                 return None

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from plainmind.notes import noticing
+from plainmind.notes import change_queue
+from plainmind.notes.change_queue import ChangeQueue
+from plainmind.notes.discovery import ExtraPath
 from plainmind.notes.inotify import Inotify, is_local, open_inotify
-from plainmind.notes.mounts import ExtraPath
-from plainmind.notes.noticing import Noticing
 from plainmind.notes.workspace import Workspace
 
 CHANGER = Path(__file__).parents[1] / "support" / "file_changer.py"
@@ -248,7 +248,7 @@ def test_a_place_that_cannot_be_seen_leaves_nothing_to_trust(folder, tmp_path):
 
 def test_after_ten_seconds_a_look_at_everything_is_due(folder):
     now = [100.0]
-    opened = Noticing(lambda: [str(folder)], clock=lambda: now[0])
+    opened = ChangeQueue(lambda: [str(folder)], clock=lambda: now[0])
     opened.begin()
     moment = opened.end(opened.begin(), complete=True)
     now[0] += 9.9
@@ -283,7 +283,7 @@ def test_when_the_system_has_no_more_watches_every_look_is_at_everything(folder)
     used = Used(os.dup(real._descriptor), real._system)
     real.close()
     workspace = Workspace(str(folder))
-    workspace._noticing = Noticing(list, opened=lambda: used)
+    workspace._queues["changes"] = ChangeQueue(list, has_looked=True, open_queue=lambda: used)
     workspace.discover()
 
     assert workspace.discover().moment is None
@@ -293,7 +293,7 @@ def test_when_the_system_has_no_more_watches_every_look_is_at_everything(folder)
 
 def test_when_the_system_has_no_more_queues_every_look_is_at_everything(folder):
     workspace = Workspace(str(folder))
-    workspace._noticing = Noticing(list, opened=lambda: None)
+    workspace._queues["changes"] = ChangeQueue(list, has_looked=True, open_queue=lambda: None)
     workspace.discover()
 
     assert workspace.discover().moment is None
@@ -302,7 +302,7 @@ def test_when_the_system_has_no_more_queues_every_look_is_at_everything(folder):
 
 
 def test_very_many_folders_are_not_watched(folder, monkeypatch):
-    monkeypatch.setattr(noticing, "MOST_FOLDERS", 2)
+    monkeypatch.setattr(change_queue, "MOST_FOLDERS", 2)
     workspace = Workspace(str(folder))
     workspace.discover()
 
@@ -312,7 +312,7 @@ def test_very_many_folders_are_not_watched(folder, monkeypatch):
 
 
 def test_folders_that_come_and_go_do_not_use_up_the_watches(folder, monkeypatch):
-    monkeypatch.setattr(noticing, "MOST_FOLDERS", 6)
+    monkeypatch.setattr(change_queue, "MOST_FOLDERS", 6)
     workspace = Workspace(str(folder))
     for number in range(12):
         workspace.discover()
@@ -320,7 +320,7 @@ def test_folders_that_come_and_go_do_not_use_up_the_watches(folder, monkeypatch)
         assert workspace.discover().moment is not None or number == 0
         (folder / "memory" / f"{number}").rmdir()
 
-    assert workspace._noticing._inotify.count <= 8
+    assert workspace._changes()._inotify.count <= 8
     workspace.close()
 
 
@@ -334,7 +334,7 @@ def test_only_file_systems_of_this_machine_are_trusted(folder):
 
 
 def test_a_look_into_a_file_system_of_others_is_not_trusted(folder):
-    opened = Noticing(list)
+    opened = ChangeQueue(list)
     opened.begin()
     look = opened.begin()
     kernel = os.open("/proc", os.O_RDONLY)
@@ -357,7 +357,7 @@ def test_a_closed_workspace_can_be_used_on(workspace):
 
 
 def test_a_look_that_is_closed_meanwhile_proves_nothing(folder):
-    opened = Noticing(list)
+    opened = ChangeQueue(list)
     opened.begin()
     look = opened.begin()
     opened.close()
