@@ -30,7 +30,7 @@ from plainmind.base.model import EmbedderIdentity, IndexFingerprint
 from plainmind.guests.evaluation.dataset import read_dataset
 from plainmind.guests.evaluation.runner import Asking, evaluate, opened_memory, summarise
 from plainmind.index.opening import open_store
-from plainmind.index.protocol import IndexStore
+from plainmind.index.protocol import IndexStore, vector_candidates
 from plainmind.search.engine import SearchEngine, SearchSettings
 
 NEAREST = 48
@@ -126,7 +126,7 @@ def recall(corpus: Corpus, store: IndexStore, count: int) -> float:
     shares = []
     for question, nearest in zip(questions, exact_neighbours(corpus, questions, count=NEAREST), strict=True):
         with store.reading() as reader:
-            near = reader.vector_candidates(as_vector(question.vector), where=EVERYTHING, limit=NEAREST)
+            near = vector_candidates(reader, as_vector(question.vector), where=EVERYTHING, limit=NEAREST)
         places = {(each.chunk.path, each.chunk.ordinal) for each in near}
         shares.append(sum(corpus.place(chunk) in places for chunk in nearest) / NEAREST)
     return sum(shares) / len(shares)

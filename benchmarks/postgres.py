@@ -27,7 +27,7 @@ from speed.workload import (
 
 from plainmind.base.model import EmbedderIdentity, IndexFingerprint
 from plainmind.index.opening import open_store
-from plainmind.index.protocol import IndexStore
+from plainmind.index.protocol import IndexStore, vector_candidates
 
 SCHEMA = "plainmind_bench"
 MOST = 48  # up to which the protocol promises 98 of 100
@@ -93,7 +93,7 @@ def recall(corpus: Corpus, store: IndexStore, questions: Sequence[Question], cou
         for question, nearest in zip(
             questions, exact_neighbours(corpus, questions, count=count), strict=True
         ):
-            found = reader.vector_candidates(as_vector(question.vector), where=EVERYTHING, limit=count)
+            found = vector_candidates(reader, as_vector(question.vector), where=EVERYTHING, limit=count)
             places = {(each.chunk.path, each.chunk.ordinal) for each in found}
             shares.append(len(places & {corpus.place(chunk) for chunk in nearest}) / count)
     return sum(shares) / len(shares)

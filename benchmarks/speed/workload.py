@@ -24,7 +24,7 @@ from plainmind.base.model import (
 from plainmind.base.value import value
 from plainmind.embed.protocol import Embedder
 from plainmind.index.chunks import terms_of
-from plainmind.index.protocol import IndexStore
+from plainmind.index.protocol import IndexStore, keyword_candidates, vector_candidates
 from plainmind.memory.facade import Memory
 from plainmind.search.engine import SearchEngine, SearchSettings
 from plainmind.text.terms import query_terms
@@ -179,7 +179,7 @@ def search(corpus: Corpus, store: IndexStore, questions: Sequence[Question], *, 
 
     def look_up_words(question: Question) -> None:
         with store.reading() as reader:
-            reader.keyword_candidates(query_terms(question.text).terms, where=EVERYTHING, limit=NEAREST)
+            keyword_candidates(reader, query_terms(question.text).terms, where=EVERYTHING, limit=NEAREST)
 
     def look_up_vector(question: Question) -> None:
         found_by_vector(store, question)
@@ -192,7 +192,7 @@ def search(corpus: Corpus, store: IndexStore, questions: Sequence[Question], *, 
 def found_by_vector(store: IndexStore, question: Question) -> set[tuple[str, int]]:
     """The places of the chunks that the store takes for the nearest."""
     with store.reading() as reader:
-        found = reader.vector_candidates(as_vector(question.vector), where=EVERYTHING, limit=NEAREST)
+        found = vector_candidates(reader, as_vector(question.vector), where=EVERYTHING, limit=NEAREST)
     return {(candidate.chunk.path, candidate.chunk.ordinal) for candidate in found}
 
 

@@ -29,6 +29,7 @@ from tests.support.stores import DRIVERS, PARAMS, open_for_test
 from plainmind.base.errors import BadVector, ConflictError, IndexUnavailable
 from plainmind.base.model import EVERY_SCOPE, PRIVATE, SHARED, SearchFilter
 from plainmind.index.drivers.memory import MemoryStore
+from plainmind.index.protocol import keyword_candidates, vector_candidates
 
 MEMORY_ONLY = SearchFilter(sources=frozenset({"memory"}), scopes=EVERY_SCOPE)
 STUDIO = "the gateway runs on a Mac Studio"
@@ -53,8 +54,8 @@ def test_an_index_that_was_never_built_is_empty_and_has_no_fingerprint(unbuilt):
     with unbuilt.reading() as reader:
         assert reader.fingerprint() is None
         assert reader.files() == {}
-        assert reader.keyword_candidates(["gateway"], where=EVERYWHERE, limit=5) == []
-        assert reader.vector_candidates(vector("gateway"), where=EVERYWHERE, limit=5) == []
+        assert keyword_candidates(reader, ["gateway"], where=EVERYWHERE, limit=5) == []
+        assert vector_candidates(reader, vector("gateway"), where=EVERYWHERE, limit=5) == []
         assert reader.term_statistics(["gateway"], where=EVERYWHERE).chunks_with == {"gateway": 0}
 
 
@@ -204,7 +205,7 @@ def test_three_notes_about_one_thing_still_rank_by_the_word_that_tells_them_apar
     put(store, "c.md", "gateway gone")
 
     with store.reading() as reader:
-        found = reader.keyword_candidates(["gateway", "hetzner"], where=EVERYWHERE, limit=5)
+        found = keyword_candidates(reader, ["gateway", "hetzner"], where=EVERYWHERE, limit=5)
     assert found[0].chunk.path == "b.md"
     assert len(found) == 3
     assert all(0 < each.score <= 1 for each in found)
@@ -215,7 +216,7 @@ def test_the_only_note_is_found_by_its_words(store):
     put(store, "a.md", STUDIO)
 
     with store.reading() as reader:
-        (found,) = reader.keyword_candidates(["studio"], where=EVERYWHERE, limit=5)
+        (found,) = keyword_candidates(reader, ["studio"], where=EVERYWHERE, limit=5)
     assert found.score > 0.3
 
 
@@ -224,8 +225,8 @@ def test_a_rare_word_that_stands_nowhere_lowers_every_score(store):
         put(store, f"{number}.md", f"gateway number {number}")
 
     with store.reading() as reader:
-        alone = reader.keyword_candidates(["gateway"], where=EVERYWHERE, limit=1)[0].score
-        with_missing = reader.keyword_candidates(["gateway", "zeppelin"], where=EVERYWHERE, limit=1)[0].score
+        alone = keyword_candidates(reader, ["gateway"], where=EVERYWHERE, limit=1)[0].score
+        with_missing = keyword_candidates(reader, ["gateway", "zeppelin"], where=EVERYWHERE, limit=1)[0].score
     assert with_missing < alone / 10
 
 
@@ -234,8 +235,8 @@ def test_a_repeated_query_term_counts_once(store):
     put(store, "b.md", HETZNER)
 
     with store.reading() as reader:
-        once = reader.keyword_candidates(["studio", "gateway"], where=EVERYWHERE, limit=5)
-        twice = reader.keyword_candidates(["studio", "gateway", "studio"], where=EVERYWHERE, limit=5)
+        once = keyword_candidates(reader, ["studio", "gateway"], where=EVERYWHERE, limit=5)
+        twice = keyword_candidates(reader, ["studio", "gateway", "studio"], where=EVERYWHERE, limit=5)
     assert once == twice
 
 
@@ -298,7 +299,7 @@ def test_a_term_that_stands_there_more_often_than_can_be_counted_is_found(store)
     )
 
     with store.reading() as reader:
-        found = reader.keyword_candidates(["mac"], where=EVERYWHERE, limit=5)
+        found = keyword_candidates(reader, ["mac"], where=EVERYWHERE, limit=5)
         assert {each.chunk.text for each in found} == {"often", "once"}
         assert all(0 < each.score <= 1 for each in found)
         assert reader.term_statistics(["mac"], where=EVERYWHERE).chunks_with == {"mac": 2}
@@ -320,7 +321,7 @@ def test_scores_are_shares_of_one_and_the_same_for_ids_as_for_candidates(store, 
     )
 
     with store.reading() as reader:
-        found = reader.keyword_candidates(query, where=EVERYWHERE, limit=10)
+        found = keyword_candidates(reader, query, where=EVERYWHERE, limit=10)
         again = reader.keyword_scores(query, [each.id for each in found], where=EVERYWHERE)
     assert all(0 < each.score <= 1 for each in found)
     assert [each.score for each in found] == pytest.approx(again)
@@ -333,10 +334,10 @@ def test_a_larger_limit_only_adds_at_the_end(store):
         put(store, f"{number}.md", " ".join(dice.choices(["mac", "studio", "tor", "netz", "port"], k=6)))
 
     with store.reading() as reader:
-        few = reader.keyword_candidates(["mac", "tor"], where=EVERYWHERE, limit=6)
-        many = reader.keyword_candidates(["mac", "tor"], where=EVERYWHERE, limit=20)
-        near = reader.vector_candidates(vector("mac"), where=EVERYWHERE, limit=6)
-        nearer = reader.vector_candidates(vector("mac"), where=EVERYWHERE, limit=20)
+        few = keyword_candidates(reader, ["mac", "tor"], where=EVERYWHERE, limit=6)
+        many = keyword_candidates(reader, ["mac", "tor"], where=EVERYWHERE, limit=20)
+        near = vector_candidates(reader, vector("mac"), where=EVERYWHERE, limit=6)
+        nearer = vector_candidates(reader, vector("mac"), where=EVERYWHERE, limit=20)
     assert many[:6] == few
     assert nearer[:6] == near
 
@@ -346,7 +347,7 @@ def test_candidates_without_a_term_score_zero(store):
     put(store, "b.md", "hetzner")
 
     with store.reading() as reader:
-        near = reader.vector_candidates(vector(STUDIO), where=EVERYWHERE, limit=2)
+        near = vector_candidates(reader, vector(STUDIO), where=EVERYWHERE, limit=2)
         scores = reader.keyword_scores(["hetzner"], [each.id for each in near], where=EVERYWHERE)
     assert scores[0] == 0.0
     assert scores[1] > 0.3
@@ -362,7 +363,7 @@ def test_the_nearest_chunk_comes_first_with_its_cosine(store):
     expected = sum(a * b for a, b in zip(between, vector(STUDIO), strict=True))
 
     with store.reading() as reader:
-        found = reader.vector_candidates(between, where=EVERYWHERE, limit=2)
+        found = vector_candidates(reader, between, where=EVERYWHERE, limit=2)
     assert [each.chunk.text for each in found] == [STUDIO, HETZNER]
     assert found[0].score == pytest.approx(expected, abs=2e-3)
 
@@ -372,7 +373,7 @@ def test_opposite_vectors_score_zero_and_not_less(store):
     opposite = array("f", (-number for number in vector(STUDIO)))
 
     with store.reading() as reader:
-        (found,) = reader.vector_candidates(opposite, where=EVERYWHERE, limit=2)
+        (found,) = vector_candidates(reader, opposite, where=EVERYWHERE, limit=2)
         assert found.score == 0.0
         assert reader.similarities(opposite, [found.id]) == [0.0]
 
@@ -384,7 +385,7 @@ def test_chunks_without_a_vector_are_found_by_words_only(store):
     assert near_texts(store, STUDIO) == [HETZNER]
     assert found_texts(store, "studio") == [STUDIO]
     with store.reading() as reader:
-        (found,) = reader.keyword_candidates(["studio"], where=EVERYWHERE, limit=1)
+        (found,) = keyword_candidates(reader, ["studio"], where=EVERYWHERE, limit=1)
         assert reader.similarities(vector(STUDIO), [found.id]) == [0.0]
 
 
@@ -393,7 +394,7 @@ def test_similarities_are_those_of_the_candidates(store):
     query = vector("note number 7")
 
     with store.reading() as reader:
-        found = reader.vector_candidates(query, where=EVERYWHERE, limit=20)
+        found = vector_candidates(reader, query, where=EVERYWHERE, limit=20)
         again = reader.similarities(query, [each.id for each in reversed(found)])
     assert found[0].chunk.text == "note number 7"
     assert list(reversed(again)) == pytest.approx([each.score for each in found])
@@ -439,7 +440,7 @@ def test_a_bad_vector_gets_neither_in_nor_searched_for(store, bad):
     with pytest.raises(BadVector):
         store.replace_file(file_state("a.md"), [chunks[0], replace(chunks[1], vector=bad)])
     with store.reading() as reader, pytest.raises(BadVector):
-        reader.vector_candidates(bad, where=EVERYWHERE, limit=5)
+        vector_candidates(reader, bad, where=EVERYWHERE, limit=5)
     assert found_texts(store, "gateway") == [STUDIO]
     assert near_texts(store, STUDIO) == [STUDIO]
 
@@ -464,9 +465,9 @@ def test_none_of_the_nearest_is_missed_in_a_small_index(store):
     for number in range(10):
         query = blend(vector("x", 64), vector(f"query {number}", 64), 0.9)
         with store.reading() as reader:
-            every = [each.id for each in reader.keyword_candidates(["note"], where=EVERYWHERE, limit=5_000)]
+            every = [each.id for each in keyword_candidates(reader, ["note"], where=EVERYWHERE, limit=5_000)]
             exact = sorted(reader.similarities(query, every), reverse=True)[:10]
-            found = reader.vector_candidates(query, where=EVERYWHERE, limit=10)
+            found = vector_candidates(reader, query, where=EVERYWHERE, limit=10)
         assert [each.score for each in found] == exact
 
 
@@ -484,12 +485,12 @@ def test_hardly_any_of_the_nearest_is_missed(store):
 
     missed = 0
     with store.reading() as reader:
-        all_ids = [each.id for each in reader.keyword_candidates(["note"], where=EVERYWHERE, limit=5_000)]
+        all_ids = [each.id for each in keyword_candidates(reader, ["note"], where=EVERYWHERE, limit=5_000)]
         assert len(all_ids) == 3_000
         for number in range(20):
             query = blend(topics[number % 12], vector(f"query {number}", 64), 0.6)
             exact = sorted(reader.similarities(query, all_ids), reverse=True)[:48]
-            found = reader.vector_candidates(query, where=EVERYWHERE, limit=48)
+            found = vector_candidates(reader, query, where=EVERYWHERE, limit=48)
             assert [each.score for each in found] == sorted((each.score for each in found), reverse=True)
             missed += sum(score > found[-1].score for score in exact) - sum(
                 each.score > found[-1].score for each in found
@@ -505,11 +506,11 @@ def test_a_filter_hides_the_other_source_from_every_retriever(store):
     put(store, "s.jsonl", STUDIO, source="sessions")
 
     with store.reading() as reader:
-        words = reader.keyword_candidates(["studio"], where=MEMORY_ONLY, limit=10)
-        near = reader.vector_candidates(vector(STUDIO), where=MEMORY_ONLY, limit=10)
+        words = keyword_candidates(reader, ["studio"], where=MEMORY_ONLY, limit=10)
+        near = vector_candidates(reader, vector(STUDIO), where=MEMORY_ONLY, limit=10)
         nothing = SearchFilter(sources=frozenset(), scopes=EVERY_SCOPE)
-        assert reader.keyword_candidates(["studio"], where=nothing, limit=10) == []
-        assert reader.vector_candidates(vector(STUDIO), where=nothing, limit=10) == []
+        assert keyword_candidates(reader, ["studio"], where=nothing, limit=10) == []
+        assert vector_candidates(reader, vector(STUDIO), where=nothing, limit=10) == []
     assert [each.chunk.source for each in words] == ["memory"]
     assert [each.chunk.source for each in near] == ["memory"]
 
@@ -641,7 +642,7 @@ def test_words_are_weighed_by_what_may_be_seen(store):
 def test_a_score_does_not_tell_whether_others_have_written_a_word(store):
     def scores(where):
         with store.reading() as reader:
-            found = reader.keyword_candidates(["mac", "studio"], where=where, limit=9)
+            found = keyword_candidates(reader, ["mac", "studio"], where=where, limit=9)
             again = reader.keyword_scores(["mac", "studio"], [each.id for each in found], where=where)
             return {each.chunk.text: each.score for each in found}, again
 
@@ -677,8 +678,8 @@ def test_what_is_found_is_what_would_be_without_the_rest(store, files, scopes, l
 
     def found(one, where, limit):
         with one.reading() as reader:
-            by_words = reader.keyword_candidates(["a", "b"], where=where, limit=limit)
-            near = reader.vector_candidates(vector("a"), where=where, limit=limit)
+            by_words = keyword_candidates(reader, ["a", "b"], where=where, limit=limit)
+            near = vector_candidates(reader, vector("a"), where=where, limit=limit)
         return [
             [(each.score, each.chunk.path, each.chunk.ordinal) for each in way] for way in (by_words, near)
         ]
@@ -695,7 +696,7 @@ def test_what_is_found_is_what_would_be_without_the_rest(store, files, scopes, l
 
 def ids_by_text(store, *terms):
     with store.reading() as reader:
-        found = reader.keyword_candidates(terms, where=EVERYWHERE, limit=100)
+        found = keyword_candidates(reader, terms, where=EVERYWHERE, limit=100)
     return {each.chunk.text: each.id for each in found}
 
 
@@ -906,7 +907,7 @@ def test_a_view_does_not_change_while_others_write_and_rebuild(store):
         put(store, "a.md", HETZNER)
         with store.rebuild(fingerprint(), reason="a test") as fresh:
             put(fresh, "b.md", "something else")
-        found = reader.keyword_candidates(["gateway"], where=EVERYWHERE, limit=5)
+        found = keyword_candidates(reader, ["gateway"], where=EVERYWHERE, limit=5)
         assert [each.chunk.text for each in found] == [STUDIO]
         assert list(reader.files()) == [("memory", "a.md")]
     assert found_texts(store, "else") == ["something else"]
@@ -928,7 +929,7 @@ def test_other_dimensions_take_a_rebuild(store):
         put(fresh, "a.md", STUDIO, dims=8)
 
     with store.reading() as reader:
-        (found,) = reader.vector_candidates(vector(STUDIO, 8), where=EVERYWHERE, limit=5)
+        (found,) = vector_candidates(reader, vector(STUDIO, 8), where=EVERYWHERE, limit=5)
         assert found.score == pytest.approx(1, abs=2e-3)
 
 
@@ -1038,10 +1039,10 @@ def test_threads_share_a_store(store):
     def read():
         while not done.is_set():
             with store.reading() as reader:
-                found = reader.keyword_candidates(["part0", "part1"], where=EVERYWHERE, limit=50)
+                found = keyword_candidates(reader, ["part0", "part1"], where=EVERYWHERE, limit=50)
                 turns = Counter((each.chunk.path, each.chunk.text.split()[1]) for each in found)
                 assert all(count == 2 for count in turns.values()), turns
-                near = reader.vector_candidates(vector("x"), where=EVERYWHERE, limit=50)
+                near = vector_candidates(reader, vector("x"), where=EVERYWHERE, limit=50)
                 assert len(near) == sum(reader.counts().chunks.values())
 
     writers = [threading.Thread(target=guarded, args=(lambda n=n: write(n),)) for n in ("a", "b")]

@@ -20,7 +20,7 @@ from plainmind.base.model import IndexFingerprint
 from plainmind.files.atomic import write_atomically
 from plainmind.files.system import hold_lock
 from plainmind.index.drivers.sqlite.store import SqliteStore
-from plainmind.index.protocol import IndexStore
+from plainmind.index.protocol import IndexStore, keyword_candidates, vector_candidates
 
 FILES = 12
 PARTS = 5
@@ -75,10 +75,10 @@ def read_once(store: SqliteStore) -> None:
         files = reader.files()
         assert len(files) == FILES, f"{len(files)} files"
         assert counts.chunks == {"memory": FILES * PARTS}, counts
-        found = reader.keyword_candidates(
-            [f"part{part}" for part in range(PARTS)], where=EVERYWHERE, limit=500
+        found = keyword_candidates(
+            reader, [f"part{part}" for part in range(PARTS)], where=EVERYWHERE, limit=500
         )
-        near = reader.vector_candidates(vector("x"), where=EVERYWHERE, limit=500)
+        near = vector_candidates(reader, vector("x"), where=EVERYWHERE, limit=500)
         assert len(found) == len(near) == FILES * PARTS
         for (_, path), state in files.items():
             own = {each.chunk.text for each in found if each.chunk.path == path}

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from tests.support.index_contents import EVERYWHERE, embedded, file_state, fingerprint, put, seen_by, vector
 
 from plainmind.index.drivers.memory import MemoryStore
-from plainmind.index.drivers.sqlite.admission import absent_with, hidden_positions, lengths_without
 from plainmind.index.drivers.sqlite.store import SqliteStore
+from plainmind.index.drivers.sqlite.view import absent_with, hidden_positions, lengths_without
+from plainmind.index.protocol import keyword_candidates, vector_candidates
 
 POSITIONS = st.lists(
     st.tuples(st.integers(0, 3), st.integers(0, 65_535), st.sampled_from([0, 255])), min_size=1, max_size=40
@@ -63,8 +64,8 @@ def test_among_many_vectors_only_the_admitted_ones_are_looked_for(store, way):
                 reader._cache.compared(10_000)
             for number in range(5):
                 query = vector(f"query {number}", 64)
-                found = reader.vector_candidates(query, where=where, limit=20)
-                right = exact.vector_candidates(query, where=where, limit=20)
+                found = vector_candidates(reader, query, where=where, limit=20)
+                right = vector_candidates(exact, query, where=where, limit=20)
                 assert len(found) == 20
                 assert {each.chunk.path for each in found} <= {
                     path
@@ -84,10 +85,12 @@ def test_a_question_of_a_group_that_was_asked_before_reads_nothing_but_its_scope
     for _ in range(2):
         read.clear()
         with store.reading() as reader:
-            reader._db.exec_trace = lambda _cursor, statement, _values: bool(read.append(statement)) or True
-            assert len(reader.keyword_candidates(["the", "mine"], **asked)) == 1
-            assert len(reader.vector_candidates(vector("x"), **asked)) == 1
-            reader._db.exec_trace = None
+            reader._view.db.exec_trace = lambda _cursor, statement, _values: (
+                bool(read.append(statement)) or True
+            )
+            assert len(keyword_candidates(reader, ["the", "mine"], **asked)) == 1
+            assert len(vector_candidates(reader, vector("x"), **asked)) == 1
+            reader._view.db.exec_trace = None
 
     assert [statement.split()[1:4] for statement in read] == [
         ["id", "FROM", "scopes"],

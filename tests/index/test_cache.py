@@ -11,8 +11,9 @@ from tests.support.index_contents import EVERYWHERE, fingerprint, found_texts, n
 
 from plainmind.base.value import replace
 from plainmind.index.cache import RecentlyUsed
-from plainmind.index.drivers.sqlite import cache
+from plainmind.index.drivers.sqlite import view
 from plainmind.index.drivers.sqlite.store import SqliteStore
+from plainmind.index.protocol import keyword_candidates, vector_candidates
 
 
 @pytest.fixture
@@ -76,8 +77,8 @@ def everything(reader):
     reader.fingerprint()
     reader.files()
     reader.counts()
-    found = reader.keyword_candidates(["note", "7"], where=EVERYWHERE, limit=10)
-    found += reader.vector_candidates(vector("note 7 part 1"), where=EVERYWHERE, limit=10)
+    found = keyword_candidates(reader, ["note", "7"], where=EVERYWHERE, limit=10)
+    found += vector_candidates(reader, vector("note 7 part 1"), where=EVERYWHERE, limit=10)
     reader.keyword_scores(["part"], [each.id for each in found], where=EVERYWHERE)
     reader.similarities(vector("x"), [each.id for each in found])
 
@@ -121,12 +122,12 @@ def test_an_edit_leaves_what_it_did_not_change_in_memory(store):
 
 
 def test_vectors_of_an_index_that_has_more_than_fit_push_nothing_else_out(store, monkeypatch):
-    monkeypatch.setattr(cache, "BESIDE_SIGNS", 100)  # hardly one vector
+    monkeypatch.setattr(view, "BESIDE_SIGNS", 100)  # hardly one vector
     put(store, "new.md", "something else")
 
     def asked_again(reader):
         for _ in range(2):
-            reader.vector_candidates(vector("note 7 part 1"), where=EVERYWHERE, limit=3)
+            vector_candidates(reader, vector("note 7 part 1"), where=EVERYWHERE, limit=3)
 
     twice = [statements_of(store, asked_again) for _ in range(2)]
     read = [sum("FROM vectors" in statement for statement, _ in once) for once in twice]
@@ -138,6 +139,6 @@ def test_a_view_sees_what_it_began_with_while_the_cache_moves_on(store):
         put(store, "3.md", "zanzibar")
         assert found_texts(store, "zanzibar") == ["zanzibar"]
         assert near_texts(store, "zanzibar", limit=1) == ["zanzibar"]
-        assert before.keyword_candidates(["zanzibar"], where=EVERYWHERE, limit=5) == []
+        assert keyword_candidates(before, ["zanzibar"], where=EVERYWHERE, limit=5) == []
         assert before.term_statistics(["3"], where=EVERYWHERE).chunks_with["3"] == 53
     assert found_texts(store, "zanzibar") == ["zanzibar"]

@@ -11,6 +11,7 @@ from plainmind.index.chunks import ChunkingSettings
 from plainmind.index.drivers.memory import MemoryStore
 from plainmind.index.drivers.sqlite.store import SqliteStore
 from plainmind.index.indexer import WITHOUT_VECTORS
+from plainmind.index.protocol import keyword_candidates
 
 EVERYTHING = SearchFilter(frozenset({"memory", "sessions"}), EVERY_SCOPE)
 
@@ -177,7 +178,7 @@ def test_without_vectors_keywords_still_answer_and_the_next_sync_tries_again(tmp
     assert report.degraded == ("embedding: the provider is down",)
     with desk.store.reading() as reader:
         assert reader.files()["memory", "MEMORY.md"].hash.startswith(WITHOUT_VECTORS)
-        assert reader.keyword_candidates(["gateway"], where=EVERYTHING, limit=5)
+        assert keyword_candidates(reader, ["gateway"], where=EVERYTHING, limit=5)
 
     embedder.fails = False
     assert desk.indexer.sync().indexed == ("MEMORY.md",)

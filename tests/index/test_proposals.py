@@ -1,4 +1,4 @@
-"""What a search asks before it reads any text: the same of a store that offers it as of one that does not."""
+"""What a search asks before it reads any text: ids, and how often words stand in their chunks."""
 
 from __future__ import annotations
 
@@ -11,17 +11,9 @@ from plainmind.base.value import replace
 from plainmind.index import bm25
 from plainmind.index.drivers.memory import MemoryStore
 from plainmind.index.drivers.sqlite.store import SqliteStore
-from plainmind.index.proposals import known_term_counts, proposals_of
+from plainmind.index.protocol import keyword_candidates, vector_candidates
 
 WORDS = ["gateway", "printer", "lantern", "harbour", "東京"]
-
-
-class OnlyWhatIsPromised:
-    """A reader without anything that a store may offer beside it."""
-
-    def __init__(self, reader):
-        self.keyword_candidates = reader.keyword_candidates
-        self.vector_candidates = reader.vector_candidates
 
 
 @pytest.fixture(params=["memory", "sqlite"])
@@ -37,35 +29,32 @@ def test_proposals_are_the_ids_and_the_chunks_of_the_candidates(store):
     put(store, "memory/a.md", "the gateway", "a printer", "gateway and printer")
     put(store, "memory/b.md", "the harbour", "a gateway gateway")
     with store.reading() as reader:
-        for asked in (reader, OnlyWhatIsPromised(reader)):
-            proposals = proposals_of(asked)
-            by_words = reader.keyword_candidates(["gateway"], where=EVERYWHERE, limit=2)
-            by_vector = reader.vector_candidates(vector("the harbour"), where=EVERYWHERE, limit=2)
-            words = proposals.by_words(["gateway"], where=EVERYWHERE, limit=2)
-            near = proposals.by_vector(vector("the harbour"), where=EVERYWHERE, limit=2)
+        by_words = keyword_candidates(reader, ["gateway"], where=EVERYWHERE, limit=2)
+        by_vector = vector_candidates(reader, vector("the harbour"), where=EVERYWHERE, limit=2)
+        words = reader.by_words(["gateway"], where=EVERYWHERE, limit=2)
+        near = reader.by_vector(vector("the harbour"), where=EVERYWHERE, limit=2)
 
-            assert words == [each.id for each in by_words]
-            assert near == [each.id for each in by_vector]
-            assert proposals.chunks(near + words) == [each.chunk for each in by_vector + by_words]
+        assert words == [each.id for each in by_words]
+        assert near == [each.id for each in by_vector]
+        assert reader.chunks(near + words) == [each.chunk for each in by_vector + by_words]
 
 
-def test_only_a_store_that_counts_knows_how_often_words_stand_in_a_chunk(store):
+def test_a_store_knows_how_often_words_stand_in_a_chunk(store):
     put(store, "memory/a.md", "gateway gateway", "a printer and a gateway")
     with store.reading() as reader:
-        ids = [each.id for each in reader.keyword_candidates(["gateway"], where=EVERYWHERE, limit=5)]
+        ids = [each.id for each in keyword_candidates(reader, ["gateway"], where=EVERYWHERE, limit=5)]
         terms = ["printer", "Gateway", "nothing"]
 
-        assert known_term_counts(OnlyWhatIsPromised(reader), terms, ids) == [None, None]
-        assert sorted(known_term_counts(reader, terms, ids)) == [b"\0\2\0", b"\1\1\0"]
-        assert known_term_counts(reader, [], ids) == [b"", b""]
-        assert known_term_counts(reader, terms, []) == []
+        assert sorted(reader.term_counts(terms, ids)) == [b"\0\2\0", b"\1\1\0"]
+        assert reader.term_counts([], ids) == [b"", b""]
+        assert reader.term_counts(terms, []) == []
 
 
 def test_a_term_that_stands_countless_times_is_counted_as_far_as_it_goes(store):
     put(store, "memory/a.md", "gateway " * 400)
     with store.reading() as reader:
-        (found,) = reader.keyword_candidates(["gateway"], where=EVERYWHERE, limit=5)
-        assert known_term_counts(reader, ["gateway"], [found.id]) == [b"\xff"]
+        (found,) = keyword_candidates(reader, ["gateway"], where=EVERYWHERE, limit=5)
+        assert reader.term_counts(["gateway"], [found.id]) == [b"\xff"]
 
 
 @given(st.lists(st.lists(st.sampled_from(WORDS), min_size=1, max_size=6), min_size=1, max_size=30), st.data())
@@ -81,9 +70,9 @@ def test_counts_are_those_of_the_terms_that_a_chunk_was_filed_under(tmp_path_fac
     if gone:
         opened.remove_file("memory", "memory/0.md")
     with opened.reading() as reader:
-        candidates = reader.keyword_candidates(WORDS, where=EVERYWHERE, limit=100)
+        candidates = keyword_candidates(reader, WORDS, where=EVERYWHERE, limit=100)
         asked = data.draw(st.permutations(candidates))
-        counts = known_term_counts(reader, WORDS, [each.id for each in asked])
+        counts = reader.term_counts(WORDS, [each.id for each in asked])
         for each, counted in zip(asked, counts, strict=True):
             own = bm25.occurrences(texts[each.chunk.ordinal])
             assert list(counted) == [own.get(word, 0) for word in WORDS]

@@ -24,8 +24,10 @@ from tests.support.index_contents import (
 
 from plainmind.base.errors import BadVector, IndexUnavailable
 from plainmind.index.drivers.memory import MemoryStore
-from plainmind.index.drivers.sqlite import bulk, segments
+from plainmind.index.drivers.sqlite import bulk
 from plainmind.index.drivers.sqlite.store import SqliteStore
+from plainmind.index.drivers.sqlite.view import all_segments
+from plainmind.index.protocol import keyword_candidates, vector_candidates
 
 
 @pytest.fixture
@@ -39,12 +41,12 @@ def store(tmp_path):
 
 def segments_of(store):
     with store._newest() as generation, generation.viewing() as db:
-        return segments.all_segments(db)
+        return all_segments(db)
 
 
 def ids_of(store, *terms):
     with store.reading() as reader:
-        return {each.id for each in reader.keyword_candidates(terms, where=EVERYWHERE, limit=10_000)}
+        return {each.id for each in keyword_candidates(reader, terms, where=EVERYWHERE, limit=10_000)}
 
 
 def test_files_of_one_source_share_a_segment_until_it_is_full(store):
@@ -450,12 +452,12 @@ class BothStores(RuleBasedStateMachine):
             )
             for left, right in (
                 (
-                    one.keyword_candidates(terms, where=where, limit=4_000),
-                    other.keyword_candidates(terms, where=where, limit=4_000),
+                    keyword_candidates(one, terms, where=where, limit=4_000),
+                    keyword_candidates(other, terms, where=where, limit=4_000),
                 ),
                 (
-                    one.vector_candidates(query, where=where, limit=4_000),
-                    other.vector_candidates(query, where=where, limit=4_000),
+                    vector_candidates(one, query, where=where, limit=4_000),
+                    vector_candidates(other, query, where=where, limit=4_000),
                 ),
             ):
                 assert {each.chunk: each.score for each in left} == {each.chunk: each.score for each in right}

@@ -41,9 +41,10 @@ from plainmind.files.system import try_lock
 from plainmind.index import kernels
 from plainmind.index.drivers.memory import MemoryStore
 from plainmind.index.drivers.sqlite import connection
-from plainmind.index.drivers.sqlite.segments import all_segments, read_absences, read_signs
 from plainmind.index.drivers.sqlite.store import SqliteStore
 from plainmind.index.drivers.sqlite.texts import squeezed
+from plainmind.index.drivers.sqlite.view import all_segments, read_absences, read_signs
+from plainmind.index.protocol import keyword_candidates, vector_candidates
 from plainmind.index.signs import signs_width
 
 GATEWAY = "the gateway runs on a Mac Studio"
@@ -166,10 +167,9 @@ def test_both_stores_answer_alike(store):
             assert one.term_statistics(terms, where=EVERYWHERE) == other.term_statistics(
                 terms, where=EVERYWHERE
             )
-            for ask in ("keyword_candidates", "vector_candidates"):
-                given = terms if ask == "keyword_candidates" else query
-                left = getattr(one, ask)(given, where=EVERYWHERE, limit=500)
-                right = getattr(other, ask)(given, where=EVERYWHERE, limit=500)
+            for ask, given in ((keyword_candidates, terms), (vector_candidates, query)):
+                left = ask(one, given, where=EVERYWHERE, limit=500)
+                right = ask(other, given, where=EVERYWHERE, limit=500)
                 # To the last bit: the same operations in the same order.
                 assert {each.chunk: each.score for each in left} == {each.chunk: each.score for each in right}
 
@@ -228,7 +228,7 @@ def test_a_generation_that_is_read_is_not_deleted(store, folder):
             with store.rebuild(fingerprint(), reason="a test"):
                 pass
         assert generations(folder) == ["gen-000001.sqlite", "gen-000004.sqlite"]
-        assert len(reader.keyword_candidates(["gateway"], where=EVERYWHERE, limit=5)) == 1
+        assert len(keyword_candidates(reader, ["gateway"], where=EVERYWHERE, limit=5)) == 1
     assert found_texts(other, "gateway") == []
     assert generations(folder) == ["gen-000004.sqlite"]
     other.close()

@@ -11,8 +11,10 @@ from tests.support.index_contents import EVERYWHERE, fingerprint, put, vector
 
 from plainmind.base.model import EVERY_SCOPE, SearchFilter
 from plainmind.index.drivers.memory import MemoryStore
-from plainmind.index.drivers.sqlite import moving, reader, segments
+from plainmind.index.drivers.sqlite import moving, segments
+from plainmind.index.drivers.sqlite import view as sqlite_view
 from plainmind.index.drivers.sqlite.store import SqliteStore
+from plainmind.index.protocol import keyword_candidates, vector_candidates
 
 assert np  # rough copies of vectors are only made once a process has imported it
 
@@ -42,9 +44,9 @@ def change(dice, turn, stores):
 def answers(view, terms, query):
     found = [view.counts(), dict(view.files()), view.term_statistics(WORDS, where=EVERYWHERE)]
     for where in FILTERS:
-        by_words = view.keyword_candidates(terms, where=where, limit=1_000)
+        by_words = keyword_candidates(view, terms, where=where, limit=1_000)
         found.append(sorted((each.score, each.chunk.text) for each in by_words))
-        near = view.vector_candidates(query, where=where, limit=5)
+        near = vector_candidates(view, query, where=where, limit=5)
         found.append([(each.score, each.chunk.text) for each in near])
     found.append([view.chunks_between("memory", f"{number}.md", 1, 999) for number in range(6)])
     return found
@@ -56,7 +58,7 @@ def test_every_view_sees_what_it_began_with(tmp_path, monkeypatch, seed):
     monkeypatch.setattr(moving, "_MANY_HOLES", 8)
     monkeypatch.setattr(segments, "_LEAST_CAPACITY", 16)
     monkeypatch.setattr(segments, "_MOST_CAPACITY", 64)
-    monkeypatch.setattr(reader, "EXACT_UP_TO", 10)
+    monkeypatch.setattr(sqlite_view, "EXACT_UP_TO", 10)
     dice = random.Random(seed)
     store, expected = SqliteStore(str(tmp_path / "index")), MemoryStore(fingerprint())
     with store.rebuild(fingerprint(), reason="a test"):

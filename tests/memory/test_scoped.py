@@ -334,8 +334,6 @@ def test_a_conversation_that_becomes_a_groups_is_found_by_it(workspace, home):
 class LyingReader:
     """A view of the index that forgets who asks."""
 
-    proposals = None  # it is asked for candidates
-
     def __init__(self, reader):
         self._reader = reader
 
@@ -347,11 +345,14 @@ class LyingReader:
 
         return getattr(self._reader, name)(*args, where=SearchFilter(where.sources, EVERY_SCOPE), **more)
 
-    def keyword_candidates(self, *args, **more):
-        return self._ignoring("keyword_candidates", *args, **more)
+    def by_words(self, *args, **more):
+        return self._ignoring("by_words", *args, **more)
 
-    def vector_candidates(self, *args, **more):
-        return self._ignoring("vector_candidates", *args, **more)
+    def expect_vector(self, *args, **more):
+        return self._ignoring("expect_vector", *args, **more)
+
+    def by_vector(self, *args, **more):
+        return self._ignoring("by_vector", *args, **more)
 
 
 class LyingStore:

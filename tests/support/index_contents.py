@@ -19,6 +19,7 @@ from plainmind.base.model import (
     Source,
     Vector,
 )
+from plainmind.index.protocol import keyword_candidates, vector_candidates
 
 DIMS = 16
 EVERYWHERE = SearchFilter(sources=frozenset({"memory", "sessions"}), scopes=EVERY_SCOPE)
@@ -90,9 +91,9 @@ def put(
 
 def found_texts(store, *terms: str, where: SearchFilter = EVERYWHERE, limit: int = 10) -> list[str]:
     with store.reading() as reader:
-        return [each.chunk.text for each in reader.keyword_candidates(terms, where=where, limit=limit)]
+        return [each.chunk.text for each in keyword_candidates(reader, terms, where=where, limit=limit)]
 
 
 def near_texts(store, text: str, where: SearchFilter = EVERYWHERE, limit: int = 10) -> list[str]:
     with store.reading() as reader:
-        return [each.chunk.text for each in reader.vector_candidates(vector(text), where=where, limit=limit)]
+        return [each.chunk.text for each in vector_candidates(reader, vector(text), where=where, limit=limit)]

@@ -86,7 +86,7 @@ class Cache:
         self._keeps_postings = keeps_postings
         self._files: tuple[int, Mapping[tuple[Source, str], FileState]] | None = None
 
-    def files(self, view: View[Any]) -> Mapping[tuple[Source, str], FileState]:
+    def files(self, view: View[Any, Any]) -> Mapping[tuple[Source, str], FileState]:
         """Every indexed file."""
         known, revision = self._files, view.overview.revision
         if known is None or known[0] != revision:
@@ -94,7 +94,7 @@ class Cache:
         return known[1]
 
     def postings(
-        self, view: View[Any], segments: Iterable[Segment], terms: Sequence[str]
+        self, view: View[Any, Any], segments: Iterable[Segment], terms: Sequence[str]
     ) -> dict[tuple[int, str], Postings | None]:
         """The postings of terms in segments, by the number of the segment and the term; all read at once."""
         wanted = {("postings", term, each.number, each.posted): each for each in segments for term in terms}
@@ -112,7 +112,7 @@ class Cache:
                 )
         return {(number, term): own for (_, term, number, _), own in known.items()}
 
-    def lengths(self, view: View[Any], parts: Sequence[Part[Any]]) -> list[memoryview]:
+    def lengths(self, view: View[Any, Any], parts: Sequence[Part[Any, Any]]) -> list[memoryview]:
         """How many terms the chunks of each part have; all read at once."""
         keys = [("lengths", segment.number, segment.revision, audience) for segment, audience in parts]
         known, missing = self.kept.get_all(keys)
@@ -123,7 +123,7 @@ class Cache:
             self.kept.put_all({key: (own, OVERHEAD + 2 * len(own)) for key, own in fresh.items()})
         return [known[key] for key in keys]
 
-    def words(self, view: View[Any], parts: Sequence[Part[Any]]) -> tuple[int, int]:
+    def words(self, view: View[Any, Any], parts: Sequence[Part[Any, Any]]) -> tuple[int, int]:
         """How many chunks of some parts have words, and how many words they have together."""
         count = total = 0
         for segment, audience in parts:
@@ -136,7 +136,7 @@ class Cache:
             total += found[1]
         return count, total
 
-    def chunks_with(self, view: View[Any], part: Part[Any], term: str, postings: Postings) -> int:
+    def chunks_with(self, view: View[Any, Any], part: Part[Any, Any], term: str, postings: Postings) -> int:
         """In how many chunks of a part a term stands."""
         segment, audience = part
         if audience is None and not segment.has_stale_postings:
@@ -148,7 +148,7 @@ class Cache:
 
         return self.once(("count", term, segment.number, segment.revision, audience), count, len(term))
 
-    def chunks(self, view: View[Any], ids: Iterable[int], scopes: frozenset[str]) -> Mapping[int, Chunk]:
+    def chunks(self, view: View[Any, Any], ids: Iterable[int], scopes: frozenset[str]) -> Mapping[int, Chunk]:
         """Chunks by id, which a filter with these scopes has found."""
         known, missing = self.kept.get_all([("chunk", id_) for id_ in ids])
         found: dict[int, Chunk] = {id_: chunk for (_, id_), chunk in known.items()}
@@ -158,7 +158,7 @@ class Cache:
             found |= {id_: chunk for id_, (chunk, _) in fresh.items()}
         return found
 
-    def vectors(self, view: View[Any], ids: Sequence[int]) -> dict[int, bytes]:
+    def vectors(self, view: View[Any, Any], ids: Sequence[int]) -> dict[int, bytes]:
         """Packed vectors by id; chunks without one are left out."""
         found: dict[int, bytes | None]
         found, missing = self.kept.get_all(ids)

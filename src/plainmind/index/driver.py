@@ -37,15 +37,15 @@ if TYPE_CHECKING:
     from plainmind.index.reader import Reader
 
     S = TypeVar("S", bound="Segment")
-    Audience: TypeAlias = Hashable | None
-    Part: TypeAlias = tuple[S, Audience]
+    A = TypeVar("A", bound=Hashable)
+    Part: TypeAlias = tuple[S, A | None]
 else:
-    S = None
+    S = A = None
 
     class Protocol:
         """Stands in for `typing.Protocol`, which a cold start does not load."""
 
-        def __class_getitem__(cls, _parameter):
+        def __class_getitem__(cls, _parameters):
             return cls
 
 
@@ -113,7 +113,7 @@ class Overview(Protocol):
         """Every segment with a position in use."""
 
 
-class View(Protocol[S]):
+class View(Protocol[S, A]):
     """One consistent state of an index. What it is asked for more than once, the engine keeps in `cache`.
 
     A part is a segment and an audience, which tells how much of it may be seen: None for all of it, else whatever the
@@ -131,13 +131,13 @@ class View(Protocol[S]):
     def files(self) -> Mapping[tuple[Source, str], FileState]:
         """Every indexed file, by (source, path)."""
 
-    def admitted(self, where: SearchFilter) -> Sequence[Part[S]]:
+    def admitted(self, where: SearchFilter) -> Sequence[Part[S, A]]:
         """What a filter lets through: without segments of which it lets through nothing."""
 
     def postings(self, wanted: Sequence[tuple[S, str]]) -> Sequence[Postings | None]:
         """The postings of terms in segments, in the order in which they are wanted; None where a term is not there."""
 
-    def lengths(self, parts: Sequence[Part[S]]) -> Sequence[memoryview]:
+    def lengths(self, parts: Sequence[Part[S, A]]) -> Sequence[memoryview]:
         """For each part, how many terms each position has (uint16): 0 for a hole, and for what may not be seen."""
 
     def ids_at(self, places: Sequence[int]) -> Sequence[int]:
@@ -146,13 +146,13 @@ class View(Protocol[S]):
     def locate(self, ids: Sequence[int]) -> Iterable[tuple[S, Sequence[int], Sequence[int]]]:
         """Where chunks are that this view has given out: each segment with its ids, and the position of each id."""
 
-    def expect(self, query: bytes, parts: Sequence[Part[S]], where: SearchFilter, limit: int) -> None:
+    def expect(self, query: bytes, parts: Sequence[Part[S, A]], where: SearchFilter, limit: int) -> None:
         """Begin with `near`, which will be asked next of a vector, if that can be done while words are weighed."""
 
     def near(
         self,
         query: bytes,
-        parts: Sequence[Part[S]],
+        parts: Sequence[Part[S, A]],
         where: SearchFilter,
         limit: int,
         *,

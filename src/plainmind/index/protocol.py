@@ -62,32 +62,42 @@ class IndexReader(Protocol):
         written would tell whether a word stands there.
         """
 
-    def keyword_candidates(self, terms: Sequence[str], *, where: SearchFilter, limit: int) -> list[Candidate]:
-        """The chunks with any of `terms`, by BM25, best first; a repeated term counts once.
+    def by_words(self, terms: Sequence[str], *, where: SearchFilter, limit: int) -> list[int]:
+        """The ids of the chunks with any of `terms`, by BM25, best first; a repeated term counts once.
 
         Only chunks of files that `where` admits are found, and they are found as if there were no others: `limit`
         counts admitted ones, none of them is left out that has a better score than one that is given, and scores are
         weighed as `term_statistics` counts.
-
-        The score is BM25 over the most that any chunk could have for these terms, so it is 0..1, comparable
-        between queries, and small when the rare terms of the query stand nowhere.
         """
 
-    def vector_candidates(self, vector: Vector, *, where: SearchFilter, limit: int) -> list[Candidate]:
-        """The chunks nearest to `vector`, best first; the score is the cosine, negatives counted as 0.
+    def expect_vector(self, vector: Vector, *, where: SearchFilter, limit: int) -> None:
+        """Hear what `by_vector` will be asked for: a store that computes elsewhere can begin with it."""
 
-        Only chunks of files that `where` admits are found, as if there were no others. Every score is exact, but a
-        store may miss some of the nearest: on average at least 98 of 100, for limits up to 48, and none where up to
-        1,024 chunks are admitted.
+    def by_vector(self, vector: Vector, *, where: SearchFilter, limit: int) -> list[int]:
+        """The ids of the chunks nearest to `vector`, best first.
+
+        Only chunks of files that `where` admits are found, as if there were no others. A store may miss some of the
+        nearest: it finds on average at least 98 of 100, for limits up to 48, and all where up to 1,024 chunks are
+        admitted.
 
         Raises BadVector when `vector` is not of this index: other dimensions, not of unit length.
         """
 
+    def chunks(self, ids: Sequence[int]) -> list[Chunk]:
+        """The chunks of ids that this view has proposed."""
+
+    def term_counts(self, terms: Sequence[str], ids: Sequence[int]) -> Sequence[bytes]:
+        """For each id a byte a term: how often it stands in the chunk, 255 for as often or more."""
+
     def keyword_scores(self, terms: Sequence[str], ids: Sequence[int], *, where: SearchFilter) -> list[float]:
-        """The keyword score of candidates that the same filter has given, 0.0 for those without any term."""
+        """The keyword score of chunks that the same filter has proposed, 0.0 for those without any term.
+
+        It is BM25 over the most that any chunk could have for these terms, so it is 0..1, comparable between queries,
+        and small when the rare terms of the query stand nowhere.
+        """
 
     def similarities(self, vector: Vector, ids: Sequence[int]) -> list[float]:
-        """The cosine of given candidates, negatives counted as 0; 0.0 for those without a vector."""
+        """The cosine of proposed chunks, exact, negatives counted as 0; 0.0 for those without a vector."""
 
     def chunks_between(self, source: Source, path: str, first_line: int, last_line: int) -> list[Chunk]:
         """The chunks of one file that share a line with the range, in order.
@@ -102,12 +112,52 @@ class IndexReader(Protocol):
         """
 
 
+def keyword_candidates(
+    reader: IndexReader, terms: Sequence[str], *, where: SearchFilter, limit: int
+) -> list[Candidate]:
+    """What `by_words` proposes, with chunks and scores."""
+    ids = reader.by_words(terms, where=where, limit=limit)
+    return _candidates(reader, ids, reader.keyword_scores(terms, ids, where=where))
+
+
+def vector_candidates(
+    reader: IndexReader, vector: Vector, *, where: SearchFilter, limit: int
+) -> list[Candidate]:
+    """What `by_vector` proposes, with chunks and scores."""
+    ids = reader.by_vector(vector, where=where, limit=limit)
+    return _candidates(reader, ids, reader.similarities(vector, ids))
+
+
+def _candidates(reader: IndexReader, ids: Sequence[int], scores: Sequence[float]) -> list[Candidate]:
+    return [Candidate(*each) for each in zip(ids, reader.chunks(ids), scores, strict=True)]
+
+
 def leave_as_is(_store: IndexStore) -> None:
     """Catch up on nothing: for an index that nobody else writes to."""
 
 
+class Neighbours(Protocol):
+    """The other indexes of an installation that one server keeps, for many agents and workspaces."""
+
+    def all_indexes(self) -> list[tuple[str, str]]:
+        """The agent and the workspace of every index, for an operator. Raises IndexUnavailable for all others."""
+
+    def of_other_agents(self) -> Sequence[IndexStore]:
+        """What other agents have indexed of a workspace of the same name, on whichever host."""
+
+    def of_other_workspaces(self) -> Sequence[IndexStore]:
+        """What the same agent has indexed of other workspaces, on whichever host."""
+
+    def index_of(self, agent: str, workspace: str) -> IndexStore:
+        """Another index of the installation."""
+
+
 class IndexStore(Protocol):
     """Keeps chunks and finds them again. Stores are safe to share between threads, not across a fork."""
+
+    @property
+    def neighbours(self) -> Neighbours | None:
+        """The other indexes of the same installation; None for a store whose indexes are folders of their own."""
 
     def reading(self) -> AbstractContextManager[IndexReader]:
         """Open one consistent view, of the newest published index.

@@ -35,7 +35,7 @@ class _Sight:
 
     __slots__ = ("average_length", "chunk_count", "counted", "parts", "scored")
 
-    def __init__(self, parts: Sequence[Part[Any]], chunk_count: int, average_length: float) -> None:
+    def __init__(self, parts: Sequence[Part[Any, Any]], chunk_count: int, average_length: float) -> None:
         self.parts = parts
         self.chunk_count = chunk_count
         self.average_length = average_length
@@ -46,7 +46,7 @@ class _Sight:
 class Reader:
     """Reads one view, which its driver has opened and will close."""
 
-    def __init__(self, view: View[Any]) -> None:
+    def __init__(self, view: View[Any, Any]) -> None:
         self._view = view
         self._cache = view.cache
         self._now: Overview = view.overview
@@ -229,7 +229,7 @@ class Reader:
             self._postings.update(self._cache.postings(self._view, own, new))
 
     def _word_parts(
-        self, parts: Sequence[Part[Any]], weights: Mapping[str, float], *, with_empty: bool = False
+        self, parts: Sequence[Part[Any, Any]], weights: Mapping[str, float], *, with_empty: bool = False
     ) -> list[WordPart]:
         """Parts for the arithmetic; those without any of the terms are left out, unless they are asked for."""
         terms = list(weights)

@@ -34,8 +34,11 @@ class AgentIndex:
 
 def indexes(parts: Parts, agents: Sequence[str] | None) -> list[AgentIndex]:
     """The indexes of some agents, or of all; on a server only an operator may ask for them."""
-    list_all = getattr(parts.store, "all_indexes", None)
-    found = [AgentIndex(*names) for names in list_all()] if list_all else _in_folders(parts.places.index)
+    neighbours = parts.store.neighbours
+    if neighbours is None:
+        found = _in_folders(parts.places.index)
+    else:
+        found = [AgentIndex(*names) for names in neighbours.all_indexes()]
     if agents is None:
         return found
     unknown = sorted(set(agents) - {each.agent for each in found})
@@ -122,9 +125,8 @@ def _in_folders(own: str) -> list[AgentIndex]:
 @contextmanager
 def _opened(parts: Parts, index: AgentIndex) -> Iterator[IndexStore]:
     """Open the index of an agent."""
-    index_of = getattr(parts.store, "index_of", None)
-    if index_of is not None:
-        store = index_of(index.agent, index.workspace)
+    if parts.store.neighbours is not None:
+        store = parts.store.neighbours.index_of(index.agent, index.workspace)
     else:
         beside = os.path.dirname(os.path.dirname(parts.places.index))
         store = parts.open_index(os.path.join(beside, index.agent, index.workspace))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 
 from plainmind.index.left_behind import erase_left_behind
@@ -19,15 +19,19 @@ def of_other_agents(parts: Parts) -> Iterator[IndexStore]:
 
     A server knows them all; in folders they are those of this machine.
     """
-    known = getattr(parts.store, "of_other_agents", None)
-    yield from _each(parts, _beside(parts.places.index) if known is None else known())
+    if parts.store.neighbours is not None:
+        yield from _closing(parts.store.neighbours.of_other_agents())
+    else:
+        yield from _opened(parts, _beside(parts.places.index))
 
 
 def of_other_workspaces(parts: Parts) -> Iterator[IndexStore]:
     """What the same agent has indexed of other workspaces: they hold the same conversations."""
-    known = getattr(parts.store, "of_other_workspaces", None)
-    own = parts.places.index
-    yield from _each(parts, _folders(os.path.dirname(own), own) if known is None else known())
+    if parts.store.neighbours is not None:
+        yield from _closing(parts.store.neighbours.of_other_workspaces())
+    else:
+        own = parts.places.index
+        yield from _opened(parts, _folders(os.path.dirname(own), own))
 
 
 def erase_notes_left_behind(parts: Parts, paths: Sequence[str]) -> None:
@@ -44,9 +48,13 @@ def erase_sessions_left_behind(parts: Parts, paths: Sequence[str]) -> None:
         erase_left_behind(folder, parts.loaded.settings.store.driver, "sessions", paths)
 
 
-def _each(parts: Parts, found: list[str] | list[IndexStore]) -> Iterator[IndexStore]:
-    for each in found:
-        with closing(parts.open_index(each) if isinstance(each, str) else each) as store:
+def _opened(parts: Parts, folders: Sequence[str]) -> Iterator[IndexStore]:
+    return _closing(parts.open_index(folder) for folder in folders)
+
+
+def _closing(stores: Iterable[IndexStore]) -> Iterator[IndexStore]:
+    for store in stores:
+        with closing(store):
             yield store
 
 

@@ -23,7 +23,6 @@ from plainmind.base.model import (
 )
 from plainmind.base.pattern import pattern
 from plainmind.base.value import field, replace, value
-from plainmind.index.proposals import expect_vector, known_term_counts, proposals_of
 from plainmind.search.pages import QuestionWords, RankedChunk, Shelf
 from plainmind.search.snippets import (
     Judge,
@@ -450,16 +449,15 @@ class SearchEngine:
         """The chunks worth reading closely, best first, and what each term of the question weighs."""
         settings = self._settings
         weights = term_weights(query.terms, reader.term_statistics(query.terms, where=where))
-        proposals = proposals_of(reader)
         if vector is not None:
-            expect_vector(proposals, vector, where=where, limit=settings.proposals)
+            reader.expect_vector(vector, where=where, limit=settings.proposals)
         found: dict[int, None] = {}
         if settings.use_keywords:
             for terms in _lookups(query, reader, where):
-                found |= dict.fromkeys(proposals.by_words(terms, where=where, limit=settings.proposals))
+                found |= dict.fromkeys(reader.by_words(terms, where=where, limit=settings.proposals))
         clock.lap("keywords")
         if vector is not None:
-            found |= dict.fromkeys(proposals.by_vector(vector, where=where, limit=settings.proposals))
+            found |= dict.fromkeys(reader.by_vector(vector, where=where, limit=settings.proposals))
         ids = list(found)
         keywords = [0.0] * len(ids)
         if settings.use_keywords:
@@ -481,14 +479,14 @@ class SearchEngine:
             )
         ranked = ranked_chunks(
             query,
-            dict(zip(ids, proposals.chunks(ids), strict=True)),
+            dict(zip(ids, reader.chunks(ids), strict=True)),
             keywords,
             meaning,
             meaning_weight=mix.meaning,
             foremost=foremost,
             everything=everything,
         )
-        counts = known_term_counts(reader, query.terms, [item.id for item in ranked])
+        counts = reader.term_counts(query.terms, [item.id for item in ranked])
         for item, of_item in zip(ranked, counts, strict=True):
             item.term_counts = of_item
         return ranked, weights

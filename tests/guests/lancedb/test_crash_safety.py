@@ -19,6 +19,7 @@ from plainmind.files.system import System
 from plainmind.guests.lancedb import building, table
 from plainmind.guests.lancedb.local_place import LocalPlace, LocalTurn
 from plainmind.guests.lancedb.store import LanceStore
+from plainmind.index.protocol import keyword_candidates
 
 SECRET = "zanzibar"
 
@@ -90,7 +91,7 @@ def test_a_view_of_a_version_that_was_cleaned_up_leaves_the_index_alone(store, t
         with other.reading() as reader:
             for turn in range(3):
                 put(store, "b.md", f"turn {turn}")
-            reader.keyword_candidates(["gateway"], where=EVERYWHERE, limit=5)
+            keyword_candidates(reader, ["gateway"], where=EVERYWHERE, limit=5)
 
     with pytest.raises(IndexUnavailable, match="replaced"):
         look()
@@ -265,7 +266,7 @@ def test_rows_that_cannot_be_read_are_damage_that_a_sync_mends(store, tmp_path, 
     def look():
         with store.reading() as reader:
             reader.files()
-            reader.keyword_candidates(["gateway"], where=EVERYWHERE, limit=5)
+            keyword_candidates(reader, ["gateway"], where=EVERYWHERE, limit=5)
 
     with pytest.raises(IndexCorrupt, match="damaged"):
         look()

@@ -28,6 +28,7 @@ from plainmind.guests.lancedb import table
 from plainmind.guests.lancedb.local_place import LocalPlace
 from plainmind.guests.lancedb.store import LanceStore, open_lance_store
 from plainmind.guests.lancedb.table import GenerationTable
+from plainmind.index.protocol import keyword_candidates, vector_candidates
 
 SECRET = "zanzibar"
 
@@ -121,7 +122,7 @@ def test_a_view_of_erased_text_ends_with_a_clear_word(store, tmp_path, monkeypat
     def look():
         with other.reading() as reader:
             store.erase("memory", "a.md")
-            reader.keyword_candidates([SECRET], where=EVERYWHERE, limit=5)
+            keyword_candidates(reader, [SECRET], where=EVERYWHERE, limit=5)
 
     with pytest.raises(IndexUnavailable, match="replaced"):
         look()
@@ -166,8 +167,8 @@ def test_an_index_larger_than_what_is_compared_here_is_searched_by_lancedb_with_
 
     seen = SearchFilter(sources=frozenset({"memory"}), scopes=frozenset({"group:1"}))
     with store.reading() as reader:
-        found = reader.vector_candidates(vector("note 7"), where=seen, limit=20)
-        everything = reader.vector_candidates(vector("note 7"), where=EVERYWHERE, limit=1)
+        found = vector_candidates(reader, vector("note 7"), where=seen, limit=20)
+        everything = vector_candidates(reader, vector("note 7"), where=EVERYWHERE, limit=1)
     assert len(found) == 20
     assert all(each.chunk.path == "group.md" for each in found)
     assert everything[0].chunk.text == "note 7"
@@ -181,7 +182,7 @@ def test_whichever_way_vectors_are_compared_the_answer_is_the_same(store, monkey
 
     def ask():
         with store.reading() as reader:
-            return reader.vector_candidates(vector("note 7"), where=where, limit=25)
+            return vector_candidates(reader, vector("note 7"), where=where, limit=25)
 
     side_by_side = ask()
     put(store, "a.md", *(f"note {number}" for number in range(3, 700)))
@@ -324,7 +325,7 @@ def test_a_damaged_index_is_set_aside_and_can_be_rebuilt(store, tmp_path, what):
     damage(tmp_path, what)
 
     with pytest.raises(IndexCorrupt, match="damaged"), store.reading() as reader:
-        reader.keyword_candidates(["gateway"], where=EVERYWHERE, limit=5)
+        keyword_candidates(reader, ["gateway"], where=EVERYWHERE, limit=5)
     with store.reading() as reader:
         assert reader.fingerprint() is None
         assert reader.files() == {}

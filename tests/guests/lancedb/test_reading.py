@@ -14,7 +14,7 @@ from tests.support.s3_server import running_object_store
 from plainmind.guests.lancedb import vectors
 from plainmind.guests.lancedb.store import LanceStore
 from plainmind.guests.lancedb.vectors import VectorBlock, fits, read_block
-from plainmind.index.proposals import known_term_counts, proposals_of
+from plainmind.index.protocol import keyword_candidates, vector_candidates
 
 DIMS = 16
 
@@ -23,30 +23,29 @@ def test_proposals_are_the_ids_and_the_chunks_of_the_candidates(store):
     put(store, "memory/a.md", "the gateway", "a printer", "gateway and printer")
     put(store, "memory/b.md", "the harbour", "a gateway gateway")
     with store.reading() as reader:
-        proposals = proposals_of(reader)
-        by_words = reader.keyword_candidates(["gateway"], where=EVERYWHERE, limit=2)
-        by_vector = reader.vector_candidates(vector("the harbour"), where=EVERYWHERE, limit=2)
+        by_words = keyword_candidates(reader, ["gateway"], where=EVERYWHERE, limit=2)
+        by_vector = vector_candidates(reader, vector("the harbour"), where=EVERYWHERE, limit=2)
 
-        assert proposals.by_words(["gateway"], where=EVERYWHERE, limit=2) == [each.id for each in by_words]
-        near = proposals.by_vector(vector("the harbour"), where=EVERYWHERE, limit=2)
+        assert reader.by_words(["gateway"], where=EVERYWHERE, limit=2) == [each.id for each in by_words]
+        near = reader.by_vector(vector("the harbour"), where=EVERYWHERE, limit=2)
         assert near == [each.id for each in by_vector]
-        assert proposals.chunks(near) == [each.chunk for each in by_vector]
-        assert proposals.chunks([]) == []
+        assert reader.chunks(near) == [each.chunk for each in by_vector]
+        assert reader.chunks([]) == []
 
 
 def test_words_are_counted_in_every_segment(store):
     put(store, "memory/a.md", "gateway gateway", "a printer and a gateway")
     put(store, "memory/b.md", "gateway " * 300)
     with store.reading() as reader:
-        found = reader.keyword_candidates(["gateway"], where=EVERYWHERE, limit=5)
-        counts = known_term_counts(reader, ["printer", "Gateway", "nothing"], [each.id for each in found])
+        found = keyword_candidates(reader, ["gateway"], where=EVERYWHERE, limit=5)
+        counts = reader.term_counts(["printer", "Gateway", "nothing"], [each.id for each in found])
 
         assert {each.chunk.text[:17]: count for each, count in zip(found, counts, strict=True)} == {
             "gateway gateway": b"\0\2\0",
             "a printer and a g": b"\1\1\0",
             "gateway gateway g": b"\0\xff\0",
         }
-        assert known_term_counts(reader, [], [found[0].id]) == [b""]
+        assert reader.term_counts([], [found[0].id]) == [b""]
 
 
 def test_the_chunks_beside_those_that_are_read_come_along():
@@ -56,8 +55,8 @@ def test_the_chunks_beside_those_that_are_read_come_along():
             put(fresh, "a.md", *(f"part {number}" for number in range(9)))
             put(fresh, "b.md", "another")
         with store.reading() as reader:
-            [found] = proposals_of(reader).by_words(["4"], where=EVERYWHERE, limit=5)
-            proposals_of(reader).chunks([found])
+            [found] = reader.by_words(["4"], where=EVERYWHERE, limit=5)
+            reader.chunks([found])
             before = len(server.requests)
             near = reader.chunks_between("memory", "a.md", 10, 18)
             assert [chunk.text for chunk in near] == ["part 3", "part 4", "part 5"]

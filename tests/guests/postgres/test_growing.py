@@ -25,6 +25,7 @@ from tests.support.postgres_server import open_postgres_store
 from plainmind.base.model import PRIVATE, SHARED
 from plainmind.guests.postgres import bulk, segments, writer
 from plainmind.index.drivers.memory import MemoryStore
+from plainmind.index.protocol import keyword_candidates, vector_candidates
 
 
 @pytest.fixture
@@ -150,11 +151,11 @@ def test_a_graph_finds_hardly_less_than_all_and_hides_what_a_filter_hides(store,
     missed = 0
     with store.reading() as reader:
         for where in (EVERYWHERE, seen_by(SHARED), seen_by("group:1")):
-            every = [each.id for each in reader.keyword_candidates(["note"], where=where, limit=5_000)]
+            every = [each.id for each in keyword_candidates(reader, ["note"], where=where, limit=5_000)]
             for number in range(12):
                 query = blend(topics[number], vector(f"query {number}"), 0.6)
                 exact = sorted(reader.similarities(query, every), reverse=True)[:24]
-                found = reader.vector_candidates(query, where=where, limit=24)
+                found = vector_candidates(reader, query, where=where, limit=24)
                 assert {each.id for each in found} <= set(every)
                 missed += sum(score > found[-1].score for score in exact) - sum(
                     each.score > found[-1].score for each in found
@@ -184,12 +185,12 @@ def test_of_what_a_filter_admits_none_is_missed_though_others_have_a_graph(store
         put(store, f"{number}.md", *(f"note {number} {part}" for part in range(60)), scope=scope)
     assert store.describe()["vector"]["graph"]
     with store.reading() as reader:
-        every = [each.id for each in reader.keyword_candidates(["note"], where=seen_by(SHARED), limit=999)]
+        every = [each.id for each in keyword_candidates(reader, ["note"], where=seen_by(SHARED), limit=999)]
         assert len(every) == 300
         for number in range(10):
             query = vector(f"query {number}")
             scores = sorted(reader.similarities(query, every), reverse=True)[:48]
-            found = reader.vector_candidates(query, where=seen_by(SHARED), limit=48)
+            found = vector_candidates(reader, query, where=seen_by(SHARED), limit=48)
             assert [each.score for each in found] == scores
 
 
@@ -220,8 +221,8 @@ def test_it_answers_as_the_store_in_dictionaries_does(store, steps):
         answers = []
         for each in (store, memory):
             with each.reading() as reader:
-                words = reader.keyword_candidates(["a", "b", "0"], where=where, limit=50)
-                near = reader.vector_candidates(vector("a 0"), where=where, limit=50)
+                words = keyword_candidates(reader, ["a", "b", "0"], where=where, limit=50)
+                near = vector_candidates(reader, vector("a 0"), where=where, limit=50)
             answers.append(
                 [
                     sorted((one.score, one.chunk.path, one.chunk.ordinal) for one in found)
@@ -238,8 +239,8 @@ def test_proposals_are_the_candidates_without_their_texts(store):
 
     for where in (EVERYWHERE, seen_by(SHARED)):
         with store.reading() as reader:
-            words = reader.keyword_candidates(["note", "3"], where=where, limit=12)
-            near = reader.vector_candidates(vector("note 3 1"), where=where, limit=12)
+            words = keyword_candidates(reader, ["note", "3"], where=where, limit=12)
+            near = vector_candidates(reader, vector("note 3 1"), where=where, limit=12)
         with store.reading() as reader:
             proposals = reader.proposals()
             by_words = proposals.by_words(["note", "3"], where=where, limit=12)
@@ -282,7 +283,7 @@ def test_whoever_sees_a_part_is_shown_no_more_by_what_was_begun_ahead(store, gra
         put(store, f"{number}.md", *(f"note {number} {part}" for part in range(60)), scope=scope)
     with store.reading() as reader:
         reader.expect_vector(vector("note 4 4"), where=seen_by(SHARED), limit=24)
-        found = reader.vector_candidates(vector("note 4 4"), where=seen_by(SHARED), limit=24)
+        found = vector_candidates(reader, vector("note 4 4"), where=seen_by(SHARED), limit=24)
 
     assert len(found) == 24
     assert all(int(each.chunk.text.split()[1]) % 2 for each in found)

@@ -14,6 +14,7 @@ from plainmind.base.model import PRIVATE, SHARED
 from plainmind.guests.postgres.migrations import prepare
 from plainmind.guests.postgres.session import KINDS
 from plainmind.guests.postgres.store import PostgresStore
+from plainmind.index.protocol import keyword_candidates, vector_candidates
 
 
 @pytest.fixture
@@ -190,8 +191,8 @@ def test_nobody_lists_indexes_by_saying_that_it_is_a_listing(store, db):
 
 def test_what_one_filter_has_shown_keeps_its_vector_for_whoever_may_see_it_next(store):
     with store.reading() as reader:
-        everything = reader.keyword_candidates(["studio"], where=EVERYWHERE, limit=9)
-        reader.vector_candidates(vector("a shared studio"), where=seen_by(SHARED), limit=9)
+        everything = keyword_candidates(reader, ["studio"], where=EVERYWHERE, limit=9)
+        vector_candidates(reader, vector("a shared studio"), where=seen_by(SHARED), limit=9)
     (private,) = [each.id for each in everything if each.chunk.path == "a.md"]
     with store.reading() as reader:
         assert reader.similarities(vector("a private studio"), [private]) == [pytest.approx(1.0, abs=0.01)]

@@ -23,7 +23,7 @@ from plainmind.embed.protocol import Embedder
 from plainmind.guests.entries.entry_file import Entries, Signature
 from plainmind.guests.entries.model import Entry
 from plainmind.index.bm25 import inverse_frequency
-from plainmind.index.protocol import IndexReader, IndexStore
+from plainmind.index.protocol import IndexReader, IndexStore, keyword_candidates, vector_candidates
 from plainmind.text.terms import TERMS_VERSION, document_terms, query_terms
 
 _SCHEMA = 1
@@ -197,8 +197,8 @@ class EntryIndex:
             vector = None  # made when nobody knew how long a vector is
         found: dict[int, Candidate] = {}
         if vector is not None:
-            found.update(_by_id(reader.vector_candidates(vector, where=where, limit=limit)))
-        found.update(_by_id(reader.keyword_candidates(terms, where=where, limit=limit)))
+            found.update(_by_id(vector_candidates(reader, vector, where=where, limit=limit)))
+        found.update(_by_id(keyword_candidates(reader, terms, where=where, limit=limit)))
         return _scored(reader, found, vector, terms, where)
 
     def _caught_up(self, wanted: Entries) -> tuple[str, ...]:

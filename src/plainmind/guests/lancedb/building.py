@@ -28,6 +28,8 @@ _MOST_BYTES = 24_000_000  # that wait
 class BuildingStore(Changes):
     """Nobody else knows of it before it is published."""
 
+    neighbours = None
+
     def __init__(self, table: GenerationTable) -> None:
         self._one_at_a_time = threading.RLock()
         self._table = table

@@ -93,6 +93,9 @@ class LanceReader:
         """The ids of the same."""
         return [id_ for id_, _ in self._ranked_by_words(terms, where, limit)]
 
+    def expect_vector(self, vector: Vector, *, where: SearchFilter, limit: int) -> None:
+        """Do nothing: all of it is computed here."""
+
     def vector_candidates(self, vector: Vector, *, where: SearchFilter, limit: int) -> list[Candidate]:
         """The chunks nearest to `vector`, best first."""
         return self._candidates(self._ranked_by_vector(vector, where, limit))
@@ -172,6 +175,8 @@ class LanceReader:
 
     def similarities(self, vector: Vector, ids: Sequence[int]) -> list[float]:
         """The cosine of given candidates."""
+        if self._view.pointer.fingerprint is None:
+            return [0.0] * len(ids)
         near = self._cosines(packed(vector, self._view.pointer.dims), ids)
         return [cosine_score(near.get(id_, 0.0)) for id_ in ids]
 

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 class LanceStore(Changes):
     """Follows the pointer to the newest state before each view and each change."""
 
+    neighbours = None
+
     def __init__(self, folder: str, *, storage_options: Mapping[str, str] | None = None) -> None:
         """Use a local folder, made when it is missing, or a place in an object store: `s3://bucket/prefix`."""
         self._place: Place = RemotePlace(folder, storage_options) if "://" in folder else LocalPlace(folder)

@@ -30,6 +30,8 @@ _LONG_S = 3_600  # a large graph takes minutes
 class BuildingStore(Changes):
     """What `rebuild()` yields: it takes files as any store does, and nobody else sees it yet."""
 
+    neighbours = None
+
     def __init__(
         self, session: Session, connections: Connections, number: int, fingerprint: IndexFingerprint
     ) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from plainmind.base.model import (
-    Candidate,
     Chunk,
     FileState,
     IndexFingerprint,
@@ -40,13 +39,24 @@ class EmptyReader:
         """No term stands anywhere."""
         return TermStatistics(chunk_count=0, chunks_with=dict.fromkeys(terms, 0))
 
-    def keyword_candidates(self, terms: Sequence[str], *, where: SearchFilter, limit: int) -> list[Candidate]:  # noqa: ARG002
+    def by_words(self, terms: Sequence[str], *, where: SearchFilter, limit: int) -> list[int]:  # noqa: ARG002
         """None."""
         return []
 
-    def vector_candidates(self, vector: Vector, *, where: SearchFilter, limit: int) -> list[Candidate]:  # noqa: ARG002
+    def expect_vector(self, vector: Vector, *, where: SearchFilter, limit: int) -> None:
+        """Nothing will be found."""
+
+    def by_vector(self, vector: Vector, *, where: SearchFilter, limit: int) -> list[int]:  # noqa: ARG002
         """None."""
         return []
+
+    def chunks(self, ids: Sequence[int]) -> list[Chunk]:  # noqa: ARG002
+        """None."""
+        return []
+
+    def term_counts(self, terms: Sequence[str], ids: Sequence[int]) -> list[bytes]:
+        """No term stands anywhere."""
+        return [bytes(len(terms)) for _ in ids]
 
     def keyword_scores(
         self,

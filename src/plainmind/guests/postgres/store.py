@@ -93,6 +93,11 @@ class PostgresStore(Changes):
         self._session: Session | None = None
         self._newest: GenerationCache | None = None
 
+    @property
+    def neighbours(self) -> PostgresStore:
+        """The server knows the other indexes of the installation."""
+        return self
+
     @contextmanager
     def reading(self) -> Iterator[IndexReader]:
         """Open one consistent view, of the newest published index."""

@@ -10,7 +10,6 @@ from types import MappingProxyType
 
 from plainmind.base.model import (
     EVERY_SCOPE,
-    Candidate,
     Chunk,
     EmbeddedChunk,
     FileState,
@@ -115,14 +114,20 @@ class _MemoryReader:
         counted = {term: _chunks_with(bm25.storable_term(term), among) for term in terms}
         return TermStatistics(chunk_count=len(among), chunks_with=counted)
 
-    def keyword_candidates(self, terms: Sequence[str], *, where: SearchFilter, limit: int) -> list[Candidate]:
+    def by_words(self, terms: Sequence[str], *, where: SearchFilter, limit: int) -> list[int]:
         ids = self._admitted(where)
         scores = self.keyword_scores(terms, ids, where=where)
-        return self._candidates({id_: score for id_, score in zip(ids, scores, strict=True) if score}, limit)
+        return _best({id_: score for id_, score in zip(ids, scores, strict=True) if score}, limit)
 
-    def vector_candidates(self, vector: Vector, *, where: SearchFilter, limit: int) -> list[Candidate]:
+    def expect_vector(self, vector: Vector, *, where: SearchFilter, limit: int) -> None:
+        """Do nothing: there is nothing to begin with."""
+
+    def by_vector(self, vector: Vector, *, where: SearchFilter, limit: int) -> list[int]:
         near = self._cosines(vector)
-        return self._candidates({id_: near[id_] for id_ in self._admitted(where) if id_ in near}, limit)
+        return _best({id_: near[id_] for id_ in self._admitted(where) if id_ in near}, limit)
+
+    def chunks(self, ids: Sequence[int]) -> list[Chunk]:
+        return [self._all[id_].chunk for id_ in ids]
 
     def keyword_scores(self, terms: Sequence[str], ids: Sequence[int], *, where: SearchFilter) -> list[float]:
         asked, among = bm25.distinct_terms(terms), self._weighed_by(where)
@@ -176,11 +181,9 @@ class _MemoryReader:
         cosines = dots(query, block, len(vector)) if block else []
         return {each.id: cosine for each, cosine in zip(with_vector, cosines, strict=True)}
 
-    def _candidates(self, found: Mapping[int, float], limit: int) -> list[Candidate]:
-        return [
-            Candidate(id=id_, chunk=self._all[id_].chunk, score=kernels.cosine_score(score))
-            for id_, score in bm25.best(found, limit)
-        ]
+
+def _best(found: Mapping[int, float], limit: int) -> list[int]:
+    return [id_ for id_, _ in bm25.best(found, limit)]
 
 
 def _chunks_with(term: str, among: Sequence[_StoredChunk]) -> int:
@@ -189,6 +192,8 @@ def _chunks_with(term: str, among: Sequence[_StoredChunk]) -> int:
 
 class MemoryStore:
     """Keeps the index in this process; gone when it ends."""
+
+    neighbours = None
 
     def __init__(self, fingerprint: IndexFingerprint | None = None) -> None:
         self._index = _Index(fingerprint=fingerprint)

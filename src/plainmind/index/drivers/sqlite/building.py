@@ -17,8 +17,8 @@ from plainmind.index.drivers.sqlite.connection import connect, create, empty_log
 from plainmind.index.drivers.sqlite.erasing import erase_traces
 from plainmind.index.drivers.sqlite.folder import IndexFolder
 from plainmind.index.drivers.sqlite.generation import Generation
-from plainmind.index.drivers.sqlite.reader import SqliteReader
 from plainmind.index.protocol import IndexStore, leave_as_is
+from plainmind.index.reader import Reader
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,6 +30,8 @@ _PAGES_BETWEEN_CHECKPOINTS = 8_000
 
 class BuildingStore(Changes):
     """What `rebuild()` yields: it takes files as any store does, and nobody else sees it yet."""
+
+    neighbours = None
 
     def __init__(self, generation: Generation) -> None:
         self.generation = generation
@@ -81,7 +83,7 @@ class BuildingStore(Changes):
             finally:
                 db.close()
 
-    def reading(self) -> AbstractContextManager[SqliteReader]:
+    def reading(self) -> AbstractContextManager[Reader]:
         """Look at what was built so far."""
         self._flush()
         return self.generation.reading()

@@ -8,7 +8,8 @@ import apsw
 
 from plainmind.base.model import Source
 from plainmind.index.drivers.sqlite.connection import rows
-from plainmind.index.drivers.sqlite.segments import MOST, Packed, fill, reserve
+from plainmind.index.drivers.sqlite.segments import Packed, fill, reserve
+from plainmind.index.drivers.sqlite.view import MOST
 from plainmind.index.drivers.sqlite.writer import AT_ONCE, Ready, next_contents
 
 # What collected postings may take; beside them a chunk needs only its length, its signs and a byte.

@@ -10,17 +10,18 @@ from plainmind.base.model import Chunk, FileState, Source
 from plainmind.base.value import value
 from plainmind.index.digest import SegmentTerms, TermSum, contradiction, file_digest, index_digest
 from plainmind.index.drivers.sqlite.connection import rows
-from plainmind.index.drivers.sqlite.overview import read_fingerprint, read_scopes
 from plainmind.index.drivers.sqlite.postings import all_postings
-from plainmind.index.drivers.sqlite.segments import (
+from plainmind.index.drivers.sqlite.texts import unsqueezed
+from plainmind.index.drivers.sqlite.view import (
     Segment,
     all_segments,
     read_absences,
     read_audience,
+    read_fingerprint,
     read_lengths,
+    read_scopes,
     read_signs,
 )
-from plainmind.index.drivers.sqlite.texts import unsqueezed
 from plainmind.index.signs import signs_of, signs_width
 
 _FILES = "SELECT id, path, source, hash, scope, chunks, tallest FROM files"

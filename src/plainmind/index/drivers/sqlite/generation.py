@@ -9,9 +9,9 @@ from contextlib import contextmanager
 import apsw
 
 from plainmind.files.system import HeldLock
-from plainmind.index.drivers.sqlite.cache import GenerationCache
 from plainmind.index.drivers.sqlite.connection import connect, speaking_plainly, transaction
-from plainmind.index.drivers.sqlite.reader import SqliteReader
+from plainmind.index.drivers.sqlite.view import SqliteCache, SqliteView
+from plainmind.index.reader import Reader
 
 _MOST_IDLE = 4
 
@@ -27,7 +27,7 @@ class Generation:
         self.number = number
         self.path = path
         self._lock = lock
-        self._cache = GenerationCache()
+        self._cache = SqliteCache(number)
         self._guard = threading.Lock()
         self._one_writer = threading.Lock()
         self._idle: list[apsw.Connection] = []
@@ -58,10 +58,10 @@ class Generation:
             self._close_if_over()
 
     @contextmanager
-    def reading(self) -> Iterator[SqliteReader]:
+    def reading(self) -> Iterator[Reader]:
         """One view: everything is read as it was at the start of the block."""
         with self.viewing() as db:
-            yield SqliteReader(db, self._cache, self.number)
+            yield Reader(SqliteView(db, self._cache))
 
     @contextmanager
     def viewing(self) -> Iterator[apsw.Connection]:

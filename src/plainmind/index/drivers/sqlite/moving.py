@@ -11,16 +11,18 @@ from plainmind.index.drivers.sqlite.postings import all_postings, drop_positions
 from plainmind.index.drivers.sqlite.segments import (
     Packed,
     Place,
-    Segment,
-    all_segments,
     append,
     delete_segment,
     erase_signs,
+    take_places,
+)
+from plainmind.index.drivers.sqlite.view import (
+    Segment,
+    all_segments,
     read_absences,
     read_audience,
     read_lengths,
     read_signs,
-    take_places,
 )
 from plainmind.index.signs import signs_width
 

@@ -1,4 +1,4 @@
-"""Segments: runs of chunk ids with their lengths, absences, audience, signs and postings packed together."""
+"""Writing to segments: runs of chunk ids with their lengths, absences, audience, signs and postings."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from plainmind.base.errors import IndexCorrupt
 from plainmind.base.model import Source
 from plainmind.base.value import value
 from plainmind.index.drivers.sqlite.connection import one_row, rows
+from plainmind.index.drivers.sqlite.view import (
+    ABSENCES,
+    AUDIENCES,
+    LENGTHS,
+    MOST,
+    SEGMENT_COLUMNS,
+    SIGNS,
+    Segment,
+)
 from plainmind.index.postings import Collected
 from plainmind.index.signs import signs_width
 
-MOST = 65_536  # positions are uint16
 # New segments for single files take a quarter of what their source has, within these bounds: small ones cost little
 # to append to, few ones little to search.
 _LEAST_CAPACITY = 512
 _MOST_CAPACITY = 8_192
 
-# The blobs of segments: table and column.
-LENGTHS = ("lengths", "lengths")
-ABSENCES = ("absences", "absent")
-AUDIENCES = ("audiences", "scopes")
-SIGNS = ("signs", "signs")
-
-_COLUMNS = "first_id, source, capacity, used, dead, stale, revision, posted"
-_ALL = f"SELECT {_COLUMNS} FROM segments ORDER BY first_id"  # noqa: S608 (a constant)
-_OPEN = f"SELECT {_COLUMNS} FROM segments WHERE source = ? AND used < capacity ORDER BY first_id DESC LIMIT 1"  # noqa: S608
-_OF_ID = f"SELECT {_COLUMNS} FROM segments WHERE first_id <= ? ORDER BY first_id DESC LIMIT 1"  # noqa: S608
+_OPEN = f"SELECT {SEGMENT_COLUMNS} FROM segments WHERE source = ? AND used < capacity ORDER BY first_id DESC LIMIT 1"  # noqa: S608
+_OF_ID = f"SELECT {SEGMENT_COLUMNS} FROM segments WHERE first_id <= ? ORDER BY first_id DESC LIMIT 1"  # noqa: S608
 _CHUNKS_OF_SOURCE = "SELECT coalesce(sum(chunks), 0) FROM totals WHERE source = ?"
 _TAKE_IDS = "UPDATE revision SET next_id = next_id + ? RETURNING next_id - ?"
 _INSERT = "INSERT INTO segments VALUES (?, ?, ?, 0, 0, 0, ?, ?)"
@@ -49,20 +49,6 @@ _DELETE = (
     "DELETE FROM signs WHERE segment = ?",
     "DELETE FROM segments WHERE first_id = ?",
 )
-
-
-@value
-class Segment:
-    """One row of `segments`."""
-
-    first_id: int
-    source: Source
-    capacity: int
-    used: int
-    dead: int
-    stale: int
-    revision: int
-    posted: int
 
 
 @value
@@ -112,11 +98,6 @@ class Packed:
         self.postings.drop(dead)
 
 
-def all_segments(db: apsw.Connection) -> list[Segment]:
-    """Every segment, by its first id."""
-    return [Segment(*row) for row in rows(db, _ALL)]
-
-
 def take_places(
     db: apsw.Connection, source: Source, count: int, *, dims: int, revision: int
 ) -> Iterator[Place]:
@@ -141,7 +122,7 @@ def append(db: apsw.Connection, place: Place, new: Packed, *, revision: int) -> 
         (AUDIENCES, new.scopes.tobytes()),
         (SIGNS, new.signs),
     ):
-        with _blob(db, where, key, for_writing=True) as blob:
+        with _blob(db, where, key) as blob:
             blob.seek(first * (len(content) // place.count))
             blob.write(content)
     write_postings(db, key, new.postings, into_empty=first == 0)
@@ -180,9 +161,9 @@ def bury(db: apsw.Connection, ids: Iterable[int], *, revision: int) -> list[int]
         positions = [id_ - first_id for id_ in own if id_ - first_id < segment.used]
         if not positions:
             continue
-        with _blob(db, LENGTHS, first_id, for_writing=True) as lengths:
+        with _blob(db, LENGTHS, first_id) as lengths:
             _overwrite(lengths, positions, b"\x00\x00")
-        with _blob(db, ABSENCES, first_id, for_writing=True) as absent:
+        with _blob(db, ABSENCES, first_id) as absent:
             _overwrite(absent, positions, b"\xff")
         db.execute(_BURY, (len(positions), len(positions), revision, first_id))
         touched.append(first_id)
@@ -192,28 +173,8 @@ def bury(db: apsw.Connection, ids: Iterable[int], *, revision: int) -> list[int]
 def erase_signs(db: apsw.Connection, segment: Segment, positions: Sequence[int], *, dims: int) -> None:
     """Overwrite the signs of holes."""
     if dims:
-        with _blob(db, SIGNS, segment.first_id, for_writing=True) as signs:
+        with _blob(db, SIGNS, segment.first_id) as signs:
             _overwrite(signs, positions, bytes(signs_width(dims)))
-
-
-def read_lengths(db: apsw.Connection, segment: Segment) -> bytes:
-    """uint16 for each position that is used."""
-    return _read(db, LENGTHS, segment, 2)
-
-
-def read_absences(db: apsw.Connection, segment: Segment) -> bytes:
-    """A byte for each position that is used: 255 where there is no vector."""
-    return _read(db, ABSENCES, segment, 1)
-
-
-def read_audience(db: apsw.Connection, segment: Segment) -> bytes:
-    """uint32 for each position that is used: the scope of its file."""
-    return _read(db, AUDIENCES, segment, 4)
-
-
-def read_signs(db: apsw.Connection, segment: Segment, *, dims: int) -> bytes:
-    """The signs of each position that is used."""
-    return _read(db, SIGNS, segment, signs_width(dims))
 
 
 def delete_segment(db: apsw.Connection, segment: Segment) -> None:
@@ -262,8 +223,8 @@ def _new_segment(db: apsw.Connection, source: Source, capacity: int, ids: int, r
     return int(first_id)
 
 
-def _blob(db: apsw.Connection, where: tuple[str, str], first_id: int, *, for_writing: bool) -> apsw.Blob:
-    return db.blob_open("main", *where, first_id, for_writing)
+def _blob(db: apsw.Connection, where: tuple[str, str], first_id: int) -> apsw.Blob:
+    return db.blob_open("main", *where, first_id, True)  # noqa: FBT003 (for writing)
 
 
 def _overwrite(blob: apsw.Blob, positions: Sequence[int], unit: bytes) -> None:
@@ -272,11 +233,3 @@ def _overwrite(blob: apsw.Blob, positions: Sequence[int], unit: bytes) -> None:
         own = [position for _, position in run]
         blob.seek(own[0] * len(unit))
         blob.write(unit * len(own))
-
-
-def _read(db: apsw.Connection, where: tuple[str, str], segment: Segment, width: int) -> bytes:
-    with _blob(db, where, segment.first_id, for_writing=False) as blob:
-        found: bytes = blob.read(segment.used * width)
-    if len(found) != segment.used * width:
-        raise IndexCorrupt("a segment of the index is cut off", hint="run `plainmind sync --force`")
-    return found

@@ -16,9 +16,9 @@ from plainmind.index.drivers.sqlite.changes import Changes
 from plainmind.index.drivers.sqlite.connection import SCHEMA_VERSION, OlderFormat, create
 from plainmind.index.drivers.sqlite.folder import IndexFolder, Signature
 from plainmind.index.drivers.sqlite.generation import Generation
-from plainmind.index.drivers.sqlite.reader import SqliteReader
 from plainmind.index.kernels import choose_dots
 from plainmind.index.protocol import IndexStore, leave_as_is
+from plainmind.index.reader import Reader
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,6 +46,8 @@ class SqliteStore(Changes):
     Not to be used on both sides of a fork: SQLite's locks do not survive it. Start processes by spawning.
     """
 
+    neighbours = None
+
     def __init__(self, folder: str, *, mounts: str | None = None) -> None:
         """Open the index in `folder`; both are created when missing. `mounts` stands for the kernel's mount table."""
         self._folder = IndexFolder(folder)
@@ -55,7 +57,7 @@ class SqliteStore(Changes):
         self._signature: Signature | None = None
 
     @contextmanager
-    def reading(self) -> Iterator[SqliteReader]:
+    def reading(self) -> Iterator[Reader]:
         """Open one consistent view, of the newest published index."""
         with self._setting_aside_damage(self._newest()) as generation, generation.reading() as reader:
             yield reader

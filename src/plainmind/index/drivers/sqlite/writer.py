@@ -21,9 +21,9 @@ from plainmind.index import bm25
 from plainmind.index.agreement import check_agreement, check_same_scope
 from plainmind.index.drivers.sqlite.connection import one_row
 from plainmind.index.drivers.sqlite.moving import is_mostly_holes, move_out, wipe_holes
-from plainmind.index.drivers.sqlite.overview import read_fingerprint
 from plainmind.index.drivers.sqlite.segments import Packed, append, bury, segment_of, take_places
 from plainmind.index.drivers.sqlite.texts import squeezed, storable, unsqueezed
+from plainmind.index.drivers.sqlite.view import read_fingerprint
 from plainmind.index.kernels import packed
 from plainmind.index.protocol import ANY_CONTENT
 from plainmind.index.signs import signs_of

@@ -1,4 +1,4 @@
-"""Rough copies of all vectors, a byte for each number, in the memory of a process that stays.
+"""Copies of all vectors, a byte for each number, in the memory of a process that stays.
 
 Signs are a small fraction of the vectors and all that a cold search has to read, but they point only roughly: a
 thousand vectors and more are then read row by row. A process that has read as many rows as there are vectors could
@@ -8,15 +8,10 @@ from memory too, where there is room for both.
 
 from __future__ import annotations
 
-import sys
 import threading
-from collections.abc import Iterable, Sequence
-
-import apsw
+from collections.abc import Callable, Iterable, Sequence
 
 from plainmind.index.arithmetic.parts import Absences
-from plainmind.index.drivers.sqlite.connection import rows
-from plainmind.index.drivers.sqlite.segments import Segment
 from plainmind.index.kernels import BYTES_PER_NUMBER
 
 TYPE_CHECKING = False
@@ -25,11 +20,14 @@ if TYPE_CHECKING:
 
     import numpy as np
 
+    from plainmind.index.drivers.sqlite.view import Segment
+
     Array: TypeAlias = np.ndarray[Any, Any]
+    # The ids, from the first to before the second, that have a vector, and their packed vectors.
+    ReadVectors: TypeAlias = Callable[[int, int], Sequence[tuple[int, bytes]]]
 
 MOST_BYTES = 40_000_000  # 150,000 vectors of 256 numbers; an index with more is searched by its signs
 
-_ROWS = "SELECT id, vector FROM vectors WHERE id >= ? AND id < ? ORDER BY id"
 _ROWS_AT_ONCE = 4_096
 _SCALE = 4  # bytes beside the numbers of a vector
 _LEAST = -1e9  # below any cosine, however rough
@@ -49,14 +47,14 @@ class _Copy:
         # The vectors as they are stored, where there is room for them too.
         self.exact = np.zeros((capacity, dims), dtype=np.float16) if with_exact else None
 
-    def copy(self, db: apsw.Connection, segment: Segment) -> None:
+    def copy(self, read: ReadVectors, segment: Segment) -> None:
         """Copy what has come since."""
         import numpy as np
 
         dims = self.numbers.shape[1]
         for start in range(self.copied, segment.used, _ROWS_AT_ONCE):
             end = min(start + _ROWS_AT_ONCE, segment.used)
-            found = rows(db, _ROWS, (segment.first_id + start, segment.first_id + end))
+            found = read(segment.first_id + start, segment.first_id + end)
             if not found:
                 continue
             positions = np.array([id_ for id_, _ in found]) - segment.first_id
@@ -72,24 +70,16 @@ class _Copy:
         self.copied = segment.used
 
 
-class RoughVectors:
-    """Copies of the vectors of one generation, made once they are worth it."""
+class Int8Copies:
+    """Copies of the vectors of one generation, segment by segment."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._copies: dict[int, _Copy] = {}
-        self._compared = 0  # how many vectors were read one by one so far
 
-    def compared(self, count: int) -> None:
-        """Note that vectors had to be read one by one."""
-        self._compared += count
-
-    def are_worth_it(self, segments: Sequence[Segment], dims: int) -> bool:
-        """Whether to use them, and to make them if need be."""
-        if "numpy" not in sys.modules:
-            return False  # a process that has had no need of it yet may be about to end
-        count = sum(segment.used for segment in segments)
-        return 0 < count <= self._compared and self._rows_with(segments) * (dims + _SCALE) <= MOST_BYTES
+    def fit(self, segments: Sequence[Segment], dims: int) -> bool:
+        """Whether there is room for copies of these segments beside those that there are."""
+        return self._rows_with(segments) * (dims + _SCALE) <= MOST_BYTES
 
     def bytes_with(self, segments: Sequence[Segment], dims: int) -> int:
         """How much memory all copies take once these segments are among them."""
@@ -104,7 +94,7 @@ class RoughVectors:
 
     def nearest(
         self,
-        db: apsw.Connection,
+        read: ReadVectors,
         query: bytes,
         segments: Sequence[tuple[Segment, Absences]],
         wanted: int,
@@ -120,7 +110,7 @@ class RoughVectors:
         with_exact = _has_room_for_exact(count, len(numbers))
         cosines = []
         for segment, absences in segments:
-            copy = self._copy_of(db, segment, len(numbers), with_exact=with_exact)
+            copy = self._copy_of(read, segment, len(numbers), with_exact=with_exact)
             near = products(asked, copy.numbers[: segment.used]) * copy.scales[: segment.used]
             if len(copy.gaps):
                 # Gone before it was copied: a view that still has it has to compare it.
@@ -159,7 +149,7 @@ class RoughVectors:
             others = sum(len(copy.scales) for first_id, copy in self._copies.items() if first_id not in own)
         return sum(own.values()) + others
 
-    def _copy_of(self, db: apsw.Connection, segment: Segment, dims: int, *, with_exact: bool) -> _Copy:
+    def _copy_of(self, read: ReadVectors, segment: Segment, dims: int, *, with_exact: bool) -> _Copy:
         with self._lock:
             copy = self._copies.get(segment.first_id)
             if copy is None:
@@ -168,7 +158,7 @@ class RoughVectors:
             if not with_exact:
                 copy.exact = None
             if copy.copied < segment.used:
-                copy.copy(db, segment)
+                copy.copy(read, segment)
             return copy
 
 

@@ -23,8 +23,9 @@ from tests.support.index_contents import (
 from plainmind.base.model import EVERY_SCOPE, SearchFilter
 from plainmind.base.value import replace
 from plainmind.index.drivers.memory import MemoryStore
-from plainmind.index.drivers.sqlite import rough
+from plainmind.index.drivers.sqlite import int8_copy as rough
 from plainmind.index.drivers.sqlite.store import SqliteStore
+from plainmind.index.protocol import vector_candidates
 
 assert np  # the copies are only used once a process has imported it
 
@@ -142,10 +143,10 @@ def reading_of_vectors(store):
 
     def asked(text, limit=5):
         with store.reading() as reader:
-            reader._db.exec_trace = lambda _db, said, _with: seen.append(said) or True
-            found = reader.vector_candidates(vector(text), where=EVERYWHERE, limit=limit)
+            reader._view.db.exec_trace = lambda _db, said, _with: seen.append(said) or True
+            found = vector_candidates(reader, vector(text), where=EVERYWHERE, limit=limit)
             cosines = reader.similarities(vector(text), [each.id for each in found])
-            reader._db.exec_trace = None
+            reader._view.db.exec_trace = None
         assert cosines == [each.score for each in found]
         return [each.chunk.text for each in found]
 
@@ -191,7 +192,7 @@ def test_exact_copies_give_way_when_there_is_no_room_any_more(store, reading_of_
     found, read = reading_of_vectors("copper violin")
     assert (found, len(read)) == (expected, 1)
     with store.reading() as reader:
-        assert all(copy.exact is None for copy in reader._cache._rough._copies.values())
+        assert all(copy.exact is None for copy in reader._cache._copies._copies.values())
 
 
 def test_what_a_rebuild_or_a_move_has_left_behind_takes_no_room(store, copied):
@@ -202,7 +203,7 @@ def test_what_a_rebuild_or_a_move_has_left_behind_takes_no_room(store, copied):
         put(store, f"memory/new {number}.md", *(f"new {number} {part}" for part in range(250)))
     near_texts(store, "gateway")
     with store.reading() as reader:
-        assert reader._cache._rough._copies.keys() == {
+        assert reader._cache._copies._copies.keys() == {
             each.first_id for each in reader._now.segments if each.used > each.dead
         }
 
@@ -211,12 +212,12 @@ def test_a_view_from_before_a_removal_still_finds_what_was_removed(store, copied
     fill(store)
     put(store, "memory/gone.md", *(f"gone {number}" for number in range(60)))
     with store.reading() as before:
-        expected = before.vector_candidates(vector("gone 7"), where=EVERYWHERE, limit=5)
+        expected = vector_candidates(before, vector("gone 7"), where=EVERYWHERE, limit=5)
         assert expected[0].chunk.text == "gone 7"
         store.remove_file("memory", "memory/gone.md")
         stay(store)
         assert copied
-        assert before.vector_candidates(vector("gone 7"), where=EVERYWHERE, limit=5) == expected
+        assert vector_candidates(before, vector("gone 7"), where=EVERYWHERE, limit=5) == expected
 
 
 def test_chunks_without_a_vector_are_never_near(store):
@@ -272,5 +273,5 @@ def _put_vectors(store, texts, vectors):
 
 def _near(store, numbers):
     with store.reading() as reader:
-        candidates = reader.vector_candidates(array("f", numbers), where=EVERYWHERE, limit=24)
+        candidates = vector_candidates(reader, array("f", numbers), where=EVERYWHERE, limit=24)
     return {candidate.chunk.text for candidate in candidates}

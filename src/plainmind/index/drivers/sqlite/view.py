@@ -1,0 +1,498 @@
+"""One view of a generation: what its tables answer to the reader."""
+
+from __future__ import annotations
+
+import json
+import sys
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+
+import apsw
+
+from plainmind.base.errors import IndexCorrupt
+from plainmind.base.model import (
+    EVERY_SCOPE,
+    Chunk,
+    EmbedderIdentity,
+    FileState,
+    IndexFingerprint,
+    SearchFilter,
+    Source,
+)
+from plainmind.base.value import replace, value
+from plainmind.index.arithmetic import PER_VECTOR, choose_arithmetic
+from plainmind.index.arithmetic.parts import Absences, SignPart
+from plainmind.index.cache import OVERHEAD, Cache
+from plainmind.index.drivers.sqlite.connection import one_row, rows
+from plainmind.index.drivers.sqlite.texts import StoredChunk, storable, unsqueezed
+from plainmind.index.kernels import BYTES_PER_NUMBER
+from plainmind.index.postings import Postings
+from plainmind.index.protocol import IndexCounts
+from plainmind.index.signs import EXACT_UP_TO, LEAST_LIMIT, effort_for, query_signs, signs_width
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    from plainmind.index.drivers.sqlite.int8_copy import Int8Copies
+
+    Scopes: TypeAlias = frozenset[int]  # by their numbers
+    Part: TypeAlias = "tuple[Segment, Scopes | None]"
+    Compare: TypeAlias = Callable[[Sequence[int]], Mapping[int, float]]
+
+# What may be kept beside the signs, which every search looks through, and in all.
+BESIDE_SIGNS = 40_000_000
+BESIDE_INT8_COPIES = 14_000_000
+MOST_BYTES = 104_000_000
+# A byte a number moves a cosine by less than 0.002: so many times the wanted ones are compared exactly.
+INT8_EFFORT = 2
+MOST = 65_536  # chunks of a segment: positions are uint16
+_CHUNK_OVERHEAD = 500
+_HIDDEN_VECTOR = 9  # bytes: its flag, and its position among the absent ones
+_INFLATED = 3  # times its stored size is a text that was read, and what it was read from, at most
+_NOTHING = b""  # is hidden
+
+# The blobs of segments: table and column.
+LENGTHS = ("lengths", "lengths")
+ABSENCES = ("absences", "absent")
+AUDIENCES = ("audiences", "scopes")
+SIGNS = ("signs", "signs")
+
+SEGMENT_COLUMNS = "first_id, source, capacity, used, dead, stale, revision, posted"
+_SEGMENTS = f"SELECT {SEGMENT_COLUMNS} FROM segments ORDER BY first_id"  # noqa: S608 (a constant)
+_REVISION = "SELECT value, contents FROM revision"
+_FINGERPRINT = "SELECT value FROM meta WHERE key = 'fingerprint'"
+_TOTALS = "SELECT source, files, chunks, terms FROM totals WHERE files > 0"
+_FILES = "SELECT path, source, hash, size, mtime_ns, inode, scope FROM files"
+_SCOPES = "SELECT id, name FROM scopes"
+_SCOPE = "SELECT id FROM scopes WHERE name = ?"
+_SCOPES_OF = """SELECT DISTINCT f.source, s.name
+                  FROM chunks c JOIN files f ON f.id = c.file_id LEFT JOIN scopes s ON s.id = f.scope
+                 WHERE c.id IN (SELECT value FROM json_each(?))"""
+_POSTINGS = "SELECT positions, counts FROM postings WHERE segment = ? AND term = ?"
+_CHUNKS = """SELECT c.id, f.path, f.source, c.ordinal, c.start_line, c.end_line, c.text, c.context, c.day
+               FROM chunks c JOIN files f ON f.id = c.file_id
+              WHERE c.id IN (SELECT value FROM json_each(?))"""
+_CHUNKS_BETWEEN = """SELECT c.id
+                       FROM files f JOIN chunks c ON c.file_id = f.id
+                      WHERE f.source = :source AND f.path = :path
+                        AND c.start_line BETWEEN :first - f.tallest AND :last AND c.end_line >= :first
+                      ORDER BY c.ordinal"""
+_VECTORS = "SELECT id, vector FROM vectors WHERE id IN (SELECT value FROM json_each(?))"
+_VECTORS_BETWEEN = "SELECT id, vector FROM vectors WHERE id >= ? AND id < ? ORDER BY id"
+_VECTORS_OF = """SELECT v.vector
+                   FROM files f JOIN chunks c ON c.file_id = f.id LEFT JOIN vectors v ON v.id = c.id
+                  WHERE f.source = ? AND f.path = ? ORDER BY c.ordinal"""
+
+
+@value
+class Segment:
+    """One row of `segments`: a run of ids, each the first id and a position."""
+
+    first_id: int
+    source: Source
+    capacity: int
+    used: int
+    dead: int
+    stale: int
+    revision: int
+    posted: int
+
+    @property
+    def number(self) -> int:
+        """The first id is nothing else's."""
+        return self.first_id
+
+    @property
+    def first_place(self) -> int:
+        """Places are ids."""
+        return self.first_id
+
+    @property
+    def has_stale_postings(self) -> bool:
+        """Whether there are postings of chunks that are no more."""
+        return self.stale > 0
+
+
+@value
+class Overview:
+    """One revision of a generation."""
+
+    generation: int
+    revision: int
+    contents: int  # the revision at which a chunk last came or went
+    fingerprint: IndexFingerprint | None
+    dims: int
+    counts: IndexCounts
+    chunk_count: int
+    average_length: float
+    segments: tuple[Segment, ...]  # by first id, those with a position in use
+    first_ids: tuple[int, ...]
+
+    def of(self, sources: Iterable[Source]) -> list[Segment]:
+        """The segments of some sources, those that hold anything."""
+        wanted = frozenset(sources)
+        return [each for each in self.segments if each.source in wanted and each.used > each.dead]
+
+    def by_segment(self, ids: Iterable[int]) -> Iterator[tuple[Segment, list[int]]]:
+        """Ids, each once and ascending, grouped by their segments."""
+        ordered = sorted(set(ids))
+        start = 0
+        while start < len(ordered):
+            following = bisect_right(self.first_ids, ordered[start])
+            end = len(ordered)
+            if following < len(self.first_ids):
+                end = bisect_left(ordered, self.first_ids[following], start)
+            yield self.segments[following - 1], ordered[start:end]
+            start = end
+
+
+class SqliteCache(Cache):
+    """What a process has read of one generation, the parts that only SQLite has among it."""
+
+    def __init__(self, generation: int = 0) -> None:
+        super().__init__(BESIDE_SIGNS)
+        self._generation = generation
+        self._overview: Overview | None = None
+        self._copies: Int8Copies | None = None
+        self._compared = 0  # how many vectors were read one by one so far
+
+    def overview(self, db: apsw.Connection) -> Overview:
+        """What the index holds, in numbers, as the view of this connection sees it."""
+        revision, contents = one_row(db, _REVISION)  # the first read fixes what the view sees
+        known = self._overview
+        if known is not None and known.contents == contents:
+            found = known if known.revision == revision else replace(known, revision=revision)
+        else:
+            found = _read_overview(db, self._generation, revision, contents)
+            signs = found.chunk_count * signs_width(found.dims)
+            self.kept.most_bytes = min(MOST_BYTES, BESIDE_SIGNS + signs)
+            # Of more than fit, hardly one is asked for again before it has to go, and others with it.
+            vectors = found.chunk_count * (OVERHEAD + BYTES_PER_NUMBER * found.dims)
+            self.keeps_vectors = vectors <= BESIDE_SIGNS
+            if self._copies is not None:
+                self._copies.keep(found.first_ids)
+        self._overview = found
+        return found
+
+    def hidden(self, db: apsw.Connection, segment: Segment, scopes: Scopes) -> bytes | None:
+        """Which positions of a segment are hidden from those who may see only these scopes; None: all."""
+        key = ("hidden", segment.first_id, segment.revision, scopes)
+        return self.once(key, lambda: hidden_positions(read_audience(db, segment), scopes), segment.used)
+
+    def absences(self, db: apsw.Connection, segment: Segment, scopes: Scopes | None = None) -> Absences:
+        """Which of a segment's chunks have no vector, or one that is hidden from who may see only some scopes."""
+        key = ("absent", segment.first_id, segment.revision, scopes)
+
+        def read() -> Absences:
+            if scopes is None:
+                return Absences(read_absences(db, segment))
+            hidden = self.hidden(db, segment, scopes) or _NOTHING
+            return Absences(absent_with(self.absences(db, segment).flags, hidden))
+
+        return self.once(key, read, segment.used if scopes is None else _HIDDEN_VECTOR * segment.used)
+
+    def signs(self, db: apsw.Connection, segment: Segment, dims: int) -> bytes:
+        """The signs of a segment's vectors."""
+        key = ("signs", segment.first_id, segment.posted)
+        return self.once(key, lambda: read_signs(db, segment, dims=dims), segment.used * signs_width(dims))
+
+    def int8_copies(self, segments: Sequence[Segment], dims: int) -> Int8Copies | None:
+        """Copies of all vectors of some segments, once that is the cheaper way to search them."""
+        # A process that has had no need of numpy yet may be about to end.
+        if "numpy" not in sys.modules or not 0 < sum(each.used for each in segments) <= self._compared:
+            return None
+        from plainmind.index.drivers.sqlite.int8_copy import Int8Copies
+
+        if self._copies is None:
+            self._copies = Int8Copies()
+        if not self._copies.fit(segments, dims):
+            return None
+        # They take the room of the signs, which are not read any more, and of vectors read one by one.
+        room = BESIDE_SIGNS - self._copies.bytes_with(segments, dims)
+        self.kept.most_bytes = max(BESIDE_INT8_COPIES, room)
+        return self._copies
+
+    @property
+    def has_copies(self) -> bool:
+        """Whether any were made."""
+        return self._copies is not None
+
+    def exact_vectors(self, segment: Segment, ids: Sequence[int]) -> tuple[list[int], bytes]:
+        """Those of some ids of a segment whose packed vectors are among the copies, and these vectors."""
+        return ([], b"") if self._copies is None else self._copies.exact(segment, ids)
+
+    def compared(self, count: int) -> None:
+        """Note that a search had to read so many vectors."""
+        self._compared += count
+
+
+class SqliteView:
+    """Reads inside one transaction, which the generation has begun and will end."""
+
+    def __init__(self, db: apsw.Connection, cache: SqliteCache) -> None:
+        self.db = db
+        self.cache = cache
+        self.overview = cache.overview(db)
+
+    def files(self) -> Mapping[tuple[Source, str], FileState]:
+        """Every indexed file, by (source, path)."""
+        found, scopes = {}, read_scopes(self.db)
+        for path, source, hash_, size, mtime_ns, inode, scope in self.db.execute(_FILES):
+            found[source, path] = FileState(
+                path, source, hash_, size, mtime_ns, _unsigned_64(inode), scopes[scope]
+            )
+        return MappingProxyType(found)
+
+    def admitted(self, where: SearchFilter) -> list[Part]:
+        """The segments that a filter lets through, each with the scopes by which some of it is hidden."""
+        segments = self.overview.of(where.sources)
+        if where.scopes == EVERY_SCOPE:
+            return [(segment, None) for segment in segments]
+        asked = [self.db.execute(_SCOPE, (storable(scope),)).fetchone() for scope in where.scopes]
+        scopes = frozenset(row[0] for row in asked if row is not None)  # some that no file has ever had
+        hidden = [(segment, self.cache.hidden(self.db, segment, scopes)) for segment in segments]
+        return [(segment, scopes if own else None) for segment, own in hidden if own is not None]
+
+    def postings(self, wanted: Sequence[tuple[Segment, str]]) -> list[Postings | None]:
+        """The postings of terms in segments."""
+        found = [self.db.execute(_POSTINGS, (segment.first_id, term)).fetchone() for segment, term in wanted]
+        return [None if row is None else Postings(*row) for row in found]
+
+    def lengths(self, parts: Sequence[Part]) -> list[memoryview]:
+        """The lengths of the chunks of parts."""
+        found = []
+        for segment, scopes in parts:
+            if scopes is None:
+                found.append(memoryview(read_lengths(self.db, segment)).cast("H"))
+            else:
+                (whole,) = self.cache.lengths(self, [(segment, None)])
+                found.append(lengths_without(whole, self.cache.hidden(self.db, segment, scopes) or _NOTHING))
+        return found
+
+    def ids_at(self, places: Sequence[int]) -> Sequence[int]:
+        """Places are ids."""
+        return places
+
+    def locate(self, ids: Sequence[int]) -> Iterator[tuple[Segment, list[int], list[int]]]:
+        """Where chunks are."""
+        for segment, own in self.overview.by_segment(ids):
+            first = segment.first_id
+            yield segment, own, [id_ - first for id_ in own]
+
+    def expect(self, query: bytes, parts: Sequence[Part], where: SearchFilter, limit: int) -> None:
+        """Do nothing: there is one processor for both."""
+
+    def near(
+        self,
+        query: bytes,
+        parts: Sequence[Part],
+        where: SearchFilter,  # noqa: ARG002
+        limit: int,
+        *,
+        besides: Sequence[int],  # noqa: ARG002
+        compare: Compare,
+    ) -> Mapping[int, float]:
+        """The cosines of vectors that are near: of all, where there are few."""
+        with_absences = [
+            (segment, self.cache.absences(self.db, segment, scopes)) for segment, scopes in parts
+        ]
+        count = sum(len(absences.flags) - absences.count for _, absences in with_absences)
+        if count <= EXACT_UP_TO:
+            return compare([id_ for segment, own in with_absences for id_ in own.present(segment.first_id)])
+        copies = self.cache.int8_copies([segment for segment, _ in parts], self.overview.dims)
+        if copies is not None:
+            return compare(copies.nearest(self._read_vectors, query, with_absences, INT8_EFFORT * limit))
+        return self._nearest_by_signs(query, with_absences, count, limit, compare)
+
+    def block(self, ids: Sequence[int]) -> tuple[list[int], bytes]:
+        """Those of some ids whose vectors are among the copies, and these vectors."""
+        found: list[int] = []
+        if not self.cache.has_copies:
+            return found, b""
+        blocks = []
+        for segment, own in self.overview.by_segment(ids):
+            here, vectors = self.cache.exact_vectors(segment, own)
+            found += here
+            blocks.append(vectors)
+        return found, blocks[0] if len(blocks) == 1 else b"".join(blocks)
+
+    def vectors(self, ids: Sequence[int]) -> dict[int, bytes]:
+        """Packed vectors by id."""
+        return dict(self.db.execute(_VECTORS, (json.dumps(ids),)))
+
+    def chunks(self, ids: Sequence[int], scopes: frozenset[str]) -> dict[int, tuple[Chunk, int]]:  # noqa: ARG002
+        """Chunks by id; `confirm` has made sure of their scopes."""
+        return {
+            id_: (
+                StoredChunk(path, source, ordinal, first, last, text, unsqueezed(context), day),
+                _CHUNK_OVERHEAD + _INFLATED * len(text),
+            )
+            for id_, path, source, ordinal, first, last, text, context, day in self.db.execute(
+                _CHUNKS, (json.dumps(ids),)
+            )
+        }
+
+    def confirm(self, ids: Sequence[int], where: SearchFilter) -> None:
+        """Ask the files of candidates again: a damaged segment must not show anybody what is not theirs."""
+        for source, name in self.db.execute(_SCOPES_OF, (json.dumps(ids),)):
+            if name is None or not where.admits(source, unsqueezed(name)):
+                raise IndexCorrupt(
+                    "the index contradicts itself: a segment shows what its files do not",
+                    hint="run `plainmind sync`: it is rebuilt from your notes",
+                )
+
+    def chunks_between(self, source: Source, path: str, first_line: int, last_line: int) -> list[Chunk]:
+        """The chunks of one file that share a line with the range, in order."""
+        asked = {"source": source, "path": path, "first": first_line, "last": last_line}
+        ids = [id_ for (id_,) in self.db.execute(_CHUNKS_BETWEEN, asked)]
+        found = self.cache.chunks(self, ids, EVERY_SCOPE)
+        return [found[id_] for id_ in ids]
+
+    def vectors_of(self, source: Source, path: str) -> list[bytes | None]:
+        """The vectors of the chunks of one file, in their order."""
+        return [vector for (vector,) in self.db.execute(_VECTORS_OF, (source, path))]
+
+    def _read_vectors(self, first_id: int, end: int) -> list[tuple[int, bytes]]:
+        return rows(self.db, _VECTORS_BETWEEN, (first_id, end))
+
+    def _nearest_by_signs(
+        self,
+        query: bytes,
+        segments: Sequence[tuple[Segment, Absences]],
+        count: int,
+        limit: int,
+        compare: Compare,
+    ) -> Mapping[int, float]:
+        effort = effort_for(count, limit)
+        parts = [
+            SignPart(segment.first_id, self.cache.signs(self.db, segment, self.overview.dims), absences)
+            for segment, absences in segments
+        ]
+        arithmetic = choose_arithmetic(PER_VECTOR * count)
+        ids = arithmetic.nearest_by_signs(query_signs(query), parts, effort.most, effort.pool)
+        # Nearest by their signs first, until a whole batch is no better than what there is.
+        wanted = max(limit, LEAST_LIMIT)
+        found: dict[int, float] = {}
+        for start in range(0, len(ids), effort.batch):
+            floor = sorted(found.values())[-wanted] if len(found) >= wanted else -2.0
+            cosines = compare(ids[start : start + effort.batch])
+            found |= cosines
+            if max(cosines.values(), default=-2.0) <= floor:
+                break
+        self.cache.compared(len(found))
+        return found
+
+
+def _read_overview(db: apsw.Connection, generation: int, revision: int, contents: int) -> Overview:
+    fingerprint = read_fingerprint(db)
+    totals = rows(db, _TOTALS)
+    chunk_count = sum(chunks for _, _, chunks, _ in totals)
+    segments = tuple([each for each in all_segments(db) if each.used])
+    return Overview(
+        generation=generation,
+        revision=revision,
+        contents=contents,
+        fingerprint=fingerprint,
+        dims=fingerprint.embedder.dims if fingerprint else 0,
+        counts=IndexCounts(
+            files={source: files for source, files, _, _ in totals},
+            chunks={source: chunks for source, _, chunks, _ in totals},
+        ),
+        chunk_count=chunk_count,
+        average_length=sum(terms for *_, terms in totals) / (chunk_count or 1),
+        segments=segments,
+        first_ids=tuple([each.first_id for each in segments]),
+    )
+
+
+def read_fingerprint(db: apsw.Connection) -> IndexFingerprint | None:
+    """How the index is made; None when it was never built."""
+    row = db.execute(_FINGERPRINT).fetchone()
+    if row is None:
+        return None
+    facts = json.loads(row[0])
+    return IndexFingerprint(**{**facts, "embedder": EmbedderIdentity(**facts["embedder"])})
+
+
+class _Scopes(dict[int, str]):
+    """Scopes by their numbers."""
+
+    def __missing__(self, number: int) -> str:
+        raise IndexCorrupt(
+            "a file of the index has a scope that is not known", hint="run `plainmind sync --force`"
+        )
+
+
+def read_scopes(db: apsw.Connection) -> Mapping[int, str]:
+    """Every scope by its number."""
+    return _Scopes({number: unsqueezed(name) for number, name in db.execute(_SCOPES)})
+
+
+def all_segments(db: apsw.Connection) -> list[Segment]:
+    """Every segment, by its first id."""
+    return [Segment(*row) for row in rows(db, _SEGMENTS)]
+
+
+def read_lengths(db: apsw.Connection, segment: Segment) -> bytes:
+    """uint16 for each position that is used."""
+    return _read(db, LENGTHS, segment, 2)
+
+
+def read_absences(db: apsw.Connection, segment: Segment) -> bytes:
+    """A byte for each position that is used: 255 where there is no vector."""
+    return _read(db, ABSENCES, segment, 1)
+
+
+def read_audience(db: apsw.Connection, segment: Segment) -> bytes:
+    """uint32 for each position that is used: the scope of its file."""
+    return _read(db, AUDIENCES, segment, 4)
+
+
+def read_signs(db: apsw.Connection, segment: Segment, *, dims: int) -> bytes:
+    """The signs of each position that is used."""
+    return _read(db, SIGNS, segment, signs_width(dims))
+
+
+def _read(db: apsw.Connection, where: tuple[str, str], segment: Segment, width: int) -> bytes:
+    with db.blob_open("main", *where, segment.first_id, False) as blob:  # noqa: FBT003 (read-only)
+        found: bytes = blob.read(segment.used * width)
+    if len(found) != segment.used * width:
+        raise IndexCorrupt("a segment of the index is cut off", hint="run `plainmind sync --force`")
+    return found
+
+
+def hidden_positions(audience: bytes, admitted: frozenset[int]) -> bytes | None:
+    """A byte for each position, 255 for one that is hidden; nothing when none is, None when all are.
+
+    `audience` has the number of a scope, uint32, for each position.
+    """
+    scopes = array("I", audience)
+    present = set(scopes)
+    if present <= admitted:
+        return _NOTHING
+    if present.isdisjoint(admitted):
+        return None
+    return bytes([0 if scope in admitted else 255 for scope in scopes])
+
+
+def lengths_without(lengths: memoryview, hidden: bytes) -> memoryview:
+    """Lengths, uint16 by position, with 0 for what is hidden."""
+    doubled = bytearray(2 * len(hidden))
+    doubled[0::2] = doubled[1::2] = hidden
+    mask = int.from_bytes(doubled, "little")
+    kept = int.from_bytes(lengths.tobytes(), "little") & ~mask
+    return memoryview(kept.to_bytes(len(doubled), "little")).cast("H")
+
+
+def absent_with(flags: bytes, hidden: bytes) -> bytes:
+    """Flags of absences, a byte for each position, with what is hidden among them."""
+    either = int.from_bytes(flags, "little") | int.from_bytes(hidden, "little")
+    return either.to_bytes(len(flags), "little")
+
+
+def _unsigned_64(number: int) -> int:
+    """Undo `writer.signed_64`."""
+    return number + 2**64 if number < 0 else number
