@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from plainmind.sessions.entries import line_of
 from plainmind.sessions.store import SessionStore
-from plainmind.text.transcripts import line_of
 
 ROOT = Path(__file__).parents[2]
 FULL = os.environ.get("PLAINMIND_FAULTS") == "full"

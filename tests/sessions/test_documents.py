@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plainmind.sessions.documents import document_of, entries_of
+from plainmind.sessions.entries import line_of
 from plainmind.sessions.store import SessionStore
-from plainmind.text.transcripts import line_of
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(10**15), 10**15) | st.text(max_size=8),

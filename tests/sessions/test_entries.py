@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from plainmind.base.errors import PlainmindError
-from plainmind.sessions.entries import halves, joined
+from plainmind.sessions.entries import halves, join_halves
 
 TEXT = st.text(st.characters(), max_size=20)  # half characters, quotes and control characters too
 SAID = st.recursive(
@@ -24,7 +24,7 @@ SAID = st.recursive(
 @example("message", "\\", "\\", "\\")
 @example("\ud800", "é", "\udfff", "é")
 def test_a_line_is_the_entry_with_its_parent(kind: str, name: str, said: object, parent: str | None) -> None:
-    line = joined(halves({"type": kind, "id": name, "message": said}), parent)
+    line = join_halves(halves({"type": kind, "id": name, "message": said}), parent)
 
     assert line.endswith(b"\n")
     assert line.count(b"\n") == 1
@@ -34,11 +34,14 @@ def test_a_line_is_the_entry_with_its_parent(kind: str, name: str, said: object,
 
 
 def test_the_order_of_the_fields_is_always_the_same() -> None:
-    line = joined(halves({"data": 1, "id": "b", "type": "custom"}), "a")
+    line = join_halves(halves({"data": 1, "id": "b", "type": "custom"}), "a")
 
     assert line == b'{"type":"custom","id":"b","parentId":"a","data":1}\n'
-    assert joined(halves({"type": "leaf", "id": "b"}), None) == b'{"type":"leaf","id":"b","parentId":null}\n'
-    assert joined(halves({"data": 1, "parentId": "x", "id": "b", "type": "custom"}), "a") == (
+    assert (
+        join_halves(halves({"type": "leaf", "id": "b"}), None)
+        == b'{"type":"leaf","id":"b","parentId":null}\n'
+    )
+    assert join_halves(halves({"data": 1, "parentId": "x", "id": "b", "type": "custom"}), "a") == (
         b'{"type":"custom","id":"b","parentId":"x","data":1}\n'
     )
 

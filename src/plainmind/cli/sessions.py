@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from plainmind.memory.listing_sessions import Listed
     from plainmind.memory.showing_sessions import Clean, Shown
+    from plainmind.sessions.entries import Entry
     from plainmind.sessions.session import Session
-    from plainmind.text.transcripts import Entry
 
     Add: TypeAlias = Callable[[str, str, str, Callable[..., int]], argparse.ArgumentParser]
 

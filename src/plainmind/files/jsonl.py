@@ -1,7 +1,7 @@
 """The lines of a JSONL file, forwards from any offset or backwards from the end, in bounded memory.
 
 A line ends at a line feed and nowhere else. Nothing is decoded here and no bytes make it raise: what a line says, and
-whether it is whole, is for `text/transcripts.py`.
+whether it is whole, is for `sessions/entries.py`.
 """
 
 from __future__ import annotations

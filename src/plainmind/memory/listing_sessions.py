@@ -8,10 +8,9 @@ from itertools import islice
 from plainmind.base.errors import PlainmindError
 from plainmind.base.value import value
 from plainmind.memory.showing_sessions import title_of, without_secrets
-from plainmind.sessions.protocol import Transcript
+from plainmind.sessions.entries import Entry, Transcript, time_of
 from plainmind.sessions.removing import ARCHIVED
 from plainmind.sessions.store import SessionStore
-from plainmind.text.transcripts import Entry, time_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

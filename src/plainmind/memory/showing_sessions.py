@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 from plainmind.base.errors import NotFound, PlainmindError
 from plainmind.base.pattern import pattern
 from plainmind.base.value import value
+from plainmind.sessions.entries import Entry, line_of, message_of, text_of, time_of
 from plainmind.sessions.session import Session
 from plainmind.sessions.store import SessionStore
-from plainmind.text.transcripts import Entry, line_of, said, text_of, time_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def shown(session: Session, *, everything: bool = False) -> Iterator[Shown]:
         if entry is None:
             yield Shown(placed.number, "damaged", "a line that cannot be read", None, {})
             continue
-        speech = said(entry)
+        speech = message_of(entry)
         if speech is not None:
             yield Shown(placed.number, speech.speaker, speech.text, speech.time_ms, entry)
         elif everything or entry.get("type") in {"compaction", "reset", "branch_summary"}:
@@ -139,7 +139,7 @@ def as_markdown(session: Session, clean: Clean, name: str) -> Iterator[bytes]:
     for row in shown(session):
         if not row.entry:
             continue
-        cleaned = said(clean(row.entry))
+        cleaned = message_of(clean(row.entry))
         speaker = row.speaker if cleaned is not None else row.speaker.capitalize()
         text = cleaned.text if cleaned is not None else _described(clean(row.entry))[1]
         yield f"\n## {speaker} (line {row.line}{_moment(row.time_ms)})\n\n{text.strip()}\n".encode(

@@ -11,7 +11,7 @@ from plainmind.sessions.transcripts import Transcripts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from plainmind.text.transcripts import Entry
+    from plainmind.sessions.entries import Entry
 
 
 def transcripts_of(parts: Parts) -> Transcripts:

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from plainmind.base.value import value
-from plainmind.sessions.entries import IN_CONTEXT, id_of, leads_to, parent_of
-from plainmind.sessions.protocol import Placed
-from plainmind.text.transcripts import Entry
+from plainmind.sessions.entries import IN_CONTEXT, Entry, Placed, id_of, leads_to, parent_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

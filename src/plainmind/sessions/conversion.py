@@ -7,12 +7,10 @@ import time
 
 from plainmind.files.atomic import write_atomically
 from plainmind.files.system import System, explain_errors
-from plainmind.sessions.entries import VERSION
-from plainmind.sessions.protocol import Transcript
+from plainmind.sessions.entries import VERSION, Entry, Transcript
 from plainmind.sessions.shelf import Shelf
 from plainmind.sessions.unfinished import begin, without_mark
 from plainmind.sessions.usage import marked
-from plainmind.text.transcripts import Entry
 
 
 def convert(shelf: Shelf, name: str, wanted: str) -> bool:

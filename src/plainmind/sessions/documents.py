@@ -13,8 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from plainmind.sessions.entries import VERSION, iso, leads_to
-from plainmind.text.transcripts import Entry, time_of
+from plainmind.sessions.entries import VERSION, Entry, iso, leads_to, time_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

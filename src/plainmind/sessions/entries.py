@@ -1,30 +1,283 @@
-"""What entries of a transcript mean to each other: ids, times, and which one the next follows."""
+"""Entries of a transcript: read from a line and written to one, what they say, and which one the next follows.
+
+A transcript is JSONL, one entry a line: a header `{"type":"session",…}`, then messages and what happened between them.
+Entries stay plain dictionaries, so that types and fields which this version does not know survive. No input makes
+reading raise.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 
 from plainmind.base.errors import PlainmindError
+from plainmind.base.value import record, value
 from plainmind.files.jsonl import MAX_LINE_BYTES
-from plainmind.text.transcripts import Entry, line_of
-
-VERSION = 3  # of the header that we write; OpenClaw wrote 1 to 4, all are read
-_MOST_FOR_PARENT = 200
-
-IN_CONTEXT = frozenset({"message", "custom_message", "branch_summary"})
-
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import TypeAlias
+    from typing import Any, Protocol, TypeAlias
 
     Halves: TypeAlias = tuple[bytes, bytes | memoryview]
+else:
+    Protocol = object
 
 
-def _prepared() -> Callable[[Entry, int], Iterable[str]]:
+Entry: TypeAlias = "dict[str, Any]"
+
+VERSION = 3  # of the header that we write; OpenClaw wrote 1 to 4, all are read
+FORMATS = ("jsonl", "json5")
+IN_CONTEXT = frozenset({"message", "custom_message", "branch_summary"})
+SPEAKERS = {"user": "User", "assistant": "Assistant"}
+LINE_TYPES = frozenset(
+    {
+        "session", "message", "compaction", "reset", "branch_summary", "custom", "custom_message", "label",
+        "session_info", "model_change", "thinking_level_change", "leaf",
+    }
+)  # fmt: skip
+
+# A raw tab in a string is against the rules of JSON, and found in real transcripts. So is NaN, which becomes a string.
+_DECODER = json.JSONDecoder(strict=False, parse_constant=str)
+_COMPACT = (",", ":")
+_STRICT = json.JSONEncoder(ensure_ascii=False, separators=_COMPACT, allow_nan=False)
+_LENIENT = json.JSONEncoder(ensure_ascii=False, separators=_COMPACT)
+_AROUND = " \t\r\n\0\ufeff"
+_BEGINNING = '{"type"'
+_MOST_FOR_PARENT = 200  # bytes
+_MOST_TRIES = 64
+_MOST_EFFORT = 10  # times the length of a line, so that a hostile one does not take for ever
+_LATEST_MS = 253_402_300_799_999  # the end of the year 9999, where `datetime` ends
+_FIRST_MS = 10**11  # a smaller number counts seconds: as milliseconds it would be before April 1973
+
+
+@value
+class Line:
+    """What one line of a transcript holds: one entry, unless it is blank or its writer was killed half-way."""
+
+    entries: tuple[Entry, ...] = ()
+    is_damaged: bool = False  # something in it cannot be read; `entries` is what can
+
+
+@value
+class Message:
+    """One message of a person or a model; `text` keeps its own line breaks."""
+
+    speaker: str
+    text: str
+    time_ms: int | None = None
+
+    @property
+    def line(self) -> str:
+        """The message as one line, white space normalised: `User: how are you?`."""
+        return f"{self.speaker}: {' '.join(self.text.split())}"
+
+
+@value
+class Placed:
+    """One entry and where it stands; without entry it is a line that cannot be read, or not wholly."""
+
+    entry: Entry | None
+    number: int  # the line of a JSONL file or the position in a document, from 1; 0 when read backwards
+    start: int  # places are offsets in a JSONL file, and counts of entries in a document
+    end: int
+    raw: bytes = b""  # the bytes of a line that cannot be read
+
+
+@record
+class Draft:
+    """An entry on its way into a transcript, complete except for the entry that it follows."""
+
+    entry: Entry  # with `id` and `timestamp`; with `parentId` only if the caller has chosen it
+    is_retry: bool = False  # the id was given by the caller: an earlier try may have added it
+    look_back_bytes: int | None = None  # in how many of the last bytes; None: anywhere
+    already_there: bool = False
+
+
+class Transcript(Protocol):
+    """Keeps the entries of one session in their order; safe to share between threads and processes."""
+
+    path: str
+    format: str
+
+    def create(self, header: Entry) -> None:
+        """Make the file, which must not exist, with its header."""
+
+    def header(self) -> Entry | None:
+        """The header, or None when the first line is not one, or not readable. Raises NotFound."""
+
+    def add(self, drafts: Sequence[Draft]) -> None:
+        """Add entries behind the last one, durably, all or none. Raises NotFound when the file is gone."""
+
+    def entries(self, after: int = 0) -> Iterator[Placed]:
+        """Give what stands behind a place, the header left out, unreadable lines included."""
+
+    def backwards(self, before: int | None = None) -> Iterator[Placed]:
+        """Give what stands before a place, or everything, last one first."""
+
+    def countable(self, after: int, before: int) -> Iterator[Entry]:
+        """Give at least those entries between two places that change a counter (`usage.py`)."""
+
+    def end(self) -> int:
+        """The place behind the last entry. Raises NotFound."""
+
+    def updated_ms(self) -> int:
+        """When the file was changed last. Raises NotFound."""
+
+    def rewrite(self, header: Entry, entries: Iterator[Entry]) -> None:
+        """Put a new file in its place, all or nothing; for a fork and for a change of format."""
+
+
+# --- reading a line ---
+
+_BLANK = Line()
+_UNREADABLE = Line(is_damaged=True)
+
+
+def entries_in(line: bytes) -> Line:
+    """Read one line, with or without its newline; whatever can be saved of a damaged one is."""
+    try:
+        text = line.decode()
+        is_damaged = False
+    except UnicodeDecodeError:
+        text = line.decode("utf-8", "replace")
+        is_damaged = True
+    found = _decode(text)
+    if isinstance(found, dict):
+        return Line((found,), is_damaged)
+    bare = text.strip(_AROUND)
+    if not bare:
+        # A power cut leaves blocks of NUL where a line should have been.
+        return _UNREADABLE if "\0" in text else _BLANK
+    found = _decode(bare)
+    if isinstance(found, dict):
+        return Line((found,), is_damaged or "\0" in text)
+    saved = _salvage(bare)
+    return Line(saved, is_damaged=True) if saved else _UNREADABLE
+
+
+def message_of(entry: Entry) -> Message | None:
+    """The words of a message by a person or a model; None for tools, thoughts, and everything else."""
+    message = entry.get("message")
+    if entry.get("type") != "message" or not isinstance(message, dict):
+        return None
+    role = message.get("role")
+    speaker = SPEAKERS.get(role) if isinstance(role, str) else None
+    text = text_of(message.get("content")) if speaker else ""
+    if speaker is None or not text.strip():
+        return None
+    return Message(speaker, text, time_of(entry))
+
+
+def text_of(content: object) -> str:
+    """The words in a message's content: a string, or its blocks of type `text` one below the other."""
+    if isinstance(content, str):
+        return storable(content)
+    blocks = content if isinstance(content, list) else ()
+    texts = (block.get("text") for block in blocks if isinstance(block, dict) and block.get("type") == "text")
+    return storable("\n".join(text for text in texts if isinstance(text, str)))
+
+
+def time_of(entry: Entry) -> int | None:
+    """When it was said, in milliseconds since 1970: by the entry's own timestamp, else by its message's."""
+    found = _milliseconds(entry.get("timestamp"))
+    message = entry.get("message")
+    if found is None and isinstance(message, dict):
+        return _milliseconds(message.get("timestamp"))
+    return found
+
+
+def storable(text: str) -> str:
+    r"""Drop NUL and half characters: JSON can escape both (`\u0000`, `\ud800`), a database takes neither."""
+    return text.replace("\0", "").encode("utf-8", "replace").decode()
+
+
+def line_of(entry: Entry, *, is_copy: bool = False) -> bytes:
+    """Write an entry as one line. Raises TypeError or ValueError for what JSON cannot say, such as NaN.
+
+    A copy of what was read (`1e999` is infinite) never raises.
+    """
+    try:
+        return (_LENIENT if is_copy else _STRICT).encode(entry).encode() + b"\n"
+    except UnicodeEncodeError:  # half a character can only be escaped
+        return json.dumps(entry, separators=_COMPACT, allow_nan=is_copy).encode() + b"\n"
+
+
+def _decode(text: str) -> object:
+    try:
+        return _DECODER.decode(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _salvage(text: str) -> tuple[Entry, ...]:
+    """Find whole entries in a line that is not one: those it begins with, and the one it ends with.
+
+    Where a newline was lost, entries stand side by side; where a writer was killed, the next one's entry stands
+    behind the torn one. An object further inside may be an argument of a tool, and is no entry.
+    """
+    saved: list[Entry] = []
+    at = 0
+    while (found := _decode_at(text, at)) is not None:
+        saved.append(found[0])
+        at = found[1]
+        while at < len(text) and text[at] in _AROUND:
+            at += 1
+    begin = len(text)
+    effort = _MOST_EFFORT * len(text)
+    for _ in range(_MOST_TRIES):
+        begin = text.rfind(_BEGINNING, at, begin)
+        effort -= len(text) - begin
+        if begin < 0 or effort < 0:
+            break
+        last = _decode_at(text, begin)
+        if last is not None and last[1] == len(text) and _is_entry(last[0]):
+            saved.append(last[0])
+            break
+    return tuple(saved)
+
+
+def _decode_at(text: str, at: int) -> tuple[Entry, int] | None:
+    if not text.startswith("{", at):
+        return None
+    try:
+        found, end = _DECODER.raw_decode(text, at)
+    except (ValueError, RecursionError):
+        return None
+    return (found, end) if isinstance(found, dict) else None
+
+
+def _is_entry(found: Entry) -> bool:
+    kind = found.get("type")
+    if not isinstance(kind, str) or kind not in LINE_TYPES:
+        return False
+    return isinstance(found.get("message"), dict) if kind == "message" else isinstance(found.get("id"), str)
+
+
+def _milliseconds(stamp: object) -> int | None:
+    if isinstance(stamp, str):
+        return _read_iso(stamp)
+    if isinstance(stamp, bool) or not isinstance(stamp, int | float) or not 0 < stamp <= _LATEST_MS:
+        return None
+    return int(stamp if stamp >= _FIRST_MS else stamp * 1000)
+
+
+def _read_iso(stamp: str) -> int | None:
+    try:
+        moment = datetime.fromisoformat(stamp)
+    except ValueError:
+        return None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    found = round(moment.timestamp() * 1000)
+    return found if 0 < found <= _LATEST_MS else None
+
+
+# --- writing a line ---
+
+
+def _prepare_encoder() -> Callable[[Entry, int], Iterable[str]]:
     """The encoder of `json`, made once: made anew for each message it takes as long as the message."""
     plain = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     make = getattr(json.encoder, "c_make_encoder", None)
@@ -35,7 +288,7 @@ def _prepared() -> Callable[[Entry, int], Iterable[str]]:
     return make(None, plain.default, written, None, ":", ",", False, False, False)  # type: ignore[no-any-return]  # noqa: FBT003
 
 
-_pieces = _prepared()
+_encode_pieces = _prepare_encoder()
 
 
 def id_of(entry: Entry) -> str | None:
@@ -69,7 +322,7 @@ def _to_the_second(seconds: int) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S").rjust(19, "0")
 
 
-def completed(given: Entry, entry_id: str, timestamp: str) -> Entry:
+def complete_entry(given: Entry, entry_id: str, timestamp: str) -> Entry:
     """Make an entry of a message or of an entry, as `append` takes both."""
     if "role" in given and not isinstance(given.get("message"), dict):
         return {"type": "message", "id": entry_id, "timestamp": timestamp, "message": given}
@@ -95,9 +348,9 @@ def halves(entry: Entry) -> Halves:
     """
     try:
         if "parentId" in entry:
-            return line_of(_ordered(entry)), b""
+            return line_of(_in_order(entry)), b""
         head = f'{{"type":"{entry["type"]}","id":"{entry["id"]}"'.encode()
-        line = "".join(_pieces(entry, 0)).encode()
+        line = "".join(_encode_pieces(entry, 0)).encode()
         if line.startswith(head):
             return head, memoryview(line)[len(head) :]  # long ones are copied once less
     except UnicodeEncodeError:
@@ -117,7 +370,7 @@ def _halves_in_order(entry: Entry) -> Halves:
     return head, (b"," if rest else b"") + line_of(rest)[1:-1]
 
 
-def joined(entry_halves: Halves, parent: str | None) -> bytes:
+def join_halves(entry_halves: Halves, parent: str | None) -> bytes:
     """Put the two halves of a line together around the parent."""
     head, tail = entry_halves
     return b'%s,"parentId":%s%s\n' % (head, _quoted(parent), tail) if tail else head
@@ -140,6 +393,6 @@ def refuse_too_long(entry_halves: Halves) -> None:
         )
 
 
-def _ordered(entry: Entry) -> Entry:
+def _in_order(entry: Entry) -> Entry:
     first = {name: entry[name] for name in ("type", "id", "parentId", "timestamp") if name in entry}
     return first | entry

@@ -11,12 +11,11 @@ from plainmind.base.errors import NotFound
 from plainmind.files.ids import new_id
 from plainmind.files.system import explain_errors, make_folders
 from plainmind.sessions.branch import branch
+from plainmind.sessions.entries import Entry, Placed, Transcript
 from plainmind.sessions.leftovers import forget_leftovers
-from plainmind.sessions.protocol import Placed, Transcript
 from plainmind.sessions.shelf import Shelf, refuse_taken
 from plainmind.sessions.unfinished import begin, without_mark
 from plainmind.sessions.usage import counted, marked
-from plainmind.text.transcripts import Entry
 
 
 def fork(

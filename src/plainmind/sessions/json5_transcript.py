@@ -13,10 +13,8 @@ from plainmind.files.atomic import remove_abandoned, write_atomically
 from plainmind.files.jsonl import opened
 from plainmind.files.system import SYSTEM, System, hold_lock, lock_path_for, read_range
 from plainmind.sessions.documents import document_of, entries_of
-from plainmind.sessions.entries import halves, id_of, leads_to, refuse_too_long
+from plainmind.sessions.entries import Draft, Entry, Placed, halves, id_of, leads_to, refuse_too_long
 from plainmind.sessions.json5_text import is_plain, read_object, saved_messages
-from plainmind.sessions.protocol import Draft, Placed
-from plainmind.text.transcripts import Entry
 
 MAX_DOCUMENT_BYTES = 64 << 20
 

@@ -10,10 +10,19 @@ from plainmind.files.atomic import put_in_place, write_atomically
 from plainmind.files.group_append import Addition, GroupAppender
 from plainmind.files.jsonl import RawLine, backwards, end_of_last_line, forwards, opened
 from plainmind.files.system import SYSTEM, System, explain_errors, make_folders, write_all
-from plainmind.sessions.entries import halves, id_of, joined, leads_to, refuse_too_long
-from plainmind.sessions.protocol import Draft, Placed
+from plainmind.sessions.entries import (
+    Draft,
+    Entry,
+    Placed,
+    entries_in,
+    halves,
+    id_of,
+    join_halves,
+    leads_to,
+    line_of,
+    refuse_too_long,
+)
 from plainmind.sessions.usage import may_count
-from plainmind.text.transcripts import Entry, entries_in, line_of
 
 _BLOCK_BYTES = 1 << 20
 
@@ -32,7 +41,7 @@ class JsonlTranscript:
             path,
             state_dir=state_dir,
             read_last=self._read_last,
-            join=joined,
+            join=join_halves,
             is_record=_has_id,
             system=system,
             timeout_s=timeout_s,

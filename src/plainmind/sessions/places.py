@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from plainmind.base.errors import PathNotAllowed, PlainmindError
 from plainmind.base.pattern import pattern
-from plainmind.text.transcripts import Entry
+from plainmind.sessions.entries import Entry
 
 # In an entry of the registry: a change of its files that has begun and is not known to have ended.
 UNFINISHED = "plainmindUnfinished"

@@ -23,10 +23,10 @@ from plainmind.files.system import (
     make_folders,
     read_range,
 )
+from plainmind.sessions.entries import Entry, entries_in, time_of
 from plainmind.sessions.json5_text import read_object, saved_members
 from plainmind.sessions.places import Places
 from plainmind.sessions.usage import marked
-from plainmind.text.transcripts import Entry, entries_in, time_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

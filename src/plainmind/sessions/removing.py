@@ -6,12 +6,10 @@ import os
 
 from plainmind.files.ids import new_id
 from plainmind.files.system import explain_errors
-from plainmind.sessions.entries import iso
+from plainmind.sessions.entries import Draft, Entry, iso
 from plainmind.sessions.leftovers import forget_leftovers
-from plainmind.sessions.protocol import Draft
 from plainmind.sessions.shelf import Shelf
 from plainmind.sessions.unfinished import begin, remove, remove_files
-from plainmind.text.transcripts import Entry
 
 ARCHIVED = "plainmind.archived"
 

@@ -10,9 +10,7 @@ from plainmind.base.errors import LockTimeout, NotFound, PlainmindError, Storage
 from plainmind.base.value import value
 from plainmind.files.ids import new_id
 from plainmind.sessions.branch import Context, ContextBackwards, branch, context_of
-from plainmind.sessions.entries import completed, id_of, iso
-from plainmind.sessions.protocol import Draft, Placed, Transcript
-from plainmind.text.transcripts import Entry
+from plainmind.sessions.entries import Draft, Entry, Placed, Transcript, complete_entry, id_of, iso
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -191,7 +189,7 @@ class Session:
     def _draft(self, given: Entry, chosen: str | None, look_back_bytes: int | None) -> Draft:
         clock = self._store.clock
         name = chosen if chosen or "role" in given else id_of(given)
-        entry = completed(given, name or new_id(clock), iso(clock()))
+        entry = complete_entry(given, name or new_id(clock), iso(clock()))
         return Draft(entry, name is not None and look_back_bytes != 0, look_back_bytes)
 
     def _add(self, drafts: list[Draft]) -> None:

@@ -11,14 +11,12 @@ from weakref import WeakValueDictionary, ref
 from plainmind.base.errors import ConflictError, NotFound, PlainmindError
 from plainmind.files.ids import Clock
 from plainmind.files.system import System, hold_lock, lock_path_for
-from plainmind.sessions.entries import VERSION, iso
+from plainmind.sessions.entries import VERSION, Entry, Transcript, iso
 from plainmind.sessions.json5_transcript import Json5Transcript
 from plainmind.sessions.jsonl_transcript import JsonlTranscript
 from plainmind.sessions.places import UNFINISHED, Places
-from plainmind.sessions.protocol import Transcript
 from plainmind.sessions.registry import AUDIENCE, Registry, Sessions
 from plainmind.sessions.usage import COUNTERS, counted, counted_to
-from plainmind.text.transcripts import Entry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,13 +9,12 @@ from plainmind.base.errors import ConflictError, NotFound, PlainmindError
 from plainmind.base.value import value
 from plainmind.files.ids import Clock, new_id
 from plainmind.files.system import SYSTEM, System
+from plainmind.sessions.entries import FORMATS, Entry, Transcript
 from plainmind.sessions.places import REGISTRIES, check_id, check_key
-from plainmind.sessions.protocol import FORMATS, Transcript
 from plainmind.sessions.registry import Sessions
 from plainmind.sessions.session import Session
 from plainmind.sessions.shelf import STRUCTURE, Shelf, find, refuse_taken
 from plainmind.sessions.usage import COUNTERS, counted_to, marked
-from plainmind.text.transcripts import Entry
 
 
 @value

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from plainmind.base.model import Excerpt
+from plainmind.sessions.entries import Message
 from plainmind.sessions.transcript_lines import local_minute
 from plainmind.sessions.transcripts import Transcripts
-from plainmind.text.transcripts import Said
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,6 +57,6 @@ def read_messages(
     )
 
 
-def _shown(message: Said, zone: tzinfo | None) -> str:
+def _shown(message: Message, zone: tzinfo | None) -> str:
     moment = None if message.time_ms is None else local_minute(message.time_ms, zone)
     return f"{message.speaker}{f' ({moment})' if moment else ''}: {message.text.strip()}"

@@ -11,8 +11,8 @@ from plainmind.files.jsonl import start_of_line
 from plainmind.files.safe_open import in_words
 from plainmind.files.system import SYSTEM, read_range
 from plainmind.notes.source import START, Mark, begins_alike, ends_alike
+from plainmind.sessions.entries import Entry, message_of
 from plainmind.sessions.transcript_lines import LineReader, Lines, Spoken
-from plainmind.text.transcripts import Entry, said
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ class DocumentForm:
 
     def messages(self, begin: Mark) -> int:
         """How many messages follow as many entries as a mark has."""
-        return sum(said(entry) is not None for entry in self._documents(self._data)[begin.lines :])
+        return sum(message_of(entry) is not None for entry in self._documents(self._data)[begin.lines :])
 
     def spoken(self, first: int, *, redacted: bool) -> Iterator[Spoken]:
         """What each entry says from this one on."""

@@ -11,7 +11,7 @@ from datetime import datetime
 from plainmind.base.value import record, replace, value
 from plainmind.files.jsonl import RawLine, forwards
 from plainmind.notes.source import START, Mark, Trail, Unreadable, hash_of_rest
-from plainmind.text.transcripts import Entry, Said, entries_in, said
+from plainmind.sessions.entries import Entry, Message, entries_in, message_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class Spoken:
     """The messages of one line, mostly one or none."""
 
     number: int
-    messages: tuple[Said, ...]
+    messages: tuple[Message, ...]
     is_last: bool
 
 
@@ -83,7 +83,7 @@ class LineReader:
     def messages(self, fd: int, *, stop: int, begin: Mark = START) -> int:
         """How many messages there are behind a mark."""
         lines = forwards(fd, start=begin.offset, stop=stop)
-        return sum(said(entry) is not None for line in lines for entry in entries_in(line.data).entries)
+        return sum(message_of(entry) is not None for line in lines for entry in entries_in(line.data).entries)
 
     def of_entries(self, entries: Sequence[Entry], end: Mark) -> Lines:
         """What the entries of a document say, each of which counts as a line."""
@@ -100,9 +100,9 @@ class LineReader:
             messages = self.messages_of(entries_in(line.data).entries, redacted=redacted)
             yield Spoken(line.number, messages, is_last=line.end >= stop)
 
-    def messages_of(self, entries: Iterable[Entry], *, redacted: bool = True) -> tuple[Said, ...]:
+    def messages_of(self, entries: Iterable[Entry], *, redacted: bool = True) -> tuple[Message, ...]:
         """What was said in entries, as it was said but for secrets."""
-        messages = filter(None, map(said, entries))
+        messages = filter(None, map(message_of, entries))
         # While a message still has its own lines: those of a private key tell what they are.
         return tuple(replace(each, text=self._redact(each.text)) if redacted else each for each in messages)
 

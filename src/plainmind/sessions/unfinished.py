@@ -6,11 +6,11 @@ import os
 
 from plainmind.files.atomic import remove_abandoned
 from plainmind.files.system import explain_errors
+from plainmind.sessions.entries import Entry
 from plainmind.sessions.places import UNFINISHED
 from plainmind.sessions.registry import Held, Sessions
 from plainmind.sessions.shelf import Shelf
 from plainmind.sessions.usage import counted_to, marked
-from plainmind.text.transcripts import Entry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

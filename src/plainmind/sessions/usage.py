@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from plainmind.text.transcripts import Entry
+from plainmind.sessions.entries import Entry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -31,9 +31,9 @@ class Here:
 
     def spoken(self, name):
         """`User: …` and `Assistant: …`, as the index will see them."""
-        from plainmind.text.transcripts import said
+        from plainmind.sessions.entries import message_of
 
-        return [found.line for entry in self.entries(name) if (found := said(entry)) is not None]
+        return [found.line for entry in self.entries(name) if (found := message_of(entry)) is not None]
 
 
 @pytest.fixture

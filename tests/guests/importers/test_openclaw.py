@@ -13,7 +13,7 @@ from tests.guests.importers.conftest import Here, add, looks_of
 from tests.guests.importers.test_claude_code import json_values
 
 from plainmind.guests.importers.openclaw import Translation
-from plainmind.text.transcripts import LINE_TYPES
+from plainmind.sessions.entries import LINE_TYPES
 
 SESSION = "0b9c2a3e-77a1-4a0e-8f43-0c2d5c1f9a10"
 OTHER = "1c9c2a3e-77a1-4a0e-8f43-0c2d5c1f9a11"

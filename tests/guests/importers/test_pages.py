@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from plainmind.guests.importers.importer import PROGRAMS, reader_of
+from plainmind.sessions.entries import LINE_TYPES
 from plainmind.sessions.store import SessionStore
-from plainmind.text.transcripts import LINE_TYPES
 
 DOCS = Path(__file__).parents[3] / "docs"
 FORMAT = (DOCS / "reference" / "session-format.md").read_text()

@@ -13,8 +13,8 @@ from typing import Any, ClassVar
 import pytest
 
 from plainmind.guests.integrations.agents_sdk import AgentsSession
+from plainmind.sessions.entries import message_of
 from plainmind.sessions.store import SessionStore
-from plainmind.text.transcripts import said
 
 ITEMS: list[dict[str, Any]] = [
     {"role": "user", "content": "what is six times seven?"},
@@ -72,7 +72,7 @@ def test_clearing_begins_anew_and_keeps_the_transcript(store: SessionStore, sess
 
 def test_memory_reads_what_people_and_models_said(store: SessionStore, session: AgentsSession) -> None:
     asyncio.run(session.add_items(ITEMS))
-    spoken = [found.line for entry in store.open("support").entries() if (found := said(entry))]
+    spoken = [found.line for entry in store.open("support").entries() if (found := message_of(entry))]
     assert spoken == ["User: what is six times seven?", "Assistant: It is 42."]
 
 
@@ -177,7 +177,9 @@ def test_an_agent_of_the_sdk_remembers_across_runs_and_processes(
         "user",
     ]
     spoken = [
-        found.line for entry in SessionStore(tmp_path).open("support").entries() if (found := said(entry))
+        found.line
+        for entry in SessionStore(tmp_path).open("support").entries()
+        if (found := message_of(entry))
     ]
     assert spoken[0] == "User: what is six times seven?"
     assert len([line for line in spoken if line.startswith("User: ")]) == 2

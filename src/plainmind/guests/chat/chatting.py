@@ -18,10 +18,10 @@ from plainmind.guests.entries.config import EntryConfig
 from plainmind.guests.entries.place import require_entries
 from plainmind.memory.facade import Memory
 from plainmind.notes.scopes import group_in_key, person_in_key
+from plainmind.sessions.entries import Entry
 from plainmind.sessions.session import Session
 from plainmind.sessions.store import SessionStore
 from plainmind.sessions.usage import counted_to, marked
-from plainmind.text.transcripts import Entry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

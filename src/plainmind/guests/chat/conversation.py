@@ -39,9 +39,9 @@ from plainmind.guests.chat.pairing import INTERRUPTED, is_answer, paired, result
 from plainmind.guests.chat.room import compaction_due, flush_due
 from plainmind.guests.entries.hooks import EntryHooks, reminded
 from plainmind.guests.entries.together import AllTools
+from plainmind.sessions.entries import Entry
 from plainmind.sessions.session import Session
 from plainmind.sessions.store import SessionStore
-from plainmind.text.transcripts import Entry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

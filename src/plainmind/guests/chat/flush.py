@@ -24,10 +24,9 @@ from plainmind.guests.chat.flush_prompts import REQUEST, SYSTEM
 from plainmind.guests.chat.flush_turn import FlushTurn
 from plainmind.guests.chat.models.protocol import ChatModel, Message, never
 from plainmind.guests.chat.room import RoomSettings
-from plainmind.sessions.entries import id_of
+from plainmind.sessions.entries import Entry, id_of
 from plainmind.sessions.session import Session
 from plainmind.sessions.store import SessionStore
-from plainmind.text.transcripts import Entry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

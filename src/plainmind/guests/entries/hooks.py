@@ -8,7 +8,7 @@ from plainmind.base.errors import PlainmindError
 from plainmind.guests.chat.listener import Listener
 from plainmind.guests.chat.models.protocol import Message
 from plainmind.guests.entries.tools import EntryToolBox
-from plainmind.text.transcripts import text_of
+from plainmind.sessions.entries import text_of
 
 
 class EntryHooks:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from plainmind.text.transcripts import Entry
+from plainmind.sessions.entries import Entry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

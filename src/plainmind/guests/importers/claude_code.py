@@ -10,7 +10,7 @@ from plainmind.guests.importers.content import blocks_of, text_block, tool_resul
 from plainmind.guests.importers.lines import JsonlConversation, first_entries
 from plainmind.guests.importers.marks import made_id, numbered
 from plainmind.guests.importers.protocol import About, Conversation, Original
-from plainmind.text.transcripts import Entry
+from plainmind.sessions.entries import Entry
 
 # What the program itself says in the user's name.
 _NOT_THE_USER = (

@@ -17,7 +17,7 @@ from plainmind.guests.importers.documents import ListedConversation, read_docume
 from plainmind.guests.importers.lines import JsonlConversation, first_entries
 from plainmind.guests.importers.marks import made_id
 from plainmind.guests.importers.protocol import About, Conversation, Original
-from plainmind.text.transcripts import Entry
+from plainmind.sessions.entries import Entry
 
 _FILE = pattern(r"rollout-.+\.jsonl?(?:\.zst)?")
 _ID = pattern(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
-from plainmind.text.transcripts import Entry
+from plainmind.sessions.entries import Entry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

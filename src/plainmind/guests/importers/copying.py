@@ -13,9 +13,7 @@ from plainmind.files.jsonl import MAX_LINE_BYTES
 from plainmind.guests.importers.marks import FROM_WHERE, line_of_origin, with_origin
 from plainmind.guests.importers.protocol import Conversation, Piece, Place
 from plainmind.guests.importers.target import Target
-from plainmind.sessions.entries import VERSION, id_of
-from plainmind.sessions.protocol import Draft, Transcript
-from plainmind.text.transcripts import Entry, line_of, said, time_of
+from plainmind.sessions.entries import VERSION, Draft, Entry, Transcript, id_of, line_of, message_of, time_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -82,7 +80,7 @@ class Copying:
         self.latest_ms = max(self.latest_ms, time_of(entry) or 0)
         if entry["type"] == "session_info" and isinstance(entry.get("name"), str):
             self.title = entry["name"]
-        spoken = said(entry) if not self.first_words else None
+        spoken = message_of(entry) if not self.first_words else None
         if spoken is not None and spoken.speaker == "User":
             self.first_words = _title(spoken.text)
         yield entry

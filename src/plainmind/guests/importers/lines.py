@@ -11,7 +11,7 @@ from plainmind.files.jsonl import RawLine, forwards, opened
 from plainmind.files.system import SYSTEM, read_range
 from plainmind.guests.importers.compressed import decompressed
 from plainmind.guests.importers.protocol import About, Piece, Place
-from plainmind.text.transcripts import Entry, entries_in
+from plainmind.sessions.entries import Entry, entries_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from plainmind.base.model import sha256_bytes
-from plainmind.text.transcripts import Entry
+from plainmind.sessions.entries import Entry
 
 FROM = "imported"  # of an entry: {"file": …, "line": …}
 FROM_WHERE = "importedFrom"  # of a header and of a registry's entry: {"program": …, "path": …, "id": …}

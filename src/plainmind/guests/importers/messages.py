@@ -12,8 +12,7 @@ from plainmind.guests.importers.documents import ListedConversation, read_docume
 from plainmind.guests.importers.lines import JsonlConversation, first_entries
 from plainmind.guests.importers.marks import made_id, numbered
 from plainmind.guests.importers.protocol import About, Conversation, Original, Piece, Place
-from plainmind.sessions.entries import iso
-from plainmind.text.transcripts import Entry, time_of
+from plainmind.sessions.entries import Entry, iso, time_of
 
 _ROLES = {
     "user": "user", "human": "user", "person": "user",

@@ -15,8 +15,8 @@ from plainmind.guests.importers.marks import made_id
 from plainmind.guests.importers.openclaw_archives import thawed
 from plainmind.guests.importers.openclaw_rows import conversations_in
 from plainmind.guests.importers.protocol import About, Conversation, Original
+from plainmind.sessions.entries import Entry
 from plainmind.sessions.json5_text import read_object
-from plainmind.text.transcripts import Entry
 
 _FILE = pattern(
     r"(?P<id>[^.][^/]*?)\.jsonl"

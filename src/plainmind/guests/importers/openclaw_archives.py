@@ -9,7 +9,7 @@ from plainmind.base.value import value
 from plainmind.guests.importers.compressed import CannotUnpack, unpacked
 from plainmind.guests.importers.lines import PARTLY_READABLE, UNREADABLE, Translate
 from plainmind.guests.importers.protocol import About, Piece, Place
-from plainmind.text.transcripts import Entry, entries_in
+from plainmind.sessions.entries import Entry, entries_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from plainmind.guests.importers.lines import PARTLY_READABLE, UNREADABLE, Transl
 from plainmind.guests.importers.openclaw_archives import archives_in, thawed
 from plainmind.guests.importers.protocol import About, Conversation, Piece, Place
 from plainmind.guests.importers.untouched import opened_untouched
-from plainmind.text.transcripts import Entry, entries_in
+from plainmind.sessions.entries import Entry, entries_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

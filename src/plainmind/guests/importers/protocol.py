@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from plainmind.base.value import field, value
-from plainmind.text.transcripts import Entry
+from plainmind.sessions.entries import Entry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -16,11 +16,10 @@ from plainmind.files.system import SYSTEM, System, explain_errors, hold_lock, lo
 from plainmind.guests.importers.ledger import Ledger
 from plainmind.guests.importers.marks import FROM_WHERE
 from plainmind.guests.importers.protocol import About
-from plainmind.sessions.protocol import Transcript
+from plainmind.sessions.entries import Entry, Transcript
 from plainmind.sessions.registry import Sessions
 from plainmind.sessions.shelf import Shelf, find
 from plainmind.sessions.usage import marked
-from plainmind.text.transcripts import Entry
 
 _ID = pattern(r"[A-Za-z0-9_-]{1,64}")
 # Every change of the registry writes it whole: new sessions are entered by the hundred.

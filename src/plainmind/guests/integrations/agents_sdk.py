@@ -11,9 +11,8 @@ from __future__ import annotations
 import asyncio
 
 from plainmind.sessions.branch import Context
-from plainmind.sessions.entries import parent_of
+from plainmind.sessions.entries import Entry, parent_of
 from plainmind.sessions.session import Session
-from plainmind.text.transcripts import Entry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ from plainmind.guests.chat.models.protocol import (
     Usage,
 )
 from plainmind.guests.net.events import ServerEvent
-from plainmind.text.transcripts import storable, text_of
+from plainmind.sessions.entries import storable, text_of
 
 _VERSION = "2023-06-01"
 _USUAL_MOST_TOKENS = 8192

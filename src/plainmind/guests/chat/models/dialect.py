@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from plainmind.guests.chat.models.protocol import ChatModelSettings, Reply, Request, ToolCall
 from plainmind.guests.net.events import ServerEvent
 from plainmind.guests.net.failures import AnswerUnreadable
-from plainmind.text.transcripts import storable
+from plainmind.sessions.entries import storable
 
 
 class ErrorSent(Exception):

@@ -38,7 +38,7 @@ from plainmind.guests.net.failures import (
     Untrusted,
 )
 from plainmind.guests.net.transport import encoded
-from plainmind.text.transcripts import text_of
+from plainmind.sessions.entries import text_of
 
 _ADDRESS = "check `chat.baseUrl` and `chat.provider`"
 _HINTS: dict[type[ProviderFailure], str] = {

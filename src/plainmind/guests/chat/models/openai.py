@@ -27,7 +27,7 @@ from plainmind.guests.chat.models.protocol import (
     Usage,
 )
 from plainmind.guests.net.events import ServerEvent
-from plainmind.text.transcripts import storable, text_of
+from plainmind.sessions.entries import storable, text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,7 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plainmind.text.transcripts import LINE_TYPES, Line, Said, entries_in, line_of, said, text_of, time_of
+from plainmind.sessions.entries import (
+    LINE_TYPES,
+    Line,
+    Message,
+    entries_in,
+    line_of,
+    message_of,
+    text_of,
+    time_of,
+)
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -38,13 +47,13 @@ def test_a_line_has_one_line_break_at_its_end(entry: dict[str, object]) -> None:
 def test_no_bytes_make_it_raise(line: bytes) -> None:
     for entry in entries_in(line).entries:
         assert isinstance(entry, dict)
-        said(entry)
+        message_of(entry)
 
 
 @given(JSON)
 def test_no_entry_makes_it_raise(found: object) -> None:
-    said({"type": "message", "timestamp": found, "message": found})
-    said({"type": "message", "message": {"role": found, "content": found}})
+    message_of({"type": "message", "timestamp": found, "message": found})
+    message_of({"type": "message", "message": {"role": found, "content": found}})
     time_of({"timestamp": found, "message": {"timestamp": found}})
 
 
@@ -94,7 +103,7 @@ def test_invalid_utf8_costs_a_character_and_not_the_message() -> None:
     found = entries_in(b'{"type":"message","message":{"role":"user","content":"caf\xe9 au lait"}}')
 
     assert found.is_damaged
-    assert said(found.entries[0]) == Said("User", "caf� au lait")
+    assert message_of(found.entries[0]) == Message("User", "caf� au lait")
 
 
 @pytest.mark.parametrize("line", [b"", b"\n", b"  \r\n", b"\xef\xbb\xbf\n"])
@@ -124,13 +133,13 @@ def test_half_a_character_survives() -> None:
 
 
 def test_people_and_models_are_heard() -> None:
-    assert said(message("how  are\nyou?")) == Said("User", "how  are\nyou?")
+    assert message_of(message("how  are\nyou?")) == Message("User", "how  are\nyou?")
     blocks = [
         {"type": "text", "text": "fine"},
         {"type": "thinking", "text": "hm"},
         {"type": "text", "text": "you?"},
     ]
-    spoken = said(message(blocks, "assistant"))
+    spoken = message_of(message(blocks, "assistant"))
     assert spoken is not None
     assert spoken.line == "Assistant: fine you?"
 
@@ -152,7 +161,7 @@ def test_people_and_models_are_heard() -> None:
     ],
 )
 def test_nobody_else_is(entry: dict[str, object]) -> None:
-    assert said(entry) is None
+    assert message_of(entry) is None
 
 
 def test_what_a_database_cannot_store_is_left_out() -> None:
