@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -22,6 +21,8 @@ NEUTRAL_INDEX = "https://index.invalid/simple"
 NEUTRAL_FILES = "https://index.invalid/files"
 
 REGISTRY = re.compile(r'(registry = )"([^"]*)"')
+DYNAMIC_VERSION = re.compile(r'^dynamic = \["version"\].*$', re.MULTILINE)
+OWN_VERSION = re.compile(r'(name = "plainmind"\n)version = "0"\n')
 FILE_URL = re.compile(r'(url = )"[^"]*/([^/"]+)"')
 
 
@@ -46,14 +47,16 @@ def relock(old: str | None, *, upgrade: bool) -> str:
     """Resolve pyproject.toml in a folder apart; a failure leaves the lock in the repository as it was."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        shutil.copy(ROOT / "pyproject.toml", folder)
+        # Our own version is read from the code, which is not there: any will do, and none is locked.
+        project = (ROOT / "pyproject.toml").read_text()
+        (folder / "pyproject.toml").write_text(DYNAMIC_VERSION.sub('version = "0"', project))
         fresh = resolve(folder)
         if old is not None and not upgrade:
             found = REGISTRY.search(fresh)
             assert found, "a lock of a project with dependencies names an index"
             (folder / "uv.lock").write_text(with_index(old, found[2]))
             fresh = resolve(folder)
-    return without_hosts(fresh)
+    return OWN_VERSION.sub(r"\1", without_hosts(fresh))
 
 
 def main() -> int:

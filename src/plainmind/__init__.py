@@ -25,7 +25,7 @@ __all__ = [
     "__version__",
 ]
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOME = {
     "OWNER": "plainmind.agent.scope",

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-INSTALL = "pip install 'plainmind[lancedb]'"
+INSTALL = "[lancedb]'"  # of the checkout that the tests run in; tests/base/test_extras.py has the whole line
 
 
 @pytest.fixture(autouse=True)

@@ -85,8 +85,10 @@ def run_mcp(arguments: argparse.Namespace, console: Console) -> int:
     from importlib.util import find_spec
 
     if find_spec("mcp") is None:
+        from plainmind.base.extras import install_hint
+
         raise PlainmindError(
-            "the MCP server needs a package that is not installed", hint="pip install 'plainmind[mcp]'"
+            "the MCP server needs a package that is not installed", hint=f"install it: {install_hint('mcp')}"
         )
     _log_to_stderr()
     if arguments.http:

@@ -50,7 +50,9 @@ def _factory(driver: str) -> Callable[..., IndexStore]:
     try:
         found: Callable[..., IndexStore] = getattr(import_module(module), name)
     except (ImportError, AttributeError, ValueError) as error:
-        missing = f"install it: pip install 'plainmind[{driver}]'" if driver in _EXTRAS else None
+        from plainmind.base.extras import install_hint
+
+        missing = f"install it: {install_hint(driver)}" if driver in _EXTRAS else None
         raise ConfigError(
             f"the store `{driver}` cannot be loaded: {error}",
             key="store.driver",

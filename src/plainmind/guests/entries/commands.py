@@ -27,8 +27,8 @@ def add_entries(parser: argparse.ArgumentParser) -> None:
         parser,
         """\
 Keep single things worth remembering: a sentence with a category and an importance, found again by meaning and by word.
-They are one JSON object a line in ~/.plainmind/entries, for you to read and edit; the index beside them is in LanceDB
-(`pip install 'plainmind[lancedb]'`).
+They are one JSON object a line in ~/.plainmind/entries, for you to read and edit; the index beside them is in LanceDB,
+which is installed with the extra `lancedb`.
 
 What says the same as an entry that is there is refused. Agents get tools for entries when `entries.enabled` is true;
 what was captured by itself, with `entries.autoCapture`, waits until you accept it.""",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from plainmind.base.errors import ConfigError
+from plainmind.base.extras import install_hint
 from plainmind.config.load import index_folder
 from plainmind.guests.entries.config import EntryConfig
 from plainmind.memory.wiring import Parts
@@ -44,5 +45,5 @@ def require_entries(settings: Settings) -> None:
         raise ConfigError(
             "the entry memory is kept in LanceDB, which is not installed",
             key="entries.driver",
-            hint="pip install 'plainmind[lancedb]', or `plainmind config set entries.driver sqlite`",
+            hint=f"install it: {install_hint('lancedb')}; or `plainmind config set entries.driver sqlite`",
         )

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from importlib import import_module
 
 from plainmind.base.errors import PlainmindError
+from plainmind.base.extras import install_hint
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -72,5 +73,5 @@ def _library() -> Opened:
         return opened
     raise CannotUnpack(
         "it is compressed with Zstandard, and no library for that is installed",
-        hint="install the package `zstandard` beside plainmind and import again",
+        hint=f"install one and import again: {install_hint('zstd')}",
     )

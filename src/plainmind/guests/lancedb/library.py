@@ -9,6 +9,7 @@ from functools import wraps
 from importlib import import_module
 
 from plainmind.base.errors import ConfigError, IndexUnavailable, PlainmindError, StorageFailure
+from plainmind.base.extras import install_hint
 from plainmind.base.pattern import pattern
 
 TYPE_CHECKING = False
@@ -56,7 +57,7 @@ def load() -> Any:
         raise ConfigError(
             f"LanceDB is not installed: {error}",
             key="store.driver",
-            hint="install it with the extra: pip install 'plainmind[lancedb]'",
+            hint=f"install it: {install_hint('lancedb')}",
         ) from error
     return lancedb
 

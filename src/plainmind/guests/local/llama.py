@@ -19,6 +19,7 @@ from importlib import import_module
 from typing import Any
 
 from plainmind.base.errors import ConfigError, EmbeddingError
+from plainmind.base.extras import install_hint
 from plainmind.base.model import EmbedderIdentity, Vector
 from plainmind.base.value import value
 from plainmind.embed.protocol import EmbeddingSettings, Fetched, FullEmbedder, checked, usable_cores
@@ -28,7 +29,6 @@ from plainmind.guests.local.model_traits import Prompts, prompts_for
 
 _LARGEST_WINDOW = 2048  # memory grows with its square, and our chunks are far smaller
 _TOO_LONG = re.compile(r"input \((\d+) tokens\) is (?:too large|larger)")
-_INSTALL = 'install it with `pip install "plainmind[local]"`, or `uv tool install "plainmind[local]"`'
 
 
 class LlamaModel:
@@ -133,11 +133,13 @@ def _binding() -> Any:
         return import_module("xllamacpp")
     except ModuleNotFoundError as error:
         raise EmbeddingError(
-            "the provider `local` needs llama.cpp, which is not installed", hint=_INSTALL
+            "the provider `local` needs llama.cpp, which is not installed",
+            hint=f"install it: {install_hint('local')}",
         ) from error
     except ImportError as error:
         raise EmbeddingError(
-            f"llama.cpp is installed but cannot be loaded: {error}", hint=f"reinstall it: {_INSTALL}"
+            f"llama.cpp is installed but cannot be loaded: {error}",
+            hint=f"reinstall it: {install_hint('local')}",
         ) from error
 
 

@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import Any
 
 from plainmind.base.errors import ConfigError, EmbeddingError
+from plainmind.base.extras import install_hint
 from plainmind.base.model import EmbedderIdentity, Vector
 from plainmind.base.value import value
 from plainmind.embed.protocol import EmbeddingSettings, Fetched, FullEmbedder, checked, usable_cores
@@ -136,7 +137,6 @@ def _read_any(folder: str, name: str) -> object:
         raise EmbeddingError(f"{path} cannot be read: {error}", hint="download the model again") from error
 
 
-_INSTALL = 'install it with `pip install "plainmind[onnx]"`, or `uv tool install "plainmind[onnx]"`'
 _ERRORS_ONLY = 3
 _KNOWN_INPUTS = frozenset(("input_ids", "attention_mask", "token_type_ids", "position_ids"))
 
@@ -213,11 +213,13 @@ def _binding(name: str) -> Any:
         return import_module(name)
     except ModuleNotFoundError as error:
         raise EmbeddingError(
-            f"the provider `onnx` needs the package {name}, which is not installed", hint=_INSTALL
+            f"the provider `onnx` needs the package {name}, which is not installed",
+            hint=f"install it: {install_hint('onnx')}",
         ) from error
     except ImportError as error:
         raise EmbeddingError(
-            f"the package {name} is installed but cannot be loaded: {error}", hint=f"reinstall it: {_INSTALL}"
+            f"the package {name} is installed but cannot be loaded: {error}",
+            hint=f"reinstall it: {install_hint('onnx')}",
         ) from error
 
 
