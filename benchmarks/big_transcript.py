@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from plainmind.memory.facade import Memory
+from plainmind.memory.memory import Memory
 
 KEY = "agent:main:main"
 HUGE_MB = 5_000

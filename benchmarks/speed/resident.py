@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from plainmind.memory.facade import Memory
+from plainmind.memory.memory import Memory
 from plainmind.memory.wiring import wire
 
 

@@ -25,7 +25,7 @@ from plainmind.base.value import value
 from plainmind.embed.protocol import Embedder
 from plainmind.index.chunks import terms_of
 from plainmind.index.protocol import IndexStore, keyword_candidates, vector_candidates
-from plainmind.memory.facade import Memory
+from plainmind.memory.memory import Memory
 from plainmind.search.engine import SearchEngine, SearchSettings
 from plainmind.text.terms import query_terms
 from speed.corpus import LAST_DAY, Corpus, Matrix, Question, SyntheticFile

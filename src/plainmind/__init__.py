@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from plainmind.agent.scope import OWNER, SearchContext
     from plainmind.base.errors import PlainmindError, ScopeDenied
     from plainmind.base.model import SearchHit, SearchResult, SyncReport
-    from plainmind.memory.facade import Memory
+    from plainmind.memory.memory import Memory
     from plainmind.sessions.store import SessionStore
 
 __all__ = [
@@ -30,7 +30,7 @@ __version__ = "0.2.0"
 _HOME = {
     "OWNER": "plainmind.agent.scope",
     "PlainmindError": "plainmind.base.errors",
-    "Memory": "plainmind.memory.facade",
+    "Memory": "plainmind.memory.memory",
     "ScopeDenied": "plainmind.base.errors",
     "SearchContext": "plainmind.agent.scope",
     "SearchHit": "plainmind.base.model",

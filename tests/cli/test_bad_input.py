@@ -266,7 +266,7 @@ def test_a_mistake_of_ours_is_not_hidden(cli, workspace, monkeypatch):
     def broken(*_arguments, **_options):
         raise ZeroDivisionError
 
-    monkeypatch.setattr("plainmind.memory.facade.Memory.list", broken)
+    monkeypatch.setattr("plainmind.memory.memory.Memory.list", broken)
 
     with pytest.raises(ZeroDivisionError):
         cli("list")

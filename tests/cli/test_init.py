@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from plainmind.memory.creating import END, RECALL_INSTRUCTION, START, with_instruction
+from plainmind.memory.workspace_setup import END, RECALL_INSTRUCTION, START, with_instruction
 
 
 def test_the_first_workspace_is_made_in_the_home_folder(cli, home):

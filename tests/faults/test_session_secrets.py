@@ -16,7 +16,7 @@ from tests.redaction.corpus import TYPES, placed
 from tests.support.providers.server import KEY, Handler, Provider, serving
 
 from plainmind import Memory
-from plainmind.memory.showing_sessions import as_lines, as_markdown, as_messages, without_secrets
+from plainmind.memory.session_pages import as_lines, as_markdown, as_messages, without_secrets
 
 FILLER = "The barge leaves the lower harbour at seven and comes back with the tide. "
 PARTS = re.compile(r"[A-Za-z0-9]{9,}|[0-9]{4}(?: [0-9]{4}){3}")

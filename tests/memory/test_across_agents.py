@@ -11,7 +11,7 @@ from tests.support.postgres_server import SCHEMA, running_server
 from plainmind import Memory
 from plainmind.base.errors import IndexUnavailable, NotFound
 from plainmind.guests.postgres.migrations import prepare
-from plainmind.memory.across_agents import indexes, search_agents
+from plainmind.memory.indexes import indexes, search_agents
 
 OPERATOR = "plainmind_tests_operator"
 

@@ -9,9 +9,16 @@ import pytest
 from plainmind.base.errors import StorageFailure
 from plainmind.base.model import EVERY_SCOPE, SearchHit, SearchResult, SyncReport
 from plainmind.base.value import replace
-from plainmind.memory.backend import BackendBusy, BackendFailed, Question
-from plainmind.memory.backend_fallback import FIRST_PAUSE_S, LONGEST_PAUSE_S, FallbackBackend, Pause
-from plainmind.memory.backend_record import Record
+from plainmind.memory.backend import (
+    FIRST_PAUSE_S,
+    LONGEST_PAUSE_S,
+    BackendBusy,
+    BackendFailed,
+    FallbackBackend,
+    Pause,
+    Question,
+    Record,
+)
 
 QUESTION = Question("gateway", EVERY_SCOPE, 4.0)
 

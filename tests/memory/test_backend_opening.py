@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from plainmind.base.errors import ConfigError
-from plainmind.memory.backend_opening import open_backend
+from plainmind.memory.backend import open_backend
 
 
 def test_a_module_and_a_factory_in_it_name_an_engine():

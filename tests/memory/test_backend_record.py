@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from plainmind.memory.backend_record import Record
+from plainmind.memory.backend import Record
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from plainmind.base.model import SyncReport
-from plainmind.memory.backend_upkeep import Upkeep
+from plainmind.memory.backend import Upkeep
 
 pytestmark = pytest.mark.timeout(60)
 

@@ -12,13 +12,13 @@ import pytest
 
 from plainmind import Memory
 from plainmind.base.model import SearchHit, SearchResult
-from plainmind.memory.conversations import not_indexed
-from plainmind.memory.secrecy import (
+from plainmind.memory.secrets import (
     configured_secrets,
     known_since,
     redaction_key,
     without_known_secrets,
 )
+from plainmind.memory.sessions import not_indexed
 from plainmind.redaction.engine import Redactor
 
 CHAT = {
@@ -142,7 +142,7 @@ def test_secrets_of_the_settings_are_hidden_wherever_they_stand(places, monkeypa
 
 
 KEY = (
-    "import sys; from plainmind.memory.secrecy import redaction_key; print(redaction_key(sys.argv[1]).hex())"
+    "import sys; from plainmind.memory.secrets import redaction_key; print(redaction_key(sys.argv[1]).hex())"
 )
 
 

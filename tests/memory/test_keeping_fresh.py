@@ -9,7 +9,7 @@ from tests.support.mcp_process import McpProcess
 from tests.support.waiting import until
 
 from plainmind import Memory
-from plainmind.memory.keeping_fresh import KeptFresh
+from plainmind.memory.background import KeptFresh
 
 NOTHING = {"onSessionStart": False, "watch": False, "intervalMinutes": 0}
 

@@ -7,7 +7,7 @@ from threading import Thread
 import pytest
 
 from plainmind.base.model import PRIVATE
-from plainmind.memory.session_scopes import SessionScopes
+from plainmind.memory.sessions import SessionScopes
 from plainmind.sessions.store import SessionStore
 
 

@@ -19,7 +19,7 @@ from plainmind.guests.chat.models.endpoint import EndpointModel, dialect_of
 from plainmind.guests.chat.models.protocol import ChatModelSettings, ToolCall
 from plainmind.guests.chat.room import RoomSettings
 from plainmind.guests.net.failures import RetryPolicy
-from plainmind.memory.facade import Memory
+from plainmind.memory.memory import Memory
 from plainmind.sessions.session import Session
 from plainmind.sessions.store import SessionStore
 

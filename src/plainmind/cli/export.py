@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import IO
 
-    from plainmind.memory.exporting import ExportedFile
+    from plainmind.memory.workspace_setup import ExportedFile
 
 
 def add_export(parser: argparse.ArgumentParser) -> None:

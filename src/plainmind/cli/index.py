@@ -225,7 +225,7 @@ def run_migrate_store(arguments: argparse.Namespace, console: Console) -> int:
 
 
 def _prepare(arguments: argparse.Namespace, console: Console) -> int:
-    from plainmind.memory.migrating import prepare_server
+    from plainmind.memory.indexes import prepare_server
 
     with open_memory(arguments) as memory:
         schema = prepare_server(
@@ -241,7 +241,7 @@ def _prepare(arguments: argparse.Namespace, console: Console) -> int:
 
 def _move(arguments: argparse.Namespace, console: Console) -> int:
     from plainmind.cli.settings import set_value
-    from plainmind.memory.migrating import move_index
+    from plainmind.memory.indexes import move_index
 
     with open_memory(arguments) as memory, console.progress("copying") as progress:
         old = memory.parts.loaded.settings.store.driver
@@ -313,7 +313,7 @@ def run_stats(arguments: argparse.Namespace, console: Console) -> int:
     """Print what the cache holds."""
     from datetime import UTC, datetime
 
-    from plainmind.memory.caching import cache_stats
+    from plainmind.memory.cache import cache_stats
 
     with open_memory(arguments) as memory:
         stats = cache_stats(memory.parts)
@@ -359,7 +359,7 @@ def run_stats(arguments: argparse.Namespace, console: Console) -> int:
 
 def run_prune(arguments: argparse.Namespace, console: Console) -> int:
     """Make the cache smaller, and say by how much."""
-    from plainmind.memory.caching import prune_cache
+    from plainmind.memory.cache import prune_cache
 
     with open_memory(arguments) as memory:
         pruned = prune_cache(

@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from plainmind.agent.scope import SearchContext
     from plainmind.agent.tools import Tool
-    from plainmind.memory.facade import Memory
+    from plainmind.memory.memory import Memory
 
 _HOST, _PORT = "127.0.0.1", 8737
 

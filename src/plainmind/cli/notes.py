@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from plainmind.files.history import Version
-    from plainmind.memory.facade import Memory
+    from plainmind.memory.memory import Memory
 
 
 def add_init(parser: argparse.ArgumentParser) -> None:
@@ -45,7 +45,7 @@ Goes to DIR, or to the workspace that is used anyway (`plainmind status` names i
 
 def run_init(arguments: argparse.Namespace, console: Console) -> int:
     """Create what is missing and say what to do next."""
-    from plainmind.memory.creating import RECALL_INSTRUCTION, create_workspace, tell_agents
+    from plainmind.memory.workspace_setup import RECALL_INSTRUCTION, create_workspace, tell_agents
 
     if arguments.folder is not None:
         arguments.workspace = arguments.folder

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from datetime import date
     from typing import Any
 
-    from plainmind.memory.facade import Memory
+    from plainmind.memory.memory import Memory
 
 
 # argparse gives a command a fresh namespace, which then overwrites the outer one: what is repeated on several
@@ -202,7 +202,7 @@ MOST_BYTES = 64_000_000
 
 def open_memory(arguments: argparse.Namespace) -> Memory:
     """Open the memory that the options name."""
-    from plainmind.memory.facade import Memory
+    from plainmind.memory.memory import Memory
 
     return Memory(arguments.workspace, home=arguments.home, config=arguments.settings)
 

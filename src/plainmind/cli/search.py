@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from plainmind.base.model import ProgressCallback, SearchHit, SearchResult
-    from plainmind.memory.facade import Memory
+    from plainmind.memory.memory import Memory
 
 
 DEGRADED = 3
@@ -103,7 +103,7 @@ def _answer(
         "today": arguments.today,
     }
     if _asks_several(arguments):
-        from plainmind.memory.across_agents import search_agents
+        from plainmind.memory.indexes import search_agents
 
         return search_agents(memory.parts, query, arguments.asked_agents or None, **wanted)
     return memory.search(query, progress=progress, **wanted)

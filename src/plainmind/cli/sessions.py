@@ -22,8 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, TypeAlias
 
-    from plainmind.memory.listing_sessions import Listed
-    from plainmind.memory.showing_sessions import Clean, Shown
+    from plainmind.memory.session_pages import Clean, Listed, Shown
     from plainmind.sessions.entries import Entry
     from plainmind.sessions.session import Session
 
@@ -102,7 +101,7 @@ def run_search_sessions(arguments: argparse.Namespace, console: Console) -> int:
 
 def run_list(arguments: argparse.Namespace, console: Console) -> int:
     """Print one line a session."""
-    from plainmind.memory.listing_sessions import listed_archives, listed_sessions
+    from plainmind.memory.session_pages import listed_archives, listed_sessions
 
     with open_memory(arguments) as memory:
         store = memory.sessions
@@ -139,7 +138,7 @@ def _print_row(row: Listed, console: Console) -> None:
 
 def run_show(arguments: argparse.Namespace, console: Console) -> int:
     """Print a conversation."""
-    from plainmind.memory.showing_sessions import (
+    from plainmind.memory.session_pages import (
         cited_path,
         entry_of,
         find_session,
@@ -270,7 +269,7 @@ def _add_changes(add: Add) -> None:
 
 def run_archive(arguments: argparse.Namespace, console: Console) -> int:
     """Rename the transcript and free the key."""
-    from plainmind.memory.showing_sessions import find_session
+    from plainmind.memory.session_pages import find_session
 
     with open_memory(arguments) as memory:
         session = find_session(memory.sessions, arguments.name)
@@ -286,7 +285,7 @@ def run_delete(arguments: argparse.Namespace, console: Console) -> int:
     """Ask, then remove it everywhere."""
     import os
 
-    from plainmind.memory.showing_sessions import entry_of, find_session, title_of
+    from plainmind.memory.session_pages import entry_of, find_session, title_of
 
     with open_memory(arguments) as memory:
         session = find_session(memory.sessions, arguments.name)
@@ -317,7 +316,7 @@ def _agree(shown: str, console: Console) -> bool:
 
 def run_fork(arguments: argparse.Namespace, console: Console) -> int:
     """Begin a session with the branch of another."""
-    from plainmind.memory.showing_sessions import find_session
+    from plainmind.memory.session_pages import find_session
 
     with open_memory(arguments) as memory:
         origin = find_session(memory.sessions, arguments.name)
@@ -331,7 +330,7 @@ def run_fork(arguments: argparse.Namespace, console: Console) -> int:
 
 def run_convert(arguments: argparse.Namespace, console: Console) -> int:
     """Write sessions in the other format."""
-    from plainmind.memory.showing_sessions import find_session
+    from plainmind.memory.session_pages import find_session
 
     with open_memory(arguments) as memory:
         name = None
@@ -348,7 +347,7 @@ def run_convert(arguments: argparse.Namespace, console: Console) -> int:
 
 def run_compact(arguments: argparse.Namespace, console: Console) -> int:
     """Add a summary."""
-    from plainmind.memory.showing_sessions import find_session
+    from plainmind.memory.session_pages import find_session
 
     summary = text_of_stdin() if arguments.summary == "-" else text_of_argument(arguments.summary)
     with open_memory(arguments) as memory:
@@ -381,7 +380,7 @@ def _add_export(add: Add) -> None:
 def run_export_session(arguments: argparse.Namespace, console: Console) -> int:
     """Write one session."""
     from plainmind.cli.export import new_file
-    from plainmind.memory.showing_sessions import find_session, without_secrets
+    from plainmind.memory.session_pages import find_session, without_secrets
 
     with open_memory(arguments) as memory:
         session = find_session(memory.sessions, arguments.name)
@@ -411,7 +410,7 @@ def _as_it_is(entry: Entry) -> Entry:
 
 
 def _pieces(session: Session, form: str, clean: Clean) -> Iterator[bytes]:
-    from plainmind.memory.showing_sessions import as_lines, as_markdown, as_messages, entry_of, title_of
+    from plainmind.memory.session_pages import as_lines, as_markdown, as_messages, entry_of, title_of
 
     if form == "markdown":
         return as_markdown(session, clean, title_of(clean(entry_of(session))))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from plainmind.agent.scope import SearchContext
     from plainmind.agent.tools import Tool
     from plainmind.mcp.guard import Door
-    from plainmind.memory.facade import Memory
+    from plainmind.memory.memory import Memory
 
 
 def serve_on_wire(memory: Memory, context: SearchContext, tools: Sequence[Tool], wire: Wire) -> None:

@@ -15,8 +15,8 @@ from plainmind.base.model import (
     known_sources,
 )
 from plainmind.base.value import replace
-from plainmind.memory.conversations import not_indexed
 from plainmind.memory.freshness import Freshness, notes_of
+from plainmind.memory.sessions import not_indexed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class Asking:
         """Hide secrets of the settings that were not known yet when a conversation was indexed."""
         if not any(hit.source == "sessions" for hit in result.hits):
             return result
-        from plainmind.memory.secrecy import without_known_secrets
+        from plainmind.memory.secrets import without_known_secrets
 
         return without_known_secrets(result, self._parts.redactor)
 

@@ -21,7 +21,7 @@ def erase_in_engines(parts: Parts, *, of_every_agent: bool) -> None:
         from plainmind.guests.qmd.exports import erase_copies
         from plainmind.guests.qmd.program import Homes
         from plainmind.guests.qmd.territory import delete_index, exports_in
-        from plainmind.memory.backend_record import Record
+        from plainmind.memory.backend import Record
 
         delete_index(Homes.beneath(folder))
         erase_copies(exports_in(folder))

@@ -7,11 +7,8 @@ import os
 from plainmind.base.model import known_sources
 from plainmind.config.load import absolute
 from plainmind.guests.qmd.config import QmdConfig
-from plainmind.memory.backend import Place, Surroundings
-from plainmind.memory.backend_fallback import FallbackBackend, Pause
-from plainmind.memory.backend_opening import open_backend
-from plainmind.memory.backend_record import Record
-from plainmind.memory.translating import memory_paths
+from plainmind.memory.backend import FallbackBackend, Pause, Place, Record, Surroundings, open_backend
+from plainmind.memory.translation import memory_paths
 from plainmind.notes.discovery import mounts_of
 
 TYPE_CHECKING = False

@@ -14,7 +14,7 @@ from plainmind.files.conflicts import conflict_copies, erase_conflict_copies
 from plainmind.files.replace import content_hash
 from plainmind.files.system import explain_errors
 from plainmind.memory.backend_erasing import erase_in_engines
-from plainmind.memory.other_indexes import erase_notes_left_behind, of_other_agents
+from plainmind.memory.indexes import erase_notes_left_behind, of_other_agents
 from plainmind.memory.outdated import outdated_with
 from plainmind.memory.wiring import Parts
 from plainmind.notes.forgotten import Forgotten, ForgottenLines
@@ -105,7 +105,7 @@ class Forgetting:
     def _forget_vectors(self, hashes: Sequence[str]) -> None:
         """Erase vectors from the cache, whoever made them: it is there even where it is not used any more."""
         if os.path.exists(self._parts.places.cache):
-            from plainmind.memory.caching import opened_cache
+            from plainmind.memory.cache import opened_cache
 
             with opened_cache(self._parts) as cache:
                 cache.forget(hashes)

@@ -9,9 +9,12 @@ from plainmind.agent.scope import NOTHING, Access, SearchContext, access_of
 from plainmind.base.errors import NotFound, PathNotAllowed, PlainmindError, ScopeDenied
 from plainmind.base.model import EXCERPT_LINES, Excerpt, SearchResult
 from plainmind.base.value import replace
-from plainmind.memory.checkpoint import denied, file_of
+from plainmind.memory.index_status import index_of
+from plainmind.memory.policy import denied, file_of
 from plainmind.memory.presence import require_a_place_for_notes, require_workspace
-from plainmind.memory.translating import limits_of, scope_rules
+from plainmind.memory.status import status_of
+from plainmind.memory.translation import limits_of, scope_rules
+from plainmind.memory.wiring import Parts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -120,8 +123,6 @@ class ScopedMemory:
 
     def status(self) -> Mapping[str, Any]:
         """Facts, ready for JSON; places on disk and counts of what others see are for the owner only."""
-        from plainmind.memory.scoped_status import facts_for
-
         with self._telling_only_its_own():
             return facts_for(self._parts, self.context, self.access)
 
@@ -235,3 +236,30 @@ def _without_names(error: PlainmindError) -> PlainmindError:
     ours = (kind for kind in type(error).__mro__ if kind.__module__ == PlainmindError.__module__)
     kind: type[PlainmindError] = next(ours)
     return kind("the memory could not do this just now", hint="its owner finds the reason in the log")
+
+
+def facts_for(parts: Parts, context: SearchContext, access: Access) -> dict[str, Any]:
+    """Facts, ready for JSON, with what the context may see and write."""
+    scope = {
+        "chatType": context.chat_type,
+        "sees": sorted(access.scopes),
+        "writes": access.writes,
+        "withheld": parts.checkpoint.withheld,
+    }
+    if access.sees_everything:
+        return {**status_of(parts, deep=False).facts, "scope": scope}
+    settings = parts.loaded.settings
+    index = index_of(parts)
+    made = index.made
+    seen = [state for state in index.known.values() if access.may_see(state.scope)]
+    files = len(parts.checkpoint.passed(access, seen, "the index"))
+    return {
+        "backend": settings.backend,
+        "provider": made.embedder.provider if made else "none",
+        "model": made.embedder.model if made else "",
+        "files": None if index.trouble else files,
+        # Which server it is, and what it says, is for the owner.
+        "store": {} if index.trouble is None else {"problem": "the index cannot be asked just now"},
+        "sources": list(settings.sources),
+        "scope": scope,
+    }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from plainmind.base.errors import ConfigError
-from plainmind.memory.translating import store_options
+from plainmind.memory.translation import store_options
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

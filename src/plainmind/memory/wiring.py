@@ -12,7 +12,7 @@ from plainmind.base.model import sha256_text
 from plainmind.base.value import value
 from plainmind.config.load import Loaded, ResolvedWorkspace, home_folder, index_folder, load_here
 from plainmind.files.system import SYSTEM, explain_errors, make_folders
-from plainmind.memory.translating import memory_paths, search_settings, store_options, zone_of
+from plainmind.memory.translation import memory_paths, search_settings, store_options, zone_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from plainmind.index.indexer import Indexer
     from plainmind.index.protocol import IndexStore
     from plainmind.memory.asking import Asking
-    from plainmind.memory.backend_fallback import FallbackBackend
-    from plainmind.memory.checkpoint import Checkpoint
+    from plainmind.memory.backend import FallbackBackend
     from plainmind.memory.freshness import Freshness
+    from plainmind.memory.policy import Checkpoint
     from plainmind.memory.providers import Providers
-    from plainmind.memory.session_scopes import SessionScopes
+    from plainmind.memory.sessions import SessionScopes
     from plainmind.notes.notebook import Notebook
     from plainmind.notes.source import TextSource
     from plainmind.notes.workspace import Workspace
@@ -116,28 +116,28 @@ class Parts:
     @made_once
     def transcripts(self) -> Transcripts:
         """What was said in the conversations of this agent, without secrets."""
-        from plainmind.memory.transcript_wiring import transcripts_of
+        from plainmind.memory.sessions import transcripts_of
 
         return transcripts_of(self)
 
     @made_once
     def redactor(self) -> Redactor:
         """What hides secrets in copies."""
-        from plainmind.memory.secrecy import redactor_of
+        from plainmind.memory.secrets import redactor_of
 
         return redactor_of(self)
 
     @made_once
     def session_scopes(self) -> SessionScopes:
         """Who may see a conversation."""
-        from plainmind.memory.session_scopes import SessionScopes
+        from plainmind.memory.sessions import SessionScopes
 
         return SessionScopes(self.places.sessions)
 
     @made_once
     def checkpoint(self) -> Checkpoint:
         """What everything that is shown to others must pass."""
-        from plainmind.memory.checkpoint import Checkpoint
+        from plainmind.memory.policy import Checkpoint
 
         return Checkpoint(self.workspace.scope_of, self.session_scopes)
 

@@ -92,7 +92,7 @@ def test_every_type_of_line_comes_over_as_it_is(here, write, version):
 
 
 def test_every_type_of_line_survives_both_formats_an_export_and_another_import(here, write, tmp_path):
-    from plainmind.memory.showing_sessions import as_lines
+    from plainmind.memory.session_pages import as_lines
 
     assert {entry["type"] for entry in EVERY_TYPE} >= LINE_TYPES - {"session"}
     first = header(3) | {"parentSession": "another.jsonl"}

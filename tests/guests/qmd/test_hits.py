@@ -13,8 +13,7 @@ from plainmind.guests.qmd.answers import Answer, Hits
 from plainmind.guests.qmd.options import QmdOptions
 from plainmind.guests.qmd.program import TookTooLong
 from plainmind.guests.qmd.territory import Territory
-from plainmind.memory.backend import Question, Surroundings
-from plainmind.memory.backend_record import Record
+from plainmind.memory.backend import Question, Record, Surroundings
 from plainmind.notes.workspace import Workspace
 
 NOTES = {

@@ -13,7 +13,7 @@ from tests.support.transcript_files import line
 
 from plainmind import Memory, ScopeDenied, SearchContext
 from plainmind.base.errors import ConfigError, NotFound, PathNotAllowed
-from plainmind.memory.backend_upkeep import Upkeep
+from plainmind.memory.backend import Upkeep
 
 GROUP = SearchContext("anna", "group", "agent:main:telegram:group:-100", group="-100")
 pytestmark = pytest.mark.timeout(60)

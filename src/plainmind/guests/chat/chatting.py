@@ -16,7 +16,7 @@ from plainmind.guests.chat.room import RoomSettings
 from plainmind.guests.entries.access import tools_within
 from plainmind.guests.entries.config import EntryConfig
 from plainmind.guests.entries.place import require_entries
-from plainmind.memory.facade import Memory
+from plainmind.memory.memory import Memory
 from plainmind.notes.scopes import group_in_key, person_in_key
 from plainmind.sessions.entries import Entry
 from plainmind.sessions.session import Session

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from plainmind.guests.chat.conversation import Conversation
     from plainmind.guests.chat.line_history import TypedLines
     from plainmind.guests.chat.models.protocol import Reply, ToolCall
-    from plainmind.memory.facade import Memory
+    from plainmind.memory.memory import Memory
 
 _INTERRUPTED = 130
 _LONGEST_LINE = 4_000_000

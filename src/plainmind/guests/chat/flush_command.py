@@ -33,7 +33,7 @@ def run_flush(arguments: argparse.Namespace, console: Console) -> int:
     from plainmind.guests.chat.chatting import converse, usual_key
     from plainmind.guests.chat.flush import FAILED
     from plainmind.guests.chat.listener import Listener
-    from plainmind.memory.showing_sessions import find_session
+    from plainmind.memory.session_pages import find_session
 
     with open_memory(arguments) as memory:
         name = arguments.session or usual_key(memory.parts.loaded.settings)

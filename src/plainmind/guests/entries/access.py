@@ -13,8 +13,8 @@ from plainmind.guests.entries.memory import EntryMemory, open_entries
 from plainmind.guests.entries.place import entry_folder, require_entries
 from plainmind.guests.entries.together import AllTools
 from plainmind.guests.entries.tools import ByItself, EntryToolBox
-from plainmind.memory.facade import Memory
-from plainmind.memory.translating import limits_of
+from plainmind.memory.memory import Memory
+from plainmind.memory.translation import limits_of
 from plainmind.memory.wiring import Parts
 
 TYPE_CHECKING = False
@@ -30,7 +30,7 @@ def entry_memory_of(parts: Parts) -> EntryMemory:
 
     def forget_vectors(hashes: Sequence[str]) -> None:
         if os.path.exists(parts.places.cache):  # also where the provider of today does not use it
-            from plainmind.memory.caching import opened_cache
+            from plainmind.memory.cache import opened_cache
 
             with opened_cache(parts) as cache:
                 cache.forget(hashes)

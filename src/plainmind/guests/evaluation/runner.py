@@ -14,7 +14,7 @@ from plainmind.base.model import SOURCES, Progress, ProgressCallback
 from plainmind.base.value import field, value
 from plainmind.guests.evaluation.dataset import AskedWorkspace
 from plainmind.guests.evaluation.scoring import Answer, Shown, means, scores_of
-from plainmind.memory.facade import Memory
+from plainmind.memory.memory import Memory
 from plainmind.memory.wiring import wire
 from plainmind.sessions.transcripts import Transcripts
 

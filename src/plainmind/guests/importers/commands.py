@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from plainmind.guests.importers.report import ImportReport
-    from plainmind.memory.facade import Memory
+    from plainmind.memory.memory import Memory
 
 DEGRADED = 3
 _MOST_NAMED = 10

@@ -26,10 +26,10 @@ from plainmind.memory.backend import (
     BackendFailed,
     Initiative,
     Question,
+    Record,
     Surroundings,
     wanted_sources,
 )
-from plainmind.memory.backend_record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

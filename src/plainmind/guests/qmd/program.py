@@ -14,8 +14,7 @@ from plainmind.base.pattern import pattern
 from plainmind.base.value import value
 from plainmind.guests.qmd.keeper import NOT_STARTED
 from plainmind.guests.qmd.options import QmdOptions, SearchMode
-from plainmind.memory.backend import BackendBusy, BackendFailed, Surroundings
-from plainmind.memory.backend_record import Record
+from plainmind.memory.backend import BackendBusy, BackendFailed, Record, Surroundings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

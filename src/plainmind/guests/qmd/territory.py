@@ -14,8 +14,7 @@ from plainmind.guests.qmd.collections import Collection, collections_of, config_
 from plainmind.guests.qmd.exports import Exports, erase_copies
 from plainmind.guests.qmd.options import Done, QmdOptions, Wanted
 from plainmind.guests.qmd.program import Homes, configured_models
-from plainmind.memory.backend import Surroundings
-from plainmind.memory.backend_record import Record
+from plainmind.memory.backend import Record, Surroundings
 from plainmind.notes.discovery import FoundFile, reading_in
 
 _BESIDE_THE_INDEX = ("", "-wal", "-shm", "-journal")

@@ -1,14 +1,17 @@
-"""A new workspace: its first files, and the lines that tell a coding agent to use it."""
+"""A workspace at its beginning and as a whole: its first files, the lines for an agent, and its export."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
 from plainmind.base.errors import ConflictError, PlainmindError, WorkspaceError
+from plainmind.base.model import sha256_bytes
 from plainmind.base.value import value
 from plainmind.files.replace import content_hash, replace
 from plainmind.files.system import explain_errors
 from plainmind.memory.wiring import Parts
+from plainmind.notes.workspace import Workspace, day_of, decode
 
 CURATED = """\
 # Memory
@@ -103,3 +106,23 @@ def _write(parts: Parts, name: str, data: bytes, *, base_hash: str | None) -> No
         if base_hash is not None:
             raise
         # Somebody made it between our look and our write: theirs stays.
+
+
+@value
+class ExportedFile:
+    """One file of the memory, whole."""
+
+    path: str
+    text: str  # as it is indexed: without a byte order mark, lines ended by a line feed
+    raw: bytes  # as it is on disk
+    day: str | None
+    sha256: str
+    bytes: int
+
+
+def exported_files(workspace: Workspace) -> Iterator[ExportedFile]:
+    """Read the files one after the other, in their order."""
+    for found in workspace.discover().files:
+        raw, _ = found.root.read(found.relative, max_bytes=workspace.max_file_bytes)
+        digest = sha256_bytes(raw)
+        yield ExportedFile(found.path, decode(raw), raw, day_of(found.path), digest, len(raw))

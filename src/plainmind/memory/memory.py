@@ -15,8 +15,8 @@ from plainmind.base.model import (
     Source,
     SyncReport,
 )
-from plainmind.memory.conversations import Conversations
 from plainmind.memory.presence import require_a_place_for_notes, require_workspace
+from plainmind.memory.sessions import Conversations
 from plainmind.memory.wiring import Parts, wire
 
 TYPE_CHECKING = False
@@ -27,12 +27,12 @@ if TYPE_CHECKING:  # a search needs none of these, and pays for none of them
 
     from plainmind.agent.scope import SearchContext
     from plainmind.files.history import Version
+    from plainmind.memory.background import KeptFresh
     from plainmind.memory.doctor import Check
-    from plainmind.memory.exporting import ExportedFile
-    from plainmind.memory.keeping_fresh import KeptFresh
     from plainmind.memory.scoped import ScopedMemory
     from plainmind.memory.spending import Confirm
     from plainmind.memory.status import Status
+    from plainmind.memory.workspace_setup import ExportedFile
     from plainmind.notes.discovery import FoundFile
     from plainmind.notes.forgotten import Forgotten
     from plainmind.notes.notebook import Edited, Remembered
@@ -209,7 +209,7 @@ class Memory(Conversations):
         `tell` is given each new problem. A search catches up by itself; this is for what lives long, so that a search
         finds little to do.
         """
-        from plainmind.memory.keeping_fresh import KeptFresh
+        from plainmind.memory.background import KeptFresh
 
         return KeptFresh(self.parts, tell)
 
@@ -227,7 +227,7 @@ class Memory(Conversations):
 
     def export(self) -> Iterator[ExportedFile]:
         """Every file of the memory, with its text."""
-        from plainmind.memory.exporting import exported_files
+        from plainmind.memory.workspace_setup import exported_files
 
         require_workspace(self.parts)
         return exported_files(self.parts.workspace)
