@@ -27,8 +27,7 @@ def jsonl_note(name: str, size: int) -> bytes:
 def main(
     tail_name: str, folder: str, file: str, seed: int, retry: str, retry_file: str, retry_size: int
 ) -> None:
-    from plainmind.files.append import append
-    from plainmind.files.records import Tail
+    from plainmind.files.append import Tail, append
 
     tail = Tail(tail_name)
     make = markdown_note if tail is Tail.MARKDOWN else jsonl_note

@@ -12,10 +12,11 @@ from tests.support.descriptors import open_in
 from tests.support.faulty_system import FAULTS, FaultySystem
 
 from plainmind.base.errors import ConflictError, PlainmindError, StorageFailure, WorkspaceError
-from plainmind.files.append import Appended, append
+from plainmind.base.model import sha256_bytes
+from plainmind.files.append import Appended, Tail, append
+from plainmind.files.atomic import write_atomically
 from plainmind.files.history import History
-from plainmind.files.records import Tail
-from plainmind.files.replace import content_hash, replace, write_atomically
+from plainmind.files.replace import replace
 
 each_fault = pytest.mark.parametrize("fault", FAULTS)
 
@@ -173,7 +174,7 @@ def replace_file(folder: Path, system: FaultySystem, base: bytes | None = OLD) -
     replace(
         str(folder / "MEMORY.md"),
         NEW,
-        base_hash=None if base is None else content_hash(base),
+        base_hash=None if base is None else sha256_bytes(base),
         state_dir=str(folder / "state"),
         history=History(str(folder / "state" / "history"), system=system),
         reason="edit",

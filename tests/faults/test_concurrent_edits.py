@@ -8,15 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from plainmind.files.conflicts import conflict_copies
 from plainmind.files.history import History
+from plainmind.files.replace import conflict_copies
 
 EDITOR = """
 import random, sys
 from pathlib import Path
 from plainmind.base.errors import ConflictError
 from plainmind.files.history import History
-from plainmind.files.replace import content_hash, replace
+from plainmind.base.model import sha256_bytes
+from plainmind.files.replace import (replace)
 
 folder, writer, edits = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
 file, state = folder / "MEMORY.md", str(folder / "state")
@@ -29,7 +30,7 @@ for number in range(edits):
     line = f"- edit {writer}/{number}.\\n"
     try:
         wanted = loaded + line.encode()
-        base = content_hash(loaded)
+        base = sha256_bytes(loaded)
         replace(str(file), wanted, base_hash=base, state_dir=state, history=history, reason="edit")
         print("applied", line, end="", flush=True)
     except ConflictError:

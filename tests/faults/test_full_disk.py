@@ -12,10 +12,10 @@ import pytest
 from tests.support.small_disk import small_disk_at
 
 from plainmind.base.errors import StorageFailure
-from plainmind.files.append import append
+from plainmind.base.model import sha256_bytes
+from plainmind.files.append import Tail, append
 from plainmind.files.history import History
-from plainmind.files.records import Tail
-from plainmind.files.replace import content_hash, replace
+from plainmind.files.replace import replace
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def test_a_replace_on_a_full_disk_keeps_the_old_file(small_disk: Path) -> None:
         replace(
             str(file),
             new,
-            base_hash=content_hash(old),
+            base_hash=sha256_bytes(old),
             state_dir=str(small_disk / "state"),
             history=History(str(small_disk / "state" / "history")),
             reason="edit",
@@ -94,7 +94,7 @@ import resource, sys
 from pathlib import Path
 from plainmind.base.errors import StorageFailure
 from plainmind.files.append import append
-from plainmind.files.records import Tail
+from plainmind.files.append import Tail
 
 note, state = sys.argv[1:]
 resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, resource.RLIM_INFINITY))

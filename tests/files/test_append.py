@@ -11,8 +11,7 @@ import pytest
 from tests.support.faulty_system import FaultySystem
 
 from plainmind.base.errors import LockTimeout, PathNotAllowed, StorageFailure
-from plainmind.files.append import Appended, append
-from plainmind.files.records import Tail
+from plainmind.files.append import Appended, Tail, append
 from plainmind.files.system import SYSTEM, System, hold_lock, lock_path_for
 
 RECORD = b"- the gateway moved <!-- m:01J -->\n"

@@ -14,9 +14,8 @@ from tests.support.faulty_system import FAULTS, FaultySystem
 
 from plainmind.base.errors import LockTimeout, NotFound, PathNotAllowed, PlainmindError, StorageFailure
 from plainmind.files import group_append
-from plainmind.files.group_append import Addition, GroupAppender
+from plainmind.files.group_append import Addition, GroupAppender, StandingLock
 from plainmind.files.jsonl import backwards
-from plainmind.files.standing_lock import StandingLock
 from plainmind.files.system import SYSTEM, System, hold_lock, lock_path_for
 
 

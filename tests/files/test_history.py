@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from plainmind.base.errors import NotFound, StorageFailure
+from plainmind.base.model import sha256_bytes
 from plainmind.files.history import APPEND, History, Problem
-from plainmind.files.replace import content_hash
 
 DAY = 86_400.0
 
@@ -37,7 +37,7 @@ def history(tmp_path: Path, clock: Clock) -> History:
 def change(history: History, old: bytes, new: bytes, path: str = "MEMORY.md") -> None:
     history.keep(path, old, "edit")
     history.record(
-        path, operation="edit", new_hash=content_hash(new), length=len(new), previous=content_hash(old)
+        path, operation="edit", new_hash=sha256_bytes(new), length=len(new), previous=sha256_bytes(old)
     )
 
 
@@ -86,12 +86,12 @@ def test_a_damaged_content_is_reported_and_stored_anew_when_seen_again(
     history: History, tmp_path: Path
 ) -> None:
     version = history.keep("MEMORY.md", b"one", "edit")
-    blob = tmp_path / "history" / "blobs" / content_hash(b"one")
+    blob = tmp_path / "history" / "blobs" / sha256_bytes(b"one")
     for damage in (b"garbage", zlib.compress(b"another")):
         blob.write_bytes(damage)
         with pytest.raises(StorageFailure, match="damaged"):
             history.read(version.id)
-        assert [problem.path for problem in history.verify(lambda _: b"")] == [content_hash(b"one")]
+        assert [problem.path for problem in history.verify(lambda _: b"")] == [sha256_bytes(b"one")]
 
     history.keep("MEMORY.md", b"one", "edit")
 
@@ -110,7 +110,7 @@ def test_what_is_too_old_goes_but_not_what_was_current_until_lately(
 
     assert stored(tmp_path) == [b"old"]
     newest, old = history.versions()
-    assert (newest.hash, old.hash) == (content_hash(b"new"), content_hash(b"old"))
+    assert (newest.hash, old.hash) == (sha256_bytes(b"new"), sha256_bytes(b"old"))
     assert history.prune() == 0
 
 
@@ -131,7 +131,7 @@ def test_leftovers_of_killed_processes_are_swept_up(history: History, tmp_path: 
     history.keep("MEMORY.md", b"one", "edit")
     blobs = tmp_path / "history" / "blobs"
     (blobs / f".{'0' * 64}.4711.0123456789abcdef.tmp").write_bytes(b"half")
-    (blobs / content_hash(b"unknown to the journal")).write_bytes(zlib.compress(b"unknown to the journal"))
+    (blobs / sha256_bytes(b"unknown to the journal")).write_bytes(zlib.compress(b"unknown to the journal"))
 
     assert history.prune() == 1
 
@@ -166,7 +166,7 @@ def test_erased_text_is_in_no_file_and_the_rest_can_still_be_read(history: Histo
 def test_an_erased_file_is_overwritten_before_its_name_goes(tmp_path: Path, clock: Clock) -> None:
     from tests.support.faulty_system import FaultySystem
 
-    blob = tmp_path / "history" / "blobs" / content_hash(b"secret")
+    blob = tmp_path / "history" / "blobs" / sha256_bytes(b"secret")
     seen: list[bytes] = []
 
     def look(name: str, _: int) -> None:

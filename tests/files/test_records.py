@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plainmind.files import records
-from plainmind.files.records import Found, find_record, is_whole_json
+from plainmind.files import append
+from plainmind.files.append import Found, find_record, is_whole_json
 
 RECORD = b"- <!-- m:01J --> first line\n  second line\n"
 ID = b"m:01J"
@@ -58,7 +58,7 @@ def test_only_what_begins_behind_the_given_offset_is_looked_at() -> None:
 
 
 def test_an_id_across_two_blocks_is_found(monkeypatch) -> None:
-    monkeypatch.setattr(records, "_BLOCK_BYTES", 8)
+    monkeypatch.setattr(append, "_SEARCH_BYTES", 8)
     for padding in range(20):
         assert found_in(b"." * padding + b"\n" + RECORD) == Found(padding + 1)
 

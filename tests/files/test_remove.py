@@ -10,9 +10,9 @@ from tests.support.descriptors import open_in
 from tests.support.faulty_system import FAULTS, FaultySystem
 
 from plainmind.base.errors import ConflictError, NotFound, PathNotAllowed, PlainmindError
+from plainmind.base.model import sha256_bytes
 from plainmind.files.history import History
-from plainmind.files.remove import remove
-from plainmind.files.replace import content_hash
+from plainmind.files.replace import remove
 from plainmind.files.system import SYSTEM, System
 
 TEXT = b"# Pelican\n\n- lands on Tuesday\n"
@@ -21,7 +21,7 @@ TEXT = b"# Pelican\n\n- lands on Tuesday\n"
 def remove_file(folder: Path, base: bytes = TEXT, system: System = SYSTEM) -> None:
     remove(
         str(folder / "pelican.md"),
-        base_hash=content_hash(base),
+        base_hash=sha256_bytes(base),
         state_dir=str(folder / "state"),
         history=History(str(folder / "state" / "history"), system=system),
         reason="delete",

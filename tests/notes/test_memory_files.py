@@ -10,9 +10,8 @@ from threading import Thread
 import pytest
 
 from plainmind.base.errors import ConflictError, NotFound, PathNotAllowed, WorkspaceError
-from plainmind.files.append import append
+from plainmind.files.append import Tail, append
 from plainmind.files.history import History
-from plainmind.files.records import Tail
 from plainmind.files.system import Erasures
 from plainmind.notes.memory_files import Entry, MemoryFiles
 from plainmind.notes.workspace import Workspace

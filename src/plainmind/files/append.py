@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import enum
+import json
 import os
 import stat
 import time
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
 
 from plainmind.base.errors import PathNotAllowed, PlainmindError, StorageFailure
 from plainmind.base.value import replace, value
-from plainmind.files.records import Found, Tail, find_record, is_whole_json
+from plainmind.files.jsonl import end_of_last_line
 from plainmind.files.system import (
     SYSTEM,
     System,
@@ -23,7 +26,29 @@ from plainmind.files.system import (
     write_all,
 )
 
-_BLOCK_BYTES = 1 << 16
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+
+Read: TypeAlias = Callable[[int, int], bytes]  # the bytes from one offset to another, fewer at the end
+
+_SEARCH_BYTES = 1 << 20
+
+
+class Tail(enum.Enum):
+    """Whose file it is, and so what may be done with a last line that does not end."""
+
+    MARKDOWN = "markdown"  # people's: nothing is ever cut, an unfinished last line only gets its newline
+    JSONL = "jsonl"  # ours: every line is one JSON value, a torn last line is put aside
+
+
+@value
+class Found:
+    """The record is in the bytes; `missing` is the end of it that a killed writer did not get to write."""
+
+    start: int
+    missing: bytes = b""
 
 
 @value
@@ -72,8 +97,8 @@ def append(
     empty file gets `header` first; otherwise `separator` goes between what is there and the record.
 
     Raises StorageFailure, WorkspaceError, PathNotAllowed or LockTimeout; none of them acknowledges anything.
-    An editor that loaded the file before the append and saves after it still drops the record: nobody can
-    tell that from a deletion on purpose, only the history knows.
+    An editor that loaded the file before the append and saves after it still drops the record: that looks like a
+    deletion on purpose, and only the history knows.
     """
     wanted = _Wanted(path, record, record_id.encode(), tail, header, separator, look_back_bytes, system)
     _check(wanted)
@@ -113,16 +138,14 @@ def _try_once(wanted: _Wanted) -> Appended | None:
         found, payload, lead = _plan(wanted, fd, status.st_size)
         start = _write_whole(wanted, fd, payload) if payload else status.st_size
         offset = found.start if found is not None else start + lead
-        if not _made_durable(wanted, fd, start, payload):
+        if not _make_durable(wanted, fd, start, payload):
             return None
     except BaseException:
         if created:
             _take_back_empty_file(wanted, fd)
         raise
     finally:
-        with suppress(
-            OSError
-        ):  # the bytes are synced and read back, or an error is on its way: closing adds nothing
+        with suppress(OSError):  # the bytes are synced and read back, or an error is on its way
             wanted.system.close(fd)
     return Appended(offset, len(wanted.record), created=created, already_there=found is not None)
 
@@ -134,7 +157,7 @@ def _open(path: str, system: System) -> tuple[int, bool]:
         with suppress(FileNotFoundError):
             return system.open(path, flags), False
         make_folders(system, os.path.dirname(path))
-        with suppress(FileExistsError):  # made by someone else since: open that one
+        with suppress(FileExistsError):  # made by another process since: open that one
             return system.open(path, flags | os.O_CREAT | os.O_EXCL), True
 
 
@@ -171,32 +194,20 @@ def _look_for(wanted: _Wanted, fd: int, size: int) -> Found | None:
 
 def _repair_jsonl(wanted: _Wanted, fd: int, size: int) -> tuple[int, bytes]:
     """Mend a last line without newline: the size to append at, and the newline that a whole line lacks."""
-    start = _start_of_last_line(wanted.system, fd, size)
+    start = end_of_last_line(fd, size, system=wanted.system)
     if start == size:
         return size, b""
     line = read_range(wanted.system, fd, start, size)
     if is_whole_json(line):
         return size, b"\n"
-    _put_aside(wanted, line)
+    put_aside(wanted.path, line, wanted.system)
     wanted.system.ftruncate(fd, start)
     return start, b""
 
 
-def _start_of_last_line(system: System, fd: int, size: int) -> int:
-    """Find the offset behind the last newline; equal to `size` when the file ends as it should."""
-    end = size
-    while end:
-        begin = max(0, end - _BLOCK_BYTES) if end < size else end - 1
-        at = read_range(system, fd, begin, end).rfind(b"\n")
-        if at >= 0:
-            return begin + at + 1
-        end = begin
-    return 0
-
-
-def _put_aside(wanted: _Wanted, line: bytes) -> None:
+def put_aside(path: str, line: bytes, system: System) -> None:
     """Keep a torn line beside its file, durably, before it is cut off."""
-    system, copy = wanted.system, f"{wanted.path}.torn-{time.time_ns()}"
+    copy = f"{path}.torn-{time.time_ns()}"
     fd = system.open(copy, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
     try:
         write_all(system, fd, line)
@@ -206,7 +217,7 @@ def _put_aside(wanted: _Wanted, line: bytes) -> None:
         raise
     finally:
         system.close(fd)
-    system.fsync_folder(os.path.dirname(wanted.path) or ".")
+    system.fsync_folder(os.path.dirname(path) or ".")
 
 
 def _write_whole(wanted: _Wanted, fd: int, payload: bytes) -> int:
@@ -223,7 +234,7 @@ def _write_whole(wanted: _Wanted, fd: int, payload: bytes) -> int:
     )
 
 
-def _made_durable(wanted: _Wanted, fd: int, start: int, payload: bytes) -> bool:
+def _make_durable(wanted: _Wanted, fd: int, start: int, payload: bytes) -> bool:
     """Sync the bytes and the name, then look whether they are still there; an error takes the bytes back.
 
     A failed sync is never tried again: the kernel may have dropped the pages and would then report success.
@@ -242,7 +253,7 @@ def _made_durable(wanted: _Wanted, fd: int, start: int, payload: bytes) -> bool:
 
 
 def _take_back(wanted: _Wanted, fd: int, start: int, length: int) -> bool:
-    """Cut off what we wrote, unless somebody has written behind it."""
+    """Cut off what we wrote, unless another process has written behind it."""
     try:
         if length and wanted.system.fstat(fd).st_size == start + length:
             wanted.system.ftruncate(fd, start)
@@ -281,3 +292,66 @@ def _take_back_empty_file(wanted: _Wanted, fd: int) -> None:
     with suppress(OSError, PlainmindError):  # the failure itself is on its way to the caller
         if not wanted.system.fstat(fd).st_size and _still_named(wanted, fd):
             wanted.system.unlink(wanted.path)
+
+
+# --- where a record stands in a file that people may edit: pure questions about bytes ---
+
+
+def find_record(read: Read, begin: int, size: int, record: bytes, record_id: bytes) -> Found | None:
+    """Find a record by its id between `begin` and the end, also when a person has changed its text since.
+
+    A copy that breaks off in the middle of a line was left by a writer that was killed. At the end of the
+    file it can still be completed; further up it does not count: what follows it belongs to others.
+    """
+    offset_of_id = record.index(record_id)
+    edited: Found | None = None
+    for at in _occurrences(read, begin, size, record_id):
+        start = at - offset_of_id
+        same = _common_length(read(start, start + len(record)), record) if start >= 0 else 0
+        if same == len(record):
+            return Found(start)
+        if same < offset_of_id + len(record_id):
+            line_start = max(0, at - _SEARCH_BYTES)
+            edited = edited or Found(line_start + read(line_start, at).rfind(b"\n") + 1)
+        elif start + same == size:
+            return Found(start, missing=record[same:])
+        elif not _broken_off(read(start + same, start + same + 1), record[same:]):
+            edited = edited or Found(start)
+    return edited
+
+
+def _occurrences(read: Read, begin: int, size: int, wanted: bytes) -> Iterator[int]:
+    """Find every place of some bytes, one block at a time: transcripts can be larger than memory."""
+    while begin < size:
+        block = read(begin, min(size, begin + _SEARCH_BYTES + len(wanted) - 1))
+        at = block.find(wanted)
+        while at >= 0:
+            yield begin + at
+            at = block.find(wanted, at + 1)
+        begin += _SEARCH_BYTES
+
+
+def _common_length(data: bytes, record: bytes) -> int:
+    """Count the bytes that both begin with, by halving: comparing long runs is one call in C."""
+    low, high = 0, len(record)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if data[:middle] == record[:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _broken_off(after: bytes, expected: bytes) -> bool:
+    """Whether the newline that the next writer puts behind a torn line stands where the record goes on."""
+    return after == b"\n" and not expected.startswith(b"\n")
+
+
+def is_whole_json(line: bytes) -> bool:
+    """Whether a line that lost its newline lost nothing else; a bare number might have lost digits."""
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(value, dict | list)

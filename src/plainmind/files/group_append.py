@@ -6,24 +6,32 @@ held for the write and not for the sync: processes wait for the disk side by sid
 
 from __future__ import annotations
 
+import fcntl
 import os
 import stat
 import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from weakref import WeakSet
 
 from plainmind.base.errors import LockTimeout, NotFound, PathNotAllowed, PlainmindError, StorageFailure
 from plainmind.base.value import record
+from plainmind.files.append import is_whole_json, put_aside
 from plainmind.files.jsonl import MAX_LINE_BYTES, end_of_last_line, lines_holding
-from plainmind.files.records import is_whole_json
-from plainmind.files.standing_lock import StandingLock
-from plainmind.files.system import SYSTEM, System, explanation, lock_path_for, read_range, write_all
+from plainmind.files.system import (
+    SYSTEM,
+    System,
+    explanation,
+    hold_lock,
+    lock_path_for,
+    read_range,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn, TypeAlias
+
 
 # Given a descriptor and a size: which record the next one follows.
 ReadLast: TypeAlias = Callable[[int, int], "str | None"]
@@ -35,7 +43,7 @@ IsRecord: TypeAlias = Callable[[bytes, str], bool]
 # A program that writes without our lock may be in the middle of a line: it is given this long to end it.
 _PATIENCE_S = 0.02
 
-_all: WeakSet[GroupAppender] = WeakSet()
+_appenders: WeakSet[GroupAppender] = WeakSet()
 
 
 @record
@@ -81,7 +89,7 @@ class GroupAppender:
         self._timeout_s = timeout_s
         self._named: tuple[int, int] | None = None  # the file whose name is known to be on the disk
         self.start_anew()
-        _all.add(self)
+        _appenders.add(self)
 
     def start_anew(self) -> None:
         """Forget the threads that are at it: a forked child has none of them, and would wait for them."""
@@ -101,7 +109,7 @@ class GroupAppender:
         """
         with self._guard:
             self._waiting.extend(additions)
-        # Whoever leads waits for the lock of the file itself; behind it, one more round can be in front of us.
+        # The thread that leads waits for the lock of the file itself; behind it, one more round can be in front of us.
         if not self._turn.acquire(timeout=3 * self._timeout_s):
             with self._guard:
                 self._waiting = [addition for addition in self._waiting if addition not in additions]
@@ -117,7 +125,7 @@ class GroupAppender:
             self._turn.release()
         for addition in additions:
             if addition.error is not None:
-                raise _own_copy(addition.error)
+                raise _copy_of(addition.error)
 
     def _add_all_waiting(self) -> None:
         with self._guard:
@@ -151,11 +159,11 @@ class GroupAppender:
         try:
             self._lock.take()
             try:
-                status = self._opened()
+                status = self._open()
                 start, payload = self._write(status, batch, deadline)
             finally:
                 self._lock.let_go()
-            is_kept = self._made_durable(start, payload)
+            is_kept = self._make_durable(start, payload)
         except OSError as error:
             raise explanation(error, "append to", self.path) from error
         finally:
@@ -170,7 +178,7 @@ class GroupAppender:
             with suppress(OSError):  # what was acknowledged is synced and read back
                 self._system.close(fd)
 
-    def _opened(self) -> os.stat_result:
+    def _open(self) -> os.stat_result:
         """Make sure that the open file is the one that has the name, and describe it."""
         try:
             if self._fd >= 0:
@@ -193,9 +201,9 @@ class GroupAppender:
         if self._last is not None and self._last[:2] == (self._file, status.st_size):
             (_, size, last), newline = self._last, b""
         else:
-            size, newline = self._mended(deadline)
+            size, newline = self._mend(deadline)
             last = self._read_last(self._fd, size)
-        lines, last = self._rendered(size, batch, last)
+        lines, last = self._render(size, batch, last)
         payload = newline + b"".join(lines) if lines else b""
         self._last = None
         if payload and (written := self._system.write(self._fd, payload)) != len(payload):
@@ -203,11 +211,11 @@ class GroupAppender:
         self._last = (self._file, size + len(payload), last)
         return size, payload
 
-    def _rendered(self, size: int, batch: list[Addition], last: str | None) -> tuple[list[bytes], str | None]:
+    def _render(self, size: int, batch: list[Addition], last: str | None) -> tuple[list[bytes], str | None]:
         lines: list[bytes] = []
         names: set[str] = set()
         for addition in batch:
-            # Most have a name that is new: nobody has to look for it.
+            # Most have a name that is new: it need not be looked for.
             addition.already_there = addition.name in names or (
                 addition.look_back != 0 and self._holds(size, addition)
             )
@@ -224,7 +232,7 @@ class GroupAppender:
         found = lines_holding(self._fd, addition.name.encode(), start=start, stop=size, system=self._system)
         return any(self._is_record(line.data, addition.name) for line in found)
 
-    def _mended(self, deadline: float) -> tuple[int, bytes]:
+    def _mend(self, deadline: float) -> tuple[int, bytes]:
         """Mend a last line without newline: the size to append at, and the newline that a whole line lacks."""
         fd = self._fd
         while True:
@@ -233,29 +241,15 @@ class GroupAppender:
             if start == size:
                 return size, b""
             if size - start > MAX_LINE_BYTES:
-                return size, b"\n"  # nobody can judge it: it stays, and readers pass over it
+                return size, b"\n"  # too long to be judged: it stays, and readers pass over it
             line = read_range(self._system, fd, start, size)
             if is_whole_json(line):
                 return size, b"\n"
             time.sleep(_PATIENCE_S)
             if self._system.fstat(fd).st_size == size or time.monotonic() > deadline:
-                self._put_aside(line)
+                put_aside(self.path, line, self._system)
                 self._system.ftruncate(fd, start)
                 return start, b""
-
-    def _put_aside(self, line: bytes) -> None:
-        """Keep a torn line beside its file, durably, before it is cut off."""
-        copy = f"{self.path}.torn-{time.time_ns()}"
-        fd = self._system.open(copy, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
-        try:
-            write_all(self._system, fd, line)
-            self._system.fsync(fd)
-        except BaseException:
-            self._system.unlink(copy)
-            raise
-        finally:
-            self._system.close(fd)
-        self._system.fsync_folder(os.path.dirname(self.path) or ".")
 
     def _refuse_half(self, start: int, written: int, length: int) -> NoReturn:
         """Take back what was written in one call that did not write all; a writer without our lock can prevent it."""
@@ -266,7 +260,7 @@ class GroupAppender:
             + ("nothing was written" if undone else "a part of the text is still at its end"),
         )
 
-    def _made_durable(self, start: int, payload: bytes) -> bool:
+    def _make_durable(self, start: int, payload: bytes) -> bool:
         """Sync the bytes, and the name once a file, then look whether they are still there.
 
         A failed sync is never tried again: the kernel may have dropped the pages and would then report success.
@@ -300,7 +294,7 @@ class GroupAppender:
         return "nothing was written" if undone else "the record may be in the file, and is not acknowledged"
 
     def _take_back(self, start: int, length: int) -> bool:
-        """Cut off what we wrote, unless somebody has written behind it."""
+        """Cut off what we wrote, unless another process has written behind it."""
         try:
             if length and self._system.fstat(self._fd).st_size == start + length:
                 self._system.ftruncate(self._fd, start)
@@ -319,14 +313,14 @@ def _refuse_links(status: os.stat_result, path: str) -> None:
 
 
 def _start_anew_in_child() -> None:
-    for appender in list(_all):
+    for appender in list(_appenders):
         appender.start_anew()
 
 
 os.register_at_fork(after_in_child=_start_anew_in_child)
 
 
-def _own_copy(error: BaseException) -> BaseException:
+def _copy_of(error: BaseException) -> BaseException:
     """Give each thread an error of its own: raising one in several mixes up their tracebacks."""
     if isinstance(error, PlainmindError):
         copy = type(error)(*error.args, hint=error.hint)
@@ -335,3 +329,90 @@ def _own_copy(error: BaseException) -> BaseException:
     return StorageFailure(
         f"the thread that wrote for this one was stopped: {error!r}", hint="nothing was acknowledged"
     )
+
+
+# --- a lock that one process takes thousands of times ---
+
+_AT_ONCE = fcntl.LOCK_EX | fcntl.LOCK_NB
+
+_standing_locks: WeakSet[StandingLock] = WeakSet()
+
+
+class StandingLock:
+    """The same lock as `hold_lock` takes, faster when no other process has had it since; for one thread at a time.
+
+    Its file stays open and signed, and taking it is two calls.
+    """
+
+    def __init__(self, path: str, *, operation: str, timeout_s: float, system: System) -> None:
+        self._path = path
+        self._operation = operation
+        self._timeout_s = timeout_s
+        self._system = system
+        self._fd = -1
+        self._signed = (0, 0, 0)  # the file as it was when we had written our name in it
+        self._waited: AbstractContextManager[None] | None = None
+        _standing_locks.add(self)
+
+    def __del__(self) -> None:
+        self.close()
+
+    def take(self) -> None:
+        """Take the lock; after `timeout_s` of waiting, LockTimeout names the holder. `let_go` must follow."""
+        if self._fd >= 0:
+            try:
+                self._system.flock(self._fd, _AT_ONCE)
+            except OSError:
+                pass  # another has it, or the system refuses: waiting for it tells which
+            else:
+                try:
+                    # By the descriptor, which takes a third of the time: a file that lost its name has no link left.
+                    now = self._system.fstat(self._fd)
+                    if now.st_nlink and (now.st_dev, now.st_ino, now.st_mtime_ns) == self._signed:
+                        return  # with our name in it still, for a process that waits in vain
+                except OSError:
+                    pass  # the long way meets the same error, or none
+                self.let_go()
+        waiting = hold_lock(
+            self._path, operation=self._operation, timeout_s=self._timeout_s, system=self._system
+        )
+        waiting.__enter__()
+        self._waited = waiting
+        self._remember()
+
+    def let_go(self) -> None:
+        """Let others have it."""
+        if self._waited is not None:
+            waited, self._waited = self._waited, None
+            waited.__exit__(None, None, None)
+            return
+        try:
+            self._system.flock(self._fd, fcntl.LOCK_UN)
+        except OSError:
+            self.close()  # which frees the lock as well
+
+    def close(self) -> None:
+        """Close the file; the next use opens it again."""
+        fd, self._fd = self._fd, -1
+        if fd >= 0:
+            with suppress(OSError):  # nothing was written through it
+                self._system.close(fd)
+
+    def _remember(self) -> None:
+        """Open the file that we have just locked and signed by another descriptor."""
+        self.close()
+        try:
+            self._fd = self._system.open(self._path, os.O_RDWR)
+            status = self._system.fstat(self._fd)
+            self._signed = (status.st_dev, status.st_ino, status.st_mtime_ns)
+        except OSError:
+            self.close()  # then the next time takes as long as this one
+
+
+def _close_locks_in_child() -> None:
+    """Close what a forked child shares: it would keep the lock of a parent that is killed."""
+    for lock in list(_standing_locks):
+        lock.close()
+
+
+os.register_at_fork(after_in_child=_close_locks_in_child)

@@ -1,22 +1,26 @@
-"""What files were before we changed them, and the journal of our own changes."""
+"""What files were before we changed them, each content kept once, and the journal of our own changes."""
 
 from __future__ import annotations
 
 import json
 import os
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 
 from plainmind.base.errors import NotFound, PlainmindError, StorageFailure
+from plainmind.base.model import sha256_bytes
+from plainmind.base.pattern import pattern
 from plainmind.base.value import replace, value
-from plainmind.files.append import append
+from plainmind.files.append import Tail, append
 from plainmind.files.atomic import write_atomically
-from plainmind.files.blobs import Blobs
 from plainmind.files.ids import Clock, new_id
-from plainmind.files.records import Tail
-from plainmind.files.system import SYSTEM, System, explain_errors, hold_lock, read_range
+from plainmind.files.system import SYSTEM, System, explain_errors, hold_lock, read_range, write_all
+
+_HASH = pattern(r"[0-9a-f]{64}")
+
 
 APPEND = "append"
 
@@ -134,7 +138,7 @@ class History:
             renamed: dict[str, tuple[str, int]] = {}
             doomed: list[str] = []
             for name in list(self._blobs):
-                data = self._readable(name)
+                data = self._read_content(name)
                 cleaned = None if data is None else without(data)
                 if cleaned == data and data is not None:
                     continue
@@ -143,7 +147,7 @@ class History:
                     renamed[name] = (self._blobs.put(cleaned), len(cleaned))
             if renamed:
                 lines, unreadable = self._read_journal()
-                self._write_journal([_renamed(line, renamed) for line in lines], unreadable)
+                self._write_journal([_rename_contents(line, renamed) for line in lines], unreadable)
             for name in doomed:
                 self._blobs.destroy(name)
             return len(doomed)
@@ -151,7 +155,7 @@ class History:
     def paths_with(self, matches: Callable[[bytes], bool]) -> list[str]:
         """Name the paths of the stored contents that match; "" for one of which the journal tells nothing."""
         with self._locked("look through"):
-            found = {name for name in self._blobs if matches(self._readable(name) or b"")}
+            found = {name for name in self._blobs if matches(self._read_content(name) or b"")}
             if not found:
                 return []
             lines, _ = self._read_journal()
@@ -228,11 +232,11 @@ class History:
                 dropped.append(name)
         return dropped
 
-    def _readable(self, name: str) -> bytes | None:
+    def _read_content(self, name: str) -> bytes | None:
         try:
             return self._blobs.get(name)
         except StorageFailure:
-            return None  # nobody can say what a damaged content still contains, so erasing takes it too
+            return None  # what a damaged content still contains is unknown, so erasing takes it too
 
     def _tell(
         self,
@@ -287,7 +291,7 @@ class History:
         lines: list[Version] = []
         unreadable: list[bytes] = []
         for text in raw.splitlines():
-            version = _parsed(text)
+            version = _parse(text)
             if version is not None:
                 lines.append(version)
             else:
@@ -318,7 +322,7 @@ def _line(version: Version) -> bytes:
     return json.dumps(entry, ensure_ascii=True, separators=(",", ":")).encode() + b"\n"
 
 
-def _parsed(text: bytes) -> Version | None:
+def _parse(text: bytes) -> Version | None:
     try:
         entry = json.loads(text)
         previous = entry["previous"]
@@ -339,7 +343,7 @@ def _with_availability(line: Version, stored: set[str]) -> Version:
     return replace(line, available=line.hash in stored)
 
 
-def _renamed(line: Version, renamed: dict[str, tuple[str, int]]) -> Version:
+def _rename_contents(line: Version, renamed: dict[str, tuple[str, int]]) -> Version:
     name, length = renamed.get(line.hash, (line.hash, line.length))
     previous = line.previous and renamed.get(line.previous, (line.previous, 0))[0]
     return replace(line, hash=name, length=length, previous=previous)
@@ -354,3 +358,90 @@ def _appended_since_rewrite(lines: list[Version]) -> dict[str, list[str]]:
         elif not line.operation.startswith("before "):
             expected.pop(line.path, None)
     return expected
+
+
+# --- contents, compressed, each stored once under its hash ---
+
+
+class Blobs:
+    """A folder of contents. A process that writes holds the history's lock."""
+
+    def __init__(self, folder: str, system: System) -> None:
+        self._folder = folder
+        self._system = system
+
+    def put(self, data: bytes) -> str:
+        """Store a content durably; its hash."""
+        name = sha256_bytes(data)
+        if self._get_intact(name) != data:
+            write_atomically(self._path(name), zlib.compress(data, 6), system=self._system)
+        return name
+
+    def get(self, name: str) -> bytes | None:
+        """Read a content back, None when it is not here; StorageFailure when the disk changed it."""
+        path = self._path(name)
+        with explain_errors("read", path, outcome="nothing was changed"):
+            try:
+                with open(path, "rb") as file:
+                    packed = file.read()
+            except FileNotFoundError:
+                return None
+        try:
+            data = zlib.decompress(packed)
+        except zlib.error as error:
+            raise _damaged(path) from error
+        if sha256_bytes(data) != name:
+            raise _damaged(path)
+        return data
+
+    def sizes(self) -> dict[str, int]:
+        """Every stored content and the bytes it takes on the disk."""
+        return {name: os.stat(self._path(name)).st_size for name in self}
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name in sorted(self._names()) if _HASH.fullmatch(name))
+
+    def destroy(self, name: str) -> None:
+        """Remove a content so that its bytes are not left in free blocks."""
+        with explain_errors("erase", self._path(name), outcome="it still exists"):
+            scrub(self._path(name), self._system)
+
+    def sweep(self) -> None:
+        """Destroy what a killed process left half written."""
+        for name in self._names():
+            if not _HASH.fullmatch(name):
+                self.destroy(name)
+
+    def _get_intact(self, name: str) -> bytes | None:
+        try:
+            return self.get(name)
+        except StorageFailure:
+            return None  # damaged: `put` is about to write it anew
+
+    def _names(self) -> list[str]:
+        with explain_errors("list", self._folder, outcome="nothing was changed"):
+            try:
+                return self._system.listdir(self._folder)
+            except FileNotFoundError:
+                return []
+
+    def _path(self, name: str) -> str:
+        return os.path.join(self._folder, name)
+
+
+def scrub(path: str, system: System) -> None:
+    """Overwrite a file with zeros, durably, before its name goes."""
+    fd = system.open(path, os.O_WRONLY)
+    try:
+        write_all(system, fd, bytes(system.fstat(fd).st_size))
+        system.fsync(fd)
+    finally:
+        system.close(fd)
+    system.unlink(path)
+    system.fsync_folder(os.path.dirname(path) or ".")
+
+
+def _damaged(path: str) -> StorageFailure:
+    return StorageFailure(
+        f"{path} is damaged", hint="check the disk; this old version cannot be read any more"
+    )

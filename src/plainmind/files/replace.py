@@ -1,16 +1,24 @@
-"""Replacing a whole file: in one step, only if nobody changed it meanwhile, and never for good."""
+"""Replacing or removing a whole file: in one step, only if it has not changed meanwhile, and never for good."""
 
 from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Callable
 
-from plainmind.base.errors import ConflictError, PathNotAllowed, PlainmindError, WouldShrink
+from plainmind.base.errors import (
+    ConflictError,
+    NotFound,
+    PathNotAllowed,
+    PlainmindError,
+    StorageFailure,
+    WouldShrink,
+)
+from plainmind.base.model import sha256_bytes
 from plainmind.base.value import value
 from plainmind.files.atomic import put_in_place, remove_abandoned, write_atomically, write_temporary
-from plainmind.files.blobs import content_hash
-from plainmind.files.conflicts import keep_conflict_copy
-from plainmind.files.history import History
+from plainmind.files.history import History, scrub
+from plainmind.files.ids import new_id
 from plainmind.files.system import (
     SYSTEM,
     System,
@@ -21,9 +29,7 @@ from plainmind.files.system import (
     read_range,
 )
 
-__all__ = ["Replaced", "content_hash", "replace", "write_atomically"]
-
-_SMALL_BYTES = 200  # a file of a few lines may lose half of them without anyone having made a mistake
+_SMALL_BYTES = 200  # a file of a few lines may lose half of them without a mistake
 
 
 @value
@@ -65,11 +71,11 @@ def replace(
     the file would go without `allow_shrink`; PathNotAllowed for symlinks and hard links.
     """
     name = name or path
-    new_hash = content_hash(new)
+    new_hash = sha256_bytes(new)
     operation = f"replace {os.path.basename(path)}"
     with hold_lock(lock_path_for(state_dir, path), operation=operation, timeout_s=timeout_s, system=system):
         with explain_errors("read", path):
-            current = _read_current(path, system)
+            current = _read_current(path, system, change="replaced")
         old_hash = current.hash if current is not None else None
         if old_hash not in {base_hash, new_hash}:
             raise _conflict(path, new, state_dir, system)
@@ -82,7 +88,7 @@ def replace(
     return Replaced(old_hash, new_hash)
 
 
-def _read_current(path: str, system: System) -> _Current | None:
+def _read_current(path: str, system: System, *, change: str) -> _Current | None:
     try:
         fd = system.open(path, os.O_RDONLY | os.O_NONBLOCK)
     except FileNotFoundError:
@@ -92,12 +98,12 @@ def _read_current(path: str, system: System) -> _Current | None:
         if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
             raise PathNotAllowed(
                 f"{path} is not a plain file with one name",
-                hint="make it a file of its own: folders, devices and hard links are not replaced",
+                hint=f"make it a file of its own: folders, devices and hard links are not {change}",
             )
         data = read_range(system, fd, 0, status.st_size)
     finally:
         system.close(fd)
-    return _Current(data, content_hash(data), status)
+    return _Current(data, sha256_bytes(data), status)
 
 
 def _refuse_to_shrink(path: str, old_length: int, new: bytes) -> None:
@@ -117,7 +123,7 @@ def _swap_in(path: str, new: bytes, current: _Current | None, state_dir: str, sy
         remove_abandoned(path, system)
         temporary = write_temporary(path, new, 0o600, None if current is None else current.status, system)
         # People save without our lock. What they saved since we read it is theirs to keep.
-        if not _unchanged(path, current, system):
+        if not _is_unchanged(path, current, system):
             system.unlink(temporary)
             raise _conflict(path, new, state_dir, system)
         put_in_place(temporary, path, system)
@@ -125,7 +131,7 @@ def _swap_in(path: str, new: bytes, current: _Current | None, state_dir: str, sy
         system.fsync_folder(folder)
 
 
-def _unchanged(path: str, current: _Current | None, system: System) -> bool:
+def _is_unchanged(path: str, current: _Current | None, system: System) -> bool:
     try:
         now = system.stat(path)
     except FileNotFoundError:
@@ -146,3 +152,96 @@ def _conflict(path: str, wanted: bytes, state_dir: str, system: System) -> Confl
     return ConflictError(
         f"{path} was changed meanwhile; nothing was overwritten", hint=f"read it again; {kept}"
     )
+
+
+def remove(
+    path: str,
+    *,
+    base_hash: str | None,
+    before: Callable[[bytes], object] | None = None,
+    state_dir: str,
+    history: History,
+    reason: str,
+    name: str | None = None,
+    system: System = SYSTEM,
+    timeout_s: float = 10.0,
+) -> None:
+    """Remove a file that still has the content `base_hash` (None: any); the history keeps it under `name`, as cited.
+
+    `before` is called with the content while no other process can add to it; when it raises, nothing is removed.
+    NotFound when it is gone already, ConflictError when it has changed, PathNotAllowed for symlinks and hard links:
+    then nothing is removed. When the name is gone but the journal could not be told, the error says so.
+    """
+    name = name or path
+    operation = f"remove {os.path.basename(path)}"
+    with hold_lock(lock_path_for(state_dir, path), operation=operation, timeout_s=timeout_s, system=system):
+        with explain_errors("read", path, outcome="nothing was removed"):
+            current = _read_current(path, system, change="removed")
+        if current is None:
+            raise NotFound(f"{path} does not exist", hint="it may have been removed or renamed meanwhile")
+        if base_hash not in {None, current.hash}:
+            raise _changed(path)
+        if before is not None:
+            before(current.data)
+        history.keep(name, current.data, reason)
+        with explain_errors("remove", path, outcome="nothing was removed"):
+            # People save without our lock; what they saved since is theirs to keep.
+            if not _is_unchanged(path, current, system):
+                raise _changed(path)
+            system.unlink(path)
+        with explain_errors("remove", path, outcome="it is removed, but may come back after a power cut"):
+            system.fsync_folder(os.path.dirname(path) or ".")
+        try:
+            history.record(
+                name, operation=reason, new_hash=sha256_bytes(b""), length=0, previous=current.hash
+            )
+        except PlainmindError as error:
+            raise StorageFailure(
+                f"{name} is removed and kept, but the journal does not know that: {error}",
+                hint="do not remove it again; " + (error.hint or "check the disk"),
+            ) from error
+
+
+def _changed(path: str) -> ConflictError:
+    return ConflictError(f"{path} was changed meanwhile; it was not removed", hint="read it again")
+
+
+# --- texts that could not be saved because their file had changed, kept outside the workspace ---
+
+
+def keep_conflict_copy(state_dir: str, path: str, wanted: bytes, *, system: System = SYSTEM) -> str:
+    """Keep the text that was to be saved at `path`; the name of the copy."""
+    stem, extension = os.path.splitext(os.path.basename(path))
+    copy = os.path.join(state_dir, "conflicts", f"{stem[:100]}.conflict-{new_id()}{extension}")
+    write_atomically(copy, wanted, system=system)
+    return copy
+
+
+def conflict_copies(state_dir: str, *, system: System = SYSTEM) -> list[str]:
+    """List the copies that wait to be read, oldest first."""
+    folder = os.path.join(state_dir, "conflicts")
+    with explain_errors("list", folder, outcome="nothing was changed"):
+        try:
+            names = system.listdir(folder)
+        except FileNotFoundError:
+            return []
+    return [os.path.join(folder, name) for name in sorted(names, key=_age)]
+
+
+def erase_conflict_copies(
+    state_dir: str, matches: Callable[[bytes], bool], *, system: System = SYSTEM
+) -> int:
+    """Destroy the copies that contain forgotten text; how many there were."""
+    erased = 0
+    for copy in conflict_copies(state_dir, system=system):
+        with explain_errors("erase", copy, outcome="it still exists"):
+            with open(copy, "rb") as file:
+                forgotten = matches(file.read())
+            if forgotten:
+                scrub(copy, system)
+                erased += 1
+    return erased
+
+
+def _age(name: str) -> str:
+    return name.rpartition(".conflict-")[2]

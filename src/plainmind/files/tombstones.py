@@ -8,10 +8,9 @@ import threading
 import time
 from collections.abc import Iterable
 
-from plainmind.files.append import append
+from plainmind.files.append import Tail, append
+from plainmind.files.atomic import write_atomically
 from plainmind.files.ids import Clock, new_id
-from plainmind.files.records import Tail
-from plainmind.files.replace import write_atomically
 from plainmind.files.system import SYSTEM, System, explain_errors, hold_lock, lock_path_for
 
 _KEPT_S = 24 * 3600.0

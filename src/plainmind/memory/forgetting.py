@@ -7,11 +7,10 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from plainmind.base.errors import NotFound, PlainmindError, ScopeDenied
-from plainmind.base.model import SyncReport, sha256_text, split_lines
+from plainmind.base.model import SyncReport, sha256_bytes, sha256_text, split_lines
 from plainmind.base.pattern import pattern
 from plainmind.base.value import replace, value
-from plainmind.files.conflicts import conflict_copies, erase_conflict_copies
-from plainmind.files.replace import content_hash
+from plainmind.files.replace import conflict_copies, erase_conflict_copies
 from plainmind.files.system import explain_errors
 from plainmind.memory.backend_erasing import erase_in_engines
 from plainmind.memory.indexes import erase_notes_left_behind, of_other_agents
@@ -156,7 +155,7 @@ class Forgetting:
         for version in self._parts.history.versions():
             for content in filter(None, (version.hash, version.previous)):
                 contents[content] = contents.get(content, True) and self._may_change(version.path)
-        return lambda data: doomed.removed_from(data) if contents.get(content_hash(data)) else data
+        return lambda data: doomed.removed_from(data) if contents.get(sha256_bytes(data)) else data
 
     def _hashes_of_chunks(self, paths: Iterable[str]) -> list[str]:
         """Hashes of everything that the index holds of these files: what the cache may know them by."""
@@ -296,4 +295,4 @@ def _content(path: str) -> bytes:
 
 
 def _chosen(path: str, data: bytes, lines: list[str], first: int, last: int) -> ForgottenLines:
-    return ForgottenLines(path, first, last, "\n".join(lines[first - 1 : last]), content_hash(data))
+    return ForgottenLines(path, first, last, "\n".join(lines[first - 1 : last]), sha256_bytes(data))

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from plainmind.base.errors import ConflictError, PlainmindError, WorkspaceError
 from plainmind.base.model import sha256_bytes
 from plainmind.base.value import value
-from plainmind.files.replace import content_hash, replace
+from plainmind.files.replace import replace
 from plainmind.files.system import explain_errors
 from plainmind.memory.wiring import Parts
 from plainmind.notes.workspace import Workspace, day_of, decode
@@ -76,7 +76,7 @@ def tell_agents(parts: Parts) -> ToldAgents:
         ) from error
     new = with_instruction(text).encode()
     if new != old:
-        _write(parts, name, new, base_hash=content_hash(old))
+        _write(parts, name, new, base_hash=sha256_bytes(old))
     return ToldAgents(path, changed=new != old)
 
 

@@ -8,10 +8,10 @@ import stat
 from collections.abc import Callable, Iterator, Sequence
 
 from plainmind.base.errors import ConflictError, NotFound, PathNotAllowed, WorkspaceError, shell_word
+from plainmind.base.model import sha256_bytes
 from plainmind.base.value import value
 from plainmind.files.history import History
-from plainmind.files.remove import remove
-from plainmind.files.replace import content_hash, replace
+from plainmind.files.replace import remove, replace
 from plainmind.files.safe_open import Root, check_relative, file_refusal, name_refusal
 from plainmind.files.system import Erasures, explanation
 from plainmind.notes.discovery import MAX_DEPTH
@@ -92,7 +92,7 @@ class MemoryFiles:
         """Read a file. NotFound, PathNotAllowed, or WorkspaceError when the system refuses."""
         found = self._workspace.locate(self.cited(name))
         data, _ = found.root.read(found.relative, max_bytes=self._workspace.max_file_bytes)
-        return Content(data.decode("utf-8", "surrogateescape"), content_hash(data))
+        return Content(data.decode("utf-8", "surrogateescape"), sha256_bytes(data))
 
     def create(self, name: str, text: str) -> None:
         """Write a file that does not exist yet. ConflictError when it does."""

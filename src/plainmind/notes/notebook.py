@@ -15,13 +15,12 @@ from plainmind.base.errors import (
     WorkspaceError,
     shell_word,
 )
-from plainmind.base.model import PRIVATE
+from plainmind.base.model import PRIVATE, sha256_bytes
 from plainmind.base.value import value
-from plainmind.files.append import append
+from plainmind.files.append import Tail, append
 from plainmind.files.history import APPEND, History
 from plainmind.files.ids import new_id
-from plainmind.files.records import Tail
-from plainmind.files.replace import content_hash, replace
+from plainmind.files.replace import replace
 from plainmind.files.system import Erasures, explain_errors, hold_lock, lock_path_for
 from plainmind.notes.scopes import folder_of_scope
 from plainmind.notes.standing_notes import standing_note
@@ -142,7 +141,7 @@ class Notebook:
             self._history.record(
                 path,
                 operation=APPEND,
-                new_hash=content_hash(record),
+                new_hash=sha256_bytes(record),
                 length=len(record),
                 previous=None,
                 record_id=note_id,
@@ -174,7 +173,7 @@ class Notebook:
         replaced = replace(
             target,
             edited,
-            base_hash=base_hash or content_hash(data),
+            base_hash=base_hash or sha256_bytes(data),
             state_dir=self._state_dir,
             history=self._history,
             reason="edit",
@@ -222,7 +221,7 @@ class Notebook:
         data = self._history.read(version_id)
         try:
             target, current = self.read_bytes(version.path)
-            base: str | None = content_hash(current)
+            base: str | None = sha256_bytes(current)
         except NotFound:
             target, base = self._target(version.path), None
         replaced = replace(
@@ -246,7 +245,7 @@ class Notebook:
     def read_unchanged(self, path: str, base_hash: str) -> tuple[str, bytes]:
         """Like `read_bytes`; ConflictError when it is not the content any more that lines were chosen in."""
         place, data = self.read_bytes(path)
-        if content_hash(data) != base_hash:
+        if sha256_bytes(data) != base_hash:
             raise ConflictError(
                 f"`{path}` has changed since the lines were chosen; they were not removed",
                 hint="choose them again",

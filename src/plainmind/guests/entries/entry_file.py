@@ -10,9 +10,8 @@ from contextlib import AbstractContextManager
 from types import MappingProxyType
 
 from plainmind.base.errors import PathNotAllowed
-from plainmind.files.append import append
+from plainmind.files.append import Tail, append
 from plainmind.files.atomic import remove_abandoned, write_atomically
-from plainmind.files.records import Tail
 from plainmind.files.system import SYSTEM, explain_errors, hold_lock, make_folders
 from plainmind.guests.entries.model import Entry, entry_of
 
