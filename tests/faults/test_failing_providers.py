@@ -20,7 +20,7 @@ from tests.support.providers.server import DIALECTS, KEY, Provider, serving, uni
 
 from plainmind import Memory
 from plainmind.base.model import EVERY_SCOPE, SearchFilter
-from plainmind.index.indexer import WITHOUT_VECTORS
+from plainmind.index.plan import WITHOUT_VECTORS
 from plainmind.index.protocol import vector_candidates
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -7,10 +7,9 @@ import sys
 
 from plainmind.embed.protocol import EmbeddingSettings, create_embedder
 from plainmind.files.system import Erasures
-from plainmind.index.chunks import ChunkingSettings
-from plainmind.index.disappearances import Disappearances
 from plainmind.index.drivers.sqlite.store import SqliteStore
-from plainmind.index.indexer import Indexer
+from plainmind.index.plan import ChunkingSettings
+from plainmind.index.sync import Disappearances, Indexer
 from plainmind.sessions.transcripts import Transcripts
 
 PIECE_CHARACTERS = 2_000

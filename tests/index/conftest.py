@@ -5,10 +5,9 @@ import pytest
 from tests.support.hashing_embedder import HashingEmbedder
 
 from plainmind.files.system import Erasures
-from plainmind.index.chunks import ChunkingSettings
-from plainmind.index.disappearances import Disappearances
 from plainmind.index.drivers.memory import MemoryStore
-from plainmind.index.indexer import Indexer
+from plainmind.index.plan import ChunkingSettings
+from plainmind.index.sync import Disappearances, Indexer
 from plainmind.notes.workspace import Workspace
 
 

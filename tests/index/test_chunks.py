@@ -1,7 +1,8 @@
 import pytest
 
 from plainmind.base.model import Document
-from plainmind.index.chunks import ChunkingSettings, chunks_of, terms_of
+from plainmind.index.chunks import chunks_of, terms_of
+from plainmind.index.plan import ChunkingSettings
 
 
 def test_chunks_carry_where_they_come_from():

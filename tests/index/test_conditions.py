@@ -14,11 +14,9 @@ from plainmind.base.errors import EmbeddingError
 from plainmind.base.model import EmbedderIdentity, Vector
 from plainmind.embed.succession import Withheld
 from plainmind.files.system import Erasures
-from plainmind.index.chunks import ChunkingSettings
-from plainmind.index.disappearances import Disappearances
 from plainmind.index.drivers.memory import MemoryStore
-from plainmind.index.indexer import WITHOUT_VECTORS, Indexer
-from plainmind.index.plan import Conditions, RebuildGivenUp
+from plainmind.index.plan import WITHOUT_VECTORS, ChunkingSettings, Conditions, RebuildGivenUp
+from plainmind.index.sync import Disappearances, Indexer
 from plainmind.notes.workspace import Workspace
 from plainmind.sessions.transcripts import Transcripts
 

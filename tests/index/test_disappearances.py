@@ -1,5 +1,5 @@
-from plainmind.index.disappearances import Disappearances
 from plainmind.index.plan import Disappearance
+from plainmind.index.sync import Disappearances
 
 
 def test_what_is_remembered_is_there_for_the_next_process(tmp_path):

@@ -15,12 +15,10 @@ from tests.support.transcript_files import line, message
 
 from plainmind.base.errors import EmbeddingError
 from plainmind.files.system import Erasures, System
-from plainmind.index.chunks import ChunkingSettings
-from plainmind.index.disappearances import Disappearances
 from plainmind.index.drivers.memory import MemoryStore
 from plainmind.index.drivers.sqlite.store import SqliteStore
-from plainmind.index.indexer import WITHOUT_VECTORS, Indexer
-from plainmind.index.plan import Conditions, Patience
+from plainmind.index.plan import WITHOUT_VECTORS, ChunkingSettings, Conditions, Patience
+from plainmind.index.sync import Disappearances, Indexer
 from plainmind.notes.workspace import Workspace
 
 
@@ -381,8 +379,8 @@ def test_whatever_happens_to_a_file_the_index_is_as_if_made_at_once(tmp_path_fac
 
 
 def test_a_message_that_is_longer_than_many_files_is_found_to_its_end(tmp_path, monkeypatch):
-    monkeypatch.setattr("plainmind.index.preparing.LARGE", 1_000)
-    monkeypatch.setattr("plainmind.index.preparing.COMPUTED_HERE", frozenset({"hashing"}))
+    monkeypatch.setattr("plainmind.index.chunks.LARGE", 1_000)
+    monkeypatch.setattr("plainmind.index.chunks.COMPUTED_HERE", frozenset({"hashing"}))
     talk = Talk(tmp_path, store=SqliteStore(str(tmp_path / "index")))
     talk.say("short")
     talk.sync()
@@ -402,9 +400,9 @@ def test_a_message_that_is_longer_than_many_files_is_found_to_its_end(tmp_path, 
 
 
 def test_a_message_that_is_made_ready_as_it_is_written_is_embedded_once(tmp_path, monkeypatch):
-    monkeypatch.setattr("plainmind.index.preparing.LARGE", 1_000)
-    monkeypatch.setattr("plainmind.index.preparing.COMPUTED_HERE", frozenset({"hashing"}))
-    monkeypatch.setattr("plainmind.index.preparing._MOST_REMEMBERED", 0)
+    monkeypatch.setattr("plainmind.index.chunks.LARGE", 1_000)
+    monkeypatch.setattr("plainmind.index.chunks.COMPUTED_HERE", frozenset({"hashing"}))
+    monkeypatch.setattr("plainmind.index.chunks._MOST_REMEMBERED", 0)
     talk = Talk(tmp_path)
     talk.say("short")
     talk.sync()

@@ -7,10 +7,9 @@ from tests.support.hashing_embedder import HashingEmbedder
 from plainmind.base.errors import ConflictError, EmbeddingError, LockTimeout, WorkspaceError
 from plainmind.base.model import EVERY_SCOPE, EmbedderIdentity, SearchFilter
 from plainmind.files.system import Erasures
-from plainmind.index.chunks import ChunkingSettings
 from plainmind.index.drivers.memory import MemoryStore
 from plainmind.index.drivers.sqlite.store import SqliteStore
-from plainmind.index.indexer import WITHOUT_VECTORS
+from plainmind.index.plan import WITHOUT_VECTORS, ChunkingSettings
 from plainmind.index.protocol import keyword_candidates
 
 EVERYTHING = SearchFilter(frozenset({"memory", "sessions"}), EVERY_SCOPE)

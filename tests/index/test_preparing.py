@@ -7,9 +7,9 @@ from tests.support.hashing_embedder import HashingEmbedder
 
 from plainmind.base.model import Document
 from plainmind.embed.silent import NoEmbedder
-from plainmind.index import preparing
-from plainmind.index.chunks import ChunkingSettings
-from plainmind.index.preparing import ChunksOnDemand, Preparation
+from plainmind.index import chunks as preparing
+from plainmind.index.chunks import ChunksOnDemand, Preparation
+from plainmind.index.plan import ChunkingSettings
 
 TEXT = "".join(f"# Part {number}\n\nwords of part {number}, and more of them\n" for number in range(2_000))
 

@@ -3,7 +3,7 @@ import threading
 import pytest
 
 from plainmind.base.model import SyncReport
-from plainmind.index.scheduler import SharedSync
+from plainmind.index.sync import SharedSync
 
 
 class SlowSync:

@@ -15,12 +15,12 @@ from tests.support.waiting import until
 from plainmind.base.model import Document, EmbedderIdentity
 from plainmind.embed.builtin import BuiltinEmbedder
 from plainmind.embed.silent import NoEmbedder
-from plainmind.index import second_process, sharing
-from plainmind.index.chunks import ChunkingSettings
-from plainmind.index.preparing import Preparation
-from plainmind.index.second_process import SecondProcess, WorkerFailed, can_share
+from plainmind.index import sync_process
+from plainmind.index.chunks import Preparation
+from plainmind.index.plan import ChunkingSettings
+from plainmind.index.sync_process import SecondProcess, WorkerFailed, can_share
 
-SOURCE = Path(second_process.__file__).parents[2]
+SOURCE = Path(sync_process.__file__).parents[2]
 TEXT = "\n".join(
     f"## Part {number}\n\n- The gateway moved to Hetzner, see `db-{number}`. 网关搬到了赫茨纳 {number}。\n"
     for number in range(40)
@@ -29,7 +29,7 @@ TEXT = "\n".join(
 
 @pytest.fixture
 def two_cores(monkeypatch):
-    monkeypatch.setattr(second_process, "_usable_cores", lambda: 2)
+    monkeypatch.setattr(sync_process, "usable_cores", lambda: 2)
 
 
 @pytest.fixture
@@ -42,8 +42,8 @@ def folder(tmp_path):
 
 
 def sync(tmp_path, folder, monkeypatch, *, shared, embedder=None):
-    monkeypatch.setattr(sharing, "WORTH_IT_BYTES", 0 if shared else 10**12)
-    monkeypatch.setattr(sharing, "SHARED_CHARACTERS", 3_000)
+    monkeypatch.setattr(sync_process, "WORTH_IT_BYTES", 0 if shared else 10**12)
+    monkeypatch.setattr(sync_process, "SHARED_CHARACTERS", 3_000)
     desk = make_desk(tmp_path, folder, embedder=embedder or BuiltinEmbedder())
     return desk.store, desk.indexer.sync()
 
@@ -126,7 +126,7 @@ def test_when_no_process_can_be_started_everything_is_indexed_all_the_same(
 
 
 def test_a_python_that_has_another_model_is_not_used(tmp_path, folder, monkeypatch, two_cores, given):
-    monkeypatch.setattr(second_process, "_BOOT", "import sys; sys.stdout.write('hello')")
+    monkeypatch.setattr(sync_process, "_BOOT", "import sys; sys.stdout.write('hello')")
     _, report = sync(tmp_path, folder, monkeypatch, shared=True)
 
     assert not given
@@ -188,7 +188,7 @@ def test_closing_leaves_no_process_no_thread_and_no_descriptor():
     ],
 )
 def test_work_is_shared_only_where_that_can_be_done(monkeypatch, provider, executable, cores, shared):
-    monkeypatch.setattr(second_process, "_usable_cores", lambda: cores)
+    monkeypatch.setattr(sync_process, "usable_cores", lambda: cores)
     monkeypatch.setattr(sys, "executable", executable)
 
     assert can_share(EmbedderIdentity(provider, "m", dims=3)) is shared
@@ -202,9 +202,9 @@ def test_a_frozen_program_does_not_start_itself_again(monkeypatch, two_cores):
 
 SCRIPT = """
 print("main runs", flush=True)
-from plainmind.index import second_process, sharing
-second_process._usable_cores = lambda: 2
-sharing.WORTH_IT_BYTES = 0
+from plainmind.index import sync_process
+sync_process.usable_cores = lambda: 2
+sync_process.WORTH_IT_BYTES = 0
 from plainmind import Memory
 from plainmind.index.drivers.memory import MemoryStore
 with Memory({folder!r}, home={home!r}, config={{"provider": {provider!r}}}) as memory:
@@ -237,8 +237,8 @@ def test_a_zipped_program_can_share_its_work(tmp_path, folder):
 LIVING = """
 import os, sys, time
 from plainmind.embed.silent import NoEmbedder
-from plainmind.index.chunks import ChunkingSettings
-from plainmind.index.second_process import SecondProcess
+from plainmind.index.plan import ChunkingSettings
+from plainmind.index.sync_process import SecondProcess
 other = SecondProcess(ChunkingSettings(), NoEmbedder.identity)
 while not other.has_room:
     time.sleep(0.01)

@@ -8,7 +8,7 @@ from tests.index.conftest import make_desk
 from tests.support.hashing_embedder import HashingEmbedder
 
 from plainmind.base.errors import EmbeddingError
-from plainmind.index.chunks import ChunkingSettings
+from plainmind.index.plan import ChunkingSettings
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells at once")
 

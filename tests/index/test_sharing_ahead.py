@@ -9,10 +9,10 @@ from tests.support.hashing_embedder import HashingEmbedder
 
 from plainmind.base.errors import EmbeddingError
 from plainmind.base.model import Document, FileState, Vector
-from plainmind.index import sharing
-from plainmind.index.chunks import ChunkingSettings
-from plainmind.index.preparing import Preparation
-from plainmind.index.sharing import ReadFile, prepared
+from plainmind.index import sync_process
+from plainmind.index.chunks import Preparation
+from plainmind.index.plan import ChunkingSettings
+from plainmind.index.sync_process import ReadFile, prepared
 
 TEXTS = [f"file {number} " + "word " * 30_000 for number in range(12)]
 FILES = [
@@ -87,4 +87,4 @@ def test_a_little_is_prepared_without_threads() -> None:
     few = prepared(FILES[:3], Preparation(ChunkingSettings(), embedder), total_bytes=1000, tell=print)
     assert len([*few]) >= 1
     assert embedder.most == 1
-    assert sharing.REMOTE_CHARACTERS > 1000
+    assert sync_process.REMOTE_CHARACTERS > 1000

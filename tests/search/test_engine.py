@@ -16,8 +16,9 @@ from plainmind.base.model import (
     IndexFingerprint,
     SearchFilter,
 )
-from plainmind.index.chunks import ChunkingSettings, chunks_of, terms_of
+from plainmind.index.chunks import chunks_of, terms_of
 from plainmind.index.drivers.memory import MemoryStore
+from plainmind.index.plan import ChunkingSettings
 from plainmind.search.engine import Diversity, SearchEngine, SearchSettings
 
 MEMORY = SearchFilter(frozenset({"memory"}), EVERY_SCOPE)

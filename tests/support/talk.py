@@ -7,11 +7,9 @@ from tests.support.hashing_embedder import HashingEmbedder
 from tests.support.transcript_files import line
 
 from plainmind.files.system import Erasures
-from plainmind.index.chunks import ChunkingSettings
-from plainmind.index.disappearances import Disappearances
 from plainmind.index.drivers.memory import MemoryStore
-from plainmind.index.indexer import Indexer
-from plainmind.index.plan import Conditions
+from plainmind.index.plan import ChunkingSettings, Conditions
+from plainmind.index.sync import Disappearances, Indexer
 from plainmind.sessions.transcripts import Transcripts
 
 PATH = "sessions/a.jsonl"

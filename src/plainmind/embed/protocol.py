@@ -30,6 +30,8 @@ KEY_VARIABLES: Mapping[str, tuple[str, ...]] = {
     "gemini": ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
     "voyage": ("VOYAGE_API_KEY",),
 }
+# The providers that compute in this process, faster than a cache or another process could answer.
+COMPUTED_HERE = frozenset({"builtin", "none"})
 ENTRY_POINTS = "plainmind.embedders"
 # A provider's module is imported when it is chosen.
 _OURS = {

@@ -1,37 +1,25 @@
-"""A document cut into chunks that are ready to embed and to store."""
+"""Documents made ready to store: cut into chunks, filed under their terms, embedded."""
 
 from __future__ import annotations
 
-from plainmind.base.model import Chunk, Document, Passage, split_lines
+from collections.abc import Sequence
+from itertools import repeat
+
+from plainmind.base.errors import EmbeddingError
+from plainmind.base.model import Chunk, Document, EmbeddedChunk, Passage, split_lines
 from plainmind.base.value import replace, value
+from plainmind.embed.protocol import COMPUTED_HERE
+from plainmind.index.plan import ChunkingSettings
 from plainmind.text.dates import terms_of_day
 from plainmind.text.terms import document_terms
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from typing import Literal, TypeAlias
+    from collections.abc import Iterable, Iterator
+    from typing import Any, TypeAlias
 
-Strategy: TypeAlias = "Literal['markdown', 'lines']"
-
-
-@value
-class ChunkingSettings:
-    """How documents are cut."""
-
-    strategy: Strategy = "markdown"
-    tokens: int = 400
-    overlap: int = 80  # only "lines" repeats text
-
-    @property
-    def text_tokens(self) -> int:
-        """How much of a chunk is text: an eighth is left for the headings that are embedded with it."""
-        return max(8, self.tokens * 7 // 8) if self.strategy == "markdown" else self.tokens
-
-    @property
-    def fingerprint(self) -> str:
-        """What an index made with these settings is known by."""
-        return f"{self.strategy}/{self.tokens}/{self.overlap}"
+    from plainmind.base.model import Vector
+    from plainmind.embed.protocol import Embedder
 
 
 def chunks_of(document: Document, settings: ChunkingSettings) -> list[Chunk]:
@@ -96,3 +84,151 @@ def _messages(text: str, settings: ChunkingSettings) -> list[Passage]:
 
 def _cited(document: Document, line: int) -> int:
     return line if document.line_map is None else document.line_map[line - 1]
+
+
+# A chunk's text under its headings, and its day: all that its vector and its terms depend on.
+_Key: TypeAlias = "tuple[str, str | None]"
+_Made: TypeAlias = "tuple[Vector | None, tuple[str, ...]]"
+
+# Some 5 MB: the chunks of the files that are being edited, most of which stay as they are from edit to edit.
+_MOST_REMEMBERED = 1_024
+
+# A document of more characters than this is embedded while it is written: its terms and vectors, all at once, would
+# take many times the memory of its text. Not where a provider could fail half-way through.
+LARGE = 2_000_000
+_PORTION = 512
+
+
+@value
+class Prepared:
+    """The chunks of each document in turn; `failure` says why none of them has a vector.
+
+    The first chunks of a document are left out that the index has already: as many as `kept` says.
+    """
+
+    documents: Sequence[Sequence[EmbeddedChunk]]
+    failure: str | None = None
+    kept: Sequence[int] = ()
+
+
+class Preparation:
+    """Prepares documents in this process, and remembers the chunks it made last."""
+
+    def __init__(self, chunking: ChunkingSettings, embedder: Embedder) -> None:
+        self.chunking = chunking
+        self.embedder = embedder
+        self.identity = embedder.identity  # of all the vectors that are remembered
+        self._remembered: dict[_Key, _Made] = {}
+
+    @classmethod
+    def without_vectors(cls, chunking: ChunkingSettings) -> Preparation:
+        """Prepare documents for words alone: that is all they are to be found by."""
+        from plainmind.embed.silent import NoEmbedder
+
+        return cls(chunking, NoEmbedder())
+
+    def refused(self, why: str) -> Preparation:
+        """Prepare documents that are to have vectors, but not now."""
+        from plainmind.embed.silent import Withheld
+
+        return Preparation(self.chunking, Withheld(self.embedder.identity, EmbeddingError(why)))
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether it is known beforehand that there are no vectors to be had."""
+        from plainmind.embed.silent import Withheld
+
+        return isinstance(self.embedder, Withheld)
+
+    def prepare(self, documents: Sequence[Document], known: Sequence[Iterable[Chunk]] = ()) -> Prepared:
+        """Embed what the documents say, each text once. Without a provider they are found by words alone.
+
+        `known` are the chunks of each document as they are in the index: those at the beginning that are the same are
+        not made again.
+        """
+        cut: list[list[Chunk]] = []
+        kept: list[int] = []
+        for document, before in zip(documents, known or repeat(()), strict=False):
+            chunks = chunks_of(document, self.chunking)
+            kept.append(in_common(chunks, before))
+            cut.append(chunks[kept[-1] :])
+        is_large = [
+            len(document.text) > LARGE and self.embedder.identity.provider in COMPUTED_HERE
+            for document in documents
+        ]
+        small = self._prepared([chunks for chunks, large in zip(cut, is_large, strict=True) if not large])
+        made = iter(small.documents)
+        return Prepared(
+            [
+                ChunksOnDemand(chunks, self) if large else next(made)
+                for chunks, large in zip(cut, is_large, strict=True)
+            ],
+            small.failure,
+            kept if known else (),
+        )
+
+    def embedded(self, chunks: Sequence[Chunk]) -> Sequence[EmbeddedChunk]:
+        """Make chunks of one document ready. Raises EmbeddingError."""
+        prepared = self._prepared([chunks])
+        if prepared.failure is not None:
+            raise EmbeddingError(prepared.failure)
+        return prepared.documents[0]
+
+    def _prepared(self, cut: Sequence[Sequence[Chunk]]) -> Prepared:
+        keys = {(chunk.embedded_text, chunk.day): chunk for chunks in cut for chunk in chunks}
+        made = {key: self._remembered[key] for key in keys if key in self._remembered}
+        unknown = {key: chunk for key, chunk in keys.items() if key not in made}
+        failure = None
+        try:
+            vectors = self._embedded([text for text, _ in unknown])
+        except EmbeddingError as error:
+            failure, vectors = f"embedding: {error}", {}
+        for key, chunk in unknown.items():
+            made[key] = vectors.get(key[0]), terms_of(chunk)
+        if failure is None:
+            self._remember(made)
+        return Prepared([[_embedded(chunk, made) for chunk in chunks] for chunks in cut], failure)
+
+    def _embedded(self, texts: Sequence[str]) -> dict[str, Vector | None]:
+        if not self.embedder.identity.dims or not texts:
+            return {}
+        distinct = list(dict.fromkeys(texts))
+        return dict(zip(distinct, self.embedder.embed_documents(distinct), strict=True))
+
+    def _remember(self, made: dict[_Key, _Made]) -> None:
+        """Keep the latest; a whole workspace that passes by is not what will be edited next."""
+        if len(made) > _MOST_REMEMBERED // 4:
+            return
+        remembered = {key: known for key, known in self._remembered.items() if key not in made} | made
+        excess = len(remembered) - _MOST_REMEMBERED
+        self._remembered = dict(list(remembered.items())[max(0, excess) :])
+
+
+class ChunksOnDemand(Sequence[EmbeddedChunk]):
+    """The chunks of a large document, made ready a few at a time whenever somebody goes through them."""
+
+    def __init__(self, chunks: Sequence[Chunk], preparation: Preparation) -> None:
+        self.chunks = chunks
+        self._preparation = preparation
+
+    def counted_from(self, first: int) -> ChunksOnDemand:
+        """Give the same chunks other ordinals."""
+        chunks = [replace(chunk, ordinal=ordinal) for ordinal, chunk in enumerate(self.chunks, first)]
+        return ChunksOnDemand(chunks, self._preparation)
+
+    def __len__(self) -> int:
+        return len(self.chunks)
+
+    def __getitem__(self, at: int | slice) -> Any:
+        if isinstance(at, slice):
+            return self._preparation.embedded(self.chunks[at])
+        return self._preparation.embedded([self.chunks[at]])[0]
+
+    def __iter__(self) -> Iterator[EmbeddedChunk]:
+        for first in range(0, len(self.chunks), _PORTION):
+            yield from self._preparation.embedded(self.chunks[first : first + _PORTION])
+
+
+def _embedded(chunk: Chunk, made: dict[_Key, _Made]) -> EmbeddedChunk:
+    vector, terms = made[chunk.embedded_text, chunk.day]
+    return EmbeddedChunk(chunk, vector, terms)

@@ -2,16 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from plainmind.base.errors import EmbeddingError
-from plainmind.base.model import FileState, Source
-from plainmind.base.value import value
+from plainmind.base.model import (
+    FileFailure,
+    FileState,
+    IndexFingerprint,
+    Progress,
+    ProgressCallback,
+    Source,
+    SyncReport,
+)
+from plainmind.base.value import field, record, value
 from plainmind.notes.discovery import Discovery, FoundFile, reading_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Literal, TypeAlias
+
+    from plainmind.index.protocol import IndexStore
+    from plainmind.notes.change_queue import Since
+    from plainmind.notes.source import TextSource
+
+FileKey: TypeAlias = "tuple[Source, str]"
+Revision: TypeAlias = "tuple[int, int]"
+Strategy: TypeAlias = "Literal['markdown', 'lines']"
 
 # Where an index must be made anew: do it; do it, but not with fewer vectors than the old one has; leave the old one.
 Rebuilding: TypeAlias = "Literal['freely', 'whole', 'never']"
@@ -35,6 +51,28 @@ CONFIRM_AFTER_S = 60.0
 
 # Nobody has said anything for so long: what is there will not be much more soon.
 QUIET_NS = 600 * 1_000_000_000
+
+# Why a file was not written: somebody else was quicker, or text was erased from it.
+Left: TypeAlias = "Literal['overtaken', 'erased']"
+
+
+@value
+class ChunkingSettings:
+    """How documents are cut."""
+
+    strategy: Strategy = "markdown"
+    tokens: int = 400
+    overlap: int = 80  # only "lines" repeats text
+
+    @property
+    def text_tokens(self) -> int:
+        """How much of a chunk is text: an eighth is left for the headings that are embedded with it."""
+        return max(8, self.tokens * 7 // 8) if self.strategy == "markdown" else self.tokens
+
+    @property
+    def fingerprint(self) -> str:
+        """What an index made with these settings is known by."""
+        return f"{self.strategy}/{self.tokens}/{self.overlap}"
 
 
 @value
@@ -164,3 +202,139 @@ def looks_unmounted(plan: SyncPlan) -> bool:
     """Whether so much is missing at once that only the index may still know it."""
     removal = plan_removal(plan.missing, known_count=plan.known, seen_before=None, at=0.0, confirmed=False)
     return bool(removal.withheld or plan.hidden)
+
+
+@record
+class Tally:
+    """Counts while a sync goes on."""
+
+    progress: ProgressCallback | None
+    total: int = 0
+    seen: int = 0
+    indexed: list[str] = field(default_factory=list)
+    removed: list[str] = field(default_factory=list)
+    withheld: list[str] = field(default_factory=list)
+    unchanged: int = 0
+    skipped: list[FileFailure] = field(default_factory=list)
+    failed: list[FileFailure] = field(default_factory=list)
+    unreadable: list[FileFailure] = field(default_factory=list)  # lines of files that were indexed otherwise
+    waiting: list[str] = field(default_factory=list)  # files of which more is there, and not due yet
+    degraded: dict[str, None] = field(default_factory=dict)  # in order, each reason once
+    chunks: int = 0
+    # What was changed in the index: the new state of a file, None when it was dropped; and in how many changes.
+    written: dict[FileKey, FileState | None] = field(default_factory=dict)
+    changes: int = 0
+    # The hash of what went in without vectors, because the provider failed.
+    without_vectors: dict[FileKey, str] = field(default_factory=dict)
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether nothing is left for the next sync to try again."""
+        return not (self.failed or self.withheld or self.waiting or self.degraded or self.without_vectors)
+
+    def wrote(self, key: FileKey, state: FileState | None) -> None:
+        """Note a change of the index."""
+        self.written[key] = state
+        self.changes += 1
+
+    def step(self, path: str) -> None:
+        """Tell that one more file is done with."""
+        self.seen += 1
+        if self.progress is not None:
+            self.progress(Progress(self.seen, self.total, path))
+
+    def after(self, known: Mapping[FileKey, FileState]) -> Mapping[FileKey, FileState]:
+        """What the index holds when it held `known` before, and nobody else has changed it."""
+        if not self.written:
+            return known
+        states = {**known, **self.written}
+        return {key: state for key, state in states.items() if state is not None}
+
+    def follow_up(self) -> Tally:
+        """A tally for a second look, which does not ask the provider again for what it has just refused."""
+        return Tally(None, without_vectors=self.without_vectors)
+
+    def take_over(self, later: Tally) -> None:
+        """Add what a second look at all files found; what could not be read then is what cannot be read now."""
+        gone = set(later.removed)
+        self.indexed = [path for path in dict.fromkeys(self.indexed + later.indexed) if path not in gone]
+        self.skipped, self.failed = later.skipped, later.failed
+        self.unreadable += later.unreadable
+        self.degraded |= later.degraded
+        self.chunks += later.chunks
+
+    def report(self, *, rebuilt: str | None, seconds: float) -> SyncReport:
+        """Say what was done."""
+        return SyncReport(
+            indexed=tuple(self.indexed),
+            removed=tuple(self.removed),
+            unchanged=self.unchanged,
+            skipped=(*self.skipped, *self.unreadable),
+            failed=tuple(self.failed),
+            chunks=self.chunks,
+            rebuilt=rebuilt,
+            withheld=tuple(self.withheld),
+            degraded=tuple(self.degraded),
+            seconds=round(seconds, 3),
+        )
+
+
+@record
+class Run:
+    """What a pass works with."""
+
+    store: IndexStore
+    made: IndexFingerprint
+    known: Mapping[FileKey, FileState]
+    tally: Tally
+    conditions: Conditions
+    is_whole: bool = False  # all vectors, or nothing
+    is_fresh: bool = False  # into an index that is being built, and that nobody reads yet
+
+
+@value
+class Agreement:
+    """What the index was, what it held, and when each source said the same."""
+
+    revision: Revision
+    known: Mapping[FileKey, FileState]
+    moments: tuple[int | None, ...]
+
+
+class Settled:
+    """The last time at which the sources and the index agreed."""
+
+    def __init__(self, sources: Sequence[TextSource]) -> None:
+        self._sources = sources
+        self._agreement: Agreement | None = None
+
+    def forget(self) -> None:
+        """Have the next look go over everything."""
+        self._agreement = None
+
+    def settle(self, before: Agreement, tally: Tally, now: Revision) -> None:
+        """Note what holds after a sync, if it does for sure: nothing failed, and nobody else has changed the index."""
+        generation, changes = before.revision
+        only_we_wrote = now == (generation, changes + tally.changes)
+        if not (only_we_wrote and tally.is_clean) or None in before.moments:
+            self.forget()
+            return
+        self._agreement = Agreement(now, tally.after(before.known), before.moments)
+
+    def known_at(self, revision: Revision) -> Mapping[FileKey, FileState] | None:
+        """What the index holds, if it is the one that was agreed on."""
+        agreement = self._agreement
+        return agreement.known if agreement is not None and agreement.revision == revision else None
+
+    def changes(self, revision: Revision) -> tuple[Agreement, list[Since]] | None:
+        """What held, and what may have changed in each source; None when only a look at everything can tell."""
+        agreement = self._agreement
+        if agreement is None or agreement.revision != revision:
+            return None
+        changes = []
+        for source, moment in zip(self._sources, agreement.moments, strict=True):
+            since = source.changed_since(moment)
+            if since is None:
+                return None
+            changes.append(since)
+        return agreement, changes

@@ -7,7 +7,7 @@ from plainmind.base.model import EmbedderIdentity, IndexFingerprint, known_sourc
 from plainmind.base.value import value
 from plainmind.embed.silent import Withheld
 from plainmind.embed.succession import Choice
-from plainmind.index.indexer import NO_INDEX_YET
+from plainmind.index.sync import NO_INDEX_YET
 from plainmind.memory.provider_access import choice_of
 from plainmind.memory.providers import Providers
 from plainmind.memory.wiring import Parts

@@ -9,7 +9,7 @@ from plainmind.base.errors import IndexCorrupt, LockTimeout, PlainmindError, Sto
 from plainmind.base.model import ProgressCallback, SyncReport
 from plainmind.base.value import replace
 from plainmind.index.plan import Conditions, Patience
-from plainmind.index.scheduler import SharedSync
+from plainmind.index.sync import SharedSync
 from plainmind.memory.presence import has_index, refusal_of_workspace, require_workspace
 
 TYPE_CHECKING = False
@@ -53,7 +53,7 @@ class Freshness:
         wishes: Mapping[str, Any] | None = None,
     ) -> SyncReport:
         """Sync, once for all who wait for it at the same time; whoever has wishes about it gets a run of their own."""
-        from plainmind.index.indexer import NO_INDEX_YET
+        from plainmind.index.sync import NO_INDEX_YET
 
         if refusal_of_workspace(self._parts) is not None and not has_index(self._parts):
             require_workspace(self._parts)

@@ -9,7 +9,7 @@ from contextlib import closing, contextmanager
 from plainmind.base.errors import ConfigError, NotFound, PlainmindError
 from plainmind.base.model import EVERY_SCOPE, SearchFilter, SearchHit, SearchResult, Source, known_sources
 from plainmind.base.value import replace, value
-from plainmind.index.copying import Copied, copy_index
+from plainmind.index.index_copy import Copied, copy_index
 from plainmind.index.left_behind import erase_left_behind
 from plainmind.memory.translation import store_options
 

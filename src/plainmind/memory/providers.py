@@ -12,6 +12,7 @@ from plainmind.base.model import EmbedderIdentity, Progress, ProgressCallback
 from plainmind.config.load import Loaded
 from plainmind.embed.cache import CachedEmbedder, SqliteEmbeddingCache
 from plainmind.embed.protocol import (
+    COMPUTED_HERE,
     KEY_VARIABLES,
     Embedder,
     EmbeddingSettings,
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
     from plainmind.guests.remote.ledger import Ledger, Usage
     from plainmind.guests.remote.settings import RemoteSettings
 
-COMPUTED_HERE = frozenset({"builtin", "none"})
 _ALL_DAYS = 400  # as long as the ledger remembers
 
 

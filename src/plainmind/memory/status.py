@@ -10,8 +10,7 @@ from plainmind.base.value import value
 from plainmind.guests.chat.flushes import last_flush
 from plainmind.guests.entries.status import entry_status
 from plainmind.index.footprint import footprint
-from plainmind.index.indexer import WITHOUT_VECTORS
-from plainmind.index.plan import SyncPlan, plan_sync
+from plainmind.index.plan import WITHOUT_VECTORS, SyncPlan, plan_sync
 from plainmind.memory.embedding_status import embedding_of
 from plainmind.memory.index_status import IndexStatus, engine_of, index_of
 from plainmind.memory.sizes import bounds_of, sizes_of

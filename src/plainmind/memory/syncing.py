@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator
 from plainmind.base.errors import EmbeddingError
 from plainmind.base.model import IndexFingerprint, ProgressCallback, SyncReport
 from plainmind.base.value import replace, value
-from plainmind.embed.protocol import Embedder
+from plainmind.embed.protocol import COMPUTED_HERE, Embedder
 from plainmind.embed.silent import Withheld
 from plainmind.embed.succession import Provider
 from plainmind.guests.remote.config import RemoteConfig
 from plainmind.index.plan import Conditions, Patience, RebuildGivenUp
-from plainmind.memory.providers import COMPUTED_HERE, Providers
+from plainmind.memory.providers import Providers
 from plainmind.memory.spending import Confirm, Initiative, Purse
 from plainmind.memory.wiring import Parts
 

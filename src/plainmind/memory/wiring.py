@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from plainmind.files.history import History
     from plainmind.files.system import Erasures
     from plainmind.files.tombstones import Tombstones
-    from plainmind.index.indexer import Indexer
     from plainmind.index.protocol import IndexStore
+    from plainmind.index.sync import Indexer
     from plainmind.memory.asking import Asking
     from plainmind.memory.backend import FallbackBackend
     from plainmind.memory.freshness import Freshness
@@ -232,9 +232,8 @@ class Parts:
         return self._kept(self._indexers, embedder, self._new_indexer)
 
     def _new_indexer(self, embedder: Embedder) -> Indexer:
-        from plainmind.index.chunks import ChunkingSettings
-        from plainmind.index.disappearances import Disappearances
-        from plainmind.index.indexer import Indexer
+        from plainmind.index.plan import ChunkingSettings
+        from plainmind.index.sync import Disappearances, Indexer
 
         settings = self.loaded.settings
         chunking = settings.chunking

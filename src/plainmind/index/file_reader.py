@@ -5,29 +5,46 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from plainmind.base.errors import NotFound, PlainmindError
-from plainmind.base.model import Chunk, FileFailure, FileState
-from plainmind.base.value import replace
+from plainmind.base.model import Chunk, Document, FileFailure, FileState
+from plainmind.base.value import replace, value
 from plainmind.files.system import Erasures
-from plainmind.index.chunks import ChunkingSettings, chunks_of
-from plainmind.index.growing import growing, known_extent
-from plainmind.index.plan import NEVER, WITHOUT_VECTORS, is_incomplete, mtime_to_record
-from plainmind.index.run import Run
-from plainmind.index.sharing import ReadFile
+from plainmind.index.chunks import chunks_of
+from plainmind.index.plan import (
+    NEVER,
+    WITHOUT_VECTORS,
+    ChunkingSettings,
+    Patience,
+    Run,
+    is_incomplete,
+    mtime_to_record,
+)
 from plainmind.notes.discovery import FoundFile
+from plainmind.notes.source import Extent, Mark, extent_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TypeVar
 
-    from plainmind.base.model import Document
-    from plainmind.notes.source import Extent, GrowingSource, Mark, Piece, TextSource
+    from plainmind.notes.source import GrowingSource, Piece, TextSource
 
     T = TypeVar("T")
 
 _ALL_LINES = 1 << 53
 
 
-class Reader:
+@value
+class ReadFile:
+    """A file that was read and waits to be prepared and written."""
+
+    state: FileState
+    document: Document
+    replacing: str | None  # the hash that the index held for it
+    erasures: object  # what `Erasures.stamp` was before it was read
+    known: Sequence[Chunk] = ()  # its chunks in the index, of which the first may stay
+    piece: Piece | None = None  # of a transcript: then it has no hash yet, and only the first replaces
+
+
+class FileReader:
     """Reads the files of one source for one run."""
 
     def __init__(
@@ -42,7 +59,7 @@ class Reader:
         """`by_words` when there are no vectors to be had now: what can be found by words is as it can be."""
         self._run = run
         self._source = source
-        self._growing = growing(source)
+        self._growing = source.growing
         self._erasures = erasures
         self._clock = clock
         self._by_words = by_words
@@ -168,3 +185,42 @@ class Reader:
 def _adds_nothing(piece: Piece, begin: Mark, extent: Extent) -> bool:
     is_continued = piece.begin == begin
     return is_continued and piece.end.offset == begin.offset and piece.rest == extent.rest
+
+
+def known_extent(found: FoundFile, known: FileState | None) -> Extent:
+    """How far a file is indexed; not at all if others may see it now than can find it, or it may show a secret."""
+    if known is None or known.scope != found.scope:
+        return Extent()
+    extent = extent_by(known.hash)
+    return Extent() if extent.reading.is_older_than(found.reading) else extent
+
+
+def extent_by(known_hash: str | None) -> Extent:
+    """How far a file is indexed that is known by such a hash; one of another kind tells nothing."""
+    return (known_hash and extent_of(known_hash.removeprefix(WITHOUT_VECTORS))) or Extent()
+
+
+def pending_bytes(found: FoundFile, known: FileState | None) -> int:
+    """How much of a file there is to read, as far as its size tells."""
+    pending = found.size - known_extent(found, known).whole.offset
+    return pending if pending >= 0 else found.size
+
+
+def is_due(
+    source: GrowingSource,
+    found: FoundFile,
+    known: FileState | None,
+    patience: Patience,
+    clock: Callable[[], float],
+) -> bool:
+    """Whether a file is to be gone on with now. One that cannot be read is: whoever reads it says why not."""
+    done = known_extent(found, known).whole
+    try:
+        return patience.is_due(
+            found,
+            done_bytes=done.offset,
+            messages=lambda: source.messages_after(found, done),
+            at_ns=int(clock() * 1e9),
+        )
+    except PlainmindError:
+        return True

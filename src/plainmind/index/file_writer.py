@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from plainmind.base.model import EmbeddedChunk, FileState
-from plainmind.base.value import replace
+from plainmind.base.model import Chunk, EmbeddedChunk, FileState
+from plainmind.base.value import replace, value
 from plainmind.files.system import Erasures
-from plainmind.index.growing import extent_by, grown
-from plainmind.index.plan import NEVER, WITHOUT_VECTORS, unmatched
-from plainmind.index.preparing import Prepared
-from plainmind.index.run import Left, Run
-from plainmind.index.sharing import Batch, ReadFile
+from plainmind.index.chunks import ChunksOnDemand, Prepared
+from plainmind.index.file_reader import ReadFile, extent_by
+from plainmind.index.plan import NEVER, WITHOUT_VECTORS, Left, Run, unmatched
 from plainmind.notes.source import START, Extent, Mark
 
 TYPE_CHECKING = False
@@ -19,7 +17,7 @@ if TYPE_CHECKING:
     from plainmind.notes.source import Piece
 
 
-class Writer:
+class FileWriter:
     """Writes what one run has read of one source."""
 
     def __init__(self, run: Run, erasures: Erasures, *, is_patient: bool = False) -> None:
@@ -31,7 +29,7 @@ class Writer:
         # Of files that are written piece by piece: what the index holds of them by now.
         self._grown: dict[str, tuple[str, Extent]] = {}
 
-    def write(self, batch: Batch, prepared: Prepared, *, has_vectors: bool) -> None:
+    def write(self, batch: Sequence[ReadFile], prepared: Prepared, *, has_vectors: bool) -> None:
         """Write files; those that could not be written are left, each with the reason."""
         kept = prepared.kept or [0] * len(batch)
         # Nothing is erased between this look and the last commit, so forgotten text cannot come back here.
@@ -107,3 +105,50 @@ class Writer:
             tally.indexed.append(state.path)
         tally.chunks += len(chunks)
         return True
+
+
+@value
+class Growth:
+    """What becomes of a file in the index when a piece of it is written."""
+
+    keeping: int
+    chunks: Sequence[EmbeddedChunk]
+    after: Extent
+    is_complete: bool  # all that should have vectors has them
+
+    @property
+    def hash(self) -> str:
+        """What the file is known by afterwards."""
+        return f"{'' if self.is_complete else WITHOUT_VECTORS}{self.after}"
+
+
+def grown(
+    before: Extent, begin: Mark, piece: Piece, chunks: Sequence[EmbeddedChunk], *, has_vectors: bool
+) -> Growth:
+    """Add a piece behind `begin`, a mark of the index, to what the index holds of its file."""
+    keeping = begin.chunks
+    finished = len(chunks)
+    if piece.rest:
+        finished = sum(each.start_line <= piece.end.lines for each in _cut(chunks))
+    end = replace(piece.end, chunks=keeping + finished) if piece.end.lines else START
+    goes_on_whole = before.whole.offset == begin.offset
+    is_complete = goes_on_whole and (has_vectors or not chunks)
+    reading = piece.reading if begin == START else before.reading
+    after = Extent(end if is_complete else before.whole, end, piece.rest, reading)
+    return Growth(keeping, _counted_from(keeping, chunks), after, is_complete)
+
+
+def _cut(chunks: Sequence[EmbeddedChunk]) -> Iterable[Chunk]:
+    """The chunks as they were cut: where they are made ready on demand, none is for this."""
+    return chunks.chunks if isinstance(chunks, ChunksOnDemand) else (each.chunk for each in chunks)
+
+
+def _counted_from(first: int, chunks: Sequence[EmbeddedChunk]) -> Sequence[EmbeddedChunk]:
+    if not first:
+        return chunks
+    if isinstance(chunks, ChunksOnDemand):
+        return chunks.counted_from(first)
+    return [
+        replace(each, chunk=replace(each.chunk, ordinal=ordinal))
+        for ordinal, each in enumerate(chunks, first)
+    ]

@@ -2,45 +2,141 @@
 
 from __future__ import annotations
 
+import json
+import os
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 
 from plainmind.base.errors import ConflictError
-from plainmind.base.model import FileFailure, IndexFingerprint, ProgressCallback, SyncReport
+from plainmind.base.model import (
+    FileFailure,
+    IndexFingerprint,
+    ProgressCallback,
+    Source,
+    SyncReport,
+)
 from plainmind.base.value import replace
 from plainmind.files.system import Erasures
-from plainmind.index.chunks import ChunkingSettings
-from plainmind.index.disappearances import Disappearances
 from plainmind.index.plan import (
     UNCONDITIONALLY,
-    WITHOUT_VECTORS,
+    Agreement,
+    ChunkingSettings,
     Conditions,
+    Disappearance,
+    Left,
     RebuildGivenUp,
+    Run,
+    Settled,
     SyncPlan,
+    Tally,
     looks_unmounted,
     plan_removal,
     plan_sync,
 )
-from plainmind.index.run import Left, Run
-from plainmind.index.settled import Agreement, Settled
-from plainmind.index.tally import Tally
 from plainmind.notes.discovery import FoundFile
 from plainmind.text.terms import TERMS_VERSION
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
+    from typing import Any, Protocol
 
-    from plainmind.base.model import Source
     from plainmind.embed.protocol import Embedder
-    from plainmind.index.preparing import Preparation
+    from plainmind.index.chunks import Preparation
+    from plainmind.index.file_reader import FileReader
     from plainmind.index.protocol import IndexStore
-    from plainmind.index.reading import Reader
     from plainmind.notes.change_queue import Since
     from plainmind.notes.source import TextSource
 
-__all__ = ["NO_INDEX_YET", "WITHOUT_VECTORS", "Indexer"]
+    class Sync(Protocol):
+        """Brings an index up to date."""
+
+        def __call__(
+            self, *, force: bool = False, progress: ProgressCallback | None = None, thorough: bool = True
+        ) -> SyncReport:
+            """Do it, and say what was done. Unless `thorough`, the system's word on what has changed is enough."""
+
+
+class Disappearances:
+    """One small file beside the index."""
+
+    def __init__(self, folder: str) -> None:
+        self._path = os.path.join(folder, "missing.json")
+
+    def read(self, source: Source) -> Disappearance | None:
+        """What was missing at the last look; None also when the note about it cannot be read."""
+        entry = self._entries().get(source)
+        with suppress(KeyError, TypeError, ValueError):
+            if entry is not None:
+                return Disappearance(frozenset(map(str, entry["paths"])), float(entry["seenAt"]))
+        return None
+
+    def write(self, source: Source, disappearance: Disappearance | None) -> None:
+        """Remember for the next look; None forgets."""
+        entries = self._entries()
+        if disappearance is None:
+            if entries.pop(source, None) is None:
+                return
+        else:
+            entries[source] = {"paths": sorted(disappearance.paths), "seenAt": disappearance.seen_at}
+        from plainmind.files.atomic import write_atomically
+
+        write_atomically(self._path, json.dumps(entries).encode())
+
+    def _entries(self) -> dict[str, Any]:
+        try:
+            with open(self._path, encoding="utf-8") as file:
+                entries = json.load(file)
+        except (FileNotFoundError, ValueError):
+            # Losing this note only starts the minute of grace anew.
+            return {}
+        return entries if isinstance(entries, dict) else {}
+
+
+class SharedSync:
+    """Runs a sync for many threads.
+
+    A caller must see its own writes, so a run that began before the call does not count: it may have passed the
+    file already. Whoever gets the lock first runs; the others who were waiting by then take that run's report.
+    """
+
+    def __init__(self, sync: Sync) -> None:
+        self._sync = sync
+        self._lock = threading.Lock()
+        self._guard = threading.Lock()
+        self._arrived = 0
+        self._served = 0  # every caller up to this number arrived before the last run began
+        self._was_thorough = True
+        self._report = SyncReport()
+
+    def run(
+        self,
+        *,
+        force: bool = False,
+        progress: ProgressCallback | None = None,
+        thorough: bool = True,
+        sync: Sync | None = None,
+    ) -> SyncReport:
+        """Return the report of a run that began after this call, and that was as thorough as asked for.
+
+        With a `sync` of its own a caller gets a run of its own; others who wait may share it.
+        """
+        with self._guard:
+            self._arrived += 1
+            mine = self._arrived
+        with self._lock:
+            is_anybodys = not force and sync is None
+            if self._served >= mine and is_anybodys and self._was_thorough >= thorough:
+                return self._report
+            with self._guard:
+                covers = self._arrived
+            report = (sync or self._sync)(force=force, progress=progress, thorough=thorough)
+            # Only a run that succeeded counts for those who waited: after a failure each tries for itself.
+            self._report, self._served, self._was_thorough = report, covers, thorough
+            return report
+
 
 SCHEMA_VERSION = 3
 NO_INDEX_YET = "there is no index yet"
@@ -239,8 +335,6 @@ class Indexer:
         """Read files anew that somebody else has indexed, or erased from, since they were read."""
         if not left:
             return
-        from plainmind.index.growing import growing
-
         again: AbstractSet[str] = left.keys()
         for _ in range(MOST_TRIES):
             if not again:
@@ -252,7 +346,7 @@ class Indexer:
             left = self._index(run, source, files)
             # Whoever overtakes us a second time has looked into the index after we did, and read the file after
             # that: what they wrote holds all that stood in it when this sync began. Unless it was only a piece.
-            again = {path for path, why in left.items() if why == "erased" or growing(source) is not None}
+            again = {path for path, why in left.items() if why == "erased" or source.growing is not None}
         for path in sorted(again):
             if left[path] == "erased":
                 reason = "text keeps being erased from it; the next sync tries again"
@@ -289,9 +383,9 @@ class Indexer:
         self, run: Run, source: TextSource, files: Sequence[FoundFile]
     ) -> tuple[Sequence[FoundFile], Sequence[FoundFile]]:
         """Which files are to be indexed with all they should have, and which by words for now."""
-        from plainmind.index.growing import growing, is_due
+        from plainmind.index.file_reader import is_due
 
-        grows = growing(source)
+        grows = source.growing
         patience = run.conditions.patience
         if grows is None or patience is None or run.is_fresh:
             return files, ()
@@ -316,14 +410,14 @@ class Indexer:
     ) -> dict[str, Left]:
         if not files:
             return {}
-        from plainmind.index.growing import pending_bytes  # not for a search that finds all as it was
-        from plainmind.index.sharing import prepared
-        from plainmind.index.writing import Writer
+        from plainmind.index.file_reader import pending_bytes  # not for a search that finds all as it was
+        from plainmind.index.file_writer import FileWriter
+        from plainmind.index.sync_process import prepared
 
         size = sum(pending_bytes(found, run.known.get((source.source, found.path))) for found in files)
         preparation = self._preparation_of(run, source, files, size, is_patient=is_patient)
         reader = self._reader(run, source, by_words=is_patient or preparation.is_refused)
-        writer = Writer(run, self._erasures, is_patient=is_patient)
+        writer = FileWriter(run, self._erasures, is_patient=is_patient)
         ready = prepared(
             reader.changed(files),
             preparation,
@@ -339,16 +433,16 @@ class Indexer:
                 writer.write(batch, made, has_vectors=made.failure is None and not is_patient)
         return writer.left
 
-    def _reader(self, run: Run, source: TextSource, *, by_words: bool = False) -> Reader:
-        from plainmind.index.reading import Reader
+    def _reader(self, run: Run, source: TextSource, *, by_words: bool = False) -> FileReader:
+        from plainmind.index.file_reader import FileReader
 
-        return Reader(run, source, erasures=self._erasures, clock=self._clock, by_words=by_words)
+        return FileReader(run, source, erasures=self._erasures, clock=self._clock, by_words=by_words)
 
     def _preparation_of(
         self, run: Run, source: TextSource, files: Sequence[FoundFile], size: int, *, is_patient: bool
     ) -> Preparation:
         """Who prepares these files: with vectors, unless they are private or somebody refuses to pay for them."""
-        from plainmind.index.preparing import Preparation
+        from plainmind.index.chunks import Preparation
 
         if is_patient or source.source in self.withheld:
             return Preparation.without_vectors(self._chunking)

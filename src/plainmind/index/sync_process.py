@@ -1,0 +1,447 @@
+"""Batches of files prepared one after the other, by two processes when there is enough to do."""
+
+from __future__ import annotations
+
+import marshal
+import os
+import sys
+from array import array
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import suppress
+
+from plainmind.base.errors import PlainmindError
+from plainmind.base.model import Chunk, Document, EmbeddedChunk, EmbedderIdentity
+from plainmind.embed.protocol import COMPUTED_HERE, EmbeddingSettings, create_embedder, usable_cores
+from plainmind.index.chunks import LARGE, Preparation, Prepared
+from plainmind.index.file_reader import ReadFile
+from plainmind.index.plan import ChunkingSettings
+from plainmind.text.terms import TERMS_VERSION
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from queue import SimpleQueue
+    from subprocess import Popen
+    from typing import IO, Any, BinaryIO, Self, TypeAlias
+
+
+_LENGTH_BYTES = 8
+_DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG
+_KILL = 9
+
+
+def send(pipe: BinaryIO, message: Any) -> None:
+    """Write one message."""
+    data = marshal.dumps(message)
+    pipe.write(len(data).to_bytes(_LENGTH_BYTES, "little"))
+    pipe.write(data)
+    pipe.flush()
+
+
+def receive(pipe: BinaryIO) -> Any:
+    """Read one message. Raises EOFError when the other side is gone."""
+    length = int.from_bytes(_exactly(pipe, _LENGTH_BYTES), "little")
+    return marshal.loads(_exactly(pipe, length))  # noqa: S302 (from our own process)
+
+
+def _exactly(pipe: BinaryIO, count: int) -> bytes:
+    data = pipe.read(count)
+    if len(data) < count:
+        raise EOFError
+    return data
+
+
+def greeting(chunking: ChunkingSettings, identity: EmbedderIdentity) -> tuple[str, ...]:
+    """What both sides must agree on, or their chunks would not belong into one index."""
+    return chunking.fingerprint, TERMS_VERSION, repr(identity)
+
+
+def pack_documents(documents: Sequence[Document]) -> list[tuple[Any, ...]]:
+    """Make documents fit for a message."""
+    return [(each.path, each.source, each.text, each.day, each.line_map, each.days) for each in documents]
+
+
+def pack_chunks(documents: Sequence[Sequence[EmbeddedChunk]]) -> list[list[tuple[Any, ...]]]:
+    """Make chunks fit for a message: terms as one string, for none has a space in it; vectors as bytes."""
+    return [
+        [
+            (
+                *(
+                    each.chunk.start_line,
+                    each.chunk.end_line,
+                    each.chunk.text,
+                    each.chunk.context,
+                    each.chunk.day,
+                ),
+                None if each.vector is None else each.vector.tobytes(),
+                " ".join(each.terms),
+            )
+            for each in chunks
+        ]
+        for chunks in documents
+    ]
+
+
+def unpack_chunks(documents: Sequence[Document], packed: Any) -> list[list[EmbeddedChunk]]:
+    """Undo `pack_chunks`."""
+    return [list(_unpacked(document, chunks)) for document, chunks in zip(documents, packed, strict=True)]
+
+
+def _unpacked(document: Document, packed: Any) -> Iterator[EmbeddedChunk]:
+    path, source = document.path, document.source
+    for ordinal, (first, last, text, context, day, vector, terms) in enumerate(packed):
+        yield EmbeddedChunk(
+            Chunk(path, source, ordinal, first, last, text, context, day),
+            None if vector is None else array("f", vector),
+            tuple(terms.split(" ")) if terms else (),
+        )
+
+
+def answer_documents() -> None:
+    """Be the second process: prepare the documents of one message after the other until the input ends."""
+    import signal
+    import threading
+    from queue import SimpleQueue
+
+    _end_with(int(sys.argv[1]))
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever has started it decides what an interrupt means
+    told, answers = sys.stdin.buffer, sys.stdout.buffer
+    provider, *sizes = receive(told)
+    preparation = Preparation(ChunkingSettings(*sizes), create_embedder(provider, EmbeddingSettings()))
+    preparation.embedder.embed_documents(
+        ["ready"]
+    )  # what it takes to embed is loaded before anybody counts on us
+    send(answers, greeting(preparation.chunking, preparation.embedder.identity))
+    # The next documents are taken in while these are prepared, so that neither side waits for the other to read.
+    waiting: SimpleQueue[Any] = SimpleQueue()
+    threading.Thread(
+        target=_take_in, args=(told, waiting), name="plainmind-worker-input", daemon=True
+    ).start()
+    while (message := waiting.get()) is not None:
+        prepared = preparation.prepare([Document(*fields) for fields in message])
+        send(answers, (pack_chunks(prepared.documents), prepared.failure))
+
+
+def _take_in(told: BinaryIO, waiting: Any) -> None:
+    try:
+        while True:
+            waiting.put(receive(told))
+    except (EOFError, OSError):
+        waiting.put(None)
+
+
+def _end_with(parent: int) -> None:
+    """Ask to be killed when the parent dies: a fork of it could hold our input open."""
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, _KILL)
+    if os.getppid() != parent:
+        raise SystemExit(1)
+
+
+# Starting takes about as long as preparing a megabyte of text.
+WORTH_IT_BYTES = 3_000_000
+_MOST_IN_FLIGHT = 5  # it must not run out of work while this process writes
+_LONGEST_WAIT_S = 60.0
+_END_WITHIN_S = 5.0
+_PIPE_BYTES = 1 << 20
+
+# Isolated from the environment and from the working folder, but with our own path: a zip file, an editable folder.
+_BOOT = """
+import sys
+sys.path[:] = sys.argv[2:]
+from plainmind.index.sync_process import answer_documents
+answer_documents()
+"""
+
+
+class WorkerFailed(PlainmindError):
+    """The second process ended or said something else than was agreed; what it had is to be prepared here."""
+
+
+def can_share(identity: EmbedderIdentity) -> bool:
+    """Whether there is another core, a Python to start, and an embedder that another process can make too."""
+    program = os.path.basename(sys.executable or "").lower()
+    return (
+        identity.provider in COMPUTED_HERE  # the others wait for a network, or have a model of their own
+        and usable_cores() > 1
+        and program.startswith(
+            ("python", "pypy")
+        )  # else the program that Python is embedded in would be started
+        and not getattr(sys, "frozen", False)
+    )
+
+
+class SecondProcess:
+    """Takes documents and gives them back prepared, in the same order."""
+
+    def __init__(self, chunking: ChunkingSettings, identity: EmbedderIdentity) -> None:
+        """Start it without waiting. Raises WorkerFailed when the system has no process for us."""
+        import subprocess
+        import threading
+        from queue import SimpleQueue
+
+        self._expected = (chunking, identity)
+        self._jobs: SimpleQueue[Any] = SimpleQueue()
+        self._answers: SimpleQueue[Any] = SimpleQueue()
+        self._in_flight = 0
+        self.is_ready = False
+        flags = ["-I", *(["-B"] if sys.dont_write_bytecode else [])]
+        try:
+            self._process: Popen[bytes] = subprocess.Popen(  # noqa: S603 (our own Python)
+                [sys.executable, *flags, "-c", _BOOT, str(os.getpid()), *sys.path],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+            )
+        except OSError as error:
+            raise WorkerFailed(f"a second process could not be started: {error}") from error
+        self._threads = [
+            threading.Thread(target=work, args=(_widened(pipe),), name=f"plainmind-{name}", daemon=True)
+            for work, pipe, name in (
+                (self._tell, self._process.stdin, "telling"),
+                (self._listen, self._process.stdout, "listening"),
+            )
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def has_room(self) -> bool:
+        """Whether it would begin soon with what it is given now."""
+        if not self.is_ready:
+            self._hear(self._next_answer(wait=False))
+        return self.is_ready and self._in_flight < _MOST_IN_FLIGHT
+
+    def give(self, documents: Sequence[Document]) -> None:
+        """Hand documents over."""
+        self._in_flight += 1
+        self._jobs.put(documents)
+
+    def take(self, documents: Sequence[Document], *, wait: bool) -> Prepared | None:
+        """What became of the documents given first; None when it is not there yet. Raises WorkerFailed."""
+        answer = self._next_answer(wait=wait)
+        if answer is None:
+            return None
+        self._in_flight -= 1
+        packed, failure = answer
+        if failure is not None:
+            raise WorkerFailed(failure)
+        return Prepared(unpack_chunks(documents, packed))
+
+    def close(self) -> None:
+        """End it, at once when it is busy; nothing stays behind."""
+        import subprocess
+
+        self._jobs.put(None)
+        if self._in_flight or not self.is_ready:
+            self._process.kill()
+        try:
+            self._process.wait(_END_WITHIN_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        for thread in self._threads:
+            thread.join()
+
+    def _next_answer(self, *, wait: bool) -> Any:
+        from queue import Empty
+
+        try:
+            answer = self._answers.get(block=wait, timeout=_LONGEST_WAIT_S)
+        except Empty:
+            if wait:
+                raise WorkerFailed(f"the second process was silent for {_LONGEST_WAIT_S:g} s") from None
+            return None
+        if isinstance(answer, WorkerFailed):
+            raise answer
+        return answer
+
+    def _hear(self, answer: Any) -> None:
+
+        if answer is None:
+            return
+        if answer != greeting(*self._expected):
+            raise WorkerFailed("the second process has another model or another version")
+        self.is_ready = True
+
+    def _tell(self, told: BinaryIO) -> None:
+        """Pass documents on, in a thread of its own: a pipe holds less than a message, and nobody shall wait for it."""
+        chunking, identity = self._expected
+        with suppress(OSError), told:  # whoever listens tells why the other side is gone
+            send(told, (identity.provider, chunking.strategy, chunking.tokens, chunking.overlap))
+            while (job := self._jobs.get()) is not None:
+                send(told, pack_documents(job))
+
+    def _listen(self, answers: BinaryIO) -> None:
+
+        try:
+            with answers:
+                while True:
+                    self._answers.put(receive(answers))
+        except (EOFError, OSError, ValueError) as error:
+            self._answers.put(WorkerFailed(f"the second process ended unexpectedly ({error!r})"))
+
+
+def _widened(pipe: IO[bytes] | None) -> BinaryIO:
+    """Let a pipe take a whole message where the system can: each piece waits for its turn with the interpreter."""
+    import fcntl
+
+    assert pipe is not None
+    if hasattr(fcntl, "F_SETPIPE_SZ"):
+        with suppress(OSError):  # the user has used up what all pipes may hold together
+            fcntl.fcntl(pipe.fileno(), fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
+    return pipe  # type: ignore[return-value]
+
+
+# Enough for many requests to a provider at once; or, where two processes share them, to be worth a message.
+REMOTE_CHARACTERS = 250_000
+SHARED_CHARACTERS = 125_000
+BATCH_FILES = 256
+_MOST_WAITING = 12
+_AHEAD = 2
+
+
+Batch: TypeAlias = "list[ReadFile]"
+
+
+def batches(files: Iterable[ReadFile], most_characters: int) -> Iterator[Batch]:
+    """Group files so that requests to an embedder cross file boundaries."""
+    batch: list[ReadFile] = []
+    characters = 0
+    for file in files:
+        batch.append(file)
+        characters += len(file.document.text)
+        if characters >= most_characters or len(batch) >= BATCH_FILES:
+            yield batch
+            batch, characters = [], 0
+    if batch:
+        yield batch
+
+
+def prepared(
+    files: Iterable[ReadFile], here: Preparation, *, total_bytes: int, tell: Callable[[str], None]
+) -> Generator[tuple[Batch, Prepared], None, None]:
+    """Prepare files, in their order. `tell` hears why a second process did not help though it should have."""
+    is_computed_here = here.embedder.identity.provider in COMPUTED_HERE
+    read = batches(files, SHARED_CHARACTERS if is_computed_here else REMOTE_CHARACTERS)
+    if not is_computed_here and total_bytes > REMOTE_CHARACTERS:
+        yield from _prepared_ahead(read, here)
+        return
+    if total_bytes < WORTH_IT_BYTES or not can_share(here.embedder.identity):
+        for batch in read:
+            yield batch, _prepared_here(batch, here)
+        return
+    two = _Two(here, tell)
+    try:
+        for batch in read:
+            two.add(batch)
+            yield from two.finished(most_waiting=_MOST_WAITING)
+        yield from two.finished(most_waiting=0)
+    finally:
+        two.close()
+
+
+def _prepared_ahead(read: Iterable[Batch], here: Preparation) -> Iterator[tuple[Batch, Prepared]]:
+    """Prepare the next batches while one is written, so that a provider never waits for us to ask."""
+    from concurrent.futures import Future, ThreadPoolExecutor
+
+    waiting: deque[tuple[Batch, Future[Prepared]]] = deque()
+    pool = ThreadPoolExecutor(_AHEAD, thread_name_prefix="plainmind-prepare")
+    try:
+        for batch in read:
+            waiting.append((batch, pool.submit(_prepared_here, batch, here)))
+            if len(waiting) > _AHEAD:
+                first, made = waiting.popleft()
+                yield first, made.result()
+        for last, made in waiting:
+            yield last, made.result()
+    finally:
+        # What is still on its way when somebody gives up ends by itself, or when the embedder is closed.
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+class _Two:
+    """Whoever has time takes the next batch; what is done waits until all before it are done."""
+
+    def __init__(self, here: Preparation, tell: Callable[[str], None]) -> None:
+        self._here = here
+        self._tell = tell
+        self._waiting: deque[tuple[Batch, Prepared | None]] = deque()
+        self._other: SecondProcess | None = None
+        with _giving_up(self):
+            self._other = SecondProcess(here.chunking, here.embedder.identity)
+
+    def add(self, batch: Batch) -> None:
+        """Give a batch to the other process, or prepare it here."""
+        with _giving_up(self):
+            if self._other is not None and self._other.has_room and not _has_large(batch):
+                self._other.give(_documents(batch))
+                self._waiting.append((batch, None))
+                return
+        self._waiting.append((batch, _prepared_here(batch, self._here)))
+
+    def finished(self, *, most_waiting: int) -> Iterator[tuple[Batch, Prepared]]:
+        """The batches that are done, in order; waits for the first as long as more than so many wait behind it."""
+        while self._waiting:
+            batch, made = self._waiting[0]
+            if made is None:
+                made = self._taken(batch, wait=len(self._waiting) > most_waiting)
+            if made is None:
+                return
+            self._waiting.popleft()
+            yield batch, made
+
+    def give_up(self, error: WorkerFailed) -> None:
+        """Go on alone; what the other process had is prepared here when its turn comes."""
+        self.close()
+        self._tell(f"indexing took longer than it should: {error}")
+
+    def close(self) -> None:
+        """End the other process."""
+        other, self._other = self._other, None
+        if other is not None:
+            other.close()
+
+    def _taken(self, batch: Batch, *, wait: bool) -> Prepared | None:
+        with _giving_up(self):
+            if self._other is not None:
+                return self._other.take(_documents(batch), wait=wait)
+        return _prepared_here(batch, self._here)
+
+
+class _giving_up:  # noqa: N801 (used as a verb)
+    """A block in which the other process may turn out to have failed."""
+
+    __slots__ = ("_two",)
+
+    def __init__(self, two: _Two) -> None:
+        self._two = two
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        if not isinstance(error, WorkerFailed):
+            return False
+        self._two.give_up(error)
+        return True
+
+
+def _has_large(batch: Batch) -> bool:
+    return any(len(file.document.text) > LARGE for file in batch)
+
+
+def _prepared_here(batch: Batch, here: Preparation) -> Prepared:
+    return here.prepare(_documents(batch), [file.known for file in batch])
+
+
+def _documents(batch: Batch) -> list[Document]:
+    return [file.document for file in batch]
