@@ -10,9 +10,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from plainmind.redaction.configured import forms_of
-from plainmind.redaction.engine import Redactor
-from plainmind.redaction.stand_ins import is_stand_in
+from plainmind.redaction.engine import Redactor, forms_of
+from plainmind.redaction.plausible import is_stand_in
 
 SECRET = 'p@ss/wörd "x"\\+&=?#🔑 end'
 

@@ -5,21 +5,21 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plainmind.redaction.findings import Page, settled
+from plainmind.redaction.findings import Page, settle
 
 
 def test_what_overlaps_is_joined_and_takes_the_kind_of_the_first_scan():
     first = [(10, 20, "sure")]
     second = [(0, 5, "maybe"), (5, 12, "maybe"), (18, 30, "maybe"), (40, 41, "maybe")]
 
-    assert settled([first, second], []) == [(0, 5, "maybe"), (5, 30, "sure"), (40, 41, "maybe")]
-    assert settled([second, first], []) == [(0, 5, "maybe"), (5, 30, "maybe"), (40, 41, "maybe")]
+    assert settle([first, second], []) == [(0, 5, "maybe"), (5, 30, "sure"), (40, 41, "maybe")]
+    assert settle([second, first], []) == [(0, 5, "maybe"), (5, 30, "maybe"), (40, 41, "maybe")]
 
 
 def test_what_touches_a_taken_place_is_left_out():
     found = [(0, 5, "a"), (8, 12, "a"), (20, 25, "a"), (30, 35, "a"), (50, 60, "a")]
 
-    assert settled([found], [(5, 8), (11, 13), (24, 26), (31, 33)]) == [(0, 5, "a"), (50, 60, "a")]
+    assert settle([found], [(5, 8), (11, 13), (24, 26), (31, 33)]) == [(0, 5, "a"), (50, 60, "a")]
 
 
 SPANS = st.lists(st.tuples(st.integers(0, 60), st.integers(1, 9)).map(lambda pair: (pair[0], sum(pair), "x")))
@@ -27,7 +27,7 @@ SPANS = st.lists(st.tuples(st.integers(0, 60), st.integers(1, 9)).map(lambda pai
 
 @given(SPANS, SPANS)
 def test_every_reported_character_is_covered_exactly_once(first, second):
-    found = settled([first, second], [])
+    found = settle([first, second], [])
     covered = [at for start, end, _ in found for at in range(start, end)]
 
     assert covered == sorted({at for start, end, _ in [*first, *second] for at in range(start, end)})

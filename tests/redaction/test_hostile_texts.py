@@ -14,7 +14,7 @@ from tests.redaction.corpus import BASE64, HEX
 from plainmind import redaction
 from plainmind.base.pattern import _Uncompiled
 from plainmind.redaction.engine import Redactor
-from plainmind.redaction.vendors import SHAPED_TOKENS, TOKENS
+from plainmind.redaction.tokens import SHAPED_TOKENS, TOKENS
 
 LENGTH = 200_000
 REDACTOR = Redactor(["Zq8vTr5mLp", "aaaaaaaaaa", "a" * 200 + "b"], key=b"k")

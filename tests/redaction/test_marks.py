@@ -8,8 +8,8 @@ import sys
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plainmind.redaction import marks
-from plainmind.redaction.marks import Marks, marks_in
+from plainmind.redaction import findings
+from plainmind.redaction.findings import Marks, marks_in
 
 
 def test_a_mark_names_the_kind_and_four_digits():
@@ -41,7 +41,7 @@ def test_what_only_resembles_a_mark_is_none():
 
 def test_marks_are_the_same_where_python_has_no_blake2_of_its_own(monkeypatch):
     monkeypatch.setitem(sys.modules, "_blake2", None)
-    spec = importlib.util.spec_from_file_location("marks_anew", marks.__file__)
+    spec = importlib.util.spec_from_file_location("marks_anew", findings.__file__)
     anew = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(anew)
 

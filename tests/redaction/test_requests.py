@@ -9,7 +9,7 @@ import pytest
 from tests.redaction.corpus import BASE64, DASHED, HEX, PLAIN, TYPES, some
 
 from plainmind.redaction.engine import Redactor
-from plainmind.redaction.shapes import is_card_number
+from plainmind.redaction.tokens import is_card_number
 
 REDACTOR = Redactor(key=b"k")
 RANDOM = random.Random("requests")

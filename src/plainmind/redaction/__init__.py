@@ -1,1 +1,1 @@
-"""Secrets in a text, found and replaced in a copy: `engine.py` is the way in, every other file knows one kind."""
+"""Secrets in a text, found and replaced in a copy: `engine.py` is the way in, the others know one family each."""

@@ -10,25 +10,26 @@ words writes the marks into files.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from binascii import b2a_base64
+from collections.abc import Iterable, Iterator
 
-from plainmind.redaction.addresses import passwords_in_addresses
-from plainmind.redaction.assignments import assigned_secrets_in, kind_of_named
-from plainmind.redaction.command_lines import passwords_in_command_lines
-from plainmind.redaction.configured import ConfiguredSecrets
-from plainmind.redaction.findings import Finding, Found, Page, Redacted, settled
-from plainmind.redaction.headers import credentials_in_headers
-from plainmind.redaction.marks import Marks, marks_in
-from plainmind.redaction.plain_words import plain_words_in
-from plainmind.redaction.private_keys import private_keys_in
-from plainmind.redaction.shapes import shapes_in
-from plainmind.redaction.tokens import tokens_in
+from plainmind.base.pattern import pattern
+from plainmind.redaction.credentials import (
+    credentials_in_headers,
+    passwords_in_addresses,
+    passwords_in_command_lines,
+)
+from plainmind.redaction.findings import Finding, Found, Marks, Page, Redacted, marks_in, settle
+from plainmind.redaction.named_secrets import assigned_secrets_in, kind_of_named, plain_words_in
+from plainmind.redaction.plausible import is_stand_in
+from plainmind.redaction.tokens import private_keys_in, shapes_in, tokens_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-# What these rules hide is not what those of an earlier version hid: whoever keeps copies makes them anew.
+
+# What these rules hide is not what those of an earlier version hid: copies that are kept must be made anew.
 RULES_VERSION = 2
 
 _LEAST_SECRET_NAME = 16
@@ -47,7 +48,7 @@ class Redactor:
 
     def redact(self, text: str) -> Redacted:
         """Hide every secret of a text in a copy. Never raises, whatever the text is."""
-        found = self._found_in(text)
+        found = self._find_in(text)
         if not found:
             return Redacted(text)
         parts = self._parts(text, found)
@@ -58,18 +59,18 @@ class Redactor:
         return Redacted("".join(parts), tuple(findings))
 
     def without_secrets(self, text: str) -> str:
-        """The same copy, quicker, for those who do not ask what was hidden."""
-        found = self._found_in(text)
+        """The same copy, quicker, without a list of what was hidden."""
+        found = self._find_in(text)
         return "".join(self._parts(text, found)) if found else text
 
     def without_configured(self, text: str) -> str:
         """Hide known secrets alone in a piece of an old copy, also those that its edges have cut off."""
         configured = self._configured
-        found = settled((configured.found_in(Page(text)), configured.cut_off_in(text)), marks_in(text))
+        found = settle((configured.found_in(Page(text)), configured.cut_off_in(text)), marks_in(text))
         return "".join(self._parts(text, found)) if found else text
 
     def digests(self) -> list[str]:
-        """Tell known secrets apart without saying them, in any order, for whoever notes which ones were known when."""
+        """Tell known secrets apart without saying them, in any order, to note which ones were known when."""
         return [self._marks.digest(secret) for secret in self._configured.secrets]
 
     def redact_value(self, value: Any) -> Any:
@@ -91,7 +92,7 @@ class Redactor:
             self.without_secrets(name) if isinstance(name, str) and len(name) >= _LEAST_SECRET_NAME else name
         )
 
-    def _found_in(self, text: str) -> list[Found]:
+    def _find_in(self, text: str) -> list[Found]:
         page = Page(text)
         # From what is certain to what is likely: where two overlap, the first one says what it is.
         scans = (
@@ -105,7 +106,7 @@ class Redactor:
             assigned_secrets_in(page),
             plain_words_in(page),
         )
-        return settled(scans, marks_in(text))
+        return settle(scans, marks_in(text))
 
     def _parts(self, text: str, found: list[Found]) -> list[str]:
         """The copy in pieces: what stays and what is shown in the place of a secret, in turns."""
@@ -124,3 +125,103 @@ class Redactor:
             copied = end
         parts.append(text[copied:])
         return parts
+
+
+# --- secrets that are known word by word, in every form that a program may have given them ---
+
+_CONFIGURED = "configured"
+# A shorter one would blot out half of every text: of three characters each is somewhere in a word.
+_LEAST = 4
+# One as short as a word counts only where it stands alone.
+_LEAST_INSIDE_WORDS = 8
+# Of one that is cut off at the edge of a text so much must be there to know it.
+_LEAST_CUT = 6
+_AROUND_CUT = "… \t\r\n"
+# A header is configured as a whole; what follows the scheme is the secret.
+_SCHEME = pattern(r"^(?:bearer|basic|token|apikey|key) {1,4}(?=[^ ]{8,}+$)", 2)  # re.IGNORECASE
+_UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+_SHORT_ESCAPES = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+
+class ConfiguredSecrets:
+    """Looks for known secrets; values too short or too plain to be secrets (`none`, `ollama`) are passed over."""
+
+    def __init__(self, secrets: Iterable[str]) -> None:
+        stripped = (_SCHEME.sub("", given.strip()) for given in secrets)
+        self.secrets = sorted({one for one in stripped if len(one) >= _LEAST and not is_stand_in(one)})
+        self._secret_of: dict[str, str] = {}
+        for secret in self.secrets:
+            for form in forms_of(secret):
+                self._secret_of.setdefault(form, secret)
+
+    def found_in(self, page: Page) -> Iterator[Found]:
+        """Report every place where a form of a known secret stands."""
+        text = page.text
+        for form in self._secret_of:
+            at = text.find(form)
+            while at >= 0:
+                end = at + len(form)
+                if len(form) >= _LEAST_INSIDE_WORDS or _stands_alone(text, at, end):
+                    yield at, end, _CONFIGURED
+                at = text.find(form, end)
+
+    def cut_off_in(self, text: str) -> Iterator[Found]:
+        """Report where a text begins with the end of a known secret, or ends with the beginning of one."""
+        first = len(text) - len(text.lstrip(_AROUND_CUT))
+        last = len(text.rstrip(_AROUND_CUT))
+        if last - first < _LEAST_CUT:
+            return
+        for form in self._secret_of:
+            at = form.rfind(text[first : first + _LEAST_CUT])
+            if at > 0 and text.startswith(form[at:], first):
+                yield first, first + len(form) - at, _CONFIGURED
+            end = form.find(text[last - _LEAST_CUT : last]) + _LEAST_CUT
+            if end >= _LEAST_CUT and text.endswith(form[:end], 0, last):
+                yield last - end, last, _CONFIGURED
+
+    def secret_behind(self, form: str) -> str:
+        """Return the secret that a found text is a form of, or the text itself."""
+        return self._secret_of.get(form, form)
+
+
+def forms_of(secret: str) -> set[str]:
+    """Return the secret as itself, in JSON, in an address, and as base64 at any place of a longer text."""
+    data = secret.encode("utf-8", "surrogatepass")
+    forms = {secret, *_in_json(secret), *_in_address(data), *_in_base64(data)}
+    return {form for form in forms if len(form) >= _LEAST}
+
+
+def _stands_alone(text: str, start: int, end: int) -> bool:
+    return not (text[start - 1 : start].isalnum() or text[end : end + 1].isalnum())
+
+
+def _in_json(secret: str) -> Iterator[str]:
+    readable = "".join(_SHORT_ESCAPES.get(sign, sign) for sign in secret)
+    yield readable
+    yield readable.replace("/", "\\/")
+    yield "".join(_SHORT_ESCAPES.get(sign) or _in_ascii(sign) for sign in secret)
+
+
+def _in_ascii(sign: str) -> str:
+    if " " <= sign <= "~":
+        return sign
+    units = sign.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))
+
+
+def _in_address(data: bytes) -> Iterator[str]:
+    for template in ("%{:02X}", "%{:02x}"):
+        encoded = "".join(chr(byte) if byte in _UNRESERVED else template.format(byte) for byte in data)
+        yield encoded
+        yield encoded.replace("%20", "+")
+
+
+def _in_base64(data: bytes) -> Iterator[str]:
+    """Give the part of the encoded text that depends on the secret alone, for each way the bytes may fall."""
+    for before, dependent in ((0, 0), (1, 2), (2, 3)):
+        encoded = b2a_base64(b"\0" * before + data, newline=False).rstrip(b"=").decode()
+        ends_between = (before + len(data)) % 3 != 0
+        core = encoded[dependent : -1 if ends_between else None]
+        if len(core) >= _LEAST_INSIDE_WORDS:
+            yield core
+            yield core.replace("+", "-").replace("/", "_")

@@ -1,0 +1,184 @@
+"""Credentials in addresses, in headers of requests, on command lines and in files of programs."""
+
+from __future__ import annotations
+
+import re
+from binascii import a2b_base64
+from collections.abc import Iterator
+from functools import cache
+
+from plainmind.base.pattern import pattern
+from plainmind.base.value import value
+from plainmind.redaction.findings import Found, Page
+from plainmind.redaction.plausible import is_password, is_random, is_stand_in
+
+# --- addresses: `postgres://user:password@host` ---
+
+# Greedy up to the last `@`: people forget to encode one in a password.
+_WITH_PASSWORD = pattern(
+    r"""://[^\s/:@"'`<>?#\\]{0,128}+:([^\s/"'`<>?#\\]{1,256})@(?=[A-Za-z0-9_.%{$(\[\-])"""
+)
+_DATABASES = (
+    "postgres", "postgresql", "mysql", "mysql2", "mariadb", "mongodb", "mongodb+srv", "redis", "rediss", "amqp",
+    "amqps", "mssql", "sqlserver", "clickhouse", "cockroachdb", "psycopg", "psycopg2", "asyncpg", "pymysql",
+    "aiomysql", "pyodbc", "neo4j", "bolt", "cassandra", "couchbase", "nats", "ldap", "ldaps",
+)  # fmt: skip
+_LONGEST_SCHEME = 16
+
+
+def passwords_in_addresses(page: Page) -> Iterator[Found]:
+    """Report every password that an address carries; the rest of the address stays readable."""
+    text = page.text
+    if "://" not in text:
+        return
+    for found in _WITH_PASSWORD.finditer(text):
+        if is_stand_in(found[1]):
+            continue
+        scheme = text[max(0, found.start() - _LONGEST_SCHEME) : found.start()].lower()
+        if scheme.endswith(_DATABASES):
+            yield found.start(1), found.end(1), "database-password"
+        elif text[found.start() + 3] != ":":  # only a database takes a password without a name
+            yield found.start(1), found.end(1), "url-password"
+
+
+# --- requests: `Authorization`, `Bearer`, `Basic`, cookies ---
+
+_AUTHORIZATION = pattern(
+    r"""auth(?:orization)?["'\\\])]{0,3}[ \t]{0,3}[:=,][ \t]{0,3}["'\\]{0,3}(?:[a-z0-9-]{2,20}[ \t]{1,2})?+"""
+    r"""([^\s"'<>\\,;:]{8,8192})"""
+)
+_BEARER = pattern(r"bearer[ \t]{1,3}([a-z0-9._~+/=%-]{16,8192})")
+_BASIC = pattern(r"basic[ \t]{1,2}([a-z0-9+/_-]{8,1024}={0,2})")
+_PAIR = r"""[a-z0-9_.!#$%&*+^|~-]{1,128}+=[^\s;,"'\\]{0,4096}+"""
+_COOKIE = pattern(
+    rf"""cookie["'\\\]]{{0,3}}(?:[ \t]{{0,2}}[:=]|[ \t](?=["']))[ \t]{{0,3}}["']?({_PAIR}(?:;[ ]?{_PAIR}){{0,100}}+)"""
+)
+_DIGIT = pattern("[0-9]")
+_LEAST_COOKIE = 12
+
+
+def credentials_in_headers(page: Page) -> Iterator[Found]:
+    """Report the credentials of requests, written as headers."""
+    for kind, keyword, expression, is_one in _SCHEMES:
+        if keyword in page.low:
+            for found in expression.finditer(page.low):
+                start, end = found.span(1)
+                if is_one(page.text[start:end]):
+                    yield start, end, kind
+    if "cookie" in page.low:
+        yield from _cookies(page)
+
+
+def _cookies(page: Page) -> Iterator[Found]:
+    low = page.low
+    for found in _COOKIE.finditer(low):
+        start, end = found.span(1)
+        if end - start < _LEAST_COOKIE:
+            continue
+        if low.startswith("set-", max(0, found.start() - 4)):
+            # What follows the first pair says for whom and how long.
+            start = low.index("=", start) + 1
+            end = min(end, low.find(";", start, end) % (len(low) + 1))
+        if end - start >= _LEAST_COOKIE and _DIGIT.search(low, start, end):
+            yield start, end, "cookie"
+
+
+def _is_credential(text: str) -> bool:
+    if "(" in text or (text.isalpha() and (text.islower() or text.istitle())):
+        return False
+    return (is_random(text) and not is_stand_in(text)) or _is_pair_in_base64(text)
+
+
+def _is_pair_in_base64(text: str) -> bool:
+    """Whether it is `user:password`, as basic authentication writes it."""
+    try:
+        pair = a2b_base64(text + "=" * (-len(text) % 4)).decode()
+    except ValueError:  # neither base64 nor text
+        return False
+    user, colon, password = pair.partition(":")
+    return bool(user and colon and password) and pair.isprintable() and not is_stand_in(password)
+
+
+_SCHEMES = (
+    ("authorization", "auth", _AUTHORIZATION, _is_credential),
+    ("bearer", "bearer", _BEARER, _is_credential),
+    ("basic-auth", "basic ", _BASIC, _is_pair_in_base64),
+)
+
+
+# --- command lines, files of programs, codes for a wireless network ---
+
+_LOOK_BACK = 400
+_ARGUMENT = r"""(?:"([^"\r\n]{4,256}+)"|'([^'\r\n]{4,256}+)'|([^\s"'`|;<>&-][^\s"'`|;<>]{3,256}+))"""
+
+
+@value
+class _Flag:
+    """A flag with a password behind it; only if one of the programs stands before it on its line."""
+
+    keyword: str
+    expression: re.Pattern[str]
+    programs: tuple[str, ...]
+
+
+_FLAGS = (
+    _Flag(
+        "curl",
+        pattern(r""" -(?:u|-user)[ =]{1,2}(?:"[^\s:"]{1,128}:([^"\r\n]{4,256}+)|'[^\s:']{1,128}:([^'\r\n]{4,256}+)"""
+                r"""|[^\s:"']{1,128}:([^\s"']{4,256}+))"""),
+        ("curl",),
+    ),
+    _Flag(" -p", pattern(f" -p{_ARGUMENT}"), ("mysql", "mariadb", "sshpass")),
+    _Flag(" -p ", pattern(f" -p {_ARGUMENT}"), ("docker login", "podman login", "sshpass")),
+    _Flag(" -a ", pattern(f" -a {_ARGUMENT}"), ("redis-cli",)),
+)  # fmt: skip
+_FILES = (
+    # `host:port:database:user:password`, as libpq keeps them.
+    (":5432:", pattern(r":5432:[^\s:]{1,64}:[^\s:]{1,64}:([^\s:]{4,256}+)$", re.MULTILINE)),
+    (":thin:", pattern(r":thin:[A-Za-z0-9_]{1,64}/([^\s@\"'/]{4,128}+)@")),
+    ("WIFI:", pattern(r"WIFI:(?:[A-OQ-Z]:[^\s;]{0,64};){0,4}P:([^\s;]{4,64}+);")),
+)
+
+
+def passwords_in_command_lines(page: Page) -> Iterator[Found]:
+    """Report what is given to a program as a password."""
+    text = page.text
+    for flag in _FLAGS:
+        if flag.keyword in text and any(program in text for program in flag.programs):
+            yield from _behind(flag, text)
+    for keyword, expression in _FILES:
+        if keyword in text:
+            is_secret = cache(_is_password)
+            for found in expression.finditer(text):
+                if is_secret(found[1]):
+                    yield *found.span(1), "password"
+
+
+def _behind(flag: _Flag, text: str) -> Iterator[Found]:
+    is_secret = cache(_is_password)  # what stands behind a flag once often stands there again
+    called_until = 0
+    for found in flag.expression.finditer(text):
+        at = found.start()
+        if at >= called_until:
+            called_until = _called_until(flag.programs, text, at)
+            if at >= called_until:
+                continue
+        group = found.lastindex
+        assert group is not None
+        if is_secret(found[group]):
+            yield *found.span(group), "password"
+
+
+def _called_until(programs: tuple[str, ...], text: str, at: int) -> int:
+    """Up to where one of the programs, standing before a place on its line, counts as called; 0 if there is none."""
+    first = max(0, at - _LOOK_BACK)
+    line = text.rfind("\n", first, at)
+    program = max(text.rfind(name, max(first, line), at) for name in programs)
+    if program < 0:
+        return 0
+    end = text.find("\n", at, program + _LOOK_BACK)
+    return end if end >= 0 else program + _LOOK_BACK
+
+
+def _is_password(given: str) -> bool:
+    return is_password(given, is_quoted=True)
