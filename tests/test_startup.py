@@ -36,9 +36,10 @@ THE_MEMORY = (
 WRITING = ("plainmind.notes.notebook", "plainmind.files.append", "plainmind.files.history")
 # What changes an index, or reads text that is new.
 CHANGING = (
+    *(f"plainmind.index.{name}" for name in ("driver", "writer", "digest")),
     *(
         f"plainmind.index.drivers.sqlite.{name}"
-        for name in ("building", "bulk", "moving", "recovery", "writer")
+        for name in ("building", "contents", "int8_copy", "recovery", "segments", "writer")
     ),
     *("plainmind.files.atomic", "plainmind.text.chunking", "plainmind.text.notes", "unicodedata"),
 )

@@ -56,7 +56,7 @@ def test_what_is_larger_than_the_budget_is_not_kept():
 
 def statements_of(store, ask):
     """What SQLite is asked to do for one view."""
-    with store._newest() as generation:
+    with store.driver._newest() as generation:
         for db in generation._idle:
             db.exec_trace = lambda _cursor, statement, values: seen.append((statement, values)) or True
         seen: list[tuple[str, object]] = []

@@ -24,7 +24,7 @@ from tests.support.index_contents import (
 
 from plainmind.base.errors import BadVector, IndexUnavailable
 from plainmind.index.drivers.memory import MemoryStore
-from plainmind.index.drivers.sqlite import bulk
+from plainmind.index.drivers.sqlite import building
 from plainmind.index.drivers.sqlite.store import SqliteStore
 from plainmind.index.drivers.sqlite.view import all_segments
 from plainmind.index.protocol import keyword_candidates, vector_candidates
@@ -40,7 +40,7 @@ def store(tmp_path):
 
 
 def segments_of(store):
-    with store._newest() as generation, generation.viewing() as db:
+    with store.driver._newest() as generation, generation.viewing() as db:
         return all_segments(db)
 
 
@@ -157,10 +157,10 @@ def steps_to_grow(store, texts):
     """How many instructions SQLite carries out to replace the last chunk of a file by two."""
     put(store, "long.jsonl", *texts[:-1], source="sessions")
     steps = []
-    with store._newest() as generation, generation.writing() as db:
+    with store.driver._newest() as generation, generation.writing() as db:
         db.set_progress_handler(lambda: bool(steps.append(1)), 1)
     put(store, "long.jsonl", *texts[:-2], "cut anew", texts[-1], source="sessions", keeping=len(texts) - 2)
-    with store._newest() as generation, generation.writing() as db:
+    with store.driver._newest() as generation, generation.writing() as db:
         db.set_progress_handler(None)
     return len(steps)
 
@@ -242,7 +242,7 @@ def test_a_rebuild_may_be_read_between_files(store):
 
 
 def test_a_rebuild_holds_no_more_in_memory_than_it_should(store, monkeypatch):
-    monkeypatch.setattr(bulk, "_MOST_BYTES", 3_000)
+    monkeypatch.setattr(building, "_MOST_BYTES", 3_000)
     with store.rebuild(fingerprint(), reason="a test") as fresh:
         for number in range(30):
             put(fresh, f"{number}.md", *(f"note{number} part{part}" for part in range(10)))
@@ -254,7 +254,7 @@ def test_a_rebuild_holds_no_more_in_memory_than_it_should(store, monkeypatch):
 
 
 def test_a_file_larger_than_a_segment_is_divided(store, monkeypatch):
-    monkeypatch.setattr(bulk, "MOST", 100)
+    monkeypatch.setattr(building, "MOST", 100)
     with store.rebuild(fingerprint(), reason="a test") as fresh:
         put(fresh, "a.md", *(f"part {number}" for number in range(250)))
 
@@ -268,11 +268,11 @@ def test_a_failed_file_leaves_a_rebuild_whole(store):
         with pytest.raises(BadVector):
             put(fresh, "bad.md", "of other dimensions", dims=3)
         put(fresh, "good.md", "a good note")
-        with fresh.generation.writing() as db:
+        with fresh.driver.generation.writing() as db:
             db.execute("CREATE TRIGGER refuse BEFORE INSERT ON vectors BEGIN SELECT RAISE(ABORT, 'no'); END")
         with pytest.raises(Exception, match="no"):
             put(fresh, "refused.md", "a refused note")
-        with fresh.generation.writing() as db:
+        with fresh.driver.generation.writing() as db:
             db.execute("DROP TRIGGER refuse")
         put(fresh, "last.md", "the last note")
 
@@ -327,7 +327,7 @@ def test_nothing_is_read_while_changes_are_joined(store):
 
 
 def test_joined_changes_that_fill_segments_are_found(store, monkeypatch):
-    monkeypatch.setattr(bulk, "MOST", 100)
+    monkeypatch.setattr(building, "MOST", 100)
     with store.rebuild(fingerprint(), reason="a test") as fresh:
         for start in (0, 7):
             with fresh.joined():
@@ -370,7 +370,7 @@ def test_a_rebuild_prepares_a_large_file_a_few_chunks_at_a_time(store):
                 yield each
 
     def written():
-        return fresh.generation._writer.execute("SELECT count(*) FROM chunks").get
+        return fresh.driver.generation._writer.execute("SELECT count(*) FROM chunks").get
 
     with store.rebuild(fingerprint(), reason="a test") as fresh:
         fresh.replace_file(file_state("a.md"), Counted(chunks))

@@ -100,7 +100,7 @@ def test_everything_is_private_to_the_user(store, folder):
 
 def test_the_settings_that_keep_an_index_whole_are_set(store):
     put(store, "a.md", GATEWAY)
-    with store._newest() as generation:
+    with store.driver._newest() as generation:
         db = connection.connect(generation.path, for_writing=True)
     found = {
         name: connection.setting(db, name)
@@ -321,7 +321,7 @@ def test_neither_the_deflated_text_nor_the_vector_nor_its_signs_outlive_an_erasu
     store.erase("memory", "note.md")
 
     assert occurrences(folder, *vectors, "harbour") == []
-    with store._newest() as generation, generation.viewing() as db:
+    with store.driver._newest() as generation, generation.viewing() as db:
         dead = [segment for segment in all_segments(db) if segment.dead]
         assert dead
         for segment in dead:
@@ -402,7 +402,7 @@ def test_erasing_deletes_damaged_generations_that_were_kept(store, folder):
 def test_a_reader_that_keeps_the_log_is_named_as_the_reason(store, monkeypatch):
     plant(store)
     monkeypatch.setattr("plainmind.index.drivers.sqlite.connection.BUSY_TIMEOUT_MS", 50)
-    monkeypatch.setattr("plainmind.index.drivers.sqlite.erasing._LOG_TIMEOUT_S", 0.1)
+    monkeypatch.setattr("plainmind.index.drivers.sqlite.writer._LOG_TIMEOUT_S", 0.1)
 
     with store.reading(), pytest.raises(LockTimeout, match="reader"):
         store.erase("memory", SECRET[2])
@@ -485,7 +485,7 @@ def test_a_damaged_database_is_kept_under_another_name(store, folder):
 
 def test_damage_in_the_middle_of_a_write_is_told_and_repaired(store, folder):
     put(store, "a.md", *(f"{GATEWAY} {number}" for number in range(50)))
-    with store._newest() as generation, generation.writing() as db:
+    with store.driver._newest() as generation, generation.writing() as db:
         db.execute("DELETE FROM lengths")
 
     with pytest.raises(IndexCorrupt):
@@ -523,7 +523,7 @@ def test_damage_in_the_middle_of_a_write_is_told_and_repaired(store, folder):
 def test_a_digest_is_not_given_when_the_parts_contradict_each_other(store, spoil):
     put(store, "a.md", "one", "two", "three")
     put(store, "b.md", scope="shared")
-    with store._newest() as generation, generation.writing() as db:
+    with store.driver._newest() as generation, generation.writing() as db:
         db.execute("PRAGMA foreign_keys = off")
         db.execute(spoil)
 
@@ -545,7 +545,7 @@ def test_a_damaged_segment_shows_nobody_what_is_not_theirs(store, spoil):
     put(store, "a.md", "for me alone")
     put(store, "b.md", "for all of us", scope="shared")  # the second scope that it sees
     assert found_texts(store, "for", where=seen_by("shared")) == ["for all of us"]
-    with store._newest() as generation:
+    with store.driver._newest() as generation:
         db = connection.connect(generation.path, for_writing=True)
         db.execute("PRAGMA foreign_keys = off")
         db.execute(spoil)
@@ -594,7 +594,7 @@ def test_a_damaged_record_of_damage_is_no_obstacle(store, folder):
 
 def test_an_index_of_another_format_is_made_anew(store, folder):
     put(store, "a.md", GATEWAY)
-    with store._newest() as generation, generation.writing() as db:
+    with store.driver._newest() as generation, generation.writing() as db:
         connection.setting(db, "user_version = 99")
     store.close()
 
@@ -605,7 +605,7 @@ def test_an_index_of_another_format_is_made_anew(store, folder):
 
 def test_an_index_of_an_earlier_version_is_made_anew_and_called_damaged_by_nobody(store, folder):
     put(store, "a.md", GATEWAY)
-    with store._newest() as generation, generation.writing() as db:
+    with store.driver._newest() as generation, generation.writing() as db:
         connection.setting(db, f"user_version = {connection.SCHEMA_VERSION - 1}")
     store.close()
 
@@ -638,10 +638,10 @@ def test_two_processes_recover_from_the_same_damage_once(store, folder):
 def test_a_database_that_stays_locked_is_told_as_such(store, monkeypatch):
     put(store, "a.md", GATEWAY)
     monkeypatch.setattr(connection, "BUSY_TIMEOUT_MS", 50)
-    with store._newest() as generation:
+    with store.driver._newest() as generation:
         intruder = apsw.Connection(generation.path)
     intruder.execute("BEGIN IMMEDIATE")
-    other = SqliteStore(str(store._folder.path))
+    other = SqliteStore(str(store.driver._folder.path))
 
     with pytest.raises(LockTimeout, match="locked"):
         put(other, "b.md", "x")
@@ -654,7 +654,7 @@ def test_a_database_that_stays_locked_is_told_as_such(store, monkeypatch):
 
 def test_a_held_writer_lock_is_told_with_its_holder(store, monkeypatch):
     monkeypatch.setattr("plainmind.index.drivers.sqlite.folder._WRITER_TIMEOUT_S", 0.05)
-    with store._folder.writer_lock("a long sync"), pytest.raises(LockTimeout, match="a long sync"):
+    with store.driver._folder.writer_lock("a long sync"), pytest.raises(LockTimeout, match="a long sync"):
         put(store, "a.md", GATEWAY)
 
 
@@ -759,13 +759,13 @@ def test_a_rebuild_that_fails_while_another_writes_says_at_once_why(store, folde
 
 
 def test_a_rebuild_that_fails_when_it_is_already_published_still_answers(store, folder, monkeypatch):
-    publish = store._folder.publish
+    publish = store.driver._folder.publish
 
     def publish_and_fail(number):
         publish(number)
         raise StorageFailure("the folder could not be synced")
 
-    monkeypatch.setattr(store._folder, "publish", publish_and_fail)
+    monkeypatch.setattr(store.driver._folder, "publish", publish_and_fail)
     with pytest.raises(StorageFailure), store.rebuild(fingerprint(), reason="a test") as fresh:
         put(fresh, "a.md", GATEWAY)
     monkeypatch.undo()
@@ -799,7 +799,7 @@ def test_damage_in_an_old_generation_is_told_and_leaves_the_current_one_alone(st
 
 def test_a_rebuild_in_another_thread_does_not_take_the_index_from_under_a_reader(store, monkeypatch):
     put(store, "a.md", GATEWAY)
-    follow = store._follow_pointer
+    follow = store.driver._follow_pointer
 
     def rebuild():
         with store.rebuild(fingerprint(), reason="a test") as fresh:
@@ -808,13 +808,13 @@ def test_a_rebuild_in_another_thread_does_not_take_the_index_from_under_a_reader
     def follow_slowly():
         """Let another thread publish a rebuild, and delete the old index, before the first view begins."""
         found = follow()
-        monkeypatch.setattr(store, "_follow_pointer", follow)
+        monkeypatch.setattr(store.driver, "_follow_pointer", follow)
         thread = threading.Thread(target=rebuild)
         thread.start()
         thread.join()
         return found
 
-    monkeypatch.setattr(store, "_follow_pointer", follow_slowly)
+    monkeypatch.setattr(store.driver, "_follow_pointer", follow_slowly)
 
     assert found_texts(store, "studio") == [GATEWAY]
 

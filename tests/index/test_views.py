@@ -11,7 +11,7 @@ from tests.support.index_contents import EVERYWHERE, fingerprint, put, vector
 
 from plainmind.base.model import EVERY_SCOPE, SearchFilter
 from plainmind.index.drivers.memory import MemoryStore
-from plainmind.index.drivers.sqlite import moving, segments
+from plainmind.index.drivers.sqlite import segments
 from plainmind.index.drivers.sqlite import view as sqlite_view
 from plainmind.index.drivers.sqlite.store import SqliteStore
 from plainmind.index.protocol import keyword_candidates, vector_candidates
@@ -55,7 +55,7 @@ def answers(view, terms, query):
 @pytest.mark.parametrize("seed", range(4))
 def test_every_view_sees_what_it_began_with(tmp_path, monkeypatch, seed):
     # Small segments, which fill and move all the time, and vectors that are looked for in rough copies.
-    monkeypatch.setattr(moving, "_MANY_HOLES", 8)
+    monkeypatch.setattr(segments, "_MANY_HOLES", 8)
     monkeypatch.setattr(segments, "_LEAST_CAPACITY", 16)
     monkeypatch.setattr(segments, "_MOST_CAPACITY", 64)
     monkeypatch.setattr(sqlite_view, "EXACT_UP_TO", 10)

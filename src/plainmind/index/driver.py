@@ -306,9 +306,6 @@ class Driver(Protocol):
     def build(self, fingerprint: IndexFingerprint, reason: str) -> AbstractContextManager[NewIndex]:
         """Begin a new index beside this one; an exception in the block discards it, unless it was published."""
 
-    def publish(self, new: NewIndex) -> AbstractContextManager[None]:
-        """Let nothing change the old index in the block; at its end the new one answers in its place."""
-
     def erase(self, source: Source, paths: Sequence[str]) -> None:
         """Drop files so that their text is in no byte, of this index and of others beside it that are being built."""
 
@@ -329,4 +326,7 @@ class NewIndex(Driver, Protocol):
     """An index that is being built: only its builder sees it."""
 
     def finish(self) -> None:
-        """Do all that takes long and can be done while the old index still changes: the last of it is written."""
+        """Do all that takes long and can be done while the old index still changes."""
+
+    def publishing(self) -> AbstractContextManager[None]:
+        """Let nothing change the old index in the block; at its end this one answers in its place."""

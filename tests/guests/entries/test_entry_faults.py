@@ -324,7 +324,7 @@ def test_an_index_that_cannot_take_an_entry_does_not_keep_it_from_being_stored(t
         raise IndexUnavailable("the disk is full")
 
     with monkeypatch.context() as full:
-        full.setattr("plainmind.index.drivers.sqlite.store.SqliteStore.replace_file", refuse)
+        full.setattr("plainmind.index.store.Store.replace_file", refuse)
         stored = entries.store("the gateway runs", scope=PRIVATE)
     assert stored.entry is not None
     assert "disk is full" in stored.degraded[0]

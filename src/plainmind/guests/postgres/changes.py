@@ -8,8 +8,8 @@ from contextlib import AbstractContextManager
 from plainmind.base.model import EmbeddedChunk, FileState, IndexFingerprint, Source
 from plainmind.guests.postgres import writer
 from plainmind.guests.postgres.session import Published, Tables
-from plainmind.index.agreement import check_following
 from plainmind.index.protocol import ANY_CONTENT
+from plainmind.index.writer import check_following
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -21,9 +21,9 @@ from plainmind.base.model import (
 )
 from plainmind.base.value import field, replace, value
 from plainmind.index import bm25, kernels
-from plainmind.index.agreement import check_agreement, check_following, check_same_scope
 from plainmind.index.digest import file_digest, index_digest, term_sum
 from plainmind.index.protocol import ANY_CONTENT, IndexCounts, IndexStore, leave_as_is
+from plainmind.index.writer import check_agreement, check_following, check_same_scope
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

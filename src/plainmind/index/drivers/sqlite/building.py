@@ -1,23 +1,37 @@
-"""A generation that is being built beside the one that answers."""
+"""A generation that is being built beside the one that answers, its segments large and written when they are full."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 
 import apsw
 
 from plainmind.base.errors import IndexUnavailable
-from plainmind.base.model import EmbeddedChunk, IndexFingerprint, Source
-from plainmind.index.drivers.sqlite import writer
-from plainmind.index.drivers.sqlite.bulk import InBulk
-from plainmind.index.drivers.sqlite.changes import Changes
-from plainmind.index.drivers.sqlite.connection import connect, create, empty_log, setting, speaking_plainly
-from plainmind.index.drivers.sqlite.erasing import erase_traces
+from plainmind.base.model import Chunk, IndexFingerprint, Source
+from plainmind.index.drivers.sqlite.connection import (
+    connect,
+    create,
+    empty_log,
+    rows,
+    setting,
+    speaking_plainly,
+)
+from plainmind.index.drivers.sqlite.contents import SqliteContents, check_parts, sizes_of
 from plainmind.index.drivers.sqlite.folder import IndexFolder
 from plainmind.index.drivers.sqlite.generation import Generation
-from plainmind.index.protocol import IndexStore, leave_as_is
+from plainmind.index.drivers.sqlite.segments import Packed, fill, reserve
+from plainmind.index.drivers.sqlite.texts import squeezed
+from plainmind.index.drivers.sqlite.view import MOST
+from plainmind.index.drivers.sqlite.writer import (
+    AT_ONCE,
+    Ready,
+    SqliteChange,
+    erase_traces,
+    next_contents,
+    write_fingerprint,
+)
 from plainmind.index.reader import Reader
 
 TYPE_CHECKING = False
@@ -26,15 +40,99 @@ if TYPE_CHECKING:
 
 # Nobody reads it yet, so the log may grow; each checkpoint waits for the disk twice.
 _PAGES_BETWEEN_CHECKPOINTS = 8_000
+# What collected postings may take; beside them a chunk needs only its length, its signs and a byte.
+_MOST_BYTES = 56_000_000
+
+_IDS_BETWEEN = "SELECT id FROM chunks WHERE id >= ? AND id < ?"
 
 
-class BuildingStore(Changes):
-    """What `rebuild()` yields: it takes files as any store does, and nobody else sees it yet."""
+class _Waiting:
+    """A segment whose chunks have rows already, and no postings yet."""
 
-    neighbours = None
+    def __init__(self, first_id: int, dims: int) -> None:
+        self.first_id = first_id
+        self.packed = Packed(dims)
 
-    def __init__(self, generation: Generation) -> None:
+    @property
+    def is_full(self) -> bool:
+        return len(self.packed.absent) == MOST or self.packed.postings.bytes_used > _MOST_BYTES
+
+
+class InBulk:
+    """Chunks are found only after `write()`. Not for threads at once: the generation has one writer at a time."""
+
+    def __init__(self) -> None:
+        self._filling: dict[Source, _Waiting] = {}
+        self._full: list[_Waiting] = []
+        self._uncertain: list[_Waiting] = []  # begun in a transaction that has not ended
+
+    def put(
+        self, db: apsw.Connection, source: Source, chunks: Sequence[Ready], *, dims: int, revision: int
+    ) -> list[int]:
+        """Pack the chunks."""
+        ids = []
+        for each in chunks:
+            waiting = self._filling.get(source) or self._begin(db, source, dims, revision)
+            position = len(waiting.packed.absent)
+            waiting.packed.add(each.prepared.length, each.signs, each.scope)
+            waiting.packed.postings.add(position, each.prepared.counted)
+            ids.append(waiting.first_id + position)
+            if waiting.is_full:
+                self._full.append(self._filling.pop(source))
+        return ids
+
+    def take(self, db: apsw.Connection, ids: Iterable[int], *, dims: int, revision: int) -> None:
+        """Leave holes in what is written; what waits is looked through when it is written."""
+        AT_ONCE.take(db, ids, dims=dims, revision=revision)
+
+    def complete(self) -> None:
+        """Let nothing more come to the segments that wait: all of them are to be written."""
+        self._full += self._filling.values()
+        self._filling.clear()
+
+    def write(self, db: apsw.Connection) -> None:
+        """Write the segments that are full, without what was removed, or rolled back, since it was packed."""
+        for waiting in self._full:
+            first_id, count = waiting.first_id, len(waiting.packed.absent)
+            living = {id_ - first_id for (id_,) in rows(db, _IDS_BETWEEN, (first_id, first_id + count))}
+            dead = frozenset(range(count)).difference(living)
+            if dead:
+                waiting.packed.leave_out(dead)
+            fill(db, first_id, waiting.packed, dead=len(dead), revision=next_contents(db))
+
+    def written(self) -> None:
+        """Let go of what `write()` has written, when its transaction has ended well."""
+        self._full.clear()
+
+    def ended(self, *, well: bool) -> None:
+        """Hear how a transaction ended: the ids of a segment that was begun in a failed one are not ours."""
+        if not well:
+            self._full = [each for each in self._full if each not in self._uncertain]
+            self._filling = {
+                source: each for source, each in self._filling.items() if each not in self._uncertain
+            }
+        self._uncertain.clear()
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it is time to write."""
+        return bool(self._full)
+
+    def _begin(self, db: apsw.Connection, source: Source, dims: int, revision: int) -> _Waiting:
+        begun = _Waiting(reserve(db, source, revision=revision), dims)
+        self._filling[source] = begun
+        self._uncertain.append(begun)
+        return begun
+
+
+class SqliteBuild:
+    """Takes files as any index does, and nobody else sees it yet."""
+
+    is_being_built = True
+
+    def __init__(self, folder: IndexFolder, generation: Generation) -> None:
         self.generation = generation
+        self._folder = folder
         self._bulk = InBulk()
         self._one_at_a_time = threading.RLock()
         self._joint: _Joint | None = None
@@ -42,7 +140,7 @@ class BuildingStore(Changes):
     @classmethod
     def begin(
         cls, folder: IndexFolder, fingerprint: IndexFingerprint, reason: str, *, write_ahead: bool
-    ) -> BuildingStore:
+    ) -> SqliteBuild:
         """Create the next generation, locked so that nobody takes it for abandoned."""
         with folder.writer_lock("begin a rebuild"):
             number = folder.next_number()
@@ -57,13 +155,11 @@ class BuildingStore(Changes):
         setting(db, f"wal_autocheckpoint = {_PAGES_BETWEEN_CHECKPOINTS}")
         generation = Generation(number, folder.database(number), lock, db)
         with generation.writing() as db:
-            writer.write_fingerprint(db, fingerprint, reason)
-        return cls(generation)
+            write_fingerprint(db, fingerprint, reason)
+        return cls(folder, generation)
 
     def finish(self) -> None:
         """Make sure that it is sound, and bring everything into one file."""
-        from plainmind.index.drivers.sqlite.digest import check_parts
-
         self._flush()
         with speaking_plainly():
             db = connect(self.generation.path, for_writing=True)
@@ -71,60 +167,26 @@ class BuildingStore(Changes):
                 check_parts(db)
             finally:
                 db.close()
-        self.settle()
+        self._settle()
 
-    def settle(self) -> None:
-        """Bring into one file what was written last."""
-        self._flush()
-        with speaking_plainly():
-            db = connect(self.generation.path, for_writing=True)
-            try:
-                empty_log(db)
-            finally:
-                db.close()
+    @contextmanager
+    def publishing(self) -> Iterator[None]:
+        """Hold the lock of those who write, and let this generation answer at the end."""
+        with self._folder.writer_lock("publish a rebuild"):
+            yield
+            self._settle()
+            self._folder.publish(self.generation.number)
 
     def reading(self) -> AbstractContextManager[Reader]:
         """Look at what was built so far."""
         self._flush()
         return self.generation.reading()
 
-    def erase(self, source: Source, *paths: str) -> None:
-        """Drop files and every trace of them."""
-        self._flush()
-        erase_traces(self.generation.path, source, paths)
-
-    def rebuild(
-        self,
-        fingerprint: IndexFingerprint,  # noqa: ARG002
-        *,
-        reason: str,  # noqa: ARG002
-        catch_up: Callable[[IndexStore], None] = leave_as_is,  # noqa: ARG002
-    ) -> NoReturn:
-        """Refuse: this is a rebuild already."""
-        raise IndexUnavailable("an index that is being built cannot be rebuilt", hint="leave the block first")
-
-    def describe(self) -> Mapping[str, Any]:
-        """Say what this is."""
-        return {"driver": "sqlite", "path": self.generation.path, "building": True}
-
-    def sizes(self) -> Mapping[str, int]:
-        """Counts and bytes by part of what was built so far."""
-        from plainmind.index.drivers.sqlite.sizes import sizes_of
-
-        self._flush()
-        with self.generation.viewing() as db:
-            return sizes_of(db)
-
-    def digest(self) -> str:
-        """Hash what was built so far."""
-        from plainmind.index.drivers.sqlite.digest import digest_generation
-
-        self._flush()
-        with self.generation.viewing() as db:
-            return digest_generation(db)
-
-    def close(self) -> None:
-        """Do nothing: the end of the `rebuild()` block closes it."""
+    @contextmanager
+    def changing(self, operation: str) -> Iterator[SqliteChange]:  # noqa: ARG002
+        """Make a change in a transaction of its own, or in that of the changes it is joined with."""
+        with self._writing() as db:
+            yield SqliteChange(db, self._bulk)
 
     @contextmanager
     def joined(self) -> Iterator[None]:
@@ -132,7 +194,7 @@ class BuildingStore(Changes):
 
         Who erases text waits for the end of it: a block must not wait for anything slow.
         """
-        with self._one_at_a_time, self._changing("index files") as db:
+        with self._one_at_a_time, self._writing() as db:
             if self._joint is not None:
                 yield  # of a block that is joined already
                 return
@@ -146,8 +208,51 @@ class BuildingStore(Changes):
                     "a change failed, and with it those it was joined with", hint="try again"
                 )
 
+    def body_of(self, chunk: Chunk) -> str | bytes:
+        """The text, squeezed."""
+        return squeezed(chunk.text)
+
+    def build(self, fingerprint: IndexFingerprint, reason: str) -> NoReturn:  # noqa: ARG002
+        """Refuse: this is a rebuild already."""
+        raise IndexUnavailable("an index that is being built cannot be rebuilt", hint="leave the block first")
+
+    def erase(self, source: Source, paths: Sequence[str]) -> None:
+        """Drop files and every trace of them."""
+        self._flush()
+        erase_traces(self.generation.path, source, paths)
+
+    def describe(self) -> Mapping[str, Any]:
+        """Say what this is."""
+        return {"driver": "sqlite", "path": self.generation.path, "building": True}
+
+    def sizes(self) -> Mapping[str, int]:
+        """Counts and bytes by part of what was built so far."""
+        self._flush()
+        with self.generation.viewing() as db:
+            return sizes_of(db)
+
     @contextmanager
-    def _changing(self, operation: str) -> Iterator[apsw.Connection]:  # noqa: ARG002
+    def contents(self) -> Iterator[SqliteContents]:
+        """All that was built so far."""
+        self._flush()
+        with self.generation.viewing() as db:
+            yield SqliteContents(db)
+
+    def close(self) -> None:
+        """Do nothing: the end of the `build()` block closes it."""
+
+    def _settle(self) -> None:
+        """Bring into one file what was written last."""
+        self._flush()
+        with speaking_plainly():
+            db = connect(self.generation.path, for_writing=True)
+            try:
+                empty_log(db)
+            finally:
+                db.close()
+
+    @contextmanager
+    def _writing(self) -> Iterator[apsw.Connection]:
         with self._one_at_a_time:
             if self._joint is not None:
                 with self._joint.changing() as db:
@@ -161,13 +266,6 @@ class BuildingStore(Changes):
                 raise
             self._bulk.ended(well=True)
         self._write_full_segments()
-
-    def _placing(self) -> writer.Placing:
-        return self._bulk
-
-    def _portions(self, chunks: Sequence[EmbeddedChunk]) -> Iterable[Sequence[writer.Prepared]]:
-        """Prepare chunks while they are written: the terms of a large file take many times the room of its text."""
-        return writer.in_portions(chunks)
 
     def _flush(self) -> None:
         """Write all postings that wait for it."""

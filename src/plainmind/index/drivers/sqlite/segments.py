@@ -21,8 +21,13 @@ from plainmind.index.drivers.sqlite.view import (
     SEGMENT_COLUMNS,
     SIGNS,
     Segment,
+    all_segments,
+    read_absences,
+    read_audience,
+    read_lengths,
+    read_signs,
 )
-from plainmind.index.postings import Collected
+from plainmind.index.postings import Collected, Postings, without_positions
 from plainmind.index.signs import signs_width
 
 # New segments for single files take a quarter of what their source has, within these bounds: small ones cost little
@@ -112,8 +117,6 @@ def take_places(
 
 def append(db: apsw.Connection, place: Place, new: Packed, *, revision: int) -> None:
     """Fill a place."""
-    from plainmind.index.drivers.sqlite.postings import write_postings
-
     segment, first = place.segment, place.first_position
     key = segment.first_id
     for where, content in (
@@ -136,8 +139,6 @@ def reserve(db: apsw.Connection, source: Source, *, revision: int) -> int:
 
 def fill(db: apsw.Connection, first_id: int, new: Packed, *, dead: int, revision: int) -> None:
     """Write all of a reserved segment; it takes no more afterwards. One without living chunks is given up."""
-    from plainmind.index.drivers.sqlite.postings import write_postings
-
     used = len(new.absent)
     if used == dead:
         db.execute(_DELETE[-1], (first_id,))
@@ -179,8 +180,6 @@ def erase_signs(db: apsw.Connection, segment: Segment, positions: Sequence[int],
 
 def delete_segment(db: apsw.Connection, segment: Segment) -> None:
     """Take out a segment whose chunks have gone elsewhere."""
-    from plainmind.index.drivers.sqlite.postings import drop_all_postings
-
     drop_all_postings(db, segment.first_id)
     for statement in _DELETE:
         db.execute(statement, (segment.first_id,))
@@ -233,3 +232,116 @@ def _overwrite(blob: apsw.Blob, positions: Sequence[int], unit: bytes) -> None:
         own = [position for _, position in run]
         blob.seek(own[0] * len(unit))
         blob.write(unit * len(own))
+
+
+_INSERT_POSTINGS = "INSERT INTO postings (segment, term, positions, counts) VALUES (?, ?, ?, ?)"
+# `||` joins blobs byte by byte, and calls the result a text.
+_APPEND_POSTINGS = """INSERT INTO postings (segment, term, positions, counts) VALUES (?, ?, ?, ?)
+             ON CONFLICT DO UPDATE SET positions = CAST(positions || excluded.positions AS BLOB),
+                                       counts    = CAST(counts    || excluded.counts    AS BLOB)"""
+_ALL_POSTINGS = "SELECT term, positions, counts FROM postings WHERE segment = ?"
+_REWRITE_POSTINGS = "UPDATE postings SET positions = ?, counts = ? WHERE segment = ? AND term = ?"
+_DELETE_POSTINGS = "DELETE FROM postings WHERE segment = ? AND term = ?"
+_DELETE_ALL_POSTINGS = "DELETE FROM postings WHERE segment = ?"
+
+
+def write_postings(db: apsw.Connection, segment: int, new: Collected, *, into_empty: bool) -> None:
+    """Write postings to a segment: behind those that it has, or as its first."""
+    by_term = new.by_term()
+    if into_empty:
+        # In the order of the table, so that each page of it is written once.
+        in_order = sorted((term, *own) for term, own in by_term.items())
+        db.executemany(_INSERT_POSTINGS, ((segment, *row) for row in in_order if row[2]))
+    else:
+        db.executemany(_APPEND_POSTINGS, ((segment, term, *own) for term, own in by_term.items() if own[1]))
+
+
+def all_postings(db: apsw.Connection, segment: int) -> Iterator[tuple[str, Postings]]:
+    """Every term of a segment."""
+    for term, positions, counts in db.execute(_ALL_POSTINGS, (segment,)):
+        yield term, Postings(positions, counts)
+
+
+def drop_positions(db: apsw.Connection, segment: int, dead: frozenset[int]) -> None:
+    """Take positions out of all postings of a segment; a term that stands nowhere any more goes too."""
+    changed, gone = [], []
+    for term, postings in all_postings(db, segment):
+        if dead.isdisjoint(postings.positions):
+            continue
+        positions, counts = without_positions(postings, dead)
+        if counts:
+            changed.append((positions, counts, segment, term))
+        else:
+            gone.append((segment, term))
+    db.executemany(_REWRITE_POSTINGS, changed)
+    db.executemany(_DELETE_POSTINGS, gone)
+
+
+def drop_all_postings(db: apsw.Connection, segment: int) -> None:
+    """Take out all postings of a segment."""
+    db.execute(_DELETE_ALL_POSTINGS, (segment,))
+
+
+# Fewer holes are not worth moving anything for.
+_MANY_HOLES = 512
+
+_IDS_BETWEEN = "SELECT id FROM chunks WHERE id >= ? AND id < ? ORDER BY id"
+_CLOSE = "UPDATE segments SET capacity = used WHERE first_id = ?"
+_MOVE_CHUNK = "UPDATE chunks SET id = ? WHERE id = ?"
+_MOVE_VECTOR = "UPDATE vectors SET id = ? WHERE id = ?"
+_WIPED = "UPDATE segments SET stale = 0, revision = ?, posted = ? WHERE first_id = ?"
+
+
+def is_mostly_holes(segment: Segment) -> bool:
+    """Whether it is time to move out: half of it is holes, and it is full or has many."""
+    full = segment.used == segment.capacity
+    return 2 * segment.dead > segment.used and (full or segment.dead > _MANY_HOLES)
+
+
+def move_out(db: apsw.Connection, segment: Segment, *, dims: int, revision: int) -> None:
+    """Move the living chunks of a segment to others, under new ids, and delete it."""
+    living = _living(db, segment)
+    if living:
+        db.execute(_CLOSE, (segment.first_id,))
+        lengths, scopes = array("H", read_lengths(db, segment)), array("I", read_audience(db, segment))
+        absent, signs = read_absences(db, segment), read_signs(db, segment, dims=dims)
+        width = signs_width(dims)
+        moved = 0
+        for place in take_places(db, segment.source, len(living), dims=dims, revision=revision):
+            own = living[moved : moved + place.count]
+            moved += place.count
+            new = Packed(dims)
+            for position in own:
+                new.add(
+                    lengths[position],
+                    None if absent[position] else signs[position * width : (position + 1) * width],
+                    scopes[position],
+                )
+            _bring_postings(db, segment, place, own, new)
+            append(db, place, new, revision=revision)
+            pairs = [(id_, segment.first_id + old) for id_, old in zip(place.ids, own, strict=True)]
+            db.executemany(_MOVE_CHUNK, pairs)
+            db.executemany(_MOVE_VECTOR, pairs)
+    delete_segment(db, segment)
+
+
+def wipe_holes(db: apsw.Connection, *, dims: int, revision: int) -> None:
+    """Take what no longer lives out of the postings and the signs of every segment."""
+    for segment in all_segments(db):
+        if segment.stale:
+            dead = frozenset(range(segment.used)).difference(_living(db, segment))
+            drop_positions(db, segment.first_id, dead)
+            erase_signs(db, segment, sorted(dead), dims=dims)
+            db.execute(_WIPED, (revision, revision, segment.first_id))
+
+
+def _living(db: apsw.Connection, segment: Segment) -> list[int]:
+    between = (segment.first_id, segment.first_id + segment.used)
+    return [id_ - segment.first_id for (id_,) in rows(db, _IDS_BETWEEN, between)]
+
+
+def _bring_postings(db: apsw.Connection, segment: Segment, place: Place, own: list[int], new: Packed) -> None:
+    moved = {old: place.first_position + at for at, old in enumerate(own)}
+    for term, postings in all_postings(db, segment.first_id):
+        pairs = zip(postings.positions, postings.counts, strict=True)
+        new.postings.add_postings(term, [(moved[old], count) for old, count in pairs if old in moved])

@@ -5,26 +5,28 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 
 import apsw
 
 from plainmind.base.errors import IndexCorrupt, IndexUnavailable, PlainmindError
-from plainmind.base.model import IndexFingerprint, Source
-from plainmind.index.drivers.sqlite.changes import Changes
+from plainmind.base.model import Chunk, IndexFingerprint, Source
 from plainmind.index.drivers.sqlite.connection import SCHEMA_VERSION, OlderFormat, create
 from plainmind.index.drivers.sqlite.folder import IndexFolder, Signature
 from plainmind.index.drivers.sqlite.generation import Generation
+from plainmind.index.drivers.sqlite.texts import squeezed
 from plainmind.index.kernels import choose_dots
-from plainmind.index.protocol import IndexStore, leave_as_is
 from plainmind.index.reader import Reader
+from plainmind.index.store import Store
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from plainmind.index.drivers.sqlite.building import BuildingStore
+    from plainmind.index.drivers.sqlite.building import SqliteBuild
+    from plainmind.index.drivers.sqlite.contents import SqliteContents
+    from plainmind.index.drivers.sqlite.writer import SqliteChange
 
 _ATTEMPTS = 200
 _PAUSE_S = 0.005
@@ -40,16 +42,22 @@ class _Damage(Exception):
         self.is_old = isinstance(reason, OlderFormat)
 
 
-class SqliteStore(Changes):
-    """Follows the pointer to the newest generation before each view and each change.
+class SqliteStore(Store):
+    """An index in a folder. Not to be used on both sides of a fork: SQLite's locks do not survive it."""
 
-    Not to be used on both sides of a fork: SQLite's locks do not survive it. Start processes by spawning.
-    """
-
-    neighbours = None
+    driver: SqliteDriver
 
     def __init__(self, folder: str, *, mounts: str | None = None) -> None:
         """Open the index in `folder`; both are created when missing. `mounts` stands for the kernel's mount table."""
+        super().__init__(SqliteDriver(folder, mounts))
+
+
+class SqliteDriver:
+    """Follows the pointer to the newest generation before each view and each change."""
+
+    is_being_built = False
+
+    def __init__(self, folder: str, mounts: str | None) -> None:
         self._folder = IndexFolder(folder)
         self._mounts = mounts
         self._guard = threading.Lock()  # never held while waiting for the writer lock
@@ -58,31 +66,38 @@ class SqliteStore(Changes):
 
     @contextmanager
     def reading(self) -> Iterator[Reader]:
-        """Open one consistent view, of the newest published index."""
+        """One consistent view, of the newest published index."""
         with self._setting_aside_damage(self._newest()) as generation, generation.reading() as reader:
             yield reader
 
     @contextmanager
-    def rebuild(
-        self,
-        fingerprint: IndexFingerprint,
-        *,
-        reason: str,
-        catch_up: Callable[[IndexStore], None] = leave_as_is,
-    ) -> Iterator[BuildingStore]:
-        """Build a new index beside this one and publish it at the end of the block."""
-        from plainmind.index.drivers.sqlite.building import BuildingStore
+    def changing(self, operation: str) -> Iterator[SqliteChange]:
+        """One transaction, with the lock of those who write."""
+        from plainmind.index.drivers.sqlite.writer import AT_ONCE, SqliteChange
+
+        with (
+            self._setting_aside_damage(self._folder_in_order(operation)) as generation,
+            generation.writing() as db,
+        ):
+            yield SqliteChange(db, AT_ONCE)
+
+    def joined(self) -> AbstractContextManager[None]:
+        """Make each change at once: others wait to read it, and to write."""
+        return nullcontext()
+
+    def body_of(self, chunk: Chunk) -> str | bytes:
+        """The text, squeezed."""
+        return squeezed(chunk.text)
+
+    @contextmanager
+    def build(self, fingerprint: IndexFingerprint, reason: str) -> Iterator[SqliteBuild]:
+        """Build a new generation beside the one that answers."""
+        from plainmind.index.drivers.sqlite.building import SqliteBuild
 
         self._folder.make()
-        beside = BuildingStore.begin(self._folder, fingerprint, reason, write_ahead=self._write_ahead())
-        number = beside.generation.number
+        beside = SqliteBuild.begin(self._folder, fingerprint, reason, write_ahead=self._write_ahead())
         try:
             yield beside
-            beside.finish()
-            with self._folder.writer_lock("publish a rebuild"):
-                catch_up(beside)
-                beside.settle()
-                self._folder.publish(number)
         except BaseException:
             beside.generation.retire()
             self._collect()  # takes it, unless it was published: then it is whole, and answers
@@ -91,13 +106,9 @@ class SqliteStore(Changes):
         with self._newest():  # lets go of the old generation, so that it can be deleted
             self._collect()
 
-    def joined(self) -> AbstractContextManager[None]:
-        """Make each change at once: others wait to read it, and to write."""
-        return nullcontext()
-
-    def erase(self, source: Source, *paths: str) -> None:
+    def erase(self, source: Source, paths: Sequence[str]) -> None:
         """Drop files so that their text is in no byte of any generation."""
-        from plainmind.index.drivers.sqlite.erasing import erase_traces
+        from plainmind.index.drivers.sqlite.writer import erase_traces
 
         with self._setting_aside_damage(self._folder_in_order("erase files")):
             current = self._folder.current()
@@ -110,7 +121,7 @@ class SqliteStore(Changes):
 
     def _erase_beside(self, number: int, source: Source, paths: Iterable[str]) -> None:
         """Erase from a generation that another one still reads or builds."""
-        from plainmind.index.drivers.sqlite.erasing import erase_traces
+        from plainmind.index.drivers.sqlite.writer import erase_traces
 
         database = self._folder.database(number)
         if not os.path.exists(database):
@@ -153,17 +164,18 @@ class SqliteStore(Changes):
 
     def sizes(self) -> Mapping[str, int]:
         """Counts and bytes by part."""
-        from plainmind.index.drivers.sqlite.sizes import sizes_of
+        from plainmind.index.drivers.sqlite.contents import sizes_of
 
         with self._setting_aside_damage(self._newest()) as generation, generation.viewing() as db:
             return sizes_of(db)
 
-    def digest(self) -> str:
-        """Hash everything that a rebuild would write again."""
-        from plainmind.index.drivers.sqlite.digest import digest_generation
+    @contextmanager
+    def contents(self) -> Iterator[SqliteContents]:
+        """All that the newest published index holds."""
+        from plainmind.index.drivers.sqlite.contents import SqliteContents
 
         with self._setting_aside_damage(self._newest()) as generation, generation.viewing() as db:
-            return digest_generation(db)
+            yield SqliteContents(db)
 
     def close(self) -> None:
         """Let go of files and locks; the next use opens them again."""
@@ -171,14 +183,6 @@ class SqliteStore(Changes):
             generation, self._generation = self._generation, None
         if generation is not None:
             generation.retire()
-
-    @contextmanager
-    def _changing(self, operation: str) -> Iterator[apsw.Connection]:
-        with (
-            self._setting_aside_damage(self._folder_in_order(operation)) as generation,
-            generation.writing() as db,
-        ):
-            yield db
 
     @contextmanager
     def _folder_in_order(self, operation: str) -> Iterator[Generation]:

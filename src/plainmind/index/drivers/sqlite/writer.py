@@ -1,31 +1,40 @@
-"""Changes to one generation, each inside a transaction that its caller has begun."""
+"""Changes to one generation, each inside a transaction that its caller has begun; and erasing from one."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice, repeat
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import repeat
 
 import apsw
 
-from plainmind.base.model import (
-    Chunk,
-    EmbeddedChunk,
-    FileState,
-    IndexFingerprint,
-    Source,
-    Vector,
-)
+from plainmind.base.errors import LockTimeout, StorageFailure
+from plainmind.base.model import FileState, IndexFingerprint, Source
 from plainmind.base.value import asdict, value
-from plainmind.index import bm25
-from plainmind.index.agreement import check_agreement, check_same_scope
-from plainmind.index.drivers.sqlite.connection import one_row
-from plainmind.index.drivers.sqlite.moving import is_mostly_holes, move_out, wipe_holes
-from plainmind.index.drivers.sqlite.segments import Packed, append, bury, segment_of, take_places
-from plainmind.index.drivers.sqlite.texts import squeezed, storable, unsqueezed
+from plainmind.index.driver import KnownFile, PreparedChunk
+from plainmind.index.drivers.sqlite.connection import (
+    connect,
+    empty_log,
+    give_back_room,
+    one_row,
+    speaking_plainly,
+    transaction,
+)
+from plainmind.index.drivers.sqlite.segments import (
+    Packed,
+    append,
+    bury,
+    is_mostly_holes,
+    move_out,
+    segment_of,
+    take_places,
+    wipe_holes,
+)
+from plainmind.index.drivers.sqlite.texts import storable, unsqueezed
 from plainmind.index.drivers.sqlite.view import read_fingerprint
 from plainmind.index.kernels import packed
-from plainmind.index.protocol import ANY_CONTENT
 from plainmind.index.signs import signs_of
 
 TYPE_CHECKING = False
@@ -34,7 +43,7 @@ if TYPE_CHECKING:
 else:
     Protocol = object
 
-_PORTION = 512
+_LOG_TIMEOUT_S = 10.0
 
 _NEXT_REVISION = "UPDATE revision SET value = value + 1 RETURNING value"
 _NEXT_CONTENTS = "UPDATE revision SET value = value + 1, contents = value + 1 RETURNING value"
@@ -65,35 +74,13 @@ _SET_META = "INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)"
 
 
 @value
-class Prepared:
-    """A chunk made ready before anybody waits for the index."""
-
-    chunk: Chunk
-    text: str | bytes
-    counted: Mapping[str, int]
-    length: int
-    vector: Vector | None
-
-
-@value
 class Ready:
     """A prepared chunk, with the vector as this index keeps it."""
 
-    prepared: Prepared
+    prepared: PreparedChunk
     vector: bytes | None
     signs: bytes | None
     scope: int
-
-
-@value
-class _Known:
-    """What the index holds of a file."""
-
-    id: int
-    hash: str
-    chunks: int
-    tallest: int
-    scope: str
 
 
 class Placing(Protocol):
@@ -137,24 +124,6 @@ class AtOnce:
 AT_ONCE = AtOnce()
 
 
-def prepared(chunks: Iterable[EmbeddedChunk]) -> list[Prepared]:
-    """Do what needs no index."""
-    found = []
-    for each in chunks:
-        counted = bm25.occurrences(each.terms)
-        found.append(
-            Prepared(each.chunk, squeezed(each.chunk.text), counted, bm25.length_of(counted), each.vector)
-        )
-    return found
-
-
-def in_portions(chunks: Iterable[EmbeddedChunk]) -> Iterator[list[Prepared]]:
-    """Prepare chunks, a few at a time."""
-    coming = iter(chunks)
-    while portion := prepared(islice(coming, _PORTION)):
-        yield portion
-
-
 def write_fingerprint(db: apsw.Connection, fingerprint: IndexFingerprint, reason: str) -> None:
     """Say how the index is made, and why it was made anew."""
     one_row(db, _NEXT_CONTENTS)
@@ -162,68 +131,90 @@ def write_fingerprint(db: apsw.Connection, fingerprint: IndexFingerprint, reason
     db.execute(_SET_META, ("reason", reason))
 
 
-def replace_file(
-    db: apsw.Connection,
-    file: FileState,
-    portions: Iterable[Sequence[Prepared]],
-    *,
-    expecting: IndexFingerprint | None,
-    replacing: str | None,
-    keeping: int,
-    placing: Placing,
-) -> bool:
-    """Take the old chunks of a file out, but for the first, and put the new ones in.
+class SqliteChange:
+    """One transaction of one generation; its ids come from a placing."""
 
-    False when another text was put in before, or there are not so many to keep.
-    """
-    dims = check_agreement(read_fingerprint(db), expecting).embedder.dims
-    known = _known(db, file.source, file.path)
-    if replacing not in {ANY_CONTENT, known.hash if known else None}:
-        return False
-    if keeping > (known.chunks if known else 0):
-        return False
-    if keeping and known:
-        check_same_scope(file, known.scope)
-    revision = next_contents(db)
-    scope = _number_of(db, file.scope)
-    seen = (file.hash, file.size, file.mtime_ns, signed_64(file.inode), scope)
-    if known:
-        _drop_chunks(db, file.source, known, placing, keeping=keeping, dims=dims, revision=revision)
-        db.execute(_UPDATE_FILE, (*seen, known.id))
-        file_id = known.id
-    else:
-        (file_id,) = one_row(db, _INSERT_FILE, (*seen, file.source, file.path))
-    count = length = 0
-    tallest = known.tallest if known and keeping else 0
-    for chunks in portions:
-        ready = [_ready(each, dims, scope) for each in chunks]
-        ids = placing.put(db, file.source, ready, dims=dims, revision=revision)
-        db.executemany(_INSERT_CHUNK, map(_chunk_row, ids, repeat(file_id), chunks))
-        db.executemany(
-            _INSERT_VECTOR,
-            [(id_, each.vector) for id_, each in zip(ids, ready, strict=True) if each.vector is not None],
-        )
-        count += len(chunks)
-        length += sum(each.length for each in chunks)
-        tallest = max(tallest, *(each.chunk.end_line - each.chunk.start_line for each in chunks), 0)
-    db.execute(_SET_CHUNKS, (keeping + count, tallest, file_id))
-    db.execute(_ADD_TO_TOTALS, (file.source, 0 if known else 1, count, length))
-    return True
+    def __init__(self, db: apsw.Connection, placing: Placing) -> None:
+        self._db = db
+        self._placing = placing
 
+    def fingerprint(self) -> IndexFingerprint | None:
+        """How the index is made."""
+        return read_fingerprint(self._db)
 
-def touch_file(db: apsw.Connection, file: FileState) -> None:
-    """Record what the file looks like now, if its text is the one that is indexed, for those who may see it."""
-    one_row(db, _NEXT_REVISION)
-    seen = (file.size, file.mtime_ns, signed_64(file.inode))
-    db.execute(_TOUCH_FILE, (*seen, file.source, file.path, file.hash, storable(file.scope)))
+    def known(self, source: Source, path: str) -> KnownFile | None:
+        """What it holds of a file."""
+        row = self._db.execute(_KNOWN, (source, path)).fetchone()
+        if row is None:
+            return None
+        id_, hash_, chunks, tallest, scope = row
+        return KnownFile(id_, hash_, unsqueezed(scope), chunks, tallest)
 
+    def put(
+        self,
+        file: FileState,
+        known: KnownFile | None,
+        portions: Iterable[Sequence[PreparedChunk]],
+        *,
+        keeping: int,
+        dims: int,
+    ) -> None:
+        """Take the old chunks of a file out, but for the first, and put the new ones in."""
+        db = self._db
+        revision = next_contents(db)
+        scope = _number_of(db, file.scope)
+        seen = (file.hash, file.size, file.mtime_ns, signed_64(file.inode), scope)
+        if known:
+            self._drop_chunks(file.source, known, keeping=keeping, dims=dims, revision=revision)
+            db.execute(_UPDATE_FILE, (*seen, known.number))
+            file_id = known.number
+        else:
+            (file_id,) = one_row(db, _INSERT_FILE, (*seen, file.source, file.path))
+        count = length = 0
+        tallest = known.tallest if known and keeping else 0
+        for chunks in portions:
+            ready = [_ready(each, dims, scope) for each in chunks]
+            ids = self._placing.put(db, file.source, ready, dims=dims, revision=revision)
+            db.executemany(_INSERT_CHUNK, map(_chunk_row, ids, repeat(file_id), chunks))
+            db.executemany(
+                _INSERT_VECTOR,
+                [(id_, each.vector) for id_, each in zip(ids, ready, strict=True) if each.vector is not None],
+            )
+            count += len(chunks)
+            length += sum(each.length for each in chunks)
+            tallest = max(tallest, *(each.chunk.end_line - each.chunk.start_line for each in chunks), 0)
+        db.execute(_SET_CHUNKS, (keeping + count, tallest, file_id))
+        db.execute(_ADD_TO_TOTALS, (file.source, 0 if known else 1, count, length))
 
-def remove_file(db: apsw.Connection, source: Source, path: str, placing: Placing) -> None:
-    """Take a file and its chunks out, if they are there."""
-    fingerprint = read_fingerprint(db)
-    if fingerprint is not None:
-        dims = fingerprint.embedder.dims
-        _drop_file(db, source, path, placing, dims=dims, revision=next_contents(db))
+    def touch(self, file: FileState) -> None:
+        """Record what the file looks like now, if its text is the one that is indexed, for those who may see it."""
+        one_row(self._db, _NEXT_REVISION)
+        seen = (file.size, file.mtime_ns, signed_64(file.inode))
+        self._db.execute(_TOUCH_FILE, (*seen, file.source, file.path, file.hash, storable(file.scope)))
+
+    def remove(self, source: Source, path: str) -> None:
+        """Take a file and its chunks out, if they are there."""
+        fingerprint = read_fingerprint(self._db)
+        if fingerprint is None:
+            return
+        revision = next_contents(self._db)
+        known = self.known(source, path)
+        if known is not None:
+            dims = fingerprint.embedder.dims
+            self._drop_chunks(source, known, keeping=0, dims=dims, revision=revision)
+            self._db.execute(_DELETE_FILE, (known.number,))
+            self._db.execute(_ADD_TO_TOTALS, (source, -1, 0, 0))
+
+    def _drop_chunks(
+        self, source: Source, known: KnownFile, *, keeping: int, dims: int, revision: int
+    ) -> None:
+        """Take the chunks of a file out, but for the first."""
+        gone = _chunks_behind(self._db, known, keeping)
+        ids = [(id_,) for id_, _ in gone]
+        self._db.executemany(_DELETE_CHUNK, ids)
+        self._db.executemany(_DELETE_VECTOR, ids)
+        self._placing.take(self._db, (id_ for (id_,) in ids), dims=dims, revision=revision)
+        self._db.execute(_ADD_TO_TOTALS, (source, 0, -len(gone), -sum(length for _, length in gone)))
 
 
 def wipe_removed(db: apsw.Connection) -> None:
@@ -245,27 +236,19 @@ def signed_64(number: int) -> int:
     return number - 2**64 if number >= 2**63 else number
 
 
-def _ready(chunk: Prepared, dims: int, scope: int) -> Ready:
+def _ready(chunk: PreparedChunk, dims: int, scope: int) -> Ready:
     if chunk.vector is None:
         return Ready(chunk, None, None, scope)
     vector = packed(chunk.vector, dims)
     return Ready(chunk, vector, signs_of(vector), scope)
 
 
-def _chunk_row(id_: int, file_id: int, each: Prepared) -> tuple[object, ...]:
+def _chunk_row(id_: int, file_id: int, each: PreparedChunk) -> tuple[object, ...]:
     chunk = each.chunk
     return (
         id_, file_id, chunk.ordinal, chunk.start_line, chunk.end_line, each.length, chunk.day,
-        storable(chunk.context), each.text,
+        storable(chunk.context), each.body,
     )  # fmt: skip
-
-
-def _known(db: apsw.Connection, source: Source, path: str) -> _Known | None:
-    row = db.execute(_KNOWN, (source, path)).fetchone()
-    if row is None:
-        return None
-    id_, hash_, chunks, tallest, scope = row
-    return _Known(id_, hash_, chunks, tallest, unsqueezed(scope))
 
 
 def _number_of(db: apsw.Connection, scope: str) -> int:
@@ -275,41 +258,59 @@ def _number_of(db: apsw.Connection, scope: str) -> int:
     return int(number)
 
 
-def _drop_file(
-    db: apsw.Connection, source: Source, path: str, placing: Placing, *, dims: int, revision: int
-) -> None:
-    known = _known(db, source, path)
-    if known is not None:
-        _drop_chunks(db, source, known, placing, keeping=0, dims=dims, revision=revision)
-        db.execute(_DELETE_FILE, (known.id,))
-        db.execute(_ADD_TO_TOTALS, (source, -1, 0, 0))
-
-
-def _drop_chunks(
-    db: apsw.Connection,
-    source: Source,
-    known: _Known,
-    placing: Placing,
-    *,
-    keeping: int,
-    dims: int,
-    revision: int,
-) -> None:
-    """Take the chunks of a file out, but for the first."""
-    gone = _chunks_behind(db, known, keeping)
-    ids = [(id_,) for id_, _ in gone]
-    db.executemany(_DELETE_CHUNK, ids)
-    db.executemany(_DELETE_VECTOR, ids)
-    placing.take(db, (id_ for (id_,) in ids), dims=dims, revision=revision)
-    db.execute(_ADD_TO_TOTALS, (source, 0, -len(gone), -sum(length for _, length in gone)))
-
-
-def _chunks_behind(db: apsw.Connection, known: _Known, keeping: int) -> list[tuple[int, int]]:
+def _chunks_behind(db: apsw.Connection, known: KnownFile, keeping: int) -> list[tuple[int, int]]:
     """The ids and lengths of the chunks of a file but for the first: those that are kept are not even looked at."""
     found: list[tuple[int, int]] = []
-    for id_, ordinal, length in db.execute(_CHUNKS_OF, (known.id,)):
+    for id_, ordinal, length in db.execute(_CHUNKS_OF, (known.number,)):
         if keeping and len(found) == known.chunks - keeping:
             break
         if ordinal >= keeping:
             found.append((id_, length))
     return found
+
+
+def erase_traces(database: str, source: Source, paths: Iterable[str]) -> None:
+    """Take files out of one generation, and out of its postings, free space and log."""
+    with speaking_plainly(), _saying_what_is_left():
+        db = connect(database, for_writing=True)
+        try:
+            with transaction(db):
+                change = SqliteChange(db, AT_ONCE)
+                for path in paths:
+                    change.remove(source, path)
+                wipe_removed(db)
+            _write_anew(db)
+            deadline = time.monotonic() + _LOG_TIMEOUT_S
+            while not empty_log(db):
+                if time.monotonic() > deadline:
+                    raise apsw.BusyError("a reader keeps the log")
+                time.sleep(0.01)
+        finally:
+            db.close()
+
+
+def _write_anew(db: apsw.Connection) -> None:
+    """Write every page anew: zeros go over what is deleted, but not over what SQLite has moved to another page."""
+    try:
+        db.execute("VACUUM")
+    except apsw.FullError:
+        give_back_room(db)
+        raise
+
+
+@contextmanager
+def _saying_what_is_left() -> Iterator[None]:
+    """An erasure that fails may have come half-way; the files are clean by then, so making the index anew ends it."""
+    anew = "then run `plainmind sync --force`: it makes the index anew, without the text"
+    try:
+        yield
+    except apsw.FullError as error:
+        raise StorageFailure(
+            "the disk is too full to erase text from the index: some of it may be left in the index's file",
+            hint=f"free as much space as the index takes, {anew}",
+        ) from error
+    except apsw.BusyError as error:
+        raise LockTimeout(
+            "a reader is in the way of erasing text from the index: some of it may be left in the index's file",
+            hint=f"end long-running searches, {anew}",
+        ) from error

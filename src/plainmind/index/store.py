@@ -1,0 +1,110 @@
+"""An index as the rest of the program uses it, whichever driver keeps it; what changes it is imported when it does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+
+from plainmind.base.model import EmbeddedChunk, FileState, IndexFingerprint, Source
+from plainmind.index.protocol import ANY_CONTENT, IndexStore, leave_as_is
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from plainmind.index.driver import Driver, NewIndex
+    from plainmind.index.protocol import Neighbours
+    from plainmind.index.reader import Reader
+
+
+class Store:
+    """Keeps its promises, those of `IndexStore`, by the calls of a driver."""
+
+    def __init__(self, driver: Driver) -> None:
+        self.driver = driver
+
+    @property
+    def neighbours(self) -> Neighbours | None:
+        """None: most indexes are folders of their own."""
+        return None
+
+    def reading(self) -> AbstractContextManager[Reader]:
+        """Open one consistent view, of the newest published index."""
+        return self.driver.reading()
+
+    def replace_file(
+        self,
+        file: FileState,
+        chunks: Sequence[EmbeddedChunk],
+        *,
+        expecting: IndexFingerprint | None = None,
+        replacing: str | None = ANY_CONTENT,
+        keeping: int = 0,
+    ) -> bool:
+        """Swap in the chunks of `file`, all or nothing."""
+        from plainmind.index import writer
+
+        writer.check_following(chunks, keeping)
+        portions = writer.prepare_chunks(self.driver, chunks)
+        with self.driver.changing("index a file") as change:
+            return writer.replace_file(
+                change, file, portions, expecting=expecting, replacing=replacing, keeping=keeping
+            )
+
+    def touch_file(self, file: FileState) -> None:
+        """Record a new size, mtime or inode of a file whose text did not change."""
+        with self.driver.changing("touch a file") as change:
+            change.touch(file)
+
+    def remove_file(self, source: Source, path: str) -> None:
+        """Drop a file and all its chunks."""
+        with self.driver.changing("remove a file") as change:
+            change.remove(source, path)
+
+    def joined(self) -> AbstractContextManager[None]:
+        """Make the changes of a block in one, where that is cheaper."""
+        return self.driver.joined()
+
+    def rebuild(
+        self,
+        fingerprint: IndexFingerprint,
+        *,
+        reason: str,
+        catch_up: Callable[[IndexStore], None] = leave_as_is,
+    ) -> AbstractContextManager[Store]:
+        """Build a new index beside this one and publish it at the end of the block."""
+        return self._rebuild(self.driver.build(fingerprint, reason), catch_up)
+
+    def erase(self, source: Source, *paths: str) -> None:
+        """Drop files so that their text is in no byte of the store."""
+        self.driver.erase(source, paths)
+
+    def describe(self) -> Mapping[str, Any]:
+        """Facts for `status`."""
+        return self.driver.describe()
+
+    def sizes(self) -> Mapping[str, int]:
+        """Counts and bytes by part."""
+        return self.driver.sizes()
+
+    def digest(self) -> str:
+        """Hash everything that a rebuild would write again."""
+        from plainmind.index.digest import digest_of
+
+        with self.driver.contents() as contents:
+            return digest_of(contents)
+
+    def close(self) -> None:
+        """Let go of files and locks; the next use opens them again."""
+        self.driver.close()
+
+    @contextmanager
+    def _rebuild(
+        self, begun: AbstractContextManager[NewIndex], catch_up: Callable[[IndexStore], None]
+    ) -> Iterator[Store]:
+        with begun as new:
+            beside = Store(new)
+            yield beside
+            new.finish()
+            with new.publishing():
+                catch_up(beside)
