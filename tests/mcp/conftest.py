@@ -5,11 +5,14 @@ from __future__ import annotations
 import anyio
 import pytest
 from mcp import Client
+from tests.support.command_line import as_plain_user, cli, home, process, workspace
 
 from plainmind import Memory
 from plainmind.agent.scope import THE_OWNER
 from plainmind.mcp.choosing import chosen_tools
 from plainmind.mcp.server import Desk, server_of
+
+__all__ = ["as_plain_user", "cli", "home", "process", "workspace"]
 
 
 @pytest.fixture

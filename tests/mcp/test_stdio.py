@@ -243,7 +243,7 @@ def test_without_its_package_it_says_what_to_install(workspace):
     )
 
     assert ended.returncode == 1
-    assert "plainmind[mcp]" in ended.stderr
+    assert "'PATH[mcp]'" in ended.stderr
 
 
 @pytest.mark.parametrize("stdin", ["<&-", "</dev/null"])
