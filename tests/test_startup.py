@@ -41,7 +41,7 @@ CHANGING = (
         f"plainmind.index.drivers.sqlite.{name}"
         for name in ("building", "contents", "int8_copy", "recovery", "segments", "writer")
     ),
-    *("plainmind.files.atomic", "plainmind.text.chunking", "plainmind.text.notes", "unicodedata"),
+    *("plainmind.files.atomic", "plainmind.text.chunking", "plainmind.text.note_format", "unicodedata"),
 )
 LESSER = ("plainmind.memory.doctor", "plainmind.memory.forgetting", "plainmind.memory.status")
 

@@ -8,7 +8,7 @@ from plainmind.agent.scope import Access
 from plainmind.base.errors import ScopeDenied
 from plainmind.base.model import EVERY_SCOPE, PRIVATE, SHARED
 from plainmind.memory.policy import Checkpoint, file_of
-from plainmind.notes.forgotten import ForgottenLines
+from plainmind.notes.notebook import ForgottenLines
 
 OWNERS = Access(is_allowed=True, scopes=EVERY_SCOPE, writes=PRIVATE)
 GROUP = Access(is_allowed=True, scopes=frozenset({SHARED, "group:7"}), writes="group:7")

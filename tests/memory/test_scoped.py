@@ -10,7 +10,7 @@ from plainmind import OWNER, Memory, ScopeDenied, SearchContext
 from plainmind.agent.scope import THE_OWNER
 from plainmind.base.errors import EmbeddingError, LockTimeout, NotFound, PlainmindError
 from plainmind.memory.forgetting import Forgetting
-from plainmind.notes.forgotten import Forgotten, ForgottenLines
+from plainmind.notes.notebook import Forgotten, ForgottenLines
 
 OPEN = {"scope": {"rules": [{"action": "allow"}]}}
 GROUP = SearchContext("anna", "group", "agent:main:telegram:group:-100", group="-100")

@@ -153,7 +153,7 @@ def test_a_note_that_was_removed_is_not_written_a_second_time_under_its_id(folde
     first = book.remember_for(PRIVATE, "text", note_id="flush-1")
     (folder / first.path).write_text("# by hand\n")
 
-    with pytest.raises(ConflictError, match="removed it since"):
+    with pytest.raises(ConflictError, match="removed since"):
         book.remember_for(PRIVATE, "text", note_id="flush-1")
 
     assert (folder / first.path).read_text() == "# by hand\n"

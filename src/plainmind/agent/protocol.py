@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from plainmind.agent.scope import Access, SearchContext
     from plainmind.agent.start_context import StartContext
     from plainmind.base.model import Excerpt, SearchResult
-    from plainmind.notes.forgotten import Forgotten
-    from plainmind.notes.notebook import Remembered
+    from plainmind.notes.notebook import Forgotten, Remembered
 
 
 @value

@@ -10,7 +10,7 @@ from plainmind.base.errors import PathNotAllowed
 from plainmind.base.model import PRIVATE, SHARED
 from plainmind.base.value import value
 from plainmind.notes.scopes import folder_of_scope
-from plainmind.text.notes import without_note_ids
+from plainmind.text.note_format import without_note_ids
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -131,7 +131,7 @@ class _Shape:
         return not values
 
     def constructor(self) -> Callable[..., None]:
-        """Compile the constructor that somebody would write for the class, and give it to the class."""
+        """Compile the constructor that one would write by hand for the class, and give it to the class."""
         scope: dict[str, Any] = {"_MISSING": MISSING}
         parameters, lines = ["self"], []
         for name, each in self.fields.items():

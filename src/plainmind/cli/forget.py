@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from plainmind.memory.still_there import StillThere
-    from plainmind.notes.forgotten import Forgotten
+    from plainmind.notes.notebook import Forgotten
 
 _MOST_NAMES = 3
 

@@ -16,7 +16,7 @@ _TEMPORARY = pattern(r"\.(?P<name>.+)\.\d+\.[0-9a-f]{16}\.tmp", re.DOTALL)
 def write_atomically(path: str, data: bytes, *, mode: int = 0o600, system: System = SYSTEM) -> None:
     """Put `data` at `path` durably; readers see all of the old or all of the new, and so does a power cut.
 
-    For derived files and pointers, which nobody edits: it does not ask what was there.
+    For derived files and pointers, which no person edits: it does not ask what was there.
     """
     folder = os.path.dirname(path) or "."
     with explain_errors("write", path):

@@ -24,7 +24,7 @@ _BLOCK_BYTES = 1 << 20
 class RawLine:
     """One line as it stands in the file."""
 
-    number: int  # from 1; 0 when reading backwards, where nobody has counted
+    number: int  # from 1; 0 when reading backwards, where lines are not counted
     start: int
     end: int  # the offset behind its newline
     data: bytes  # without the newline; empty when it is too long to be read

@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 
 def chunks_of(document: Document, settings: ChunkingSettings) -> list[Chunk]:
     """Cut a document; the ids of machine notes are left out, line numbers stay."""
-    from plainmind.text.notes import ID_MARK, without_note_ids  # not for a search that has nothing to cut
+    from plainmind.text.note_format import (  # not for a search that has nothing to cut
+        ID_MARK,
+        without_note_ids,
+    )
 
     text = document.text
     if ID_MARK in text:

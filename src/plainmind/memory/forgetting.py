@@ -16,10 +16,9 @@ from plainmind.memory.backend_erasing import erase_in_engines
 from plainmind.memory.indexes import erase_notes_left_behind, of_other_agents
 from plainmind.memory.outdated import outdated_with
 from plainmind.memory.wiring import Parts
-from plainmind.notes.forgotten import Forgotten, ForgottenLines
-from plainmind.notes.notebook import byte_lines
+from plainmind.notes.notebook import Forgotten, ForgottenLines, byte_lines
 from plainmind.notes.workspace import decode
-from plainmind.text.notes import ID_MARK, find_note, without_note_ids
+from plainmind.text.note_format import ID_MARK, find_note, without_note_ids
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

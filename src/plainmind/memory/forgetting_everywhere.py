@@ -11,7 +11,7 @@ from plainmind.base.value import replace
 from plainmind.guests.entries.place import entry_folder, has_entries, require_entries
 from plainmind.memory.forgetting import Forgetting, names_a_place
 from plainmind.memory.wiring import Parts
-from plainmind.notes.forgotten import Forgotten, ForgottenEntry
+from plainmind.notes.notebook import Forgotten, ForgottenEntry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -72,7 +72,7 @@ class Freshness:
 
     def watched(self, stop: Event) -> Iterator[SyncReport]:
         """Sync after every change until `stop` is set, yielding what each sync did."""
-        from plainmind.notes.watching import watch
+        from plainmind.notes.watcher import watch
 
         settings = self._parts.loaded.settings.sync
         paths = self._parts.workspace.watched_paths()

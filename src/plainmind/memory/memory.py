@@ -34,8 +34,7 @@ if TYPE_CHECKING:  # a search needs none of these, and pays for none of them
     from plainmind.memory.status import Status
     from plainmind.memory.workspace_setup import ExportedFile
     from plainmind.notes.discovery import FoundFile
-    from plainmind.notes.forgotten import Forgotten
-    from plainmind.notes.notebook import Edited, Remembered
+    from plainmind.notes.notebook import Edited, Forgotten, Remembered
 
 
 class Memory(Conversations):

@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from plainmind.guests.integrations.memory_tool import MemoryTool
     from plainmind.memory.wiring import Parts
     from plainmind.notes.discovery import FoundFile
-    from plainmind.notes.forgotten import Forgotten
-    from plainmind.notes.notebook import Remembered
+    from plainmind.notes.notebook import Forgotten, Remembered
 
 
 class ScopedMemory:

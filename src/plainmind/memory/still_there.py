@@ -14,9 +14,9 @@ from plainmind.files.system import explain_errors
 from plainmind.guests.entries.entry_file import EntryFile
 from plainmind.guests.entries.place import entry_folder
 from plainmind.memory.wiring import Parts
-from plainmind.notes.forgotten import Forgotten
+from plainmind.notes.notebook import Forgotten
 from plainmind.sessions.store import SessionStore
-from plainmind.text.notes import without_note_ids
+from plainmind.text.note_format import without_note_ids
 
 _BEFORE_THE_WORDS = pattern(r"\s*(?:[-*+] |#+ |> )?\s*(?:\d\d:\d\d )?")
 _LEAST_LINE = 8  # a shorter line, such as a heading, stands in many texts that are no copies of it

@@ -1,1 +1,1 @@
-"""Where text comes from: the workspace, parts of its files, and hints that something changed."""
+"""The workspace: which notes there are, what they say, who may see them, how they are written and watched."""

@@ -87,7 +87,7 @@ def _system() -> _System | None:
 
 
 class Inotify:
-    """One queue. Closed at the latest when nobody holds it any more."""
+    """One queue. Closed at the latest when nothing refers to it any more."""
 
     def __init__(self, descriptor: int, system: _System) -> None:
         self._descriptor = descriptor

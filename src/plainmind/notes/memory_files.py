@@ -170,7 +170,7 @@ class MemoryFiles:
         return gone
 
     def _move(self, old: str, new: str) -> str:
-        """Move one file; the path that it was cited by. Whoever adds to it waits, and adds to what is there then."""
+        """Move one file; the path that it was cited by. Who adds to it waits, and adds to what is there then."""
         return self._remove(old, None, "rename", before=lambda data: self._create(new, data, "rename"))
 
     def _remove(

@@ -10,12 +10,14 @@ from datetime import datetime
 from plainmind.base.errors import (
     ConflictError,
     NotFound,
+    PathNotAllowed,
     PlainmindError,
     StorageFailure,
     WorkspaceError,
     shell_word,
 )
-from plainmind.base.model import PRIVATE, sha256_bytes
+from plainmind.base.model import PRIVATE, sha256_bytes, split_lines
+from plainmind.base.pattern import pattern
 from plainmind.base.value import value
 from plainmind.files.append import Tail, append
 from plainmind.files.history import APPEND, History
@@ -23,12 +25,15 @@ from plainmind.files.ids import new_id
 from plainmind.files.replace import replace
 from plainmind.files.system import Erasures, explain_errors, hold_lock, lock_path_for
 from plainmind.notes.scopes import folder_of_scope
-from plainmind.notes.standing_notes import standing_note
-from plainmind.notes.workspace import Workspace
-from plainmind.text.notes import day_header, format_note
+from plainmind.notes.workspace import Workspace, decode
+from plainmind.text.note_format import day_header, find_note, format_note
 
 # A note longer than this is a document: it belongs in a file of its own.
 MAX_NOTE_CHARS = 200_000
+
+# A try that came to nothing is repeated soon after, on whichever day that is, and whatever the clock did meanwhile.
+_MOST_LOGS = 400
+_LOG = pattern(r"[0-9]{4}-[0-9]{2}-[0-9]{2}\.md", re.ASCII)
 
 _BLOCK_BYTES = 1 << 20
 _LINE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z")
@@ -51,6 +56,40 @@ class Edited:
     path: str
     line: int
     hash: str
+
+
+@value
+class ForgottenLines:
+    """Lines that go, and what they say."""
+
+    path: str
+    start_line: int
+    end_line: int
+    text: str
+    base_hash: str  # of the file they were chosen in
+
+
+@value
+class ForgottenEntry:
+    """An entry of the entry memory that goes, and what it says."""
+
+    id: str
+    text: str
+    scope: str
+
+
+@value
+class Forgotten:
+    """What was forgotten, or would be."""
+
+    lines: tuple[ForgottenLines, ...]
+    text: str | None = None  # what every one of them contains, when they were chosen by a text
+    note_id: str | None = None  # of the note that they are, when they were chosen by its id
+    applied: bool = False
+    versions_cleaned: int = 0
+    entries: tuple[ForgottenEntry, ...] = ()
+    is_of_notes: bool = True  # whether anything of the notes goes, be it from older versions alone
+    remarks: tuple[str, ...] = ()  # what could not be looked into, and what will stand in the way
 
 
 class Notebook:
@@ -76,7 +115,7 @@ class Notebook:
         if not durable:
             return self.remember_for(PRIVATE, text)
         note_id = new_id(self._now().timestamp)
-        note = format_note(_checked(text), note_id=note_id, clock_time=None)
+        note = format_note(_check_note(text), note_id=note_id, clock_time=None)
         return self._append(self._curated_path(), note, note_id, header="# Memory\n\n")
 
     def remember_for(self, scope: str, text: str, *, note_id: str | None = None) -> Remembered:
@@ -85,7 +124,7 @@ class Notebook:
         A `note_id` that already stands in a log of the scope, of whatever day, is not written again: its place is
         answered. Raises ConflictError for one that was written and removed since.
         """
-        text = _checked(text)
+        text = _check_note(text)
         folder = self._folder_for(scope)
         if note_id is None:
             now = self._now()
@@ -93,12 +132,12 @@ class Notebook:
         lock = lock_path_for(self._state_dir, os.path.join(self._workspace.root.real, folder))
         # Two that try the same note, one before and one after midnight, would not meet at the lock of a day.
         with hold_lock(lock, operation=f"append a note to {folder}"):
-            standing = standing_note(self._workspace, folder, note_id)
+            standing = find_standing_note(self._workspace, folder, note_id)
             if standing is not None:
                 return Remembered(*standing, note_id)
             if any(os.path.dirname(path) == folder for path in self._history.paths_of(note_id)):
                 raise ConflictError(
-                    "this note was written before, and somebody has removed it since",
+                    "this note was written before, and has been removed since",
                     hint="nothing was written: what is forgotten stays forgotten",
                 )
             return self._append_to_log(text, folder, note_id, self._now())
@@ -283,7 +322,7 @@ def byte_lines(data: bytes) -> list[bytes]:
     return _LINE.findall(data)
 
 
-def _checked(text: str) -> str:
+def _check_note(text: str) -> str:
     text = text.replace("\x00", "").strip()
     if not text:
         raise PlainmindError("there is nothing to remember", hint="give the text of the note")
@@ -330,3 +369,36 @@ def _line_at(path: str, offset: int) -> int:
             breaks += block.count(b"\n") + block.count(b"\r") - (last + block).count(b"\r\n")
             last, left = block[-1:], left - len(block)
     return breaks + 1
+
+
+# --- whether a note already stands in a log, so that trying again never writes it twice ---
+
+
+def find_standing_note(workspace: Workspace, folder: str, note_id: str) -> tuple[str, int, int] | None:
+    """Find a note in the latest logs of a folder: the cited path, its first and its last line."""
+    mark = f"<!-- m:{note_id} -->"
+    for name in _latest_logs(workspace, folder):
+        path = f"{folder}/{name}"
+        try:
+            data, _ = workspace.root.read(path, max_bytes=workspace.max_file_bytes)
+        except (NotFound, PathNotAllowed):
+            continue  # no file that a note could have been written to
+        if mark.encode() in data:
+            lines = split_lines(decode(data))
+            line = next(number for number, line in enumerate(lines, 1) if mark in line)
+            # A person may have joined it to another note: then the line is all that is sure.
+            first, last = find_note(lines, note_id) or (line, line)
+            return path, first, last
+    return None
+
+
+def _latest_logs(workspace: Workspace, folder: str) -> list[str]:
+    try:
+        descriptor = workspace.root.open_folder(folder)
+    except OSError:
+        return []  # not there yet; if it is something else, writing to it says what
+    try:
+        names = os.listdir(descriptor)
+    finally:
+        os.close(descriptor)
+    return sorted(filter(_LOG.fullmatch, names), reverse=True)[:_MOST_LOGS]

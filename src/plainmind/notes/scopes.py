@@ -58,11 +58,11 @@ def scope_of_path(path: str) -> str:
         return PRIVATE
     if first == EVERYONE:
         return SHARED
-    is_channel = len(below) > 1 and not _names_somebody(first)
+    is_channel = len(below) > 1 and not _is_folder_of_audience(first)
     folder, name = (f"{first}/", below[0]) if is_channel else ("", first)
     kind, _, escaped = name.partition("-")
     scope = f"{folder}{kind}:{_unescaped(escaped)}"
-    # Another spelling of the same id would be a second folder that nobody writes to: it is for nobody else either.
+    # Another spelling of the same id would be a second folder that is never written to: it stays private.
     return scope if folder_of_scope(scope) == f"{SHARED_FOLDER}/{folder}{name}" else PRIVATE
 
 
@@ -91,7 +91,7 @@ def channel_in_key(session_key: str) -> str | None:
 def scope_of_session(session_key: str, entry: Mapping[str, object]) -> str:
     """The scope of a conversation, by its key and its entry in the registry.
 
-    A group whose id nobody knows is no group that could ask for it: its conversation stays private. A group is in the
+    A group without a known id cannot ask for its conversation: it stays private. A group is in the
     channel that its entry names; a person's chat may move from one to another, and only its key says that it cannot.
     """
     group = entry.get("groupId") or group_in_key(session_key)
@@ -132,19 +132,19 @@ def _of_channel(channel: str) -> str:
 
 
 def _is_channel(name: str) -> bool:
-    """Whether a folder can be that of a channel: never hidden, and never taken for that of somebody or everybody."""
+    """Whether a folder can be that of a channel: not hidden, and not that of a person, a group or everyone."""
     if (
         not name
         or name[0] == "."
         or len(name) > _MAX_CHANNEL_CHARS
         or name == EVERYONE
-        or _names_somebody(name)
+        or _is_folder_of_audience(name)
     ):
         return False
     return _of_channel(_unescaped(name)) == f"{name}/"
 
 
-def _names_somebody(folder: str) -> bool:
+def _is_folder_of_audience(folder: str) -> bool:
     kind, dash, _ = folder.partition("-")
     return kind in _KINDS and bool(dash)
 
@@ -161,4 +161,4 @@ def _unescaped(name: str) -> str:
         raw = first + b"".join(bytes([int(piece[:2], 16)]) + piece[2:] for piece in others)
         return raw.decode("utf-8", "surrogatepass")
     except ValueError:
-        return ""  # nobody wrote it like that
+        return ""  # no id is written like that

@@ -22,13 +22,13 @@ def convert(shelf: Shelf, name: str, wanted: str) -> bool:
             return False
         relative = shelf.places.new_transcript(wanted, entry["sessionId"], entry)
         new = shelf.transcript(entry | {"sessionFile": relative})
-        # Whoever waits for this lock to append finds the file gone, and then the new one.
+        # A process that waits for this lock to append finds the file gone, and then the new one.
         with shelf.locked(old.path, "convert"):
             settled, place = shelf.counted(entry)
             held.sessions[key] = settled if place is None else marked(settled, place)
             begin(held, key, "convert", relative)
             _write_anew(old, new, entry["sessionId"], shelf.system)
-            # Before the registry names the new one: as long as the old file is there, somebody may add to it.
+            # Before the registry names the new one: as long as the old file is there, a process may add to it.
             with explain_errors("remove", old.path):
                 shelf.system.unlink(old.path)
                 shelf.system.fsync_folder(os.path.dirname(old.path))

@@ -159,7 +159,7 @@ def _read_event(item: Any, position: int, previous: str | None) -> Entry:
 
 
 def _unreadable(item: Any, position: int, previous: str | None) -> Entry:
-    """Keep what another program or a person put there, though nobody knows what it means."""
+    """Keep what another program or a person put there, though its meaning is unknown."""
     return {
         "type": "custom",
         "id": f"m{position}",

@@ -35,7 +35,7 @@ def fork(
     forget_leftovers(shelf)
     draft = shelf.transcript_at(shelf.places.draft(transcript.path))
     try:
-        # Not under the lock: a long conversation takes its time. Nobody sees it before it has its entry.
+        # Not under the lock: a long conversation takes its time. It is not seen before it has its entry.
         draft.rewrite(header, _chosen(origin.entries(), starts))
         _publish(shelf, key, entry, draft, transcript)
     except BaseException:

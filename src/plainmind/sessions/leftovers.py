@@ -38,5 +38,5 @@ def _is_running(process: int) -> bool:
     except (ProcessLookupError, OverflowError):
         return False
     except PermissionError:
-        return True  # it is somebody else's
+        return True  # another user's
     return True

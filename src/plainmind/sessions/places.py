@@ -25,7 +25,7 @@ class Places:
 
     def __init__(self, folder: str) -> None:
         self.folder = os.path.abspath(folder)
-        # Derived from the folder and from nothing else: whoever uses the folder must find the same locks.
+        # Derived from the folder and from nothing else: all users of the folder must find the same locks.
         self.state_dir = os.path.join(self.folder, ".plainmind")
         self.drafts = os.path.join(self.state_dir, "drafts")
 
@@ -73,7 +73,7 @@ class Places:
         return path
 
     def draft(self, path: str) -> str:
-        """Where a transcript is made that nobody shall see yet."""
+        """Where a transcript is made that is not to be seen yet."""
         name, _, ending = os.path.basename(path).rpartition(".")
         return os.path.join(self.drafts, f"{name}.{os.getpid()}.{ending}")
 

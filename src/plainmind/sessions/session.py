@@ -244,7 +244,7 @@ class Session:
         try:
             self._store.settle(self.key)
         except (LockTimeout, StorageFailure, WorkspaceError) as error:
-            # The transcript has it all: whoever asks next counts on from the old place. Failing here would only make
+            # The transcript has it all: the next reader counts on from the old place. Failing here would only make
             # the caller believe that his compaction was not written, and write it twice.
             import logging
 

@@ -60,7 +60,7 @@ class Shelf:
         return found
 
     def locked(self, path: str, operation: str) -> AbstractContextManager[None]:
-        """Keep everybody from adding to a transcript; taken while the registry is held, never the other way round."""
+        """Keep all others from adding to a transcript; taken while the registry is held, never the other way round."""
         lock = lock_path_for(self.places.state_dir, path)
         return hold_lock(lock, operation=operation, timeout_s=self._timeout_s, system=self.system)
 

@@ -124,7 +124,7 @@ class SessionStore:
         return entry | {"updatedAt": max(changed_ms, _milliseconds(entry.get("updatedAt")))}
 
     def update(self, name: str, **fields: object) -> Entry:
-        """Change fields of an entry (None removes one); all others stay, also those that nobody here knows."""
+        """Change fields of an entry (None removes one); all others stay, also those that are not known here."""
         wrong = STRUCTURE & fields.keys()
         if wrong:
             raise PlainmindError(

@@ -1,6 +1,6 @@
 """A transcript read line by line, in pieces that are each worth indexing, from the beginning or from where it was left.
 
-Secrets are hidden in each message before it is cut: half a secret is found by nobody. The transcript stays as it is.
+Secrets are hidden in each message before it is cut: half a secret would not be found. The transcript stays as it is.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Changes of several files that a crash can cut in two: said in the registry first, finished by whoever comes next."""
+"""Changes of several files that a crash can cut in two: said in the registry first, finished by the next process."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def without_mark(entry: Entry) -> Entry:
 def finish(shelf: Shelf, sessions: Sessions) -> bool:
     """Finish or undo what a killed process left; whether anything has changed. The registry is held, and not written.
 
-    Nobody else is at it: every change is made while the registry is held.
+    No other process is at it: every change is made while the registry is held.
     """
     left = {
         key: entry[UNFINISHED]
@@ -54,7 +54,7 @@ def finish(shelf: Shelf, sessions: Sessions) -> bool:
 
 
 def _settle_conversion(shelf: Shelf, sessions: Sessions, key: str) -> None:
-    """Keep the old file if it is still there, for somebody may have added to it; else the new one is whole."""
+    """Keep the old file if it is still there, for a process may have added to it; else the new one is whole."""
     entry = sessions[key]
     old = shelf.places.transcript(entry)
     current = shelf.places.transcript_now(entry)

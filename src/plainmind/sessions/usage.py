@@ -1,7 +1,7 @@
 """What a conversation has cost so far, counted from its transcript.
 
 The registry is not rewritten for every message: it holds the counters as of some place in the transcript, and that
-place (`plainmind.countedTo`). Whoever wants to know counts on from there; compacting, resetting, updating and closing
+place (`plainmind.countedTo`). A reader counts on from there; compacting, resetting, updating and closing
 write the result down. So a counter can be old in the file, but never wrong, doubled or lost.
 """
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from plainmind.base.pattern import pattern
 from plainmind.base.value import field, record
-from plainmind.text.notes import without_note_ids
+from plainmind.text.note_format import without_note_ids
 
 _HEADING = pattern(r" {0,3}(#{1,6})(?:[ \t]|$)")
 _UNDERLINE = pattern(r" {0,3}(={2,}|-{2,})[ \t]*$")

@@ -6,7 +6,7 @@ import pytest
 
 from plainmind.guests.entries.choosing import entries_meant, entries_that_say
 from plainmind.guests.entries.model import Entry
-from plainmind.text.notes import format_note
+from plainmind.text.note_format import format_note
 
 TEA = Entry("01TEA", "Anna prefers  green Tea", "preference", 0.7, 0)
 DOOR = Entry("01DOOR", "the code of the door is 4711", "fact", 0.7, 0)

@@ -242,7 +242,7 @@ def test_a_folder_without_conversations_and_a_path_without_a_file_are_said(here,
         here.take("codex", tmp_path)
     with pytest.raises(NotFound, match="there is no"):
         here.take("codex", tmp_path / "nowhere")
-    with pytest.raises(ConfigError, match="nobody here reads `icq`"):
+    with pytest.raises(ConfigError, match="conversations of `icq` cannot be read"):
         here.take("icq", tmp_path)
 
 

@@ -17,8 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from plainmind.notes.forgotten import Forgotten
-    from plainmind.notes.notebook import Remembered
+    from plainmind.notes.notebook import Forgotten, Remembered
 
 _SOURCE = pattern(r"^[^\S\n]*Source\s*:(?=.*#L\d)", re.IGNORECASE | re.MULTILINE)
 

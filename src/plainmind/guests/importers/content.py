@@ -104,5 +104,5 @@ _BY_TYPE: dict[str, Callable[[Entry], Entry | None]] = {
     **dict.fromkeys(_FILES, _image),
     **dict.fromkeys(_CALLS, _call),
     "thinking": _thinking,
-    "redacted_thinking": lambda _: None,  # nobody but the provider can read it
+    "redacted_thinking": lambda _: None,  # only the provider can read it
 }

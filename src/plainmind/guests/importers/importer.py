@@ -198,7 +198,7 @@ def imports(
 
 
 def reader_of(program: str) -> Reader:
-    """The reader of a program. Raises ConfigError for one that nobody here knows."""
+    """The reader of a program. Raises ConfigError for an unknown one."""
     if program == "openclaw":
         from plainmind.guests.importers.openclaw import OpenClaw
 
@@ -215,7 +215,9 @@ def reader_of(program: str) -> Reader:
         from plainmind.guests.importers.messages import Messages
 
         return Messages()
-    raise ConfigError(f"nobody here reads `{program}`", hint=f"use one of {', '.join(PROGRAMS)}")
+    raise ConfigError(
+        f"conversations of `{program}` cannot be read", hint=f"use one of {', '.join(PROGRAMS)}"
+    )
 
 
 def _refuse_itself(folder: str, originals: Sequence[Original]) -> None:

@@ -66,7 +66,7 @@ def first_entries(path: str, most: int = _FIRST_LINES) -> list[Entry]:
 def _piece(fd: int, line: RawLine, translate: Translate) -> Piece | None:
     read = entries_in(line.data)
     if not line.is_complete and not read.entries:
-        return None  # somebody is still writing it
+        return None  # it is still being written
     # A last line without newline is read again next time, with its newline.
     place = _place(fd, line) if line.is_complete else _place_before(fd, line)
     entries = tuple(

@@ -74,7 +74,7 @@ class Reader(Protocol):
     """Reads one program's files, and changes none of them."""
 
     program: str
-    looks_for: str  # in words, for whoever gave a folder without any
+    looks_for: str  # in words, for the message about a folder without any
 
     def folders(self, path: str) -> list[str]:
         """Which folders to look through when this one is given."""

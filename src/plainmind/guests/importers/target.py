@@ -166,7 +166,7 @@ class Shelves:
         return other if is_taken or made_from is not None else wanted
 
     def _was_made_from(self, session_id: str) -> tuple[object, object] | None:
-        """Of which conversation there is a copy with that id; empty for a transcript that nobody imported.
+        """Of which conversation there is a copy with that id; empty for a transcript that was not imported.
 
         The registry may not know it: an import may have been killed, a damaged registry been written anew.
         """

@@ -18,7 +18,7 @@ _TRIES = 5
 
 @contextmanager
 def opened_untouched(path: str) -> Iterator[apsw.Connection]:
-    """Open a database for reading: as it lies there if nobody uses it, else a copy of it."""
+    """Open a database for reading: as it lies there if no program uses it, else a copy of it."""
     import apsw
 
     if _size(f"{path}-wal") == 0:
@@ -28,7 +28,7 @@ def opened_untouched(path: str) -> Iterator[apsw.Connection]:
         finally:
             connection.close()
         return
-    # Whoever reads a file in WAL mode writes to the index of the log: so we look at a copy.
+    # Reading a file in WAL mode writes to the index of the log: so we look at a copy.
     from tempfile import TemporaryDirectory
 
     with TemporaryDirectory(prefix="plainmind-import-") as folder:

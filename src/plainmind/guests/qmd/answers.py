@@ -17,7 +17,7 @@ from plainmind.guests.qmd.program import TookTooLong
 from plainmind.guests.qmd.territory import Look, Territory
 from plainmind.memory.backend import BackendFailed, Question
 from plainmind.notes.discovery import FoundFile
-from plainmind.text.notes import without_note_ids
+from plainmind.text.note_format import without_note_ids
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

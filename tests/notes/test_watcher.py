@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from plainmind.notes.watching import Hint, watch
+from plainmind.notes.watcher import Hint, watch
 from plainmind.notes.workspace import Workspace
 
 
@@ -207,7 +207,7 @@ def test_nothing_is_hinted_once_stopped(memory):
 
 WITHOUT_DESCRIPTORS = """
 import os, resource, sys, threading
-from plainmind.notes.watching import watch
+from plainmind.notes.watcher import watch
 import watchfiles
 used = max(map(int, os.listdir("/proc/self/fd")))
 resource.setrlimit(resource.RLIMIT_NOFILE, (used + 1, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plainmind.base.model import split_lines
-from plainmind.text.notes import day_header, find_note, format_note, without_note_ids
+from plainmind.text.note_format import day_header, find_note, format_note, without_note_ids
 
 ID = "01JD3KX9"
 OTHER = "01JD3KXA"

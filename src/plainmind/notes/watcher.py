@@ -56,7 +56,7 @@ def watch(
     a look at the files after it misses nothing. When the system cannot watch (no descriptors or no inotify
     watches left), a hint comes every `poll_s` and says why, until watching works again.
 
-    `transcripts` is a folder of conversations: whoever speaks will soon be answered, so that changes there alone are
+    `transcripts` is a folder of conversations: a message is soon followed by its answer, so changes there alone are
     told of after a longer silence.
     """
     paths = [os.path.abspath(path) for path in (*paths, *([transcripts] if transcripts else []))]
