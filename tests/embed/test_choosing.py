@@ -6,8 +6,8 @@ import pytest
 
 from plainmind.embed.protocol import KEY_VARIABLES
 from plainmind.embed.succession import Choice, KeyFound, LocalModel, PassedOver, choose
-from plainmind.guests.remote.embedder import REMOTE_PROVIDERS, wire_for
 from plainmind.guests.remote.settings import RemoteSettings
+from plainmind.guests.remote.wire import REMOTE_PROVIDERS, wire_for
 
 NO_KEYS = dict.fromkeys(KEY_VARIABLES, KeyFound(None))
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 
 from plainmind.base.errors import BadVector, ConfigError
-from plainmind.base.model import EmbedderIdentity, Vector
+from plainmind.base.model import EmbedderIdentity, ProgressCallback, Vector
 from plainmind.base.value import replace, value
 
 TYPE_CHECKING = False
@@ -44,22 +44,13 @@ _SMALLEST_NORM = 1e-6
 
 
 @value
-class Fetched:
-    """How far a download is. `total_bytes` None: the other side did not say."""
-
-    name: str
-    done_bytes: int
-    total_bytes: int | None
-
-
-@value
 class EmbeddingSettings:
     """Who turns text into vectors. `model` None means the provider's own default."""
 
     provider: str = AUTO
     model: str | None = None
     model_cache_dir: str | None = None  # where models of this machine are kept once they are downloaded
-    downloading: Callable[[Fetched], None] | None = None  # hears how far a download is
+    downloading: ProgressCallback | None = None  # hears how far a download is
 
 
 class Embedder(Protocol):

@@ -126,8 +126,8 @@ def model_for(name: str, settings: Settings) -> str | None:
         return settings.local.model_path or settings.model
     if settings.provider != AUTO or settings.model is None or name not in KEY_VARIABLES:
         return settings.model if settings.provider != AUTO else None
-    from plainmind.guests.remote.embedder import wire_for
     from plainmind.guests.remote.settings import RemoteSettings
+    from plainmind.guests.remote.wire import wire_for
 
     bare = settings.model.removeprefix("models/")
     others = (wire_for(other, RemoteSettings()) for other in KEY_VARIABLES if other != name)
@@ -156,11 +156,12 @@ def _same_place(base_url: str | None, other: str | None, name: str) -> bool:
     if base_url == other:
         return True
     from plainmind.guests.net.address import split_base_url
-    from plainmind.guests.remote.embedder import wire_for
     from plainmind.guests.remote.settings import RemoteSettings
+    from plainmind.guests.remote.wire import wire_for
 
     default = wire_for(name, RemoteSettings()).default_base_url
-    return split_base_url(base_url or default)[0] == split_base_url(other or default)[0]
+    one, _ = split_base_url(base_url or default, settings="remote")
+    return one == split_base_url(other or default, settings="remote")[0]
 
 
 def _why_none(base_url: str | None, name: str) -> str:

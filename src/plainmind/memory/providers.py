@@ -9,6 +9,7 @@ from threading import RLock
 
 from plainmind.base.errors import ConfigError, EmbeddingError, PlainmindError
 from plainmind.base.model import EmbedderIdentity, Progress, ProgressCallback
+from plainmind.base.value import replace
 from plainmind.config.load import Loaded
 from plainmind.embed.cache import CachedEmbedder, SqliteEmbeddingCache
 from plainmind.embed.protocol import (
@@ -16,7 +17,6 @@ from plainmind.embed.protocol import (
     KEY_VARIABLES,
     Embedder,
     EmbeddingSettings,
-    Fetched,
     FullEmbedder,
     create_embedder,
 )
@@ -38,7 +38,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from plainmind.embed.succession import Choice
-    from plainmind.guests.remote.embedder import BatchingEmbedder, RemoteEmbedder
+    from plainmind.guests.remote.batch_jobs import BatchingEmbedder
+    from plainmind.guests.remote.embedder import RemoteEmbedder
     from plainmind.guests.remote.ledger import Ledger, Usage
     from plainmind.guests.remote.settings import RemoteSettings
 
@@ -167,10 +168,9 @@ class Providers:
             embedder = CachedEmbedder(bare, self.cache)
         return Provider(name, model or "", embedder, bare=bare)
 
-    def _downloading(self, fetched: Fetched) -> None:
+    def _downloading(self, step: Progress) -> None:
         if self.progress is not None:
-            total = fetched.total_bytes or fetched.done_bytes
-            self.progress(Progress(fetched.done_bytes, total, f"downloading {fetched.name}"))
+            self.progress(replace(step, label=f"downloading {step.label}"))
 
     def _remote(self, name: str, *, chosen: bool, model: str | None = None) -> Provider:
         access = access_to(name, self._loaded, self._environ, chosen=chosen)
@@ -195,7 +195,7 @@ class Providers:
 
             bare = create_remote(name, settings, self.ledger)
             return bare, bare
-        from plainmind.guests.remote.embedder import create_batching
+        from plainmind.guests.remote.batch_jobs import create_batching
 
         folder = os.path.join(self._places.home, "batches")
         self._batching = create_batching(name, settings, self.ledger, cache=self.cache, folder=folder)

@@ -10,8 +10,7 @@ from tests.support.agent_stage import MAIN, ROOM, Recorded, staged
 from tests.support.scripted_chat_model import Call, Say, in_order
 
 from plainmind.base.errors import StorageFailure
-from plainmind.guests.chat.models.endpoint import ChatFailure
-from plainmind.guests.chat.models.protocol import ABORTED
+from plainmind.guests.chat.models.protocol import ABORTED, ChatFailure
 from plainmind.guests.chat.pairing import INTERRUPTED
 from plainmind.guests.chat.room import RoomSettings
 

@@ -12,7 +12,7 @@ from plainmind.base.model import EVERY_SCOPE, PRIVATE
 from plainmind.guests.chat.chatting import context_of_session
 from plainmind.guests.chat.conversation import Conversation, ConversationSettings
 from plainmind.guests.chat.flush import FlushSettings
-from plainmind.guests.chat.models.endpoint import ChatFailure
+from plainmind.guests.chat.models.protocol import ChatFailure
 from plainmind.guests.entries.access import entry_memory_of, tools_within
 from plainmind.guests.entries.entry_file import EntryFile
 from plainmind.guests.entries.hooks import last_words, reminded

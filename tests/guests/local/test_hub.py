@@ -12,7 +12,8 @@ from tests.support.hub_server import HubServer
 from tests.support.model_files import encoder_facts, need_onnxruntime, write_gguf, write_onnx_folder
 
 from plainmind.base.errors import ConfigError, EmbeddingError, TransientEmbeddingError
-from plainmind.guests.local.hub import Fetched, Hub, HubFile, is_hub_name, is_hub_uri, parse_uri
+from plainmind.base.model import Progress
+from plainmind.guests.local.hub import Hub, HubFile, is_hub_name, is_hub_uri, parse_uri
 from plainmind.guests.local.llama import LocalEmbedder, LocalSettings
 from plainmind.guests.local.onnx import OnnxEmbedder, OnnxSettings
 
@@ -195,17 +196,6 @@ def test_a_machine_that_is_offline_is_told_at_once_what_to_do(tmp_path: Path, pa
     assert pauses == []
 
 
-def test_where_downloads_are_off_the_hub_is_not_asked(hub: Hub, server: HubServer) -> None:
-    offline = Hub(hub.cache_dir, hub.endpoint, offline=True)
-    with pytest.raises(EmbeddingError, match="downloads are switched off") as caught:
-        offline.fetch(FILE)
-    assert offline.path_of(FILE) in str(caught.value.hint)
-    assert server.asked == []
-
-    hub.fetch(FILE)
-    assert offline.fetch(FILE) == hub.path_of(FILE)
-
-
 def test_a_model_that_the_disk_has_no_room_for_is_not_begun(hub: Hub, server: HubServer) -> None:
     server.promised_size = 10**18
 
@@ -232,12 +222,12 @@ def test_many_who_want_a_model_at_once_get_it_from_one_download(hub: Hub, server
 
 
 def test_progress_grows_to_the_whole(hub: Hub) -> None:
-    seen: list[Fetched] = []
+    seen: list[Progress] = []
 
     hub.fetch(FILE, progress=seen.append)
 
-    assert [one.done_bytes for one in seen] == sorted(one.done_bytes for one in seen)
-    assert seen[-1] == Fetched("hf:org/repo/model-Q8_0.gguf", len(MODEL), len(MODEL))
+    assert [one.completed for one in seen] == sorted(one.completed for one in seen)
+    assert seen[-1] == Progress(len(MODEL), len(MODEL), "hf:org/repo/model-Q8_0.gguf")
 
 
 def test_a_local_model_is_fetched_when_it_is_first_needed(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from tests.support.providers.batches import BatchRoutes, serving
 from tests.support.providers.server import DIALECTS, KEY
 
 from plainmind.base.errors import ConfigError
-from plainmind.guests.net.failures import AnswerUnreadable, KeyRefused, ProviderFailure
+from plainmind.guests.net.failures import AnswerUnreadable, KeyRefused, NetFailure
 from plainmind.guests.net.transport import Transport
 from plainmind.guests.remote.batch_endpoint import (
     BatchEndpoint,
@@ -21,8 +21,8 @@ from plainmind.guests.remote.batch_endpoint import (
     endpoint_for,
     jsonl,
 )
-from plainmind.guests.remote.embedder import wire_for
 from plainmind.guests.remote.gemini import GeminiBatches, GeminiWire
+from plainmind.guests.remote.wire import wire_for
 
 NAMES = [f"{number:064x}" for number in range(3)]
 
@@ -37,7 +37,9 @@ def endpoint(routes: BatchRoutes) -> Iterator[BatchEndpoint]:
     with serving(routes) as base_url:
         settings = settings_for(base_url)
         wire = wire_for(routes.dialect, settings)
-        transport = Transport(base_url, headers=wire.headers(KEY), secrets=[KEY], allow_private=True)
+        transport = Transport(
+            base_url, settings="remote", headers=wire.headers(KEY), secrets=[KEY], allow_private=True
+        )
         yield endpoint_for(wire, transport, settings)
         transport.close()
 
@@ -174,20 +176,20 @@ def test_a_redirected_download_is_refused(routes: BatchRoutes, endpoint: BatchEn
     [None, 3, [], {}, {"custom_id": 5, "key": 5}, {"custom_id": "a", "key": "a", "error": {"code": 1}}],
 )
 def test_a_line_without_an_answer_is_unreadable(endpoint: BatchEndpoint, line: Any) -> None:
-    with pytest.raises(ProviderFailure):
+    with pytest.raises(NetFailure):
         endpoint.read(line)
 
 
 def test_gemini_behind_a_gateway_has_its_files_behind_the_same_gateway() -> None:
     settings = settings_for("https://gateway.example.com/gemini/v1beta")
-    batches = GeminiBatches(GeminiWire(), Transport(settings.base_url or ""), settings)
+    batches = GeminiBatches(GeminiWire(), Transport(settings.base_url or "", settings="remote"), settings)
 
     assert batches.content_path("files/x") == "/gemini/download/v1beta/files/x:download?alt=media"
 
 
 def test_an_operation_that_ends_with_an_error_alone_has_ended() -> None:
     settings = settings_for("https://gateway.example.com/v1beta")
-    batches = GeminiBatches(GeminiWire(), Transport(settings.base_url or ""), settings)
+    batches = GeminiBatches(GeminiWire(), Transport(settings.base_url or "", settings="remote"), settings)
     seen = batches._seen({"name": "batches/1", "done": True, "error": {"code": 13, "message": "internal"}})
 
     assert (seen.ended, seen.complete, seen.trouble) == (True, False, "internal")
@@ -200,7 +202,11 @@ def test_an_unknown_provider_has_no_jobs(tmp_path: Path) -> None:
         name = "other"
 
     with pytest.raises(ConfigError, match="no batch jobs"):
-        endpoint_for(Other(), Transport("https://example.com/"), settings_for("https://example.com/"))
+        endpoint_for(
+            Other(),
+            Transport("https://example.com/", settings="remote"),
+            settings_for("https://example.com/"),
+        )
 
 
 def test_a_line_is_one_line_whatever_the_text_holds() -> None:

@@ -12,8 +12,8 @@ from plainmind.guests.remote.breaker import (
     BreakerState,
     after_failure,
     after_success,
+    during_trial,
     permission,
-    trying,
     waiting_s,
 )
 
@@ -67,7 +67,7 @@ def test_after_a_pause_one_tries_and_the_others_wait() -> None:
     assert permission(state, 100 + 899, POLICY) == "wait"
     assert permission(state, 100 + 900, POLICY) == "try"
 
-    state = trying(state, 1000, POLICY)
+    state = during_trial(state, 1000, POLICY)
     assert permission(state, 1001, POLICY) == "wait"
     assert 0 < waiting_s(state, 1001) <= POLICY.trial_s
     assert permission(after_success(state, 1002), 1002, POLICY) == "ask"
@@ -103,7 +103,7 @@ def test_whatever_happens_somebody_may_ask_again_within_the_longest_pause(
     for passed, event in events:
         now += passed
         if permission(state, now, POLICY) == "try":
-            state = trying(state, now, POLICY)
+            state = during_trial(state, now, POLICY)
         state = after_success(state, now) if event == "work" else failed(state, now, terminal=event == "end")
 
     assert permission(state, now + 3601, POLICY) != "wait"

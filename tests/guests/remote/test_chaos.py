@@ -13,17 +13,14 @@ from pathlib import Path
 import pytest
 from tests.support.providers import chaos
 from tests.support.providers.clients import embedder_of, settings_for
+from tests.support.providers.failed import failing
 from tests.support.providers.server import DIALECTS, KEY, Provider, serving, unit_vector_for
 
 from plainmind.base.errors import EmbeddingError
 from plainmind.base.model import Vector
-from plainmind.guests.net.failures import (
-    ProviderPaused,
-    QuotaSpent,
-    RedirectRefused,
-    TimedOut,
-)
+from plainmind.guests.net.failures import QuotaSpent, RedirectRefused, TimedOut
 from plainmind.guests.remote.embedder import RemoteEmbedder
+from plainmind.guests.remote.failures import ProviderPaused
 
 TEXTS = [f"note {number} about the gateway, the bread and the number {number * 7}" for number in range(9)]
 CANARY = "xylophone-quartz-canary"
@@ -101,7 +98,7 @@ def test_the_deadline_is_for_the_whole_exchange(provider: Provider, tmp_path: Pa
     provider.fault = chaos.SLOW[name]
     with embedder_of(provider, tmp_path, query_timeout_s=1.0) as embedder:
         started = time.monotonic()
-        with pytest.raises(TimedOut):
+        with failing(TimedOut):
             embedder.embed_query("where?")
 
     # The provider would go on for 16 s and more.
@@ -162,8 +159,8 @@ def test_a_spent_quota_is_asked_three_times_an_hour_at_most(provider: Provider, 
                 embedder.embed_query("where?")
             raised.append(caught.value)
 
-    assert isinstance(raised[0], QuotaSpent)
-    assert isinstance(raised[1], ProviderPaused)
+    assert isinstance(raised[0].__cause__, QuotaSpent)
+    assert isinstance(raised[1].__cause__, ProviderPaused)
     assert "quota" in str(raised[1])
     assert len(provider.seen) == 3
 
@@ -182,7 +179,7 @@ def test_another_key_is_another_chance(provider: Provider, tmp_path: Path) -> No
 def test_a_redirect_is_not_followed_and_the_key_stays_home(provider: Provider, tmp_path: Path) -> None:
     with serving(Provider(provider.dialect)) as elsewhere:
         provider.fault = chaos.redirect(elsewhere.base_url + "/embeddings")
-        with embedder_of(provider, tmp_path) as embedder, pytest.raises(RedirectRefused):
+        with embedder_of(provider, tmp_path) as embedder, failing(RedirectRefused):
             embedder.embed_query("where?")
 
         assert elsewhere.connections == 0

@@ -14,24 +14,18 @@ from typing import Any
 import pytest
 from tests.support.providers import chaos
 from tests.support.providers.clients import embedder_of, settings_for
+from tests.support.providers.failed import failing
 from tests.support.providers.server import DIALECTS, KEY, Handler, Provider, serving, unit_vector_for
 from tests.support.waiting import until
 
 from plainmind.base.errors import BadVector, ConfigError, EmbeddingError
-from plainmind.guests.net.failures import (
-    Abandoned,
-    BudgetSpent,
-    KeyRefused,
-    ProviderPaused,
-    RequestRefused,
-    ServerTrouble,
-    TextRefused,
-    TextTooLong,
-)
+from plainmind.guests.net.failures import Abandoned, KeyRefused, RequestRefused, ServerTrouble, TextTooLong
 from plainmind.guests.net.transport import Transport
-from plainmind.guests.remote.embedder import RemoteEmbedder, wire_for
+from plainmind.guests.remote.embedder import RemoteEmbedder
+from plainmind.guests.remote.failures import BudgetSpent, ProviderPaused, TextRefused
 from plainmind.guests.remote.ledger import Ledger
 from plainmind.guests.remote.settings import RemoteSettings
+from plainmind.guests.remote.wire import wire_for
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -181,7 +175,7 @@ def test_the_identity_counts_where_and_what_but_no_credential(provider: Provider
 def test_no_key_for_a_provider_that_needs_one_is_said_without_a_request(tmp_path: Path) -> None:
     settings = RemoteSettings()
     embedder = RemoteEmbedder(wire_for("voyage", settings), settings, Ledger(str(tmp_path / "l.sqlite")))
-    with pytest.raises(KeyRefused) as caught:
+    with failing(KeyRefused) as caught:
         embedder.embed_query("where?")
     embedder.close()
 
@@ -212,7 +206,7 @@ def test_a_server_that_finds_everything_too_long_is_an_error_in_the_end(
     provider: Provider, tmp_path: Path
 ) -> None:
     provider.longest_text = 3
-    with embedder_of(provider, tmp_path) as embedder, pytest.raises(TextTooLong):
+    with embedder_of(provider, tmp_path) as embedder, failing(TextTooLong):
         embedder.embed_query("a question of some words and then some more of them to be cut")
     assert len(provider.seen) < 5
 
@@ -237,7 +231,7 @@ def test_a_question_that_is_refused_is_an_error_and_pauses_nothing(
 ) -> None:
     provider.poison = "poison"
     with embedder_of(provider, tmp_path) as embedder:
-        with pytest.raises(TextRefused):
+        with failing(TextRefused):
             embedder.embed_query("is there poison?")
         assert embedder.embed_query("is there bread?")
 
@@ -247,9 +241,9 @@ def test_a_request_that_is_refused_whatever_the_text_pauses_the_provider(
 ) -> None:
     provider.fault = lambda handler, _: handler.reply_json(400, {"error": {"message": "no such parameter"}})
     with embedder_of(provider, tmp_path) as embedder:
-        with pytest.raises(RequestRefused, match="no such parameter"):
+        with failing(RequestRefused, match="no such parameter"):
             embedder.embed_documents(["one", "two"])
-        with pytest.raises(ProviderPaused, match="no such parameter"):
+        with failing(ProviderPaused, match="no such parameter"):
             embedder.embed_documents(["one", "two"])
 
     assert len(provider.seen) == 2  # as it was, and once with a harmless text
@@ -265,16 +259,16 @@ def test_five_failed_calls_pause_a_provider_and_a_good_trial_ends_the_pause(
     provider.fault = chaos.server_error
     with embedder_of(provider, tmp_path, now=lambda: clock[0]) as embedder:
         for _ in range(5):
-            with pytest.raises(ServerTrouble):
+            with failing(ServerTrouble):
                 embedder.embed_query("where?")
-        with pytest.raises(ProviderPaused):
+        with failing(ProviderPaused):
             embedder.embed_query("where?")
         asked = len(provider.seen)
         assert asked == 5 * 2
         assert embedder.describe()["pausedForSeconds"] == 60
 
         clock[0] += 61
-        with pytest.raises(ServerTrouble):
+        with failing(ServerTrouble):
             embedder.embed_query("where?")
         assert len(provider.seen) == asked + 1  # one trial, without retries
         assert embedder.describe()["pausedForSeconds"] == 120
@@ -292,7 +286,7 @@ def test_a_person_can_end_a_pause(provider: Provider, tmp_path: Path) -> None:
     with embedder_of(provider, tmp_path) as embedder:
         with pytest.raises(EmbeddingError):
             embedder.embed_query("where?")
-        with pytest.raises(ProviderPaused):
+        with failing(ProviderPaused):
             embedder.probe()
         assert embedder.probe(anyway=True) == 64
 
@@ -303,7 +297,7 @@ def test_another_process_does_not_ask_a_provider_that_has_just_refused_the_key(
     provider: Provider, tmp_path: Path
 ) -> None:
     provider.key = "another"
-    with embedder_of(provider, tmp_path) as embedder, pytest.raises(KeyRefused):
+    with embedder_of(provider, tmp_path) as embedder, failing(KeyRefused):
         embedder.embed_query("where?")
 
     program = f"""
@@ -315,7 +309,7 @@ with embedder_of(provider, Path({str(tmp_path)!r})) as embedder:
     try:
         embedder.embed_query("where?")
     except Exception as error:
-        print(type(error).__name__, error)
+        print(type(error.__cause__).__name__, error)
 """
     run = subprocess.run(
         [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=60, check=True
@@ -330,7 +324,7 @@ def test_no_request_is_sent_that_would_exceed_the_tokens_of_a_day(provider: Prov
     clock = [1_000_000.0]
     with embedder_of(provider, tmp_path, max_tokens_per_day=100, now=lambda: clock[0]) as embedder:
         embedder.embed_query("word " * 40)  # 50 tokens
-        with pytest.raises(BudgetSpent) as caught:
+        with failing(BudgetSpent) as caught:
             embedder.embed_query("word " * 60)
         assert "100" in str(caught.value)
         embedder.embed_query("a short one is still possible")
@@ -367,7 +361,7 @@ def test_with_a_budget_nothing_is_asked_that_cannot_be_counted(provider: Provide
         assert "ledger" in str(embedder.describe()["trouble"])
     with embedder_of(provider, tmp_path, max_tokens_per_day=1_000_000) as embedder:
         embedder.describe()
-        with pytest.raises(BudgetSpent, match="cannot be counted"):
+        with failing(BudgetSpent, match="cannot be counted"):
             embedder.embed_query("where?")
 
 
@@ -392,7 +386,7 @@ def test_closing_gives_up_what_is_under_way(provider: Provider, tmp_path: Path, 
         embedder.close()
         thread.join()
 
-    assert isinstance(outcome[0], Abandoned)
+    assert isinstance(outcome[0].__cause__, Abandoned)
 
 
 def test_waiting_for_ones_turn_is_not_counted_as_waiting_for_the_provider(

@@ -19,14 +19,11 @@ from plainmind.base.errors import EmbeddingError, StorageFailure
 from plainmind.base.model import Vector, sha256_text
 from plainmind.embed.cache import CachedEmbedder, SqliteEmbeddingCache
 from plainmind.guests.net.failures import Abandoned
-from plainmind.guests.remote.embedder import (
-    BatchingEmbedder,
-    VectorsPending,
-    create_batching,
-    transport_for,
-    wire_for,
-)
+from plainmind.guests.remote.batch_jobs import BatchingEmbedder, create_batching
+from plainmind.guests.remote.client import transport_for
+from plainmind.guests.remote.failures import VectorsPending
 from plainmind.guests.remote.ledger import Ledger
+from plainmind.guests.remote.wire import wire_for
 
 
 class Provider(BatchRoutes):
@@ -68,7 +65,7 @@ def remembered(user: Client) -> list[dict[str, Any]]:
 
 def test_every_text_gets_its_own_vector_through_one_job(provider: Provider, tmp_path: Path) -> None:
     with client(provider, tmp_path) as user:
-        vectors = user.jobs.embed([*TEXTS, TEXTS[3]])
+        vectors = user.embed([*TEXTS, TEXTS[3]])
 
     assert [list(vector or ()) for vector in vectors] == [
         pytest.approx(list(unit_vector_for(text))) for text in [*TEXTS, TEXTS[3]]
@@ -102,7 +99,7 @@ def test_texts_that_are_known_already_are_not_submitted(provider: Provider, tmp_
 
 def test_blank_texts_are_not_submitted(openai: Provider, tmp_path: Path) -> None:
     with client(openai, tmp_path) as user:
-        assert user.jobs.embed(["", " \n", TEXTS[0]])[:2] == [None, None]
+        assert user.embed(["", " \n", TEXTS[0]])[:2] == [None, None]
 
     assert openai.texts_submitted == [TEXTS[0]]
 
@@ -183,14 +180,14 @@ def test_without_waiting_a_job_is_left_running_and_collected_later(
     provider.script = ["in_progress"]
     with client(provider, tmp_path) as user:
         first = user.jobs.prepare(TEXTS, wait=False)
-        early = user.jobs.collect()
+        early = user.jobs.prepare((), wait=False)
     assert len(first.waiting) == 20
     assert [(job.items, job.state) for job in first.running] == [(20, "running")]
     assert len(early.running) == 1
 
     next(iter(provider.batches.values())).script = ["completed"]
     with client(provider, tmp_path) as user:
-        later = user.jobs.collect()
+        later = user.jobs.prepare((), wait=False)
 
         assert later.running == ()
         assert near(user.cached(TEXTS), right(TEXTS))
@@ -242,7 +239,7 @@ def test_closing_ends_the_wait_at_once_and_the_job_is_collected_later(
 
     next(iter(openai.batches.values())).script = ["completed"]
     with client(openai, tmp_path) as user:
-        assert user.jobs.collect().running == ()
+        assert user.jobs.prepare((), wait=False).running == ()
         assert near(user.cached(TEXTS), right(TEXTS))
     assert openai.created == 1
 
@@ -395,16 +392,6 @@ def test_one_success_forgets_one_failure(openai: Provider, tmp_path: Path) -> No
 
         assert openai.created == 4
         assert not user.jobs.facts()["off"]
-
-
-def test_a_person_can_turn_batch_jobs_on_again(openai: Provider, tmp_path: Path) -> None:
-    openai.script = ["failed"]
-    with client(openai, tmp_path, max_items=5) as user:
-        user.jobs.prepare(TEXTS)
-        openai.script = ["completed"]
-        user.jobs.turn_on()
-
-        assert len(user.jobs.prepare(TEXTS).ready) == 20
 
 
 def test_a_job_whose_vectors_are_all_bad_is_a_failure(provider: Provider, tmp_path: Path) -> None:
@@ -604,9 +591,9 @@ def test_a_refused_key_pauses_everything_and_loses_no_job(provider: Provider, tm
     with client(provider, tmp_path) as user:
         user.jobs.prepare(TEXTS, wait=False)
         provider.key = "another"
-        refused = user.jobs.collect()
+        refused = user.jobs.prepare((), wait=False)
         asked = len(provider.requests)
-        paused = user.jobs.collect()
+        paused = user.jobs.prepare((), wait=False)
 
         assert "key" in refused.notes[0]
         assert len(refused.running) == len(paused.running) == 1
@@ -652,7 +639,7 @@ def test_tokens_are_counted_when_a_job_is_submitted_and_corrected_at_its_end(
     with client(openai, tmp_path) as user:
         user.jobs.prepare(TEXTS, wait=False)
         guessed = user.ledger.tokens_today()
-        user.jobs.collect()
+        user.jobs.prepare((), wait=False)
 
         assert guessed > 60
         assert user.ledger.tokens_today() == 60  # three a text, says the provider
@@ -698,7 +685,7 @@ def test_a_job_that_nobody_collected_for_days_is_given_up(openai: Provider, tmp_
     with client(openai, tmp_path, clock) as user:
         user.jobs.prepare(TEXTS, wait=False)
         clock.at += 4 * 86_400
-        prepared = user.jobs.collect()
+        prepared = user.jobs.prepare((), wait=False)
 
         assert prepared.running == ()
         assert "not done" in prepared.notes[0]
@@ -748,7 +735,7 @@ def test_jobs_of_another_model_are_shown_and_forgotten_after_a_month(
         assert len(remembered(user)) == 2
 
         clock.at += 31 * 86_400
-        user.jobs.collect()
+        user.jobs.prepare((), wait=False)
         assert remembered(user) == []
 
 

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from plainmind.base.errors import BadVector
 from plainmind.guests.net.failures import AnswerUnreadable
-from plainmind.guests.remote.embedder import grouped, wire_for
+from plainmind.guests.remote.embedder import requests_of
 from plainmind.guests.remote.gemini import GeminiWire
 from plainmind.guests.remote.openai import OpenAIWire
 from plainmind.guests.remote.settings import RemoteSettings
 from plainmind.guests.remote.voyage import VoyageWire
-from plainmind.guests.remote.wire import estimated_tokens, in_order, numbers, price_of, tokens_in
+from plainmind.guests.remote.wire import estimated_tokens, in_order, numbers, price_of, tokens_in, wire_for
 
 
 def test_openai_is_asked_for_base64_only_at_home() -> None:
@@ -144,7 +144,7 @@ def test_tokens_are_guessed_by_script() -> None:
 def test_groups_hold_every_text_once_in_order_and_within_the_limits(
     texts: list[str], max_items: int, max_tokens: int
 ) -> None:
-    groups = grouped(texts, max_items=max_items, max_tokens=max_tokens)
+    groups = requests_of(texts, max_items=max_items, max_tokens=max_tokens)
 
     assert [text for group in groups for text in group] == texts
     for group in groups:

@@ -15,9 +15,10 @@ from plainmind.embed.cache import SqliteEmbeddingCache
 from plainmind.embed.protocol import EmbeddingCache
 from plainmind.guests.net.transport import Transport
 from plainmind.guests.remote.batch_jobs import BatchJobs
-from plainmind.guests.remote.embedder import RemoteEmbedder, wire_for
+from plainmind.guests.remote.embedder import RemoteEmbedder
 from plainmind.guests.remote.ledger import Ledger
 from plainmind.guests.remote.settings import BatchSettings, RemoteSettings
+from plainmind.guests.remote.wire import wire_for
 
 DIMS = 64
 TEXTS = [f"note {number} about the gateway and its {number * 7} backups" for number in range(20)]
@@ -52,6 +53,12 @@ class Client:
         found = self.cache.lookup(self.embedder.identity, [sha256_text(text) for text in texts])
         return {text: found[sha256_text(text)] for text in texts if sha256_text(text) in found}
 
+    def embed(self, texts: Sequence[str]) -> list[Vector | None]:
+        """Let jobs work on texts; what the cache holds of them then, in their order."""
+        self.jobs.prepare(texts)
+        found = self.cached(texts)
+        return [found.get(text) for text in texts]
+
 
 def settings_for(base_url: str, **changes: Any) -> RemoteSettings:
     settings = RemoteSettings(
@@ -85,7 +92,7 @@ def client_of(
     ledger = Ledger(str(home / "remote.sqlite"), **({"now": clock.now} if clock else {}))
     cache = cache or SqliteEmbeddingCache(str(home / "cache.sqlite"))
     headers = wire.headers(settings.api_key or "")
-    transport = Transport(base_url, headers=headers, secrets=[KEY], allow_private=True)
+    transport = Transport(base_url, settings="remote", headers=headers, secrets=[KEY], allow_private=True)
     embedder = RemoteEmbedder(wire, settings, ledger)
     jobs = BatchJobs(
         wire,

@@ -58,9 +58,10 @@ def chat_destination(settings: Settings) -> dict[str, str | None] | None:
         return None
     facts: dict[str, str | None] = {"provider": chat.provider, "model": chat.model}
     try:
-        origin, _ = split_base_url(_base_url(settings) or dialect_of(chat.provider).default_base_url)
+        base_url = _base_url(settings) or dialect_of(chat.provider).default_base_url
+        origin, _ = split_base_url(base_url, settings="chat")
     except ConfigError as error:
-        return facts | {"to": None, "problem": str(error).replace("remote.", "chat.")}
+        return facts | {"to": None, "problem": str(error)}
     return facts | {"to": origin.host}
 
 
@@ -88,4 +89,5 @@ def _keys(settings: Settings, base_url: str | None, environ: Mapping[str, str]) 
 
 def _is_at(base_url: str | None, other: str | None, default: str) -> bool:
     """Whether both are the same scheme, host and port; None is the provider's own address."""
-    return split_base_url(base_url or default)[0] == split_base_url(other or default)[0]
+    one, _ = split_base_url(base_url or default, settings="chat")
+    return one == split_base_url(other or default, settings="chat")[0]

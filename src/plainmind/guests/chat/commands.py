@@ -100,7 +100,7 @@ class Chat:
 
     def take_lines(self, lines: Iterator[str], *, resume: bool) -> int:
         """Take each line as a turn, for a program: the first failure ends it."""
-        from plainmind.guests.chat.models.endpoint import ChatFailure
+        from plainmind.guests.chat.models.protocol import ChatFailure
 
         try:
             if resume and self._turn(None) is False:

@@ -24,10 +24,10 @@ from plainmind.guests.chat.compaction import compact, to_sum_up
 from plainmind.guests.chat.flush import FAILED, SAVED, Flush, Flushed, FlushSettings
 from plainmind.guests.chat.flush_turn import block_of
 from plainmind.guests.chat.listener import Listener
-from plainmind.guests.chat.models.endpoint import ChatFailure
 from plainmind.guests.chat.models.protocol import (
     ABORTED,
     LENGTH,
+    ChatFailure,
     ChatModel,
     Message,
     Reply,

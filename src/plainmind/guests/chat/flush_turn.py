@@ -7,8 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 
 from plainmind.agent.tools.definitions import APPEND
 from plainmind.guests.chat.flush_prompts import KEPT, NO_TEXT, OTHER_TOOL, USE_THE_TOOL, is_mark, says_nothing
-from plainmind.guests.chat.models.endpoint import ChatFailure
-from plainmind.guests.chat.models.protocol import ABORTED, ChatModel, Message, Reply, Request, ToolCall
+from plainmind.guests.chat.models.protocol import (
+    ABORTED,
+    ChatFailure,
+    ChatModel,
+    Message,
+    Reply,
+    Request,
+    ToolCall,
+)
 from plainmind.guests.chat.retelling import cut, retold
 
 TYPE_CHECKING = False

@@ -13,16 +13,16 @@ import re
 import tempfile
 import threading
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from importlib import import_module
 from typing import Any
 
 from plainmind.base.errors import ConfigError, EmbeddingError
 from plainmind.base.extras import install_hint
-from plainmind.base.model import EmbedderIdentity, Vector
+from plainmind.base.model import EmbedderIdentity, ProgressCallback, Vector
 from plainmind.base.value import value
-from plainmind.embed.protocol import EmbeddingSettings, Fetched, FullEmbedder, checked, usable_cores
+from plainmind.embed.protocol import EmbeddingSettings, FullEmbedder, checked, usable_cores
 from plainmind.guests.local.gguf import GgufHeader, read_header
 from plainmind.guests.local.hub import DEFAULT_CACHE_DIR, Hub, HubFile, is_hub_uri, parse_uri
 from plainmind.guests.local.model_traits import Prompts, prompts_for
@@ -174,7 +174,7 @@ class LocalEmbedder(FullEmbedder):
         settings: LocalSettings,
         *,
         hub: Hub | None = None,
-        progress: Callable[[Fetched], None] | None = None,
+        progress: ProgressCallback | None = None,
     ) -> None:
         self._named = settings.model_path or DEFAULT_MODEL
         self._hub_file = _hub_file(self._named)

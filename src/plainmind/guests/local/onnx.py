@@ -6,16 +6,16 @@ import hashlib
 import json
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from importlib import import_module
 from typing import Any
 
 from plainmind.base.errors import ConfigError, EmbeddingError
 from plainmind.base.extras import install_hint
-from plainmind.base.model import EmbedderIdentity, Vector
+from plainmind.base.model import EmbedderIdentity, ProgressCallback, Vector
 from plainmind.base.value import value
-from plainmind.embed.protocol import EmbeddingSettings, Fetched, FullEmbedder, checked, usable_cores
+from plainmind.embed.protocol import EmbeddingSettings, FullEmbedder, checked, usable_cores
 from plainmind.guests.local.hub import DEFAULT_CACHE_DIR, Hub, is_hub_name
 from plainmind.guests.local.model_traits import Prompts, fingerprint, prompts_for
 
@@ -249,7 +249,7 @@ class OnnxEmbedder(FullEmbedder):
         settings: OnnxSettings,
         *,
         hub: Hub | None = None,
-        progress: Callable[[Fetched], None] | None = None,
+        progress: ProgressCallback | None = None,
     ) -> None:
         self._named = settings.model or DEFAULT_MODEL
         self._hub = hub or Hub(settings.model_cache_dir)

@@ -1,4 +1,4 @@
-"""Where a provider lives, and whether we may send a key there: looked up, judged and dialled as one address."""
+"""Where a server lives, and whether we may send a key there: looked up, judged and dialled as one address."""
 
 from __future__ import annotations
 
@@ -34,28 +34,36 @@ class Origin:
         return f"{self.scheme}://{host}" + ("" if self.port == _PORTS[self.scheme] else f":{self.port}")
 
 
-def split_base_url(url: str) -> tuple[Origin, str]:
-    """Split into the origin and the path, which ends in `/`. Raises ConfigError without repeating the URL."""
+def split_base_url(url: str, *, settings: str) -> tuple[Origin, str]:
+    """Split into the origin and the path, which ends in `/`.
+
+    `settings` names the group that `baseUrl` stands in. Raises ConfigError without repeating the URL.
+    """
     try:
         parts = urlsplit(url.strip())
         host = (parts.hostname or "").encode("idna").decode("ascii") if parts.hostname else ""
         port = parts.port
     except ValueError as error:
-        raise _not_a_base_url("it is not a URL") from error
+        raise _not_a_base_url(settings, "it is not a URL") from error
     if parts.scheme not in _PORTS or not host:
-        raise _not_a_base_url("it must begin with https:// or http:// and name a host")
+        raise _not_a_base_url(settings, "it must begin with https:// or http:// and name a host")
     if parts.username is not None or parts.password is not None:
-        raise _not_a_base_url("it must not hold a user name or password; a key belongs in `remote.apiKey`")
+        raise _not_a_base_url(
+            settings, f"it must not hold a user name or password; a key belongs in `{settings}.apiKey`"
+        )
     if parts.query or parts.fragment:
-        raise _not_a_base_url("it must end before `?` and `#`; what stands there belongs in `remote.headers`")
+        raise _not_a_base_url(
+            settings, f"it must end before `?` and `#`; what stands there belongs in `{settings}.headers`"
+        )
     path = parts.path.rstrip("/") + "/"
     return Origin(parts.scheme, host, port or _PORTS[parts.scheme]), path
 
 
-def _not_a_base_url(reason: str) -> ConfigError:
+def _not_a_base_url(settings: str, reason: str) -> ConfigError:
+    key = f"{settings}.baseUrl"
     return ConfigError(
-        f"`remote.baseUrl` cannot be used: {reason}",
-        key="remote.baseUrl",
+        f"`{key}` cannot be used: {reason}",
+        key=key,
         hint="write it like https://api.example.com/v1",
     )
 
@@ -84,23 +92,19 @@ def _embedded_ipv4(address: IPAddress) -> IPAddress:
 
 
 def allowed_addresses(origin: Origin, *, allow_private: bool, deadline: float) -> list[str]:
-    """Look the host up and return its addresses, all of them allowed. Raises ProviderFailure.
+    """Look the host up and return its addresses, all of them allowed. Raises NetFailure.
 
     A name with one forbidden address among its addresses is refused whole: that is how names are misused.
     """
-    found = _looked_up(origin, deadline)
+    found = _addresses(origin, deadline)
     for address in found:
         reason = why_refused(ip_address(address), origin.scheme, allow_private=allow_private)
         if reason is not None:
-            raise AddressRefused(
-                f"nothing is sent to {origin} ({address}): {reason}",
-                hint="check `remote.baseUrl`; an address of your own network must be set there by yourself, and "
-                "others need https",
-            )
+            raise AddressRefused(f"nothing is sent to {origin} ({address}): {reason}")
     return found
 
 
-def _looked_up(origin: Origin, deadline: float) -> list[str]:
+def _addresses(origin: Origin, deadline: float) -> list[str]:
     try:
         return [str(ip_address(origin.host))]
     except ValueError:
@@ -119,11 +123,8 @@ def _looked_up(origin: Origin, deadline: float) -> list[str]:
     thread.start()
     thread.join(max(0.0, deadline - time.monotonic()))
     if not outcome:
-        raise TimedOut(f"the address of {origin.host} could not be found in time", hint="check the network")
+        raise TimedOut(f"the address of {origin.host} could not be found in time")
     answer = outcome[0]
     if isinstance(answer, list):
         return answer
-    raise Unreachable(
-        f"the address of {origin.host} cannot be found",
-        hint="check `remote.baseUrl` and the network",
-    ) from answer
+    raise Unreachable(f"the address of {origin.host} cannot be found") from answer

@@ -13,26 +13,42 @@ from urllib.parse import unquote, urlsplit
 
 from plainmind.base.errors import ConfigError
 from plainmind.guests.net.address import Origin
-from plainmind.guests.net.failures import Abandoned, ProviderFailure, TimedOut, Unreachable, Untrusted
+from plainmind.guests.net.failures import Abandoned, TimedOut, Unreachable, Untrusted
 
 if TYPE_CHECKING:
     import ssl
 
     from _typeshed import ReadableBuffer, WriteableBuffer
 
-_LONGEST_WAIT_S = 0.25  # between two looks at whether somebody wants us to stop
+_LONGEST_WAIT_S = 0.25  # between two looks at whether we are to stop
 _CONNECT_S = 10.0
 _LONGEST_PROXY_ANSWER = 16_384
 _SENT_AT_ONCE = 262_144
 
 
 class Patience:
-    """How long the present exchange may still take, and whether anybody still waits for it."""
+    """How long the present exchange may still take, and whether anything still waits for it.
 
-    def __init__(self, host: str, deadline: float, stopped: Callable[[], bool]) -> None:
+    It runs out at the deadline and, where `silence_s` is given, after so long without a word.
+    """
+
+    def __init__(
+        self, host: str, deadline: float, stopped: Callable[[], bool], *, silence_s: float | None = None
+    ) -> None:
         self._host = host
-        self._deadline = deadline
         self._stopped = stopped
+        self._silence_s = silence_s
+        self._last = self._deadline = deadline
+        self.renew()
+
+    def renew(self) -> None:
+        """Something was heard: wait as long again for more."""
+        if self._silence_s is not None:
+            self._deadline = min(self._last, time.monotonic() + self._silence_s)
+
+    def end_within(self, seconds: float) -> None:
+        """Wait no longer than this for the rest."""
+        self._last = self._deadline = min(self._last, time.monotonic() + seconds)
 
     def remaining(self) -> float:
         """Seconds until the deadline. Raises TimedOut or Abandoned."""
@@ -40,10 +56,7 @@ class Patience:
             raise Abandoned(f"the request to {self._host} was given up")
         left = self._deadline - time.monotonic()
         if left <= 0:
-            raise TimedOut(
-                f"{self._host} did not answer completely in time",
-                hint="it may be overloaded; what is missing is asked for again at the next sync",
-            )
+            raise TimedOut(f"{self._host} did not answer completely in time")
         return left
 
     def moment(self) -> float:
@@ -91,7 +104,9 @@ class PatientSocket:
                 count = self._socket.recv_into(buffer)
             except TimeoutError:
                 continue
-            self.heard = self.heard or count > 0
+            if count:
+                self.heard = True
+                self.patience.renew()
             return count
 
     def makefile(self, mode: str) -> io.BufferedReader:  # noqa: ARG002 - http.client says "rb"
@@ -139,34 +154,31 @@ def open_connection(
     context: ssl.SSLContext | None,
     proxy: str | None = None,
 ) -> Connection:
-    """Connect to `address`, which was judged before, and prove that it is `origin`. Raises ProviderFailure."""
-    plain = _dialled(origin, address, patience, proxy)
+    """Connect to `address`, which was judged before, and prove that it is `origin`. Raises NetFailure."""
+    plain = _dial(origin, address, patience, proxy)
     try:
         plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if proxy is not None and context is not None:
             _ask_for_tunnel(PatientSocket(plain, patience), origin, proxy)
         if context is None:
             return Connection(origin, PatientSocket(plain, patience))
-        return Connection(origin, PatientSocket(_encrypted(plain, origin, context, patience), patience))
+        return Connection(origin, PatientSocket(_encrypt(plain, origin, context, patience), patience))
     except BaseException:
         plain.close()
         raise
 
 
-def _dialled(origin: Origin, address: str, patience: Patience, proxy: str | None) -> socket.socket:
-    host, port = (address, origin.port) if proxy is None else proxy_of(proxy)
+def _dial(origin: Origin, address: str, patience: Patience, proxy: str | None) -> socket.socket:
+    host, port = (address, origin.port) if proxy is None else _host_and_port(proxy)
     try:
         return socket.create_connection((host, port), timeout=min(_CONNECT_S, patience.remaining()))
     except OSError as error:
         patience.remaining()  # a deadline that has passed is the better explanation
         through = "" if proxy is None else " through the proxy"
-        raise Unreachable(
-            f"{origin} cannot be reached{through}: {error.strerror or 'no answer'}",
-            hint="check `remote.baseUrl`, whether the server runs, and the network",
-        ) from error
+        raise Unreachable(f"{origin} cannot be reached{through}: {error.strerror or 'no answer'}") from error
 
 
-def _encrypted(
+def _encrypt(
     plain: socket.socket, origin: Origin, context: ssl.SSLContext, patience: Patience
 ) -> socket.socket:
     import ssl
@@ -176,27 +188,30 @@ def _encrypted(
         return context.wrap_socket(plain, server_hostname=origin.host)
     except ssl.SSLCertVerificationError as error:
         raise Untrusted(
-            f"{origin} has no certificate that proves who it is: {error.verify_message}",
-            hint="check `remote.baseUrl` and the clock; a certificate of your own is named by SSL_CERT_FILE",
+            f"{origin} has no certificate that proves who it is: {error.verify_message}"
         ) from error
     except OSError as error:
         patience.remaining()
         raise Unreachable(
-            f"no encrypted connection to {origin}: {error.strerror or error.__class__.__name__}",
-            hint="check `remote.baseUrl`: does this port speak https?",
+            f"no encrypted connection to {origin}: {error.strerror or error.__class__.__name__}"
         ) from error
 
 
-def proxy_of(url: str) -> tuple[str, int]:
-    """Host and port of a proxy. Raises ConfigError."""
+def check_proxy(url: str, *, settings: str) -> None:
+    """Raise ConfigError when this is no proxy that we can use; `settings` names the group that it stands in."""
     parts = urlsplit(url)
     if parts.scheme != "http" or not parts.hostname:
+        key = f"{settings}.proxy"
         raise ConfigError(
-            "`remote.proxy` cannot be used: only http:// proxies are known",
-            key="remote.proxy",
+            f"`{key}` cannot be used: only http:// proxies are known",
+            key=key,
             hint="write it like http://proxy.example.com:3128",
         )
-    return parts.hostname, parts.port or 80
+
+
+def _host_and_port(proxy: str) -> tuple[str, int]:
+    parts = urlsplit(proxy)
+    return parts.hostname or "", parts.port or 80
 
 
 def proxy_authorization(url: str) -> dict[str, str]:
@@ -221,11 +236,5 @@ def _ask_for_tunnel(wire: PatientSocket, origin: Origin, proxy: str) -> None:
         answer += one
     status = bytes(answer).split(b" ", 2)[1:2]
     if status != [b"200"]:
-        raise _no_tunnel(origin, status)
-
-
-def _no_tunnel(origin: Origin, status: list[bytes]) -> ProviderFailure:
-    said = status[0][:3].decode("ascii", "replace") if status else "nothing"
-    return Unreachable(
-        f"the proxy does not connect to {origin}: it answered {said}", hint="check `remote.proxy`"
-    )
+        said = status[0][:3].decode("ascii", "replace") if status else "nothing"
+        raise Unreachable(f"the proxy does not connect to {origin}: it answered {said}")

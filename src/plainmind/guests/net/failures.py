@@ -1,28 +1,25 @@
 """Every way in which a request fails, told in a sentence, and whether and when to ask again.
 
-EmbeddingError
-└── ProviderFailure
-    ├── Unreachable        no connection: name, network, port                     retryable
-    ├── ConnectionLost     the connection broke under an answer                   retryable
-    ├── TimedOut           no complete answer before the deadline                 retryable
-    ├── ServerTrouble      408, 409, 425, 5xx                                     retryable
-    ├── RateLimited        429, with how long to wait                             retryable
-    ├── Untrusted          the certificate is not that of the host
-    ├── AddressRefused     we do not send text or keys to such an address         terminal
-    ├── RedirectRefused    3xx: the key belongs to one origin                     terminal
-    ├── KeyRefused         401, 403                                               terminal
-    ├── QuotaSpent         402, 429 without credit                                terminal
-    ├── ModelUnknown       404                                                    terminal
-    ├── RequestRefused     400, 422 and the like                                  terminal
-    │   ├── TextTooLong    the same, because of the length of a text
-    │   └── TextRefused    the same, because of one text, while others are taken
-    ├── AnswerTooLarge     more bytes than vectors can have
-    ├── AnswerUnreadable   not what the provider promises to answer
-    ├── BudgetSpent        our own limit of tokens a day
-    ├── ProviderPaused     it failed before, and we do not ask again yet
-    └── Abandoned          we stopped waiting: closed, or another request had failed
+NetFailure
+├── Unreachable        no connection: name, network, port, proxy              retryable
+├── ConnectionLost     the connection broke under an answer                   retryable
+├── TimedOut           no complete answer before the deadline                 retryable
+├── ServerTrouble      408, 409, 425, 5xx                                     retryable
+├── RateLimited        429, with how long to wait                             retryable
+├── Untrusted          the certificate is not that of the host
+├── AddressRefused     we do not send text or keys to such an address         terminal
+├── RedirectRefused    3xx: the key belongs to one origin                     terminal
+├── KeyRefused         401, 403                                               terminal
+├── QuotaSpent         402, 429 without credit                                terminal
+├── ModelUnknown       404                                                    terminal
+├── RequestRefused     400, 422 and the like                                  terminal
+│   └── TextTooLong    the same, because of the length of a text
+├── AnswerTooLarge     more bytes than the answer can need
+├── AnswerUnreadable   not what the server promises to answer
+└── Abandoned          we stopped waiting: closed, or another request had failed
 
-No message holds a key, a note or a whole answer; see `masked`.
+No message holds a key, a text that we sent or a whole answer; see `mask`. What a user can do about a failure
+depends on who asked, and for what: whoever shows it adds that.
 """
 
 from __future__ import annotations
@@ -33,7 +30,7 @@ from collections.abc import Callable, Iterable, Mapping
 from email.utils import parsedate_to_datetime
 from typing import Any, ClassVar, NoReturn
 
-from plainmind.base.errors import EmbeddingError, TransientEmbeddingError
+from plainmind.base.errors import PlainmindError
 from plainmind.base.value import field, value
 
 _MOST_CHARACTERS = 200
@@ -44,14 +41,28 @@ _KEY_LIKE = re.compile(
     r"bearer\s+\S+|\b(?:sk|pk|rk|pa|hf|gsk|xai|key)[-_][\w*.\-]{4,}|\bAIza[\w*\-]{6,}|[\w+/=\-]{40,}",
     re.IGNORECASE,
 )
+_TRANSIENT = frozenset({408, 409, 425})
+_NO_CREDIT = re.compile(
+    r"insufficient_quota|insufficient.{0,20}(?:credit|balance|funds)|billing_hard_limit", re.I
+)
+_PER_DAY = re.compile(r"per_?day", re.I)
+_BAD_KEY = re.compile(r"api[_ ]key[_ ](?:not valid|invalid)|invalid[_ ]api[_ ]key|incorrect api key", re.I)
+_NO_MODEL = re.compile(r"model_not_found|model\b.{0,80}\b(?:not found|does not exist|is not supported)", re.I)
+_TOO_LONG = re.compile(
+    r"(?:maximum|max\w*) (?:context|input|sequence|request|allowed)|context[_ ](?:length|size|window)"
+    r"|too (?:long|large|many tokens)|token limit|exceeds? .{0,60}(?:tokens?|length|limit)|string_above_max",
+    re.I,
+)
+# llama.cpp's server answers 500 to a text that does not fit its batch.
+_MAY_MEAN_LENGTH = frozenset({400, 413, 422, 500})
 
 
-class ProviderFailure(EmbeddingError):
-    """A provider failed. `retry_after` is how many seconds it asked us to wait."""
+class NetFailure(PlainmindError):
+    """A request failed. `retry_after` is how many seconds we are asked to wait, `status` that of the answer."""
 
     retryable: ClassVar[bool] = False  # the same request may work in a moment
-    terminal: ClassVar[bool] = False  # it will not work before somebody changes something
-    billed: ClassVar[bool] = False  # the provider may have counted the tokens
+    terminal: ClassVar[bool] = False  # it will not work before something is changed
+    may_have_worked: ClassVar[bool] = False  # the server may have done, and counted, what was asked
 
     def __init__(
         self,
@@ -66,74 +77,74 @@ class ProviderFailure(EmbeddingError):
         self.status = status
 
 
-class Unreachable(ProviderFailure, TransientEmbeddingError):
+class Unreachable(NetFailure):
     """No connection could be made."""
 
     retryable = True
 
 
-class ConnectionLost(ProviderFailure, TransientEmbeddingError):
+class ConnectionLost(NetFailure):
     """The connection broke before the answer was complete."""
 
     retryable = True
-    billed = True
+    may_have_worked = True
 
 
-class TimedOut(ProviderFailure, TransientEmbeddingError):
+class TimedOut(NetFailure):
     """There was no complete answer before the deadline."""
 
     retryable = True
-    billed = True
+    may_have_worked = True
 
 
-class ServerTrouble(ProviderFailure, TransientEmbeddingError):
-    """The provider has a problem of its own."""
+class ServerTrouble(NetFailure):
+    """The server has a problem of its own."""
 
     retryable = True
 
 
-class RateLimited(ProviderFailure, TransientEmbeddingError):
+class RateLimited(NetFailure):
     """Too many requests or tokens a minute."""
 
     retryable = True
 
 
-class Untrusted(ProviderFailure):
+class Untrusted(NetFailure):
     """The host could not prove who it is; nothing was sent."""
 
 
-class AddressRefused(ProviderFailure):
+class AddressRefused(NetFailure):
     """The host has an address to which we send neither text nor keys."""
 
     terminal = True
 
 
-class RedirectRefused(ProviderFailure):
-    """The provider sent us elsewhere. We never follow: the key is for one origin alone."""
+class RedirectRefused(NetFailure):
+    """The server sent us elsewhere. We never follow: the key is for one origin alone."""
 
     terminal = True
 
 
-class KeyRefused(ProviderFailure):
+class KeyRefused(NetFailure):
     """The API key is missing, wrong, or not allowed to do this."""
 
     terminal = True
 
 
-class QuotaSpent(ProviderFailure):
+class QuotaSpent(NetFailure):
     """The account has no credit left; waiting a minute does not help."""
 
     terminal = True
 
 
-class ModelUnknown(ProviderFailure):
-    """The provider has no such model, or nothing stands at this address."""
+class ModelUnknown(NetFailure):
+    """The server has no such model, or nothing stands at this address."""
 
     terminal = True
 
 
-class RequestRefused(ProviderFailure):
-    """The provider does not take this request."""
+class RequestRefused(NetFailure):
+    """The server does not take this request."""
 
     terminal = True
 
@@ -144,40 +155,26 @@ class TextTooLong(RequestRefused):
     terminal = False
 
 
-class TextRefused(RequestRefused):
-    """The provider takes requests like this one, but not with this text."""
-
-    terminal = False
-
-
-class AnswerTooLarge(ProviderFailure):
+class AnswerTooLarge(NetFailure):
     """The answer has more bytes than it can need."""
 
-    billed = True
+    may_have_worked = True
 
 
-class AnswerUnreadable(ProviderFailure):
-    """The answer is not what the provider promises: no JSON, another shape, an error with status 200."""
+class AnswerUnreadable(NetFailure):
+    """The answer is not what the server promises: no JSON, another shape, an error with status 200."""
 
-    billed = True
-
-
-class BudgetSpent(ProviderFailure):
-    """Our own daily limit of tokens is reached."""
+    may_have_worked = True
 
 
-class ProviderPaused(ProviderFailure):
-    """The provider has failed before and is not asked again until `retry_after` seconds have passed."""
-
-
-class Abandoned(ProviderFailure):
+class Abandoned(NetFailure):
     """We stopped waiting for the answer."""
 
-    billed = True
+    may_have_worked = True
 
 
-def masked(message: str, *, secrets: Iterable[str] = (), private: Iterable[str] = ()) -> str:
-    """Cut a provider's words to 200 printable characters without keys and without what we sent as `private`."""
+def mask(message: str, *, secrets: Iterable[str] = (), private: Iterable[str] = ()) -> str:
+    """Cut a server's words to 200 printable characters without keys and without what we sent as `private`."""
     text = message[: 4 * _MOST_CHARACTERS]
     for secret in sorted(filter(None, secrets), key=len, reverse=True):
         text = text.replace(secret, _MASK)
@@ -207,32 +204,26 @@ def _without_echo(message: str, private: list[str]) -> str:
 
 @value
 class RetryPolicy:
-    """Three more attempts, each after a random part of a pause that doubles from half a second to eight.
-
-    A question gets one more: somebody waits for the answer, and words alone can give one.
-    """
+    """Three more attempts, each after a random part of a pause that doubles from half a second to eight."""
 
     retries: int = 3
-    retries_of_question: int = 1
     first_pause_s: float = 0.5
     longest_pause_s: float = 8.0
-    longest_asked_for_s: float = 60.0  # when the provider asks for more, we give up instead
+    longest_asked_for_s: float = 60.0  # when the server asks for more, we give up instead
 
     def pause_s(
         self,
-        failure: EmbeddingError,
+        failure: PlainmindError,
         *,
         attempt: int,
         remaining_s: float,
         random: Callable[[], float],
-        is_question: bool = False,
     ) -> float | None:
         """Seconds to wait after failed attempt number `attempt` (from 1); None when it was the last.
 
-        A provider that says how long to wait is not asked sooner. Time that ends before the pause is not waited for.
+        A server that says how long to wait is not asked sooner. Time that ends before the pause is not waited for.
         """
-        retries = self.retries_of_question if is_question else self.retries
-        if not isinstance(failure, ProviderFailure) or not failure.retryable or attempt > retries:
+        if not isinstance(failure, NetFailure) or not failure.retryable or attempt > self.retries:
             return None
         asked_for = failure.retry_after or 0.0
         if asked_for > self.longest_asked_for_s:
@@ -241,32 +232,21 @@ class RetryPolicy:
         return pause if pause < remaining_s else None
 
 
-_TRANSIENT = frozenset({408, 409, 425})
-_NO_CREDIT = re.compile(
-    r"insufficient_quota|insufficient.{0,20}(?:credit|balance|funds)|billing_hard_limit", re.I
-)
-_PER_DAY = re.compile(r"per_?day", re.I)
-_BAD_KEY = re.compile(r"api[_ ]key[_ ](?:not valid|invalid)|invalid[_ ]api[_ ]key|incorrect api key", re.I)
-_NO_MODEL = re.compile(r"model_not_found|model\b.{0,80}\b(?:not found|does not exist|is not supported)", re.I)
-_TOO_LONG = re.compile(
-    r"(?:maximum|max\w*) (?:context|input|sequence|request|allowed)|context[_ ](?:length|size|window)"
-    r"|too (?:long|large|many tokens)|token limit|exceeds? .{0,60}(?:tokens?|length|limit)|string_above_max",
-    re.I,
-)
-# llama.cpp's server answers 500 to a text that does not fit its batch.
-_MAY_MEAN_LENGTH = frozenset({400, 413, 422, 500})
-
-
 @value
 class Answer:
     """What came back. Header names are in lower case."""
 
     status: int
     headers: Mapping[str, str] = field(repr=False)
-    body: bytes = field(repr=False)
+    body: bytes = field(default=b"", repr=False)
+
+    @property
+    def is_success(self) -> bool:
+        """Whether the server did what was asked, by its own word."""
+        return 200 <= self.status < 300
 
 
-def parsed(answer: Answer, host: str) -> Any:
+def json_of(answer: Answer, host: str) -> Any:
     """Read strict JSON: Python's own reader also takes NaN and Infinity. Raises AnswerUnreadable."""
     try:
         return json.loads(answer.body, parse_constant=_refuse_constant)
@@ -274,7 +254,6 @@ def parsed(answer: Answer, host: str) -> Any:
         # Without its cause, which holds the whole answer.
         raise AnswerUnreadable(
             f"{host} answered with something that is not JSON ({_kind(answer)}, {len(answer.body)} bytes)",
-            hint="check `remote.baseUrl`: is it the address of an embeddings API?",
             status=answer.status,
         ) from None
 
@@ -284,26 +263,25 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 def _kind(answer: Answer) -> str:
-    return masked(answer.headers.get("content-type", "of no kind"))[:60]
+    return mask(answer.headers.get("content-type", "of no kind"))[:60]
 
 
 def failure_of(
     answer: Answer, *, host: str, secrets: Iterable[str] = (), private: Iterable[str] = ()
-) -> ProviderFailure:
+) -> NetFailure:
     """Name the failure in an answer that is not the wanted one; `private` texts are not repeated in it."""
     said = _Said.of(answer)
     kind = _kind_of_failure(said)
-    detail = masked(said.message, secrets=secrets, private=private)
+    detail = mask(said.message, secrets=secrets, private=private)
     sentence = f"{host} {_WORDS[kind]} ({said.status})"
     return kind(
         f"{sentence}: {detail}" if detail else sentence,
-        hint=_HINTS[kind],
         retry_after=said.retry_after,
         status=said.status,
     )
 
 
-_WORDS: dict[type[ProviderFailure], str] = {
+_WORDS: dict[type[NetFailure], str] = {
     KeyRefused: "refused the API key",
     QuotaSpent: "says that the account has no quota left",
     RateLimited: "was asked too often",
@@ -312,16 +290,6 @@ _WORDS: dict[type[ProviderFailure], str] = {
     RequestRefused: "refused the request",
     ServerTrouble: "has a problem of its own",
     AnswerUnreadable: "answered something unexpected",
-}
-_HINTS: dict[type[ProviderFailure], str] = {
-    KeyRefused: "check `remote.apiKey` or the provider's environment variable",
-    QuotaSpent: "add credit to the account, or choose another provider; keywords answer meanwhile",
-    RateLimited: "it is asked again by itself; lower `remote.concurrency` when this happens often",
-    ModelUnknown: "check `model` and `remote.baseUrl`",
-    TextTooLong: "choose a model with a longer context, or smaller chunks (`chunking.tokens`)",
-    RequestRefused: "check `model`, `remote.baseUrl` and `outputDimensionality`",
-    ServerTrouble: "it is asked again by itself",
-    AnswerUnreadable: "check `remote.baseUrl`: is it the address of an embeddings API?",
 }
 
 
@@ -365,7 +333,7 @@ class _Said:
         )
 
 
-def _kind_of_failure(said: _Said) -> type[ProviderFailure]:
+def _kind_of_failure(said: _Said) -> type[NetFailure]:
     status, words = said.status, f"{said.codes} {said.message}"
     for kind, applies in (
         (KeyRefused, status in (401, 403) or (status == 400 and _BAD_KEY.search(words))),

@@ -8,7 +8,7 @@ import threading
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from urllib.parse import urlsplit
 
 from plainmind.base.errors import ConfigError, StorageFailure
@@ -16,9 +16,9 @@ from plainmind.guests.net.address import allowed_addresses, split_base_url
 from plainmind.guests.net.connection import (
     Connection,
     Patience,
+    check_proxy,
     open_connection,
     proxy_authorization,
-    proxy_of,
 )
 from plainmind.guests.net.failures import (
     AddressRefused,
@@ -26,23 +26,28 @@ from plainmind.guests.net.failures import (
     AnswerTooLarge,
     AnswerUnreadable,
     ConnectionLost,
-    ProviderFailure,
+    NetFailure,
     RedirectRefused,
+    TimedOut,
     Unreachable,
     failure_of,
-    parsed,
+    json_of,
 )
 
 if TYPE_CHECKING:
     import ssl
 
-
 LARGEST_ANSWER = 64 * 1024 * 1024
+LARGEST_STREAM = 64 * 1024 * 1024
+_LARGEST_ERROR = 1024 * 1024
 _LONGEST_IDLE_S = 30.0
+_LONGEST_FAREWELL_S = 1.0
 _MOST_IDLE = 8
+_PIECE = 65_536
+_SAFE_TO_REPEAT = frozenset({"GET", "HEAD"})
 
-
-_Result = TypeVar("_Result")
+# Takes the next piece of an answer, and says whether it needs more of them.
+Take: TypeAlias = Callable[[bytes], bool]
 
 
 class _StaleConnection(ConnectionLost):
@@ -56,33 +61,38 @@ class Sink(Protocol):
         """Take the next piece."""
 
 
-def _never() -> bool:
+def never() -> bool:
+    """Nothing stops the request."""
     return False
 
 
 class Transport:
     """Sends requests to the origin of `base_url`. Safe to share between threads; keeps connections alive.
 
-    `headers` go with every request and with no redirect, because redirects are refused. `secrets` never show in
+    `headers` go with every request and with no redirect, because redirects are not followed. `secrets` never show in
     a message. `allow_private` says that the operator typed this address, so it may be on a private network.
+    `settings` names the group of settings that all this comes from, for errors about it: `remote`, `chat`.
+    No proxy is taken from the environment; OpenSSL takes SSL_CERT_FILE and SSL_CERT_DIR from there.
     """
 
     def __init__(
         self,
         base_url: str,
         *,
+        settings: str,
         headers: Mapping[str, str] | None = None,
         secrets: Sequence[str] = (),
         allow_private: bool = False,
         proxy: str | None = None,
     ) -> None:
-        self.origin, self._base_path = split_base_url(base_url)
-        self._headers = {"User-Agent": "plainmind", "Accept-Encoding": "gzip", **_sound(headers or {})}
+        self.origin, self._base_path = split_base_url(base_url, settings=settings)
+        _check_headers(headers or {}, settings)
+        self._headers = {"User-Agent": "plainmind", "Accept-Encoding": "gzip", **(headers or {})}
         self._secrets = tuple(secrets)
         self._allow_private = allow_private
         self._proxy = proxy
         if proxy is not None:
-            proxy_of(proxy)
+            check_proxy(proxy, settings=settings)
             if self.origin.scheme == "http":
                 self._headers |= proxy_authorization(proxy)
         self._turn = threading.Lock()
@@ -110,28 +120,33 @@ class Transport:
         headers: Mapping[str, str] | None = None,
         deadline: float,
         cap: int = LARGEST_ANSWER,
-        stopped: Callable[[], bool] = _never,
+        stopped: Callable[[], bool] = never,
         repeatable: bool | None = None,
+        may_redirect: bool = False,
     ) -> Answer:
-        """Return the answer whatever its status, except a redirect. Raises ProviderFailure.
+        """Return the answer whatever its status, except a redirect. Raises NetFailure.
 
         `path` continues the base URL; with a leading `/` it begins at the origin; a whole URL must be of this origin.
         `deadline` (of `time.monotonic`) is for the whole exchange. A body in pieces needs its `length`.
         `repeatable` requests, by themselves those with GET, are sent again at once when a connection that had been
-        idle turns out to be closed.
+        idle turns out to be closed. With `may_redirect` a redirect is an answer too; to follow it is not our business.
         """
-        pieces = bytearray()
-        status, fields = self._exchange(
+
+        def read(_: Connection, response: http.client.HTTPResponse, head: Answer) -> Answer:
+            if method == "HEAD":
+                return head
+            return _with_body(response, head, cap, self.host)
+
+        return self._exchange(
             method,
             path,
             body=body,
             headers=_body_headers(body, length, content_type) | dict(headers or {}),
             patience=self._patience(deadline, stopped),
-            sink=lambda _: pieces.extend,
-            cap=cap,
-            repeatable=method == "GET" if repeatable is None else repeatable,
+            read=read,
+            repeatable=method in _SAFE_TO_REPEAT if repeatable is None else repeatable,
+            may_redirect=may_redirect,
         )
-        return Answer(status, fields, bytes(pieces))
 
     def json(
         self,
@@ -142,12 +157,57 @@ class Transport:
         deadline: float,
         cap: int = LARGEST_ANSWER,
         private: Sequence[str] = (),
-        stopped: Callable[[], bool] = _never,
+        stopped: Callable[[], bool] = never,
     ) -> Any:
-        """Send JSON and return the JSON of a success. Raises ProviderFailure, which repeats none of `private`."""
-        body = None if payload is None else encoded(payload)
+        """Send JSON and return the JSON of a success. Raises NetFailure, which repeats none of `private`."""
+        body = None if payload is None else as_json(payload)
         answer = self.send(method, path, body=body, deadline=deadline, cap=cap, stopped=stopped)
         return self.success_in(answer, private=private)
+
+    def stream(
+        self,
+        method: str,
+        path: str,
+        *,
+        receive: Callable[[Answer], Take],
+        body: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+        silence_s: float,
+        deadline: float,
+        cap: int | None = None,
+        stopped: Callable[[], bool] = never,
+        may_redirect: bool = False,
+    ) -> Answer:
+        """Hand on a success while it comes in; waits no longer than `silence_s` for its next piece.
+
+        `receive` is told status and headers, and gives what takes the pieces. Of a success only status and headers
+        are returned, any other answer whole; see `send` for the rest. Raises NetFailure.
+        """
+        most = LARGEST_STREAM if cap is None else cap
+        patience = self._patience(deadline, stopped, silence_s=silence_s)
+
+        def read(connection: Connection, response: http.client.HTTPResponse, head: Answer) -> Answer:
+            if not head.is_success:
+                return _with_body(response, head, _LARGEST_ERROR, self.host)
+            take = receive(head)
+            for piece in _arriving(response, most, self.host):
+                if not take(piece):
+                    _read_to_the_end(connection, response, patience)
+                    break
+            return head
+
+        # Compressed, an answer would come in lumps.
+        identity = {"Accept-Encoding": "identity"}
+        return self._exchange(
+            method,
+            path,
+            body=body,
+            headers=_body_headers(body, None, "application/json") | identity | dict(headers or {}),
+            patience=patience,
+            read=read,
+            repeatable=method in _SAFE_TO_REPEAT,
+            may_redirect=may_redirect,
+        )
 
     def download(
         self,
@@ -156,46 +216,49 @@ class Transport:
         *,
         deadline: float,
         cap: int,
-        stopped: Callable[[], bool] = _never,
+        stopped: Callable[[], bool] = never,
     ) -> int:
-        """Stream a success into a file and return its size.
+        """Write a success into a file and return its size.
 
-        Raises ProviderFailure or StorageFailure; what was written by then is to be thrown away.
+        Raises NetFailure or StorageFailure; what was written by then is to be thrown away.
         """
-        error = bytearray()
         size = 0
 
-        def into_file(piece: bytes) -> None:
+        def read(_: Connection, response: http.client.HTTPResponse, head: Answer) -> Answer:
             nonlocal size
-            size += len(piece)
-            try:
-                to_file.write(piece)
-            except OSError as error:
-                raise StorageFailure(f"what {self.host} sent cannot be kept: {error.strerror}") from error
+            if not head.is_success:
+                return _with_body(response, head, _LARGEST_ERROR, self.host)
+            for piece in _body_of(response, head, cap, self.host):
+                try:
+                    to_file.write(piece)
+                except OSError as error:
+                    raise StorageFailure(f"what {self.host} sent cannot be kept: {error.strerror}") from error
+                size += len(piece)
+            return head
 
-        status, fields = self._exchange(
+        answer = self._exchange(
             "GET",
             path,
             body=None,
             headers={},
             patience=self._patience(deadline, stopped),
-            sink=lambda status: into_file if 200 <= status < 300 else error.extend,
-            cap=cap,
+            read=read,
             repeatable=True,
+            may_redirect=False,
         )
-        if not 200 <= status < 300:
-            raise self.failure(Answer(status, fields, bytes(error)))
+        if not answer.is_success:
+            raise self.failure(answer)
         return size
 
-    def failure(self, answer: Answer, *, private: Sequence[str] = ()) -> ProviderFailure:
+    def failure(self, answer: Answer, *, private: Sequence[str] = ()) -> NetFailure:
         """Name what an answer says went wrong."""
         return failure_of(answer, host=self.host, secrets=self._secrets, private=private)
 
     def success_in(self, answer: Answer, *, private: Sequence[str] = ()) -> Any:
-        """Read the JSON of a success. Raises ProviderFailure, which repeats none of `private`."""
-        if not 200 <= answer.status < 300:
+        """Read the JSON of a success. Raises NetFailure, which repeats none of `private`."""
+        if not answer.is_success:
             raise self.failure(answer, private=private)
-        return parsed(answer, self.host)
+        return json_of(answer, self.host)
 
     def close(self) -> None:
         """Close every connection; requests that are under way are given up within a moment."""
@@ -205,8 +268,10 @@ class Transport:
         for connection in idle:
             connection.hang_up()
 
-    def _patience(self, deadline: float, stopped: Callable[[], bool]) -> Patience:
-        return Patience(self.host, deadline, lambda: self._closed or stopped())
+    def _patience(
+        self, deadline: float, stopped: Callable[[], bool], *, silence_s: float | None = None
+    ) -> Patience:
+        return Patience(self.host, deadline, lambda: self._closed or stopped(), silence_s=silence_s)
 
     def _exchange(
         self,
@@ -216,63 +281,62 @@ class Transport:
         body: bytes | Iterable[bytes] | None,
         headers: Mapping[str, str],
         patience: Patience,
-        sink: Callable[[int], Callable[[bytes], object]],
-        cap: int,
+        read: Callable[[Connection, http.client.HTTPResponse, Answer], Answer],
         repeatable: bool,
-    ) -> tuple[int, Mapping[str, str]]:
+        may_redirect: bool,
+    ) -> Answer:
         target = self._target(path)
 
-        def exchange(connection: Connection) -> tuple[int, Mapping[str, str]]:
+        def exchange(connection: Connection) -> Answer:
             connection.request(method, target, body=body, headers={**self._headers, **headers})
             response = connection.getresponse()
             fields = {name.lower(): value for name, value in response.getheaders()}
-            if 300 <= response.status < 400:
-                raise _redirect(response.status, self.host)
-            take = sink(response.status)
-            for piece in decoded(pieces_of(response, cap, self.host), fields, cap, self.host):
-                take(piece)
-            return response.status, fields
+            if 300 <= response.status < 400 and not may_redirect:
+                raise RedirectRefused(
+                    f"{self.host} answered with a redirect ({response.status}), which is never followed:"
+                    " the key is for this host alone",
+                    status=response.status,
+                )
+            return read(connection, response, Answer(response.status, fields))
 
         try:
-            return self._connected(exchange, self._reused(patience) or self._opened(patience))
+            return self._run(exchange, self._idle_connection(patience) or self._new_connection(patience))
         except _StaleConnection:
             if not repeatable:
                 raise
-            return self._connected(exchange, self._opened(patience))
+            return self._run(exchange, self._new_connection(patience))
 
-    def _connected(self, exchange: Callable[[Connection], _Result], connection: Connection) -> _Result:
+    def _run(self, exchange: Callable[[Connection], Answer], connection: Connection) -> Answer:
         """Run an exchange; the connection is kept for the next one only when this one ended well."""
-        kept = False
+        is_kept = False
         connection.wire.heard = False
         try:
-            result = exchange(connection)
+            answer = exchange(connection)
             with self._turn:
                 if connection.sock is not None and not self._closed and len(self._idle) < _MOST_IDLE:
                     connection.idle_since = time.monotonic()
                     self._idle.append(connection)
-                    kept = True
+                    is_kept = True
         except (http.client.HTTPException, OSError) as error:
-            stale = connection.idle_since is not None and not connection.wire.heard
-            raise (_StaleConnection if stale else ConnectionLost)(
-                f"the connection to {self.host} broke ({error.__class__.__name__})",
-                hint="it is asked again by itself",
-            ) from None
+            is_stale = connection.idle_since is not None and not connection.wire.heard
+            kind = _StaleConnection if is_stale else ConnectionLost
+            raise kind(f"the connection to {self.host} broke ({error.__class__.__name__})") from None
         finally:
-            if not kept:
+            if not is_kept:
                 connection.hang_up()
-        return result
+        return answer
 
     def _target(self, path: str) -> str:
         if "://" in path:
             parts = urlsplit(path)
-            if split_base_url(f"{parts.scheme}://{parts.netloc}")[0] != self.origin:
+            if split_base_url(f"{parts.scheme}://{parts.netloc}", settings="")[0] != self.origin:
                 raise AddressRefused(f"{self.host} named an address of another origin; nothing is sent there")
             path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         target = path if path.startswith("/") else self._base_path + path
         # A proxy is told the whole address, unless it only passes encrypted bytes on.
         return f"{self.origin}{target}" if self._proxy and self.origin.scheme == "http" else target
 
-    def _reused(self, patience: Patience) -> Connection | None:
+    def _idle_connection(self, patience: Patience) -> Connection | None:
         patience.remaining()
         while True:
             with self._turn:
@@ -285,27 +349,27 @@ class Transport:
                 return connection
             connection.hang_up()
 
-    def _opened(self, patience: Patience) -> Connection:
+    def _new_connection(self, patience: Patience) -> Connection:
         """Dial the addresses that were judged, in turn; the one that answers is the one used from then on."""
         deadline = time.monotonic() + patience.remaining()
         if self._proxy is not None:
-            return self._dialled("", patience)
+            return self._dial("", patience)
         addresses = self._addresses or allowed_addresses(
             self.origin, allow_private=self._allow_private, deadline=deadline
         )
         failure: Unreachable | None = None
         for address in addresses:
             try:
-                connection = self._dialled(address, patience)
+                connection = self._dial(address, patience)
             except Unreachable as error:
                 failure = error
                 continue
             self._addresses = [address]
             return connection
         self._addresses = None  # it may have moved: the next attempt looks it up and judges it again
-        raise failure or Unreachable(f"{self.host} has no address", hint="check `remote.baseUrl`")
+        raise failure or Unreachable(f"{self.host} has no address")
 
-    def _dialled(self, address: str, patience: Patience) -> Connection:
+    def _dial(self, address: str, patience: Patience) -> Connection:
         if self.origin.scheme == "https" and self._context is None:
             import ssl
 
@@ -313,22 +377,22 @@ class Transport:
         return open_connection(self.origin, address, patience, context=self._context, proxy=self._proxy)
 
 
-def encoded(payload: object) -> bytes:
+def as_json(payload: object) -> bytes:
     """Write strict JSON in UTF-8; half a character that has no other half becomes a question mark."""
     text = json.dumps(payload, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return text.encode("utf-8", "replace")
 
 
-def _sound(headers: Mapping[str, str]) -> Mapping[str, str]:
+def _check_headers(headers: Mapping[str, str], settings: str) -> None:
     """Refuse what HTTP would refuse later, in an error that shows the value."""
     for name, value in headers.items():
         if not (name.isascii() and value.isascii() and (name + value).isprintable()):
             raise ConfigError(
                 f"the header `{name}` cannot be sent: it has characters that HTTP does not allow",
-                key="remote.headers",
-                hint="check `remote.apiKey` and `remote.headers`; a key is one line of plain letters and digits",
+                key=f"{settings}.headers",
+                hint=f"check `{settings}.apiKey` and `{settings}.headers`; a key is one line of plain letters"
+                " and digits",
             )
-    return headers
 
 
 def _body_headers(
@@ -340,19 +404,21 @@ def _body_headers(
     return {"Content-Type": content_type} | ({} if size is None else {"Content-Length": str(size)})
 
 
-def _redirect(status: int, host: str) -> RedirectRefused:
-    return RedirectRefused(
-        f"{host} answered with a redirect ({status}), which is never followed: the key is for this host alone",
-        hint="set `remote.baseUrl` to the address that the API really has",
-        status=status,
-    )
+def _with_body(response: http.client.HTTPResponse, head: Answer, cap: int, host: str) -> Answer:
+    return Answer(head.status, head.headers, b"".join(_body_of(response, head, cap, host)))
 
 
-_PIECE = 65_536
+def _body_of(response: http.client.HTTPResponse, head: Answer, cap: int, host: str) -> Iterator[bytes]:
+    """Read at most `cap` bytes, before and after gzip is undone, the one encoding that we ask for."""
+    encoding = head.headers.get("content-encoding", "identity").strip().lower()
+    if encoding in ("", "identity"):
+        return _pieces(response, cap, host)
+    if encoding in ("gzip", "x-gzip"):
+        return _unzip(_pieces(response, cap, host), cap, host)
+    raise AnswerUnreadable(f"{host} answered in an encoding that was not asked for")
 
 
-def pieces_of(response: http.client.HTTPResponse, cap: int, host: str) -> Iterator[bytes]:
-    """Read at most `cap` bytes. Raises AnswerTooLarge or ConnectionLost."""
+def _pieces(response: http.client.HTTPResponse, cap: int, host: str) -> Iterator[bytes]:
     if response.length is not None and response.length > cap:
         raise _too_large(cap, host)
     size = 0
@@ -362,23 +428,10 @@ def pieces_of(response: http.client.HTTPResponse, cap: int, host: str) -> Iterat
             raise _too_large(cap, host)
         yield piece
     if response.length:
-        raise ConnectionLost(
-            f"{host} closed the connection in the middle of an answer", hint="it is asked again by itself"
-        )
+        raise _broken_off(host)
 
 
-def decoded(pieces: Iterator[bytes], fields: Mapping[str, str], cap: int, host: str) -> Iterator[bytes]:
-    """Undo gzip, the one encoding that we ask for."""
-    encoding = fields.get("content-encoding", "identity").strip().lower()
-    if encoding in ("", "identity"):
-        yield from pieces
-    elif encoding in ("gzip", "x-gzip"):
-        yield from _unzipped(pieces, cap, host)
-    else:
-        raise AnswerUnreadable(f"{host} answered in an encoding that was not asked for")
-
-
-def _unzipped(pieces: Iterator[bytes], cap: int, host: str) -> Iterator[bytes]:
+def _unzip(pieces: Iterator[bytes], cap: int, host: str) -> Iterator[bytes]:
     """Decompress at most `cap` bytes, whatever a few bytes of zeros claim to be."""
     unzip = zlib.decompressobj(wbits=31)
     size = 0
@@ -391,19 +444,41 @@ def _unzipped(pieces: Iterator[bytes], cap: int, host: str) -> Iterator[bytes]:
                 if size > cap:
                     raise _too_large(cap, host)
                 yield plain
-                rest = unzip.unconsumed_tail
-                if unzip.eof:
-                    rest = b""
+                rest = b"" if unzip.eof else unzip.unconsumed_tail
     except zlib.error:
         raise AnswerUnreadable(f"{host} answered with damaged compression") from None
     if not unzip.eof:
-        raise ConnectionLost(
-            f"{host} closed the connection in the middle of an answer", hint="it is asked again by itself"
-        )
+        raise _broken_off(host)
+
+
+def _arriving(response: http.client.HTTPResponse, cap: int, host: str) -> Iterator[bytes]:
+    """Give the bytes as they arrive."""
+    if response.length is not None:  # not a stream, after all
+        yield from _pieces(response, cap, host)
+        return
+    size = 0
+    while piece := response.read1(_PIECE):
+        size += len(piece)
+        if size > cap:
+            raise _too_large(cap, host)
+        yield piece
+
+
+def _read_to_the_end(connection: Connection, response: http.client.HTTPResponse, patience: Patience) -> None:
+    """The answer is complete: read the end of the stream, so that the connection can be used again."""
+    patience.end_within(_LONGEST_FAREWELL_S)
+    try:
+        while response.read1(_PIECE):
+            pass
+    except (TimedOut, http.client.HTTPException, OSError):
+        connection.hang_up()
+
+
+def _broken_off(host: str) -> ConnectionLost:
+    return ConnectionLost(f"{host} closed the connection in the middle of an answer")
 
 
 def _too_large(cap: int, host: str) -> AnswerTooLarge:
     return AnswerTooLarge(
-        f"{host} answered with more than {cap // 1024:,} KB, which no answer to this request needs",
-        hint="check `remote.baseUrl`: is it the address of an embeddings API?",
+        f"{host} answered with more than {cap // 1024:,} KB, which no answer to this request needs"
     )

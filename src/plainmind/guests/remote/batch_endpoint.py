@@ -13,13 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from plainmind.base.errors import ConfigError
 from plainmind.base.value import value
-from plainmind.guests.net.failures import (
-    AnswerUnreadable,
-    ModelUnknown,
-    ProviderFailure,
-    RequestRefused,
-    parsed,
-)
+from plainmind.guests.net.failures import AnswerUnreadable, ModelUnknown, NetFailure, RequestRefused, json_of
 from plainmind.guests.net.transport import Transport
 
 if TYPE_CHECKING:
@@ -55,7 +49,7 @@ class Line:
 
 
 class BatchEndpoint(Protocol):
-    """One provider's way to run many requests as one job. Every call raises ProviderFailure."""
+    """One provider's way to run many requests as one job. Every call raises NetFailure."""
 
     max_items: int  # of one job
     max_bytes: int  # of its input file
@@ -92,11 +86,11 @@ class BatchEndpoint(Protocol):
         """Read one line of an output file. Raises AnswerUnreadable, also for a request that failed."""
 
 
-class Unlisted(ProviderFailure):
+class Unlisted(NetFailure):
     """This provider does not let us list what we have there."""
 
 
-class BatchesUnavailable(ProviderFailure):
+class BatchesUnavailable(NetFailure):
     """There are no batch jobs at this address, or not for this model or account."""
 
     terminal = True
@@ -155,10 +149,10 @@ def upload_multipart(
     )
     if not 200 <= answer.status < 300:
         raise unavailable(transport.failure(answer))
-    return parsed(answer, transport.host)
+    return json_of(answer, transport.host)
 
 
-def unavailable(failure: ProviderFailure) -> ProviderFailure:
+def unavailable(failure: NetFailure) -> NetFailure:
     """Take "not found" and "refused" at an upload or a creation as: there are no batch jobs here."""
     if isinstance(failure, ModelUnknown | RequestRefused):
         return BatchesUnavailable(
@@ -173,7 +167,7 @@ def every(transport: Transport, path: str, kind: str, *, deadline: float) -> Any
     """One page of a listing. Raises Unlisted where the provider does not list such things."""
     try:
         return transport.json("GET", path, deadline=deadline)
-    except ProviderFailure as error:
+    except NetFailure as error:
         if error.status in _NOT_THERE:
             raise Unlisted(f"{transport.host} does not list {kind}", status=error.status) from error
         raise

@@ -15,25 +15,19 @@ from typing import Any
 from plainmind.base.errors import EmbeddingError, StorageFailure
 from plainmind.base.model import EmbedderIdentity, Progress, ProgressCallback, Vector, sha256_text
 from plainmind.base.value import asdict, field, record, value
-from plainmind.embed.protocol import EmbeddingCache
+from plainmind.embed.protocol import EmbeddingCache, FullEmbedder, Keep
 from plainmind.files.system import try_lock
-from plainmind.guests.net.failures import (
-    Abandoned,
-    AnswerTooLarge,
-    BudgetSpent,
-    KeyRefused,
-    ProviderFailure,
-    ProviderPaused,
-    QuotaSpent,
-    masked,
-)
+from plainmind.guests.net.failures import Abandoned, AnswerTooLarge, KeyRefused, NetFailure, QuotaSpent, mask
 from plainmind.guests.net.transport import Transport
 from plainmind.guests.remote.batch_endpoint import Seen, endpoint_for
 from plainmind.guests.remote.breaker import Breaker, BreakerPolicy, permission
+from plainmind.guests.remote.client import transport_for
+from plainmind.guests.remote.embedder import RemoteEmbedder
+from plainmind.guests.remote.failures import BudgetSpent, ProviderPaused, VectorsPending, embedding_error
 from plainmind.guests.remote.job_steps import PLANNED, Portion, Steps, hashes_of, portions
 from plainmind.guests.remote.ledger import JobRecord, Ledger, jobs
 from plainmind.guests.remote.settings import RemoteSettings
-from plainmind.guests.remote.wire import Wire, estimated_tokens, price_of, provider_key
+from plainmind.guests.remote.wire import Wire, estimated_tokens, price_of, provider_key, wire_for
 
 _LONGEST_PAUSE_S = 30.0
 _PAUSE_GROWTH = 1.5
@@ -46,7 +40,7 @@ _TIMES_NOT_FOUND = 3
 _OF_THE_ACCOUNT = (KeyRefused, QuotaSpent)
 
 
-class JobFailed(ProviderFailure):
+class JobFailed(NetFailure):
     """A batch job ended without what it was asked for."""
 
 
@@ -74,7 +68,7 @@ class Round:
     again: Callable[
         [Iterable[str], int], Iterator[Portion]
     ]  # hashes that are still missing, as jobs of an attempt
-    masked: Callable[[str], str]  # a provider's words without keys and without the texts
+    mask: Callable[[str], str]  # a provider's words without keys and without the texts
     clock: Callable[[], float]
     notes: dict[str, None] = field(default_factory=dict)
     running: dict[str, JobRecord] = field(default_factory=dict)
@@ -100,7 +94,7 @@ class Round:
         for job in remembered:
             try:
                 adopted = self.steps.recover(job)
-            except ProviderFailure as error:
+            except NetFailure as error:
                 # Whether it was started cannot be known now, so nothing new is submitted that may be in it.
                 self._halt(error)
                 self.running[job.id] = job
@@ -167,7 +161,7 @@ class Round:
         except (BudgetSpent, StorageFailure) as error:
             self._full = True  # those that run are waited for all the same
             self._note(str(error))
-        except ProviderFailure as error:
+        except NetFailure as error:
             self._failed(error)
         else:
             self._watch(job)
@@ -195,13 +189,13 @@ class Round:
                 return
         except (*_OF_THE_ACCOUNT, Abandoned):
             raise
-        except ProviderFailure as error:
+        except NetFailure as error:
             if self._is_gone(job, error):
                 self._lost(job, f"batch job {job.remote_id} cannot be had: {error}")
                 return
         self._mind_the_time(job)
 
-    def _is_gone(self, job: JobRecord, error: ProviderFailure) -> bool:
+    def _is_gone(self, job: JobRecord, error: NetFailure) -> bool:
         """Whether the job is lost for good. A new one may be unknown to some of the provider's servers at first."""
         if error.status in _GONE:
             self._not_found[job.id] = self._not_found.get(job.id, 0) + 1
@@ -219,7 +213,7 @@ class Round:
         elif job.id in self._cancelled:
             self._timed_out(job)
         else:
-            said = self.masked(self.steps.complaint(seen))
+            said = self.mask(self.steps.complaint(seen))
             self._failed(JobFailed(f"batch job {seen.job_id} ended as `{seen.said}`{said and ': '}{said}"))
         self.steps.clean(stored)
 
@@ -232,7 +226,7 @@ class Round:
             self._until[job.id] = self.clock() + _CANCELLING_S
             try:
                 self.steps.cancel(job)
-            except ProviderFailure as error:
+            except NetFailure as error:
                 self._note(f"batch job {job.remote_id} could not be cancelled: {error}")
             return
         self.steps.give_up(job)
@@ -256,11 +250,11 @@ class Round:
         del self.running[job.id]
         self._failed(JobFailed(reason))
 
-    def _failed(self, failure: ProviderFailure) -> None:
+    def _failed(self, failure: NetFailure) -> None:
         self.breaker.failed(failure)
         self._note(str(failure))
 
-    def _halt(self, error: ProviderFailure | StorageFailure) -> None:
+    def _halt(self, error: NetFailure | StorageFailure) -> None:
         self._halted = True
         self._note(str(error))
         if isinstance(error, _OF_THE_ACCOUNT):
@@ -391,18 +385,6 @@ class BatchJobs:
             ready, waiting=left, running=running, notes=("another process works on the batch jobs",)
         )
 
-    def collect(self) -> Prepared:
-        """Store what running jobs have done by now, without waiting and without submitting anything."""
-        return self.prepare((), wait=False)
-
-    def embed(self, texts: Sequence[str], *, wait: bool | None = None) -> list[Vector | None]:
-        """Vectors in the order of the texts; None where jobs have given none, and `prepare` would say why."""
-        ready = self.prepare(texts, wait=wait).ready
-        vectors: dict[str, Vector] = {}
-        for some in _some_at_once(ready):
-            vectors.update(self._cache.lookup(self._identity(), some))
-        return [vectors.get(sha256_text(text)) for text in texts]
-
     def forget(self, hashes: Iterable[str]) -> int:
         """Cancel jobs that hold these texts, and delete what was uploaded; says how many. Raises EmbeddingError."""
         gone = frozenset(hashes)
@@ -417,10 +399,6 @@ class BatchJobs:
                 hint="forget it again when the provider can be reached and no other process waits for its jobs",
             )
         return len(holding)
-
-    def turn_on(self) -> None:
-        """Use batch jobs again at once: somebody says that the cause is gone."""
-        self._breaker.reset()
 
     def facts(self) -> Mapping[str, Any]:
         """Facts for `status`: whether jobs are used, why not, and every job that some provider works on."""
@@ -483,7 +461,7 @@ class BatchJobs:
             dims=self._identity().dims,
             cost=lambda tokens: price_of(self._wire, self.key.model, tokens) * factor,
             again=lambda hashes, attempt: self._cut(self._still_missing(wanted, hashes), attempt=attempt),
-            masked=lambda said: masked(said, secrets=[self._settings.api_key or ""], private=wanted.values()),
+            mask=lambda said: mask(said, secrets=[self._settings.api_key or ""], private=wanted.values()),
             clock=self._clock,
         )
 
@@ -573,3 +551,89 @@ def _some_at_once(hashes: Iterable[str]) -> Iterator[list[str]]:
 def _tell(progress: ProgressCallback | None, completed: int, total: int) -> None:
     if progress is not None:
         progress(Progress(min(completed, total), total, "batch jobs"))
+
+
+class BatchingEmbedder(FullEmbedder):
+    """Stands behind the cache and before the provider's single requests.
+
+    `prepare` is given everything that a sync will ask for, and fills the cache; what then still comes here is what
+    jobs did not give.
+    """
+
+    def __init__(self, embedder: RemoteEmbedder, jobs: BatchJobs) -> None:
+        self.embedder = embedder
+        self.jobs = jobs
+        self._waiting: frozenset[str] = frozenset()
+
+    @property
+    def identity(self) -> EmbedderIdentity:
+        """Whose vectors these are."""
+        return self.embedder.identity
+
+    @property
+    def sends_text_to(self) -> str | None:
+        """The host that sees the texts, in jobs and in single requests."""
+        return self.embedder.sends_text_to
+
+    def prepare(
+        self, texts: Iterable[str], *, wait: bool | None = None, progress: ProgressCallback | None = None
+    ) -> Prepared:
+        """Let jobs bring the vectors of many texts into the cache; see `BatchJobs.prepare`."""
+        try:
+            prepared = self.jobs.prepare(texts, wait=wait, progress=progress)
+        except NetFailure as failure:
+            raise embedding_error(failure) from failure
+        self._waiting = prepared.waiting
+        return prepared
+
+    def leave_running(self) -> None:
+        """Leave to jobs what they have begun, without asking how far they are."""
+        self._waiting = self.jobs.begun()
+
+    def embed_query(self, text: str) -> Vector:
+        """Embed a question. Raises EmbeddingError."""
+        return self.embedder.embed_query(text)
+
+    def embed_documents(self, texts: Sequence[str]) -> list[Vector | None]:
+        """Embed by single requests what no job is working on. Raises VectorsPending when one of the texts is."""
+        self._refuse_pending(texts)
+        return self.embedder.embed_documents(texts)
+
+    def embed_keeping(self, texts: Sequence[str], keep: Keep) -> list[Vector | None]:
+        """The same; `keep` is given what each request brings."""
+        self._refuse_pending(texts)
+        return self.embedder.embed_keeping(texts, keep)
+
+    def _refuse_pending(self, texts: Sequence[str]) -> None:
+        if self._waiting and any(sha256_text(text) in self._waiting for text in texts):
+            raise VectorsPending(
+                "batch jobs are still making the vectors of some texts",
+                hint="keywords answer meanwhile; `plainmind status` shows the jobs, the next sync collects them",
+            )
+
+    def close(self) -> None:
+        """Let go of the provider; its jobs go on."""
+        self.jobs.close()
+        self.embedder.close()
+
+
+def create_batching(
+    name: str, settings: RemoteSettings, ledger: Ledger, *, cache: EmbeddingCache, folder: str
+) -> BatchingEmbedder:
+    """Make the provider `name` with its jobs. It closes the ledger but not the cache, which stands in front of it."""
+    wire = wire_for(name, settings)
+    embedder = RemoteEmbedder(wire, settings, ledger)
+    try:
+        transport = transport_for(wire, settings)
+    except NetFailure as failure:
+        raise embedding_error(failure) from failure
+    jobs = BatchJobs(
+        wire,
+        transport,
+        ledger,
+        settings,
+        cache=cache,
+        identity=lambda: embedder.identity,
+        folder=folder,
+    )
+    return BatchingEmbedder(embedder, jobs)

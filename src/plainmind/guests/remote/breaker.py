@@ -1,4 +1,4 @@
-"""When a failing provider is asked again: pure decisions, the ledger remembers them for all processes."""
+"""When a failing provider is asked again: pure decisions, which the ledger remembers for all processes."""
 
 from __future__ import annotations
 
@@ -6,15 +6,27 @@ from typing import TYPE_CHECKING, Literal
 
 import apsw
 
-from plainmind.base.errors import EmbeddingError
+from plainmind.base.errors import BadVector
 from plainmind.base.value import asdict, replace, value
-from plainmind.guests.net.failures import ProviderPaused
+from plainmind.guests.net.failures import NetFailure
+from plainmind.guests.remote.failures import ProviderPaused, hint_for
 
 if TYPE_CHECKING:
     from plainmind.guests.remote.ledger import Ledger
 
-
 _LONGEST_ASKED_FOR_S = 3600.0
+
+_BREAKER = """
+    SELECT failures, openings, open_until, trial_until, terminal, reason, hint
+      FROM breakers
+     WHERE name = :name AND credential = :credential
+"""
+_SET_BREAKER = """
+    INSERT OR REPLACE INTO breakers
+           (name, credential, failures, openings, open_until, trial_until, terminal, reason, hint)
+    VALUES (:name, :credential, :failures, :openings, :open_until, :trial_until, :terminal, :reason, :hint)
+"""
+_DROP_BREAKER = "DELETE FROM breakers WHERE name = :name"
 
 
 @value
@@ -57,12 +69,12 @@ def permission(state: BreakerState, now: float, policy: BreakerPolicy) -> Litera
 
 
 def waiting_s(state: BreakerState, now: float) -> float:
-    """How long it is before somebody may ask."""
+    """How long it is before the provider may be asked."""
     return max(0.0, (state.open_until if state.open_until > now else state.trial_until) - now)
 
 
-def trying(state: BreakerState, now: float, policy: BreakerPolicy) -> BreakerState:
-    """One request is on its way to try; nobody else asks meanwhile."""
+def during_trial(state: BreakerState, now: float, policy: BreakerPolicy) -> BreakerState:
+    """One request is on its way to try; no other is sent meanwhile."""
     return replace(state, trial_until=now + policy.trial_s)
 
 
@@ -82,30 +94,17 @@ def after_failure(
     hint: str | None,
 ) -> BreakerState:
     """Count a failure, and pause when it was one too many, a terminal one, or the one that tried."""
-    told = replace(state, failures=state.failures + 1, trial_until=0.0, reason=reason, hint=hint)
+    counted = replace(state, failures=state.failures + 1, trial_until=0.0, reason=reason, hint=hint)
     if now < state.open_until and not (terminal and not state.terminal):
-        return replace(state, failures=told.failures)  # a late answer to a request from before the pause
-    if not (terminal or state.openings or told.failures >= policy.failures):
-        return told
+        return replace(state, failures=counted.failures)  # a late answer to a request from before the pause
+    if not (terminal or state.openings or counted.failures >= policy.failures):
+        return counted
     openings = (state.openings if terminal == state.terminal else 0) + 1
     first = policy.terminal_pause_s if terminal else policy.first_pause_s
     longest = policy.longest_terminal_pause_s if terminal else policy.longest_pause_s
     pause = min(first * 2 ** min(openings - 1, 20), longest)
     asked_for = min(retry_after or 0.0, _LONGEST_ASKED_FOR_S)
-    return replace(told, openings=openings, terminal=terminal, open_until=now + max(pause, asked_for))
-
-
-_BREAKER = """
-    SELECT failures, openings, open_until, trial_until, terminal, reason, hint
-      FROM breakers
-     WHERE name = :name AND credential = :credential
-"""
-_SET_BREAKER = """
-    INSERT OR REPLACE INTO breakers
-           (name, credential, failures, openings, open_until, trial_until, terminal, reason, hint)
-    VALUES (:name, :credential, :failures, :openings, :open_until, :trial_until, :terminal, :reason, :hint)
-"""
-_DROP_BREAKER = "DELETE FROM breakers WHERE name = :name"
+    return replace(counted, openings=openings, terminal=terminal, open_until=now + max(pause, asked_for))
 
 
 class Breaker:
@@ -121,9 +120,9 @@ class Breaker:
         return self._ledger.reading(self._read)
 
     def pause(self) -> ProviderPaused | None:
-        """Why nobody may ask now, None when somebody may."""
+        """Why the provider may not be asked now, None when it may."""
         state, now = self.state(), self._ledger.now()
-        return _paused(state, now) if permission(state, now, self._policy) == "wait" else None
+        return _pause_of(state, now) if permission(state, now, self._policy) == "wait" else None
 
     def enter(self) -> bool:
         """Say whether this request is the one that tries. Raises ProviderPaused when it must not be sent."""
@@ -132,7 +131,7 @@ class Breaker:
             state = self._read(connection)
             answer = permission(state, now, self._policy)
             if answer == "try":
-                self._write(connection, trying(state, now, self._policy))
+                self._write(connection, during_trial(state, now, self._policy))
             return answer, state
 
         now = self._ledger.now()
@@ -141,7 +140,7 @@ class Breaker:
             return False  # without a transaction: this is what nearly every request sees
         answer, state = self._ledger.writing(work)
         if answer == "wait":
-            raise _paused(state, now)
+            raise _pause_of(state, now)
         return answer == "try"
 
     def succeeded(self) -> None:
@@ -152,7 +151,7 @@ class Breaker:
                 lambda connection: self._write(connection, after_success(self._read(connection), now))
             )
 
-    def failed(self, failure: EmbeddingError) -> None:
+    def failed(self, failure: NetFailure | BadVector) -> None:
         """Count a failure, after its retries."""
         now = self._ledger.now()
 
@@ -161,17 +160,17 @@ class Breaker:
                 self._read(connection),
                 now,
                 self._policy,
-                terminal=getattr(failure, "terminal", False),
-                retry_after=getattr(failure, "retry_after", None),
+                terminal=isinstance(failure, NetFailure) and failure.terminal,
+                retry_after=failure.retry_after if isinstance(failure, NetFailure) else None,
                 reason=str(failure),
-                hint=failure.hint,
+                hint=hint_for(failure) if isinstance(failure, NetFailure) else failure.hint,
             )
             self._write(connection, state)
 
         self._ledger.writing(work)
 
     def reset(self) -> None:
-        """Ask again at once: somebody says that the cause is gone."""
+        """Ask again at once: a person says that the cause is gone."""
         self._ledger.writing(
             lambda connection: connection.execute(_DROP_BREAKER, {"name": self._row["name"]})
         )
@@ -187,11 +186,10 @@ class Breaker:
         if state == BreakerState():
             connection.execute(_DROP_BREAKER, {"name": self._row["name"]})
             return
-        row = asdict(state)
-        connection.execute(_SET_BREAKER, {**self._row, **row})
+        connection.execute(_SET_BREAKER, {**self._row, **asdict(state)})
 
 
-def _paused(state: BreakerState, now: float) -> ProviderPaused:
+def _pause_of(state: BreakerState, now: float) -> ProviderPaused:
     seconds = waiting_s(state, now)
     when = f"for {seconds:.0f} s" if seconds < 120 else f"for {seconds / 60:.0f} min"
     return ProviderPaused(

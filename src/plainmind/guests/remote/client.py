@@ -1,4 +1,4 @@
-"""One request, to its good end or its failure: allowed, counted, retried, checked, and split when it is too much."""
+"""Asks one provider for vectors: each request allowed, counted, retried, checked, and split when it is too much."""
 
 from __future__ import annotations
 
@@ -8,26 +8,27 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 
-from plainmind.base.errors import BadVector, EmbeddingError
+from plainmind.base.errors import BadVector
 from plainmind.base.model import Vector, sha256_text
 from plainmind.base.value import field, record
 from plainmind.embed.protocol import checked
 from plainmind.guests.net.failures import (
     Abandoned,
-    BudgetSpent,
     KeyRefused,
+    NetFailure,
     RequestRefused,
     RetryPolicy,
-    TextRefused,
     TextTooLong,
 )
-from plainmind.guests.net.transport import LARGEST_ANSWER, Transport, encoded
+from plainmind.guests.net.transport import LARGEST_ANSWER, Transport, as_json
 from plainmind.guests.remote.breaker import Breaker
+from plainmind.guests.remote.failures import BudgetSpent, TextRefused
 from plainmind.guests.remote.ledger import Ledger
 from plainmind.guests.remote.settings import RemoteSettings
 from plainmind.guests.remote.wire import Mode, ProviderKey, Wire, estimated_tokens, price_of
 
 _SHORTEST_CUT = 32
+_RETRIES_OF_QUESTION = 1  # an answer is waited for, and words alone can give one
 _LOOK_UP_S = 0.25
 _PROBE = "Does this work?"
 # JSON of 4,096 numbers with all their digits has some 100 KB.
@@ -68,7 +69,7 @@ class Remarks:
     refused: int = 0
 
 
-class Asking:
+class ProviderClient:
     """Asks one provider with one key. Safe to share between threads."""
 
     def __init__(
@@ -113,11 +114,11 @@ class Asking:
         return self._dims
 
     def vectors(self, texts: Sequence[str], call: Call, time_left: Allowance) -> list[Vector | None]:
-        """Vectors of one request's texts, None for one that the provider does not take. Raises EmbeddingError."""
+        """Vectors of one request's texts, None for one that is not taken. Raises NetFailure or BadVector."""
         try:
-            return [*self._answered(texts, call, time_left)]
+            return [*self._ask(texts, call, time_left)]
         except TextTooLong:
-            return self._in_halves(texts, call, time_left)
+            return self._halve(texts, call, time_left)
         except RequestRefused as refusal:
             self._check_form(refusal, call, time_left)
             if len(texts) > 1:
@@ -127,7 +128,7 @@ class Asking:
 
     def probe(self, call: Call) -> int:
         """Ask for one vector and learn from it how many dimensions this provider has now."""
-        self._answered([_PROBE], call, Allowance(call.timeout_s), learn=True)
+        self._ask([_PROBE], call, Allowance(call.timeout_s), learn=True)
         return self._dims
 
     def close(self) -> None:
@@ -137,7 +138,7 @@ class Asking:
         if transport is not None:
             transport.close()
 
-    def _in_halves(self, texts: Sequence[str], call: Call, time_left: Allowance) -> list[Vector | None]:
+    def _halve(self, texts: Sequence[str], call: Call, time_left: Allowance) -> list[Vector | None]:
         half = len(texts) // 2
         if half:
             return self.vectors(texts[:half], call, time_left) + self.vectors(texts[half:], call, time_left)
@@ -155,7 +156,7 @@ class Asking:
         with call.turn:
             if not call.form_is_fine:
                 try:
-                    self._answered([_PROBE], call, time_left)
+                    self._ask([_PROBE], call, time_left)
                 except RequestRefused:
                     raise refusal from None
                 call.form_is_fine = True
@@ -167,7 +168,7 @@ class Asking:
         self.remarks.refused += 1
         self._ledger.remember_refused(self._key, sha256_text(text))
 
-    def _answered(
+    def _ask(
         self, texts: Sequence[str], call: Call, time_left: Allowance, *, learn: bool = False
     ) -> list[Vector]:
         """Ask until there is an answer, or no more reason to ask."""
@@ -176,17 +177,13 @@ class Asking:
             attempt += 1
             tries = self.breaker.enter()
             try:
-                vectors = self._counted(texts, call, time_left, learn=learn)
-            except EmbeddingError as failure:
+                vectors = self._ask_once(texts, call, time_left, learn=learn)
+            except NetFailure as failure:
                 remaining = time_left.until() - time.monotonic()
                 pause = self._policy.pause_s(
-                    failure,
-                    attempt=attempt,
-                    remaining_s=remaining,
-                    random=self._random,
-                    is_question=call.mode == "query",
+                    failure, attempt=attempt, remaining_s=remaining, random=self._random
                 )
-                if pause is None or tries:
+                if pause is None or tries or (call.mode == "query" and attempt > _RETRIES_OF_QUESTION):
                     raise
                 self._wait(call.stop, pause)
                 if call.stop.is_set():
@@ -195,7 +192,7 @@ class Asking:
                 self.breaker.succeeded()
                 return vectors
 
-    def _counted(
+    def _ask_once(
         self, texts: Sequence[str], call: Call, time_left: Allowance, *, learn: bool
     ) -> list[Vector]:
         """Ask once, counting the tokens before: a process that dies meanwhile has used them."""
@@ -213,25 +210,26 @@ class Asking:
                 hint="the rest waits for tomorrow (UTC), or for a higher `remote.maxTokensPerDay`",
             )
         try:
-            vectors, tokens = self._exchanged(texts, call, time_left, learn=learn)
-        except EmbeddingError as failure:
-            back = 0 if getattr(failure, "billed", True) else -guess
+            vectors, tokens = self._exchange(texts, call, time_left, learn=learn)
+        except (NetFailure, BadVector) as failure:
+            is_free = isinstance(failure, NetFailure) and not failure.may_have_worked
+            back = -guess if is_free else 0
             self._ledger.add_usage(self._key, failures=1, tokens=back, cost=back * price)
             raise
         if tokens is not None:
             self._ledger.add_usage(self._key, tokens=tokens - guess, cost=(tokens - guess) * price)
         return vectors
 
-    def _exchanged(
+    def _exchange(
         self, texts: Sequence[str], call: Call, time_left: Allowance, *, learn: bool
     ) -> tuple[list[Vector], int | None]:
         request = self._wire.request(self._key.model, texts, call.mode, self._settings.dims)
-        transport = self._opened()
+        transport = self._open()
         with self._slot(call):
             answer = transport.send(
                 "POST",
                 request.path,
-                body=encoded(request.payload),
+                body=as_json(request.payload),
                 deadline=time_left.until(),
                 cap=min(LARGEST_ANSWER, _ANSWER_BYTES + _ANSWER_BYTES_A_TEXT * len(texts)),
                 stopped=call.stop.is_set,
@@ -243,7 +241,7 @@ class Asking:
             raise transport.failure(answer, private=texts)  # some send errors with the status of a success
         try:
             answered = self._wire.answer(payload, len(texts))
-            return self._gated(answered.vectors, len(texts), learn=learn), answered.tokens
+            return self._check(answered.vectors, len(texts), learn=learn), answered.tokens
         except BadVector as error:
             raise BadVector(f"{self._key.provider} answered badly: {error}", hint=self._dims_hint()) from None
 
@@ -261,7 +259,7 @@ class Asking:
         finally:
             self._slots.release()
 
-    def _gated(self, vectors: Sequence[Sequence[float]], count: int, *, learn: bool) -> list[Vector]:
+    def _check(self, vectors: Sequence[Sequence[float]], count: int, *, learn: bool) -> list[Vector]:
         expected = self.dims()
         if self._settings.dims or (expected and not learn):
             return checked(vectors, expected_count=count, expected_dims=expected)
@@ -279,7 +277,7 @@ class Asking:
             return "nothing was stored; some servers ignore `outputDimensionality`: leave it out"
         return "nothing was stored; when the server has another model now, `plainmind status --deep` notices"
 
-    def _opened(self) -> Transport:
+    def _open(self) -> Transport:
         with self._turn:
             if self._transport is None:
                 self._transport = transport_for(self._wire, self._settings)
@@ -300,6 +298,7 @@ def transport_for(wire: Wire, settings: RemoteSettings) -> Transport:
         )
     return Transport(
         settings.base_url or wire.default_base_url,
+        settings="remote",
         headers=headers,
         secrets=[key, *settings.headers.values()],
         allow_private=settings.allow_private,

@@ -1,50 +1,28 @@
-"""Which texts travel together: as many as fit into one request, in their order."""
+"""Vectors from a provider on another machine: several requests at once, all good or none at all."""
 
 from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from plainmind.base.errors import ConfigError, EmbeddingError
-from plainmind.base.model import EmbedderIdentity, ProgressCallback, Vector, sha256_text
-from plainmind.embed.protocol import EmbeddingCache, FullEmbedder, Keep
+from plainmind.base.errors import BadVector, EmbeddingError
+from plainmind.base.model import EmbedderIdentity, Vector, sha256_text
+from plainmind.embed.protocol import FullEmbedder, Keep
 from plainmind.guests.net.address import split_base_url
-from plainmind.guests.net.failures import (
-    Abandoned,
-    AddressRefused,
-    BudgetSpent,
-    ProviderFailure,
-    ProviderPaused,
-    RetryPolicy,
-    TextRefused,
-    TextTooLong,
-)
-from plainmind.guests.remote.batch_jobs import BatchJobs, Prepared
+from plainmind.guests.net.failures import Abandoned, AddressRefused, NetFailure, RetryPolicy, TextTooLong
 from plainmind.guests.remote.breaker import BreakerState, waiting_s
-from plainmind.guests.remote.client import Allowance, Asking, Call, transport_for
+from plainmind.guests.remote.client import Allowance, Call, ProviderClient
+from plainmind.guests.remote.failures import BudgetSpent, ProviderPaused, TextRefused, embedding_error
 from plainmind.guests.remote.ledger import Ledger
 from plainmind.guests.remote.settings import RemoteSettings
-from plainmind.guests.remote.wire import Mode, Wire, price_of, provider_key
+from plainmind.guests.remote.wire import Mode, Wire, price_of, provider_key, wire_for
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
-
-
-def grouped(texts: Sequence[str], *, max_items: int, max_tokens: int) -> list[list[str]]:
-    """Cut into requests; a token is counted for each character, and a text that is too long goes alone."""
-    groups: list[list[str]] = []
-    size = max_tokens  # nothing fits any more: the first text begins a group
-    for text in texts:
-        if not groups or size + len(text) > max_tokens or len(groups[-1]) >= max_items:
-            groups.append([])
-            size = 0
-        groups[-1].append(text)
-        size += len(text)
-    return groups
 
 
 # These say nothing about whether the provider works: most of them are our own decision not to ask.
@@ -69,8 +47,10 @@ class RemoteEmbedder(FullEmbedder):
         self._wire = wire
         self._settings = settings
         self._ledger = ledger
-        self._asking = Asking(wire, self.key, settings, ledger, policy=policy, random=chance, wait=pause)
-        self._origin = split_base_url(settings.base_url or wire.default_base_url)[0]
+        self._client = ProviderClient(
+            wire, self.key, settings, ledger, policy=policy, random=chance, wait=pause
+        )
+        self._origin = split_base_url(settings.base_url or wire.default_base_url, settings="remote")[0]
         self._turn = threading.Lock()
         self._pool: ThreadPoolExecutor | None = None
         self._calls: set[threading.Event] = set()
@@ -81,7 +61,7 @@ class RemoteEmbedder(FullEmbedder):
     @property
     def identity(self) -> EmbedderIdentity:
         """Who makes the vectors; `dims` is 0 before the first answer of a model that nobody has told us about."""
-        return EmbedderIdentity(self.key.provider, self.key.model, self.key.endpoint, self._asking.dims())
+        return EmbedderIdentity(self.key.provider, self.key.model, self.key.endpoint, self._client.dims())
 
     @property
     def sends_text_to(self) -> str:
@@ -92,8 +72,8 @@ class RemoteEmbedder(FullEmbedder):
         """Embed a question, retries included, within `query_timeout_s`. Raises EmbeddingError."""
         if _is_blank(text):
             raise EmbeddingError("nothing to embed: the query has no words")
-        with self._calling("query", self._settings.query_timeout_s) as call:
-            (vector,) = self._asking.vectors([text], call, Allowance(call.timeout_s))
+        with self._call("query", self._settings.query_timeout_s) as call:
+            (vector,) = self._client.vectors([text], call, Allowance(call.timeout_s))
         assert vector is not None  # a refused question is an error
         return vector
 
@@ -108,25 +88,25 @@ class RemoteEmbedder(FullEmbedder):
         hashes = {sha256_text(text): text for text in asked}
         for name in self._ledger.refused(self.key, hashes) if hashes else ():
             del asked[hashes[name]]
-        groups = grouped(
+        groups = requests_of(
             [*asked], max_items=self._wire.max_items, max_tokens=self._settings.tokens_per_request
         )
         vectors: dict[str, Vector | None] = {}
         if groups:
-            with self._calling("document", self._settings.batch_timeout_s) as call:
+            with self._call("document", self._settings.batch_timeout_s) as call:
                 self._embed_groups(groups, call, vectors, keep)
         return [vectors.get(text) for text in texts]
 
     def embed_keeping(self, texts: Sequence[str], keep: Keep) -> list[Vector | None]:
-        """Embed texts, with somebody who keeps what each request brings."""
+        """Embed texts, `keep` is given what each request brings."""
         return self.embed_documents(texts, keep=keep)
 
     def probe(self, *, anyway: bool = False) -> int:
         """Ask for one vector, and learn its dimensions; `anyway` ends a pause, because a person says so."""
         if anyway:
-            self._asking.breaker.reset()
-        with self._calling("document", self._settings.query_timeout_s) as call:
-            return self._asking.probe(call)
+            self._client.breaker.reset()
+        with self._call("document", self._settings.query_timeout_s) as call:
+            return self._client.probe(call)
 
     def cost_of(self, tokens: int) -> float:
         """What tokens cost, about, in USD; 0 when the price is not known."""
@@ -134,19 +114,20 @@ class RemoteEmbedder(FullEmbedder):
 
     def pause(self) -> EmbeddingError | None:
         """Why the provider is not asked at the moment, None when it may be. Asks nobody."""
-        return self._asking.breaker.pause()
+        paused = self._client.breaker.pause()
+        return None if paused is None else embedding_error(paused)
 
     def describe(self) -> Mapping[str, object]:
         """Facts for `status`; never a part of the key."""
-        state = self._asking.breaker.state()
+        state = self._client.breaker.state()
         now = self._ledger.now()
         today = [usage for usage in self._ledger.usage() if usage.key == self.key]
-        remarks = self._asking.remarks
+        remarks = self._client.remarks
         return {
             "provider": self.key.provider,
             "model": self.key.model,
             "origin": str(self._origin),
-            "dims": self._asking.dims(),
+            "dims": self._client.dims(),
             "key": "set" if self._settings.api_key else "unset",
             "requestsToday": sum(usage.requests for usage in today),
             "failuresToday": sum(usage.failures for usage in today),
@@ -168,28 +149,28 @@ class RemoteEmbedder(FullEmbedder):
                 stop.set()
         if pool is not None:
             pool.shutdown(wait=True, cancel_futures=True)
-        self._asking.close()
+        self._client.close()
         self._ledger.close()
 
     def _embed_groups(
         self, groups: list[list[str]], call: Call, vectors: dict[str, Vector | None], keep: Keep | None
     ) -> None:
         def embed(group: list[str]) -> None:
-            made = dict(zip(group, self._asking.vectors(group, call, Allowance(call.timeout_s)), strict=True))
+            made = dict(zip(group, self._client.vectors(group, call, Allowance(call.timeout_s)), strict=True))
             vectors.update(made)
             if keep is not None:
                 keep({text: vector for text, vector in made.items() if vector is not None})
 
         # After a pause one request tries alone; the others would be held back.
         alone = len(groups) if self._settings.concurrency == 1 or len(groups) == 1 else 0
-        if not alone and self._asking.breaker.state() != BreakerState():
+        if not alone and self._client.breaker.state() != BreakerState():
             alone = 1
         for group in groups[:alone]:
             embed(group)
         if groups[alone:]:
-            self._together(embed, groups[alone:], call)
+            self._embed_at_once(embed, groups[alone:], call)
 
-    def _together(self, embed: Callable[[list[str]], None], groups: list[list[str]], call: Call) -> None:
+    def _embed_at_once(self, embed: Callable[[list[str]], None], groups: list[list[str]], call: Call) -> None:
         """Run requests in threads; the first failure stops those that are under way and those that wait."""
         from concurrent.futures import ThreadPoolExecutor, wait  # a question does without
 
@@ -209,17 +190,19 @@ class RemoteEmbedder(FullEmbedder):
             wait([future for future in futures if not future.cancelled()])
 
     @contextmanager
-    def _calling(self, mode: Mode, timeout_s: float) -> Iterator[Call]:
+    def _call(self, mode: Mode, timeout_s: float) -> Iterator[Call]:
         """Begin a call that `close` can end, and count its failure: five in a row pause the provider."""
         call = Call(mode, timeout_s)
         with self._turn:
             self._calls.add(call.stop)
         try:
             yield call
-        except EmbeddingError as failure:
+        except (NetFailure, BadVector) as failure:
             if not isinstance(failure, _NOT_ITS_FAULT):
-                self._asking.breaker.failed(failure)
-            raise
+                self._client.breaker.failed(failure)
+            if isinstance(failure, BadVector):
+                raise
+            raise embedding_error(failure) from failure
         finally:
             with self._turn:
                 self._calls.discard(call.stop)
@@ -244,114 +227,19 @@ def _is_blank(text: str) -> bool:
     return not text or text.isspace()
 
 
-class VectorsPending(ProviderFailure):
-    """A batch job is making these vectors; a later sync finds them in the cache."""
-
-
-class BatchingEmbedder(FullEmbedder):
-    """Stands behind the cache and before the provider's single requests.
-
-    `prepare` is given everything that a sync will ask for, and fills the cache; what then still comes here is what
-    jobs did not give.
-    """
-
-    def __init__(self, embedder: RemoteEmbedder, jobs: BatchJobs) -> None:
-        self.embedder = embedder
-        self.jobs = jobs
-        self._waiting: frozenset[str] = frozenset()
-
-    @property
-    def identity(self) -> EmbedderIdentity:
-        """Whose vectors these are."""
-        return self.embedder.identity
-
-    @property
-    def sends_text_to(self) -> str | None:
-        """The host that sees the texts, in jobs and in single requests."""
-        return self.embedder.sends_text_to
-
-    def prepare(
-        self, texts: Iterable[str], *, wait: bool | None = None, progress: ProgressCallback | None = None
-    ) -> Prepared:
-        """Let jobs bring the vectors of many texts into the cache; see `BatchJobs.prepare`."""
-        prepared = self.jobs.prepare(texts, wait=wait, progress=progress)
-        self._waiting = prepared.waiting
-        return prepared
-
-    def leave_running(self) -> None:
-        """Leave to jobs what they have begun, without asking how far they are."""
-        self._waiting = self.jobs.begun()
-
-    def embed_query(self, text: str) -> Vector:
-        """Embed a question. Raises EmbeddingError."""
-        return self.embedder.embed_query(text)
-
-    def embed_documents(self, texts: Sequence[str]) -> list[Vector | None]:
-        """Embed by single requests what no job is working on. Raises VectorsPending when one of the texts is."""
-        self._refuse_pending(texts)
-        return self.embedder.embed_documents(texts)
-
-    def embed_keeping(self, texts: Sequence[str], keep: Keep) -> list[Vector | None]:
-        """The same, with somebody who keeps what each request brings."""
-        self._refuse_pending(texts)
-        return self.embedder.embed_keeping(texts, keep)
-
-    def _refuse_pending(self, texts: Sequence[str]) -> None:
-        if self._waiting and any(sha256_text(text) in self._waiting for text in texts):
-            raise VectorsPending(
-                "batch jobs are still making the vectors of some texts",
-                hint="keywords answer meanwhile; `plainmind status` shows the jobs, the next sync collects them",
-            )
-
-    def close(self) -> None:
-        """Let go of the provider; its jobs go on."""
-        self.jobs.close()
-        self.embedder.close()
-
-
-REMOTE_PROVIDERS = ("openai", "gemini", "voyage")
+def requests_of(texts: Sequence[str], *, max_items: int, max_tokens: int) -> list[list[str]]:
+    """Cut into requests; a token is counted for each character, and a text that is too long goes alone."""
+    groups: list[list[str]] = []
+    size = max_tokens  # nothing fits any more: the first text begins a group
+    for text in texts:
+        if not groups or size + len(text) > max_tokens or len(groups[-1]) >= max_items:
+            groups.append([])
+            size = 0
+        groups[-1].append(text)
+        size += len(text)
+    return groups
 
 
 def create_remote(name: str, settings: RemoteSettings, ledger: Ledger) -> RemoteEmbedder:
     """Make the provider `name`, which takes over the ledger and closes it."""
     return RemoteEmbedder(wire_for(name, settings), settings, ledger)
-
-
-def wire_for(name: str, settings: RemoteSettings) -> Wire:
-    """Choose the wire format; base64 only where its provider is known to have it."""
-    packed = settings.base_url is None
-    if name == "openai":
-        from plainmind.guests.remote.openai import OpenAIWire
-
-        return OpenAIWire(packed=packed)
-    if name == "voyage":
-        from plainmind.guests.remote.voyage import VoyageWire
-
-        return VoyageWire(packed=packed)
-    if name == "gemini":
-        from plainmind.guests.remote.gemini import GeminiWire
-
-        return GeminiWire()
-    raise ConfigError(
-        f"unknown remote embedding provider: `{name}`",
-        key="provider",
-        hint=f"use one of {', '.join(REMOTE_PROVIDERS)}",
-    )
-
-
-def create_batching(
-    name: str, settings: RemoteSettings, ledger: Ledger, *, cache: EmbeddingCache, folder: str
-) -> BatchingEmbedder:
-    """Make the provider `name` with its jobs. It closes the ledger but not the cache, which stands in front of it."""
-    wire = wire_for(name, settings)
-    embedder = RemoteEmbedder(wire, settings, ledger)
-    jobs = BatchJobs(
-        wire,
-        transport_for(wire, settings),
-        ledger,
-        settings,
-        cache=cache,
-        identity=lambda: embedder.identity,
-        folder=folder,
-    )
-    return BatchingEmbedder(embedder, jobs)

@@ -7,8 +7,8 @@ from typing import Any
 from urllib.parse import quote
 
 from plainmind.guests.net.address import split_base_url
-from plainmind.guests.net.failures import ProviderFailure, parsed
-from plainmind.guests.net.transport import Transport, encoded
+from plainmind.guests.net.failures import NetFailure, json_of
+from plainmind.guests.net.transport import Transport, as_json
 from plainmind.guests.remote.batch_endpoint import (
     TAG_PREFIX,
     Line,
@@ -102,7 +102,7 @@ class GeminiBatches:
         self._dims = settings.dims
         self._model = (settings.model or wire.default_model).removeprefix("models/")
         # `https://host/v1beta` has its files under `https://host/upload/v1beta` and `https://host/download/v1beta`.
-        base = split_base_url(settings.base_url or wire.default_base_url)[1].rstrip("/")
+        base = split_base_url(settings.base_url or wire.default_base_url, settings="remote")[1].rstrip("/")
         self._prefix, _, self._version = base.rpartition("/")
 
     def line(self, hash: str, text: str) -> bytes:  # noqa: A002
@@ -130,7 +130,7 @@ class GeminiBatches:
         path = f"models/{quote(self._model, safe='')}:asyncBatchEmbedContent"
         try:
             shown = self._operation("POST", path, payload, deadline)
-        except ProviderFailure as error:
+        except NetFailure as error:
             raise unavailable(error) from error
         return self._seen(shown)
 
@@ -176,11 +176,11 @@ class GeminiBatches:
 
     def _operation(self, method: str, path: str, payload: object, deadline: float) -> Any:
         """An operation, which may hold an error of its own: that is one of a job, and no failed request."""
-        body = None if payload is None else encoded(payload)
+        body = None if payload is None else as_json(payload)
         answer = self._transport.send(method, path, body=body, deadline=deadline)
         if not 200 <= answer.status < 300:
             raise self._transport.failure(answer)
-        return parsed(answer, self._transport.host)
+        return json_of(answer, self._transport.host)
 
     def _listed(self, path: str, rows: str, deadline: float) -> Iterator[Any]:
         token = ""

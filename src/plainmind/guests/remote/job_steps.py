@@ -16,9 +16,10 @@ from plainmind.base.errors import BadVector, StorageFailure
 from plainmind.base.model import EmbedderIdentity, Vector
 from plainmind.base.value import field, record, replace, value
 from plainmind.embed.protocol import EmbeddingCache, checked
-from plainmind.guests.net.failures import AnswerUnreadable, BudgetSpent, ProviderFailure
+from plainmind.guests.net.failures import AnswerUnreadable, NetFailure
 from plainmind.guests.net.transport import Transport
 from plainmind.guests.remote.batch_endpoint import BatchEndpoint, Line, Seen, Unlisted
+from plainmind.guests.remote.failures import BudgetSpent
 from plainmind.guests.remote.ledger import JobRecord, Ledger, drop_job, jobs, save_job
 from plainmind.guests.remote.wire import ProviderKey
 
@@ -204,7 +205,7 @@ class Steps:
     sleep: Callable[[float], None]
 
     def submit(self, portion: Portion, *, dims: int, cost: float, limit: int | None) -> JobRecord:
-        """Upload the texts and start the job. Raises ProviderFailure or StorageFailure.
+        """Upload the texts and start the job. Raises NetFailure or StorageFailure.
 
         Then nothing is left of it, except where nobody can tell whether it was started: `recover` finds out later.
         """
@@ -225,7 +226,7 @@ class Steps:
         self._save(job)
         try:
             file_id = self._uploaded(job, portion)
-        except ProviderFailure:
+        except NetFailure:
             self.undo(job)
             raise
         return self._started(self._save(stepped(job, UPLOADED, file_id=file_id)))
@@ -278,7 +279,7 @@ class Steps:
         """Why a job gave nothing, in the provider's words."""
         said = seen.trouble or ""
         if not said and seen.errors:
-            with suppress(ProviderFailure), self._scratch() as file:
+            with suppress(NetFailure), self._scratch() as file:
                 self._download(seen.errors, file, cap=_LARGEST_ERROR_FILE)
                 said = first_code(file)
         return said
@@ -291,7 +292,7 @@ class Steps:
         try:
             for file_id in files_of(job) or self._files_by_tag(job):
                 self.endpoint.delete(file_id, deadline=self._soon())
-        except ProviderFailure:
+        except NetFailure:
             return False
         self._count(job, 0)
         drop_job(self.ledger, job.id)
@@ -302,7 +303,7 @@ class Steps:
         try:
             for file_id in files_of(job):
                 self.endpoint.delete(file_id, deadline=self._soon())
-        except ProviderFailure:
+        except NetFailure:
             return False
         drop_job(self.ledger, job.id)
         return True
@@ -320,7 +321,7 @@ class Steps:
             seen = self.look(found)
             if not seen.ended:
                 self.cancel(found)
-        except ProviderFailure as error:
+        except NetFailure as error:
             if error.status not in _GONE:
                 return False
             return self.give_up(found)
@@ -330,7 +331,7 @@ class Steps:
         for attempt in range(1, _UPLOADS + 1):
             try:
                 file_id = self.endpoint.upload(job.id, portion.lines, deadline=time.monotonic() + _TRANSFER_S)
-            except ProviderFailure as error:
+            except NetFailure as error:
                 if not error.retryable or attempt == _UPLOADS:
                     raise
                 self.sleep(max(_PAUSE_S * attempt, min(error.retry_after or 0.0, 60.0)))
@@ -346,9 +347,9 @@ class Steps:
     def _started(self, job: JobRecord) -> JobRecord:
         try:
             seen = self.endpoint.create(job.id, job.facts["file_id"], deadline=self._soon())
-        except ProviderFailure as error:
+        except NetFailure as error:
             # Refused is not started; after anything else only the list of jobs can tell.
-            found = self._found(job) if error.retryable or error.billed else None
+            found = self._found(job) if error.retryable or error.may_have_worked else None
             if found is None:
                 self.undo(job)
                 raise

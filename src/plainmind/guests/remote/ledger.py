@@ -160,7 +160,6 @@ _ADD_USAGE = """
 _DROP_OLD_USAGE = "DELETE FROM usage WHERE day < :day"
 _DIMS = "SELECT dims FROM dims WHERE provider = :provider AND model = :model AND endpoint = :endpoint"
 _SET_DIMS = "INSERT OR REPLACE INTO dims VALUES (:provider, :model, :endpoint, :dims)"
-_DROP_DIMS = "DELETE FROM dims WHERE provider = :provider AND model = :model AND endpoint = :endpoint"
 _REFUSED = """
     SELECT hash
       FROM refusals
@@ -253,10 +252,6 @@ class Ledger:
         """Keep what the first answer has taught us."""
         self.writing(lambda connection: connection.execute(_SET_DIMS, {**_columns(key), "dims": dims}))
 
-    def forget_dims(self, key: ProviderKey) -> None:
-        """Its vectors have changed: the next answer teaches us anew."""
-        self.writing(lambda connection: connection.execute(_DROP_DIMS, _columns(key)))
-
     def refused(self, key: ProviderKey, hashes: Iterable[str]) -> set[str]:
         """Those of the texts that the provider has refused within a day."""
         row = {"endpoint": key.endpoint, "now": self.now(), "hashes": json.dumps([*hashes])}
@@ -344,12 +339,6 @@ _ALL = """
      ORDER BY created, id
 """
 _DROP = "DELETE FROM jobs WHERE id = :id"
-_CLAIM = """
-    UPDATE jobs
-       SET owner = :owner, owned_until = :until
-     WHERE id = :id AND (owner IS NULL OR owner = :owner OR owned_until <= :now)
-"""
-_RELEASE = "UPDATE jobs SET owner = NULL, owned_until = 0 WHERE id = :id AND owner = :owner"
 
 
 @value
@@ -405,19 +394,3 @@ def _job(row: tuple[Any, ...]) -> JobRecord:
 def drop_job(ledger: Ledger, job_id: str) -> None:
     """Forget a job whose vectors are kept."""
     ledger.writing(lambda connection: connection.execute(_DROP, {"id": job_id}))
-
-
-def claim_job(ledger: Ledger, job_id: str, owner: str, *, seconds: float) -> bool:
-    """Take a job, or keep it longer, so that no other process works on it; False when one does."""
-    row = {"id": job_id, "owner": owner, "now": ledger.now(), "until": ledger.now() + seconds}
-
-    def work(connection: apsw.Connection) -> bool:
-        connection.execute(_CLAIM, row)
-        return connection.changes() == 1
-
-    return ledger.writing(work)
-
-
-def release_job(ledger: Ledger, job_id: str, owner: str) -> None:
-    """Let others work on it."""
-    ledger.writing(lambda connection: connection.execute(_RELEASE, {"id": job_id, "owner": owner}))

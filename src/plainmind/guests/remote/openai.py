@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 from urllib.parse import quote
 
-from plainmind.guests.net.failures import AnswerUnreadable, ProviderFailure
+from plainmind.guests.net.failures import AnswerUnreadable, NetFailure
 from plainmind.guests.net.transport import Transport
 from plainmind.guests.remote.batch_endpoint import (
     TAG_PREFIX,
@@ -116,7 +116,7 @@ class OpenAIBatches:
         }
         try:
             return self._seen(self._transport.json("POST", "batches", payload, deadline=deadline))
-        except ProviderFailure as error:
+        except NetFailure as error:
             raise unavailable(error) from error
 
     def look(self, job_id: str, *, deadline: float) -> Seen:

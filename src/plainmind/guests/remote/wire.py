@@ -10,7 +10,7 @@ from base64 import b64decode
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Protocol, TypeAlias
 
-from plainmind.base.errors import BadVector
+from plainmind.base.errors import BadVector, ConfigError
 from plainmind.base.value import value
 from plainmind.guests.net.address import split_base_url
 from plainmind.guests.net.failures import AnswerUnreadable
@@ -68,7 +68,7 @@ class ProviderKey:
 def provider_key(wire: Wire, settings: RemoteSettings) -> ProviderKey:
     """Name whom these settings ask; values of headers and the key do not count, only that they are there."""
     model = settings.model or wire.default_model
-    origin, path = split_base_url(settings.base_url or wire.default_base_url)
+    origin, path = split_base_url(settings.base_url or wire.default_base_url, settings="remote")
     facts = [wire.name, f"{origin}{path}", model, sorted(name.lower() for name in settings.headers)]
     return ProviderKey(wire.name, model, hashlib.sha256(json.dumps(facts).encode()).hexdigest())
 
@@ -142,3 +142,28 @@ def tokens_in(usage: object, *names: str) -> int | None:
         if type(count) is int and 0 <= count <= _MOST_TOKENS:
             return count
     return None
+
+
+REMOTE_PROVIDERS = ("openai", "gemini", "voyage")
+
+
+def wire_for(name: str, settings: RemoteSettings) -> Wire:
+    """Choose the wire format; base64 only where its provider is known to have it."""
+    packed = settings.base_url is None
+    if name == "openai":
+        from plainmind.guests.remote.openai import OpenAIWire
+
+        return OpenAIWire(packed=packed)
+    if name == "voyage":
+        from plainmind.guests.remote.voyage import VoyageWire
+
+        return VoyageWire(packed=packed)
+    if name == "gemini":
+        from plainmind.guests.remote.gemini import GeminiWire
+
+        return GeminiWire()
+    raise ConfigError(
+        f"unknown remote embedding provider: `{name}`",
+        key="provider",
+        hint=f"use one of {', '.join(REMOTE_PROVIDERS)}",
+    )

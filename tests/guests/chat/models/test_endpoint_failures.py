@@ -10,9 +10,9 @@ from tests.support.scripted_chat_model import KEY, Call, Say, in_order
 
 from plainmind.agent.tools.definitions import APPEND, SEARCH
 from plainmind.base.errors import ConfigError
-from plainmind.guests.chat.models.endpoint import ChatFailure, EndpointModel, create_chat_model, dialect_of
-from plainmind.guests.chat.models.protocol import ABORTED, ChatModelSettings, Request
-from plainmind.guests.chat.models.streaming import StreamPatience
+from plainmind.guests.chat.models.endpoint import EndpointModel, create_chat_model, dialect_of
+from plainmind.guests.chat.models.protocol import ABORTED, ChatFailure, ChatModelSettings, Request
+from plainmind.guests.net.connection import Patience
 from plainmind.guests.net.failures import RetryPolicy
 
 QUICK = RetryPolicy(first_pause_s=0.001, longest_pause_s=0.001)
@@ -143,7 +143,7 @@ def test_an_event_without_end_is_given_up(serve, monkeypatch):
 
 
 def test_a_stream_without_end_is_given_up(serve, monkeypatch):
-    monkeypatch.setattr("plainmind.guests.chat.models.streaming.LARGEST_STREAM", 5000)
+    monkeypatch.setattr("plainmind.guests.net.transport.LARGEST_STREAM", 5000)
     model, _ = serve("openai", in_order(Say("Larch " * 5000)))
 
     with pytest.raises(ChatFailure, match="more than"):
@@ -152,14 +152,13 @@ def test_a_stream_without_end_is_given_up(serve, monkeypatch):
 
 def test_a_server_that_speaks_slowly_is_given_as_long_again_after_each_word(dialect, serve, monkeypatch):
     deadlines = []
-    renew = StreamPatience.renew
+    renew = Patience.renew
 
-    def noted(self, *farewell):
-        renew(self, *farewell)
-        if not farewell:
-            deadlines.append(self._deadline)
+    def noted(self):
+        renew(self)
+        deadlines.append(self._deadline)
 
-    monkeypatch.setattr(StreamPatience, "renew", noted)
+    monkeypatch.setattr(Patience, "renew", noted)
     model, _ = serve(dialect, in_order(Say("Larch " * 20, pace_s=0.02)), silence_s=60)
 
     assert model.reply(HELLO).text == "Larch " * 20

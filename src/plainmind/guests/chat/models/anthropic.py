@@ -9,8 +9,8 @@ from typing import Any
 from plainmind.agent.tokens import estimated_usage
 from plainmind.base.value import replace
 from plainmind.guests.chat.models.dialect import (
+    AnswerReader,
     ErrorSent,
-    Reading,
     blocks_of,
     call_of,
     count_in,
@@ -69,7 +69,7 @@ class AnthropicDialect:
         """Write a request. What does not change from turn to turn is marked, so that it is paid for once."""
         from plainmind.agent.tools.formats import for_anthropic
 
-        messages = _written(request.messages)
+        messages = _messages(request.messages)
         if messages:
             messages[-1]["content"][-1] |= _CACHED
         body: dict[str, Any] = {
@@ -84,12 +84,12 @@ class AnthropicDialect:
             body["tools"] = for_anthropic(request.tools)
         return body
 
-    def reading(self) -> Reading:
+    def reader(self) -> AnswerReader:
         """Begin to read an answer."""
-        return _Reading()
+        return _Reader()
 
 
-def _written(messages: tuple[Message, ...]) -> list[dict[str, Any]]:
+def _messages(messages: tuple[Message, ...]) -> list[dict[str, Any]]:
     """Write messages; what one side said in a row becomes one message, as tool results must be."""
     written: list[dict[str, Any]] = []
     for message in messages:
@@ -140,7 +140,7 @@ def _id(found: object) -> str:
     return _FOREIGN.sub("_", str(found)) or "_"
 
 
-class _Reading:
+class _Reader:
     """One answer while it comes in."""
 
     def __init__(self) -> None:
@@ -202,17 +202,17 @@ class _Reading:
         if block.get("type") != "text":
             return ""
         between = "\n\n" if any(self._texts) else ""  # what stood between two texts was a block of its own
-        return self._said(between + str(block.get("text") or ""))
+        return self._add_text(between + str(block.get("text") or ""))
 
     def _go_on(self, index: object, delta: Mapping[str, Any]) -> str:
         if delta.get("type") == "text_delta":
-            return self._said(str(delta.get("text") or ""))
+            return self._add_text(str(delta.get("text") or ""))
         piece = delta.get("partial_json")
         if isinstance(index, int) and index in self._calls and isinstance(piece, str):
             self._calls[index][2].append(piece)
         return ""
 
-    def _said(self, text: str) -> str:
+    def _add_text(self, text: str) -> str:
         self._texts.append(text)
         return text
 

@@ -22,7 +22,7 @@ class ErrorSent(Exception):
         self.payload = payload
 
 
-class Reading(Protocol):
+class AnswerReader(Protocol):
     """One answer while it comes in."""
 
     @property
@@ -60,7 +60,7 @@ class Dialect(Protocol):
     def body(self, request: Request, settings: ChatModelSettings) -> dict[str, Any]:
         """Write a request."""
 
-    def reading(self) -> Reading:
+    def reader(self) -> AnswerReader:
         """Begin to read an answer."""
 
 

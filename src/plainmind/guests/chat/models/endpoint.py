@@ -1,4 +1,4 @@
-"""When a chat model fails: the same failures as those of an embedding provider, in words that fit here."""
+"""A chat model behind an HTTP endpoint: asked, heard while it answers, and asked again when it could not answer."""
 
 from __future__ import annotations
 
@@ -8,13 +8,20 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from random import random
 
-from plainmind.base.errors import ConfigError, PlainmindError
+from plainmind.base.errors import ConfigError
 from plainmind.base.value import replace
 from plainmind.guests.chat.models.anthropic import AnthropicDialect
-from plainmind.guests.chat.models.dialect import Dialect, ErrorSent, Reading
+from plainmind.guests.chat.models.dialect import AnswerReader, Dialect, ErrorSent
 from plainmind.guests.chat.models.openai import OpenAIDialect
-from plainmind.guests.chat.models.protocol import ABORTED, ChatModelSettings, Reply, Request, never, unheard
-from plainmind.guests.chat.models.streaming import StreamingTransport
+from plainmind.guests.chat.models.protocol import (
+    ABORTED,
+    ChatFailure,
+    ChatModelSettings,
+    Reply,
+    Request,
+    never,
+    unheard,
+)
 from plainmind.guests.net.events import EventReader, EventTooLarge, ServerEvent
 from plainmind.guests.net.failures import (
     Abandoned,
@@ -25,7 +32,7 @@ from plainmind.guests.net.failures import (
     ConnectionLost,
     KeyRefused,
     ModelUnknown,
-    ProviderFailure,
+    NetFailure,
     QuotaSpent,
     RateLimited,
     RedirectRefused,
@@ -37,11 +44,13 @@ from plainmind.guests.net.failures import (
     Unreachable,
     Untrusted,
 )
-from plainmind.guests.net.transport import encoded
+from plainmind.guests.net.transport import Transport, as_json
 from plainmind.sessions.entries import text_of
 
+_LOOK_UP_S = 0.1
+_ACCEPT = {"Accept": "text/event-stream, application/json"}
 _ADDRESS = "check `chat.baseUrl` and `chat.provider`"
-_HINTS: dict[type[ProviderFailure], str] = {
+_HINTS: dict[type[NetFailure], str] = {
     KeyRefused: "check `chat.apiKey`; a key from the environment goes to the provider's own address only",
     QuotaSpent: "add credit to the account, or set another `chat.model`",
     RateLimited: "wait a moment, then ask again",
@@ -58,37 +67,6 @@ _HINTS: dict[type[ProviderFailure], str] = {
     AnswerTooLarge: _ADDRESS,
     AnswerUnreadable: f"{_ADDRESS}: does a chat model answer there?",
 }
-
-
-class ChatFailure(PlainmindError):
-    """A chat model did not answer, or not to the end; `partial` is what it had said by then."""
-
-    def __init__(
-        self,
-        message: str,
-        *,
-        hint: str | None = None,
-        is_too_long: bool = False,
-        partial: Reply | None = None,
-    ) -> None:
-        super().__init__(message, hint=hint)
-        self.is_too_long = is_too_long  # the conversation, for this model
-        self.partial = partial
-
-
-def chat_failure(failure: ProviderFailure, partial: Reply) -> ChatFailure:
-    """Say it as a failure of a chat, with a hint about settings that count here."""
-    kinds = (kind for kind in type(failure).__mro__ if kind in _HINTS)
-    kind = next(kinds, None)
-    return ChatFailure(
-        str(failure),
-        hint=_HINTS[kind] if kind is not None else failure.hint,
-        is_too_long=isinstance(failure, TextTooLong),
-        partial=partial if partial.text else None,
-    )
-
-
-_LOOK_UP_S = 0.1
 
 
 class EndpointModel:
@@ -124,30 +102,28 @@ class EndpointModel:
         attempt = 0
         while True:
             attempt += 1
-            hearing = _Hearing(self._dialect.reading(), on_text)
+            relay = _Relay(self._dialect.reader(), on_text)
             try:
-                self._ask(request, hearing, deadline, stopped)
-                return hearing.reading.reply(request)
+                self._ask(request, relay, deadline, stopped)
+                return relay.reader.reply(request)
             except Abandoned:
-                return replace(hearing.reading.reply(request), calls=(), stop=ABORTED)
-            except ProviderFailure as failure:
-                pause = self._pause_s(failure, hearing, attempt, deadline)
+                return replace(relay.reader.reply(request), calls=(), stop=ABORTED)
+            except NetFailure as failure:
+                pause = self._pause_s(failure, relay, attempt, deadline)
                 if pause is None:
-                    said = replace(hearing.reading.reply(request), calls=())
-                    raise chat_failure(failure, said) from failure
+                    said = replace(relay.reader.reply(request), calls=())
+                    raise _chat_failure(failure, said) from failure
             finally:
-                hearing.raise_what_the_listener_raised()
+                relay.raise_what_the_listener_raised()
             _wait(pause, stopped)
 
     def close(self) -> None:
         """Let go of connections."""
         self._transport.close()
 
-    def _pause_s(
-        self, failure: ProviderFailure, hearing: _Hearing, attempt: int, deadline: float
-    ) -> float | None:
+    def _pause_s(self, failure: NetFailure, relay: _Relay, attempt: int, deadline: float) -> float | None:
         """Seconds until the next attempt; None when there is none."""
-        if hearing.was_heard:  # a second answer would be shown behind half of the first
+        if relay.was_heard:  # a second answer would be shown behind half of the first
             return None
         if isinstance(failure, RequestRefused) and self._says_usage and "stream_options" in str(failure):
             self._says_usage = False
@@ -156,39 +132,42 @@ class EndpointModel:
             failure, attempt=attempt, remaining_s=deadline - time.monotonic(), random=random
         )
 
-    def _ask(self, request: Request, hearing: _Hearing, deadline: float, stopped: Callable[[], bool]) -> None:
+    def _ask(self, request: Request, relay: _Relay, deadline: float, stopped: Callable[[], bool]) -> None:
         body = self._dialect.body(request, self._settings)
         if not self._says_usage:
             body.pop("stream_options", None)
         private = [text_of(message.get("content")) for message in request.messages]
         failure = partial(self._transport.failure, private=private)
         try:
+            # A lost connection is not sent to again here: `reply` asks again, as after every lost connection.
             answer = self._transport.stream(
+                "POST",
                 self._dialect.path(self._base_url),
-                encoded(body),
+                receive=lambda _: relay.take,
+                body=as_json(body),
+                headers=_ACCEPT,
                 silence_s=self._settings.silence_s,
                 deadline=deadline,
-                stopped=lambda: hearing.failure is not None or stopped(),
-                take=hearing.take,
+                stopped=lambda: relay.failure is not None or stopped(),
             )
-            if not 200 <= answer.status < 300:
+            if not answer.is_success:
                 raise failure(answer)
-            hearing.finish()
+            relay.finish()
         except ErrorSent as error:
             raise failure(Answer(error.status, {}, json.dumps(error.payload).encode())) from None
         except EventTooLarge:
             raise AnswerTooLarge(f"{self.host} streams an event that has no end") from None
-        if hearing.is_foreign:
+        if relay.is_foreign:
             raise AnswerUnreadable(f"{self.host} answered with something that is no answer of a chat model")
-        if not (hearing.reading.is_complete or hearing.reading.has_ended):
+        if not (relay.reader.is_complete or relay.reader.has_ended):
             raise ConnectionLost(f"{self.host} ended in the middle of an answer")
 
 
-class _Hearing:
-    """An answer on its way from bytes to the ears of whoever listens."""
+class _Relay:
+    """An answer on its way from bytes to the listener."""
 
-    def __init__(self, reading: Reading, on_text: Callable[[str], None]) -> None:
-        self.reading = reading
+    def __init__(self, reader: AnswerReader, on_text: Callable[[str], None]) -> None:
+        self.reader = reader
         self.was_heard = False
         self.is_foreign = False  # bytes came, and not one event
         self.failure: BaseException | None = None
@@ -207,7 +186,7 @@ class _Hearing:
             self._whole += piece
             return True
         self._hear(self._events.feed(piece))
-        return not self.reading.is_complete and self.failure is None
+        return not self.reader.is_complete and self.failure is None
 
     def finish(self) -> None:
         """The stream has ended."""
@@ -221,7 +200,7 @@ class _Hearing:
         if payload.get("error"):
             raise ErrorSent(200, payload)
         self.is_foreign = False
-        self._say(self.reading.take_whole(payload))
+        self._say(self.reader.take_whole(payload))
 
     def raise_what_the_listener_raised(self) -> None:
         """A listener that fails, such as a closed pipe, is no failure of the connection."""
@@ -231,9 +210,9 @@ class _Hearing:
     def _hear(self, events: Iterable[ServerEvent]) -> None:
         for event in events:
             self.is_foreign = False
-            if self.reading.is_complete:
+            if self.reader.is_complete:
                 return
-            self._say(self.reading.take(event))
+            self._say(self.reader.take(event))
 
     def _say(self, text: str) -> None:
         if not text or self.failure is not None:
@@ -251,21 +230,31 @@ def _wait(seconds: float, stopped: Callable[[], bool]) -> None:
         time.sleep(min(left, _LOOK_UP_S))
 
 
-def _transport(dialect: Dialect, settings: ChatModelSettings, base_url: str) -> StreamingTransport:
+def _transport(dialect: Dialect, settings: ChatModelSettings, base_url: str) -> Transport:
+    """The way to the endpoint; headers that a person has set win over the provider's own."""
     key = (settings.api_key or "").strip()
     own = {name.lower() for name in settings.headers}
     shown = {name: value for name, value in dialect.headers(key).items() if name.lower() not in own}
-    try:
-        return StreamingTransport(
-            base_url,
-            headers={**shown, **settings.headers},
-            secrets=[key, *settings.headers.values()],
-            allow_private=settings.allow_private,
-            proxy=settings.proxy,
-        )
-    except ConfigError as error:  # written for the settings of embedding providers
-        said, hint = (text.replace("`remote.", "`chat.") for text in (str(error), error.hint or ""))
-        raise ConfigError(said, key=(error.key or "").replace("remote.", "chat."), hint=hint) from error
+    return Transport(
+        base_url,
+        settings="chat",
+        headers={**shown, **settings.headers},
+        secrets=[key, *settings.headers.values()],
+        allow_private=settings.allow_private,
+        proxy=settings.proxy,
+    )
+
+
+def _chat_failure(failure: NetFailure, partial: Reply) -> ChatFailure:
+    """Say it as a failure of a chat, with a hint about settings that count here."""
+    kinds = (kind for kind in type(failure).__mro__ if kind in _HINTS)
+    kind = next(kinds, None)
+    return ChatFailure(
+        str(failure),
+        hint=_HINTS[kind] if kind is not None else failure.hint,
+        is_too_long=isinstance(failure, TextTooLong),
+        partial=partial if partial.text else None,
+    )
 
 
 _DIALECTS: dict[str, type[Dialect]] = {"openai": OpenAIDialect, "anthropic": AnthropicDialect}

@@ -8,8 +8,8 @@ from typing import Any
 from plainmind.agent.tokens import estimated_usage
 from plainmind.base.value import replace
 from plainmind.guests.chat.models.dialect import (
+    AnswerReader,
     ErrorSent,
-    Reading,
     blocks_of,
     call_of,
     count_in,
@@ -58,7 +58,7 @@ class OpenAIDialect:
         system = [{"role": "system", "content": request.system}] if request.system else []
         body: dict[str, Any] = {
             "model": settings.model,
-            "messages": [*system, *_written(request.messages)],
+            "messages": [*system, *_messages(request.messages)],
             "stream": True,
             "stream_options": {"include_usage": True},
         }
@@ -69,9 +69,9 @@ class OpenAIDialect:
             body["max_completion_tokens" if own else "max_tokens"] = settings.max_output_tokens
         return body
 
-    def reading(self) -> Reading:
+    def reader(self) -> AnswerReader:
         """Begin to read an answer."""
-        return _Reading()
+        return _Reader()
 
 
 def _functions(tools: tuple[Tool, ...], *, strict: bool) -> list[dict[str, Any]]:
@@ -93,7 +93,7 @@ def _functions(tools: tuple[Tool, ...], *, strict: bool) -> list[dict[str, Any]]
     ]
 
 
-def _written(messages: tuple[Message, ...]) -> Iterator[dict[str, Any]]:
+def _messages(messages: tuple[Message, ...]) -> Iterator[dict[str, Any]]:
     for message in messages:
         role, content = message.get("role"), message.get("content")
         if role == "assistant":
@@ -137,7 +137,7 @@ def _user_content(content: Any) -> Any:
     return parts
 
 
-class _Reading:
+class _Reader:
     """One answer while it comes in."""
 
     def __init__(self) -> None:

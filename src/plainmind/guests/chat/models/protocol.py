@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TypeAlias
 
+from plainmind.base.errors import PlainmindError
 from plainmind.base.value import field, value
 
 TYPE_CHECKING = False
@@ -72,12 +73,28 @@ class Reply:
     stop: str = STOPPED
 
 
+class ChatFailure(PlainmindError):
+    """A chat model did not answer, or not to the end; `partial` is what it had said by then."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        hint: str | None = None,
+        is_too_long: bool = False,
+        partial: Reply | None = None,
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.is_too_long = is_too_long  # the conversation, for this model
+        self.partial = partial
+
+
 def unheard(text: str) -> None:
-    """Nobody listens while the model speaks."""
+    """Nothing listens while the model speaks."""
 
 
 def never() -> bool:
-    """Nobody stops the model."""
+    """Nothing stops the model."""
     return False
 
 
@@ -126,4 +143,4 @@ class ChatModelSettings:
     max_output_tokens: int | None = None
     silence_s: float = 300.0  # longest wait for the next word
     answer_s: float = 3600.0  # longest answer
-    allow_private: bool = False  # somebody typed this address, so it may be on a private network
+    allow_private: bool = False  # a person typed this address, so it may be on a private network

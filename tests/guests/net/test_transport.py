@@ -86,7 +86,7 @@ def talking(conversation: Conversation | None) -> Iterator[tuple[str, list[bytes
 
 @contextmanager
 def transport_to(url: str, **options: object) -> Iterator[Transport]:
-    made = Transport(url, allow_private=True, **options)  # type: ignore[arg-type]
+    made = Transport(url, settings="remote", allow_private=True, **options)  # type: ignore[arg-type]
     try:
         yield made
     finally:
@@ -244,7 +244,7 @@ def test_a_port_where_nobody_listens_is_unreachable() -> None:
 
 def test_a_private_address_needs_the_operators_word() -> None:
     with talking(saying(reply(b"{}"))) as (url, heard):
-        transport = Transport(url)
+        transport = Transport(url, settings="remote")
         with pytest.raises(AddressRefused):
             transport.send("GET", "x", deadline=soon())
         transport.close()
@@ -294,7 +294,7 @@ def test_a_body_in_pieces_is_sent_with_its_length() -> None:
 @pytest.mark.parametrize("value", ["sk-secret\r\nX-Evil: 1", "sk-secret\u2019", "sk-secret\x00"])
 def test_a_header_that_http_does_not_allow_is_refused_without_showing_it(value: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        Transport("https://api.example.com", headers={"Authorization": value})
+        Transport("https://api.example.com", settings="remote", headers={"Authorization": value})
 
     assert "secret" not in repr(caught.value)
 
@@ -323,7 +323,7 @@ def test_a_proxy_that_opens_no_tunnel_is_unreachable() -> None:
 @pytest.mark.parametrize("proxy", ["socks5://127.0.0.1:1", "127.0.0.1:3128"])
 def test_a_proxy_of_another_kind_is_a_configuration_error(proxy: str) -> None:
     with pytest.raises(ConfigError, match=r"remote\.proxy"):
-        Transport("https://api.example.com", proxy=proxy)
+        Transport("https://api.example.com", settings="remote", proxy=proxy)
 
 
 @pytest.fixture(scope="module")

@@ -25,7 +25,7 @@ from plainmind.guests.net.failures import AddressRefused, Unreachable
     ],
 )
 def test_a_base_url_is_an_origin_and_a_path(url: str, origin: str, path: str) -> None:
-    found, rest = split_base_url(url)
+    found, rest = split_base_url(url, settings="remote")
 
     assert (str(found), rest) == (origin, path)
 
@@ -45,7 +45,7 @@ def test_a_base_url_is_an_origin_and_a_path(url: str, origin: str, path: str) ->
 )
 def test_a_base_url_that_cannot_be_used_is_not_repeated(url: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        split_base_url(url)
+        split_base_url(url, settings="remote")
 
     assert caught.value.key == "remote.baseUrl"
     assert "secret" not in str(caught.value)

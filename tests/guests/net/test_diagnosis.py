@@ -13,18 +13,18 @@ from plainmind.guests.net.failures import (
     AnswerUnreadable,
     KeyRefused,
     ModelUnknown,
-    ProviderFailure,
+    NetFailure,
     QuotaSpent,
     RateLimited,
     RequestRefused,
     ServerTrouble,
     TextTooLong,
     failure_of,
-    parsed,
+    json_of,
 )
 
 
-def diagnosed(status: int, payload: object, headers: dict[str, str] | None = None) -> ProviderFailure:
+def diagnosed(status: int, payload: object, headers: dict[str, str] | None = None) -> NetFailure:
     return failure_of(Answer(status, headers or {}, json.dumps(payload).encode()), host="api.example.com")
 
 
@@ -78,12 +78,11 @@ def diagnosed(status: int, payload: object, headers: dict[str, str] | None = Non
         (451, {}, RequestRefused),
     ],
 )  # fmt: skip
-def test_an_error_is_named_by_what_it_says(status: int, payload: object, kind: type[ProviderFailure]) -> None:
+def test_an_error_is_named_by_what_it_says(status: int, payload: object, kind: type[NetFailure]) -> None:
     failure = diagnosed(status, payload)
 
     assert type(failure) is kind
     assert "api.example.com" in str(failure)
-    assert failure.hint
     assert "SECRET" not in str(failure)
 
 
@@ -124,7 +123,7 @@ def test_how_long_to_wait_may_stand_in_the_error() -> None:
 def test_whatever_the_body_is_there_is_a_failure_in_words(payload: object, status: int) -> None:
     failure = diagnosed(status, payload)
 
-    assert isinstance(failure, ProviderFailure)
+    assert isinstance(failure, NetFailure)
     assert len(str(failure)) < 300
 
 
@@ -133,7 +132,7 @@ def test_whatever_the_body_is_there_is_a_failure_in_words(payload: object, statu
 )
 def test_only_strict_json_is_read(body: bytes) -> None:
     with pytest.raises(AnswerUnreadable) as caught:
-        parsed(Answer(200, {"content-type": "text/html"}, body), "api.example.com")
+        json_of(Answer(200, {"content-type": "text/html"}, body), "api.example.com")
 
     assert caught.value.__cause__ is None
     assert "text/html" in str(caught.value)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plainmind.guests.net import events as sse
+from plainmind.guests.net import events
 from plainmind.guests.net.events import EventReader, EventTooLarge, ServerEvent
 
 
@@ -50,7 +50,7 @@ def test_bytes_that_are_no_text_do_not_stop_the_stream():
 
 @pytest.mark.parametrize("piece", [b"data: " + b"x" * 40, b"x" * 70])
 def test_an_event_without_end_is_given_up(monkeypatch, piece):
-    monkeypatch.setattr(sse, "LARGEST_EVENT", 100)
+    monkeypatch.setattr(events, "LARGEST_EVENT", 100)
     reader = EventReader()
 
     def read_on() -> None:
