@@ -13,7 +13,7 @@ class SlowSync:
         self.started = threading.Event()
         self.go_on = threading.Event()
 
-    def __call__(self, *, force=False, progress=None, thorough=True):
+    def __call__(self, *, force=False, progress=None, thorough=True, view=None):
         self.runs += 1
         self.thorough.append(thorough)
         self.started.set()
@@ -53,7 +53,7 @@ def test_a_run_that_began_before_the_call_does_not_count():
 def test_after_a_failure_the_next_caller_tries_again():
     calls = []
 
-    def sometimes(*, force=False, progress=None, thorough=True):
+    def sometimes(*, force=False, progress=None, thorough=True, view=None):
         calls.append(force)
         if len(calls) == 1:
             raise OSError("disk")

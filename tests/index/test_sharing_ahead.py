@@ -12,7 +12,7 @@ from plainmind.base.model import Document, FileState, Vector
 from plainmind.index import sync_process
 from plainmind.index.chunks import Preparation
 from plainmind.index.plan import ChunkingSettings
-from plainmind.index.sync_process import ReadFile, prepared
+from plainmind.index.sync_process import ReadFile, prepare_files
 
 TEXTS = [f"file {number} " + "word " * 30_000 for number in range(12)]
 FILES = [
@@ -52,7 +52,7 @@ class Waiting(HashingEmbedder):
 
 def test_the_next_batch_is_asked_for_while_the_first_is_under_way_and_order_is_kept() -> None:
     embedder = Waiting()
-    ready = [*prepared(FILES, Preparation(ChunkingSettings(), embedder), total_bytes=SIZE, tell=print)]
+    ready = [*prepare_files(FILES, Preparation(ChunkingSettings(), embedder), total_bytes=SIZE, tell=print)]
 
     assert [file.state.path for batch, _ in ready for file in batch] == [file.state.path for file in FILES]
     assert len(ready) > 3
@@ -64,7 +64,7 @@ def test_the_next_batch_is_asked_for_while_the_first_is_under_way_and_order_is_k
 
 def test_a_batch_that_fails_says_so_and_the_others_do_not() -> None:
     preparation = Preparation(ChunkingSettings(), Waiting(failing="file 7 "))
-    ready = [*prepared(FILES, preparation, total_bytes=SIZE, tell=print)]
+    ready = [*prepare_files(FILES, preparation, total_bytes=SIZE, tell=print)]
     failed = [batch for batch, made in ready if made.failure is not None]
 
     assert len(failed) == 1
@@ -72,7 +72,7 @@ def test_a_batch_that_fails_says_so_and_the_others_do_not() -> None:
 
 
 def test_whoever_gives_up_leaves_no_thread_behind() -> None:
-    ready = prepared(FILES, Preparation(ChunkingSettings(), Waiting()), total_bytes=SIZE, tell=print)
+    ready = prepare_files(FILES, Preparation(ChunkingSettings(), Waiting()), total_bytes=SIZE, tell=print)
     next(ready)
     ready.close()
 
@@ -84,7 +84,7 @@ def test_whoever_gives_up_leaves_no_thread_behind() -> None:
 
 def test_a_little_is_prepared_without_threads() -> None:
     embedder = Waiting(alone=True)
-    few = prepared(FILES[:3], Preparation(ChunkingSettings(), embedder), total_bytes=1000, tell=print)
+    few = prepare_files(FILES[:3], Preparation(ChunkingSettings(), embedder), total_bytes=1000, tell=print)
     assert len([*few]) >= 1
     assert embedder.most == 1
     assert sync_process.REMOTE_CHARACTERS > 1000

@@ -86,23 +86,6 @@ def test_clues_find_what_counting_finds(text, data, one_line):
     assert asked(question).found_in(of) == counted(question, of)
 
 
-@given(TEXTS, st.data(), st.booleans())
-def test_a_glance_misses_no_term(text, data, one_line):
-    words = text.split() or ["nothing"]
-    looked_for = asked(" ".join(data.draw(st.lists(st.one_of(st.sampled_from(words), WORDS), max_size=4))))
-    everything = looked_for.found_in(page(text, one_line=one_line))
-    of = page(text, one_line=one_line)
-    terms, found = looked_for.glance(of)
-
-    assert all(terms >> number & 1 for _, number, _ in everything)
-    assert (looked_for.found_in(of, terms) if found is None else found) == everything
-
-
-def test_a_glance_at_a_plain_page_does_not_tell_where_and_at_another_it_does():
-    assert asked("Gateway, Hetzner").glance(page("the\ngateways")) == (0b01, None)
-    assert asked("Gateway, Hetzner").glance(page("the\ngateways of 東京")) == (0b01, [(1, 0, 1)])
-
-
 @given(TEXTS, st.lists(WORDS, max_size=4).map(" ".join))
 def test_an_index_finds_what_reading_finds(text, question):
     of = page(text)

@@ -1,9 +1,6 @@
-from contextlib import contextmanager
 from datetime import date
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from tests.support.hashing_embedder import HashingEmbedder
 
 from plainmind.base.errors import EmbeddingError
@@ -225,62 +222,3 @@ def test_a_vector_is_never_compared_with_those_of_another_embedder():
     assert foreign.degraded == (
         "vector search: the index was made with hashing sha256-words, and only its vectors compare",
     )
-
-
-class OnlyWhatIsPromised:
-    """A reader without what stores may offer beside: ids first, and counts of words."""
-
-    def __init__(self, reader):
-        self._reader = reader
-
-    def __getattr__(self, name):
-        if name in {"proposals", "term_counts"}:
-            raise AttributeError(name)
-        return getattr(self._reader, name)
-
-
-class PlainStore:
-    """A store whose readers do no more than they must."""
-
-    def __init__(self, store):
-        self._store = store
-
-    @contextmanager
-    def reading(self):
-        with self._store.reading() as reader:
-            yield OnlyWhatIsPromised(reader)
-
-
-SAID = [
-    "the gateway moved",
-    "Anna: it runs at Hetzner",
-    "# Printer",
-    "",
-    "on 2026-11-03 the lamp broke",
-    "東京で会議",
-]
-QUESTIONS = [
-    "where did the gateway move",
-    "what did Anna say of Hetzner",
-    "printer on 2026-11-03",
-    "東京の会議",
-    "the of and",
-]
-
-
-@given(
-    st.lists(st.lists(st.sampled_from(SAID), min_size=1, max_size=25), min_size=1, max_size=4),
-    st.sampled_from(QUESTIONS),
-    st.sampled_from([1, 3, 32]),
-)
-@settings(max_examples=40, deadline=None)
-def test_what_a_store_offers_beside_its_promises_changes_no_answer(files, question, read_closely):
-    embedder = HashingEmbedder()
-    store = store_of(embedder, **{f"f{number}": "\n".join(lines) for number, lines in enumerate(files)})
-    chosen = SearchSettings(min_score=0.0, read_closely=read_closely)
-    answers = [
-        SearchEngine(asked, embedder, chosen).search(question, where=MEMORY, today=TODAY, explain=True).hits
-        for asked in (store, PlainStore(store))
-    ]
-
-    assert answers[0] == answers[1]

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from plainmind.base.model import Chunk
 from plainmind.search.pages import QuestionWords, RankedChunk, Shelf
 from plainmind.search.snippets import Judge, KnownFile, ReadChunk, Weights, grow_snippets, ranges_with_margin
+from plainmind.text.terms import document_terms
 
 JUDGE = Judge(QuestionWords({"gateway": 1.0}), Weights(), window_chars=700)
 
@@ -14,7 +15,9 @@ def chunk(ordinal, start, *lines):
 
 
 def read(of, keywords=0.0):
-    item = ReadChunk(RankedChunk(of, keywords, 0.0, 0.0), Shelf(), JUDGE)
+    ranked = RankedChunk(of, keywords, 0.0, 0.0)
+    ranked.term_counts = bytes([document_terms(of.text).count("gateway")])
+    item = ReadChunk(ranked, Shelf(), JUDGE)
     item.weigh(Weights(), frozenset(), 1.0)
     return item
 

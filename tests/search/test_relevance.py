@@ -1,10 +1,13 @@
+from collections import Counter
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from plainmind.base.model import Chunk
-from plainmind.search.pages import Page, QuestionWords
+from plainmind.search.pages import Page, QuestionWords, terms_with
 from plainmind.search.snippets import ROUNDING, Judge, Weights, prominence
+from plainmind.text.terms import document_terms
 
 WEIGHTS = {"gateway": 3.0, "hetzner": 5.0}
 
@@ -104,12 +107,14 @@ def test_no_line_is_worth_more_than_its_page_may_have(lines, coverage, nearby, p
     asked = QuestionWords({"gateway": 3.0, "hetzner": 5.0, "move": 0.5})
     weights = Weights(coverage=coverage, nearby=nearby, passage=passage)
     judge = Judge(asked, weights, window_chars=window_chars)
-    terms, _ = asked.glance(page(*lines))
+    filed = Counter(document_terms("\n".join(lines)))
+    counts = bytes(filed[term] for term in asked.terms)
+    terms = terms_with(counts)
     wording = read(judge, *lines)
 
     if wording is not None:
         assert judge.coverage(wording) <= asked.shares[terms]
-        assert max(judge.scores(wording)) <= judge.most[terms] * ROUNDING
+        assert max(judge.scores(wording)) <= judge.most_of_page(terms, counts) * ROUNDING
 
 
 @pytest.mark.parametrize("with_vectors", [True, False])

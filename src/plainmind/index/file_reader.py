@@ -23,11 +23,7 @@ from plainmind.notes.source import Extent, Mark, extent_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import TypeVar
-
     from plainmind.notes.source import GrowingSource, Piece, TextSource
-
-    T = TypeVar("T")
 
 _ALL_LINES = 1 << 53
 
@@ -66,12 +62,9 @@ class FileReader:
 
     def changed(self, files: Iterable[FoundFile]) -> Iterator[ReadFile]:
         """Read files one after the other; those whose text did not change are only touched."""
-        for found in files:
-            before = self._run.known.get((self._source.source, found.path))
-            if self._growing is None:
-                yield from self._whole(found, before)
-            else:
-                yield from self._more(self._growing, found, before)
+        if self._growing is None:
+            return self._read_whole(files)
+        return self._read_on(self._growing, files)
 
     def texts(self, files: Iterable[FoundFile], chunking: ChunkingSettings) -> Iterator[str]:
         """Read what would be embedded of files; what cannot be read is left to whoever indexes it."""
@@ -90,29 +83,37 @@ class FileReader:
         for piece in self._growing.read_on(found, known, known_extent(found, known).whole):
             yield piece.document
 
-    def _whole(self, found: FoundFile, before: FileState | None) -> Iterator[ReadFile]:
-        """Read a file in one go."""
-        tally = self._run.tally
-        erasures = self._erasures.stamp()
-        read = self._tried(found, lambda: self._source.read(found))
-        if read is None:
-            return
-        document, state = read
-        state = self._dated(state)
-        key = state.source, state.path
-        if before is None or before.scope != state.scope:
-            yield ReadFile(state, document, before.hash if before else None, erasures)
-            return
-        if self._by_words and before.hash == WITHOUT_VECTORS + state.hash:
-            tally.without_vectors[key] = state.hash
-        if state.hash in {before.hash, tally.without_vectors.get(key)}:
-            self._unchanged(before, state)
-        else:
-            yield ReadFile(state, document, before.hash, erasures, self._chunks_of(before))
+    def _read_whole(self, files: Iterable[FoundFile]) -> Iterator[ReadFile]:
+        """Read each file in one go."""
+        without_vectors = self._run.tally.without_vectors
+        for found in files:
+            erasures = self._erasures.stamp()
+            try:
+                document, state = self._source.read(found)
+            except PlainmindError as error:
+                self._note_failure(found, error)
+                continue
+            state = self._dated(state)
+            key = state.source, state.path
+            before = self._run.known.get(key)
+            if before is None or before.scope != state.scope:
+                yield ReadFile(state, document, before.hash if before else None, erasures)
+                continue
+            if self._by_words and before.hash == WITHOUT_VECTORS + state.hash:
+                without_vectors[key] = state.hash
+            if state.hash in {before.hash, without_vectors.get(key)}:
+                self._note_unchanged(before, state)
+            else:
+                yield ReadFile(state, document, before.hash, erasures, self._known_chunks(before))
 
-    def _more(self, source: GrowingSource, found: FoundFile, before: FileState | None) -> Iterator[ReadFile]:
+    def _read_on(self, source: GrowingSource, files: Iterable[FoundFile]) -> Iterator[ReadFile]:
+        for found in files:
+            yield from self._read_new(source, found)
+
+    def _read_new(self, source: GrowingSource, found: FoundFile) -> Iterator[ReadFile]:
         """Read what is new of a file that is added to; from where vectors are missing, if they may be had."""
         key = self._source.source, found.path
+        before = self._run.known.get(key)
         by_words = self._by_words or key in self._run.tally.without_vectors
         extent = known_extent(found, before)
         begin = extent.words if by_words else extent.whole
@@ -122,10 +123,17 @@ class FileReader:
         pieces = source.read_on(found, self._looked(before), begin)
         damaged = too_long = 0
         is_first = True
-        while (piece := self._tried(found, lambda: next(pieces, None))) is not None:
+        while True:
+            try:
+                piece = next(pieces, None)
+            except PlainmindError as error:
+                self._note_failure(found, error)
+                break
+            if piece is None:
+                break
             state = self._dated(piece.state) if piece.is_last else piece.state
             if is_first and before and not is_wanting and _adds_nothing(piece, begin, extent):
-                self._unchanged(before, replace(state, hash=before.hash))
+                self._note_unchanged(before, replace(state, hash=before.hash))
             else:
                 yield ReadFile(state, piece.document, replacing, erasures, piece=piece)
             damaged += piece.unreadable.damaged
@@ -142,21 +150,17 @@ class FileReader:
         is_asked = self._run.conditions.patience is None and not self._run.is_fresh
         return replace(before, inode=NEVER) if before is not None and is_asked else before
 
-    def _tried(self, found: FoundFile, read: Callable[[], T | None]) -> T | None:
-        """Read something of a file; None when it cannot be. One bad file never stops the others."""
-        try:
-            return read()
-        except NotFound:
-            return None  # deleted since it was listed: the next sync sees it missing
-        except PlainmindError as error:
-            self._run.tally.failed.append(FileFailure(found.path, str(error)))
-            self._run.tally.step(found.path)
-            return None
+    def _note_failure(self, found: FoundFile, error: PlainmindError) -> None:
+        """Note why a file cannot be read: one bad file never stops the others."""
+        if isinstance(error, NotFound):
+            return  # deleted since it was listed: the next sync sees it missing
+        self._run.tally.failed.append(FileFailure(found.path, str(error)))
+        self._run.tally.step(found.path)
 
     def _dated(self, state: FileState) -> FileState:
         return replace(state, mtime_ns=mtime_to_record(state.mtime_ns, read_at_ns=int(self._clock() * 1e9)))
 
-    def _unchanged(self, before: FileState, state: FileState) -> None:
+    def _note_unchanged(self, before: FileState, state: FileState) -> None:
         """Note what a file looks like now whose text is the one that is indexed."""
         run = self._run
         if before.hash == state.hash and before != state and not is_incomplete(before):
@@ -165,7 +169,7 @@ class FileReader:
         run.tally.unchanged += 1
         run.tally.step(state.path)
 
-    def _chunks_of(self, before: FileState) -> Sequence[Chunk]:
+    def _known_chunks(self, before: FileState) -> Sequence[Chunk]:
         """What the index holds of a file, of which the beginning may stay."""
         if self._run.is_fresh or is_incomplete(before):
             return ()

@@ -133,6 +133,20 @@ def plan_sync(found: Discovery, known: Mapping[tuple[Source, str], FileState], s
     )
 
 
+@value
+class Comparison:
+    """What the index held, and in what each source differs from it."""
+
+    revision: Revision
+    known: Mapping[FileKey, FileState]
+    sources: tuple[tuple[TextSource, Discovery, SyncPlan], ...]
+
+    @property
+    def has_work(self) -> bool:
+        """Whether anything is to be written to the index."""
+        return any(plan.to_read or plan.missing for _, _, plan in self.sources)
+
+
 def looks_the_same(found: FoundFile, known: FileState | None) -> bool:
     """Whether a file can be taken as unchanged without reading it."""
     return (
@@ -312,13 +326,16 @@ class Settled:
         """Have the next look go over everything."""
         self._agreement = None
 
-    def settle(self, before: Agreement, tally: Tally, now: Revision) -> None:
-        """Note what holds after a sync, if it does for sure: nothing failed, and nobody else has changed the index."""
-        generation, changes = before.revision
-        only_we_wrote = now == (generation, changes + tally.changes)
-        if not (only_we_wrote and tally.is_clean) or None in before.moments:
+    def settle(self, before: Agreement, tally: Tally) -> None:
+        """Note what holds after a sync in which nothing failed.
+
+        If others have changed the index meanwhile, its revision is a later one: then the agreement is of no use.
+        """
+        if not tally.is_clean or None in before.moments:
             self.forget()
             return
+        generation, changes = before.revision
+        now = generation, changes + tally.changes
         self._agreement = Agreement(now, tally.after(before.known), before.moments)
 
     def known_at(self, revision: Revision) -> Mapping[FileKey, FileState] | None:
@@ -326,7 +343,12 @@ class Settled:
         agreement = self._agreement
         return agreement.known if agreement is not None and agreement.revision == revision else None
 
-    def changes(self, revision: Revision) -> tuple[Agreement, list[Since]] | None:
+    @property
+    def is_known(self) -> bool:
+        """Whether they have agreed since this process looks at them."""
+        return self._agreement is not None
+
+    def changes_since(self, revision: Revision) -> tuple[Agreement, list[Since]] | None:
         """What held, and what may have changed in each source; None when only a look at everything can tell."""
         agreement = self._agreement
         if agreement is None or agreement.revision != revision:

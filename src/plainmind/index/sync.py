@@ -23,6 +23,7 @@ from plainmind.index.plan import (
     UNCONDITIONALLY,
     Agreement,
     ChunkingSettings,
+    Comparison,
     Conditions,
     Disappearance,
     Left,
@@ -41,12 +42,13 @@ from plainmind.text.terms import TERMS_VERSION
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
+    from types import TracebackType
     from typing import Any, Protocol
 
     from plainmind.embed.protocol import Embedder
     from plainmind.index.chunks import Preparation
     from plainmind.index.file_reader import FileReader
-    from plainmind.index.protocol import IndexStore
+    from plainmind.index.protocol import IndexReader, IndexStore
     from plainmind.notes.change_queue import Since
     from plainmind.notes.source import TextSource
 
@@ -54,7 +56,12 @@ if TYPE_CHECKING:
         """Brings an index up to date."""
 
         def __call__(
-            self, *, force: bool = False, progress: ProgressCallback | None = None, thorough: bool = True
+            self,
+            *,
+            force: bool = False,
+            progress: ProgressCallback | None = None,
+            thorough: bool = True,
+            view: OpenView | None = None,
         ) -> SyncReport:
             """Do it, and say what was done. Unless `thorough`, the system's word on what has changed is enough."""
 
@@ -95,6 +102,36 @@ class Disappearances:
         return entries if isinstance(entries, dict) else {}
 
 
+class OpenView:
+    """A view of the index that a sync has left open, because nothing was to be done: a search reads the same one."""
+
+    def __init__(self) -> None:
+        self._held = ExitStack()
+        self._reader: IndexReader | None = None
+
+    def hold(self, held: ExitStack, reader: IndexReader) -> None:
+        """Take over a view, and with it when it is closed."""
+        self._held, self._reader = held.pop_all(), reader
+
+    def __bool__(self) -> bool:
+        return self._reader is not None
+
+    def __enter__(self) -> IndexReader:
+        assert self._reader is not None
+        return self._reader
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        self._reader = None
+        return self._held.__exit__(kind, error, trace)
+
+    def close(self) -> None:
+        """Let go of it; closing twice is fine."""
+        self._reader = None
+        self._held.close()
+
+
 class SharedSync:
     """Runs a sync for many threads.
 
@@ -118,10 +155,12 @@ class SharedSync:
         progress: ProgressCallback | None = None,
         thorough: bool = True,
         sync: Sync | None = None,
+        view: OpenView | None = None,
     ) -> SyncReport:
         """Return the report of a run that began after this call, and that was as thorough as asked for.
 
-        With a `sync` of its own a caller gets a run of its own; others who wait may share it.
+        With a `sync` of its own a caller gets a run of its own; others who wait may share it. A caller who shares the
+        run of another gets no `view`.
         """
         with self._guard:
             self._arrived += 1
@@ -132,7 +171,8 @@ class SharedSync:
                 return self._report
             with self._guard:
                 covers = self._arrived
-            report = (sync or self._sync)(force=force, progress=progress, thorough=thorough)
+            run = sync or self._sync
+            report = run(force=force, progress=progress, thorough=thorough, view=view)
             # Only a run that succeeded counts for those who waited: after a failure each tries for itself.
             self._report, self._served, self._was_thorough = report, covers, thorough
             return report
@@ -205,55 +245,77 @@ class Indexer:
         progress: ProgressCallback | None = None,
         thorough: bool = True,
         conditions: Conditions = UNCONDITIONALLY,
+        view: OpenView | None = None,
     ) -> SyncReport:
         """Index what changed. `force` makes the whole index anew and takes missing files as deleted.
 
-        Unless `thorough`, files that the system has reported no change of are not looked at. Raises RebuildGivenUp.
+        Unless `thorough`, files that the system has reported no change of are not looked at. `view` is given the view
+        that has shown that nothing is to be done. Raises RebuildGivenUp.
         """
         started = time.perf_counter()
-        if not thorough and not force:
-            tally = self._catch_up(progress, conditions)
-            if tally is not None:
-                return tally.report(rebuilt=None, seconds=time.perf_counter() - started)
-        tally = Tally(progress)
-        with self._store.reading() as reader:
+        rebuilt = None
+        tally = None if thorough or force else self._catch_up(progress, conditions, view)
+        if tally is None:
+            tally = Tally(progress)
+            rebuilt = self._look_at_everything(tally, conditions, view, force=force)
+        return tally.report(rebuilt=rebuilt, seconds=time.perf_counter() - started)
+
+    def _catch_up(
+        self, progress: ProgressCallback | None, conditions: Conditions, view: OpenView | None
+    ) -> Tally | None:
+        """Index the few files that are reported to have changed; None when everything must be looked at."""
+        if not self._settled.is_known:
+            return None
+        with ExitStack() as open_views:
+            reader = open_views.enter_context(self._store.reading())
             made = reader.fingerprint()
-        reason = "asked for" if force else self._reason(made, conditions)
-        if reason is not None and not force and self._looks_unmounted():
-            tally.degraded[
-                f"the index is out of date ({reason}) and its files are not there to make it anew"
-            ] = None
-            reason = None
+            found = None if self._reason(made, conditions) else self._settled.changes_since(reader.revision())
+            if found is None or made is None:
+                return None
+            agreement, changes = found
+            has_changed = any(since.files for since in changes)
+            if view is not None and not has_changed:
+                view.hold(open_views, reader)
+        tally = Tally(progress, unchanged=len(agreement.known))
+        if has_changed:
+            run = Run(self._store, made, agreement.known, tally, conditions)
+            try:
+                for source, since in zip(self._sources, changes, strict=True):
+                    if not self._index_changed(run, source, since):
+                        return None
+            except ConflictError:
+                return None
+        self._settled.settle(replace(agreement, moments=tuple(since.moment for since in changes)), tally)
+        return tally
+
+    def _look_at_everything(
+        self, tally: Tally, conditions: Conditions, view: OpenView | None, *, force: bool
+    ) -> str | None:
+        """Compare all files with the index, and bring it up to date; say why it was made anew, if it was."""
+        with ExitStack() as open_views:
+            reader = open_views.enter_context(self._store.reading())
+            made = reader.fingerprint()
+            reason = "asked for" if force else self._reason(made, conditions)
+            if reason is not None and not force and self._looks_unmounted(reader):
+                tally.degraded[
+                    f"the index is out of date ({reason}) and its files are not there to make it anew"
+                ] = None
+                reason = None
+            if reason is None:
+                compared = self._compare(reader)
+                if view is not None and not compared.has_work:
+                    view.hold(open_views, reader)
         if reason is not None:
             self._settled.forget()
             is_whole = made is not None and conditions.rebuilding == "whole"
             self._rebuild(reason, tally, conditions, is_whole=is_whole)
-            return tally.report(rebuilt=reason, seconds=time.perf_counter() - started)
+            return reason
         try:
-            self._bring_up_to_date(self._store, tally, conditions, made=made or self.fingerprint)
+            self._bring_up_to_date(self._store, compared, tally, conditions, made=made or self.fingerprint)
         except ConflictError as error:
             # Another process has just rebuilt the index with other settings; its vectors are not ours to mix with.
             tally.degraded[f"the index was left as it is: {error}"] = None
-        return tally.report(rebuilt=reason, seconds=time.perf_counter() - started)
-
-    def _catch_up(self, progress: ProgressCallback | None, conditions: Conditions) -> Tally | None:
-        """Index the few files that are reported to have changed; None when everything must be looked at."""
-        with self._store.reading() as reader:
-            made, revision = reader.fingerprint(), reader.revision()
-        found = None if self._reason(made, conditions) else self._settled.changes(revision)
-        if found is None or made is None:
-            return None
-        agreement, changes = found
-        tally = Tally(progress, unchanged=len(agreement.known))
-        if any(since.files for since in changes):
-            run = Run(self._store, made, agreement.known, tally, conditions)
-            try:
-                if not all(map(self._index_changed, [run] * len(changes), self._sources, changes)):
-                    return None
-            except ConflictError:
-                return None
-        self._settle(replace(agreement, moments=tuple(since.moment for since in changes)), tally)
-        return tally
+        return None
 
     def _index_changed(self, run: Run, source: TextSource, since: Since) -> bool:
         """Index files that have changed, also those that look the same; False when all must be looked at.
@@ -270,66 +332,72 @@ class Indexer:
         run.tally.unchanged -= len(changed)
         return not self._index(run, source, changed)
 
-    def _settle(self, before: Agreement, tally: Tally) -> None:
-        """Remember that the index is as the files are, if it is for sure."""
-        now = before.revision
-        if tally.changes:
-            with self._store.reading() as reader:
-                now = reader.revision()
-        self._settled.settle(before, tally, now)
-
     def _rebuild(self, reason: str, tally: Tally, conditions: Conditions, *, is_whole: bool) -> None:
         wanted = self.fingerprint
 
+        def fill(store: IndexStore, into: Tally, *, is_whole: bool = False) -> None:
+            with store.reading() as reader:
+                compared = self._compare(reader, is_fresh=True)
+            self._bring_up_to_date(
+                store, compared, into, conditions, made=wanted, is_whole=is_whole, is_fresh=True
+            )
+
         def catch_up(fresh: IndexStore) -> None:
-            """Bring over what changed while the new index was made, now that nobody else can index it."""
+            """Bring over what changed while the new index was made, now that no other process can index it."""
             later = tally.follow_up()
-            self._bring_up_to_date(fresh, later, conditions, made=wanted)
+            fill(fresh, later)
             tally.take_over(later)
 
         rebuilding = self._store.rebuild(wanted, reason=reason, catch_up=catch_up)
         with ExitStack() as until_published, rebuilding as fresh:
-            self._bring_up_to_date(fresh, tally, conditions, made=wanted, is_whole=is_whole)
+            fill(fresh, tally, is_whole=is_whole)
             # Before the store's own lock, as everybody who takes both does: erasing comes first.
             until_published.enter_context(self._erasures.hold_off())
 
-    def _looks_unmounted(self) -> bool:
+    def _looks_unmounted(self, reader: IndexReader) -> bool:
         """Whether so much is missing that a rebuild would lose what only the index still knows."""
-        with self._store.reading() as reader:
-            known = reader.files()
+        known = reader.files()
         return any(
             looks_unmounted(plan_sync(source.discover(), known, source.source)) for source in self._sources
         )
 
+    def _compare(self, reader: IndexReader, *, is_fresh: bool = False) -> Comparison:
+        """Look at all files, and tell in what they differ from the index."""
+        revision = reader.revision()
+        known = None if is_fresh else self._settled.known_at(revision)
+        if known is None:
+            known = reader.files()
+        # Until it is certain that they agree again: what a source has told by then it does not tell twice.
+        self._settled.forget()
+        looks = []
+        for source in self._sources:
+            found = source.discover()
+            looks.append((source, found, plan_sync(found, known, source.source)))
+        return Comparison(revision, known, tuple(looks))
+
     def _bring_up_to_date(
         self,
         store: IndexStore,
+        compared: Comparison,
         tally: Tally,
         conditions: Conditions,
         *,
         made: IndexFingerprint,
         is_whole: bool = False,
+        is_fresh: bool = False,
     ) -> None:
-        with store.reading() as reader:
-            revision = reader.revision()
-            agreed = self._settled.known_at(revision) if store is self._store else None
-            known = reader.files() if agreed is None else agreed
-        # Until it is certain that they agree again: what a source has told by then it does not tell twice.
-        self._settled.forget()
-        run = Run(store, made, known, tally, conditions, is_whole, is_fresh=store is not self._store)
+        run = Run(store, made, compared.known, tally, conditions, is_whole, is_fresh)
         moments: list[int | None] = []
-        for source in self._sources:
-            found = source.discover()
-            plan = plan_sync(found, run.known, source.source)
+        for source, found, plan in compared.sources:
             tally.skipped += found.skipped
             tally.unchanged += plan.unchanged
             tally.total += len(plan.to_read)
-            self._remove(run, source, plan, confirmed=store is not self._store)
+            self._remove(run, source, plan, confirmed=is_fresh)
             left = self._index(run, source, plan.to_read)
             moments.append(None if left else found.moment)
             self._index_left(run, source, left)
-        if store is self._store:
-            self._settle(Agreement(revision, run.known, tuple(moments)), tally)
+        if not is_fresh:
+            self._settled.settle(Agreement(compared.revision, run.known, tuple(moments)), tally)
 
     def _index_left(self, run: Run, source: TextSource, left: Mapping[str, Left]) -> None:
         """Read files anew that somebody else has indexed, or erased from, since they were read."""
@@ -355,10 +423,11 @@ class Indexer:
                 run.tally.degraded[f"another process is still indexing {path}"] = None
 
     def _remove(self, run: Run, source: TextSource, plan: SyncPlan, *, confirmed: bool) -> None:
+        seen_before = self._disappearances.read(source.source)
         removal = plan_removal(
             plan.missing,
             known_count=plan.known,
-            seen_before=self._disappearances.read(source.source),
+            seen_before=seen_before,
             at=self._clock(),
             confirmed=confirmed,
         )
@@ -366,72 +435,65 @@ class Indexer:
             run.store.remove_file(source.source, path)
             run.tally.removed.append(path)
             run.tally.wrote((source.source, path), None)
-        self._disappearances.write(source.source, removal.remember)
+        if removal.remember != seen_before:
+            self._disappearances.write(source.source, removal.remember)
         run.tally.withheld += (*removal.withheld, *plan.hidden)
 
     def _index(self, run: Run, source: TextSource, files: Sequence[FoundFile]) -> dict[str, Left]:
         """Read, embed and write files; those that could not be written are left, each with the reason."""
         if not files:
             return {}
-        due, early = self._by_patience(run, source, files)
-        left = self._index_now(run, source, due)
-        if early:
-            left |= self._index_now(run, source, early, is_patient=True)
+        left: dict[str, Left] = {}
+        for some, is_patient in self._by_patience(run, source, files):
+            from plainmind.index.file_reader import pending_bytes  # not for a search that finds all as it was
+            from plainmind.index.file_writer import FileWriter
+            from plainmind.index.sync_process import prepare_files
+
+            size = sum(pending_bytes(found, run.known.get((source.source, found.path))) for found in some)
+            preparation = self._preparation_of(run, source, some, size, is_patient=is_patient)
+            reader = self._reader(run, source, by_words=is_patient or preparation.is_refused)
+            writer = FileWriter(run, self._erasures, is_patient=is_patient)
+            prepared = prepare_files(
+                reader.changed(some),
+                preparation,
+                total_bytes=size,
+                tell=lambda why: run.tally.degraded.setdefault(why, None),
+            )
+            with closing(prepared):  # at once when writing fails, for a second process may be at work
+                for batch, made in prepared:
+                    if made.failure is not None:
+                        if run.is_whole:
+                            raise RebuildGivenUp(made.failure)
+                        run.tally.degraded[made.failure] = None
+                    writer.write(batch, made, has_vectors=made.failure is None and not is_patient)
+            left |= writer.left
         return left
 
     def _by_patience(
         self, run: Run, source: TextSource, files: Sequence[FoundFile]
-    ) -> tuple[Sequence[FoundFile], Sequence[FoundFile]]:
-        """Which files are to be indexed with all they should have, and which by words for now."""
+    ) -> list[tuple[Sequence[FoundFile], bool]]:
+        """Which files are to be indexed with all they should have, and which by words for now: those with True."""
         from plainmind.index.file_reader import is_due
 
         grows = source.growing
         patience = run.conditions.patience
         if grows is None or patience is None or run.is_fresh:
-            return files, ()
+            return [(files, False)]
         costs = self._embedder.sends_text_to is not None and source.source not in self.withheld
         if patience.meanwhile == "words" and not costs:
-            return files, ()
+            return [(files, False)]
         due: list[FoundFile] = []
         early: list[FoundFile] = []
         for found in files:
             known = run.known.get((source.source, found.path))
             (due if is_due(grows, found, known, patience, self._clock) else early).append(found)
         if patience.meanwhile == "words":
-            return due, early
+            return [(some, is_patient) for some, is_patient in ((due, False), (early, True)) if some]
         run.tally.waiting += [found.path for found in early]
         run.tally.unchanged += len(early)
         for found in early:
             run.tally.step(found.path)
-        return due, ()
-
-    def _index_now(
-        self, run: Run, source: TextSource, files: Sequence[FoundFile], *, is_patient: bool = False
-    ) -> dict[str, Left]:
-        if not files:
-            return {}
-        from plainmind.index.file_reader import pending_bytes  # not for a search that finds all as it was
-        from plainmind.index.file_writer import FileWriter
-        from plainmind.index.sync_process import prepared
-
-        size = sum(pending_bytes(found, run.known.get((source.source, found.path))) for found in files)
-        preparation = self._preparation_of(run, source, files, size, is_patient=is_patient)
-        reader = self._reader(run, source, by_words=is_patient or preparation.is_refused)
-        writer = FileWriter(run, self._erasures, is_patient=is_patient)
-        ready = prepared(
-            reader.changed(files),
-            preparation,
-            total_bytes=size,
-            tell=lambda why: run.tally.degraded.setdefault(why, None),
-        )
-        with closing(ready):  # at once when writing fails, for a second process may be at work
-            for batch, made in ready:
-                if made.failure is not None:
-                    if run.is_whole:
-                        raise RebuildGivenUp(made.failure)
-                    run.tally.degraded[made.failure] = None
-                writer.write(batch, made, has_vectors=made.failure is None and not is_patient)
-        return writer.left
+        return [(due, False)] if due else []
 
     def _reader(self, run: Run, source: TextSource, *, by_words: bool = False) -> FileReader:
         from plainmind.index.file_reader import FileReader

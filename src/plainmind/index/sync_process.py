@@ -326,7 +326,7 @@ def batches(files: Iterable[ReadFile], most_characters: int) -> Iterator[Batch]:
         yield batch
 
 
-def prepared(
+def prepare_files(
     files: Iterable[ReadFile], here: Preparation, *, total_bytes: int, tell: Callable[[str], None]
 ) -> Generator[tuple[Batch, Prepared], None, None]:
     """Prepare files, in their order. `tell` hears why a second process did not help though it should have."""

@@ -15,6 +15,7 @@ from plainmind.base.model import (
     known_sources,
 )
 from plainmind.base.value import replace
+from plainmind.index.sync import OpenView
 from plainmind.memory.freshness import Freshness, notes_of
 from plainmind.memory.sessions import not_indexed
 
@@ -51,11 +52,14 @@ class Asking:
             raise PlainmindError(f"max_results is {max_results}", hint="ask for at least one hit")
         settings = self._parts.loaded.settings
         deadline = time.monotonic() + settings.limits.timeout_ms / 1000
-        before = self._freshness.caught_up(progress) if settings.sync.on_search else SyncReport()
+        backend = self._parts.backend
+        view = OpenView() if backend is None else None
+        before = self._freshness.caught_up(progress, view) if settings.sync.on_search else SyncReport()
 
         def ask() -> SearchResult:
             return self._engine().search(
                 query,
+                view=view,
                 where=SearchFilter(frozenset(known_sources(sources or settings.sources)), scopes),
                 today=today or self._parts.now().date(),
                 max_results=max_results,
@@ -74,9 +78,12 @@ class Asking:
                 result = ask()
             return self._told(self._hidden(result), before, self._not_indexed(sources or ()))
 
-        backend = self._parts.backend
         if backend is None or not query.strip():
-            return ask_index()
+            try:
+                return ask_index()
+            finally:
+                if view is not None:
+                    view.close()
         from plainmind.memory.backend import Question
 
         question = Question(

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from plainmind.index.plan import Meanwhile
+    from plainmind.index.sync import OpenView
     from plainmind.memory.spending import Initiative
     from plainmind.memory.wiring import Parts
 
@@ -29,10 +30,10 @@ class Freshness:
         self._parts = parts
         self._shared = SharedSync(self._index)
 
-    def caught_up(self, progress: ProgressCallback | None) -> SyncReport:
-        """Sync before a search."""
+    def caught_up(self, progress: ProgressCallback | None, view: OpenView | None = None) -> SyncReport:
+        """Sync before a search, which may go on with the `view` that has shown that nothing is to be done."""
         try:
-            return self.sync(progress=progress, thorough=False)
+            return self.sync(progress=progress, thorough=False, view=view)
         except (LockTimeout, StorageFailure, WorkspaceError) as error:
             if not has_index(self._parts):
                 raise
@@ -51,6 +52,7 @@ class Freshness:
         progress: ProgressCallback | None = None,
         thorough: bool = True,
         wishes: Mapping[str, Any] | None = None,
+        view: OpenView | None = None,
     ) -> SyncReport:
         """Sync, once for all who wait for it at the same time; whoever has wishes about it gets a run of their own."""
         from plainmind.index.sync import NO_INDEX_YET
@@ -59,7 +61,7 @@ class Freshness:
             require_workspace(self._parts)
         sync = None if wishes is None else partial(self._index, wishes=wishes)
         try:
-            report = self._shared.run(force=force, progress=progress, thorough=thorough, sync=sync)
+            report = self._shared.run(force=force, progress=progress, thorough=thorough, sync=sync, view=view)
         except IndexCorrupt:
             # The damaged one is set aside by now.
             report = self._shared.run(force=force, progress=progress, sync=sync)
@@ -102,6 +104,7 @@ class Freshness:
         progress: ProgressCallback | None = None,
         thorough: bool = True,
         wishes: Mapping[str, Any] | None = None,
+        view: OpenView | None = None,
     ) -> SyncReport:
         parts = self._parts
         plainly = {"initiative": "asked" if thorough else "search"}
@@ -110,7 +113,7 @@ class Freshness:
         if parts.providers is None:
             conditions = Conditions(patience=patience)
             return parts.indexer.sync(
-                force=force, progress=progress, thorough=thorough, conditions=conditions
+                force=force, progress=progress, thorough=thorough, conditions=conditions, view=view
             )
         from plainmind.memory.syncing import Asked, sync_with
 

@@ -38,6 +38,7 @@ from plainmind.text.terms import clues, document_terms, letters_without_spaces, 
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
     from typing import TypeVar
 
     from plainmind.embed.protocol import Embedder
@@ -375,15 +376,16 @@ class SearchEngine:
         min_score: float | None = None,
         snippet_chars: int | None = None,
         explain: bool = False,
+        view: AbstractContextManager[IndexReader] | None = None,
     ) -> SearchResult:
-        """Answer a question; what could not be consulted is in `degraded`."""
+        """Answer a question; what could not be consulted is in `degraded`. A `view` that is open is read and closed."""
         settings = self._settings
         clock = Stopwatch(time.perf_counter)
         wanted = max_results or settings.max_results
         query = parse(text, today=today)
         vector, degraded = self._embed(query)
         clock.lap("embed")
-        with self._store.reading() as reader:
+        with view or self._store.reading() as reader:
             vector, degraded = self._drop_foreign_vector(reader, vector, degraded)
             everything = wanted > settings.read_closely
             ranked, weights = self._rank(reader, query, vector, where, clock, everything=everything)

@@ -114,8 +114,8 @@ class RankedChunk:
         self.bonus = bonus  # for what it is, whatever it says
         # BM25 of the better of the chunks before and after, as far as they are foremost.
         self.neighbours = 0.0
-        # By term of the question: how often it stands in the chunk and its headings; None where only the text tells.
-        self.term_counts: bytes | None = None
+        # By term of the question: how often it stands in the chunk and its headings.
+        self.term_counts = b""
 
 
 # By term: the positions of the units in which it stands, and how often it stands there.
@@ -135,7 +135,7 @@ _WHITESPACE = "\t\x0b\x0c\r\x1c\x1d\x1e\x1f"
 class Page:
     """The units of a chunk in reading order; `ends[n]` is how long those before n are, each with a line break.
 
-    A plain text is taken apart when somebody asks for its parts: most pages of a search are only glanced at.
+    A plain text is taken apart when somebody asks for its parts: most pages of a search are not read.
     """
 
     __slots__ = (
@@ -353,20 +353,6 @@ class QuestionWords:
             for number, term in enumerate(self.terms)
             if len(term) == 2 and len(spaceless_stretches(term)) > 1
         ]
-
-    def glance(self, page: Page) -> tuple[TermSet, Found | None]:
-        """Which terms may stand in a page, and no others; and where they do, if that is as soon found out."""
-        if not page.is_plain or page.index is not None:
-            found = self.found_in(page)
-            terms = 0
-            for _, number, _ in found:
-                terms |= 1 << number
-            return terms, found
-        text, terms = page.glanced_at, 0
-        for clue, term in self._clues:
-            if clue in text:
-                terms |= term
-        return terms, None
 
     def found_in(self, page: Page, among: TermSet = -1) -> Found:
         """Where the words stand, unit by unit; only terms `among` these are looked for."""

@@ -105,8 +105,6 @@ class Judge:
         shares = asked.shares
         self._covered = Memo(lambda terms: weights.coverage * math.pow(shares[terms], COVERAGE_POWER))
         self._nearby_weight = weights.nearby
-        # By the terms of a page: at least what any unit of it is worth by its words, but for rounding.
-        self.most = Memo(lambda terms: self._best_unit(terms, weights) + weights.passage * shares[terms])
         self._most_beside_passages = Memo(lambda terms: self._best_unit(terms, weights))
         # By term: what it adds to the words of a window, by how often it stands there.
         self._saturated = [_Saturated(weight) for weight in asked.weights]
@@ -120,8 +118,8 @@ class Judge:
             own[position] |= 1 << number
         return Wording(own, self._best_windows(page, found))
 
-    def most_with(self, terms: TermSet, counts: bytes) -> float:
-        """The same, where it is known how often each term stands in the page: closer to what there is."""
+    def most_of_page(self, terms: TermSet, counts: bytes) -> float:
+        """At least what any unit is worth by its words, but for rounding, by how often each term stands in its page."""
         at_most = sum(map(getitem, self._saturated, counts)) / self.asked.total
         return self._most_beside_passages[terms] + self._passage_weight * at_most
 
@@ -237,11 +235,7 @@ class ReadChunk:
         self._shelf = shelf
         self._page: Page | None = None
         self._found: Found | None = None
-        # It has no other terms of the question.
-        if ranked.term_counts is None:
-            self.terms, self._found = judge.asked.glance(self.page)
-        else:
-            self.terms = terms_with(ranked.term_counts)
+        self.terms = terms_with(ranked.term_counts)  # it has no other terms of the question
         self.most = 0.0  # at least the best of its scores
         self.may_be_less = False  # whether a look at its text may show that it is worth less
         self._judge = judge
@@ -260,8 +254,7 @@ class ReadChunk:
             item.bonus,
             factor,
         )
-        counts = item.term_counts
-        words = self._judge.most[self.terms] if counts is None else self._judge.most_with(self.terms, counts)
+        words = self._judge.most_of_page(self.terms, item.term_counts)
         most = words + keywords + neighbours + meaning + bonus
         self.most = most * factor * ROUNDING
         if named:
@@ -297,8 +290,7 @@ class ReadChunk:
         if self._wording is None and self.terms:
             if self._found is None:
                 found = self._judge.asked.found_in(self.page, self.terms)
-                counts = self.ranked.term_counts
-                self._found = found if counts is None else limit_to_counts(found, counts)
+                self._found = limit_to_counts(found, self.ranked.term_counts)
             self._wording = self._judge.read(self.page, self._found)
         return self._wording
 
