@@ -29,8 +29,8 @@ from speed.workload import (
 from plainmind.base.model import EmbedderIdentity, IndexFingerprint
 from plainmind.guests.evaluation.dataset import read_dataset
 from plainmind.guests.evaluation.runner import Asking, evaluate, opened_memory, summarise
-from plainmind.index.opening import open_store
 from plainmind.index.protocol import IndexStore, vector_candidates
+from plainmind.index.store import open_store
 from plainmind.search.engine import SearchEngine, SearchSettings
 
 NEAREST = 48

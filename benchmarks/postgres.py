@@ -26,8 +26,8 @@ from speed.workload import (
 )
 
 from plainmind.base.model import EmbedderIdentity, IndexFingerprint
-from plainmind.index.opening import open_store
 from plainmind.index.protocol import IndexStore, vector_candidates
+from plainmind.index.store import open_store
 
 SCHEMA = "plainmind_bench"
 MOST = 48  # up to which the protocol promises 98 of 100

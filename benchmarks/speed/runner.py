@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from plainmind.base.errors import PlainmindError
 from plainmind.base.model import EmbedderIdentity, IndexFingerprint, Progress, ProgressCallback
 from plainmind.base.value import replace, value
-from plainmind.index.opening import open_store
+from plainmind.index.store import open_store
 from speed.corpus import MOST_CHUNKS_PER_FILE, Corpus, Question
 from speed.figures import SizeFigures, SpeedFigures
 from speed.others import NAMES, Course, compete, missing

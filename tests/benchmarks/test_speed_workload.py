@@ -22,7 +22,7 @@ from speed.workload import (
 )
 
 from plainmind.base.model import EmbedderIdentity, IndexFingerprint
-from plainmind.index.opening import open_store
+from plainmind.index.store import open_store
 from plainmind.search.engine import SearchEngine, SearchSettings
 
 CORPUS = Corpus(200, dims=64)

@@ -137,7 +137,7 @@ def test_a_damaged_index_is_made_anew_and_says_so(cli, workspace, home, first_pa
 
 
 def test_a_lock_that_somebody_holds_is_named_and_searching_goes_on(cli, workspace, home, monkeypatch):
-    monkeypatch.setattr("plainmind.index.drivers.sqlite.folder._WRITER_TIMEOUT_S", 0.2)
+    monkeypatch.setattr("plainmind.index.drivers.sqlite.files._WRITER_TIMEOUT_S", 0.2)
     cli("sync")
     (workspace / "memory" / "new.md").write_text("A second gateway.\n")
     (lock,) = home.glob("index/**/writer.lock")

@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plainmind.index import bm25, kernels
-from plainmind.index.arithmetic import plain, with_numpy
-from plainmind.index.arithmetic.parts import Absences, SignPart, WordPart
-from plainmind.index.postings import Postings
+from plainmind.index import arithmetic as plain
+from plainmind.index import arithmetic_numpy as with_numpy
+from plainmind.index import bm25, vectors
+from plainmind.index.arithmetic import Absences, SignPart, WordPart
+from plainmind.index.bm25 import Postings
 
 BOTH = pytest.mark.parametrize("arithmetic", [plain, with_numpy], ids=["plain", "numpy"])
 
@@ -179,21 +180,21 @@ def test_the_nearest_by_signs_are_those_of_comparing_all(seed, sizes, width, sha
 def test_distances_are_the_same_without_simsimd(monkeypatch):
     dice = random.Random(3)
     query, signs = [dice.randbytes(32) for _ in range(2)], dice.randbytes(32 * 100)
-    fast = [row.tolist() for row in kernels.sign_distances(query, signs)]
+    fast = [row.tolist() for row in vectors.sign_distances(query, signs)]
     monkeypatch.setitem(sys.modules, "simsimd", None)
 
-    assert [row.tolist() for row in kernels.sign_distances(query, signs)] == fast
+    assert [row.tolist() for row in vectors.sign_distances(query, signs)] == fast
 
 
 def test_numpy_is_imported_once_it_would_have_paid_for_itself():
     program = """
 import sys
 from plainmind.index.arithmetic import choose_arithmetic
-assert choose_arithmetic(10_000_000).__name__.endswith("plain")
-assert choose_arithmetic(50_000_000).__name__.endswith("plain")
+assert choose_arithmetic(10_000_000).__name__.endswith("arithmetic")
+assert choose_arithmetic(50_000_000).__name__.endswith("arithmetic")
 assert "numpy" not in sys.modules
-assert choose_arithmetic(10_000_000).__name__.endswith("with_numpy")
-assert choose_arithmetic(0).__name__.endswith("with_numpy")
+assert choose_arithmetic(10_000_000).__name__.endswith("arithmetic_numpy")
+assert choose_arithmetic(0).__name__.endswith("arithmetic_numpy")
 """
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
 
@@ -201,6 +202,6 @@ assert choose_arithmetic(0).__name__.endswith("with_numpy")
 def test_one_large_question_is_reason_enough_for_numpy():
     program = """
 from plainmind.index.arithmetic import choose_arithmetic
-assert choose_arithmetic(200_000_000).__name__.endswith("with_numpy")
+assert choose_arithmetic(200_000_000).__name__.endswith("arithmetic_numpy")
 """
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from plainmind.index.drivers.sqlite.filesystem import allows_write_ahead, file_system_of
+from plainmind.index.drivers.sqlite.files import allows_write_ahead, file_system_of
 
 TABLE = """\
 22 1 0:20 / / rw,relatime shared:1 - ext4 /dev/sda1 rw

@@ -10,7 +10,7 @@ import pytest
 from plainmind.base.errors import ConfigError
 from plainmind.index.drivers.memory import MemoryStore
 from plainmind.index.drivers.sqlite.store import SqliteStore
-from plainmind.index.opening import open_store
+from plainmind.index.store import open_store
 
 
 def test_built_in_stores_have_short_names(tmp_path):
@@ -53,7 +53,7 @@ def test_searching_a_small_index_never_imports_numpy(tmp_path):
     program = f"""
 import sys
 from tests.support.index_contents import *
-from plainmind.index.opening import open_store
+from plainmind.index.store import open_store
 store = open_store("sqlite", folder={str(tmp_path)!r})
 with store.rebuild(fingerprint(), reason="a test") as fresh:
     put(fresh, "a.md", "the gateway")

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.index_contents import vector
 
-from plainmind.index import kernels, signs
+from plainmind.index import vectors
 
 
 def rounded(number):
@@ -26,10 +26,10 @@ def halves(found, dims):
 @pytest.mark.parametrize("dims", [1, 7, 8, 9, 256, 1536])
 def test_a_sign_is_a_bit_for_each_number_and_another_that_is_turned_if_the_number_is_slight(dims):
     own = vector("x", dims)
-    found = signs.signs_of(kernels.packed(own, dims))
+    found = vectors.signs_of(vectors.packed(own, dims))
     (plain, turned), filling = halves(found, dims)
 
-    assert len(found) == signs.signs_width(dims)
+    assert len(found) == vectors.signs_width(dims)
     assert plain == "".join("1" if number < 0 else "0" for number in own)
     assert filling <= {"0"}
     sizes = [abs(number) * dims**0.5 for number in own]
@@ -42,15 +42,15 @@ def test_a_sign_is_a_bit_for_each_number_and_another_that_is_turned_if_the_numbe
 def test_minus_zero_is_below_zero_everywhere():
     packed = struct.pack("=3e", -0.0, 0.0, 1.0)
 
-    assert signs.signs_of(packed) == bytes([0b10000000, 0b01000000])
-    assert signs.query_signs(packed)[0] == bytes([0b10000000, 0b10000000])
+    assert vectors.signs_of(packed) == bytes([0b10000000, 0b01000000])
+    assert vectors.query_signs(packed)[0] == bytes([0b10000000, 0b10000000])
 
 
 @pytest.mark.parametrize("dims", [16, 256, 1000])
 def test_a_distance_weighs_a_query_by_the_size_of_its_numbers_and_leaves_out_slight_ones(dims):
     query, other = vector("query", dims), vector("other", dims)
-    asked, filed = kernels.packed(query, dims), kernels.packed(other, dims)
-    (plain, turned), _ = halves(signs.signs_of(filed), dims)
+    asked, filed = vectors.packed(query, dims), vectors.packed(other, dims)
+    (plain, turned), _ = halves(vectors.signs_of(filed), dims)
     step = 0.586 / dims**0.5
     expected = 0
     for mine, theirs, again in zip(query, plain, turned, strict=True):
@@ -58,7 +58,7 @@ def test_a_distance_weighs_a_query_by_the_size_of_its_numbers_and_leaves_out_sli
         differs = (mine < 0) != (theirs == "1")
         expected += weight if theirs != again else 2 * weight * differs
 
-    rows = kernels.sign_distances(signs.query_signs(asked), signs.signs_of(filed))
+    rows = vectors.sign_distances(vectors.query_signs(asked), vectors.signs_of(filed))
     (base,) = rows[0]
     small = sum(abs(rounded(number)) < level * step for number in query for level in (1, 2, 3))
     assert 4 * base + sum(row[0] for row in rows[1:]) == expected + 2 * small
@@ -66,16 +66,16 @@ def test_a_distance_weighs_a_query_by_the_size_of_its_numbers_and_leaves_out_sli
 
 @pytest.mark.parametrize("dims", [4_096, 4_097, 10_000])
 def test_no_distance_of_long_vectors_is_too_large_for_two_bytes(dims):
-    query = signs.query_signs(struct.pack(f"={dims}e", *[0.01] * dims))
-    opposite = signs.signs_of(struct.pack(f"={dims}e", *[-0.01] * dims))
-    distances = [row[0] for row in kernels.sign_distances(query, opposite)]
+    query = vectors.query_signs(struct.pack(f"={dims}e", *[0.01] * dims))
+    opposite = vectors.signs_of(struct.pack(f"={dims}e", *[-0.01] * dims))
+    distances = [row[0] for row in vectors.sign_distances(query, opposite)]
 
     assert len(query) * distances[0] + sum(distances[1:]) < 0xFFFF
 
 
 @given(st.integers(0, 2_000_000), st.integers(1, 500))
 def test_effort_is_bounded_and_never_less_than_what_is_asked_for(count, limit):
-    effort = signs.effort_for(count, limit)
+    effort = vectors.effort_for(count, limit)
 
     assert min(count, limit) <= effort.most <= max(effort.pool, effort.most) <= max(count, 120_000)
     assert effort.pool >= min(count, effort.most)

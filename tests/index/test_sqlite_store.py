@@ -38,14 +38,12 @@ from plainmind.base.errors import (
     WorkspaceError,
 )
 from plainmind.files.system import try_lock
-from plainmind.index import kernels
 from plainmind.index.drivers.memory import MemoryStore
-from plainmind.index.drivers.sqlite import connection
+from plainmind.index.drivers.sqlite import files as index_files
 from plainmind.index.drivers.sqlite.store import SqliteStore
-from plainmind.index.drivers.sqlite.texts import squeezed
-from plainmind.index.drivers.sqlite.view import all_segments, read_absences, read_signs
+from plainmind.index.drivers.sqlite.view import all_segments, read_absences, read_signs, squeezed
 from plainmind.index.protocol import keyword_candidates, vector_candidates
-from plainmind.index.signs import signs_width
+from plainmind.index.vectors import packed, signs_width
 
 GATEWAY = "the gateway runs on a Mac Studio"
 
@@ -101,9 +99,9 @@ def test_everything_is_private_to_the_user(store, folder):
 def test_the_settings_that_keep_an_index_whole_are_set(store):
     put(store, "a.md", GATEWAY)
     with store.driver._newest() as generation:
-        db = connection.connect(generation.path, for_writing=True)
+        db = index_files.connect(generation.path, for_writing=True)
     found = {
-        name: connection.setting(db, name)
+        name: index_files.setting(db, name)
         for name in (
             "journal_mode",
             "synchronous",
@@ -123,7 +121,7 @@ def test_the_settings_that_keep_an_index_whole_are_set(store):
 
 def test_opening_never_creates_a_database_by_accident(tmp_path):
     with pytest.raises(IndexCorrupt, match="missing"):
-        connection.connect(str(tmp_path / "gen-000009.sqlite"), for_writing=True)
+        index_files.connect(str(tmp_path / "gen-000009.sqlite"), for_writing=True)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -313,7 +311,7 @@ def test_erased_text_is_in_no_byte_of_any_file(store, folder):
 
 def test_neither_the_deflated_text_nor_the_vector_nor_its_signs_outlive_an_erasure(store, folder):
     text = "the harbour master keeps the keys of the harbour in the harbour office " * 4
-    vectors = [kernels.packed(vector(text), DIMS), squeezed(text)]
+    vectors = [packed(vector(text), DIMS), squeezed(text)]
     plant(store)
     put(store, "note.md", text, "another")
     store.close()  # brings the log into the file
@@ -401,7 +399,7 @@ def test_erasing_deletes_damaged_generations_that_were_kept(store, folder):
 
 def test_a_reader_that_keeps_the_log_is_named_as_the_reason(store, monkeypatch):
     plant(store)
-    monkeypatch.setattr("plainmind.index.drivers.sqlite.connection.BUSY_TIMEOUT_MS", 50)
+    monkeypatch.setattr("plainmind.index.drivers.sqlite.files.BUSY_TIMEOUT_MS", 50)
     monkeypatch.setattr("plainmind.index.drivers.sqlite.writer._LOG_TIMEOUT_S", 0.1)
 
     with store.reading(), pytest.raises(LockTimeout, match="reader"):
@@ -412,7 +410,7 @@ def test_a_reader_that_keeps_the_log_is_named_as_the_reason(store, monkeypatch):
 def test_a_reader_that_keeps_an_erasure_from_writing_over_the_text_is_told_too(tmp_path, monkeypatch):
     mounts = tmp_path / "mounts"
     mounts.write_text("1 0 0:1 / / rw - nfs4 server:/ rw\n")
-    monkeypatch.setattr("plainmind.index.drivers.sqlite.connection.BUSY_TIMEOUT_MS", 50)
+    monkeypatch.setattr("plainmind.index.drivers.sqlite.files.BUSY_TIMEOUT_MS", 50)
     store = SqliteStore(str(tmp_path / "index"), mounts=str(mounts))
     with store.rebuild(fingerprint(), reason="a test"):
         pass
@@ -546,7 +544,7 @@ def test_a_damaged_segment_shows_nobody_what_is_not_theirs(store, spoil):
     put(store, "b.md", "for all of us", scope="shared")  # the second scope that it sees
     assert found_texts(store, "for", where=seen_by("shared")) == ["for all of us"]
     with store.driver._newest() as generation:
-        db = connection.connect(generation.path, for_writing=True)
+        db = index_files.connect(generation.path, for_writing=True)
         db.execute("PRAGMA foreign_keys = off")
         db.execute(spoil)
         db.close()
@@ -595,7 +593,7 @@ def test_a_damaged_record_of_damage_is_no_obstacle(store, folder):
 def test_an_index_of_another_format_is_made_anew(store, folder):
     put(store, "a.md", GATEWAY)
     with store.driver._newest() as generation, generation.writing() as db:
-        connection.setting(db, "user_version = 99")
+        index_files.setting(db, "user_version = 99")
     store.close()
 
     with store.reading() as reader:
@@ -606,7 +604,7 @@ def test_an_index_of_another_format_is_made_anew(store, folder):
 def test_an_index_of_an_earlier_version_is_made_anew_and_called_damaged_by_nobody(store, folder):
     put(store, "a.md", GATEWAY)
     with store.driver._newest() as generation, generation.writing() as db:
-        connection.setting(db, f"user_version = {connection.SCHEMA_VERSION - 1}")
+        index_files.setting(db, f"user_version = {index_files.SCHEMA_VERSION - 1}")
     store.close()
 
     with store.reading() as reader:
@@ -637,7 +635,7 @@ def test_two_processes_recover_from_the_same_damage_once(store, folder):
 
 def test_a_database_that_stays_locked_is_told_as_such(store, monkeypatch):
     put(store, "a.md", GATEWAY)
-    monkeypatch.setattr(connection, "BUSY_TIMEOUT_MS", 50)
+    monkeypatch.setattr(index_files, "BUSY_TIMEOUT_MS", 50)
     with store.driver._newest() as generation:
         intruder = apsw.Connection(generation.path)
     intruder.execute("BEGIN IMMEDIATE")
@@ -653,7 +651,7 @@ def test_a_database_that_stays_locked_is_told_as_such(store, monkeypatch):
 
 
 def test_a_held_writer_lock_is_told_with_its_holder(store, monkeypatch):
-    monkeypatch.setattr("plainmind.index.drivers.sqlite.folder._WRITER_TIMEOUT_S", 0.05)
+    monkeypatch.setattr("plainmind.index.drivers.sqlite.files._WRITER_TIMEOUT_S", 0.05)
     with store.driver._folder.writer_lock("a long sync"), pytest.raises(LockTimeout, match="a long sync"):
         put(store, "a.md", GATEWAY)
 
@@ -741,7 +739,7 @@ def test_a_folder_that_cannot_be_made_is_told(tmp_path):
 
 
 def test_a_rebuild_that_fails_while_another_writes_says_at_once_why(store, folder, monkeypatch):
-    monkeypatch.setattr("plainmind.index.drivers.sqlite.folder._WRITER_TIMEOUT_S", 600.0)
+    monkeypatch.setattr("plainmind.index.drivers.sqlite.files._WRITER_TIMEOUT_S", 600.0)
 
     def fail_while_another_writes():
         with store.rebuild(fingerprint(), reason="a test"):

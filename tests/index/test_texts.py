@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from plainmind.base.errors import IndexCorrupt
 from plainmind.base.model import Chunk
 from plainmind.base.value import replace
-from plainmind.index.drivers.sqlite.texts import StoredChunk, squeezed, unsqueezed
+from plainmind.index.drivers.sqlite.view import StoredChunk, squeezed, unsqueezed
 
 
 @given(st.text(st.characters(), max_size=200))

@@ -7,7 +7,7 @@ from tests.support.index_contents import found_texts
 
 from plainmind import Memory
 from plainmind.guests.lancedb.library import load
-from plainmind.index.opening import open_store
+from plainmind.index.store import open_store
 
 load()  # before the clock of the first test starts
 pytestmark = pytest.mark.timeout(60)

@@ -14,7 +14,7 @@ from typing import Any
 
 from plainmind import OWNER, Memory, SearchContext
 from plainmind.base.value import value
-from plainmind.index.opening import open_store
+from plainmind.index.store import open_store
 from plainmind.sessions.store import SessionStore
 
 FULL = os.environ.get("PLAINMIND_FAULTS") == "full"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from plainmind.index.opening import open_store
 from plainmind.index.protocol import IndexStore
+from plainmind.index.store import open_store
 
 
 def _in_folder(driver: str) -> Callable[[Path], IndexStore]:

@@ -9,8 +9,7 @@ from collections.abc import Iterable, Mapping
 from plainmind.base.errors import IndexCorrupt
 from plainmind.base.model import Chunk, FileState, IndexFingerprint
 from plainmind.base.value import asdict
-from plainmind.index.bm25 import LONGEST
-from plainmind.index.postings import Postings
+from plainmind.index.bm25 import LONGEST, Postings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -31,10 +31,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Protocol, TypeAlias, TypeVar
 
-    from plainmind.index.cache import Cache
-    from plainmind.index.postings import Postings
+    from plainmind.index.bm25 import Postings
     from plainmind.index.protocol import IndexCounts
-    from plainmind.index.reader import Reader
+    from plainmind.index.reader import Cache, Reader
 
     S = TypeVar("S", bound="Segment")
     A = TypeVar("A", bound=Hashable)

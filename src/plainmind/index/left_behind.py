@@ -30,7 +30,7 @@ def erase_left_behind(folder: str, driver: str, source: Source, paths: Sequence[
         place = os.path.join(folder, within)
         if other == driver or not _names(place, _WITH_TEXT) or _deleted(place):
             continue
-        from plainmind.index.opening import open_store
+        from plainmind.index.store import open_store
 
         with closing(open_store(other, folder=folder)) as store:
             store.erase(source, *paths)

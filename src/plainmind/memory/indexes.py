@@ -232,7 +232,7 @@ def prepare_server(parts: Parts, dsn: str | None, *, role: str | None, is_operat
 
 
 def _open(parts: Parts, driver: str, dsn: str | None) -> IndexStore:
-    from plainmind.index.opening import open_store
+    from plainmind.index.store import open_store
 
     # A replica may be behind, and both indexes are compared.
     options = dict(store_options(driver, parts.loaded.settings, parts.environ, dsn=dsn))

@@ -216,7 +216,7 @@ class Parts:
 
     def open_index(self, folder: str) -> IndexStore:
         """Open the index that belongs to a folder of ours, wherever it is kept."""
-        from plainmind.index.opening import open_store
+        from plainmind.index.store import open_store
 
         settings = self.loaded.settings
         driver = settings.store.driver

@@ -18,7 +18,7 @@ from plainmind.guests.lancedb.rows import (
     merge_from,
     runs_of,
 )
-from plainmind.index.postings import Collected
+from plainmind.index.bm25 import Collected
 
 TERM = st.text(st.characters(exclude_categories=("Cs", "Cc", "Zs", "Zl", "Zp")), min_size=1, max_size=8)
 CHUNKS = st.lists(st.dictionaries(TERM, st.integers(1, 255), max_size=6), max_size=12)

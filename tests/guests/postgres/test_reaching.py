@@ -19,7 +19,7 @@ from tests.support.postgres_server import (
 from plainmind.base.errors import ConfigError, IndexUnavailable, LockTimeout, PlainmindError
 from plainmind.guests.postgres.options import other_hosts, safe_dsn
 from plainmind.guests.postgres.store import PostgresStore
-from plainmind.index.opening import open_store
+from plainmind.index.store import open_store
 
 
 @pytest.mark.parametrize(

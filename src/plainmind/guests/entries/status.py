@@ -54,7 +54,7 @@ def _index(parts: Parts, kept: set[str]) -> dict[str, Any]:
     folder = entry_index_folder(parts)
     if not os.path.isdir(folder):
         return {"healthy": True, "made": False, "behind": len(kept), "recovered": None}
-    from plainmind.index.opening import open_store
+    from plainmind.index.store import open_store
 
     with closing(open_store(parts.loaded.settings.section(EntryConfig).driver, folder=folder)) as store:
         with store.reading() as reader:

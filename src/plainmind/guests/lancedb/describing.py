@@ -11,7 +11,7 @@ from plainmind.guests.lancedb.rows import Bucket
 from plainmind.guests.lancedb.view import View
 from plainmind.index.bm25 import LONGEST
 from plainmind.index.digest import TermSum, file_digest, index_digest, term_hash
-from plainmind.index.kernels import choose_dots
+from plainmind.index.vectors import choose_dots
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -21,11 +21,10 @@ from plainmind.guests.lancedb.rows import CHUNK, among, vectors_of
 from plainmind.guests.lancedb.vectors import probes_for
 from plainmind.guests.lancedb.view import Overview, Segment, View
 from plainmind.index import bm25
-from plainmind.index.arithmetic import PER_POSTING, choose_arithmetic
-from plainmind.index.arithmetic.parts import WordPart
-from plainmind.index.kernels import choose_dots, cosine_score, packed, unpacked
-from plainmind.index.postings import Postings
+from plainmind.index.arithmetic import PER_POSTING, WordPart, choose_arithmetic
+from plainmind.index.bm25 import Postings
 from plainmind.index.protocol import IndexCounts
+from plainmind.index.vectors import choose_dots, cosine_score, packed, unpacked
 
 EXACT_UP_TO = 1_024  # so few are all compared here, also in a large index
 # LanceDB compares in its own precision, and all others roughly: so many more are compared again here, exactly.

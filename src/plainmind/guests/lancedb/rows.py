@@ -23,8 +23,8 @@ from plainmind.base.errors import IndexCorrupt
 from plainmind.base.model import Chunk, FileState, Source
 from plainmind.base.value import asdict, value
 from plainmind.guests.lancedb.library import arrow
-from plainmind.index.kernels import BYTES_PER_NUMBER
-from plainmind.index.postings import Postings
+from plainmind.index.bm25 import Postings
+from plainmind.index.vectors import BYTES_PER_NUMBER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

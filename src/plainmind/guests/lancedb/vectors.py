@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from plainmind.index.kernels import BYTES_PER_NUMBER
+from plainmind.index.vectors import BYTES_PER_NUMBER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class VectorBlock:
         """Which of some chunks are the `wanted` nearest, as far as bytes can tell; those without a vector are none."""
         import numpy as np
 
-        from plainmind.index.arithmetic.with_numpy import products
+        from plainmind.index.arithmetic_numpy import products
 
         if not len(indexes):
             return indexes

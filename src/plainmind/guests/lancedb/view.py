@@ -27,9 +27,9 @@ from plainmind.guests.lancedb.rows import (
     vectors_of,
 )
 from plainmind.guests.lancedb.vectors import VectorBlock, fits, read_block
-from plainmind.index.cache import RecentlyUsed
-from plainmind.index.postings import Postings
+from plainmind.index.bm25 import Postings
 from plainmind.index.protocol import IndexCounts
+from plainmind.index.reader import RecentlyUsed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ from plainmind.guests.postgres.session import Published, Tables, only_scopes
 from plainmind.guests.postgres.wire import from_stored
 from plainmind.guests.postgres.writer import unsigned_64
 from plainmind.index import bm25
-from plainmind.index.cache import RecentlyUsed
-from plainmind.index.postings import Postings
+from plainmind.index.bm25 import Postings
+from plainmind.index.reader import RecentlyUsed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

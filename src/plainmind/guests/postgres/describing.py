@@ -8,7 +8,7 @@ import psycopg
 
 from plainmind.guests.postgres.migrations import NEWEST
 from plainmind.guests.postgres.session import KINDS, Published, Session, Tables
-from plainmind.index.kernels import choose_dots
+from plainmind.index.vectors import choose_dots
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -23,10 +23,9 @@ from plainmind.guests.postgres.segments import MOST, Segment, position_of
 from plainmind.guests.postgres.session import Published
 from plainmind.guests.postgres.writer import name_of
 from plainmind.index import bm25
-from plainmind.index.arithmetic import PER_POSTING, choose_arithmetic
-from plainmind.index.arithmetic.parts import WordPart
-from plainmind.index.kernels import choose_dots, cosine_score, packed, unpacked
+from plainmind.index.arithmetic import PER_POSTING, WordPart, choose_arithmetic
 from plainmind.index.protocol import IndexCounts
+from plainmind.index.vectors import choose_dots, cosine_score, packed, unpacked
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

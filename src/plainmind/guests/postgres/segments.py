@@ -16,7 +16,7 @@ from plainmind.base.model import Source
 from plainmind.base.value import value
 from plainmind.guests.postgres.session import Tables
 from plainmind.guests.postgres.wire import from_stored, to_stored
-from plainmind.index.postings import Collected, Postings
+from plainmind.index.bm25 import Collected, Postings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from psycopg.types import TypeInfo
 
 from plainmind.base.pattern import pattern
 from plainmind.base.value import value
-from plainmind.index.kernels import BYTES_PER_NUMBER
+from plainmind.index.vectors import BYTES_PER_NUMBER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

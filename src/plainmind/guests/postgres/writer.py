@@ -12,8 +12,8 @@ from plainmind.guests.postgres import segments
 from plainmind.guests.postgres.session import Tables
 from plainmind.guests.postgres.wire import HalfVector, from_stored, to_stored
 from plainmind.index import bm25
-from plainmind.index.kernels import packed
 from plainmind.index.protocol import ANY_CONTENT
+from plainmind.index.vectors import packed
 from plainmind.index.writer import check_agreement, check_same_scope
 
 TYPE_CHECKING = False

@@ -20,7 +20,7 @@ from plainmind.base.model import (
     Vector,
 )
 from plainmind.base.value import field, replace, value
-from plainmind.index import bm25, kernels
+from plainmind.index import bm25, vectors
 from plainmind.index.digest import file_digest, index_digest, term_sum
 from plainmind.index.protocol import ANY_CONTENT, IndexCounts, IndexStore, leave_as_is
 from plainmind.index.writer import check_agreement, check_following, check_same_scope
@@ -55,7 +55,7 @@ class _Index:
         stored = []
         for id_, each in enumerate(chunks, self.next_id):
             counted = bm25.occurrences(each.terms)
-            vector = None if each.vector is None else kernels.packed(each.vector, dims)
+            vector = None if each.vector is None else vectors.packed(each.vector, dims)
             stored.append(_StoredChunk(id_, each.chunk, counted, bm25.length_of(counted), vector))
         key = (state.source, state.path)
         kept = self.chunks[key][:keeping] if keeping else ()
@@ -147,7 +147,7 @@ class _MemoryReader:
 
     def similarities(self, vector: Vector, ids: Sequence[int]) -> list[float]:
         near = self._cosines(vector)
-        return [kernels.cosine_score(near.get(id_, 0.0)) for id_ in ids]
+        return [vectors.cosine_score(near.get(id_, 0.0)) for id_ in ids]
 
     def chunks_between(self, source: Source, path: str, first_line: int, last_line: int) -> list[Chunk]:
         chunks = (each.chunk for each in self._index.chunks.get((source, path), ()))
@@ -155,7 +155,7 @@ class _MemoryReader:
 
     def vectors_of(self, source: Source, path: str) -> list[Vector | None]:
         stored = self._index.chunks.get((source, path), ())
-        return [None if each.vector is None else kernels.unpacked(each.vector) for each in stored]
+        return [None if each.vector is None else vectors.unpacked(each.vector) for each in stored]
 
     def _admitted(self, where: SearchFilter) -> list[int]:
         """The ids of the chunks that a filter lets through."""
@@ -174,8 +174,8 @@ class _MemoryReader:
         fingerprint = self._index.fingerprint
         if fingerprint is None:
             return {}
-        query = kernels.packed(vector, fingerprint.embedder.dims)
-        _, dots = kernels.choose_dots()
+        query = vectors.packed(vector, fingerprint.embedder.dims)
+        _, dots = vectors.choose_dots()
         with_vector = [each for each in self._all.values() if each.vector is not None]
         block = b"".join(each.vector or b"" for each in with_vector)
         cosines = dots(query, block, len(vector)) if block else []

@@ -10,7 +10,9 @@ import apsw
 
 from plainmind.base.errors import IndexUnavailable
 from plainmind.base.model import Chunk, IndexFingerprint, Source
-from plainmind.index.drivers.sqlite.connection import (
+from plainmind.index.drivers.sqlite.contents import SqliteContents, check_parts, sizes_of
+from plainmind.index.drivers.sqlite.files import (
+    IndexFolder,
     connect,
     create,
     empty_log,
@@ -18,12 +20,9 @@ from plainmind.index.drivers.sqlite.connection import (
     setting,
     speaking_plainly,
 )
-from plainmind.index.drivers.sqlite.contents import SqliteContents, check_parts, sizes_of
-from plainmind.index.drivers.sqlite.folder import IndexFolder
-from plainmind.index.drivers.sqlite.generation import Generation
 from plainmind.index.drivers.sqlite.segments import Packed, fill, reserve
-from plainmind.index.drivers.sqlite.texts import squeezed
-from plainmind.index.drivers.sqlite.view import MOST
+from plainmind.index.drivers.sqlite.store import Generation
+from plainmind.index.drivers.sqlite.view import MOST, squeezed
 from plainmind.index.drivers.sqlite.writer import (
     AT_ONCE,
     Ready,

@@ -11,9 +11,8 @@ from plainmind.base.model import Chunk, FileState, IndexFingerprint, Source
 from plainmind.base.value import value
 from plainmind.index.digest import contradiction
 from plainmind.index.driver import ChunkContents, SegmentContents
-from plainmind.index.drivers.sqlite.connection import rows, setting
+from plainmind.index.drivers.sqlite.files import rows, setting
 from plainmind.index.drivers.sqlite.segments import all_postings
-from plainmind.index.drivers.sqlite.texts import unsqueezed
 from plainmind.index.drivers.sqlite.view import (
     Segment,
     all_segments,
@@ -23,8 +22,9 @@ from plainmind.index.drivers.sqlite.view import (
     read_lengths,
     read_scopes,
     read_signs,
+    unsqueezed,
 )
-from plainmind.index.signs import signs_of, signs_width
+from plainmind.index.vectors import signs_of, signs_width
 
 _FILES = "SELECT id, path, source, hash, scope, chunks, tallest FROM files"
 _CHUNKS = """SELECT c.id, c.ordinal, c.start_line, c.end_line, c.length, c.text, c.context, c.day, v.vector

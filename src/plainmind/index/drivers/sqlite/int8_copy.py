@@ -11,8 +11,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Sequence
 
-from plainmind.index.arithmetic.parts import Absences
-from plainmind.index.kernels import BYTES_PER_NUMBER
+from plainmind.index.arithmetic import Absences
+from plainmind.index.vectors import BYTES_PER_NUMBER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class Int8Copies:
         """The ids of about the `wanted` nearest vectors, or some more."""
         import numpy as np
 
-        from plainmind.index.arithmetic.with_numpy import products
+        from plainmind.index.arithmetic_numpy import products
 
         numbers = np.frombuffer(query, dtype=np.float16).astype(np.float32)
         asked = np.rint(numbers / (np.abs(numbers).max() / 127)).astype(np.int8)

@@ -12,7 +12,8 @@ import apsw
 from plainmind.base.errors import IndexCorrupt
 from plainmind.base.model import Source
 from plainmind.base.value import value
-from plainmind.index.drivers.sqlite.connection import one_row, rows
+from plainmind.index.bm25 import Collected, Postings, without_positions
+from plainmind.index.drivers.sqlite.files import one_row, rows
 from plainmind.index.drivers.sqlite.view import (
     ABSENCES,
     AUDIENCES,
@@ -27,8 +28,7 @@ from plainmind.index.drivers.sqlite.view import (
     read_lengths,
     read_signs,
 )
-from plainmind.index.postings import Collected, Postings, without_positions
-from plainmind.index.signs import signs_width
+from plainmind.index.vectors import signs_width
 
 # New segments for single files take a quarter of what their source has, within these bounds: small ones cost little
 # to append to, few ones little to search.

@@ -12,13 +12,21 @@ import apsw
 
 from plainmind.base.errors import IndexCorrupt, IndexUnavailable, PlainmindError
 from plainmind.base.model import Chunk, IndexFingerprint, Source
-from plainmind.index.drivers.sqlite.connection import SCHEMA_VERSION, OlderFormat, create
-from plainmind.index.drivers.sqlite.folder import IndexFolder, Signature
-from plainmind.index.drivers.sqlite.generation import Generation
-from plainmind.index.drivers.sqlite.texts import squeezed
-from plainmind.index.kernels import choose_dots
+from plainmind.files.system import HeldLock
+from plainmind.index.drivers.sqlite.files import (
+    SCHEMA_VERSION,
+    IndexFolder,
+    OlderFormat,
+    Signature,
+    connect,
+    create,
+    speaking_plainly,
+    transaction,
+)
+from plainmind.index.drivers.sqlite.view import SqliteCache, SqliteView, squeezed
 from plainmind.index.reader import Reader
 from plainmind.index.store import Store
+from plainmind.index.vectors import choose_dots
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,9 +36,109 @@ if TYPE_CHECKING:
     from plainmind.index.drivers.sqlite.contents import SqliteContents
     from plainmind.index.drivers.sqlite.writer import SqliteChange
 
+
+_MOST_IDLE = 4  # connections of a generation
 _ATTEMPTS = 200
 _PAUSE_S = 0.005
 _DAMAGED_POINTER = -1
+
+
+class Generation:
+    """A database that many threads read at once; each view has a connection of its own.
+
+    `retire()` says that there is a newer one: the last user closes it.
+    """
+
+    def __init__(self, number: int, path: str, lock: HeldLock, db: apsw.Connection | None = None) -> None:
+        """Open the database, or take over the connection that has just created it."""
+        self.number = number
+        self.path = path
+        self._lock = lock
+        self._cache = SqliteCache(number)
+        self._guard = threading.Lock()
+        self._one_writer = threading.Lock()
+        self._idle: list[apsw.Connection] = []
+        self._writer = db
+        self._users = 0
+        self._retired = False
+        if db is None:
+            self._idle.append(connect(path, for_writing=False))  # finds damage now rather than later
+
+    @contextmanager
+    def in_use(self) -> Iterator[None]:
+        """Keep the connections open during a block."""
+        self.enter()
+        try:
+            yield
+        finally:
+            self.leave()
+
+    def enter(self) -> None:
+        """Keep the connections and the lock until `leave()`; only for a generation that is not retired yet."""
+        with self._guard:
+            self._users += 1
+
+    def leave(self) -> None:
+        """End what `enter()` began."""
+        with self._guard:
+            self._users -= 1
+            self._close_if_over()
+
+    @contextmanager
+    def reading(self) -> Iterator[Reader]:
+        """One view: everything is read as it was at the start of the block."""
+        with self.viewing() as db:
+            yield Reader(SqliteView(db, self._cache))
+
+    @contextmanager
+    def viewing(self) -> Iterator[apsw.Connection]:
+        """A connection in a transaction that only reads."""
+        with self.in_use(), speaking_plainly():
+            with self._guard:
+                db = self._idle.pop() if self._idle else None
+            if db is None:
+                db = connect(self.path, for_writing=False)
+            try:
+                db.execute("BEGIN")
+                yield db
+                db.execute("COMMIT")
+            except BaseException:
+                db.close(force=True)  # after an error, nobody can say in what state it is
+                raise
+            self._put_back(db)
+
+    @contextmanager
+    def writing(self) -> Iterator[apsw.Connection]:
+        """One transaction: all of the block or nothing."""
+        with self.in_use(), self._one_writer, speaking_plainly():
+            if self._writer is None:
+                self._writer = connect(self.path, for_writing=True)
+            with transaction(self._writer):
+                yield self._writer
+
+    def retire(self) -> None:
+        """Close as soon as nobody uses it; more than once does no harm."""
+        with self._guard:
+            self._retired = True
+            self._close_if_over()
+
+    def _put_back(self, db: apsw.Connection) -> None:
+        with self._guard:
+            if len(self._idle) < _MOST_IDLE:
+                self._idle.append(db)
+                return
+        db.close()
+
+    def _close_if_over(self) -> None:
+        if not self._retired or self._users:
+            return
+        for db in self._idle:
+            db.close()
+        self._idle.clear()
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
+        self._lock.release()
 
 
 class _Damage(Exception):
@@ -137,7 +245,7 @@ class SqliteDriver:
 
     def describe(self) -> Mapping[str, Any]:
         """Facts for `status`."""
-        from plainmind.index.drivers.sqlite.recovery import describe_last, read_recoveries
+        from plainmind.index.drivers.sqlite.files import describe_last, read_recoveries
 
         with self._setting_aside_damage(self._newest()) as generation, generation.reading() as reader:
             fingerprint = reader.fingerprint()
@@ -275,7 +383,7 @@ class SqliteDriver:
             self.close()
             broken = None if damage.is_old else damage.number
             if broken is not None:
-                from plainmind.index.drivers.sqlite.recovery import record_recovery
+                from plainmind.index.drivers.sqlite.files import record_recovery
 
                 record_recovery(self._folder.recoveries, str(damage))
             number = self._folder.next_number()
@@ -294,12 +402,12 @@ class SqliteDriver:
                     self._folder.collect()
 
     def _write_ahead(self) -> bool:
-        from plainmind.index.drivers.sqlite.filesystem import allows_write_ahead
+        from plainmind.index.drivers.sqlite.files import allows_write_ahead
 
         return allows_write_ahead(self._file_system())
 
     def _file_system(self) -> str:
-        from plainmind.index.drivers.sqlite.filesystem import MOUNTS, file_system_of
+        from plainmind.index.drivers.sqlite.files import MOUNTS, file_system_of
 
         return file_system_of(self._folder.path, mounts=self._mounts or MOUNTS)
 

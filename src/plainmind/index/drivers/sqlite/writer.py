@@ -14,7 +14,7 @@ from plainmind.base.errors import LockTimeout, StorageFailure
 from plainmind.base.model import FileState, IndexFingerprint, Source
 from plainmind.base.value import asdict, value
 from plainmind.index.driver import KnownFile, PreparedChunk
-from plainmind.index.drivers.sqlite.connection import (
+from plainmind.index.drivers.sqlite.files import (
     connect,
     empty_log,
     give_back_room,
@@ -32,10 +32,8 @@ from plainmind.index.drivers.sqlite.segments import (
     take_places,
     wipe_holes,
 )
-from plainmind.index.drivers.sqlite.texts import storable, unsqueezed
-from plainmind.index.drivers.sqlite.view import read_fingerprint
-from plainmind.index.kernels import packed
-from plainmind.index.signs import signs_of
+from plainmind.index.drivers.sqlite.view import read_fingerprint, storable, unsqueezed
+from plainmind.index.vectors import packed, signs_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,14 +8,14 @@ import sys
 import pytest
 from tests.support.index_contents import vector
 
-from plainmind.index import kernels
+from plainmind.index import vectors
 
 
 @pytest.fixture(params=["simsimd", "numpy"])
 def dots(request, monkeypatch):
     if request.param == "numpy":
         monkeypatch.setitem(sys.modules, "simsimd", None)
-    name, chosen = kernels.choose_dots()
+    name, chosen = vectors.choose_dots()
     assert name == request.param
     return chosen
 
@@ -24,9 +24,9 @@ def dots(request, monkeypatch):
 def test_cosines_are_those_of_the_full_numbers(dots, dims):
     query = vector("query", dims)
     others = [vector(f"other {number}", dims) for number in range(40)]
-    block = b"".join(kernels.packed(other, dims) for other in others)
+    block = b"".join(vectors.packed(other, dims) for other in others)
 
-    found = dots(kernels.packed(query, dims), block, dims)
+    found = dots(vectors.packed(query, dims), block, dims)
     exact = [sum(a * b for a, b in zip(query, other, strict=True)) for other in others]
     assert found == pytest.approx(exact, abs=1e-3)
 
@@ -34,8 +34,8 @@ def test_cosines_are_those_of_the_full_numbers(dots, dims):
 def test_packing_keeps_three_digits():
     own = vector("x", 64)
 
-    assert struct.unpack("=64e", kernels.packed(own, 64)) == pytest.approx(tuple(own), abs=5e-4)
+    assert struct.unpack("=64e", vectors.packed(own, 64)) == pytest.approx(tuple(own), abs=5e-4)
 
 
 def test_cosines_are_cut_to_the_range_of_scores():
-    assert [kernels.cosine_score(dot) for dot in (-0.5, 0.0, 0.25, 1.0001)] == [0.0, 0.0, 0.25, 1.0]
+    assert [vectors.cosine_score(dot) for dot in (-0.5, 0.0, 0.25, 1.0001)] == [0.0, 0.0, 0.25, 1.0]

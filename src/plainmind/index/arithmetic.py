@@ -1,6 +1,10 @@
-"""The arithmetic of a search without numpy: dictionaries for words, simsimd and very large integers for signs.
+"""The arithmetic of a search on parts of segments, without numpy, for a process that answers once.
 
-A large integer is a row of lanes, 16 bits each: adding two of them adds ten thousand small numbers in a microsecond.
+Dictionaries for words; simsimd and very large integers for signs: a large integer is a row of lanes, 16 bits each, and
+adding two of them adds ten thousand small numbers in a microsecond. `arithmetic_numpy.py` does the same with numpy, for
+a process that stays. Importing numpy costs a cold search more than its whole arithmetic without it. So it is not
+imported before as much time has gone into plain arithmetic as the import would have taken: then at most twice the least
+possible is spent.
 """
 
 from __future__ import annotations
@@ -9,18 +13,123 @@ import re
 import sys
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from heapq import nlargest
-from itertools import accumulate
+from itertools import accumulate, compress
 
-from plainmind.index import bm25, kernels
-from plainmind.index.arithmetic.parts import Absences, SignPart, WordPart
-from plainmind.index.postings import Postings
+from plainmind.index import bm25
+from plainmind.index.bm25 import Postings
+from plainmind.index.vectors import sign_distances
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Protocol
+else:
+    Protocol = object
+
+# What importing numpy takes, and what plain arithmetic takes for one posting or one vector, in nanoseconds.
+_IMPORTING = 65_000_000
+PER_POSTING = 150
+PER_VECTOR = 25
 
 _FEW = 64  # postings that are sooner added than pruned
 _BYTES = bytes(range(256))
 _ENOUGH_SLACK = 1e-12  # scores are sums of a few numbers below 1: rounding moves them less than this
+
+_spent = 0
+
+
+class WordPart:
+    """The lengths of a segment's chunks, and the postings of each term of a query, the heaviest term first."""
+
+    __slots__ = ("first_id", "lengths", "postings")
+
+    def __init__(self, first_id: int, lengths: memoryview, postings: Sequence[Postings | None]) -> None:
+        self.first_id = first_id
+        self.lengths = lengths  # uint16 by position; 0: no chunk, or one without terms
+        self.postings = postings
+
+    @property
+    def posting_count(self) -> int:
+        """How many postings all its terms have."""
+        return sum(len(each.counts) for each in self.postings if each is not None)
+
+
+class Absences:
+    """Which positions of a segment have no vector: a byte for each, 0 where there is one, 255 where there is none."""
+
+    __slots__ = ("flags", "positions")
+
+    def __init__(self, flags: bytes) -> None:
+        self.flags = flags
+        self.positions = array("q", compress(range(len(flags)), flags) if 255 in flags else ())
+
+    @property
+    def count(self) -> int:
+        """How many have none."""
+        return len(self.positions)
+
+    def present(self, first_id: int) -> Iterable[int]:
+        """The ids of those that have one, in a segment that begins with this id."""
+        ids = range(first_id, first_id + len(self.flags))
+        return [id_ for id_, flag in zip(ids, self.flags, strict=True) if not flag] if self.positions else ids
+
+
+class SignPart:
+    """The signs of a segment's vectors."""
+
+    __slots__ = ("absences", "first_id", "signs")
+
+    def __init__(self, first_id: int, signs: bytes, absences: Absences) -> None:
+        self.first_id = first_id
+        self.signs = signs
+        self.absences = absences
+
+    def __len__(self) -> int:
+        return len(self.absences.flags)
+
+
+class Arithmetic(Protocol):
+    """What both do; they agree to the last bit."""
+
+    def count_living(self, postings: Postings, lengths: memoryview) -> int:
+        """In how many chunks a term stands; those of length 0 are no more."""
+
+    def best_by_words(
+        self, parts: Sequence[WordPart], weights: Sequence[float], average_length: float, limit: int
+    ) -> list[tuple[int, float]]:
+        """The ids and scores of the best chunks, best first; among equals the smaller id."""
+
+    def word_scores(
+        self, part: WordPart, weights: Sequence[float], average_length: float, positions: Sequence[int]
+    ) -> list[float]:
+        """The scores of given positions of one part."""
+
+    def term_counts(self, postings: Sequence[Postings | None], positions: Sequence[int]) -> list[bytes]:
+        """For each of some positions a byte a term: how often it stands there."""
+
+    def nearest_by_signs(
+        self, query: Sequence[bytes], parts: Sequence[SignPart], wanted: int, pool: int
+    ) -> list[int]:
+        """The ids of `wanted` vectors whose signs are nearest, nearest first; among equals the first.
+
+        The `pool` nearest by the first signs of the query are compared with all of its signs.
+        """
+
+
+def choose_arithmetic(nanoseconds: int) -> Arithmetic:
+    """The arithmetic for a piece of work that would take this long without numpy."""
+    from plainmind.index import arithmetic  # noqa: PLW0406 (this module is one of the two)
+
+    global _spent  # noqa: PLW0603 (the process is what imports numpy, and what pays for it)
+    if "numpy" not in sys.modules:
+        _spent += nanoseconds
+        if _spent < _IMPORTING:
+            return arithmetic
+    from plainmind.index import arithmetic_numpy
+
+    return arithmetic_numpy
 
 
 class Penalties(dict[int, float]):
@@ -148,11 +257,11 @@ def nearest_by_signs(query: Sequence[bytes], parts: Sequence[SignPart], wanted: 
     absences = parts[0].absences if len(parts) == 1 else _joined(parts)
     within: Sequence[int] = range(len(absences.flags))
     if len(within) - absences.count > pool:
-        (distances,) = kernels.sign_distances(query[:1], signs)
+        (distances,) = sign_distances(query[:1], signs)
         within = sorted(_least(_lanes(distances), absences, pool, most=8 * width))
         signs = b"".join([signs[at * width : (at + 1) * width] for at in within])
         absences = Absences(bytes(len(within)))
-    first, *others = (_lanes(row) for row in kernels.sign_distances(query, signs))
+    first, *others = (_lanes(row) for row in sign_distances(query, signs))
     most = 8 * width * (2 * len(query) - 1)
     chosen = _least(len(query) * first + sum(others), absences, wanted, most=most)
     ends = list(accumulate(map(len, parts)))

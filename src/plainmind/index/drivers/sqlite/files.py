@@ -1,0 +1,431 @@
+"""The files of an index: a folder of databases, how they are opened, and what became of damaged ones.
+
+    CURRENT              names the generation that answers, replaced as a whole
+    gen-000017.sqlite    one generation (with -wal and -shm while it is in use)
+    gen-000017.lock      held shared by what reads or builds it: only unlocked generations are deleted
+    writer.lock          held by what changes the index or this folder
+    recoveries.json      when damage was found, and what it was
+    bad-000016.sqlite    the last damaged generation, kept for a look at it
+
+A database is never renamed over another one: a process that has the old file open would go on with a log
+that belongs to neither.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+
+import apsw
+
+from plainmind.base.errors import IndexCorrupt, IndexUnavailable, LockTimeout, StorageFailure
+from plainmind.base.pattern import pattern
+from plainmind.files.system import SYSTEM, HeldLock, explain_errors, hold_lock, make_folders, try_lock
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, TypeAlias
+
+
+SCHEMA_VERSION = 4
+
+Bindings: TypeAlias = "Sequence[Any] | Mapping[str, Any]"
+
+BUSY_TIMEOUT_MS = 5_000
+_CACHE_KIB = 4_000
+# What is read again and again is in our own cache. Of pages that are read once, each new one costs a cold search a
+# page fault or two: a small cache uses the same memory over and over.
+_CACHE_OF_READER_KIB = 500
+_PAGE_BYTES = 8_192  # holds fifteen vectors of 256 dimensions with little left over
+_JOURNAL_LIMIT_BYTES = 64 * 1024 * 1024
+_SCHEMA = os.path.join(os.path.dirname(__file__), "schema.sql")
+
+# A missing table or column can only mean a damaged file: all our statements are written for this schema.
+_DAMAGE = (apsw.CorruptError, apsw.NotADBError, apsw.SQLError, apsw.FormatError, apsw.MismatchError)
+
+_GENERATION = pattern(r"gen-(\d{6,18})\.(?:sqlite|lock)")
+_POINTER = pattern(r"gen-(\d{6,18})\n")
+_BAD = pattern(r"bad-\d+\.sqlite")
+_WRITER_TIMEOUT_S = 10.0
+_WITH_LOGS = ("-wal", "-shm", "-journal", "")
+
+Signature = tuple[int, int, int]
+
+MOUNTS = "/proc/self/mountinfo"
+
+_SHARED_FILE_SYSTEMS = frozenset(
+    {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "virtiofs", "ceph", "afs", "glusterfs", "lustre"}
+)
+
+_RECOVERIES_KEPT = 20
+_MOST_RECOVERIES_PER_HOUR = 3
+
+
+class OlderFormat(IndexCorrupt):
+    """An earlier version of the program made this index: it has to be made anew, and nothing is wrong with it."""
+
+
+@contextmanager
+def speaking_plainly() -> Iterator[None]:
+    """Turn what SQLite says into errors that a user can understand."""
+    try:
+        yield
+    except apsw.BusyError as error:
+        raise LockTimeout(
+            f"the index stayed locked for {BUSY_TIMEOUT_MS // 1000} s by another process",
+            hint="wait for it to finish, then try again; nothing was changed",
+        ) from error
+    except apsw.FullError as error:
+        raise StorageFailure(
+            "the disk is full: the index was not changed and still answers",
+            hint="free some space, then run `plainmind sync`",
+        ) from error
+    except _DAMAGE as error:
+        raise IndexCorrupt(
+            f"the index is damaged ({error})", hint="run `plainmind sync`: it is rebuilt from your notes"
+        ) from error
+    except apsw.Error as error:
+        raise StorageFailure(
+            f"the index could not be read or written ({error})",
+            hint="check the disk and the permissions of the index folder",
+        ) from error
+
+
+def connect(path: str, *, for_writing: bool) -> apsw.Connection:
+    """Open an index that exists; never creates one. Raises IndexCorrupt when it is not one of ours."""
+    with speaking_plainly():
+        if not os.path.exists(path):
+            raise IndexCorrupt(
+                f"the index file {os.path.basename(path)} is missing", hint="run `plainmind sync`"
+            )
+        try:
+            return _checked(apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE), for_writing=for_writing)
+        except (apsw.CantOpenError, apsw.ReadOnlyError):
+            if for_writing or os.access(os.path.dirname(path), os.W_OK):
+                raise
+        # On a read-only disk SQLite cannot make the shared memory of a log, and needs none: nobody writes there.
+        from urllib.parse import quote
+
+        flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+        return _checked(apsw.Connection(f"file:{quote(path)}?immutable=1", flags=flags), for_writing=False)
+
+
+def create(path: str, *, write_ahead: bool) -> apsw.Connection:
+    """Make an empty index in a new file that only its owner can read."""
+    os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600))
+    with speaking_plainly():
+        db = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
+        try:
+            db.set_busy_timeout(BUSY_TIMEOUT_MS)
+            setting(db, f"page_size = {_PAGE_BYTES}")  # before the journal's mode, which fixes it
+            setting(db, f"journal_mode = {'wal' if write_ahead else 'truncate'}")
+            _configure(db, for_writing=True)
+            with open(_SCHEMA, encoding="utf-8") as schema, transaction(db):
+                db.execute(schema.read())
+                setting(db, f"user_version = {SCHEMA_VERSION}")
+        except BaseException:
+            db.close()
+            raise
+        return db
+
+
+def rows(db: apsw.Connection, statement: str, values: Bindings = ()) -> list[tuple[Any, ...]]:
+    """Everything that a statement answers."""
+    return db.execute(statement, values).fetchall()
+
+
+def one_row(db: apsw.Connection, statement: str, values: Bindings = ()) -> tuple[Any, ...]:
+    """The one row that must be there."""
+    row = db.execute(statement, values).fetchone()
+    if row is None:
+        raise IndexCorrupt("a row of the index is missing", hint="run `plainmind sync --force`")
+    found: tuple[Any, ...] = row
+    return found
+
+
+def setting(db: apsw.Connection, pragma: str) -> Any:
+    """Run one pragma and return what it answers; two in one `execute` would stop at the first answer."""
+    row = db.execute(f"PRAGMA {pragma}").fetchone()  # pragmas take no parameters; ours are constants
+    return row[0] if row else None
+
+
+@contextmanager
+def transaction(db: apsw.Connection) -> Iterator[None]:
+    """Write all of a block or none of it; other writers wait, readers do not."""
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        db.execute("COMMIT")
+    except BaseException as error:
+        if db.in_transaction:  # SQLite has already rolled back after some errors, a full disk among them
+            db.execute("ROLLBACK")
+        if isinstance(error, apsw.FullError):
+            give_back_room(db)
+        raise
+
+
+def give_back_room(db: apsw.Connection) -> None:
+    """Cut the log after a write that filled the disk: it holds all the room that was left, and notes need it too."""
+    with suppress(apsw.Error):  # a reader is in the way, or the disk is too full even for this
+        empty_log(db)
+
+
+def empty_log(db: apsw.Connection) -> bool:
+    """Move the write-ahead log into the file and cut it to nothing; False when a reader is in the way."""
+    busy, _, _ = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone() or (0, 0, 0)
+    return not busy
+
+
+def _checked(db: apsw.Connection, *, for_writing: bool) -> apsw.Connection:
+    """Make a connection ready for use, or close it."""
+    try:
+        _configure(db, for_writing=for_writing)
+        _check_schema(db)
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def _configure(db: apsw.Connection, *, for_writing: bool) -> None:
+    db.set_busy_timeout(BUSY_TIMEOUT_MS)
+    db.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
+    setting(db, "cell_size_check = on")
+    setting(db, f"cache_size = -{_CACHE_KIB if for_writing else _CACHE_OF_READER_KIB}")
+    if for_writing:
+        setting(db, "synchronous = normal")  # a lost last transaction is re-indexed; a damaged file is not
+        setting(db, "foreign_keys = on")
+        setting(db, "secure_delete = on")
+        setting(db, f"journal_size_limit = {_JOURNAL_LIMIT_BYTES}")
+        if setting(db, "journal_mode") != "wal":
+            setting(db, "journal_mode = truncate")
+    else:
+        setting(db, "query_only = on")
+        db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)  # a search must not end with a long write
+
+
+def _check_schema(db: apsw.Connection) -> None:
+    found = setting(db, "user_version")
+    if found != SCHEMA_VERSION:
+        kind = OlderFormat if 0 < found < SCHEMA_VERSION else IndexCorrupt
+        raise kind(
+            f"the index has format {found}, this version of plainmind reads format {SCHEMA_VERSION}",
+            hint="run `plainmind sync`: it is rebuilt from your notes",
+        )
+    if db.execute("SELECT value FROM revision").fetchone() is None:
+        raise IndexCorrupt("the index has lost its revision", hint="run `plainmind sync`")
+    db.execute("SELECT value FROM meta LIMIT 1").fetchone()
+
+
+class IndexFolder:
+    """Names, the pointer, and garbage. Methods that say so need the writer lock."""
+
+    def __init__(self, path: str) -> None:
+        self.path = os.path.abspath(path)
+        self.recoveries = os.path.join(self.path, "recoveries.json")
+        self._pointer = os.path.join(self.path, "CURRENT")
+        self._writer = os.path.join(self.path, "writer.lock")
+
+    def make(self) -> None:
+        """Make the folder, private to the user, if it is not there."""
+        with explain_errors("make", self.path):
+            make_folders(SYSTEM, self.path)
+
+    def database(self, number: int) -> str:
+        """The file of a generation."""
+        return os.path.join(self.path, f"gen-{number:06d}.sqlite")
+
+    def writer_lock(self, operation: str) -> AbstractContextManager[None]:
+        """Wait to be the only one who changes the index."""
+        return hold_lock(self._writer, operation=operation, timeout_s=_WRITER_TIMEOUT_S)
+
+    def try_writer_lock(self, operation: str) -> HeldLock | None:
+        """Be the only one who changes the index, if that is possible at once."""
+        return try_lock(self._writer, operation=operation)
+
+    def share(self, number: int) -> HeldLock | None:
+        """Keep a generation from being deleted; None when somebody is just deleting it."""
+        return try_lock(self._lock(number), operation="read the index", shared=True)
+
+    def signature(self) -> Signature | None:
+        """What changes whenever another generation is published; None before the first."""
+        with explain_errors("look at", self._pointer):
+            try:
+                found = os.stat(self._pointer)
+            except FileNotFoundError:
+                return None
+        return found.st_ino, found.st_mtime_ns, found.st_size
+
+    def current(self) -> int | None:
+        """The generation that answers; None before the first. Raises IndexCorrupt for a damaged pointer."""
+        with explain_errors("read", self._pointer):
+            try:
+                with open(self._pointer, "rb") as file:
+                    content = file.read(64)
+            except FileNotFoundError:
+                return None
+        match = _POINTER.fullmatch(content.decode("latin-1"))
+        if match is None:
+            raise IndexCorrupt("the pointer to the index is damaged", hint="run `plainmind sync`")
+        return int(match[1])
+
+    def numbers(self) -> list[int]:
+        """Every generation of which something is left, oldest first."""
+        with explain_errors("list", self.path):
+            found = {
+                int(match[1]) for name in os.listdir(self.path) if (match := _GENERATION.fullmatch(name))
+            }
+        return sorted(found)
+
+    def next_number(self) -> int:
+        """A number that was not used before. Needs the writer lock."""
+        try:
+            current = self.current() or 0
+        except IndexCorrupt:
+            current = 0
+        return max([current, *self.numbers()]) + 1
+
+    def publish(self, number: int) -> None:
+        """Let a complete generation answer from now on, for every process. Needs the writer lock."""
+        from plainmind.files.atomic import write_atomically
+
+        write_atomically(self._pointer, f"gen-{number:06d}\n".encode())
+
+    def collect(self) -> None:
+        """Delete what no process uses: old generations, half-built ones of the dead. Needs the writer lock."""
+        from plainmind.files.atomic import remove_abandoned
+
+        current = self.current()
+        for number in self.numbers():
+            if number != current:
+                self.delete(number)
+        for path in (self._pointer, self.recoveries):
+            remove_abandoned(path, SYSTEM)
+
+    def delete(self, number: int) -> bool:
+        """Delete one generation unless somebody uses it. Needs the writer lock."""
+        with self._alone_with(number) as alone:
+            if alone:
+                with explain_errors("delete", self.database(number)):
+                    _delete_database(self.database(number))
+                    os.unlink(self._lock(number))
+        return alone
+
+    def set_aside(self, number: int) -> None:
+        """Keep a damaged generation, unless somebody uses it still, as the only bad one. Needs the writer lock."""
+        with self._alone_with(number) as alone:
+            if not alone:
+                return
+            self.delete_bad()
+            name = self.database(number)
+            with explain_errors("rename", name):
+                for suffix in _WITH_LOGS:
+                    with suppress(FileNotFoundError):
+                        os.rename(name + suffix, self._bad(number) + suffix)
+                os.unlink(self._lock(number))
+
+    def bad(self) -> list[str]:
+        """The names of damaged databases that are kept."""
+        return sorted(name for name in os.listdir(self.path) if _BAD.fullmatch(name))
+
+    def delete_bad(self) -> None:
+        """Delete damaged databases. Needs the writer lock."""
+        for name in self.bad():
+            with explain_errors("delete", name):
+                _delete_database(os.path.join(self.path, name))
+
+    @contextmanager
+    def _alone_with(self, number: int) -> Iterator[bool]:
+        lock = try_lock(self._lock(number), operation="delete an old index")
+        try:
+            yield lock is not None
+        finally:
+            if lock is not None:
+                lock.release()
+
+    def _bad(self, number: int) -> str:
+        return os.path.join(self.path, f"bad-{number:06d}.sqlite")
+
+    def _lock(self, number: int) -> str:
+        return os.path.join(self.path, f"gen-{number:06d}.lock")
+
+
+def _delete_database(path: str) -> None:
+    for suffix in _WITH_LOGS:  # the database last: logs without it are found again by nobody
+        with suppress(FileNotFoundError):
+            os.unlink(path + suffix)
+
+
+def file_system_of(folder: str, *, mounts: str = MOUNTS) -> str:
+    """The type of the file system that holds a folder, "ext4"; "" where the system does not tell."""
+    place = os.path.realpath(folder)
+    try:
+        with open(mounts, encoding="utf-8", errors="surrogateescape") as file:
+            lines = file.read().splitlines()
+    except OSError:
+        return ""
+    longest, kind = -1, ""
+    for line in lines:
+        left, _, right = line.partition(" - ")
+        fields = left.split(" ")
+        if not right or len(fields) < 5:
+            continue
+        point = _unescaped(fields[4])
+        inside = place == point or place.startswith(point.rstrip("/") + "/")
+        if inside and len(point) >= longest:  # of two mounts on one point the later one is on top
+            longest, kind = len(point), right.split(" ")[0]
+    return kind
+
+
+def allows_write_ahead(kind: str) -> bool:
+    """Whether a write-ahead log is safe there: not where another machine may have the file open too."""
+    return kind not in _SHARED_FILE_SYSTEMS and not kind.startswith("fuse")
+
+
+def _unescaped(point: str) -> str:
+    # The kernel writes the four characters that would break the format as octal escapes.
+    for code, character in (("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")):
+        point = point.replace(code, character)
+    return point
+
+
+def read_recoveries(path: str) -> list[Mapping[str, Any]]:
+    """Every recovery on record, oldest first: `at` (seconds since 1970) and `reason`."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            found = json.load(file)
+        return [{"at": float(each["at"]), "reason": str(each["reason"])} for each in found]
+    except FileNotFoundError:
+        return []
+    except (ValueError, TypeError, KeyError):
+        return [{"at": time.time(), "reason": "the record of recoveries was damaged"}]
+
+
+def describe_last(recoveries: Sequence[Mapping[str, Any]]) -> str | None:
+    """How often the index was replaced and why it was the last time, in words; None when it never was."""
+    if not recoveries:
+        return None
+    at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(recoveries[-1]["at"]))
+    times = "once" if len(recoveries) == 1 else f"{len(recoveries)} times, last"
+    return f"{times} on {at}: {recoveries[-1]['reason']}"
+
+
+def record_recovery(path: str, reason: str) -> None:
+    """Write down that the index is replaced; refuses when the last hour saw too many."""
+    from plainmind.files.atomic import write_atomically
+
+    now = time.time()
+    known = read_recoveries(path)
+    # A clock that was set back must not lock anyone out: what lies in the future is not recent.
+    recent = [each for each in known if now - 3600 < each["at"] <= now]
+    if len(recent) >= _MOST_RECOVERIES_PER_HOUR:
+        raise IndexUnavailable(
+            f"the index was damaged more than {_MOST_RECOVERIES_PER_HOUR} times within an hour, last: {reason}",
+            hint="check the disk and its free space, and that only one version of plainmind uses this"
+            " folder; then delete the index folder (your notes are not in it) and run `plainmind sync`",
+        )
+    kept = [*known, {"at": now, "reason": reason}][-_RECOVERIES_KEPT:]
+    write_atomically(path, json.dumps(kept, indent=1).encode())
