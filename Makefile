@@ -7,7 +7,7 @@ TESTS   ?= tests
 EVALS   ?= ../shared/evals
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check fix faults bench eval lock docs clean node pytest coverage wheel
+.PHONY: help install demo quick test check fix faults bench eval lock docs site dist release clean node pytest coverage wheel
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
@@ -17,6 +17,9 @@ install: ## make .venv with everything in it (nothing to do when it is up to dat
 
 demo: install ## index the example workspace and search it
 	@./scripts/demo.sh
+
+quick: install ## what a change touches most, in less than a minute: lint, house rules, the nearest tests
+	@$(PY) scripts/quick.py --workers $(WORKERS)
 
 test: check pytest coverage wheel ## everything that must hold: checks, tests, coverage, the built wheel
 
@@ -66,7 +69,19 @@ lock: install ## resolve the dependencies into uv.lock again; UPGRADE=1 takes th
 docs: install ## write the generated pages
 	@$(PY) scripts/generate_docs.py
 
+site: install ## the documentation as web pages that need no network, in site/
+	@$(PY) scripts/add_group.py site
+	@$(PY) scripts/build_site.py
+
+dist: install ## build the wheel and the sdist into dist/
+	@rm -rf dist
+	@$(PY) scripts/release.py --build-only
+
+release: test site ## everything that must hold, both archives tried in empty environments, then a tag; publishing is yours
+	@rm -rf dist
+	@$(PY) scripts/release.py
+
 clean: ## remove what the other targets made, .venv included
-	@rm -rf .venv dist build .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	@rm -rf .venv dist site build .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	@rm -rf src/plainmind/embed/model tests/support/node/node_modules tests/support/qmd/node_modules
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

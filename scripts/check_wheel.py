@@ -27,22 +27,22 @@ def uv(*arguments: str, cwd: Path = ROOT) -> None:
     raise SystemExit(f"error: uv {' '.join(arguments[:2])} failed")
 
 
-def build(folder: Path) -> Path:
-    """Build the wheel from the sources alone and return its path."""
-    uv("build", "--wheel", "--out-dir", str(folder))
-    (wheel,) = folder.glob("*.whl")
-    return wheel
+def build(folder: Path, kind: str = "wheel") -> Path:
+    """Build a wheel or an sdist from the sources alone and return its path."""
+    uv("build", f"--{kind}", "--out-dir", str(folder))
+    (built,) = folder.glob("*.whl" if kind == "wheel" else "*.tar.gz")
+    return built
 
 
-def install(wheel: Path, folder: Path) -> Path:
-    """Install `wheel` and what it needs at run time, nothing else; return the command's path."""
+def install(archive: Path, folder: Path) -> Path:
+    """Install a wheel or an sdist and what it needs at run time, nothing else; return the command's path."""
     locked = folder / "runtime.txt"
     uv("export", "--frozen", "--no-dev", "--no-emit-project", "--no-header", "--output-file", str(locked))
     environment = folder / "venv"
     uv("venv", "--python", sys.executable, str(environment))
     python = str(environment / "bin" / "python")
     uv("pip", "install", "--python", python, "--compile-bytecode", "--require-hashes", "-r", str(locked))
-    uv("pip", "install", "--python", python, "--compile-bytecode", "--no-deps", str(wheel))
+    uv("pip", "install", "--python", python, "--compile-bytecode", "--no-deps", str(archive))
     uv("pip", "check", "--python", python)
     return environment / "bin" / "plainmind"
 

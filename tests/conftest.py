@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Generator
+
+import coverage
 import pytest
 from hypothesis import HealthCheck, settings
 
 from plainmind.embed.protocol import KEY_VARIABLES
 
+UNTRACED = frozenset({"faults", "integration"})
+TRACES_CHILDREN = "COVERAGE_PROCESS_CONFIG"
 # A time-out ends what would never end; a machine that is busy with something else takes its time.
 PATIENCE_S = 120
 
@@ -21,6 +27,26 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         given = item.get_closest_marker("timeout")
         if given is not None and given.args[0] < PATIENCE_S:
             item.add_marker(pytest.mark.timeout(PATIENCE_S), append=False)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Do not trace slow tests, nor the processes that they start: it doubles their time.
+
+    They repeat what other tests do, to see that it survives; the coverage floors are reached without them.
+    """
+    tracer = coverage.Coverage.current()
+    is_slow = item.get_closest_marker("slow") is not None or not UNTRACED.isdisjoint(item.path.parts)
+    if tracer is None or not is_slow:
+        return (yield)
+    for_children = os.environ.pop(TRACES_CHILDREN, None)
+    tracer.stop()
+    try:
+        return (yield)
+    finally:
+        tracer.start()
+        if for_children is not None:
+            os.environ[TRACES_CHILDREN] = for_children
 
 
 @pytest.fixture(autouse=True)
