@@ -74,6 +74,77 @@ def test_a_module_that_is_too_long_is_found(tmp_path):
     assert [fault.split(":")[0] for fault in check_house.long_modules(tmp_path)] == ["src/grown.py"]
 
 
+@pytest.fixture
+def package(tmp_path):
+    """A package of one module, to write into."""
+    folder = tmp_path / check_house.SOURCE / "index"
+    folder.mkdir(parents=True)
+    return folder / "engine.py"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "pip install {}",
+        "$ pip install '{}[mcp]'",
+        'uv tool install "{}[local]"',
+        "pipx install --force {}",
+        "uvx --from '{}[mcp]' plainmind mcp",
+    ],
+)
+def test_an_install_line_that_is_not_ours_is_found(tmp_path, line):
+    (tmp_path / "guide.md").write_text(
+        f"{line.format('plainmind')}\npip install PATH\npip install ./plainmind\n"
+    )
+
+    (fault,) = check_house.install_lines(tmp_path)
+    assert fault.startswith("guide.md:1: installs `plainmind` from an index")
+
+
+def test_no_page_or_hint_installs_another_package_under_our_name():
+    assert list(check_house.install_lines()) == []
+
+
+def test_a_probe_for_a_capability_is_found(package, tmp_path):
+    package.write_text(
+        "import os\n\n"
+        "def look(store, name):\n"
+        "    full = getattr(store, 'digest', None)\n"
+        "    if hasattr(store, 'near'):\n"
+        "        return getattr(os, 'O_PATH', 0), getattr(store, name)\n"
+        "    return full\n"
+    )
+
+    assert list(check_house.probes(tmp_path)) == [
+        "src/plainmind/index/engine.py:4: tries what a type should say",
+        "src/plainmind/index/engine.py:5: tries what a type should say",
+    ]
+
+
+def test_there_are_no_more_probes_than_there_were():
+    assert len(list(check_house.probes())) <= check_house.MOST_PROBES
+    assert check_house.beyond(1, ["one"]) == []
+    assert check_house.beyond(1, ["one", "two"]) == ["one", "two"]
+
+
+@pytest.mark.parametrize("line", ["import dataclasses", "from dataclasses import replace"])
+def test_values_of_another_dialect_are_found(package, tmp_path, line):
+    package.write_text(f"{line}\n")
+
+    (fault,) = check_house.dataclass_imports(tmp_path)
+    assert fault.startswith("src/plainmind/index/engine.py:1: imports dataclasses")
+    assert list(check_house.dataclass_imports()) == []
+
+
+def test_too_many_files_are_found(package, tmp_path):
+    package.touch()
+
+    assert list(check_house.number_of_files()) == []
+    assert list(check_house.number_of_files(tmp_path, most=1)) == []
+    (fault,) = check_house.number_of_files(tmp_path, most=0)
+    assert fault.startswith("src/plainmind: 1 files, the limit is 0")
+
+
 def test_a_broken_pyproject_is_found(project):
     pyproject = project / "pyproject.toml"
     pyproject.write_text(pyproject.read_text().replace('keywords = ["memory"', 'keywords = [1, "memory"'))
@@ -125,6 +196,68 @@ def test_without_a_recent_python_the_installation_says_so_in_one_sentence(tmp_pa
     assert run.returncode == 1
     assert [line.split(":")[0] for line in run.stderr.splitlines()] == ["error", "hint"]
     assert "no Python 3.11 or newer was found" in run.stderr
+
+
+def packages(folder):
+    return {path.parent.name for path in folder.glob("*/__init__.py")}
+
+
+def drawing(page, heading):
+    """The first block of a page that is set as it stands, after a heading."""
+    return (ROOT / page).read_text(encoding="utf-8").split(heading)[1].split("```")[1]
+
+
+def rows(page, head):
+    """The names in the first column of a table."""
+    table = (ROOT / page).read_text(encoding="utf-8").split(f"\n| {head} |")[1].split("\n\n")[0]
+    return {
+        found: row for row in table.splitlines()[2:] for found in re.findall(r"`(\w+)`", row.split("|")[1])
+    }
+
+
+def test_the_drawing_of_the_architecture_is_the_order_that_is_checked():
+    contracts = configparser.ConfigParser()
+    contracts.read(ROOT / ".importlinter")
+    checked = contracts["importlinter:contract:layers"]["layers"].split("\n")
+
+    drawn = [line.strip() for line in drawing("docs/architecture.md", "## The packages").strip().splitlines()]
+
+    assert drawn == ["guests", *(line for line in checked if line and line != "__main__")]
+
+
+def test_the_tables_of_the_architecture_name_every_package_and_guest():
+    kernel, guests = rows("docs/architecture.md", "Package"), rows("docs/architecture.md", "Guest")
+
+    assert set(kernel) == packages(PACKAGE) - {"guests"}
+    assert set(guests) == packages(PACKAGE / "guests")
+    for name, row in kernel.items():
+        for module in re.findall(r"`(\w+\.py)`", row):
+            assert (PACKAGE / name / module).exists(), f"{name}/{module} is named in docs/architecture.md"
+
+
+def test_the_layout_for_coding_agents_is_that_of_the_tree():
+    layout = drawing("AGENTS.md", "## Layout")
+    before_tests, below = layout.split("\ntests/")
+    named = set(re.findall(r"(?<![\w/.])(\w+)/(?!\w)", before_tests))
+    guests = before_tests.split("importing only the kernel:")[1].split()
+
+    assert named - {"src", "drivers"} == packages(PACKAGE)
+    assert set(guests) == packages(PACKAGE / "guests")
+    for folder in re.findall(r"^([a-z]+(?:/[a-z]+)?)/ ", below, re.M):
+        assert (ROOT / folder).is_dir(), f"{folder}/ is named in AGENTS.md"
+    for module in re.findall(r"(\w+\.py)", layout):
+        assert list(PACKAGE.rglob(module)), f"{module} is named in AGENTS.md"
+
+
+@pytest.mark.parametrize("page", ["AGENTS.md", "CONTRIBUTING.md", "SECURITY.md", "docs/architecture.md"])
+def test_every_file_that_a_paper_names_is_there(page):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    made = ("site/", "dist/")
+
+    for path in re.findall(r"`((?:tests|docs|scripts|src|evals|examples)/[\w./-]+)`", text):
+        assert path.startswith(made) or (ROOT / path).exists(), f"{path} is named in {page}"
+    for target in re.findall(r"`make (\w+)", text):
+        assert f"\n{target}:" in (ROOT / "Makefile").read_text(encoding="utf-8"), f"make {target} in {page}"
 
 
 def test_the_page_for_coding_agents_stays_short():
