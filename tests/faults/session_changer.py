@@ -9,8 +9,7 @@ from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from plainmind.sessions.session import Session
-    from plainmind.sessions.store import SessionStore
+    from plainmind.sessions.store import Session, SessionStore
 
 MESSAGES = 3
 CHANGES = ("archive", "compact", "convert", "convert back", "delete", "fork", "reset")

@@ -19,7 +19,7 @@ from plainmind.files.jsonl import (
     end_of_last_line,
     forwards,
     lines_holding,
-    opened,
+    open_plain_file,
     start_of_line,
 )
 
@@ -61,7 +61,7 @@ def unnumbered(lines: list[RawLine]) -> list[tuple[object, ...]]:
 def test_reading_forwards_gives_every_line_once(
     tmp_path_factory: pytest.TempPathFactory, data: bytes
 ) -> None:
-    with opened(str(written(tmp_path_factory.getbasetemp(), data))) as fd:
+    with open_plain_file(str(written(tmp_path_factory.getbasetemp(), data))) as fd:
         assert list(forwards(fd)) == expected(data)
 
 
@@ -71,7 +71,7 @@ def test_reading_forwards_gives_every_line_once(
 def test_reading_backwards_gives_the_same_lines_in_reverse(
     tmp_path_factory: pytest.TempPathFactory, data: bytes
 ) -> None:
-    with opened(str(written(tmp_path_factory.getbasetemp(), data))) as fd:
+    with open_plain_file(str(written(tmp_path_factory.getbasetemp(), data))) as fd:
         assert unnumbered(list(backwards(fd))[::-1]) == unnumbered(expected(data))
 
 
@@ -83,7 +83,7 @@ def test_reading_from_the_end_of_any_line_goes_on_where_it_stopped(
     lines = expected(data)
     ends = [0, *(line.end for line in lines)]
     at = choice % len(ends)
-    with opened(str(written(tmp_path_factory.getbasetemp(), data))) as fd:
+    with open_plain_file(str(written(tmp_path_factory.getbasetemp(), data))) as fd:
         assert list(forwards(fd, start=ends[at], number=at + 1)) == lines[at:]
         assert list(forwards(fd, stop=ends[at])) == lines[:at]
         assert unnumbered(list(backwards(fd, end=ends[at]))[::-1]) == unnumbered(lines[:at])
@@ -94,7 +94,7 @@ def test_reading_from_the_end_of_any_line_goes_on_where_it_stopped(
 def test_the_last_line_ends_behind_the_last_newline(
     tmp_path_factory: pytest.TempPathFactory, data: bytes
 ) -> None:
-    with opened(str(written(tmp_path_factory.getbasetemp(), data))) as fd:
+    with open_plain_file(str(written(tmp_path_factory.getbasetemp(), data))) as fd:
         assert end_of_last_line(fd, len(data)) == data.rfind(b"\n") + 1
 
 
@@ -103,7 +103,7 @@ def test_the_last_line_ends_behind_the_last_newline(
 def test_the_lines_that_hold_some_bytes_are_found_and_no_others(
     tmp_path_factory: pytest.TempPathFactory, data: bytes, wanted: bytes
 ) -> None:
-    with opened(str(written(tmp_path_factory.getbasetemp(), data))) as fd:
+    with open_plain_file(str(written(tmp_path_factory.getbasetemp(), data))) as fd:
         found = list(lines_holding(fd, wanted, stop=len(data)))
     assert unnumbered(found) == unnumbered([line for line in expected(data) if wanted in line.data])
 
@@ -112,7 +112,7 @@ def test_the_lines_that_hold_some_bytes_are_found_and_no_others(
 @pytest.mark.parametrize("reading", [forwards, backwards])
 def test_a_line_that_is_too_long_is_left_out_and_its_neighbours_are_not(tmp_path: Path, reading) -> None:
     data = b"one\n" + b"x" * 40 + b"\ntwo\n"
-    with opened(str(written(tmp_path, data))) as fd:
+    with open_plain_file(str(written(tmp_path, data))) as fd:
         found = sorted(reading(fd, max_line_bytes=12), key=lambda line: line.start)
 
     assert [(line.data, line.is_too_long) for line in found] == [
@@ -125,7 +125,7 @@ def test_a_line_that_is_too_long_is_left_out_and_its_neighbours_are_not(tmp_path
 
 def test_a_line_that_comes_while_reading_is_read_as_well(tmp_path: Path) -> None:
     path = written(tmp_path, b"one\n")
-    with opened(str(path)) as fd:
+    with open_plain_file(str(path)) as fd:
         reading = forwards(fd)
         assert next(reading).data == b"one"
         with path.open("ab") as file:
@@ -134,7 +134,7 @@ def test_a_line_that_comes_while_reading_is_read_as_well(tmp_path: Path) -> None
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(NotFound, match="nowhere"), opened(str(tmp_path / "nowhere.jsonl")):
+    with pytest.raises(NotFound, match="nowhere"), open_plain_file(str(tmp_path / "nowhere.jsonl")):
         pass
 
 
@@ -142,17 +142,17 @@ def test_a_folder_or_a_symlink_is_not_read(tmp_path: Path) -> None:
     link = tmp_path / "link.jsonl"
     link.symlink_to(written(tmp_path, b"{}\n"))
     for path in (tmp_path, link):
-        with pytest.raises(PathNotAllowed), opened(str(path)):
+        with pytest.raises(PathNotAllowed), open_plain_file(str(path)):
             pass
 
 
 SEES_A_LONG_LINE = """
 import sys
 sys.path.insert(0, sys.argv[2])
-from plainmind.files.jsonl import backwards, forwards, opened
+from plainmind.files.jsonl import backwards, forwards, open_plain_file
 from tests.support.peak_memory import peak_memory
 before = peak_memory()
-with opened(sys.argv[1]) as fd:
+with open_plain_file(sys.argv[1]) as fd:
     for lines in (list(forwards(fd)), list(backwards(fd))[::-1]):
         assert [(len(line.data), line.is_too_long) for line in lines] == [(2, False), (0, True), (2, False)]
 print(peak_memory() - before)

@@ -65,7 +65,9 @@ def test_the_registry_is_read_again_only_when_it_has_changed(folder, monkeypatch
     register(folder, {"k": {"sessionId": "a", "groupId": "7"}})
     scopes = SessionScopes(str(folder))
     scopes("sessions/a.jsonl")
-    monkeypatch.setattr("plainmind.sessions.json5_text.read_object", lambda _: pytest.fail("read again"))
+    monkeypatch.setattr(
+        "plainmind.sessions.json5_transcript.read_object", lambda _: pytest.fail("read again")
+    )
 
     assert scopes("sessions/a.jsonl") == "group:7"
 

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plainmind.sessions.documents import document_of, entries_of
 from plainmind.sessions.entries import line_of
+from plainmind.sessions.json5_transcript import document_of, entries_of
 from plainmind.sessions.store import SessionStore
 
 JSON = st.recursive(

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from plainmind.base.errors import NotFound, PlainmindError
-from plainmind.sessions.session import Session
-from plainmind.sessions.store import SessionStore
+from plainmind.sessions.store import Session, SessionStore
 
 
 def say(session: Session, *texts: str, role: str = "user") -> list[str]:

@@ -13,8 +13,7 @@ import pytest
 
 from plainmind.base.errors import ConflictError, LockTimeout, NotFound, PathNotAllowed, PlainmindError
 from plainmind.files.system import hold_lock, lock_path_for
-from plainmind.sessions.session import Session
-from plainmind.sessions.store import SessionStore
+from plainmind.sessions.store import Session, SessionStore
 
 HELLO = {"role": "user", "content": "hello"}
 ANSWER = {"role": "assistant", "content": "yes", "usage": {"input": 100, "output": 20, "totalTokens": 130}}

@@ -11,16 +11,15 @@ from plainmind.base.errors import PathNotAllowed
 from plainmind.notes.excerpt import read_excerpt
 from plainmind.notes.source import START
 from plainmind.notes.workspace import Workspace
-from plainmind.sessions import transcript_forms
-from plainmind.sessions.documents import entries_of
-from plainmind.sessions.json5_text import read_object, saved_messages
+from plainmind.sessions import transcript_reader
+from plainmind.sessions.json5_transcript import entries_of, read_object, salvage_messages
 from plainmind.sessions.store import SessionStore
 from plainmind.sessions.transcripts import Transcripts
 
 
 def documents(data):
     found = read_object(data)
-    return entries_of(found if found is not None else {"messages": saved_messages(data)})[1]
+    return entries_of(found if found is not None else {"messages": salvage_messages(data)})[1]
 
 
 @pytest.fixture
@@ -100,7 +99,7 @@ def test_a_document_is_shown_by_its_entries(source, tmp_path):
 
 
 def test_a_document_too_large_to_be_read_whole_says_so(source, monkeypatch):
-    monkeypatch.setattr(transcript_forms, "MAX_DOCUMENT_BYTES", 10)
+    monkeypatch.setattr(transcript_reader, "MAX_DOCUMENT_BYTES", 10)
 
     with pytest.raises(PathNotAllowed, match="cannot be read whole"):
         source.read(source.locate("sessions/chats/one.json5"))

@@ -12,7 +12,7 @@ import pytest
 from tests.support.faulty_system import FaultySystem
 
 from plainmind.base.errors import PlainmindError
-from plainmind.sessions.places import UNFINISHED
+from plainmind.sessions.registry import UNFINISHED
 from plainmind.sessions.store import SessionStore
 
 

@@ -20,8 +20,7 @@ from plainmind.guests.chat.models.protocol import ChatModelSettings, ToolCall
 from plainmind.guests.chat.room import RoomSettings
 from plainmind.guests.net.failures import RetryPolicy
 from plainmind.memory.memory import Memory
-from plainmind.sessions.session import Session
-from plainmind.sessions.store import SessionStore
+from plainmind.sessions.store import Session, SessionStore
 
 WINDOW = 100_000
 ROOM = RoomSettings(context_window=WINDOW)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from plainmind.memory.session_pages import Clean, Listed, Shown
     from plainmind.sessions.entries import Entry
-    from plainmind.sessions.session import Session
+    from plainmind.sessions.store import Session
 
     Add: TypeAlias = Callable[[str, str, str, Callable[..., int]], argparse.ArgumentParser]
 

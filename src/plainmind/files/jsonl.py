@@ -33,7 +33,7 @@ class RawLine:
 
 
 @contextmanager
-def opened(path: str, *, system: System = SYSTEM) -> Iterator[int]:
+def open_plain_file(path: str, *, system: System = SYSTEM) -> Iterator[int]:
     """Open a plain file for reading. Raises NotFound, PathNotAllowed, StorageFailure or WorkspaceError."""
     with explain_errors("read", path):
         try:

@@ -10,10 +10,9 @@ from itertools import islice
 from plainmind.base.errors import NotFound, PlainmindError
 from plainmind.base.pattern import pattern
 from plainmind.base.value import value
+from plainmind.sessions.changes import ARCHIVED
 from plainmind.sessions.entries import Entry, Transcript, line_of, message_of, text_of, time_of
-from plainmind.sessions.removing import ARCHIVED
-from plainmind.sessions.session import Session
-from plainmind.sessions.store import SessionStore
+from plainmind.sessions.store import Session, SessionStore
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from plainmind.memory.wiring import Parts
     from plainmind.redaction.engine import Redactor
     from plainmind.sessions.entries import Entry
-    from plainmind.sessions.places import Places
+    from plainmind.sessions.registry import Places
     from plainmind.sessions.store import SessionStore
     from plainmind.sessions.transcripts import Transcripts
 
@@ -136,7 +136,7 @@ class SessionScopes:
         """The scopes by cited path, as the registry is now; not to be changed."""
         places = self._places
         if places is None:
-            from plainmind.sessions.places import Places
+            from plainmind.sessions.registry import Places
 
             places = self._places = Places(self._folder)
         registry = places.registry()
@@ -154,7 +154,7 @@ class SessionScopes:
 
 def _read(places: Places, registry: str) -> dict[str, str]:
     from plainmind.notes.scopes import scope_of_session
-    from plainmind.sessions.json5_text import read_object
+    from plainmind.sessions.json5_transcript import read_object
 
     try:
         with open(registry, "rb") as file:
@@ -193,9 +193,9 @@ def transcripts_of(parts: Parts) -> Transcripts:
 
 
 def _entries_in(data: bytes) -> Sequence[Entry]:
-    from plainmind.sessions.json5_transcript import entries_in
+    from plainmind.sessions.json5_transcript import document_entries
 
-    return entries_in(data)
+    return document_entries(data)
 
 
 _ALL_LINES = 1_000_000_000

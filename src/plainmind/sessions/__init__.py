@@ -1,1 +1,1 @@
-"""Conversations of agents, kept as plain files that lose nothing."""
+"""Conversations of agents, kept as plain files that lose nothing: `store.py` is the way in."""

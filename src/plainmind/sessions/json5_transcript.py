@@ -1,22 +1,55 @@
-"""A transcript as one document that people read: every change writes it whole, so it is for short conversations."""
+"""A transcript as one document that people read: every change writes it whole, so it is for short conversations.
+
+    {"sessionId": …, "version": 2, "createdAt": …, "updatedAt": …,
+     "messages": [{"id": …, "role": "user", "content": …, "timestamp": …}, …],
+     "compactedHistory": [{"position": 7, "role": "system", "content": "what was said", "compactedAt": …}],
+     "events": [{"position": 3, "entry": {"type": "model_change", …}}]}
+
+An entry is written in this short form only if reading it gives the same entry again; otherwise what the form cannot say
+stands beside it under `entry`. A `position` counts all entries from 0; messages take the positions that are left.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from plainmind.base.errors import ConflictError, PlainmindError
+from plainmind.base.pattern import pattern
 from plainmind.base.value import value
 from plainmind.files.atomic import remove_abandoned, write_atomically
-from plainmind.files.jsonl import opened
+from plainmind.files.jsonl import open_plain_file
 from plainmind.files.system import SYSTEM, System, hold_lock, lock_path_for, read_range
-from plainmind.sessions.documents import document_of, entries_of
-from plainmind.sessions.entries import Draft, Entry, Placed, halves, id_of, leads_to, refuse_too_long
-from plainmind.sessions.json5_text import is_plain, read_object, saved_messages
+from plainmind.sessions.entries import (
+    VERSION,
+    Draft,
+    Entry,
+    Placed,
+    halves,
+    id_of,
+    iso,
+    leads_to,
+    refuse_too_long,
+    time_of,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, TypeAlias
+
+JsonObject: TypeAlias = "dict[str, Any]"
 
 MAX_DOCUMENT_BYTES = 64 << 20
+_DOCUMENT_VERSION = 2
+_OURS = frozenset({"sessionId", "createdAt", "updatedAt", "messages", "compactedHistory", "events", "header"})
+_LATEST_MS = 253_402_300_799_999  # the end of the year 9999
+_UNREADABLE = "plainmind.unreadable"
+_DECODER = json.JSONDecoder(strict=False, parse_constant=str)
+_MEMBER = pattern(r'"(?:[^"\\]|\\.){1,1000}"\s{0,100}:\s{0,100}(?=\{)', re.DOTALL)
+_OBJECT = pattern(r'\{\s{0,100}"(?:id|role|entry)"\s{0,100}:')
 
 
 @value
@@ -29,10 +62,10 @@ class _Read:
     is_damaged: bool
 
 
-def entries_in(data: bytes) -> list[Entry]:
+def document_entries(data: bytes) -> list[Entry]:
     """What a document says; of a damaged one, the messages that can be saved."""
     document = read_object(data)
-    return entries_of({"messages": saved_messages(data)} if document is None else document)[1]
+    return entries_of({"messages": salvage_messages(data)} if document is None else document)[1]
 
 
 class Json5Transcript:
@@ -103,7 +136,7 @@ class Json5Transcript:
 
     def updated_ms(self) -> int:
         """The time of the last change."""
-        with opened(self.path, system=self._system) as fd:
+        with open_plain_file(self.path, system=self._system) as fd:
             return self._system.fstat(fd).st_mtime_ns // 1_000_000
 
     def rewrite(self, header: Entry, entries: Iterator[Entry]) -> None:
@@ -111,7 +144,7 @@ class Json5Transcript:
         self._write(header, list(entries))
 
     def _read(self) -> _Read:
-        with opened(self.path, system=self._system) as fd:
+        with open_plain_file(self.path, system=self._system) as fd:
             size = self._system.fstat(fd).st_size
             if size > MAX_DOCUMENT_BYTES:
                 raise PlainmindError(
@@ -123,7 +156,7 @@ class Json5Transcript:
         if document is not None:
             return _Read(data, *entries_of(document), is_damaged=False)
         name = os.path.basename(self.path).partition(".")[0]
-        saved = {"sessionId": name, "messages": saved_messages(data)}
+        saved = {"sessionId": name, "messages": salvage_messages(data)}
         return _Read(data, *entries_of(saved), is_damaged=True)
 
     def _keep_aside(self, read: _Read) -> None:
@@ -145,3 +178,244 @@ class Json5Transcript:
                 hint="convert this session to the format `jsonl`; nothing was written",
             )
         write_atomically(self.path, data + b"\n", system=self._system)
+
+
+# --- a document and its entries: pure, and nothing is lost on either way ---
+
+
+def document_of(header: Entry, entries: Iterable[Entry], *, updated_ms: int) -> JsonObject:
+    """Write a session as a document."""
+    document: JsonObject = {
+        "sessionId": header.get("id"),
+        "version": _DOCUMENT_VERSION,
+        "createdAt": time_of(header),
+        "updatedAt": updated_ms,
+    }
+    foreign = header.get("document")
+    if isinstance(foreign, dict):
+        document |= {name: found for name, found in foreign.items() if name not in _OURS}
+    if _header_in(document) != header:
+        document["header"] = header
+    messages: list[Any] = []
+    compacted: list[Any] = []
+    events: list[Any] = []
+    previous: str | None = None
+    for position, entry in enumerate(entries):
+        kind = entry.get("type")
+        if kind == "message" and isinstance(entry.get("message"), dict):
+            messages.append(_message_of(entry, position, previous))
+        elif kind == "compaction":
+            compacted.append({"position": position, **_compacted_of(entry, position, previous)})
+        else:
+            events.append({"position": position, "entry": entry})
+        previous = leads_to(entry)
+    document["messages"] = messages
+    document["compactedHistory"] = compacted
+    if events:
+        document["events"] = events
+    return document
+
+
+def entries_of(document: JsonObject) -> tuple[Entry, list[Entry]]:
+    """Read a document, of ours or of another program: its header, and its entries in their order."""
+    messages, compacted, events = (
+        _items(document, name) for name in ("messages", "compactedHistory", "events")
+    )
+    length = len(messages) + len(compacted) + len(events)
+    placed: dict[int, tuple[str, Any]] = {}
+    for kind, items in (("compaction", compacted), ("event", events)):
+        for item in items:
+            placed[_free_position(item, placed, length, at_front=kind == "compaction")] = (kind, item)
+    spoken = iter(messages)
+    entries: list[Entry] = []
+    previous: str | None = None
+    for position in range(length):
+        kind, item = placed.get(position) or ("message", next(spoken))
+        entry = _READERS[kind](item, position, previous)
+        entries.append(entry)
+        previous = leads_to(entry)
+    return _header_in(document), entries
+
+
+def _items(document: JsonObject, name: str) -> list[Any]:
+    found = document.get(name)
+    return found if isinstance(found, list) else []
+
+
+def _free_position(item: Any, taken: dict[int, tuple[str, Any]], length: int, *, at_front: bool) -> int:
+    """Where an item says it stands; without that, what was compacted precedes all and other events follow all."""
+    position = item.get("position") if isinstance(item, dict) else None
+    if isinstance(position, int) and 0 <= position < length and position not in taken:
+        return position
+    free = range(length) if at_front else range(length - 1, -1, -1)
+    return next(place for place in free if place not in taken)
+
+
+def _header_in(document: JsonObject) -> Entry:
+    header = document.get("header")
+    if isinstance(header, dict) and header.get("type") == "session":
+        return header
+    made: Entry = {"type": "session", "version": VERSION, "id": document.get("sessionId")}
+    created = _iso(document.get("createdAt"))
+    if created is not None:
+        made["timestamp"] = created
+    foreign = {name: found for name, found in document.items() if name not in _OURS}
+    if foreign.get("version") == _DOCUMENT_VERSION:
+        del foreign["version"]
+    return made | {"document": foreign} if foreign else made
+
+
+def _message_of(entry: Entry, position: int, previous: str | None) -> JsonObject:
+    message = entry["message"]
+    short = {"id": entry.get("id"), **message, **_stamp(entry, "timestamp")}
+    if _read_message(short, position, previous) == entry:
+        return short
+    rest = {name: found for name, found in entry.items() if name not in {"type", "message"}}
+    return {"entry": rest, "message": message}
+
+
+def _read_message(item: Any, position: int, previous: str | None) -> Entry:
+    if not isinstance(item, dict):
+        return _unreadable(item, position, previous)
+    if isinstance(item.get("entry"), dict) and isinstance(item.get("message"), dict):
+        return {"type": "message", **item["entry"], "message": item["message"]}
+    message = dict(item)
+    entry: Entry = {"type": "message", "id": _take_id(message, position), "parentId": previous}
+    return entry | _take_time(message, "timestamp") | {"message": message}
+
+
+def _compacted_of(entry: Entry, position: int, previous: str | None) -> JsonObject:
+    rest = {
+        name: found
+        for name, found in entry.items()
+        if name not in {"type", "parentId", "summary", "timestamp"}
+    }
+    short = {**rest, "role": "system", "content": entry.get("summary"), **_stamp(entry, "compactedAt")}
+    if _read_compaction({"position": position, **short}, position, previous) == entry:
+        return short
+    return {"role": "system", "content": entry.get("summary"), "entry": entry}
+
+
+def _read_compaction(item: Any, position: int, previous: str | None) -> Entry:
+    if not isinstance(item, dict):
+        return _unreadable(item, position, previous)
+    if isinstance(item.get("entry"), dict):
+        return dict(item["entry"])
+    rest = {name: found for name, found in item.items() if name not in {"position", "content"}}
+    if rest.get("role") == "system":
+        del rest["role"]
+    entry: Entry = {"type": "compaction", "id": _take_id(rest, position), "parentId": previous}
+    return entry | _take_time(rest, "compactedAt") | {"summary": item.get("content")} | rest
+
+
+def _read_event(item: Any, position: int, previous: str | None) -> Entry:
+    if isinstance(item, dict) and isinstance(item.get("entry"), dict):
+        return dict(item["entry"])
+    return _unreadable(item, position, previous)
+
+
+def _unreadable(item: Any, position: int, previous: str | None) -> Entry:
+    """Keep what another program or a person put there, though its meaning is unknown."""
+    return {
+        "type": "custom",
+        "id": f"m{position}",
+        "parentId": previous,
+        "customType": _UNREADABLE,
+        "data": item,
+    }
+
+
+def _take_id(item: JsonObject, position: int) -> str:
+    """Take the id out of an item; one that has none is called by its position, the same at every reading."""
+    found = item.get("id")
+    if isinstance(found, str) and found:
+        del item["id"]
+        return found
+    return f"m{position}"
+
+
+def _take_time(item: JsonObject, name: str) -> Entry:
+    stamp = _iso(item.get(name))
+    if stamp is None:
+        return {}
+    del item[name]
+    return {"timestamp": stamp}
+
+
+def _stamp(entry: Entry, name: str) -> JsonObject:
+    return {name: time_of({"timestamp": entry["timestamp"]})} if "timestamp" in entry else {}
+
+
+def _iso(stamp: object) -> str | None:
+    if isinstance(stamp, bool) or not isinstance(stamp, int) or not 0 < stamp <= _LATEST_MS:
+        return None
+    return iso(stamp / 1000)
+
+
+_READERS = {"message": _read_message, "compaction": _read_compaction, "event": _read_event}
+
+
+# --- JSON5 as people and other programs write it, and what can be saved of a damaged text ---
+
+
+def read_object(data: bytes) -> dict[str, Any] | None:
+    """Read an object; None when the bytes are not one."""
+    text = data.decode("utf-8", "replace").removeprefix("\ufeff")
+    try:
+        found = _DECODER.decode(text)
+    except (ValueError, RecursionError):
+        found = _read_json5(text)
+    return found if isinstance(found, dict) else None
+
+
+def is_plain(data: bytes) -> bool:
+    """Whether it is JSON, and so has no comments that writing it again would lose."""
+    try:
+        _DECODER.decode(data.decode())
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def salvage_members(data: bytes) -> dict[str, dict[str, Any]]:
+    """Find the members `"name": {…}` that are whole in the text of a damaged object, not looking into them."""
+    text = data.decode("utf-8", "replace")
+    saved: dict[str, dict[str, Any]] = {}
+    at = 0
+    while match := _MEMBER.search(text, at):
+        found, at = _object_at(text, match.end())
+        if found is not None:
+            saved[json.loads(match[0].rstrip().removesuffix(":"), strict=False)] = found
+    return saved
+
+
+def salvage_messages(data: bytes) -> list[dict[str, Any]]:
+    """Find the messages that are whole in the text of a damaged document."""
+    text = data.decode("utf-8", "replace")
+    saved: list[dict[str, Any]] = []
+    at = 0
+    while match := _OBJECT.search(text, at):
+        found, at = _object_at(text, match.start())
+        if found is not None and ("role" in found or "entry" in found):
+            saved.append(found)
+    return saved
+
+
+def _object_at(text: str, at: int) -> tuple[dict[str, Any] | None, int]:
+    """Decode the object that begins here; without one, go on behind its brace."""
+    try:
+        found, end = _DECODER.raw_decode(text, at)
+    except (ValueError, RecursionError):
+        return None, at + 1
+    return found, end
+
+
+def _read_json5(text: str) -> object:
+    if not text.strip():
+        return None
+    import json5
+
+    try:
+        return json5.loads(text, parse_constant=str)
+    except (ValueError, RecursionError):
+        return None

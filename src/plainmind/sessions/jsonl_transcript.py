@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from plainmind.base.errors import ConflictError
 from plainmind.files.atomic import put_in_place, write_atomically
 from plainmind.files.group_append import Addition, GroupAppender
-from plainmind.files.jsonl import RawLine, backwards, end_of_last_line, forwards, opened
+from plainmind.files.jsonl import RawLine, backwards, end_of_last_line, forwards, open_plain_file
 from plainmind.files.system import SYSTEM, System, explain_errors, make_folders, write_all
 from plainmind.sessions.entries import (
     Draft,
@@ -55,7 +55,7 @@ class JsonlTranscript:
 
     def header(self) -> Entry | None:
         """Read the first line."""
-        with opened(self.path, system=self._system) as fd:
+        with open_plain_file(self.path, system=self._system) as fd:
             line = next(forwards(fd, system=self._system), None)
         found = entries_in(line.data).entries if line is not None else ()
         return found[0] if found and found[0].get("type") == "session" else None
@@ -69,31 +69,31 @@ class JsonlTranscript:
 
     def entries(self, after: int = 0) -> Iterator[Placed]:
         """Read forwards, one line at a time."""
-        with opened(self.path, system=self._system) as fd:
+        with open_plain_file(self.path, system=self._system) as fd:
             for line in forwards(fd, start=after, system=self._system):
                 yield from _placed(line)
 
     def backwards(self, before: int | None = None) -> Iterator[Placed]:
         """Read backwards, one line at a time."""
-        with opened(self.path, system=self._system) as fd:
+        with open_plain_file(self.path, system=self._system) as fd:
             for line in backwards(fd, end=before, system=self._system):
                 yield from reversed(_placed(line))
 
     def countable(self, after: int, before: int) -> Iterator[Entry]:
         """Decode only the lines that could change a counter."""
-        with opened(self.path, system=self._system) as fd:
+        with open_plain_file(self.path, system=self._system) as fd:
             for line in forwards(fd, start=after, stop=before, system=self._system):
                 if may_count(line.data):
                     yield from entries_in(line.data).entries
 
     def end(self) -> int:
         """The offset behind the last whole line."""
-        with opened(self.path, system=self._system) as fd:
+        with open_plain_file(self.path, system=self._system) as fd:
             return end_of_last_line(fd, self._system.fstat(fd).st_size, system=self._system)
 
     def updated_ms(self) -> int:
         """The time of the last append."""
-        with opened(self.path, system=self._system) as fd:
+        with open_plain_file(self.path, system=self._system) as fd:
             return self._system.fstat(fd).st_mtime_ns // 1_000_000
 
     def rewrite(self, header: Entry, entries: Iterator[Entry]) -> None:

@@ -14,9 +14,8 @@ from plainmind.files.system import System, hold_lock, lock_path_for
 from plainmind.sessions.entries import VERSION, Entry, Transcript, iso
 from plainmind.sessions.json5_transcript import Json5Transcript
 from plainmind.sessions.jsonl_transcript import JsonlTranscript
-from plainmind.sessions.places import UNFINISHED, Places
-from plainmind.sessions.registry import AUDIENCE, Registry, Sessions
-from plainmind.sessions.usage import COUNTERS, counted, counted_to
+from plainmind.sessions.registry import AUDIENCE, UNFINISHED, Places, Registry, Sessions
+from plainmind.sessions.usage import COUNTERS, count_on, place_of_count
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,12 +51,14 @@ class Shelf:
         with self._guard:
             found: Transcript | None = self._transcripts.get(path)
             if found is None:
-                kind = Json5Transcript if ".json5" in os.path.basename(path) else JsonlTranscript
-                found = kind(
-                    path, state_dir=self.places.state_dir, system=self.system, timeout_s=self._timeout_s
-                )
-                self._transcripts[path] = found
+                found = self._transcripts[path] = self._new_transcript(path)
         return found
+
+    def _new_transcript(self, path: str) -> Transcript:
+        state_dir, system, timeout_s = self.places.state_dir, self.system, self._timeout_s
+        if ".json5" in os.path.basename(path):
+            return Json5Transcript(path, state_dir=state_dir, system=system, timeout_s=timeout_s)
+        return JsonlTranscript(path, state_dir=state_dir, system=system, timeout_s=timeout_s)
 
     def locked(self, path: str, operation: str) -> AbstractContextManager[None]:
         """Keep all others from adding to a transcript; taken while the registry is held, never the other way round."""
@@ -86,7 +87,7 @@ class Shelf:
 
     def counted(self, entry: Entry) -> tuple[Entry, int | None]:
         """The entry with its counters as of now, and up to which place that is; None: another program counts."""
-        since = counted_to(entry)
+        since = place_of_count(entry)
         if since is None:
             return entry, None
         transcript = self.transcript(entry)
@@ -95,7 +96,7 @@ class Shelf:
             if since > end:  # replaced by a shorter one: begin anew
                 entry = {name: found for name, found in entry.items() if name not in COUNTERS}
                 since = 0
-            return counted(entry, transcript.countable(since, end)), end
+            return count_on(entry, transcript.countable(since, end)), end
         except NotFound:
             return entry, since
 
@@ -133,9 +134,9 @@ def _finish(shelf: ref[Shelf], sessions: Sessions) -> bool:
         UNFINISHED in entry for entry in sessions.values() if isinstance(entry, dict)
     ):
         return False
-    from plainmind.sessions.unfinished import finish
+    from plainmind.sessions.changes import finish_changes
 
-    return finish(found, sessions)
+    return finish_changes(found, sessions)
 
 
 def find(sessions: Sessions, name: str) -> tuple[str, Entry] | None:

@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from plainmind.notes.source import Mark, Piece
-    from plainmind.sessions.transcript_forms import Documents, Form
-    from plainmind.sessions.transcript_lines import Lines
+    from plainmind.sessions.transcript_reader import Documents, Form, Lines
 
 FOLDER = "sessions/"
 # An archive stays searchable: who resets a conversation, or lets a program tidy up, wants to begin anew, not to forget.
@@ -162,7 +161,7 @@ class Transcripts:
         self, path: str, first_line: int, line_count: int | None, max_chars: int | None
     ) -> Excerpt:
         """Read the messages on lines of a transcript, without secrets."""
-        from plainmind.sessions.transcript_excerpt import read_messages
+        from plainmind.sessions.transcript_reader import read_messages
 
         return read_messages(self, path, first_line, line_count, max_chars)
 
@@ -174,8 +173,7 @@ class Transcripts:
     @contextmanager
     def opened(self, file: FoundFile) -> Iterator[Form]:
         """Open a transcript. Raises PathNotAllowed, NotFound or WorkspaceError."""
-        from plainmind.sessions.transcript_forms import DocumentForm, LinesForm
-        from plainmind.sessions.transcript_lines import LineReader
+        from plainmind.sessions.transcript_reader import DocumentForm, LineReader, LinesForm
 
         reader = LineReader(redact=self._redact, zone=self.zone)
         fd = file.root.open(file.relative)

@@ -23,20 +23,20 @@ _TOTAL = ("totalTokens", "total_tokens")
 _CACHED = ("cacheRead", "cacheWrite")
 
 
-def counted_to(entry: Entry) -> int | None:
+def place_of_count(entry: Entry) -> int | None:
     """Up to which place the counters are counted; None when another program keeps them."""
     mark = entry.get(_MARK)
     found = mark.get("countedTo") if isinstance(mark, dict) else None
     return found if isinstance(found, int) and found >= 0 else None
 
 
-def marked(entry: Entry, place: int) -> Entry:
+def with_place_of_count(entry: Entry, place: int) -> Entry:
     """Note up to which place the counters are counted."""
     mark = entry.get(_MARK)
     return {**entry, _MARK: {**(mark if isinstance(mark, dict) else {}), "countedTo": place}}
 
 
-def counted(entry: Entry, lines: Iterable[Entry]) -> Entry:
+def count_on(entry: Entry, lines: Iterable[Entry]) -> Entry:
     """Count on: sums of what went in and out, and how full the context was at the last answer (`totalTokens`)."""
     counters = {name: _number(entry.get(name)) for name in COUNTERS}
     for line in lines:

@@ -19,9 +19,8 @@ from plainmind.guests.entries.place import require_entries
 from plainmind.memory.memory import Memory
 from plainmind.notes.scopes import group_in_key, person_in_key
 from plainmind.sessions.entries import Entry
-from plainmind.sessions.session import Session
-from plainmind.sessions.store import SessionStore
-from plainmind.sessions.usage import counted_to, marked
+from plainmind.sessions.store import Session, SessionStore
+from plainmind.sessions.usage import place_of_count, with_place_of_count
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -91,8 +90,8 @@ def _counted_here(store: SessionStore, session: Session, context_window: int) ->
     """
     entry = session.entry()
     fields: dict[str, Any] = {}
-    if counted_to(entry) is None:
-        fields |= marked({}, session.transcript.end() if "totalTokens" in entry else 0)
+    if place_of_count(entry) is None:
+        fields |= with_place_of_count({}, session.transcript.end() if "totalTokens" in entry else 0)
     if entry.get("contextTokens") != context_window:
         fields["contextTokens"] = context_window
     return store.update(session.id, **fields) if fields else entry

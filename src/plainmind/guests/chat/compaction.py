@@ -11,7 +11,7 @@ from plainmind.guests.chat.retelling import cut, retold
 from plainmind.guests.chat.room import RoomSettings
 from plainmind.sessions.branch import Context
 from plainmind.sessions.entries import id_of
-from plainmind.sessions.session import Session
+from plainmind.sessions.store import Session
 
 SYSTEM = """\
 You shorten a conversation between a user and an assistant so that the assistant can go on without its beginning.

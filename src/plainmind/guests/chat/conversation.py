@@ -40,8 +40,7 @@ from plainmind.guests.chat.room import compaction_due, flush_due
 from plainmind.guests.entries.hooks import EntryHooks, reminded
 from plainmind.guests.entries.together import AllTools
 from plainmind.sessions.entries import Entry
-from plainmind.sessions.session import Session
-from plainmind.sessions.store import SessionStore
+from plainmind.sessions.store import Session, SessionStore
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

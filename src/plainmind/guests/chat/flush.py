@@ -25,8 +25,7 @@ from plainmind.guests.chat.flush_turn import FlushTurn
 from plainmind.guests.chat.models.protocol import ChatModel, Message, never
 from plainmind.guests.chat.room import RoomSettings
 from plainmind.sessions.entries import Entry, id_of
-from plainmind.sessions.session import Session
-from plainmind.sessions.store import SessionStore
+from plainmind.sessions.store import Session, SessionStore
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from plainmind.base.errors import PlainmindError
 from plainmind.base.value import value
-from plainmind.files.jsonl import opened
+from plainmind.files.jsonl import open_plain_file
 from plainmind.files.system import SYSTEM, read_range
 from plainmind.guests.importers.lines import UNREADABLE, Translate
 from plainmind.guests.importers.protocol import About, Piece, Place
@@ -41,7 +41,7 @@ class ListedConversation:
 
 def read_document(path: str) -> object:
     """Read a JSON document. Raises PlainmindError when it is none, or too large."""
-    with opened(path) as fd:
+    with open_plain_file(path) as fd:
         size = SYSTEM.fstat(fd).st_size
         if size > MOST_BYTES:
             raise PlainmindError(

@@ -8,10 +8,10 @@ import os
 from plainmind.base.errors import NotFound
 from plainmind.base.value import record
 from plainmind.files.atomic import remove_abandoned, write_atomically
-from plainmind.files.jsonl import opened
+from plainmind.files.jsonl import open_plain_file
 from plainmind.files.system import SYSTEM, System, read_range
 from plainmind.guests.importers.protocol import Place
-from plainmind.sessions.json5_text import read_object
+from plainmind.sessions.json5_transcript import read_object
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Ledger:
     def load(self) -> None:
         """Read it; a damaged one counts as none."""
         try:
-            with opened(self.path, system=self._system) as fd:
+            with open_plain_file(self.path, system=self._system) as fd:
                 size = self._system.fstat(fd).st_size
                 self._data = read_range(self._system, fd, 0, size)
         except NotFound:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from plainmind.base.model import sha256_bytes
 from plainmind.base.value import value
-from plainmind.files.jsonl import RawLine, forwards, opened
+from plainmind.files.jsonl import RawLine, forwards, open_plain_file
 from plainmind.files.system import SYSTEM, read_range
 from plainmind.guests.importers.compressed import decompressed
 from plainmind.guests.importers.protocol import About, Piece, Place
@@ -109,7 +109,7 @@ def _tail_before(fd: int, at: int) -> str:
 @contextmanager
 def _readable(path: str) -> Iterator[int]:
     """Open a transcript; a compressed one is unpacked into a file without a name."""
-    with opened(path) as fd:
+    with open_plain_file(path) as fd:
         if not path.endswith(".zst"):
             yield fd
             return

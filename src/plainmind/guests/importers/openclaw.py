@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from plainmind.base.errors import PlainmindError
 from plainmind.base.model import sha256_text
 from plainmind.base.pattern import pattern
-from plainmind.files.jsonl import opened
+from plainmind.files.jsonl import open_plain_file
 from plainmind.files.system import SYSTEM, read_range
 from plainmind.guests.importers.lines import JsonlConversation, first_entries
 from plainmind.guests.importers.marks import made_id
@@ -16,7 +16,7 @@ from plainmind.guests.importers.openclaw_archives import thawed
 from plainmind.guests.importers.openclaw_rows import conversations_in
 from plainmind.guests.importers.protocol import About, Conversation, Original
 from plainmind.sessions.entries import Entry
-from plainmind.sessions.json5_text import read_object
+from plainmind.sessions.json5_transcript import read_object
 
 _FILE = pattern(
     r"(?P<id>[^.][^/]*?)\.jsonl"
@@ -114,7 +114,7 @@ def _at(found: object, *names: str) -> object:
 
 def _read_registry(path: str) -> Entry:
     try:
-        with opened(path) as fd:
+        with open_plain_file(path) as fd:
             return read_object(read_range(SYSTEM, fd, 0, _MOST_REGISTRY_BYTES)) or {}
     except PlainmindError:
         return {}  # the conversations are whole without it

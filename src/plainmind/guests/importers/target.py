@@ -19,7 +19,7 @@ from plainmind.guests.importers.protocol import About
 from plainmind.sessions.entries import Entry, Transcript
 from plainmind.sessions.registry import Sessions
 from plainmind.sessions.shelf import Shelf, find
-from plainmind.sessions.usage import marked
+from plainmind.sessions.usage import with_place_of_count
 
 _ID = pattern(r"[A-Za-z0-9_-]{1,64}")
 # Every change of the registry writes it whole: new sessions are entered by the hundred.
@@ -102,7 +102,7 @@ class Shelves:
         if name and "displayName" not in fields:
             entry["displayName"] = name
         entry |= fields | {FROM_WHERE: target.origin}
-        self._new[target.key] = marked(entry, 0)
+        self._new[target.key] = with_place_of_count(entry, 0)
         self._by_origin[target.origin["program"], target.origin["id"]] = target.key
         if len(self._new) >= _SESSIONS_A_WRITE:
             self.write_down()

@@ -12,7 +12,7 @@ import asyncio
 
 from plainmind.sessions.branch import Context
 from plainmind.sessions.entries import Entry, parent_of
-from plainmind.sessions.session import Session
+from plainmind.sessions.store import Session
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
