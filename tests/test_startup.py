@@ -43,7 +43,7 @@ CHANGING = (
     ),
     *("plainmind.files.atomic", "plainmind.text.chunking", "plainmind.text.note_format", "unicodedata"),
 )
-LESSER = ("plainmind.memory.doctor", "plainmind.memory.forgetting", "plainmind.memory.status")
+LESSER = ("plainmind.memory.doctor", "plainmind.memory.forget", "plainmind.memory.status")
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,6 @@ from contextlib import contextmanager
 from typing import Any
 
 from plainmind.memory.memory import Memory
-from plainmind.memory.wiring import wire
 
 
 def plain_environment() -> dict[str, str]:
@@ -28,14 +27,14 @@ def plain_environment() -> dict[str, str]:
 def opened(workspace: str, home: str, flags: Mapping[str, Any] | None = None) -> Iterator[Memory]:
     """A memory with the default settings, whatever this user's are."""
     os.makedirs(workspace, exist_ok=True)
-    parts = wire(
+    memory = Memory.from_environment(
+        plain_environment(),
         workspace=workspace,
         home=home,
-        flags={"provider": "builtin", **(flags or {})},  # whatever keys there are in the environment
-        environ=plain_environment(),
+        config={"provider": "builtin", **(flags or {})},  # whatever keys there are in the environment
         cwd=workspace,
     )
-    with Memory.of(parts) as memory:
+    with memory:
         yield memory
 
 

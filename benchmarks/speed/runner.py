@@ -128,14 +128,14 @@ def _searched(
     """Fill the index of a real memory and search it, or another one where the dimensions are not the memory's."""
     home, workspace = os.path.join(folder, "home"), os.path.join(folder, "workspace")
     with opened(workspace, home) as memory:
-        fingerprint = memory.parts.indexer.fingerprint
+        fingerprint = memory.index.indexer.fingerprint
         own_dims = fingerprint.embedder.dims
         own = replace(corpus, dims=own_dims)
-        filled = fill(own, memory.parts.store, fingerprint, workspace=workspace, progress=progress)
+        filled = fill(own, memory.index.store, fingerprint, workspace=workspace, progress=progress)
         if own_dims == corpus.dims:
-            index_bytes = bytes_in(memory.parts.places.index)
+            index_bytes = bytes_in(memory.places.index)
             progress(Progress(1, 1, "searching"))
-            return filled, search(corpus, memory.parts.store, questions, budget_s=plan.budget_s), index_bytes
+            return filled, search(corpus, memory.index.store, questions, budget_s=plan.budget_s), index_bytes
     place = os.path.join(folder, "index")
     store = open_store("sqlite", folder=place)
     try:

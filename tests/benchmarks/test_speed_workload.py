@@ -81,9 +81,9 @@ def test_every_kind_of_search_is_timed_once_for_each_question_after_the_warm_up(
 
 def test_a_sync_finds_nothing_to_do_in_a_memory_that_was_filled(tmp_path):
     with opened(str(tmp_path / "workspace"), str(tmp_path / "home")) as memory:
-        corpus = Corpus(60, dims=memory.parts.embedder.identity.dims)
+        corpus = Corpus(60, dims=memory.index.embedder.identity.dims)
         filled = fill(
-            corpus, memory.parts.store, memory.parts.indexer.fingerprint, workspace=memory.workspace
+            corpus, memory.index.store, memory.index.indexer.fingerprint, workspace=memory.workspace
         )
         report = memory.sync()
 

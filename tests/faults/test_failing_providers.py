@@ -57,7 +57,7 @@ def config(provider: Provider, **changes: Any) -> dict[str, Any]:
 
 def wrong_vectors(memory: Memory) -> Iterator[str]:
     """Every chunk must be the nearest to the vector that its text really has, as near as stored numbers can be."""
-    with memory.parts.store.reading() as reader:
+    with memory.index.store.reading() as reader:
         incomplete = {
             path for (_, path), state in reader.files().items() if state.hash.startswith(WITHOUT_VECTORS)
         }
@@ -80,8 +80,8 @@ def assert_words_answer(memory: Memory) -> None:
 
 def mend(memory: Memory, provider: Provider) -> None:
     provider.fault, provider.script = None, []
-    assert memory.parts.providers is not None
-    memory.parts.providers.succession.chosen.probe(anyway=True)
+    assert memory.index.providers is not None
+    memory.index.providers.succession.chosen.probe(anyway=True)
 
 
 @pytest.mark.slow

@@ -58,6 +58,6 @@ def test_what_is_forgotten_is_in_no_byte_while_others_rebuild_and_are_killed(tmp
     assert all(int(said.split()[1]) >= 2 for said, _ in outcomes), outcomes
     with Memory(workspace, home=home) as memory:
         memory.sync()
-        lived = memory.parts.store.digest()
+        lived = memory.index.store.digest()
         memory.sync(force=True)
-        assert memory.parts.store.digest() == lived, f"seed {seed}"
+        assert memory.index.store.digest() == lived, f"seed {seed}"

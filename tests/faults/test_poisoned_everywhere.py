@@ -43,7 +43,7 @@ def memory(tmp_path_factory):
     with Memory(
         folder / "notes", home=folder / "home", config={"limits": LIMITS, "provider": "none"}
     ) as memory:
-        (notes / f"{memory.parts.now().date()}.md").write_text(everything)
+        (notes / f"{memory.now().date()}.md").write_text(everything)
         memory.sync()
         yield memory
 

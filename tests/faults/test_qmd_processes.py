@@ -111,7 +111,7 @@ def test_hundreds_of_failures_leave_no_process_no_descriptor_and_no_question_una
 ):
     chance = random.Random(7)
     with Memory(workspace, tmp_path / "home", settings(program)) as memory:
-        memory.parts.backend.upkeep.close()  # what runs in the background has longer deadlines of its own
+        memory.index.backend.upkeep.close()  # what runs in the background has longer deadlines of its own
         assert answers_in_the_end(memory, tmp_path / "home")
         open_files, children = [], our_children()
         lookout = Lookout(children)

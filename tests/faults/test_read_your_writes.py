@@ -115,7 +115,7 @@ def test_the_very_next_search_finds_what_another_process_wrote(tmp_path, world, 
     dice = random.Random(5)
     with Memory(tmp_path / "workspace", home=tmp_path / "home", config={"provider": "none"}) as memory:
         if kept_in == "memory":
-            vars(memory.parts)["store"] = MemoryStore()
+            vars(memory.index)["store"] = MemoryStore()
         looks = counted_looks(memory)
         for number in range(ROUNDS):
             world.step(dice)
@@ -134,11 +134,11 @@ def test_the_very_next_search_finds_what_another_process_wrote(tmp_path, world, 
 
 def counted_looks(memory: Memory) -> list[None]:
     looks: list[None] = []
-    discover = memory.parts.workspace.discover
+    discover = memory.notes.workspace.discover
 
     def counting():
         looks.append(None)
         return discover()
 
-    memory.parts.workspace.discover = counting
+    memory.notes.workspace.discover = counting
     return looks

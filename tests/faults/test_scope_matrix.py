@@ -77,7 +77,7 @@ def test_what_is_not_for_a_conversation_never_comes_out(memory, driver, who, sur
         everything = " ".join(outputs)
         assert str(Path(memory.workspace).parent) not in everything  # where the owner keeps it is theirs too
     # It was filtered before: the last look found nothing to stop.
-    assert memory.parts.checkpoint.withheld == 0
+    assert memory.policy.checkpoint.withheld == 0
     if visible is None:
         # Said aloud, with the reason: never the same as "nothing was found".
         assert [output for output in outputs if memory.within(context).access.reason not in output] == []
@@ -104,7 +104,7 @@ def test_every_way_to_search_keeps_to_the_scopes(filled, backend):
                 assert {
                     text.name for text in TEXTS if text.scope in (visible or ()) and SHOWN["search"](text)
                 } <= told
-        assert memory.parts.checkpoint.withheld == 0
+        assert memory.policy.checkpoint.withheld == 0
 
 
 @pytest.mark.slow

@@ -104,7 +104,7 @@ def memory(tmp_path_factory):
     place = tmp_path_factory.mktemp("matrix")
     fill(place)
     with opened(place, entries={"enabled": True, "driver": "sqlite", "autoRecall": True}) as memory:
-        entries = entry_memory_of(memory.parts)
+        entries = entry_memory_of(memory)
         for text in KEPT:
             entries.store(text.line, scope=text.scope)
         yield memory

@@ -53,7 +53,7 @@ def _everything(argv):  # of the program that it becomes a part of
                     f"{each}/./{way}",
                     f"{each}/{folders[name]}/{path}",
                 ]
-            shown = f"@@ -1,1 @@ (0 before, 0 after)\n{text}"
+            shown = f" -1,1  (0 before, 0 after)\n{text}"
             answers += [
                 {"score": 0.9, "file": f"qmd://{place}", "line": 1, "title": path, "snippet": shown}
                 for place in places
@@ -95,7 +95,7 @@ def test_what_is_not_for_a_conversation_never_comes_out_of_the_engine_either(mem
         wanted = {text.name for text in TEXTS if text.ask == query} & allowed
         assert wanted <= told | {"past", "archived"}
     # It was filtered before: the last look found nothing to stop.
-    assert memory.parts.checkpoint.withheld == 0
+    assert memory.policy.checkpoint.withheld == 0
     by_engine = any("provider='qmd'" in answer for _, answer in answers)
     assert by_engine == (engine != "fallback" and visible is not None)
 
@@ -109,4 +109,4 @@ def test_what_only_qmd_was_told_of_is_the_owner_s(memory, engine, who):
     answers.append(shown(scoped.list))
 
     assert (JOURNAL.tell in " ".join(answers)) == ("private" in (visible or ()))
-    assert memory.parts.checkpoint.withheld == 0
+    assert memory.policy.checkpoint.withheld == 0

@@ -208,7 +208,7 @@ sync_process.WORTH_IT_BYTES = 0
 from plainmind import Memory
 from plainmind.index.drivers.memory import MemoryStore
 with Memory({folder!r}, home={home!r}, config={{"provider": {provider!r}}}) as memory:
-    vars(memory.parts)["store"] = MemoryStore()
+    vars(memory.index)["store"] = MemoryStore()
     report = memory.sync()
     print(len(report.indexed), report.degraded)
 """

@@ -93,7 +93,7 @@ def test_by_words_it_finds_the_files_that_we_find(memory_with, workspace, questi
     assert (result.provider, result.fallback, result.degraded) == ("qmd", None, ())
     assert files(result)
     assert files(result) <= having
-    with Memory(workspace, memory.parts.places.home) as ours:
+    with Memory(workspace, memory.places.home) as ours:
         assert files(result) <= files(ours.search(question, max_results=200, min_score=0.0))
         assert ours.search(question).hits[0].path in files(result)
 

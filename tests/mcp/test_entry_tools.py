@@ -137,12 +137,12 @@ def test_a_group_gets_nothing_of_the_owner(workspace):
         "provider": "none",
     }
     with Memory(config=config) as memory:
-        entries = entry_memory_of(memory.parts)
+        entries = entry_memory_of(memory)
         entries.store("the word of the owner is zanzibar", scope=PRIVATE)
 
         def asked(context):
             scoped = memory.within(context)
-            desk = Desk(scoped, ALL_TOOLS, entry_tools_of(memory.parts, scoped, entries))
+            desk = Desk(scoped, ALL_TOOLS, entry_tools_of(memory, scoped, entries))
 
             async def ask():
                 async with Client(server_of(desk)) as client:

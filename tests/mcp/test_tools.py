@@ -162,12 +162,15 @@ def test_our_own_mistakes_are_logged_and_not_told(with_client, memory, monkeypat
             scoped.list = fail
             return scoped
 
+    broken = Broken.__new__(Broken)
+    vars(broken).update(vars(memory))
+
     async def look(client):
         with pytest.raises(MCPError) as refused:
             await client.list_resources()
         return refused.value
 
-    refused = with_client(look, of=Broken.of(memory.parts))
+    refused = with_client(look, of=broken)
 
     assert refused.code == -32603
     assert "4711" not in refused.message

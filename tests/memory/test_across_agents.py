@@ -11,7 +11,7 @@ from tests.support.postgres_server import SCHEMA, running_server
 from plainmind import Memory
 from plainmind.base.errors import IndexUnavailable, NotFound
 from plainmind.guests.postgres.migrations import prepare
-from plainmind.memory.indexes import indexes, search_agents
+from plainmind.memory.indexes import indexes
 
 OPERATOR = "plainmind_tests_operator"
 
@@ -51,7 +51,7 @@ def test_the_best_answers_of_all_come_together_with_their_agents(tmp_path, opera
     memories = [
         opened(tmp_path, agent, word, **place) for agent, word in zip(agents, ("red", "white"), strict=True)
     ]
-    result = search_agents(memories[0].parts, "which colour is the lighthouse?", agents)
+    result = memories[0].search_agents("which colour is the lighthouse?", agents)
 
     assert {hit.path.rpartition(":")[2] for hit in result.hits} == {"MEMORY.md"}
     assert {hit.path.split("/")[0] for hit in result.hits} == set(agents)
@@ -60,9 +60,9 @@ def test_the_best_answers_of_all_come_together_with_their_agents(tmp_path, opera
         "white",
     }
     assert [hit.score for hit in result.hits] == sorted((hit.score for hit in result.hits), reverse=True)
-    assert {each.agent for each in indexes(memories[0].parts, None)} >= set(agents)
+    assert {each.agent for each in indexes(memories[0].index, None)} >= set(agents)
     with pytest.raises(NotFound, match="nobody-at-all"):
-        search_agents(memories[0].parts, "lighthouse", ["nobody-at-all"])
+        memories[0].search_agents("lighthouse", ["nobody-at-all"])
     for memory in memories:
         memory.close()
 
@@ -70,7 +70,7 @@ def test_the_best_answers_of_all_come_together_with_their_agents(tmp_path, opera
 def test_whoever_is_no_operator_is_refused(tmp_path):
     place = on_server(running_server().app_dsn, str(tmp_path)[-40:])
     with opened(tmp_path, "ada", "red", **place) as memory, pytest.raises(IndexUnavailable):
-        search_agents(memory.parts, "lighthouse", None)
+        memory.search_agents("lighthouse", None)
 
 
 def test_agents_of_one_machine_are_asked_for_the_same_workspace(tmp_path):
@@ -81,6 +81,6 @@ def test_agents_of_one_machine_are_asked_for_the_same_workspace(tmp_path):
         with Memory(workspace, home=tmp_path / "home", config={"agentId": agent}) as memory:
             memory.sync()
     with Memory(workspace, home=tmp_path / "home", config={"agentId": "ada"}) as memory:
-        result = search_agents(memory.parts, "lighthouse", None)
+        result = memory.search_agents("lighthouse", None)
         assert {hit.path.split("/")[0] for hit in result.hits} == {"ada", "bo"}
-        assert [each.agent for each in indexes(memory.parts, ["bo"])] == ["bo"]
+        assert [each.agent for each in indexes(memory.index, ["bo"])] == ["bo"]

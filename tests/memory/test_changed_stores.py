@@ -28,7 +28,7 @@ def test_a_note_is_forgotten_by_the_store_that_was_used_before(workspace, home, 
     with Memory(workspace, home=home, config={"store.driver": before}) as memory:
         memory.remember(SECRET)
         memory.sync()
-        folder = memory.parts.places.index
+        folder = memory.places.index
     assert left_in(before, folder)
 
     with Memory(workspace, home=home, config={"store.driver": now}) as memory:
@@ -41,7 +41,7 @@ def test_so_is_what_it_has_of_another_agent(workspace, home, before, now):
     with Memory(workspace, home=home, config={"store.driver": before, "agentId": "bo"}) as memory:
         memory.remember(SECRET)
         memory.sync()
-        folder = memory.parts.places.index
+        folder = memory.places.index
     assert left_in(before, folder)
 
     with Memory(workspace, home=home, config={"store.driver": now, "agentId": "ada"}) as memory:
@@ -60,7 +60,7 @@ def test_a_conversation_is_deleted_from_it_for_every_workspace(workspace, home, 
             talk = memory.sessions.open_or_create("agent:main:main")
             talk.append({"type": "message", "message": {"role": "user", "content": SECRET}})
             memory.sync()
-            folders.append(memory.parts.places.index)
+            folders.append(memory.places.index)
     assert all(left_in(before, folder) for folder in folders)
 
     with Memory(workspace, home=home, config={"store.driver": now}) as memory:

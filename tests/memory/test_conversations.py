@@ -12,13 +12,12 @@ import pytest
 
 from plainmind import Memory
 from plainmind.base.model import SearchHit, SearchResult
+from plainmind.memory.index import _not_indexed
 from plainmind.memory.secrets import (
-    configured_secrets,
     known_since,
     redaction_key,
     without_known_secrets,
 )
-from plainmind.memory.sessions import not_indexed
 from plainmind.redaction.engine import Redactor
 
 CHAT = {
@@ -122,8 +121,8 @@ def test_deleting_a_session_that_was_never_indexed_is_fine(places):
 
 
 def test_a_source_without_rows_is_said_with_what_to_do(places):
-    assert not_indexed("sessions", ("memory", "sessions")) == "nothing from `sessions` is indexed"
-    assert "config set sources memory,sessions" in not_indexed("sessions", ("memory",))
+    assert _not_indexed("sessions", ("memory", "sessions")) == "nothing from `sessions` is indexed"
+    assert "config set sources memory,sessions" in _not_indexed("sessions", ("memory",))
 
 
 def test_secrets_of_the_settings_are_hidden_wherever_they_stand(places, monkeypatch):
@@ -134,7 +133,11 @@ def test_secrets_of_the_settings_are_hidden_wherever_they_stand(places, monkeypa
         "provider": "builtin",
     }
     with memory_of(places, **config) as memory:
-        assert configured_secrets(memory.parts) == ["a-key-like-no-other", "swordfish-17", "pilchard-18"]
+        assert list(memory._loaded.secrets(memory.environ)) == [
+            "a-key-like-no-other",
+            "swordfish-17",
+            "pilchard-18",
+        ]
         hidden = memory.redactor().redact("it is a-key-like-no-other, or swordfish-17").text
 
     assert "other" not in hidden

@@ -84,12 +84,12 @@ def memory_knowing(tmp_path, *secrets, **settings):
 
 
 def indexed_hashes(memory):
-    with memory.parts.store.reading() as reader:
+    with memory.index.store.reading() as reader:
         return {path: state.hash for (source, path), state in reader.files().items() if source == "sessions"}
 
 
 def indexed_texts(memory):
-    with memory.parts.store.reading() as reader:
+    with memory.index.store.reading() as reader:
         keys = list(reader.files())
         return " ".join(chunk.text for key in keys for chunk in reader.chunks_between(*key, 0, 1 << 30))
 

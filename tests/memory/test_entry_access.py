@@ -26,7 +26,7 @@ def memory_with(tmp_path, **entries):
 
 def test_entries_are_kept_where_the_settings_say(tmp_path):
     with memory_with(tmp_path, path="{home}/elsewhere/{agentId}") as memory:
-        entries = entry_memory_of(memory.parts)
+        entries = entry_memory_of(memory)
         entries.store("the gateway runs", scope=PRIVATE)
         entries.close()
     assert (tmp_path / "home" / "elsewhere" / "main" / "entries.jsonl").exists()
@@ -35,12 +35,12 @@ def test_entries_are_kept_where_the_settings_say(tmp_path):
 def test_what_counts_as_said_already_can_be_set(tmp_path):
     said = ("my sister lives in the old town of the city", "my sister works in the old town of the city")
     with memory_with(tmp_path, duplicateFrom=0.5) as memory:
-        entries = entry_memory_of(memory.parts)
+        entries = entry_memory_of(memory)
         assert entries.store(said[0], scope=PRIVATE).entry is not None
         assert entries.store(said[1], scope=PRIVATE).entry is None
         entries.close()
     with memory_with(tmp_path, duplicateFrom=1) as memory:
-        entries = entry_memory_of(memory.parts)
+        entries = entry_memory_of(memory)
         assert entries.store(said[1], scope=PRIVATE).entry is not None
         entries.close()
 
@@ -60,16 +60,16 @@ def test_the_limits_of_what_comes_by_itself_are_those_of_the_settings(tmp_path):
 
 def test_a_vector_that_another_provider_made_goes_from_the_cache_too(tmp_path):
     with memory_with(tmp_path) as memory:
-        entries = entry_memory_of(memory.parts)
+        entries = entry_memory_of(memory)
         entry = entries.store("the word is zanzibar", scope=PRIVATE).entry
         assert entry is not None
         identity = EmbedderIdentity("openai", "a-model", "an-address", dims=2)
         digest = sha256_text(entry.text)
-        with opened_cache(memory.parts) as cache:
+        with opened_cache(memory.index.values.cache) as cache:
             cache.insert(identity, {digest: array("f", [1.0, 0.0])})
             assert cache.lookup(identity, [digest])
         entries.forget([entry.id], scopes=EVERY_SCOPE)
-        with opened_cache(memory.parts) as cache:
+        with opened_cache(memory.index.values.cache) as cache:
             assert not cache.lookup(identity, [digest])
         entries.close()
     assert files_with(tmp_path, "zanzibar") == []
@@ -80,7 +80,7 @@ def test_without_lancedb_it_is_said_what_to_do_before_anything_is_begun(tmp_path
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "lancedb" else found(name))
     with memory_with(tmp_path, driver="lancedb", enabled=True) as memory:
         with pytest.raises(ConfigError, match="LanceDB") as refused:
-            entry_memory_of(memory.parts)
+            entry_memory_of(memory)
         assert "entries.driver sqlite" in (refused.value.hint or "")
         with pytest.raises(ConfigError):
             open_conversation(memory, is_new=True)
@@ -116,14 +116,14 @@ def remote_memory(tmp_path, provider, *, sends=False):
 
 def test_a_remote_provider_gives_entries_similarity_and_its_vectors_go_with_them(tmp_path, provider):
     with remote_memory(tmp_path, provider) as memory:
-        entries = entry_memory_of(memory.parts)
+        entries = entry_memory_of(memory)
         entry = entries.store("the gateway runs on a Mac Studio", scope=PRIVATE).entry
         assert entry is not None
         (found,) = entries.recall("the gateway runs on what", scopes=EVERY_SCOPE).found
         assert found.similarity > 0.5
         entries.forget([entry.id], scopes=EVERY_SCOPE)
         entries.close()
-        with opened_cache(memory.parts) as cache:
+        with opened_cache(memory.index.values.cache) as cache:
             assert [held for held in cache.contents() if held.entries] == []
 
 

@@ -176,7 +176,7 @@ def test_an_old_version_that_is_brought_back_meanwhile_is_not_forgotten_by_half(
     memory.edit(note.path, "the", "one")
     old = next(version for version in memory.history(note.path) if version.operation == "before edit")
     chosen = memory.forget(CANARY, dry_run=True)
-    read, outcome = memory.parts.history.read, []
+    read, outcome = memory.notes.history.read, []
 
     def forget():
         try:
@@ -190,7 +190,7 @@ def test_an_old_version_that_is_brought_back_meanwhile_is_not_forgotten_by_half(
         """The history, which takes so long to read that somebody forgets the text meanwhile."""
 
         def __getattr__(self, name):
-            return getattr(memory.parts.history, name)
+            return getattr(memory.notes.history, name)
 
         def read(self, version_id):
             data = read(version_id)
@@ -198,7 +198,7 @@ def test_an_old_version_that_is_brought_back_meanwhile_is_not_forgotten_by_half(
             forgetting.join(0.5)
             return data
 
-    memory.parts.notebook._history = Slow()
+    memory.notes.notebook._history = Slow()
     memory.restore(old.id)
     forgetting.join()
 

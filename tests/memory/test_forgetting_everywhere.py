@@ -31,14 +31,14 @@ def memory(workspace, home):
 
 
 def stored(memory, *texts, scope=PRIVATE):
-    with closing(entry_memory_of(memory.parts)) as entries:
+    with closing(entry_memory_of(memory)) as entries:
         ids = [entries.store(text, scope=scope, anyway=True).entry.id for text in texts]
         entries.recall(texts[0], scopes=EVERY_SCOPE)
     return ids
 
 
 def left(memory):
-    with closing(entry_memory_of(memory.parts)) as entries:
+    with closing(entry_memory_of(memory)) as entries:
         kept = entries.list(scopes=EVERY_SCOPE)
         return [entry.text for entry in (*kept, *entries.list(scopes=EVERY_SCOPE, waiting=True))]
 
@@ -69,7 +69,7 @@ def test_a_text_goes_from_notes_and_entries_at_once(workspace, home, driver, ena
 
 
 def test_what_waits_to_be_accepted_goes_too(memory, home):
-    with closing(entry_memory_of(memory.parts)) as entries:
+    with closing(entry_memory_of(memory)) as entries:
         assert entries.capture([f"I always prefer the {CANARY} to tea"], scope=PRIVATE)
 
     memory.forget(CANARY)
@@ -154,7 +154,7 @@ def test_an_entry_that_somebody_removed_meanwhile_is_no_obstacle(memory, workspa
     memory.remember(f"the {CANARY} is ripe")
     ids = stored(memory, f"Anna likes {CANARY}")
     chosen = memory.forget(CANARY, dry_run=True)
-    with closing(entry_memory_of(memory.parts)) as entries:
+    with closing(entry_memory_of(memory)) as entries:
         entries.forget(ids, scopes=EVERY_SCOPE)
 
     assert memory.forget(chosen).applied
@@ -261,7 +261,7 @@ def test_entries_that_cannot_be_read_are_told_of(memory, home):
 def test_what_fails_after_the_entries_are_gone_says_so(memory, workspace, home):
     memory.remember(f"the {CANARY} is ripe")
     (entry,) = stored(memory, f"Anna likes {CANARY}")
-    lock = Path(memory.parts.places.state, "erasing.lock")
+    lock = Path(memory.places.state, "erasing.lock")
     lock.mkdir()
 
     with pytest.raises(PlainmindError, match=f"removed from the entries: {entry}; but then: "):
@@ -303,7 +303,7 @@ def test_killed_between_the_halves_the_same_again_does_the_rest(workspace, home,
         note = memory.remember(f"the {CANARY} is ripe")
         stored(memory, f"the {CANARY} is ripe", "Anna likes tea")
     what = {"text": CANARY, "id": note.id, "citation": f"{note.path}#L{note.start_line}"}[by]
-    die_at(workspace, home, driver, what, "plainmind.memory.forgetting", "Forgetting.apply")
+    die_at(workspace, home, driver, what, "plainmind.memory.forget", "Forgetting.apply")
     assert files_with(home / "entries", CANARY) == []
     assert files_with(workspace, CANARY) != []
 
@@ -316,10 +316,10 @@ def test_killed_between_the_halves_the_same_again_does_the_rest(workspace, home,
 STEPS = (
     ("plainmind.guests.entries.entry_file", "EntryFile.remove"),
     ("plainmind.files.tombstones", "Tombstones.bury"),
-    ("plainmind.memory.forgetting", "erase_conflict_copies"),
-    ("plainmind.memory.forgetting", "Forgetting._forget_vectors"),
-    ("plainmind.memory.forgetting", "Forgetting._erase_for_other_agents"),
-    ("plainmind.memory.forgetting", "erase_in_engines"),
+    ("plainmind.memory.forget", "erase_conflict_copies"),
+    ("plainmind.memory.index", "Index.forget_vectors"),
+    ("plainmind.memory.forget", "Forgetting._erase_for_other_agents"),
+    ("plainmind.memory.forget", "erase_in_engines"),
     ("plainmind.files.history", "History.erase"),
 )
 

@@ -42,11 +42,11 @@ def test_a_watcher_leaves_a_little_more_of_a_conversation_until_there_is_enough(
         said(memory, "the first thing")
         memory.sync()
         said(memory, "the second thing")
-        freshness = memory.parts.freshness
-        assert freshness.in_the_background().indexed == ()
+        index = memory.index
+        assert index.sync_in_background().indexed == ()
         said(memory, "the third thing", "the fourth thing")
-        assert len(freshness.in_the_background().indexed) == 1
-        assert freshness.in_the_background().indexed == ()
+        assert len(index.sync_in_background().indexed) == 1
+        assert index.sync_in_background().indexed == ()
 
 
 def test_whoever_asks_for_a_sync_waits_for_nothing(folders):
@@ -70,7 +70,7 @@ def test_a_watcher_notices_what_is_said(folders):
             if report.indexed:
                 stop.set()
                 break
-        with memory.parts.store.reading() as reader:
+        with memory.index.store.reading() as reader:
             assert reader.counts().chunks["sessions"] == 2
 
 

@@ -70,11 +70,11 @@ def test_an_index_that_cannot_be_asked_does_not_look_like_an_empty_one(memory):
 
 def test_the_server_is_asked_once_for_a_status(memory, monkeypatch):
     asked = []
-    reading = type(memory.parts.store).reading
+    reading = type(memory.index.store).reading
     monkeypatch.setattr(
-        type(memory.parts.store), "reading", lambda store: asked.append("reading") or reading(store)
+        type(memory.index.store), "reading", lambda store: asked.append("reading") or reading(store)
     )
-    monkeypatch.setattr(type(memory.parts.store), "describe", lambda _: asked.append("describe"))
+    monkeypatch.setattr(type(memory.index.store), "describe", lambda _: asked.append("describe"))
     memory.status()
     assert asked == ["reading"]
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from plainmind.config.load import Loaded, load_settings
-from plainmind.memory.provider_access import access_to, choice_of, model_for, remote_settings
+from plainmind.guests.remote.access import access_to, choice_of, model_for, remote_settings
 
 SECRET = "sk-very-secret-0123456789"
 

@@ -14,7 +14,6 @@ from tests.support.providers.server import KEY, Provider, serving
 from plainmind import Memory
 from plainmind.base.errors import ConfigError
 from plainmind.base.model import SyncReport
-from plainmind.memory.wiring import wire
 from plainmind.sessions.transcripts import Transcripts
 
 
@@ -30,7 +29,7 @@ def config(provider: Provider, **changes: Any) -> dict[str, Any]:
 
 
 def made_with(memory: Memory) -> str:
-    with memory.parts.store.reading() as reader:
+    with memory.index.store.reading() as reader:
         made = reader.fingerprint()
     assert made is not None
     return made.embedder.provider
@@ -38,8 +37,8 @@ def made_with(memory: Memory) -> str:
 
 def mend(memory: Memory) -> None:
     """Do what `doctor` does for whoever has mended the cause of a pause."""
-    assert memory.parts.providers is not None
-    memory.parts.providers.succession.chosen.probe(anyway=True)
+    assert memory.index.providers is not None
+    memory.index.providers.succession.chosen.probe(anyway=True)
 
 
 def test_a_remote_provider_indexes_and_answers(workspace: Path, home: Path, provider: Provider) -> None:
@@ -168,7 +167,7 @@ def test_without_a_fallback_a_failing_provider_leaves_the_index_and_words_answer
 ) -> None:
     with Memory(workspace, home=home, config=config(provider)) as memory:
         memory.sync()
-        generation = memory.parts.store.describe()["generation"]
+        generation = memory.index.store.describe()["generation"]
         provider.key = "another"
         (workspace / "MEMORY.md").write_text("# Memory\n\n- The lighthouse keeper is called Ada.\n")
         result = memory.search("lighthouse keeper")
@@ -179,7 +178,7 @@ def test_without_a_fallback_a_failing_provider_leaves_the_index_and_words_answer
         assert result.hits[0].path == "MEMORY.md"
         assert (result.mode, again.mode) == ("keyword", "keyword")
         assert any("refused the API key" in reason for reason in again.degraded)
-        assert memory.parts.store.describe()["generation"] == generation
+        assert memory.index.store.describe()["generation"] == generation
         assert memory.status()["withoutVectors"] == 1
         assert len(provider.seen) == asked, "a refused key is not tried again and again"
 
@@ -290,13 +289,13 @@ def test_a_new_provider_that_fails_does_not_replace_a_good_index(
 ) -> None:
     with Memory(workspace, home=home, config={"provider": "builtin"}) as memory:
         memory.sync()
-        before = memory.parts.store.digest()
+        before = memory.index.store.digest()
     provider.key = "another"
     with Memory(workspace, home=home, config=config(provider)) as memory:
         report = memory.sync()
         result = memory.search("who feeds the cat?")
 
-        assert memory.parts.store.digest() == before
+        assert memory.index.store.digest() == before
         assert report.rebuilt is None
         assert any("refused the API key" in reason for reason in report.degraded)
         assert (result.provider, result.mode) == ("builtin", "hybrid"), (
@@ -311,7 +310,7 @@ def test_a_provider_that_fails_half_way_does_not_replace_a_good_index(
         (workspace / "memory" / f"{number}.md").write_text(f"# {number}\n\n" + f"word{number} " * 300)
     with Memory(workspace, home=home, config={"provider": "builtin"}) as memory:
         memory.sync()
-        before = memory.parts.store.digest()
+        before = memory.index.store.digest()
     provider.script = [None] * 5
     provider.fault = chaos.quota_spent
     with Memory(workspace, home=home, config=config(provider)) as memory:
@@ -320,7 +319,7 @@ def test_a_provider_that_fails_half_way_does_not_replace_a_good_index(
         found = memory.search("who keeps the lighthouse?")
 
         assert report.rebuilt is None
-        assert memory.parts.store.digest() != before, "what is new goes into the old index"
+        assert memory.index.store.digest() != before, "what is new goes into the old index"
         assert (found.hits[0].path, made_with(memory)) == ("MEMORY.md", "builtin")
         provider.fault = None
         sent = len(provider.texts)
@@ -350,14 +349,14 @@ def test_dimensions_that_are_not_known_are_no_reason_to_make_an_index_anew(
 ) -> None:
     with Memory(workspace, home=home, config=config(provider)) as memory:
         memory.sync()
-        before = memory.parts.store.digest()
+        before = memory.index.store.digest()
     for path in home.glob("remote.sqlite*"):
         path.unlink()
     provider.fault = chaos.bad_gateway_page
     with Memory(workspace, home=home, config=config(provider)) as memory:
         report = memory.sync()
         assert report.rebuilt is None
-        assert memory.parts.store.digest() == before
+        assert memory.index.store.digest() == before
         assert memory.search("Mac Studio").hits
 
     provider.fault = None
@@ -513,15 +512,14 @@ def transcript(folder: Path) -> None:
 
 def remembering(workspace: Path, home: Path, folder: Path, settings: dict[str, Any]) -> Memory:
     flags = {**settings, "sources": ["memory", "sessions"]}
-    parts = wire(
+    return Memory.from_environment(
+        {},
         workspace=str(workspace),
         home=str(home),
-        flags=flags,
-        environ={},
+        config=flags,
         cwd=str(workspace),
         more_sources=[Transcripts(str(folder))],
     )
-    return Memory.of(parts)
 
 
 def test_transcripts_are_sent_only_with_consent_and_words_find_them_without(
@@ -554,7 +552,7 @@ def test_a_model_of_this_machine_may_embed_transcripts(workspace: Path, home: Pa
     transcript(tmp_path / "sessions")
     with remembering(workspace, home, tmp_path / "sessions", {"provider": "builtin"}) as memory:
         memory.sync()
-        assert memory.parts.indexer.withheld == []
+        assert memory.index.indexer.withheld == []
         result = memory.search("ghosts in a tower by the sea", min_score=0, sources=["sessions"])
     assert result.hits
 
@@ -567,14 +565,14 @@ def test_forgetting_reaches_the_cache_of_a_provider_that_is_no_longer_used(
 ) -> None:
     with Memory(workspace, home=home, config=config(provider)) as memory:
         memory.sync()
-        cache = memory.parts.cache
+        cache = memory.index.cache
         assert cache is not None
         entries = cache.describe()["entries"]
     with Memory(workspace, home=home, config={"provider": "builtin"}) as memory:
         memory.sync()
         memory.forget("Anna feeds the cat")
     with Memory(workspace, home=home, config=config(provider)) as memory:
-        cache = memory.parts.cache
+        cache = memory.index.cache
         assert cache is not None
         assert cache.describe()["entries"] == entries - 1
 

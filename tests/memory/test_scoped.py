@@ -9,7 +9,7 @@ import pytest
 from plainmind import OWNER, Memory, ScopeDenied, SearchContext
 from plainmind.agent.scope import THE_OWNER
 from plainmind.base.errors import EmbeddingError, LockTimeout, NotFound, PlainmindError
-from plainmind.memory.forgetting import Forgetting
+from plainmind.memory.forget import Forgetting
 from plainmind.notes.notebook import Forgotten, ForgottenLines
 
 OPEN = {"scope": {"rules": [{"action": "allow"}]}}
@@ -187,7 +187,7 @@ def test_a_text_that_only_others_have_is_not_found(group, opened):
 
 
 def test_a_choice_that_somebody_made_up_is_refused(group, opened, workspace):
-    mine = Forgetting(opened.parts).select("Mac Studio")
+    mine = Forgetting(opened).select("Mac Studio")
     before = (workspace / "MEMORY.md").read_text()
 
     for chosen in (mine, Forgotten((ForgottenLines("MEMORY.md", 1, 1, "# Memory", "0" * 64),))):
@@ -237,7 +237,7 @@ def test_limits_are_those_of_the_settings(workspace, home):
 
 
 def test_a_session_begins_with_what_is_for_it(opened, group, workspace):
-    now = opened.parts.now().date()
+    now = opened.now().date()
     for day, text in ((now, "today we swim"), (now - timedelta(days=1), "yesterday we ran")):
         (workspace / "memory" / f"{day}.md").write_text(f"- {text}\n")
         (workspace / LOG).with_name(f"{day}.md").write_text(f"- {text} in the group\n")
@@ -291,7 +291,7 @@ def test_an_error_keeps_its_kind_and_tells_nothing_else(group, monkeypatch, erro
     def failing(*_args, **_more):
         raise error
 
-    monkeypatch.setattr("plainmind.memory.scoped.require_workspace", failing)
+    monkeypatch.setattr("plainmind.memory.memory.Notes.require_workspace", failing)
 
     with pytest.raises(kind) as raised:
         group.list()
@@ -309,7 +309,7 @@ def test_what_is_no_longer_shared_is_no_longer_found(workspace, home, tmp_path):
             hits = memory.within(GROUP).search("when is the kettle descaled?").hits
             assert [hit.path for hit in hits] == (["handbook/rules.md"] if scope == "shared" else [])
             assert memory.search("when is the kettle descaled?").hits[0].path == "handbook/rules.md"
-            assert memory.parts.checkpoint.withheld == 0  # the index knows of it, too
+            assert memory.policy.checkpoint.withheld == 0  # the index knows of it, too
             found[scope] = memory.within(GROUP).status()["files"]
     assert found == {"shared": 1, "private": 0}
 
@@ -326,7 +326,7 @@ def test_a_conversation_that_becomes_a_groups_is_found_by_it(workspace, home):
 
         memory.sessions.update("k", groupId="-200")
         assert group.search("violin", min_score=0.0).hits == ()
-        assert memory.parts.checkpoint.withheld == 0
+        assert memory.policy.checkpoint.withheld == 0
         with pytest.raises(ScopeDenied):
             group.get(hit.path)
 
@@ -376,7 +376,7 @@ class LyingStore:
 
 
 def test_what_a_broken_store_lets_through_is_withheld_counted_and_reported(opened, caplog):
-    vars(opened.parts)["store"] = LyingStore(opened.parts.store)
+    vars(opened.index)["store"] = LyingStore(opened.index.store)
     group = opened.within(GROUP)
 
     with caplog.at_level(logging.ERROR):

@@ -7,7 +7,7 @@ import pytest
 from plainmind.guests.entries.entry_file import EntryFile
 from plainmind.guests.entries.model import Entry
 from plainmind.guests.entries.place import entry_folder
-from plainmind.memory.still_there import StillThere, still_there, text_still_there
+from plainmind.memory.forget import StillThere, still_there
 
 NOTHING = StillThere((), ())
 
@@ -23,7 +23,7 @@ def chat(memory):
 @pytest.fixture
 def entry(memory):
     def kept(id_, text, *, waiting=False):
-        EntryFile(entry_folder(memory.parts)).add(
+        EntryFile(entry_folder(memory)).add(
             Entry(id_, text, "fact", 0.7, 1_700_000_000_000, "private", is_waiting=waiting)
         )
 
@@ -32,7 +32,7 @@ def entry(memory):
 
 def test_a_memory_without_conversations_and_entries_has_it_nowhere_else(memory):
     memory.remember("the quokkaberry is ripe")
-    assert still_there(memory.parts, memory.forget("quokkaberry", dry_run=True)) == NOTHING
+    assert still_there(memory, memory.forget("quokkaberry", dry_run=True)) == NOTHING
 
 
 def test_conversations_archives_entries_and_what_was_typed_are_named(memory, home, chat, entry):
@@ -46,7 +46,7 @@ def test_conversations_archives_entries_and_what_was_typed_are_named(memory, hom
     entry("01M7GBJGHCAQ9YH728R77N367S", "the harbour has a crane")
     (home / "chat-history").write_text("hello\nis the quokkaberry ripe?\n")
 
-    found = still_there(memory.parts, memory.forget("quokkaberry", dry_run=True))
+    found = still_there(memory, memory.forget("quokkaberry", dry_run=True))
 
     assert found.entries == ("01M7GBJGHCAQ9YH728R77N367Q", "01M7GBJGHCAQ9YH728R77N367R")
     assert found.sessions[0] == "agent:main:main"
@@ -60,22 +60,22 @@ def test_conversations_archives_entries_and_what_was_typed_are_named(memory, hom
 )
 def test_a_text_is_found_however_the_transcript_spells_it(memory, chat, text):
     chat(f"before {text} after")
-    assert text_still_there(memory.parts, [text]).sessions == ("agent:main:main",)
+    assert still_there(memory, [text]).sessions == ("agent:main:main",)
 
 
 def test_of_lines_that_were_cited_the_words_count_and_not_the_time_or_the_id(memory, chat):
     note = memory.remember("the quokkaberry is in room 12")
     chat("I think that the quokkaberry is in room 12, or was.")
     for what in (note.id, f"{note.path}#L{note.start_line}"):
-        assert still_there(memory.parts, memory.forget(what, dry_run=True)).sessions == ("agent:main:main",)
+        assert still_there(memory, memory.forget(what, dry_run=True)).sessions == ("agent:main:main",)
 
 
 def test_a_heading_or_a_blank_line_is_looked_for_nowhere(memory, workspace, chat):
     (workspace / "memory" / "short.md").write_text("# Day\n\n- ok\n")
     chat("What a Day, ok?")
-    assert still_there(memory.parts, memory.forget("memory/short.md#L1-L3", dry_run=True)) == NOTHING
+    assert still_there(memory, memory.forget("memory/short.md#L1-L3", dry_run=True)) == NOTHING
 
 
 def test_an_empty_file_has_nothing(memory, home):
     (home / "chat-history").write_text("")
-    assert text_still_there(memory.parts, ["quokkaberry"]).typed is None
+    assert still_there(memory, ["quokkaberry"]).typed is None

@@ -69,7 +69,7 @@ class Stage:
 
     @property
     def today(self) -> Path:
-        return self.notes / "memory" / f"{self.memory.parts.now().date().isoformat()}.md"
+        return self.notes / "memory" / f"{self.memory.now().date().isoformat()}.md"
 
     def session(self, key: str = MAIN, said: int = 2, **fields: object) -> Session:
         """A session in which something was said."""

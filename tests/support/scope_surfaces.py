@@ -111,7 +111,7 @@ def through_mcp(memory: Memory, context: SearchContext) -> Iterator[str]:
         "-m",
         "plainmind",
         "--home",
-        memory.parts.places.home,
+        memory.places.home,
         "--workspace",
         memory.workspace,
     ]

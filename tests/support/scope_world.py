@@ -14,6 +14,7 @@ from typing import Any
 
 from plainmind import OWNER, Memory, SearchContext
 from plainmind.base.value import value
+from plainmind.guests.postgres.config import PostgresConfig
 from plainmind.index.store import open_store
 from plainmind.sessions.store import SessionStore
 
@@ -196,7 +197,7 @@ def opened_on(driver: str, place: Path) -> Memory:
     """The memory of it with its index in a store of this kind, not built yet."""
     if driver == "memory":  # which no setting leads to
         memory = opened(place)
-        vars(memory.parts)["store"] = open_store("memory", folder=memory.parts.places.index)
+        vars(memory.index)["store"] = open_store("memory", folder=memory.places.index)
         return memory
     store = {"driver": driver, "path": f"{{home}}/{driver}/{{agentId}}"}
     if driver == "postgres":
@@ -223,10 +224,10 @@ def configured(place: Path) -> dict[str, Any]:
 def as_flags(place: Path, memory: Memory) -> list[str]:
     """The settings with rules, for a program of its own that has its index where the memory has it."""
     flags = []
-    kept = memory.parts.loaded.settings.store
-    store = {"driver": kept.driver, "path": kept.path, "schema": kept.schema}
+    kept, server = memory.settings.store, memory.settings.section(PostgresConfig)
+    store = {"driver": kept.driver, "path": kept.path, "schema": server.schema}
     if kept.driver == "postgres":
-        store |= {"dsn": kept.dsn, "workspace": kept.workspace_name}
+        store |= {"dsn": server.dsn, "workspace": kept.workspace_name}
     for name, given in (configured(place) | {"scope": RULES, "store": store}).items():
         for key, part in given.items() if isinstance(given, dict) else [("", given)]:
             text = part if isinstance(part, str) else json.dumps(part)

@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from plainmind.memory.still_there import StillThere
+    from plainmind.memory.forget import StillThere
     from plainmind.notes.notebook import Forgotten
 
 _MOST_NAMES = 3
@@ -53,15 +53,13 @@ def run_forget(arguments: argparse.Namespace, console: Console) -> int:
     """Show what would go, ask, remove it."""
     what = text_of(arguments.words)
     with open_memory(arguments) as memory:
-        from plainmind.memory.still_there import still_there, text_still_there
-
         try:
             chosen = memory.forget(what, dry_run=True)
         except NotFound:
-            _name_what_stays(text_still_there(memory.parts, [what]), console)
+            _name_what_stays(memory.still_there([what]), console)
             raise
         going = {entry.id for entry in chosen.entries}
-        staying = still_there(memory.parts, chosen)
+        staying = memory.still_there(chosen)
         staying = replace(staying, entries=tuple(id_ for id_ in staying.entries if id_ not in going))
         if not console.json:
             _show(chosen, console)

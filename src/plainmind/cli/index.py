@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from plainmind.base.model import SyncReport
-    from plainmind.memory.spending import Cost
+    from plainmind.memory.providers import Cost
 
 
 DEGRADED = 3
@@ -78,7 +78,7 @@ def run_sync(arguments: argparse.Namespace, console: Console) -> int:
 
 def _agree(cost: Cost, console: Console, *, yes: bool) -> bool:
     """Show what is about to be spent, and ask where it is more than was allowed."""
-    from plainmind.memory.spending import in_words
+    from plainmind.memory.providers import in_words
 
     where = f" ({cost.host})" if cost.host else ""
     if not cost.needs_yes or yes:
@@ -225,12 +225,8 @@ def run_migrate_store(arguments: argparse.Namespace, console: Console) -> int:
 
 
 def _prepare(arguments: argparse.Namespace, console: Console) -> int:
-    from plainmind.memory.indexes import prepare_server
-
     with open_memory(arguments) as memory:
-        schema = prepare_server(
-            memory.parts, arguments.dsn, role=arguments.role, is_operator=arguments.operator
-        )
+        schema = memory.prepare_server(arguments.dsn, role=arguments.role, is_operator=arguments.operator)
     if console.json:
         console.result({"schema": schema, "role": arguments.role})
     else:
@@ -241,11 +237,10 @@ def _prepare(arguments: argparse.Namespace, console: Console) -> int:
 
 def _move(arguments: argparse.Namespace, console: Console) -> int:
     from plainmind.cli.settings import set_value
-    from plainmind.memory.indexes import move_index
 
     with open_memory(arguments) as memory, console.progress("copying") as progress:
-        old = memory.parts.loaded.settings.store.driver
-        copied = move_index(memory.parts, arguments.to, dsn=arguments.dsn, progress=progress)
+        old = memory.store_driver
+        copied = memory.move_index(arguments.to, dsn=arguments.dsn, progress=progress)
     if arguments.dsn is not None:
         set_value(arguments, "store.dsn", arguments.dsn)
     change = set_value(arguments, "store.driver", arguments.to)
@@ -313,10 +308,8 @@ def run_stats(arguments: argparse.Namespace, console: Console) -> int:
     """Print what the cache holds."""
     from datetime import UTC, datetime
 
-    from plainmind.memory.cache import cache_stats
-
     with open_memory(arguments) as memory:
-        stats = cache_stats(memory.parts)
+        stats = memory.cache_stats()
     if console.json:
         rows = [
             {
@@ -359,11 +352,8 @@ def run_stats(arguments: argparse.Namespace, console: Console) -> int:
 
 def run_prune(arguments: argparse.Namespace, console: Console) -> int:
     """Make the cache smaller, and say by how much."""
-    from plainmind.memory.cache import prune_cache
-
     with open_memory(arguments) as memory:
-        pruned = prune_cache(
-            memory.parts,
+        pruned = memory.prune_cache(
             unused_days=arguments.unused_days,
             provider=arguments.provider,
             max_entries=arguments.max_entries,

@@ -123,7 +123,7 @@ def _serve_at_address(arguments: argparse.Namespace, console: Console) -> None:
 
     memory = open_memory(arguments)
     context, tools = _context(arguments), _tools(arguments, memory)
-    home = memory.parts.places.home
+    home = memory.home
 
     def tell() -> None:
         if console.json:
@@ -151,7 +151,7 @@ def _tools(arguments: argparse.Namespace, memory: Memory) -> Sequence[Tool]:
     from plainmind.guests.entries.place import require_entries
     from plainmind.mcp.choosing import chosen_tools, has_entry_tools
 
-    settings = memory.parts.loaded.settings
+    settings = memory.settings
     tools = chosen_tools(
         arguments.tools,
         read_only=arguments.read_only,

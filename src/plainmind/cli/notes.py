@@ -45,14 +45,14 @@ Goes to DIR, or to the workspace that is used anyway (`plainmind status` names i
 
 def run_init(arguments: argparse.Namespace, console: Console) -> int:
     """Create what is missing and say what to do next."""
-    from plainmind.memory.workspace_setup import RECALL_INSTRUCTION, create_workspace, tell_agents
+    from plainmind.memory.workspace_setup import RECALL_INSTRUCTION
 
     if arguments.folder is not None:
         arguments.workspace = arguments.folder
     with open_memory(arguments) as memory:
-        created = create_workspace(memory.parts)
-        told = tell_agents(memory.parts) if arguments.write else None
-        origin = memory.parts.places.workspace.origin
+        created = memory.create_workspace()
+        told = memory.tell_agents() if arguments.write else None
+        origin = memory.workspace_origin
     if console.json:
         fields = {"workspaceDir": memory.workspace, "created": list(created)}
         agents = None if told is None else {"path": told.path, "changed": told.changed}
@@ -310,7 +310,7 @@ def _row(memory: Memory, found: Any) -> dict[str, Any]:
     lines: int | None = None
     error: str | None = None
     try:
-        lines = len(split_lines(memory.parts.workspace.read(found)[0].text))
+        lines = len(split_lines(memory.text_of(found)))
     except PlainmindError as refused:
         error = str(refused)  # one file that cannot be read does not hide the others
     return {

@@ -75,14 +75,14 @@ def run_search(arguments: argparse.Namespace, console: Console) -> int:
         with console.progress("indexing") as progress:
             result = _answer(memory, query, arguments, progress)
         if console.json:
-            console.result(_as_json(result, with_citations=memory.parts.loaded.settings.citations != "off"))
+            console.result(_as_json(result, with_citations=memory.shows_citations))
         else:
-            print_hits(console, result, today=arguments.today or memory.parts.now().date())
+            print_hits(console, result, today=arguments.today or memory.now().date())
             if not result.hits:
                 # How much others have is not known here.
                 is_empty = not _asks_several(arguments) and not memory.status()["files"]
                 _explain_nothing(console, query, is_empty=is_empty, workspace=memory.workspace)
-                is_partial = "sessions" not in memory.parts.loaded.settings.sources
+                is_partial = "sessions" not in memory.sources
                 if is_partial and arguments.source is None and memory.sessions.list():
                     console.hint(
                         "conversations were not searched: `plainmind sessions search` does that, and"
@@ -103,9 +103,7 @@ def _answer(
         "today": arguments.today,
     }
     if _asks_several(arguments):
-        from plainmind.memory.indexes import search_agents
-
-        return search_agents(memory.parts, query, arguments.asked_agents or None, **wanted)
+        return memory.search_agents(query, arguments.asked_agents or None, **wanted)
     return memory.search(query, progress=progress, **wanted)
 
 

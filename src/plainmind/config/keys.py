@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 
 from plainmind.base.errors import ConfigError
-from plainmind.base.guests import named
+from plainmind.base.lazy import named
 from plainmind.base.value import MISSING, value
 from plainmind.config.document import describe_found, printable, printable_path
 from plainmind.config.kinds import Kind, Number, OneOf, Unfit, Whole

@@ -59,8 +59,8 @@ def _server(memory: Memory, context: SearchContext, tools: Sequence[Tool]) -> It
     from plainmind.mcp.server import Desk, server_of
 
     scoped = memory.within(context)
-    entries = entry_memory_of(memory.parts) if has_entry_tools(tools) else None
-    desk = Desk(scoped, tools, None if entries is None else entry_tools_of(memory.parts, scoped, entries))
+    entries = entry_memory_of(memory) if has_entry_tools(tools) else None
+    desk = Desk(scoped, tools, None if entries is None else entry_tools_of(memory, scoped, entries))
     fresh = memory.kept_fresh(_warn)
     try:
         with fresh:

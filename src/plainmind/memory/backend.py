@@ -5,20 +5,25 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 
 from plainmind.base.errors import ConfigError, PlainmindError
-from plainmind.base.model import SearchResult, Source, SyncReport
+from plainmind.base.lazy import named
+from plainmind.base.model import SearchResult, Source, SyncReport, known_sources
 from plainmind.base.value import field, replace, value
 from plainmind.files.atomic import write_atomically
+from plainmind.memory import translation
+from plainmind.notes.discovery import mounts_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from logging import Logger
     from typing import Any, Literal, Protocol, TypeAlias
 
+    from plainmind.config.settings import Settings
     from plainmind.files.system import Erasures
+    from plainmind.memory.memory import Memory
     from plainmind.notes.discovery import Mount
     from plainmind.notes.workspace import Workspace
     from plainmind.sessions.transcripts import Transcripts
@@ -32,7 +37,6 @@ if TYPE_CHECKING:
         def seconds_until_due(self, *, changed: bool) -> float:
             """How long until there is something to do."""
 
-    from logging import Logger
 else:
     Protocol = object
 
@@ -83,7 +87,8 @@ class Surroundings:
     sources: tuple[Source, ...]  # what is searched when a question does not say
     erasures: Erasures  # nothing that was read before an erasure may be kept after it
     environ: Mapping[str, str] = field(repr=False)
-    options: Any = None  # of this engine
+    settings: Settings | None = field(default=None, repr=False)  # an engine translates its own section
+    options: Any = None  # of this engine, instead of what the settings say
 
 
 class MemoryBackend(Protocol):
@@ -426,6 +431,8 @@ def _reason(error: Exception) -> str:
 ENTRY_POINTS = "plainmind.backends"
 
 _BUILT_IN: Mapping[str, str] = {"qmd": "plainmind.guests.qmd.backend:open_qmd"}
+# What deletes the copies that an engine keeps in a folder of its own, whether it is in use or not.
+_ERASERS: Mapping[str, str] = {"qmd": "plainmind.guests.qmd.territory:erase_folder"}
 
 
 def open_backend(name: str, surroundings: Surroundings) -> MemoryBackend:
@@ -455,3 +462,66 @@ def _installed() -> Mapping[str, str]:
     from importlib.metadata import entry_points
 
     return {each.name: each.value for each in entry_points(group=ENTRY_POINTS)}
+
+
+def make_backend(memory: Memory) -> FallbackBackend:
+    """Make the engine that the settings name, for a memory. Starts nothing. Raises ConfigError."""
+    settings = memory.settings
+    wishes = translation.wishes_of(settings)
+    paths = memory.notes.values.extra_paths
+    wants_sessions = "sessions" in settings.sources if wishes.sessions is None else wishes.sessions
+    folder = engine_folder(memory.home, settings.agent_id, settings.backend, memory.places.index)
+    surroundings = Surroundings(
+        agent_id=settings.agent_id,
+        folder=folder,
+        workspace=memory.notes.workspace,
+        places=tuple(
+            Place(mount, path.pattern)
+            for mount, path in zip(mounts_of(memory.notes.workspace.root, paths), paths, strict=True)
+        ),
+        transcripts=memory.conversations.transcripts if wants_sessions else None,
+        sources=known_sources(settings.sources),
+        erasures=memory.notes.erasures,
+        environ=memory.environ,
+        settings=settings,
+    )
+    engine = open_backend(settings.backend, surroundings)
+    pause = Pause(Record(os.path.join(folder, "pause.json")), program=wishes.program)
+    return FallbackBackend(engine, pause)
+
+
+def engine_folder(home: str, agent_id: str, backend: str, index: str) -> str:
+    """Where an engine keeps its own: by agent and by workspace, as the index is."""
+    name = "".join(c if c.isalnum() or c in "-_" else "-" for c in backend)
+    return os.path.join(home, "agents", agent_id, name, os.path.basename(index))
+
+
+def erase_in_engines(memory: Memory, *, of_every_agent: bool) -> None:
+    """Delete the copies of this workspace, or with `of_every_agent` false those of this agent's conversations.
+
+    An engine has no way to forget a text for good; its index is made anew from the files. Engines and agents that are
+    not in use now have copies too.
+    """
+    if memory.index.backend is not None:
+        memory.index.backend.erase()
+    for name, erase in _ERASERS.items():
+        for folder in _engine_folders(memory, name, of_every_agent=of_every_agent):
+            named(erase)(folder)
+
+
+def _engine_folders(memory: Memory, engine: str, *, of_every_agent: bool) -> Iterator[str]:
+    agents = os.path.join(memory.home, "agents")
+    workspace = os.path.basename(memory.places.index)
+    if of_every_agent:
+        candidates = [os.path.join(agents, agent, engine, workspace) for agent in _names_in(agents)]
+    else:
+        of_agent = os.path.join(agents, memory.agent_id, engine)
+        candidates = [os.path.join(of_agent, name) for name in _names_in(of_agent)]
+    return (folder for folder in candidates if os.path.isdir(folder))
+
+
+def _names_in(folder: str) -> list[str]:
+    try:
+        return sorted(os.listdir(folder))
+    except (FileNotFoundError, NotADirectoryError):
+        return []

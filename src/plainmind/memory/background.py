@@ -12,7 +12,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Self
 
-    from plainmind.memory.wiring import Parts
+    from plainmind.memory.index import Index
+    from plainmind.memory.translation import UpkeepValues
 
 # Whoever has just begun is busy with the first question.
 BEGINS_AFTER_S = 2.0
@@ -25,14 +26,16 @@ class KeptFresh:
 
     def __init__(
         self,
-        parts: Parts,
+        values: UpkeepValues,
+        index: Index,
         tell: Callable[[str], None],
         *,
         begins_after_s: float = BEGINS_AFTER_S,
         minute_s: float = _MINUTE_S,
     ) -> None:
         """`tell` is given each new problem, once; a search that follows tells of it too."""
-        self._parts = parts
+        self._values = values
+        self._index = index
         self._tell = tell
         self._begins_after_s = begins_after_s
         self._minute_s = minute_s
@@ -41,8 +44,8 @@ class KeptFresh:
 
     def __enter__(self) -> Self:
         """Begin, if the settings ask for anything."""
-        sync = self._parts.loaded.settings.sync
-        if sync.on_session_start or sync.watch or sync.interval_minutes:
+        values = self._values
+        if values.at_start or values.watches or values.interval_minutes:
             self._thread = threading.Thread(target=self._run, name="plainmind-fresh", daemon=True)
             self._thread.start()
         return self
@@ -80,17 +83,17 @@ class KeptFresh:
                 raise
 
     def _reports(self) -> Iterator[SyncReport]:
-        sync = self._parts.loaded.settings.sync
-        if sync.watch:
-            yield from self._parts.freshness.watched(self._stop)  # which looks at all files to begin with
+        values = self._values
+        if values.watches:
+            yield from self._index.watch(self._stop)  # which looks at all files to begin with
             return
-        if sync.on_session_start:
-            yield self._synced()
-        while sync.interval_minutes and not self._stop.wait(self._minute_s * sync.interval_minutes):
-            yield self._synced()
+        if values.at_start:
+            yield self._sync()
+        while values.interval_minutes and not self._stop.wait(self._minute_s * values.interval_minutes):
+            yield self._sync()
 
-    def _synced(self) -> SyncReport:
+    def _sync(self) -> SyncReport:
         try:
-            return self._parts.freshness.in_the_background()
+            return self._index.sync_in_background()
         except PlainmindError as error:
             return SyncReport(degraded=(str(error),))

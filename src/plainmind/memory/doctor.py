@@ -8,16 +8,21 @@ import stat
 from collections.abc import Callable, Iterator, Mapping
 
 from plainmind.base.errors import PlainmindError, shell_word
+from plainmind.base.lazy import named
 from plainmind.base.model import SyncReport
 from plainmind.base.value import value
+from plainmind.config.load import home_folder, user_home
 from plainmind.files.system import hold_lock, try_lock
-from plainmind.memory.wiring import Parts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Literal, TypeAlias
 
-    from plainmind.memory.providers import Providers
+    from plainmind.memory.index import Index
+    from plainmind.memory.memory import Memory
+
+# What is wrong with the entry memory, if there is one, told by the guest that keeps it.
+_ENTRIES = "plainmind.guests.entries.doctor:examine_entries"
 
 Verdict: TypeAlias = "Literal['ok', 'warning', 'problem']"
 
@@ -34,11 +39,12 @@ class Check:
     hint: str | None = None
 
 
-def examine(parts: Parts, *, verify: bool) -> list[Check]:
+def examine(memory: Memory, *, verify: bool) -> list[Check]:
     """Run every check; `verify` also reads all that was ever written, which takes a while."""
-    examiners: list[Callable[[Parts], Iterator[Check]]] = [
+    examiners: list[Callable[[Memory], Iterator[Check]]] = [
         _workspace,
         _skipped_files,
+        _former_home,
         _permissions,
         _disk_space,
         _locks,
@@ -55,25 +61,25 @@ def examine(parts: Parts, *, verify: bool) -> list[Check]:
     for examiner in examiners:
         name = examiner.__name__.strip("_").replace("_", " ")
         try:
-            checks += examiner(parts)
+            checks += examiner(memory)
         except (PlainmindError, OSError) as error:
             checks.append(Check(name, "problem", str(error), getattr(error, "hint", None)))
     return checks
 
 
-def _workspace(parts: Parts) -> Iterator[Check]:
-    path = parts.workspace.path
+def _workspace(memory: Memory) -> Iterator[Check]:
+    path = memory.notes.workspace.path
     if not os.path.isdir(path):
         yield Check(
             "workspace", "problem", f"{path} does not exist", f"run `plainmind init {shell_word(path)}`"
         )
         return
-    found = parts.workspace.discover()
+    found = memory.notes.workspace.discover()
     if found.root_missing:
         yield Check("workspace", "problem", f"{path} cannot be read", "check its permissions and its disk")
         return
     files = f"{len(found.files)} {'file' if len(found.files) == 1 else 'files'}"
-    yield Check("workspace", "ok", f"{path}: {files} ({parts.places.workspace.origin})")
+    yield Check("workspace", "ok", f"{path}: {files} ({memory.places.workspace.origin})")
     for file in found.files:
         if not os.access(file.real, os.R_OK):
             hint = "its text is not found until you make it readable"
@@ -82,15 +88,32 @@ def _workspace(parts: Parts) -> Iterator[Check]:
         yield Check("workspace", "warning", f"{path} is read-only", "searching works; remembering does not")
 
 
-def _skipped_files(parts: Parts) -> Iterator[Check]:
-    for skipped in parts.workspace.discover().skipped:
+def _skipped_files(memory: Memory) -> Iterator[Check]:
+    for skipped in memory.notes.workspace.discover().skipped:
         conflict = "sync conflict" in skipped.reason
         hint = "merge it by hand, then delete the copy" if conflict else None
         yield Check("skipped files", "warning", f"{skipped.path}: {skipped.reason}", hint)
 
 
-def _permissions(parts: Parts) -> Iterator[Check]:
-    home = parts.places.home
+def _former_home(memory: Memory) -> Iterator[Check]:
+    """Find what was kept before this program had its name: it is not looked into by itself."""
+    former = os.path.join(user_home(memory.environ), ".commonplace")
+    if not os.path.isdir(former):
+        return
+    home = home_folder({"HOME": user_home(memory.environ)})
+    hint = f"mv {shell_word(former)} {shell_word(home)}"
+    if os.path.lexists(home):
+        hint = f"move what you want to keep from it into {home}, then delete it"
+    yield Check(
+        "former home",
+        "warning",
+        f"{former} is the home of Commonplace, as this program was called: nothing in it is used",
+        hint,
+    )
+
+
+def _permissions(memory: Memory) -> Iterator[Check]:
+    home = memory.places.home
     if not os.path.isdir(home):
         return
     mode = stat.S_IMODE(os.stat(home).st_mode)
@@ -100,8 +123,8 @@ def _permissions(parts: Parts) -> Iterator[Check]:
         yield Check("permissions", "ok", f"{home} is yours alone")
 
 
-def _disk_space(parts: Parts) -> Iterator[Check]:
-    for path in dict.fromkeys((parts.workspace.path, parts.places.home)):
+def _disk_space(memory: Memory) -> Iterator[Check]:
+    for path in dict.fromkeys((memory.notes.workspace.path, memory.places.home)):
         if os.path.isdir(path):
             free = shutil.disk_usage(path).free
             verdict: Verdict = "ok" if free >= ENOUGH_FREE_BYTES else "warning"
@@ -109,9 +132,9 @@ def _disk_space(parts: Parts) -> Iterator[Check]:
             yield Check("disk space", verdict, f"{free / 1e9:.1f} GB free at {path}", hint)
 
 
-def _locks(parts: Parts) -> Iterator[Check]:
+def _locks(memory: Memory) -> Iterator[Check]:
     """Some network mounts grant every lock: then two writers would believe that they are alone."""
-    path = os.path.join(parts.places.state, "locks", "self-test.lock")
+    path = os.path.join(memory.places.state, "locks", "self-test.lock")
     with hold_lock(path, operation="self-test"):
         second = try_lock(path, operation="self-test")
     if second is None:
@@ -121,22 +144,22 @@ def _locks(parts: Parts) -> Iterator[Check]:
         yield Check(
             "locks",
             "problem",
-            f"the file system of {parts.places.home} grants one lock to two holders",
+            f"the file system of {memory.places.home} grants one lock to two holders",
             "move PLAINMIND_HOME to a local disk",
         )
 
 
-def _embedder(parts: Parts) -> Iterator[Check]:
-    if parts.providers is not None:
-        yield from _provider(parts.providers)
+def _embedder(memory: Memory) -> Iterator[Check]:
+    if memory.index.providers is not None:
+        yield from memory.index.providers.examine()
         return
-    identity = parts.embedder.identity
+    identity = memory.index.embedder.identity
     if not identity.dims:
         yield Check(
             "embedding", "warning", "no provider: keywords answer alone", "set `provider` to `builtin`"
         )
         return
-    parts.embedder.embed_query("a short question")
+    memory.index.embedder.embed_query("a short question")
     yield Check(
         "embedding",
         "ok",
@@ -144,38 +167,22 @@ def _embedder(parts: Parts) -> Iterator[Check]:
     )
 
 
-def _provider(providers: Providers) -> Iterator[Check]:
-    """Ask the provider for one vector, though it may be paused: whoever runs this may have mended it."""
-    chosen = providers.succession.chosen
-    chosen.probe(anyway=True)
-    identity, where = chosen.identity, chosen.sends_text_to or "this machine"
-    yield Check(
-        "embedding",
-        "ok",
-        f"{identity.provider} {identity.model}, {identity.dims} dimensions, on {where};"
-        f" chosen because {providers.choice.why}",
-    )
-    if chosen.remote is not None and providers.ledger.trouble is not None:
-        hint = "requests and tokens are counted in this process alone; check the disk of your home folder"
-        yield Check("embedding", "problem", providers.ledger.trouble, hint)
-
-
-def _index(parts: Parts) -> Iterator[Check]:
+def _index(memory: Memory) -> Iterator[Check]:
     reason = None
-    if parts.providers is None:
-        reason = parts.indexer.rebuild_reason()
+    if memory.index.providers is None:
+        reason = memory.index.indexer.rebuild_reason()
     else:
-        from plainmind.memory.embedding_status import embedding_of
+        from plainmind.memory.status import embedding_of
 
-        with parts.store.reading() as reader:
+        with memory.index.store.reading() as reader:
             made = reader.fingerprint()
-        status = embedding_of(parts, made, deep=False)
+        status = embedding_of(memory, made, deep=False)
         reason = status.rebuild
         if status.fallback is not None:
             yield Check(
                 "index", "warning", "made with {to} in place of {from}: {reason}".format(**status.fallback)
             )
-    facts = parts.store.describe()
+    facts = memory.index.store.describe()
     if reason is not None:
         yield Check("index", "warning", f"out of date: {reason}", "run `plainmind sync`")
     else:
@@ -200,11 +207,11 @@ def _server(facts: Mapping[str, Any]) -> Iterator[Check]:
         )
 
 
-def _engine(parts: Parts) -> Iterator[Check]:
+def _engine(memory: Memory) -> Iterator[Check]:
     """Ask an engine that is not ours for its version, though it may be paused: it may have been mended."""
-    if parts.backend is None:
+    if memory.index.backend is None:
         return
-    facts = parts.backend.describe(deep=True)
+    facts = memory.index.backend.describe(deep=True)
     name = f"{facts['name']} {facts.get('version') or '(version unknown)'}"
     hint = "the built-in index answers in its place; `plainmind sync` tries it again"
     if not facts["healthy"]:
@@ -216,18 +223,17 @@ def _engine(parts: Parts) -> Iterator[Check]:
         yield Check("engine", "ok", f"{name} at {facts.get('command', facts['name'])}")
 
 
-def _entries(parts: Parts) -> Iterator[Check]:
-    from plainmind.guests.entries.doctor import examine_entries
+def _entries(memory: Memory) -> Iterator[Check]:
+    checks: Iterator[Check] = named(_ENTRIES)(memory)
+    return checks
 
-    return examine_entries(parts)
 
-
-def _sharing(parts: Parts) -> Iterator[Check]:
+def _sharing(memory: Memory) -> Iterator[Check]:
     """Say of folders without a channel, once, that they are for an id in all of them."""
     folders = sorted(
         {
             "/".join(found.path.split("/")[:3])
-            for found in parts.workspace.discover().files
+            for found in memory.notes.workspace.discover().files
             if found.scope.startswith(("group:", "person:"))
         }
     )
@@ -241,19 +247,19 @@ def _sharing(parts: Parts) -> Iterator[Check]:
         )
 
 
-def _settings(parts: Parts) -> Iterator[Check]:
-    for note in parts.loaded.notes:
+def _settings(memory: Memory) -> Iterator[Check]:
+    for note in memory.remarks:
         yield Check("settings", "warning", note)
 
 
-def _written_notes(parts: Parts) -> Iterator[Check]:
+def _written_notes(memory: Memory) -> Iterator[Check]:
     def read_file(path: str) -> bytes | None:
         try:
-            return parts.notebook.read_bytes(path)[1]
+            return memory.notes.notebook.read_bytes(path)[1]
         except PlainmindError:
             return None
 
-    problems = parts.history.verify(read_file)
+    problems = memory.notes.history.verify(read_file)
     for problem in problems:
         yield Check(
             "written notes",
@@ -265,8 +271,8 @@ def _written_notes(parts: Parts) -> Iterator[Check]:
         yield Check("written notes", "ok", "every note that was acknowledged is in its file")
 
 
-def _index_equals_files(parts: Parts) -> Iterator[Check]:
-    report = _synced(parts)
+def _index_equals_files(memory: Memory) -> Iterator[Check]:
+    report = _sync(memory.index)
     if report.withheld:
         # A rebuild would take them for deleted, and a disk that is not mounted for an empty one.
         yield Check(
@@ -276,17 +282,17 @@ def _index_equals_files(parts: Parts) -> Iterator[Check]:
             "mount the disk they are on; files that are gone for good leave the index after a minute",
         )
         return
-    before = parts.store.digest()
-    _synced(parts, force=True)
-    if parts.store.digest() == before:
+    before = memory.index.store.digest()
+    _sync(memory.index, force=True)
+    if memory.index.store.digest() == before:
         yield Check("index equals files", "ok", "a rebuild gives the same index")
     else:
         yield Check("index equals files", "warning", "the index differed from its files and was made anew")
 
 
-def _synced(parts: Parts, *, force: bool = False) -> SyncReport:
-    if parts.providers is None:
-        return parts.indexer.sync(force=force)
-    from plainmind.memory.syncing import Asked, sync_with
+def _sync(index: Index, *, force: bool = False) -> SyncReport:
+    if index.providers is None:
+        return index.indexer.sync(force=force)
+    from plainmind.memory.providers import Asked
 
-    return sync_with(parts, parts.providers, Asked(initiative="background", force=force))
+    return index.providers.sync(index, Asked(initiative="background", force=force))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 
 from plainmind.base.errors import ConfigError, NotFound, PlainmindError
@@ -11,16 +11,14 @@ from plainmind.base.model import EVERY_SCOPE, SearchFilter, SearchHit, SearchRes
 from plainmind.base.value import replace, value
 from plainmind.index.index_copy import Copied, copy_index
 from plainmind.index.left_behind import erase_left_behind
-from plainmind.memory.translation import store_options
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from datetime import date
+    from datetime import date, datetime
 
     from plainmind.base.model import ProgressCallback
     from plainmind.index.protocol import IndexStore
-    from plainmind.memory.wiring import Parts
-    from plainmind.search.engine import SearchEngine
+    from plainmind.memory.index import Index
 
 
 @value
@@ -36,11 +34,11 @@ class AgentIndex:
         return f"{self.agent}/{self.workspace}"
 
 
-def indexes(parts: Parts, agents: Sequence[str] | None) -> list[AgentIndex]:
+def indexes(index: Index, agents: Sequence[str] | None) -> list[AgentIndex]:
     """The indexes of some agents, or of all; on a server only an operator may ask for them."""
-    neighbours = parts.store.neighbours
+    neighbours = index.store.neighbours
     if neighbours is None:
-        found = _in_folders(parts.places.index)
+        found = _in_folders(index.values.folder)
     else:
         found = [AgentIndex(*names) for names in neighbours.all_indexes()]
     if agents is None:
@@ -55,7 +53,7 @@ def indexes(parts: Parts, agents: Sequence[str] | None) -> list[AgentIndex]:
 
 
 def search_agents(
-    parts: Parts,
+    index: Index,
     query: str,
     agents: Sequence[str] | None,
     *,
@@ -65,26 +63,29 @@ def search_agents(
     snippet_chars: int | None = None,
     explain: bool = False,
     today: date | None = None,
+    now: Callable[[], datetime],
 ) -> SearchResult:
     """Ask the indexes as they are, and put the best answers together; paths begin with the agent and the workspace.
 
     Nothing is brought up to date: the files of other agents may be on other hosts.
     """
-    settings = parts.loaded.settings
-    asked = indexes(parts, agents)
+    from plainmind.search.engine import SearchEngine
+
+    values = index.values
+    asked = indexes(index, agents)
     if not asked:
         raise NotFound("there is no index to search", hint="run `plainmind sync`")
-    wanted = max_results or settings.query.max_results
-    where = SearchFilter(frozenset(known_sources(sources or settings.sources)), EVERY_SCOPE)
+    wanted = max_results or values.max_results
+    where = SearchFilter(frozenset(known_sources(sources or values.sources)), EVERY_SCOPE)
     hits: list[SearchHit] = []
     degraded: list[str] = []
     for each in asked:
         try:
-            with _opened(parts, each) as store:
-                result = _engine(parts, store).search(
+            with _opened(index, each) as store:
+                result = SearchEngine(store, index.embedder, values.ranking()).search(
                     query,
                     where=where,
-                    today=today or parts.now().date(),
+                    today=today or now().date(),
                     max_results=wanted,
                     min_score=min_score,
                     snippet_chars=snippet_chars,
@@ -97,7 +98,7 @@ def search_agents(
         hits += [replace(hit, path=f"{each.name}:{hit.path}") for hit in result.hits]
         degraded += [f"{each.name}: {note}" for note in result.degraded]
     hits.sort(key=lambda hit: -hit.score)
-    identity = parts.embedder.identity
+    identity = index.embedder.identity
     return SearchResult(
         query=query,
         hits=tuple(hits[:wanted]),
@@ -106,13 +107,6 @@ def search_agents(
         mode="hybrid" if identity.dims else "keyword",
         degraded=tuple(degraded),
     )
-
-
-def _engine(parts: Parts, store: IndexStore) -> SearchEngine:
-    from plainmind.memory.translation import search_settings
-    from plainmind.search.engine import SearchEngine
-
-    return SearchEngine(store, parts.embedder, search_settings(parts.loaded))
 
 
 def _in_folders(own: str) -> list[AgentIndex]:
@@ -127,55 +121,55 @@ def _in_folders(own: str) -> list[AgentIndex]:
 
 
 @contextmanager
-def _opened(parts: Parts, index: AgentIndex) -> Iterator[IndexStore]:
+def _opened(index: Index, named: AgentIndex) -> Iterator[IndexStore]:
     """Open the index of an agent."""
-    if parts.store.neighbours is not None:
-        store = parts.store.neighbours.index_of(index.agent, index.workspace)
+    if index.store.neighbours is not None:
+        store = index.store.neighbours.index_of(named.agent, named.workspace)
     else:
-        beside = os.path.dirname(os.path.dirname(parts.places.index))
-        store = parts.open_index(os.path.join(beside, index.agent, index.workspace))
+        beside = os.path.dirname(os.path.dirname(index.values.folder))
+        store = index.open_at(os.path.join(beside, named.agent, named.workspace))
     try:
         yield store
     finally:
         store.close()
 
 
-def of_other_agents(parts: Parts) -> Iterator[IndexStore]:
+def of_other_agents(index: Index) -> Iterator[IndexStore]:
     """What other agents have indexed of the same workspace; each is closed when the next is asked for.
 
     A server knows them all; in folders they are those of this machine.
     """
-    if parts.store.neighbours is not None:
-        yield from _closing(parts.store.neighbours.of_other_agents())
+    if index.store.neighbours is not None:
+        yield from _closing(index.store.neighbours.of_other_agents())
     else:
-        yield from _opened_in(parts, _beside(parts.places.index))
+        yield from _opened_in(index, _beside(index.values.folder))
 
 
-def of_other_workspaces(parts: Parts) -> Iterator[IndexStore]:
+def of_other_workspaces(index: Index) -> Iterator[IndexStore]:
     """What the same agent has indexed of other workspaces: they hold the same conversations."""
-    if parts.store.neighbours is not None:
-        yield from _closing(parts.store.neighbours.of_other_workspaces())
+    if index.store.neighbours is not None:
+        yield from _closing(index.store.neighbours.of_other_workspaces())
     else:
-        own = parts.places.index
-        yield from _opened_in(parts, _folders(os.path.dirname(own), own))
+        own = index.values.folder
+        yield from _opened_in(index, _folders(os.path.dirname(own), own))
 
 
-def erase_notes_left_behind(parts: Parts, paths: Sequence[str]) -> None:
+def erase_notes_left_behind(index: Index, paths: Sequence[str]) -> None:
     """Take files of the workspace out of what other stores, in use before this one, hold of them for any agent."""
-    own = parts.places.index
+    own = index.values.folder
     for folder in (own, *_beside(own)):
-        erase_left_behind(folder, parts.loaded.settings.store.driver, "memory", paths)
+        erase_left_behind(folder, index.values.driver, "memory", paths)
 
 
-def erase_sessions_left_behind(parts: Parts, paths: Sequence[str]) -> None:
+def erase_sessions_left_behind(index: Index, paths: Sequence[str]) -> None:
     """The same for conversations of the agent, which stand beside the notes of any workspace."""
-    own = parts.places.index
+    own = index.values.folder
     for folder in (own, *_folders(os.path.dirname(own), own)):
-        erase_left_behind(folder, parts.loaded.settings.store.driver, "sessions", paths)
+        erase_left_behind(folder, index.values.driver, "sessions", paths)
 
 
-def _opened_in(parts: Parts, folders: Sequence[str]) -> Iterator[IndexStore]:
-    return _closing(parts.open_index(folder) for folder in folders)
+def _opened_in(index: Index, folders: Sequence[str]) -> Iterator[IndexStore]:
+    return _closing(index.open_at(folder) for folder in folders)
 
 
 def _closing(stores: Iterable[IndexStore]) -> Iterator[IndexStore]:
@@ -201,40 +195,20 @@ def _folders(place: str, own: str) -> list[str]:
 
 
 def move_index(
-    parts: Parts, driver: str, *, dsn: str | None = None, progress: ProgressCallback | None = None
+    index: Index,
+    driver: str,
+    options: Callable[[], Mapping[str, str]],
+    *,
+    progress: ProgressCallback | None = None,
 ) -> Copied:
     """Copy the index to the store that `driver` names, and make sure that both are equal.
 
     The old index stays as it is; which of them answers is for the settings to say.
     """
-    now = parts.loaded.settings.store.driver
-    if driver == now:
-        raise ConfigError(f"the index is in {now} already", key="store.driver", hint="name another store")
-    target = _open(parts, driver, dsn)
-    try:
-        return copy_index(parts.store, target, progress=progress)
-    finally:
-        target.close()
-
-
-def prepare_server(parts: Parts, dsn: str | None, *, role: str | None, is_operator: bool = False) -> str:
-    """Make the schema of this installation, or bring it up to date, and let a role use it; returns its name."""
-    from plainmind.guests.postgres.migrations import prepare
-
-    options = store_options("postgres", parts.loaded.settings, parts.environ, dsn=dsn)
-    if not options.get("dsn"):
-        raise ConfigError(
-            "which server is to be prepared?", key="store.dsn", hint="name it with --dsn, or set `store.dsn`"
-        )
-    schema = options["schema"]
-    prepare(options["dsn"], schema=schema, role=role, is_operator=is_operator)
-    return schema
-
-
-def _open(parts: Parts, driver: str, dsn: str | None) -> IndexStore:
     from plainmind.index.store import open_store
 
-    # A replica may be behind, and both indexes are compared.
-    options = dict(store_options(driver, parts.loaded.settings, parts.environ, dsn=dsn))
-    options.pop("read_dsn", None)
-    return open_store(driver, folder=parts.places.index, **options)
+    now = index.values.driver
+    if driver == now:
+        raise ConfigError(f"the index is in {now} already", key="store.driver", hint="name another store")
+    with closing(open_store(driver, folder=index.values.folder, **options())) as target:
+        return copy_index(index.store, target, progress=progress)

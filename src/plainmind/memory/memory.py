@@ -1,4 +1,4 @@
-"""One memory in one object: everything that a program, a tool or a command does goes through here."""
+"""Memory = Notes + Index + Conversations + Policy: all that a program, a tool or a command does goes through here."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from plainmind.base.errors import WorkspaceError
+from plainmind.base.lazy import made_once, named
 from plainmind.base.model import (
     EVERY_SCOPE,
     EXCERPT_LINES,
@@ -15,29 +17,152 @@ from plainmind.base.model import (
     Source,
     SyncReport,
 )
-from plainmind.memory.presence import require_a_place_for_notes, require_workspace
-from plainmind.memory.sessions import Conversations
-from plainmind.memory.wiring import Parts, wire
+from plainmind.config.load import load_here
+from plainmind.files.system import SYSTEM, explain_errors, make_folders
+from plainmind.memory import translation
+from plainmind.memory.translation import NotesValues
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # a search needs none of these, and pays for none of them
-    from datetime import date
+    from datetime import date, datetime
     from types import TracebackType
     from typing import Any, Self
 
+    from plainmind.agent.protocol import Limits
     from plainmind.agent.scope import SearchContext
-    from plainmind.files.history import Version
+    from plainmind.base.errors import ConfigError
+    from plainmind.config.load import Loaded, Origin
+    from plainmind.config.settings import Settings
+    from plainmind.embed.cache import Pruned
+    from plainmind.embed.protocol import Embedder
+    from plainmind.embed.succession import Choice
+    from plainmind.files.history import History, Version
+    from plainmind.files.system import Erasures
+    from plainmind.files.tombstones import Tombstones
+    from plainmind.index.index_copy import Copied
+    from plainmind.memory.backend import FallbackBackend
     from plainmind.memory.background import KeptFresh
+    from plainmind.memory.cache import CacheStats
     from plainmind.memory.doctor import Check
+    from plainmind.memory.forget import StillThere
+    from plainmind.memory.index import Index
+    from plainmind.memory.policy import Policy
+    from plainmind.memory.providers import Confirm, Providers
     from plainmind.memory.scoped import ScopedMemory
-    from plainmind.memory.spending import Confirm
+    from plainmind.memory.sessions import Conversations, ImportReport
     from plainmind.memory.status import Status
-    from plainmind.memory.workspace_setup import ExportedFile
+    from plainmind.memory.workspace_setup import ExportedFile, ToldAgents
     from plainmind.notes.discovery import FoundFile
-    from plainmind.notes.notebook import Edited, Forgotten, Remembered
+    from plainmind.notes.notebook import Edited, Forgotten, Notebook, Remembered
+    from plainmind.notes.source import TextSource
+    from plainmind.notes.workspace import Workspace
+    from plainmind.redaction.engine import Redactor
+    from plainmind.sessions.store import SessionStore
+
+_PROVIDERS = "plainmind.guests.remote.providers:open_providers"
+_CHOICE = "plainmind.guests.remote.access:choice_of"
+_PREPARE_SERVER = "plainmind.guests.postgres.config:prepare_server"
 
 
-class Memory(Conversations):
+class Notes:
+    """The files of a memory: read, written, and what they were before. A command opens only what it uses."""
+
+    def __init__(self, values: NotesValues, now: Callable[[], datetime]) -> None:
+        self.making = threading.RLock()  # again and again: parts are made of parts
+        self.values = values
+        self._now = now
+
+    @made_once
+    def workspace(self) -> Workspace:
+        """The files that hold the memory."""
+        from plainmind.notes.workspace import Workspace
+
+        values = self.values
+        return Workspace(
+            values.workspace, extra_paths=values.extra_paths, max_file_bytes=values.max_file_bytes
+        )
+
+    @made_once
+    def history(self) -> History:
+        """What the files were before."""
+        from plainmind.files.history import History
+
+        values = self.values
+        return History(values.history, max_age_days=values.history_days, max_bytes=values.history_bytes)
+
+    @made_once
+    def tombstones(self) -> Tombstones:
+        """What was forgotten lately."""
+        from plainmind.files.tombstones import Tombstones
+
+        return Tombstones(self.values.tombstones)
+
+    @made_once
+    def erasures(self) -> Erasures:
+        """What keeps forgetting and indexing apart."""
+        from plainmind.files.system import Erasures
+
+        return Erasures(self.values.state)
+
+    @made_once
+    def notebook(self) -> Notebook:
+        """What writes into the files."""
+        from plainmind.notes.notebook import Notebook
+
+        return Notebook(
+            self.workspace,
+            self.history,
+            erasures=self.erasures,
+            state_dir=self.values.state,
+            now=self._now,
+        )
+
+    def refusal(self) -> OSError | None:
+        """Why the workspace cannot be looked at; it may be only the place where its disk is mounted."""
+        try:
+            os.close(self.workspace.root.open_folder())
+        except OSError as error:
+            return error
+        return None
+
+    def require_workspace(self) -> None:
+        """Raise WorkspaceError when the workspace cannot be looked at."""
+        refusal, path = self.refusal(), self.values.workspace
+        if refusal is None:
+            return
+        if not isinstance(refusal, FileNotFoundError | NotADirectoryError):
+            raise WorkspaceError(
+                f"the workspace `{path}` cannot be read: {refusal.strerror}",
+                hint="check its permissions and its disk, or name another with --workspace",
+            ) from refusal
+        from plainmind.base.errors import shell_word
+
+        raise WorkspaceError(
+            f"there is no workspace at `{path}`",
+            hint=f"`plainmind init {shell_word(path)}` creates one;"
+            " or mount its disk, or name another with --workspace",
+        )
+
+    def require_place(self, count_of_indexed: Callable[[], int]) -> None:
+        """Keep a note from landing beneath the disk that the memory is on, where it would not be found again."""
+        self.require_workspace()
+        if self.workspace.discover().files:
+            return
+        known = count_of_indexed()
+        if known:
+            raise WorkspaceError(
+                f"`{self.values.workspace}` is empty, but the index knows {known} files of it: its disk may not be"
+                " mounted",
+                hint="mount it; or, if the files are gone on purpose, run `plainmind sync --force`",
+            )
+
+    def close(self) -> None:
+        """Let go of the workspace."""
+        if "workspace" in vars(self):
+            self.workspace.close()
+
+
+class Memory:
     """The memory that lives in a workspace.
 
         with Memory("~/notes") as memory:
@@ -54,25 +179,129 @@ class Memory(Conversations):
         home: str | os.PathLike[str] | None = None,
         config: Mapping[str, Any] | None = None,
     ) -> None:
-        self._take(
-            wire(
-                workspace=None if workspace is None else os.fspath(workspace),
-                home=None if home is None else os.fspath(home),
-                flags=config or {},
-                environ=os.environ,
-                cwd=os.getcwd(),
-            )
-        )
+        self._open(workspace, home, config, environ=os.environ, cwd=os.getcwd())
 
     @classmethod
-    def of(cls, parts: Parts) -> Self:
-        """A memory of parts that were wired by the caller, with sources that no setting names."""
+    def from_environment(
+        cls,
+        environ: Mapping[str, str],
+        *,
+        cwd: str,
+        workspace: str | None = None,
+        home: str | None = None,
+        config: Mapping[str, Any] | None = None,
+        more_sources: Sequence[TextSource] = (),
+    ) -> Self:
+        """A memory in another environment than that of this process, with sources that no setting names."""
         memory = cls.__new__(cls)
-        memory._take(parts)  # noqa: SLF001 (its own)
+        memory._open(workspace, home, config, environ=environ, cwd=cwd, more_sources=more_sources)  # noqa: SLF001
         return memory
 
-    def _take(self, parts: Parts) -> None:
-        self.parts: Parts = parts
+    def _open(
+        self,
+        workspace: str | os.PathLike[str] | None,
+        home: str | os.PathLike[str] | None,
+        config: Mapping[str, Any] | None,
+        *,
+        environ: Mapping[str, str],
+        cwd: str,
+        more_sources: Sequence[TextSource] = (),
+    ) -> None:
+        """Read the configuration. Nothing else is opened before it is needed."""
+        if home is not None:
+            home = os.path.abspath(os.path.expanduser(os.fspath(home)))
+            environ = {**environ, "PLAINMIND_HOME": home}
+        named_workspace = None if workspace is None else os.fspath(workspace)
+        loaded, resolved = load_here(
+            workspace_flag=named_workspace, cwd=cwd, flags=config or {}, environ=environ
+        )
+        self.making = threading.RLock()
+        self.environ = environ
+        self._loaded: Loaded = loaded
+        self._more_sources = more_sources
+        self._zone = translation.zone_of(loaded.settings.user_timezone)
+        self.places = translation.places_of(loaded.settings, resolved, environ)
+        with explain_errors("create", self.places.home):
+            make_folders(SYSTEM, self.places.home)
+        if translation.has_parts_that_may_be_missing(loaded.settings):
+            _ = self.index.engine  # whatever keeps it from working is said now, not by the first search
+
+    @made_once
+    def notes(self) -> Notes:
+        """The files."""
+
+        def now() -> datetime:
+            return self.now()
+
+        return Notes(translation.notes_values(self.settings, self.places), now)
+
+    @made_once
+    def index(self) -> Index:
+        """What finds them again."""
+        from plainmind.memory.index import Index
+
+        return Index(
+            translation.index_values(self._loaded, self.places, self.environ),
+            self.notes,
+            lambda: self.conversations,
+            make_providers=self._make_providers,
+            make_backend=self._make_backend,
+            explain_provider=self._explain_provider,
+            more_sources=self._more_sources,
+            now=self.now,
+        )
+
+    @made_once
+    def conversations(self) -> Conversations:
+        """What was said."""
+        from plainmind.memory.sessions import Conversations
+
+        return Conversations(translation.conversation_values(self._loaded, self.places, self.environ))
+
+    @made_once
+    def policy(self) -> Policy:
+        """Who may see what."""
+        from plainmind.memory.policy import Checkpoint, Policy
+
+        checkpoint = Checkpoint(self.notes.workspace.scope_of, self.conversations.scopes)
+        return Policy(translation.policy_values(self.settings), checkpoint)
+
+    @property
+    def settings(self) -> Settings:
+        """The settings, for guests: each translates its own section."""
+        return self._loaded.settings
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What there is to say about the configuration files."""
+        return self._loaded.notes
+
+    def choice_of_provider(self) -> Choice:
+        """Which provider embeds, and why."""
+        choice: Choice = named(_CHOICE)(self._loaded, self.environ)
+        return choice
+
+    def _make_providers(self) -> Providers | None:
+        if not translation.needs_providers(self.settings, self.environ):
+            return None
+        providers: Providers = named(_PROVIDERS)(
+            self._loaded,
+            self.environ,
+            home=self.places.home,
+            cache=translation.cache_values(self.settings, self.places),
+            buried=self.notes.tombstones.buried,
+        )
+        return providers
+
+    def _make_backend(self) -> FallbackBackend | None:
+        if self.settings.backend == "builtin":
+            return None
+        from plainmind.memory.backend import make_backend
+
+        return make_backend(self)
+
+    def _explain_provider(self, error: ConfigError) -> ConfigError:
+        return translation.with_origin_of_provider(error, self._loaded)
 
     def __enter__(self) -> Self:
         return self
@@ -85,7 +314,7 @@ class Memory(Conversations):
     @property
     def workspace(self) -> str:
         """The folder that holds the memory, absolute."""
-        return self.parts.workspace.path
+        return self.notes.workspace.path
 
     def search(
         self,
@@ -103,7 +332,7 @@ class Memory(Conversations):
 
         `max_results` and `min_score` are those of the settings (6 and 0.35) when they are left out.
         """
-        return self.parts.asking.search(
+        return self.index.search(
             query,
             scopes=EVERY_SCOPE,
             sources=sources,
@@ -119,7 +348,7 @@ class Memory(Conversations):
         """The memory as it may be seen and written in one conversation: `context` says whose, and who reads along."""
         from plainmind.memory.scoped import ScopedMemory
 
-        return ScopedMemory(self.parts, context)
+        return ScopedMemory(self, context)
 
     def get(
         self,
@@ -130,25 +359,33 @@ class Memory(Conversations):
         max_chars: int | None = None,
     ) -> Excerpt:
         """Read lines of a memory file; `path` may be a citation such as `MEMORY.md#L3-L7`."""
-        from plainmind.memory.reading import read_lines
+        from plainmind.notes.excerpt import MAX_CHARS, read_excerpt
 
-        return read_lines(self.parts, path, first_line=first_line, line_count=line_count, max_chars=max_chars)
+        of_session = path.removeprefix("./").startswith("sessions/")
+        return read_excerpt(
+            self.notes.workspace,
+            path,
+            first_line=first_line,
+            line_count=line_count,
+            max_chars=MAX_CHARS if max_chars is None else max_chars,
+            transcripts=self.conversations.transcripts if of_session else None,
+        )
 
     def list(self) -> tuple[FoundFile, ...]:
         """List the files of the memory."""
-        require_workspace(self.parts)
-        return self.parts.workspace.discover().files
+        self.notes.require_workspace()
+        return self.notes.workspace.discover().files
 
     def remember(self, text: str, *, durable: bool = False) -> Remembered:
         """Add a note to today's log, or with `durable` to the curated memory. On disk when this returns."""
-        require_a_place_for_notes(self.parts)
-        return self.parts.notebook.remember(text, durable=durable)
+        self.require_place_for_notes()
+        return self.notes.notebook.remember(text, durable=durable)
 
     def edit(
         self, path: str, old: str, new: str, *, base_hash: str | None = None, allow_shrink: bool = False
     ) -> Edited:
         """Replace a text that stands exactly once in a file. `history` and `restore` undo it."""
-        return self.parts.notebook.edit(path, old, new, base_hash=base_hash, allow_shrink=allow_shrink)
+        return self.notes.notebook.edit(path, old, new, base_hash=base_hash, allow_shrink=allow_shrink)
 
     def forget(self, what: str | Forgotten, *, dry_run: bool = False) -> Forgotten:
         """Remove something for good: from the files, the index, the cache, the history and the entry memory.
@@ -158,27 +395,27 @@ class Memory(Conversations):
         answer says what would go; given back as `what`, it is exactly that which goes, or nothing when it has
         changed since.
         """
-        from plainmind.memory.forgetting_everywhere import forget_everywhere
+        from plainmind.memory.forget import forget_everywhere
 
-        require_workspace(self.parts)
-        return forget_everywhere(self.parts, what, dry_run=dry_run)
+        self.notes.require_workspace()
+        return forget_everywhere(self, what, dry_run=dry_run)
 
     def history(self, path: str | None = None) -> Sequence[Version]:
         """List what was changed, newest first."""
-        return self.parts.history.versions(path)
+        return self.notes.history.versions(path)
 
     def read_version(self, version_id: str) -> bytes:
         """What a file was in a version that `history` lists as available."""
-        return self.parts.history.read(version_id)
+        return self.notes.history.read(version_id)
 
     def keep_version(self, path: str, *, reason: str) -> str:
         """Keep what a file is now, before somebody edits it by other means; where it is on disk."""
-        return self.parts.notebook.keep(path, reason=reason)
+        return self.notes.notebook.keep(path, reason=reason)
 
     def restore(self, version_id: str) -> Edited:
         """Bring an old version of a file back."""
-        require_workspace(self.parts)
-        return self.parts.notebook.restore(version_id)
+        self.notes.require_workspace()
+        return self.notes.notebook.restore(version_id)
 
     def sync(
         self,
@@ -193,14 +430,14 @@ class Memory(Conversations):
         `wait` is for batch jobs of a provider, None as the settings say. `confirm` is shown what the sync is about to
         cost, and says whether to go on; without it, what costs more than `remote.confirmAboveUsd` is left undone.
         """
-        require_workspace(self.parts)
+        self.notes.require_workspace()
         wishes = {"wait": wait, "confirm": confirm} if wait is not None or confirm is not None else None
-        return self.parts.freshness.sync(force=force, progress=progress, wishes=wishes)
+        return self.index.sync(force=force, progress=progress, wishes=wishes)
 
     def watch(self, stop: threading.Event) -> Iterator[SyncReport]:
         """Keep the index up to date until `stop` is set, yielding what each sync did."""
-        require_workspace(self.parts)
-        return self.parts.freshness.watched(stop)
+        self.notes.require_workspace()
+        return self.index.watch(stop)
 
     def kept_fresh(self, tell: Callable[[str], None]) -> KeptFresh:
         """Keep the index up to date in a thread of its own while a `with` block runs, as the settings `sync.*` say.
@@ -210,27 +447,217 @@ class Memory(Conversations):
         """
         from plainmind.memory.background import KeptFresh
 
-        return KeptFresh(self.parts, tell)
+        return KeptFresh(translation.upkeep_values(self.settings), self.index, tell)
 
     def status(self, *, deep: bool = False) -> Status:
         """What is known, where it is kept, and what leaves this machine."""
         from plainmind.memory.status import status_of
 
-        return status_of(self.parts, deep=deep)
+        return status_of(self, deep=deep)
 
     def doctor(self, *, verify: bool = False) -> Sequence[Check]:
         """Look for everything that could be wrong, and say what to do about it."""
         from plainmind.memory.doctor import examine
 
-        return examine(self.parts, verify=verify)
+        return examine(self, verify=verify)
 
     def export(self) -> Iterator[ExportedFile]:
         """Every file of the memory, with its text."""
         from plainmind.memory.workspace_setup import exported_files
 
-        require_workspace(self.parts)
-        return exported_files(self.parts.workspace)
+        self.notes.require_workspace()
+        return exported_files(self.notes.workspace)
+
+    def require_place_for_notes(self) -> None:
+        """Raise WorkspaceError when a note would land beneath the disk that the memory is on."""
+
+        def count() -> int:
+            return self.index.count_of_files()  # which opens the index, where that is needed
+
+        self.notes.require_place(count)
+
+    @property
+    def backend_name(self) -> str:
+        """What indexes and searches: `builtin`, or the name of an engine beside it."""
+        return self.settings.backend
+
+    @property
+    def home(self) -> str:
+        """The folder of all state, of every agent."""
+        return self.places.home
+
+    @property
+    def agent_id(self) -> str:
+        """Whose memory it is."""
+        return self.settings.agent_id
+
+    @property
+    def workspace_origin(self) -> Origin:
+        """Why the workspace is this one."""
+        return self.places.workspace.origin
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """What is searched when a question does not say: `memory`, `sessions`."""
+        return self.settings.sources
+
+    @property
+    def shows_citations(self) -> bool:
+        """Whether answers name file and lines outside of conversations."""
+        return self.settings.citations != "off"
+
+    @property
+    def store_driver(self) -> str:
+        """What keeps the index."""
+        return self.settings.store.driver
+
+    @property
+    def limits(self) -> Limits:
+        """How much recalled text may reach a model at once."""
+        return self.policy.values.limits
+
+    @property
+    def embedder(self) -> Embedder:
+        """What turns text into vectors."""
+        return self.index.embedder
+
+    @property
+    def sends_questions_only(self) -> bool:
+        """Whether text leaves this machine to be embedded, and what was said in conversations must not."""
+        return self.embedder.sends_text_to is not None and "sessions" in self.index.values.private
+
+    def forget_vectors(self, hashes: Sequence[str]) -> None:
+        """Erase vectors of texts from the cache, whether it is in use or not."""
+        self.index.forget_vectors(hashes)
+
+    def now(self) -> datetime:
+        """The time where the user is."""
+        from datetime import datetime
+
+        return datetime.now(self._zone).astimezone(self._zone)
+
+    @property
+    def sessions(self) -> SessionStore:
+        """The conversations of this agent. They are searched if `sources` has `sessions`."""
+        return self.conversations.store
+
+    def delete_session(self, name: str) -> tuple[str, ...]:
+        """Remove a session or an archive for good, also from every index of this agent; what is no longer cited."""
+        from plainmind.memory.forget import delete_session
+
+        return delete_session(self, name)
+
+    def import_sessions(
+        self,
+        program: str,
+        path: str | os.PathLike[str],
+        *,
+        into_one_agent: bool = False,
+        again: bool = False,
+        is_rehearsal: bool = False,
+        progress: ProgressCallback | None = None,
+    ) -> ImportReport:
+        """Copy the conversations of another program; doing so twice adds nothing, and the originals stay as they are.
+
+        `program` is `openclaw`, `claude-code`, `codex` or `messages`. Those of OpenClaw's agents go to the agents here
+        that have the same names, unless `into_one_agent`. What was archived or deleted here stays away unless `again`.
+        """
+        importer = self.conversations.importer(program, into_one_agent=into_one_agent, again=again)
+        return importer.run(os.path.expanduser(path), is_rehearsal=is_rehearsal, progress=progress)
+
+    def follow_sessions(
+        self,
+        program: str,
+        path: str | os.PathLike[str],
+        *,
+        wait: Callable[[float], bool],
+        into_one_agent: bool = False,
+    ) -> Iterator[ImportReport]:
+        """Import whatever is added, as `import_sessions`, until `wait`, called with seconds, returns true."""
+        importer = self.conversations.importer(program, into_one_agent=into_one_agent, again=False)
+        return importer.follow(os.path.expanduser(path), wait=wait)
+
+    def redactor(self) -> Redactor:
+        """What hides secrets in copies: those of the settings, and what looks like one."""
+        return self.conversations.redactor
+
+    def sessions_folder(self, agent: str | None = None) -> str:
+        """Where the conversations of an agent are; of this one, if that name could be none of ours."""
+        return self.conversations.folder_of(agent)
+
+    def still_there(self, forgotten: Forgotten | Sequence[str]) -> StillThere:
+        """Where the text of forgotten lines, or some texts, stand besides: in entries, conversations, typed lines."""
+        from plainmind.memory.forget import still_there
+
+        return still_there(self, forgotten)
+
+    def create_workspace(self) -> tuple[str, ...]:
+        """Make what is missing of the workspace; the names of what was made. Nothing is overwritten."""
+        from plainmind.memory.workspace_setup import create_workspace
+
+        return create_workspace(self.notes)
+
+    def tell_agents(self) -> ToldAgents:
+        """Put the lines that tell a coding agent to use the memory into the workspace's AGENTS.md."""
+        from plainmind.memory.workspace_setup import tell_agents
+
+        return tell_agents(self.notes)
+
+    def text_of(self, found: FoundFile) -> str:
+        """The text of a file that `list` names, as it is indexed."""
+        return self.notes.workspace.read(found)[0].text
+
+    def cache_stats(self) -> CacheStats:
+        """What the cache of embeddings holds; it is shared by all workspaces of this agent."""
+        from plainmind.memory.cache import cache_stats
+
+        return cache_stats(self.index.values.cache, is_used=self.index.cache is not None)
+
+    def prune_cache(
+        self,
+        *,
+        unused_days: float | None = None,
+        provider: str | None = None,
+        max_entries: int | None = None,
+        max_bytes: int | None = None,
+    ) -> Pruned:
+        """Drop vectors that were not used for so many days, those of a provider, and the oldest beyond the bounds."""
+        from plainmind.memory.cache import opened_cache
+
+        since = None if unused_days is None else int((self.now().timestamp() - unused_days * 86_400) * 1e9)
+        with opened_cache(self.index.values.cache) as cache:
+            return cache.prune(
+                unused_since_ns=since, provider=provider, max_entries=max_entries, max_bytes=max_bytes
+            )
+
+    def search_agents(self, query: str, agents: Sequence[str] | None, **wanted: Any) -> SearchResult:
+        """Ask the indexes of several agents, of all with None, as they are; `wanted` is what `search` takes too."""
+        from plainmind.memory.indexes import search_agents
+
+        return search_agents(self.index, query, agents, now=self.now, **wanted)
+
+    def move_index(
+        self, driver: str, *, dsn: str | None = None, progress: ProgressCallback | None = None
+    ) -> Copied:
+        """Copy the index to another store and make sure that both are equal; the settings say which one answers."""
+        from plainmind.memory.indexes import move_index
+
+        def options() -> Mapping[str, str]:
+            of_driver = translation.store_options(driver, self.settings, self.environ, dsn=dsn)
+            # A replica may be behind, and both indexes are compared.
+            return {name: option for name, option in of_driver.items() if name != "read_dsn"}
+
+        return move_index(self.index, driver, options, progress=progress)
+
+    def prepare_server(self, dsn: str | None, *, role: str | None, is_operator: bool = False) -> str:
+        """Make the schema of this installation, or bring it up to date, and let a role use it; returns its name."""
+        options = translation.store_options("postgres", self.settings, self.environ, dsn=dsn)
+        schema: str = named(_PREPARE_SERVER)(options, role=role, is_operator=is_operator)
+        return schema
 
     def close(self) -> None:
         """Let go of files and locks. Closing twice is fine."""
-        self.parts.close()
+        for name in ("index", "notes", "conversations"):
+            part = vars(self).get(name)
+            if part is not None:
+                part.close()

@@ -1,10 +1,10 @@
-"""The last look at what leaves the memory: whatever a context may not see is dropped there, counted and reported."""
+"""Who may see what: the rules, and the last look at what leaves the memory, which drops and reports the rest."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from plainmind.agent.scope import Access
+from plainmind.agent.scope import Access, SearchContext, access_of
 from plainmind.base.errors import PathNotAllowed, ScopeDenied
 from plainmind.base.model import PRIVATE
 from plainmind.base.pattern import pattern
@@ -13,6 +13,8 @@ from plainmind.files.safe_open import check_relative
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Protocol, TypeVar
+
+    from plainmind.memory.translation import PolicyValues
 
     class HasPath(Protocol):
         """Whatever says which file it is from."""
@@ -26,6 +28,23 @@ if TYPE_CHECKING:
 TRANSCRIPTS = "sessions/"
 
 _CITED_LINES = pattern(r"(?:#L|:)[0-9]{1,18}(?:-L?[0-9]{1,18})?\Z")
+
+
+class Policy:
+    """Who may use the memory where, and the last look at what leaves it."""
+
+    def __init__(self, values: PolicyValues, checkpoint: Checkpoint) -> None:
+        self.values = values
+        self.checkpoint = checkpoint
+
+    def access_of(self, context: SearchContext) -> Access:
+        """What a context may see and write."""
+        return access_of(context, self.values.rules, self.values.default)
+
+    def shows_citations(self, context: SearchContext) -> bool:
+        """Whether answers name file and lines; `auto` means in direct chats."""
+        wanted = self.values.citations
+        return wanted == "on" or (wanted == "auto" and context.chat_type == "direct")
 
 
 class Checkpoint:

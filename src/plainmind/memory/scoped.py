@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from plainmind.agent.scope import NOTHING, Access, SearchContext, access_of
+from plainmind.agent.scope import NOTHING, Access, SearchContext
 from plainmind.base.errors import NotFound, PathNotAllowed, PlainmindError, ScopeDenied
+from plainmind.base.lazy import named
 from plainmind.base.model import EXCERPT_LINES, Excerpt, SearchResult
 from plainmind.base.value import replace
-from plainmind.memory.index_status import index_of
 from plainmind.memory.policy import denied, file_of
-from plainmind.memory.presence import require_a_place_for_notes, require_workspace
-from plainmind.memory.status import status_of
-from plainmind.memory.translation import limits_of, scope_rules
-from plainmind.memory.wiring import Parts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,10 +18,12 @@ if TYPE_CHECKING:
 
     from plainmind.agent.protocol import Limits
     from plainmind.agent.start_context import StartContext
-    from plainmind.guests.integrations.memory_tool import MemoryTool
-    from plainmind.memory.wiring import Parts
+    from plainmind.memory.memory import Memory
     from plainmind.notes.discovery import FoundFile
     from plainmind.notes.notebook import Forgotten, Remembered
+
+
+_MEMORY_TOOL = "plainmind.guests.integrations.memory_tool:MemoryTool"
 
 
 class ScopedMemory:
@@ -36,22 +34,20 @@ class ScopedMemory:
     Safe to share between threads; it is closed with the memory that it is of.
     """
 
-    def __init__(self, parts: Parts, context: SearchContext) -> None:
-        settings = parts.loaded.settings
-        self._parts = parts
+    def __init__(self, memory: Memory, context: SearchContext) -> None:
+        self._memory = memory
         self.context = context
-        self.access: Access = access_of(context, scope_rules(settings), settings.scope.default)
+        self.access: Access = memory.policy.access_of(context)
 
     @property
     def shows_citations(self) -> bool:
         """Whether answers name file and lines; `auto` means in direct chats."""
-        wanted = self._parts.loaded.settings.citations
-        return wanted == "on" or (wanted == "auto" and self.context.chat_type == "direct")
+        return self._memory.policy.shows_citations(self.context)
 
     @property
     def limits(self) -> Limits:
         """How much recalled text may reach a model at once."""
-        return limits_of(self._parts.loaded.settings)
+        return self._memory.policy.values.limits
 
     def search(
         self, query: str, *, max_results: int | None = None, min_score: float | None = None
@@ -59,14 +55,14 @@ class ScopedMemory:
         """Find the lines that answer a question, among what may be seen here."""
         with self._telling_only_its_own():
             limits = self.limits
-            result = self._parts.asking.search(
+            result = self._memory.index.search(
                 query,
                 scopes=self.access.scopes,
                 max_results=max_results or limits.max_results,
                 min_score=min_score,
                 snippet_chars=limits.max_snippet_chars,
             )
-        hits = self._parts.checkpoint.passed(self.access, result.hits, "a search")
+        hits = self._memory.policy.checkpoint.passed(self.access, result.hits, "a search")
         return self._without_others_names(replace(result, hits=hits))
 
     def get(
@@ -78,52 +74,48 @@ class ScopedMemory:
         max_chars: int | None = None,
     ) -> Excerpt:
         """Read lines of a file; `path` may be a citation. What may not be read here is denied, existing or not."""
-        from plainmind.memory.reading import read_lines
-
         with self._telling_only_its_own():
-            self._parts.checkpoint.require(self.access, file_of(path))
-            found = read_lines(
-                self._parts, path, first_line=first_line, line_count=line_count, max_chars=max_chars
-            )
+            self._memory.policy.checkpoint.require(self.access, file_of(path))
+            found = self._memory.get(path, first_line=first_line, line_count=line_count, max_chars=max_chars)
         # What was read is what was asked for, unless some spelling of a path leads elsewhere.
-        self._parts.checkpoint.require(self.access, found.path)
+        self._memory.policy.checkpoint.require(self.access, found.path)
         return found
 
     def list(self) -> tuple[FoundFile, ...]:
         """List the memory files that may be seen here."""
         with self._telling_only_its_own():
-            require_workspace(self._parts)
-            files = self._parts.workspace.discover().files
+            self._memory.notes.require_workspace()
+            files = self._memory.notes.workspace.discover().files
             seen = (found for found in files if self.access.may_see(found.scope))
-            return self._parts.checkpoint.passed(self.access, seen, "the list of files")
+            return self._memory.policy.checkpoint.passed(self.access, seen, "the list of files")
 
     def append(self, text: str, *, note_id: str | None = None) -> Remembered:
         """Add a note to today's log of the context's own scope. On disk when this returns."""
         with self._telling_only_its_own():
             self._require_writing()
-            require_a_place_for_notes(self._parts)
-            return self._parts.notebook.remember_for(self.access.writes, text, note_id=note_id)
+            self._memory.require_place_for_notes()
+            return self._memory.notes.notebook.remember_for(self.access.writes, text, note_id=note_id)
 
     def forget(self, what: str | Forgotten, *, dry_run: bool = False) -> Forgotten:
         """Remove lines for good, as `Memory.forget` does; other than the owner, only from the context's own notes."""
-        from plainmind.memory.forgetting import Forgetting
+        from plainmind.memory.forget import Forgetting
 
         with self._telling_only_its_own():
             self._require_writing()
-            require_workspace(self._parts)
-            forgetting = Forgetting(self._parts, self._own_files())
+            self._memory.notes.require_workspace()
+            forgetting = Forgetting(self._memory, self._own_files())
             chosen = forgetting.select(what) if isinstance(what, str) else what
-            lines = self._parts.checkpoint.passed(self.access, chosen.lines, "a choice of lines")
+            lines = self._memory.policy.checkpoint.passed(self.access, chosen.lines, "a choice of lines")
             if len(lines) < len(chosen.lines):
                 raise ScopeDenied("lines of that file cannot be forgotten in this conversation")
             if dry_run:
                 return chosen
-            return forgetting.apply(chosen, self._parts.freshness.in_the_background)
+            return forgetting.apply(chosen, self._memory.index.sync_in_background)
 
     def status(self) -> Mapping[str, Any]:
         """Facts, ready for JSON; places on disk and counts of what others see are for the owner only."""
         with self._telling_only_its_own():
-            return facts_for(self._parts, self.context, self.access)
+            return facts_for(self._memory, self.context, self.access)
 
     def start_context(self) -> StartContext:
         """What a session begins with, fenced as data: for a user's turn, never for the system prompt."""
@@ -131,53 +123,52 @@ class ScopedMemory:
         from plainmind.agent.start_context import start_context
 
         with self._telling_only_its_own():
-            require_workspace(self._parts)
+            self._memory.notes.require_workspace()
             begun = start_context(
                 self.access,
-                self._parts.now().date(),
+                self._memory.now().date(),
                 self._whole_text,
                 max_chars=self.limits.max_start_chars,
                 nonce=new_nonce(),
             )
         for path in (*begun.paths, *begun.truncated):
-            self._parts.checkpoint.require(self.access, path)
+            self._memory.policy.checkpoint.require(self.access, path)
         return begun
 
-    def memory_tool(self) -> MemoryTool:
+    def memory_tool(self) -> Any:
         """Claude's memory tool, on the notes that may be written here: all of them for the owner, else its own."""
-        from plainmind.guests.integrations.memory_tool import MemoryTool
         from plainmind.notes.memory_files import MemoryFiles
         from plainmind.notes.scopes import folder_of_scope
 
-        access = self.access
+        tool, access = named(_MEMORY_TOOL), self.access
         # All notes are only for who may see all of them: a scope without a folder is no reason to open it.
         folder = "memory" if access.sees_everything else folder_of_scope(access.writes)
         if access.writes == NOTHING or folder is None:
-            return MemoryTool(
+            return tool(
                 None, refusal=f"The memory cannot be used here: {access.reason or 'nothing can be written'}."
             )
-        parts = self._parts
+        memory = self._memory
         files = MemoryFiles(
-            parts.workspace,
-            parts.history,
-            erasures=parts.erasures,
-            state_dir=parts.places.state,
+            memory.notes.workspace,
+            memory.notes.history,
+            erasures=memory.notes.erasures,
+            state_dir=memory.places.state,
             folder=folder,
         )
 
         def changed(gone: Sequence[str]) -> None:
             # Gone on purpose: it need not be asked first whether a disk is not mounted.
-            with parts.store.joined():
+            with memory.index.store.joined():
                 for path in gone:
-                    parts.store.remove_file("memory", path)
-            parts.freshness.in_the_background()
+                    memory.index.store.remove_file("memory", path)
+            memory.index.sync_in_background()
 
-        return MemoryTool(files, changing=lambda: require_a_place_for_notes(parts), changed=changed)
+        return tool(files, changing=memory.require_place_for_notes, changed=changed)
 
     def _whole_text(self, path: str) -> str | None:
-        self._parts.checkpoint.require(self.access, path)
+        self._memory.policy.checkpoint.require(self.access, path)
         try:
-            document, _ = self._parts.workspace.read(path)
+            document, _ = self._memory.notes.workspace.read(path)
         except NotFound:
             return None
         except PathNotAllowed:
@@ -190,7 +181,7 @@ class ScopedMemory:
         """Which files may be changed; None: every one."""
         if self.access.sees_everything:
             return None
-        scope_of, own = self._parts.checkpoint.scope_of, self.access.writes
+        scope_of, own = self._memory.policy.checkpoint.scope_of, self.access.writes
         return lambda path: scope_of(path) == own
 
     def _require_writing(self) -> None:
@@ -237,28 +228,29 @@ def _without_names(error: PlainmindError) -> PlainmindError:
     return kind("the memory could not do this just now", hint="its owner finds the reason in the log")
 
 
-def facts_for(parts: Parts, context: SearchContext, access: Access) -> dict[str, Any]:
+def facts_for(memory: Memory, context: SearchContext, access: Access) -> dict[str, Any]:
     """Facts, ready for JSON, with what the context may see and write."""
+    from plainmind.memory.status import index_of, status_of
+
     scope = {
         "chatType": context.chat_type,
         "sees": sorted(access.scopes),
         "writes": access.writes,
-        "withheld": parts.checkpoint.withheld,
+        "withheld": memory.policy.checkpoint.withheld,
     }
     if access.sees_everything:
-        return {**status_of(parts, deep=False).facts, "scope": scope}
-    settings = parts.loaded.settings
-    index = index_of(parts)
+        return {**status_of(memory, deep=False).facts, "scope": scope}
+    index = index_of(memory.index)
     made = index.made
     seen = [state for state in index.known.values() if access.may_see(state.scope)]
-    files = len(parts.checkpoint.passed(access, seen, "the index"))
+    files = len(memory.policy.checkpoint.passed(access, seen, "the index"))
     return {
-        "backend": settings.backend,
+        "backend": memory.backend_name,
         "provider": made.embedder.provider if made else "none",
         "model": made.embedder.model if made else "",
         "files": None if index.trouble else files,
         # Which server it is, and what it says, is for the owner.
         "store": {} if index.trouble is None else {"problem": "the index cannot be asked just now"},
-        "sources": list(settings.sources),
+        "sources": list(memory.sources),
         "scope": scope,
     }

@@ -11,15 +11,14 @@ from plainmind.base.model import SearchResult
 from plainmind.base.value import replace
 from plainmind.files.atomic import write_atomically
 from plainmind.files.system import SYSTEM, explain_errors, write_all
-from plainmind.memory.wiring import Parts
 from plainmind.redaction.engine import RULES_VERSION, Redactor
 
 _KEY_BYTES = 32
 
 
-def redactor_of(parts: Parts) -> Redactor:
+def redactor_of(home: str, configured: Iterable[str]) -> Redactor:
     """Make the redactor of a memory; the same secret gets the same mark in all its copies."""
-    return Redactor(configured_secrets(parts), key=redaction_key(parts.places.home))
+    return Redactor(configured, key=redaction_key(home))
 
 
 def reading_by(redactor: Redactor, home: str) -> tuple[int, int]:
@@ -66,11 +65,6 @@ def without_known_secrets(result: SearchResult, redactor: Redactor) -> SearchRes
         for hit in result.hits
     )
     return replace(result, hits=hits)
-
-
-def configured_secrets(parts: Parts) -> list[str]:
-    """The secrets that the settings hold or refer to."""
-    return list(parts.loaded.secrets(parts.environ))
 
 
 def redaction_key(home: str) -> bytes:

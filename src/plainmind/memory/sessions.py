@@ -1,113 +1,109 @@
-"""The conversations of a memory: who may see them, imports, and deleting one from everywhere."""
+"""The conversations of a memory: kept, read without secrets, imported, and who may see them."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
+from threading import RLock
 
 from plainmind.base.errors import PlainmindError
-from plainmind.base.model import PRIVATE, sha256_text
+from plainmind.base.lazy import made_once, named
+from plainmind.base.model import PRIVATE
 from plainmind.base.pattern import pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import TypeAlias
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from typing import Any, Protocol, TypeAlias
 
     from plainmind.base.model import ProgressCallback
-    from plainmind.guests.importers.importer import Importer
-    from plainmind.guests.importers.report import ImportReport
-    from plainmind.memory.wiring import Parts
+    from plainmind.memory.translation import ConversationValues
     from plainmind.redaction.engine import Redactor
     from plainmind.sessions.entries import Entry
     from plainmind.sessions.registry import Places
     from plainmind.sessions.store import SessionStore
     from plainmind.sessions.transcripts import Transcripts
 
+    # What an import did: the guest that imports says what it is.
+    ImportReport: TypeAlias = Any
 
+    class Importer(Protocol):
+        """What a guest offers that copies conversations of another program."""
+
+        def run(
+            self, path: str, *, is_rehearsal: bool = False, progress: ProgressCallback | None = None
+        ) -> ImportReport:
+            """Import a file, or everything below a folder; a rehearsal reads all and writes nothing."""
+
+        def follow(self, path: str, *, wait: Callable[[float], bool]) -> Iterator[ImportReport]:
+            """Import, and again whenever something has been added, until `wait`, called with seconds, returns true."""
+
+
+_IMPORTER = "plainmind.guests.importers.importer:Importer"
 _AGENT = pattern(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 
 class Conversations:
-    """What a memory can do with conversations."""
+    """What was said to one agent: kept, read as a source of memory without secrets, and who may see it."""
 
-    parts: Parts
+    def __init__(self, values: ConversationValues) -> None:
+        self.making = RLock()
+        self._values = values
+        self.folder = values.folder
 
-    @cached_property
-    def sessions(self) -> SessionStore:
-        """The conversations of this agent. They are searched if `sources` has `sessions`."""
+    @made_once
+    def store(self) -> SessionStore:
+        """The conversations themselves."""
         from plainmind.sessions.store import SessionStore
 
-        return SessionStore(self.parts.places.sessions)
+        return SessionStore(self.folder)
 
-    def delete_session(self, name: str) -> tuple[str, ...]:
-        """Remove a session or an archive for good, also from every index of this agent; what is no longer cited."""
-        return delete_everywhere(self.parts, self.sessions, name)
+    @made_once
+    def scopes(self) -> SessionScopes:
+        """Who may see a conversation."""
+        return SessionScopes(self.folder)
 
-    def import_sessions(
-        self,
-        program: str,
-        path: str | os.PathLike[str],
-        *,
-        into_one_agent: bool = False,
-        again: bool = False,
-        is_rehearsal: bool = False,
-        progress: ProgressCallback | None = None,
-    ) -> ImportReport:
-        """Copy the conversations of another program; doing so twice adds nothing, and the originals stay as they are.
-
-        `program` is `openclaw`, `claude-code`, `codex` or `messages`. Those of OpenClaw's agents go to the agents here
-        that have the same names, unless `into_one_agent`. What was archived or deleted here stays away unless `again`.
-        """
-        importer = self._importer(program, into_one_agent=into_one_agent, again=again)
-        return importer.run(os.path.expanduser(path), is_rehearsal=is_rehearsal, progress=progress)
-
-    def follow_sessions(
-        self,
-        program: str,
-        path: str | os.PathLike[str],
-        *,
-        wait: Callable[[float], bool],
-        into_one_agent: bool = False,
-    ) -> Iterator[ImportReport]:
-        """Import whatever is added, as `import_sessions`, until `wait`, called with seconds, returns true."""
-        from plainmind.guests.importers.importer import imports
-
-        importer = self._importer(program, into_one_agent=into_one_agent, again=False)
-        return imports(importer, os.path.expanduser(path), wait=wait)
-
+    @made_once
     def redactor(self) -> Redactor:
         """What hides secrets in copies: those of the settings, and what looks like one."""
-        return self.parts.redactor
+        from plainmind.memory.secrets import redactor_of
 
-    def sessions_folder(self, agent: str | None = None) -> str:
-        """Where the conversations of an agent are; of this one, if that name could be none of ours."""
-        if agent is None or not _AGENT.fullmatch(agent):
-            return self.parts.places.sessions
-        from plainmind.config.load import index_folder
+        return redactor_of(self._values.home, self._values.secrets())
 
-        return index_folder(
-            self.parts.loaded.settings.sessions.path,
-            home=self.parts.places.home,
-            agent_id=agent,
-            environ=self.parts.environ,
+    @made_once
+    def transcripts(self) -> Transcripts:
+        """What was said, as a source of memory: without secrets, each for who may see it."""
+        from plainmind.memory.secrets import reading_by
+        from plainmind.notes.discovery import Reading
+        from plainmind.sessions.transcripts import Transcripts
+
+        return Transcripts(
+            self.folder,
+            redact=self.redactor.without_secrets,
+            reading=Reading(*reading_by(self.redactor, self._values.home)),
+            scopes=self.scopes.now,
+            zone=self._values.zone,
+            documents=_entries_in,
         )
 
-    def _importer(self, program: str, *, into_one_agent: bool, again: bool) -> Importer:
-        from plainmind.guests.importers.importer import Importer
+    def folder_of(self, agent: str | None) -> str:
+        """Where the conversations of an agent are; of this one, if that name could be none of ours."""
+        if agent is None or not _AGENT.fullmatch(agent):
+            return self.folder
+        return self._values.folder_of(agent)
+
+    def importer(self, program: str, *, into_one_agent: bool, again: bool) -> Importer:
+        """What copies the conversations of another program."""
 
         def folder_of(agent: str | None) -> str:
-            return self.sessions_folder(None if into_one_agent else agent)
+            return self.folder_of(None if into_one_agent else agent)
 
-        return Importer(program, folder_of, again=again)
+        importer: Importer = named(_IMPORTER)(program, folder_of, again=again)
+        return importer
 
-
-def not_indexed(source: str, sources: Sequence[str]) -> str:
-    """Say that nothing of a source is there to be found, and what to do if nobody wanted it so far."""
-    if source in sources:
-        return f"nothing from `{source}` is indexed"
-    return f"nothing from `{source}` is indexed: `plainmind config set sources memory,{source}` changes that"
+    def close(self) -> None:
+        """Let go of the transcripts."""
+        if "transcripts" in vars(self):
+            self.transcripts.close()
 
 
 # Which registry it was, and how it looked.
@@ -176,55 +172,7 @@ def _read(places: Places, registry: str) -> dict[str, str]:
     return scopes
 
 
-def transcripts_of(parts: Parts) -> Transcripts:
-    """Make the source of a memory's conversations."""
-    from plainmind.memory.secrets import reading_by
-    from plainmind.notes.discovery import Reading
-    from plainmind.sessions.transcripts import Transcripts
-
-    return Transcripts(
-        parts.places.sessions,
-        redact=parts.redactor.without_secrets,
-        reading=Reading(*reading_by(parts.redactor, parts.places.home)),
-        scopes=parts.session_scopes.now,
-        zone=parts.zone,
-        documents=_entries_in,
-    )
-
-
 def _entries_in(data: bytes) -> Sequence[Entry]:
     from plainmind.sessions.json5_transcript import document_entries
 
     return document_entries(data)
-
-
-_ALL_LINES = 1_000_000_000
-
-
-def delete_everywhere(parts: Parts, store: SessionStore, name: str) -> tuple[str, ...]:
-    """Remove a session, by key or id, or an archive, by its name; the paths that were cited and are no more."""
-    from plainmind.memory.backend_erasing import erase_in_engines
-    from plainmind.memory.cache import opened_cache
-    from plainmind.memory.indexes import erase_sessions_left_behind, of_other_workspaces
-
-    cited = f"sessions/{os.path.relpath(store.open(name).path, store.folder)}"
-    with parts.erasures.run_alone():
-        hashes = _hashes_of_chunks(parts, cited)
-        parts.tombstones.bury(hashes)
-        store.delete(name)
-        if os.path.exists(parts.places.cache):  # also where it is not used any more
-            with opened_cache(parts) as cache:
-                cache.forget(hashes)
-        parts.store.erase("sessions", cited)
-        for other in of_other_workspaces(parts):
-            other.erase("sessions", cited)
-        erase_sessions_left_behind(parts, [cited])
-        erase_in_engines(parts, of_every_agent=False)
-    return (cited,)
-
-
-def _hashes_of_chunks(parts: Parts, cited: str) -> list[str]:
-    """Hashes of everything that the index holds of it: what the cache may know it by."""
-    with parts.store.reading() as reader:
-        chunks = reader.chunks_between("sessions", cited, 1, _ALL_LINES)
-    return [sha256_text(chunk.embedded_text) for chunk in chunks]

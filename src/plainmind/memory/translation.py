@@ -1,30 +1,299 @@
-"""Settings, translated into the small values that the parts of a memory are made of."""
+"""The one place where settings are read: in come the settings, out the small value that each part of a memory takes."""
 
 from __future__ import annotations
 
+import os
+from functools import partial
+
 from plainmind.base.errors import ConfigError
-from plainmind.base.guests import named
+from plainmind.base.lazy import named
+from plainmind.base.model import known_sources, sha256_text
+from plainmind.base.value import field, value
+from plainmind.config.load import home_folder, index_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from datetime import tzinfo
+    from typing import Any
 
     from plainmind.agent.protocol import Limits
     from plainmind.agent.scope import Rule
+    from plainmind.base.model import Source
     from plainmind.config.kinds import ExtraPath as ConfiguredPath
-    from plainmind.config.load import Loaded
+    from plainmind.config.load import Loaded, ResolvedWorkspace
     from plainmind.config.settings import Settings
+    from plainmind.index.plan import ChunkingSettings
     from plainmind.notes.discovery import ExtraPath
     from plainmind.search.engine import SearchSettings
     from plainmind.search.snippets import Weights
 
-# Guests that have settings of their own for what the kernel makes: more places to read, and the options of a store.
-_MORE_PATHS = {"qmd": "plainmind.guests.qmd.config:more_paths"}
+# Guests that have settings of their own for what the kernel makes: what an engine asks for, and the options of a store.
+_WISHES = {"qmd": "plainmind.guests.qmd.config:wishes"}
 _STORE_OPTIONS = {
     "lancedb": "plainmind.guests.lancedb.config:store_options",
     "postgres": "plainmind.guests.postgres.config:store_options",
 }
+
+# Providers that are always there; what else is named must be looked for before the first search.
+_OURS = frozenset({"auto", "builtin", "none", "local", "openai", "gemini", "voyage"})
+
+
+@value
+class Places:
+    """Where everything of one memory is kept."""
+
+    home: str
+    workspace: ResolvedWorkspace
+    state: str  # locks, history, tombstones of this workspace
+    index: str  # of this agent and workspace
+    cache: str  # of this agent, shared by its workspaces
+    sessions: str  # of this agent
+
+    @property
+    def history(self) -> str:
+        """The folder of what files were before."""
+        return os.path.join(self.state, "history")
+
+    @property
+    def tombstones(self) -> str:
+        """The file of what was forgotten."""
+        return os.path.join(self.state, "tombstones.jsonl")
+
+
+@value
+class NotesValues:
+    """What the notes of a memory are made of."""
+
+    workspace: str
+    extra_paths: tuple[ExtraPath, ...]
+    max_file_bytes: int
+    state: str
+    history: str
+    history_days: int
+    history_bytes: int
+    tombstones: str
+
+
+@value
+class Growth:
+    """How much more must be said in a conversation before it is indexed again."""
+
+    more_bytes: int
+    more_messages: int
+
+
+@value
+class CacheValues:
+    """The cache of embeddings: where it is, and how much it may hold."""
+
+    path: str
+    enabled: bool
+    max_entries: int
+    max_bytes: int
+
+
+@value
+class IndexValues:
+    """What the index of a memory is made of, how it is kept up to date, and what is asked of it by default."""
+
+    folder: str
+    driver: str
+    options: Mapping[str, str] = field(repr=False)  # of the driver
+    embedder: str  # by its name; `none` where no vectors are kept
+    model: str | None
+    cache: CacheValues
+    chunking: ChunkingSettings
+    ranking: Callable[[], SearchSettings] = field(repr=False)  # nothing of a search is imported by a sync
+    sources: tuple[Source, ...]
+    private: frozenset[Source]  # what no provider on another machine may see
+    growth: Growth | None  # of conversations; None where they are not indexed
+    watch_debounce_ms: int
+    syncs_before_search: bool
+    timeout_s: float
+    max_results: int
+    snippet_chars: int
+
+
+@value
+class ConversationValues:
+    """What the conversations of a memory are made of."""
+
+    home: str
+    folder: str
+    folder_of: Callable[[str], str] = field(repr=False)  # of another agent
+    secrets: Callable[[], Sequence[str]] = field(repr=False)  # which the settings hold or refer to
+    zone: tzinfo | None
+
+
+@value
+class PolicyValues:
+    """Who may use the memory where, and how much of it reaches a model at once."""
+
+    rules: tuple[Rule, ...]
+    default: str
+    citations: str
+    limits: Limits
+
+
+@value
+class UpkeepValues:
+    """When a memory that stays open catches up by itself."""
+
+    at_start: bool
+    watches: bool
+    interval_minutes: int
+
+
+@value
+class Wishes:
+    """What an engine other than the built-in one asks for in its own settings."""
+
+    paths: tuple[ConfiguredPath, ...] = ()  # more places to read
+    sessions: bool | None = None  # None: as `sources` says
+    program: str = ""  # which one it runs: when another is named, what failed before does not count
+
+
+def places_of(settings: Settings, workspace: ResolvedWorkspace, environ: Mapping[str, str]) -> Places:
+    """Decide where state goes: by agent and by workspace, so that neither sees the other's."""
+    home = home_folder(environ)
+    of_agent = partial(index_folder, home=home, agent_id=settings.agent_id, environ=environ)
+    agent = of_agent(settings.store.path)
+    real = os.path.realpath(workspace.path)
+    name = "".join(c if c.isalnum() or c in "-_" else "-" for c in os.path.basename(real))[:40]
+    key = f"{name or 'root'}-{sha256_text(real)[:8]}"
+    return Places(
+        home=home,
+        workspace=workspace,
+        state=os.path.join(home, "state", key),
+        index=os.path.join(agent, key),
+        cache=os.path.join(agent, "cache.sqlite"),
+        sessions=of_agent(settings.sessions.path),
+    )
+
+
+def notes_values(settings: Settings, places: Places) -> NotesValues:
+    """Translate what concerns the files."""
+    return NotesValues(
+        workspace=places.workspace.path,
+        extra_paths=tuple(memory_paths(settings)),
+        max_file_bytes=settings.max_file_bytes,
+        state=places.state,
+        history=places.history,
+        history_days=settings.history.max_age_days,
+        history_bytes=settings.history.max_bytes,
+        tombstones=places.tombstones,
+    )
+
+
+def index_values(loaded: Loaded, places: Places, environ: Mapping[str, str]) -> IndexValues:
+    """Translate what concerns the index. Raises ConfigError for a secret that is not there."""
+    from plainmind.index.plan import ChunkingSettings
+
+    settings = loaded.settings
+    chunking, sync = settings.chunking, settings.sync
+    growth = Growth(sync.sessions.delta_bytes, sync.sessions.delta_messages)
+    return IndexValues(
+        folder=places.index,
+        driver=settings.store.driver,
+        options=store_options(settings.store.driver, settings, environ),
+        embedder=settings.provider if settings.store.vector_enabled else "none",
+        model=settings.model,
+        cache=cache_values(settings, places),
+        chunking=ChunkingSettings(chunking.strategy, chunking.tokens, chunking.overlap),  # type: ignore[arg-type]
+        ranking=partial(search_settings, loaded),
+        sources=known_sources(settings.sources),
+        private=frozenset() if settings.send_sessions else frozenset({"sessions"}),
+        growth=growth if "sessions" in settings.sources else None,
+        watch_debounce_ms=sync.watch_debounce_ms,
+        syncs_before_search=sync.on_search,
+        timeout_s=settings.limits.timeout_ms / 1000,
+        max_results=settings.query.max_results,
+        snippet_chars=settings.limits.max_snippet_chars,
+    )
+
+
+def cache_values(settings: Settings, places: Places) -> CacheValues:
+    """Translate what concerns the cache of embeddings."""
+    cache = settings.cache
+    return CacheValues(places.cache, cache.enabled, cache.max_entries, cache.max_bytes)
+
+
+def conversation_values(loaded: Loaded, places: Places, environ: Mapping[str, str]) -> ConversationValues:
+    """Translate what concerns conversations."""
+    settings = loaded.settings
+
+    def folder_of(agent: str) -> str:
+        return index_folder(settings.sessions.path, home=places.home, agent_id=agent, environ=environ)
+
+    return ConversationValues(
+        home=places.home,
+        folder=places.sessions,
+        folder_of=folder_of,
+        secrets=lambda: list(loaded.secrets(environ)),
+        zone=zone_of(settings.user_timezone),
+    )
+
+
+def policy_values(settings: Settings) -> PolicyValues:
+    """Translate who may use the memory."""
+    return PolicyValues(
+        scope_rules(settings), settings.scope.default, settings.citations, limits_of(settings)
+    )
+
+
+def upkeep_values(settings: Settings) -> UpkeepValues:
+    """Translate when a memory that stays open catches up."""
+    sync = settings.sync
+    return UpkeepValues(sync.on_session_start, sync.watch, sync.interval_minutes)
+
+
+def status_facts(settings: Settings) -> dict[str, Any]:
+    """What `status` says of the settings themselves."""
+    return {
+        "backend": settings.backend,
+        "requestedProvider": settings.provider,
+        "agentId": settings.agent_id,
+        "extraPaths": [path.path for path in settings.extra_paths],
+        "sources": list(settings.sources),
+        "keywords": settings.query.hybrid.enabled,
+        "vectors": settings.store.vector_enabled,
+    }
+
+
+def has_parts_that_may_be_missing(settings: Settings) -> bool:
+    """Whether something was chosen that not every installation has."""
+    ours = settings.provider in _OURS and settings.store.driver == "sqlite"
+    return not ours or (settings.provider == "builtin" and settings.model is not None)
+
+
+def needs_providers(settings: Settings, environ: Mapping[str, str]) -> bool:
+    """Whether it takes a closer look to tell who embeds; else it is the built-in model, a plug-in, or none."""
+    from plainmind.embed.protocol import AUTO, KEY_VARIABLES
+
+    if settings.provider in {"builtin", "none"} or not settings.store.vector_enabled:
+        return False
+    if settings.provider != AUTO or settings.local.model_path or settings.guests.get("remote.apiKey"):
+        return True
+    names = (name for names in KEY_VARIABLES.values() for name in names)
+    return bool(settings.provider_access) or any(environ.get(name) for name in names)
+
+
+def with_origin_of_provider(error: ConfigError, loaded: Loaded) -> ConfigError:
+    """Say who has set a provider that cannot be made: it may come from a file that was written for another program."""
+    return ConfigError(
+        f"{error} (set by {loaded.origins['provider']})",
+        key=error.key,
+        hint=f"{error.hint}; `--config provider=builtin` works offline",
+    )
+
+
+def wishes_of(settings: Settings) -> Wishes:
+    """What the engine that was chosen asks for."""
+    if settings.backend not in _WISHES:
+        return Wishes()
+    wishes: Wishes = named(_WISHES[settings.backend])(settings)
+    return wishes
 
 
 def search_settings(loaded: Loaded) -> SearchSettings:
@@ -87,10 +356,10 @@ def memory_paths(settings: Settings) -> list[ExtraPath]:
     The built-in index has them too: it answers when the engine does not.
     """
     paths = extra_paths(settings.extra_paths) if settings.extra_paths else []
-    if settings.backend in _MORE_PATHS:
+    more = wishes_of(settings).paths
+    if more:
         from plainmind.base.value import replace
 
-        more = named(_MORE_PATHS[settings.backend])(settings)
         paths += [replace(path, under=settings.backend) for path in extra_paths(more)]
     return paths
 

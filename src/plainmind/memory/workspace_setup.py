@@ -10,7 +10,7 @@ from plainmind.base.model import sha256_bytes
 from plainmind.base.value import value
 from plainmind.files.replace import replace
 from plainmind.files.system import explain_errors
-from plainmind.memory.wiring import Parts
+from plainmind.memory.memory import Notes
 from plainmind.notes.workspace import Workspace, day_of, decode
 
 CURATED = """\
@@ -39,16 +39,16 @@ class ToldAgents:
     changed: bool
 
 
-def create_workspace(parts: Parts) -> tuple[str, ...]:
+def create_workspace(notes: Notes) -> tuple[str, ...]:
     """Make what is missing of a workspace; the names of what was made. Nothing is overwritten."""
-    top = parts.workspace.path
+    top = notes.workspace.path
     if os.path.lexists(top) and not os.path.isdir(top):
         raise WorkspaceError(f"`{top}` is not a folder", hint="choose another place for the workspace")
     made: list[str] = []
     with explain_errors("create", top):
         os.makedirs(top, exist_ok=True)
         if not any(os.path.lexists(os.path.join(top, name)) for name in ("MEMORY.md", "memory.md")):
-            _write(parts, "MEMORY.md", CURATED.encode(), base_hash=None)
+            _write(notes, "MEMORY.md", CURATED.encode(), base_hash=None)
             made.append("MEMORY.md")
         folder = os.path.join(top, "memory")
         if not os.path.isdir(folder):
@@ -57,14 +57,14 @@ def create_workspace(parts: Parts) -> tuple[str, ...]:
     return tuple(made)
 
 
-def tell_agents(parts: Parts) -> ToldAgents:
+def tell_agents(notes: Notes) -> ToldAgents:
     """Put the instruction into the workspace's AGENTS.md, between its markers; the rest stays as it is."""
-    top = parts.workspace.path
+    top = notes.workspace.path
     names = [name for name in ("AGENTS.md", "CLAUDE.md") if os.path.lexists(os.path.join(top, name))]
     name = names[0] if names else "AGENTS.md"
     path = os.path.join(top, name)
     if not names:
-        _write(parts, name, RECALL_INSTRUCTION.encode() + b"\n", base_hash=None)
+        _write(notes, name, RECALL_INSTRUCTION.encode() + b"\n", base_hash=None)
         return ToldAgents(path, changed=True)
     with explain_errors("read", path), open(path, "rb") as file:
         old = file.read()
@@ -76,7 +76,7 @@ def tell_agents(parts: Parts) -> ToldAgents:
         ) from error
     new = with_instruction(text).encode()
     if new != old:
-        _write(parts, name, new, base_hash=sha256_bytes(old))
+        _write(notes, name, new, base_hash=sha256_bytes(old))
     return ToldAgents(path, changed=new != old)
 
 
@@ -91,14 +91,14 @@ def with_instruction(text: str) -> str:
     return text + gap + instruction + newline
 
 
-def _write(parts: Parts, name: str, data: bytes, *, base_hash: str | None) -> None:
+def _write(notes: Notes, name: str, data: bytes, *, base_hash: str | None) -> None:
     try:
         replace(
-            os.path.join(parts.workspace.root.real, name),
+            os.path.join(notes.workspace.root.real, name),
             data,
             base_hash=base_hash,
-            state_dir=parts.places.state,
-            history=parts.history,
+            state_dir=notes.values.state,
+            history=notes.history,
             reason="init",
             name=name,
         )

@@ -571,7 +571,7 @@ def test_one_session_that_is_flushed_twice_at_once_has_one_note(stage):
 
 def _at(at: Stage, moments: list[datetime]) -> None:
     """Let the memory's clock show one moment after the other, the last one for ever."""
-    at.memory.parts.now = lambda: moments.pop(0) if len(moments) > 1 else moments[0]  # type: ignore[method-assign]
+    at.memory.now = lambda: moments.pop(0) if len(moments) > 1 else moments[0]  # type: ignore[method-assign]
 
 
 def test_a_note_goes_to_the_day_on_which_it_is_written(stage):

@@ -37,13 +37,13 @@ def conversation(at, session):
 
 
 def keep(at, text=FACT, scope=PRIVATE):
-    entries = entry_memory_of(at.memory.parts)
+    entries = entry_memory_of(at.memory)
     assert entries.store(text, scope=scope).entry is not None
     entries.close()
 
 
 def waiting(at):
-    entries = entry_memory_of(at.memory.parts)
+    entries = entry_memory_of(at.memory)
     found = entries.list(scopes=EVERY_SCOPE, waiting=True)
     entries.close()
     return found
@@ -170,7 +170,7 @@ def test_no_turn_waits_until_others_are_done_with_the_entries(tmp_path):
     with staged(tmp_path, in_order(Say("Larch.")), soon) as at:
         heard = Recorded()
         talk = conversation(at, session_of(at))
-        with EntryFile(entry_folder(at.memory.parts)).changing("make an index that takes long"):
+        with EntryFile(entry_folder(at.memory)).changing("make an index that takes long"):
             reply = talk.say("I prefer larch for the hull of the boat", heard)
         talk.close()
 

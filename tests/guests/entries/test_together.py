@@ -58,7 +58,7 @@ def box(memory):
 
 
 def stored(memory):
-    entries = entry_memory_of(memory.parts)
+    entries = entry_memory_of(memory)
     try:
         return [entry.text for entry in entries.list(scopes=EVERY_SCOPE)]
     finally:
@@ -173,7 +173,7 @@ def test_when_one_half_fails_the_answer_says_what_is_gone_and_what_is_not(
 
 def test_a_group_sees_and_forgets_nothing_of_the_owner(workspace, tmp_path):
     with opened(workspace, tmp_path, **EVERYBODY) as memory:
-        entries = entry_memory_of(memory.parts)
+        entries = entry_memory_of(memory)
         kept = entries.store("the second word of the owner is zanzibar", scope=PRIVATE).entry
         entries.close()
         group = Box(memory, GROUP)

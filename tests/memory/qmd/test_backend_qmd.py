@@ -536,7 +536,7 @@ def test_a_process_that_lives_on_makes_the_vectors_by_itself(memory_with, progra
     model.touch()
     monkeypatch.setenv("QMD_EMBED_MODEL", str(model))
     memory = memory_with(searchMode="query")
-    memory.parts.backend.upkeep = Upkeep(memory.parts.backend, begins_after_s=0.1)
+    memory.index.backend.upkeep = Upkeep(memory.index.backend, begins_after_s=0.1)
 
     memory.search("gateway")
 

@@ -164,7 +164,7 @@ def test_an_index_is_made_anew_when_somebody_died_while_forgetting(memory_with, 
     index = next(engine_of(tmp_path).rglob("index.sqlite"))
     index.with_name("index.sqlite-wal").write_text("old pages with coffee")
     (workspace / "MEMORY.md").write_text("# Ada\n")
-    with memory.parts.erasures.run_alone():
+    with memory.notes.erasures.run_alone():
         pass  # and nobody came to the engine
 
     memory.sync()

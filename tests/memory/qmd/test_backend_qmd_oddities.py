@@ -186,6 +186,6 @@ print(json.dumps(told))
 def test_how_long_it_may_take_can_be_set(memory_with):
     memory = memory_with(update={"commandTimeoutMs": 1000, "updateTimeoutMs": 2000, "embedTimeoutMs": 3000})
 
-    options = memory.parts.backend._first._options
+    options = memory.index.backend._first._options
 
     assert (options.command_timeout_s, options.update_timeout_s, options.embed_timeout_s) == (1, 2, 3)

@@ -41,10 +41,8 @@ def open_conversation(
     memory: Memory, key: str | None = None, *, model: str | None = None, is_new: bool = False
 ) -> Conversation:
     """Continue the conversation of a key, or begin it; with `is_new` the one before goes to the archive."""
-    settings = memory.parts.loaded.settings
-    chosen = chat_model_of(
-        settings, memory.parts.environ, model=model
-    )  # before anything is begun or put away
+    settings = memory.settings
+    chosen = chat_model_of(settings, memory.environ, model=model)  # before anything is begun or put away
     if settings.section(EntryConfig).enabled:
         require_entries(settings)
     key = key or usual_key(settings)
@@ -61,12 +59,12 @@ def converse(memory: Memory, session: Session, *, model: str | None = None) -> C
             f"{os.path.basename(session.path)} is an archive, and nothing is added to one",
             hint="`plainmind sessions list` names the conversations that go on",
         )
-    chosen = chat_model_of(memory.parts.loaded.settings, memory.parts.environ, model=model)
+    chosen = chat_model_of(memory.settings, memory.environ, model=model)
     return _with_model(memory, session, chosen)
 
 
 def _with_model(memory: Memory, session: Session, chosen: EndpointModel) -> Conversation:
-    settings = memory.parts.loaded.settings
+    settings = memory.settings
     entry = _counted_here(memory.sessions, session, chosen.context_window)
     context = context_of_session(session.key or session.id, entry)
     tools, hooks = tools_within(memory, context)
@@ -78,7 +76,7 @@ def _with_model(memory: Memory, session: Session, chosen: EndpointModel) -> Conv
         conversation_settings(settings, chosen.context_window),
         tools=tools,
         hooks=hooks,
-        today=lambda: memory.parts.now().date(),
+        today=lambda: memory.now().date(),
         can_write=lambda: os.access(memory.workspace, os.W_OK | os.X_OK),
     )
 

@@ -118,7 +118,7 @@ class Chat:
         """Take turns with a person, until they leave."""
         from plainmind.guests.chat.line_history import TypedLines
 
-        typed = TypedLines(self._memory.parts.places.home)
+        typed = TypedLines(self._memory.home)
         typed.load()
         model, console = self.conversation.model, self._console
         console.say(console.style(f"{model.name} · {self._key} · /help", "dim"))

@@ -36,7 +36,7 @@ def run_flush(arguments: argparse.Namespace, console: Console) -> int:
     from plainmind.memory.session_pages import find_session
 
     with open_memory(arguments) as memory:
-        name = arguments.session or usual_key(memory.parts.loaded.settings)
+        name = arguments.session or usual_key(memory.settings)
         conversation = converse(memory, find_session(memory.sessions, name), model=arguments.model)
         try:
             flushed = conversation.flush(Listener(), by_hand=True)

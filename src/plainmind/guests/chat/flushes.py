@@ -9,6 +9,18 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from plainmind.memory.memory import Memory
+
+
+def status_facts(memory: Memory, *, deep: bool) -> dict[str, Any]:  # noqa: ARG001 (as every guest is asked)
+    """What `status` says of the chat model and of the last flush."""
+    chat = None
+    if memory.settings.guests.get("chat.model"):  # nothing of a chat is loaded for those who have none
+        from plainmind.guests.chat.access import chat_destination
+
+        chat = chat_destination(memory.settings)
+    return {"chat": chat, "lastFlush": last_flush(memory.sessions_folder())}
+
 
 def last_flush(folder: str) -> dict[str, Any] | None:
     """The latest flush of any conversation in a folder, whether it worked or not; None when there was none."""

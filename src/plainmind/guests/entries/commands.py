@@ -249,7 +249,7 @@ def _entries(arguments: argparse.Namespace) -> Iterator[EntryMemory]:
     from plainmind.guests.entries.access import entry_memory_of
 
     with open_memory(arguments) as memory:
-        entries = entry_memory_of(memory.parts)
+        entries = entry_memory_of(memory)
         try:
             yield entries
         finally:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from plainmind.guests.entries.status import entry_status
 from plainmind.memory.doctor import Check
-from plainmind.memory.wiring import Parts
+from plainmind.memory.memory import Memory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 _NAME = "entries"
 
 
-def examine_entries(parts: Parts) -> Iterator[Check]:
+def examine_entries(memory: Memory) -> Iterator[Check]:
     """Nothing where there are none and nobody has switched them on."""
-    facts = entry_status(parts, deep=True)
+    facts = entry_status(memory, deep=True)
     if facts is None:
         return
     if facts["entries"] is not None:

@@ -8,32 +8,32 @@ from plainmind.base.errors import ConfigError
 from plainmind.base.extras import install_hint
 from plainmind.config.load import index_folder
 from plainmind.guests.entries.config import EntryConfig
-from plainmind.memory.wiring import Parts
+from plainmind.memory.memory import Memory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from plainmind.config.settings import Settings
 
 
-def entry_folder(parts: Parts) -> str:
+def entry_folder(memory: Memory) -> str:
     """The folder of the agent that the settings name."""
-    settings = parts.loaded.settings
+    settings = memory.settings
     return index_folder(
         settings.section(EntryConfig).path,
-        home=parts.places.home,
+        home=memory.home,
         agent_id=settings.agent_id,
-        environ=parts.environ,
+        environ=memory.environ,
     )
 
 
-def entry_index_folder(parts: Parts) -> str:
+def entry_index_folder(memory: Memory) -> str:
     """The folder of what finds them again."""
-    return os.path.join(entry_folder(parts), "index")
+    return os.path.join(entry_folder(memory), "index")
 
 
-def has_entries(parts: Parts) -> bool:
+def has_entries(memory: Memory) -> bool:
     """Whether there is a file of entries, or an index of one that is gone; they may be switched off by now."""
-    folder = entry_folder(parts)
+    folder = entry_folder(memory)
     return any(os.path.lexists(os.path.join(folder, name)) for name in ("entries.jsonl", "index"))
 
 

@@ -15,7 +15,6 @@ from plainmind.base.value import field, value
 from plainmind.guests.evaluation.dataset import AskedWorkspace
 from plainmind.guests.evaluation.scoring import Answer, Shown, means, scores_of
 from plainmind.memory.memory import Memory
-from plainmind.memory.wiring import wire
 from plainmind.sessions.transcripts import Transcripts
 
 SESSIONS = "sessions"
@@ -159,14 +158,14 @@ def opened_memory(folder: str, asking: Asking) -> Iterator[MemorySearcher]:
     sessions = os.path.join(folder, SESSIONS)
     environ = {name: value for name, value in os.environ.items() if not name.startswith("PLAINMIND_")}
     with tempfile.TemporaryDirectory(prefix="plainmind-eval-") as home:
-        parts = wire(
+        memory = Memory.from_environment(
+            environ,
             workspace=folder,
             home=home,
             # A key in the environment must neither change what is measured nor send it away.
-            flags={"provider": "builtin", **asking.settings, "sync.onSearch": False},
-            environ=environ,
+            config={"provider": "builtin", **asking.settings, "sync.onSearch": False},
             cwd=home,
             more_sources=[Transcripts(sessions)] if os.path.isdir(sessions) else [],
         )
-        with Memory.of(parts) as memory:
+        with memory:
             yield MemorySearcher(memory, asking)

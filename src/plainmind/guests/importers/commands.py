@@ -85,7 +85,7 @@ def run_import(arguments: argparse.Namespace, console: Console) -> int:
                 progress=progress,
             )
         if console.json:
-            is_searched = "sessions" in memory.parts.loaded.settings.sources
+            is_searched = "sessions" in memory.sources
             console.result({"path": path, **_as_json(report), "searched": is_searched})
         else:
             console.say(summary(report))
@@ -178,12 +178,12 @@ def _print_notes(report: ImportReport, console: Console) -> None:
 
 def _say_how_to_search(memory: Memory, report: ImportReport, console: Console) -> None:
     own = os.path.realpath(memory.sessions.folder)
-    chosen = memory.parts.loaded.settings.agent_id
+    chosen = memory.agent_id
     agents = {chosen if os.path.dirname(row.path) == own else row.agent for row in report.imported}
     for agent in sorted(agent for agent in agents if agent is not None):
         option = "" if agent == _UNLESS_TOLD else f" --agent {agent}"
         console.hint(f'search them: plainmind sessions search{option} "…"')
-    if agents and "sessions" not in memory.parts.loaded.settings.sources:
+    if agents and "sessions" not in memory.sources:
         console.hint("let every search see them: plainmind config set sources memory,sessions")
 
 

@@ -52,6 +52,10 @@ class Importer:
         self._taken: set[str] = set()  # sessions that another file of this import has
         self._rehearsed: dict[str, list[str]] = {}  # by session, what a rehearsal would have added
 
+    def follow(self, path: str, *, wait: Callable[[float], bool]) -> Iterator[ImportReport]:
+        """Import, and again whenever something has been added, until `wait`, called with seconds, returns true."""
+        return imports(self, path, wait=wait)
+
     def run(
         self, path: str, *, is_rehearsal: bool = False, progress: ProgressCallback | None = None
     ) -> ImportReport:

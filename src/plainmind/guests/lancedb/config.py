@@ -28,3 +28,9 @@ class LanceConfig:
 def store_options(settings: Settings, _environ: Mapping[str, str], **_: str | None) -> dict[str, str | None]:
     """Where the tables are, and the name of this workspace among them."""
     return {"uri": settings.section(LanceConfig).uri, "workspace": settings.store.workspace_name}
+
+
+def destination(options: Mapping[str, str]) -> str | None:
+    """The bucket that holds the text of the notes, unless it is a folder of this machine."""
+    uri = options.get("uri", "")
+    return uri if "://" in uri else None

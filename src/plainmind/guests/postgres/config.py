@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from plainmind.base.errors import ConfigError
 from plainmind.base.value import value
 from plainmind.config.kinds import KEEPS, SENDS, Text, setting
 from plainmind.config.load import resolve_secret
@@ -47,3 +48,22 @@ def store_options(
         "schema": config.schema,
         "workspace": settings.store.workspace_name,
     }
+
+
+def prepare_server(options: Mapping[str, str], *, role: str | None, is_operator: bool) -> str:
+    """Make the schema of an installation, or bring it up to date, and let a role use it; returns its name."""
+    from plainmind.guests.postgres.migrations import prepare
+
+    if not options.get("dsn"):
+        raise ConfigError(
+            "which server is to be prepared?", key="store.dsn", hint="name it with --dsn, or set `store.dsn`"
+        )
+    prepare(options["dsn"], schema=options["schema"], role=role, is_operator=is_operator)
+    return options["schema"]
+
+
+def destination(options: Mapping[str, str]) -> str | None:
+    """The hosts that hold the text of the notes, unless it is this machine. Raises ConfigError."""
+    from plainmind.guests.postgres.options import other_hosts
+
+    return ", ".join(other_hosts(options.get("dsn", ""))) or None

@@ -9,9 +9,11 @@ from contextlib import suppress
 
 from plainmind.base.model import SOURCES, FileFailure, Mode, SearchResult, SyncReport
 from plainmind.base.pattern import pattern
+from plainmind.config.load import absolute, home_folder
 from plainmind.files.safe_open import printable
 from plainmind.guests.qmd.answers import Hits, read_answers
 from plainmind.guests.qmd.collections import askable
+from plainmind.guests.qmd.config import QmdConfig
 from plainmind.guests.qmd.options import (
     QmdOptions,
     Wanted,
@@ -284,5 +286,35 @@ def _left_out(look: Look) -> str | None:
 
 def open_qmd(surroundings: Surroundings) -> QmdBackend:
     """Make it, for a memory; nothing is started or written yet."""
-    options = surroundings.options if isinstance(surroundings.options, QmdOptions) else QmdOptions()
+    options = surroundings.options if isinstance(surroundings.options, QmdOptions) else _options(surroundings)
     return QmdBackend(surroundings, options, Record(os.path.join(surroundings.folder, "record.json")))
+
+
+def _options(surroundings: Surroundings) -> QmdOptions:
+    """Translate its settings."""
+    settings = surroundings.settings
+    if settings is None:
+        return QmdOptions()
+    config, environ = settings.section(QmdConfig), surroundings.environ
+    export = None
+    if config.export_dir is not None:
+        export = os.path.join(
+            absolute(config.export_dir, home_folder(environ), environ),
+            surroundings.agent_id,
+            os.path.basename(surroundings.folder),
+        )
+    return QmdOptions(
+        command=config.command,
+        search_mode=config.search_mode,  # type: ignore[arg-type]
+        include_default_memory=config.include_default_memory,
+        export_folder=export,
+        retention_days=config.retention_days,
+        update_interval_s=config.update_interval_s,
+        embed_interval_s=config.embed_interval_s,
+        debounce_s=config.debounce_ms / 1000,
+        update_on_boot=config.on_boot,
+        update_on_search=settings.sync.on_search,
+        command_timeout_s=config.command_timeout_ms / 1000,
+        update_timeout_s=config.update_timeout_ms / 1000,
+        embed_timeout_s=config.embed_timeout_ms / 1000,
+    )

@@ -4,8 +4,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from plainmind.base.value import value
 from plainmind.config.kinds import (
     KEEPS,
@@ -20,6 +18,7 @@ from plainmind.config.kinds import (
     Whole,
     setting,
 )
+from plainmind.memory.translation import Wishes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,6 +67,7 @@ class QmdConfig:
     )
 
 
-def more_paths(settings: Settings) -> Sequence[ExtraPath]:
-    """The folders that were named for it."""
-    return settings.section(QmdConfig).paths
+def wishes(settings: Settings) -> Wishes:
+    """The folders that were named for it, whether it is to know conversations, and which program it is."""
+    config = settings.section(QmdConfig)
+    return Wishes(config.paths, config.sessions_enabled, config.command)

@@ -198,3 +198,12 @@ def delete_index(homes: Homes) -> None:
         path = homes.index_file + ending
         with explain_errors("remove", path), suppress(FileNotFoundError):
             os.unlink(path)
+
+
+def erase_folder(folder: str) -> None:
+    """Delete all copies of text that QMD keeps for a workspace in this folder, and where it exported conversations."""
+    delete_index(Homes.beneath(folder))
+    erase_copies(exports_in(folder))
+    elsewhere = Record(os.path.join(folder, "record.json"))["exports"]
+    if isinstance(elsewhere, str):
+        erase_copies(elsewhere)

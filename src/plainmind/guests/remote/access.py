@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from plainmind.base.errors import ConfigError
 from plainmind.base.value import field, value
 from plainmind.config.load import Loaded, home_folder, referenced_variable, resolve_secret
-from plainmind.embed.protocol import AUTO, KEY_VARIABLES
+from plainmind.embed.protocol import AUTO, KEY_VARIABLES, EmbeddingSettings, create_embedder
 from plainmind.embed.succession import Choice, KeyFound, LocalModel, choose
 from plainmind.guests.remote.config import RemoteConfig
 
@@ -139,10 +139,9 @@ def _local_model(settings: Settings, environ: Mapping[str, str]) -> LocalModel:
     if path is None:
         return LocalModel()
     if ":" in path.split("/", 1)[0]:  # `hf:…`: there once it was downloaded
-        from plainmind.guests.local.llama import LocalEmbedder, LocalSettings
-
-        there = LocalEmbedder(LocalSettings(path, model_folder(settings, home_folder(environ)))).is_ready
-        return LocalModel(path, exists=there)
+        folder = model_folder(settings, home_folder(environ))
+        wanted = EmbeddingSettings(provider="local", model=path, model_cache_dir=folder)
+        return LocalModel(path, exists=create_embedder("local", wanted).is_ready)
     return LocalModel(path, exists=os.path.exists(os.path.expanduser(path)))
 
 
@@ -173,12 +172,3 @@ def _why_none(base_url: str | None, name: str) -> str:
 
 def _place(loaded: Loaded, key: str, spelled: str) -> str:
     return f"`{spelled}`, {loaded.origins[key]}"
-
-
-def naming_its_origin(error: ConfigError, loaded: Loaded) -> ConfigError:
-    """Say who has set a provider that cannot be made: it may come from a file that was written for another program."""
-    return ConfigError(
-        f"{error} (set by {loaded.origins['provider']})",
-        key=error.key,
-        hint=f"{error.hint}; `--config provider=builtin` works offline",
-    )

@@ -8,42 +8,17 @@ from plainmind.base.errors import StorageFailure
 from plainmind.base.model import sha256_text
 from plainmind.base.value import value
 from plainmind.embed.succession import Provider
+from plainmind.memory.providers import Confirm, Cost, Initiative, in_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Literal, TypeAlias
-
     from plainmind.embed.cache import SqliteEmbeddingCache
-
-# Who wants the sync: a question that waits for it, something in the background, or a person who asked for it.
-Initiative: TypeAlias = "Literal['search', 'background', 'asked']"
 
 # What a question waits for: some eight seconds of a provider on another machine, or of a model on this one.
 MOST_TOKENS_BEFORE_A_SEARCH = {"remote": 200_000, "here": 20_000}
 # Less is neither shown nor worth a look into the cache.
 WORTH_SHOWING_TOKENS = 50_000
 _TOGETHER = 2_000
-
-
-@value
-class Cost:
-    """What a sync is about to spend: tokens and dollars, both about. `needs_yes`: more than the user has allowed."""
-
-    provider: str
-    model: str
-    host: str | None
-    tokens: int
-    usd: float
-    allowed_usd: float
-
-    @property
-    def needs_yes(self) -> bool:
-        """Whether somebody has to agree first."""
-        return self.usd > self.allowed_usd
-
-
-# Shows the cost, and says whether to go on.
-Confirm: TypeAlias = Callable[[Cost], bool]
 
 
 @value
@@ -124,18 +99,6 @@ class Purse:
             return frozenset(self.cache.lookup(self.provider.identity, hashes))
         except StorageFailure:
             return frozenset()
-
-
-def in_words(cost: Cost) -> str:
-    """`embedding about 2,100,000 tokens with openai text-embedding-3-small, for about $0.04,`."""
-    price = f", for about ${cost.usd:,.2f}," if cost.usd >= 0.005 else ""
-    return f"embedding about {_rounded(cost.tokens):,} tokens with {cost.provider} {cost.model}{price}"
-
-
-def _rounded(tokens: int) -> int:
-    """Two digits are as much as an estimate knows."""
-    digits = max(0, len(str(tokens)) - 2)
-    return round(tokens, -digits)
 
 
 def _portions(texts: Iterable[str]) -> Iterator[list[str]]:

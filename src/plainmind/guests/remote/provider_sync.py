@@ -5,45 +5,32 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from plainmind.base.errors import EmbeddingError
-from plainmind.base.model import IndexFingerprint, ProgressCallback, SyncReport
-from plainmind.base.value import replace, value
+from plainmind.base.model import IndexFingerprint, SyncReport
+from plainmind.base.value import replace
 from plainmind.embed.protocol import COMPUTED_HERE, Embedder
 from plainmind.embed.silent import Withheld
 from plainmind.embed.succession import Provider
-from plainmind.guests.remote.config import RemoteConfig
-from plainmind.index.plan import Conditions, Patience, RebuildGivenUp
-from plainmind.memory.providers import Providers
-from plainmind.memory.spending import Confirm, Initiative, Purse
-from plainmind.memory.wiring import Parts
+from plainmind.guests.remote.providers import Providers
+from plainmind.guests.remote.spending import Purse
+from plainmind.index.plan import Conditions, RebuildGivenUp
+from plainmind.memory.index import Index
+from plainmind.memory.providers import Asked
 
 
-@value
-class Asked:
-    """How a sync was asked for. `wait` for batch jobs: None as the settings say; who does not ask does not wait."""
-
-    initiative: Initiative = "asked"
-    force: bool = False
-    thorough: bool = True
-    wait: bool | None = None
-    confirm: Confirm | None = None
-    progress: ProgressCallback | None = None
-    patience: Patience | None = None  # with conversations that grow
-
-
-def sync_with(parts: Parts, providers: Providers, asked: Asked) -> SyncReport:
+def sync_with(index: Index, providers: Providers, asked: Asked) -> SyncReport:
     """Bring the index up to date. A failing provider never costs an index that works.
 
     The chosen provider is tried first. When it fails for good or is paused, the fallback makes an index of its own;
     when there is none, the old index stays, and files that changed go in without vectors for now.
     """
-    return _Sync(parts, providers, asked).run()
+    return _Sync(index, providers, asked).run()
 
 
 class _Sync:
     """One sync, and what is to be said about it."""
 
-    def __init__(self, parts: Parts, providers: Providers, asked: Asked) -> None:
-        self._parts = parts
+    def __init__(self, index: Index, providers: Providers, asked: Asked) -> None:
+        self._index = index
         self._providers = providers
         self._succession = providers.succession
         self._asked = asked
@@ -125,7 +112,7 @@ class _Sync:
 
     def _synced(self, embedder: Embedder, conditions: Conditions, *, force: bool = False) -> SyncReport:
         asked = self._asked
-        return self._parts.indexer_with(embedder).sync(
+        return self._index.indexer_with(embedder).sync(
             force=force,
             progress=asked.progress,
             thorough=asked.thorough,
@@ -138,13 +125,13 @@ class _Sync:
         """What is done before a provider is asked for many vectors: count the cost, and let jobs do what they can."""
         if provider.name in COMPUTED_HERE:
             return None
-        with self._parts.store.reading() as reader:
+        with self._index.store.reading() as reader:
             chunks = sum(reader.counts().chunks.values())
         purse = Purse(
             provider,
             self._providers.cache,
             self._asked.initiative,
-            self._parts.loaded.settings.section(RemoteConfig).confirm_above_usd,
+            self._providers.confirm_above_usd,
             self._asked.confirm,
             chunks,
         )
@@ -196,7 +183,7 @@ class _Sync:
             self._degraded[f"batch jobs: {error}"] = None
 
     def _made(self) -> IndexFingerprint | None:
-        with self._parts.store.reading() as reader:
+        with self._index.store.reading() as reader:
             return reader.fingerprint()
 
     def _told(self, report: SyncReport) -> SyncReport:

@@ -1,0 +1,303 @@
+"""The embedders of one memory, made from its settings: the chosen one, its cache and jobs, and who may take over."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
+from threading import RLock
+
+from plainmind.base.errors import ConfigError, EmbeddingError, PlainmindError
+from plainmind.base.model import EmbedderIdentity, Progress, ProgressCallback
+from plainmind.base.value import replace
+from plainmind.config.load import Loaded
+from plainmind.embed.cache import CachedEmbedder, SqliteEmbeddingCache
+from plainmind.embed.protocol import (
+    COMPUTED_HERE,
+    KEY_VARIABLES,
+    Embedder,
+    EmbeddingSettings,
+    FullEmbedder,
+    create_embedder,
+)
+from plainmind.embed.silent import Withheld
+from plainmind.embed.succession import Provider, Succession
+from plainmind.guests.remote.access import (
+    access_to,
+    choice_of,
+    model_folder,
+    model_for,
+    remote_settings,
+)
+from plainmind.guests.remote.config import RemoteConfig
+from plainmind.memory.translation import CacheValues, with_origin_of_provider
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from plainmind.base.model import IndexFingerprint, SyncReport
+    from plainmind.embed.succession import Choice
+    from plainmind.guests.remote.batch_jobs import BatchingEmbedder
+    from plainmind.guests.remote.embedder import RemoteEmbedder
+    from plainmind.guests.remote.ledger import Ledger, Usage
+    from plainmind.guests.remote.settings import RemoteSettings
+    from plainmind.memory.doctor import Check
+    from plainmind.memory.index import Index
+    from plainmind.memory.providers import Asked, EmbeddingStatus
+
+
+def open_providers(
+    loaded: Loaded,
+    environ: Mapping[str, str],
+    *,
+    home: str,
+    cache: CacheValues,
+    buried: Callable[[str], bool],
+) -> Providers:
+    """Make what embeds for a memory; nothing is asked yet."""
+    return Providers(loaded, environ, home=home, cache=cache, buried=buried)
+
+
+_ALL_DAYS = 400  # as long as the ledger remembers
+
+
+class Providers:
+    """Makes embedders when they are first needed. `buried` says whether a text was forgotten."""
+
+    def __init__(
+        self,
+        loaded: Loaded,
+        environ: Mapping[str, str],
+        *,
+        home: str,
+        cache: CacheValues,
+        buried: Callable[[str], bool],
+    ) -> None:
+        self._loaded = loaded
+        self._settings = loaded.settings
+        self._home = home
+        self._cache_values = cache
+        self._environ = environ
+        self._buried = buried
+        self._making = RLock()
+        self._batching: BatchingEmbedder | None = None
+        self.progress: ProgressCallback | None = None  # of whoever waits for a sync, and so for a download
+
+    @cached_property
+    def choice(self) -> Choice:
+        """Which provider was chosen, and why."""
+        return choice_of(self._loaded, self._environ)
+
+    @cached_property
+    def cache(self) -> SqliteEmbeddingCache | None:
+        """What remembers vectors that took long or cost money."""
+        values = self._cache_values
+        if not values.enabled:
+            return None
+        return SqliteEmbeddingCache(
+            values.path, max_entries=values.max_entries, max_bytes=values.max_bytes, buried=self._buried
+        )
+
+    @property
+    def used_cache(self) -> SqliteEmbeddingCache | None:
+        """The cache, where computing is not faster than looking up."""
+        return None if self.choice.provider in COMPUTED_HERE else self.cache
+
+    @property
+    def chosen(self) -> Provider:
+        """The provider that was chosen, whether it works or not."""
+        return self.succession.chosen
+
+    def answering(self, made: EmbedderIdentity | None) -> Embedder:
+        """Who answers questions to an index that was made with an embedder: vectors of two models never meet."""
+        return self.succession.answering(made)
+
+    @property
+    def confirm_above_usd(self) -> float:
+        """What a sync may cost before it needs a yes."""
+        return self._settings.section(RemoteConfig).confirm_above_usd
+
+    def sync(self, index: Index, asked: Asked) -> SyncReport:
+        """Bring the index up to date. A failing provider never costs an index that works."""
+        from plainmind.guests.remote.provider_sync import sync_with
+
+        return sync_with(index, self, asked)
+
+    def status(self, index: Index, made: IndexFingerprint | None, *, deep: bool) -> EmbeddingStatus:
+        """Facts for `status`. Asks a provider on another machine only when `deep`, for one vector."""
+        from plainmind.guests.remote.provider_status import status_of
+
+        return status_of(self, index, made, deep=deep)
+
+    def examine(self) -> Iterator[Check]:
+        """What `doctor` says of the provider."""
+        from plainmind.guests.remote.provider_status import examine
+
+        return examine(self)
+
+    def forget_uploads(self, hashes: Sequence[str]) -> None:
+        """Have the provider delete what was uploaded to it for a job. Raises EmbeddingError while that is not sure."""
+        if self.batching is not None:
+            self.batching.jobs.forget(hashes)
+
+    @cached_property
+    def ledger(self) -> Ledger:
+        """What is owed to remote providers, and what is known about them; shared by all agents and workspaces."""
+        from plainmind.guests.remote.ledger import Ledger
+
+        return Ledger(self._ledger_path)
+
+    @property
+    def _ledger_path(self) -> str:
+        return os.path.join(self._home, "remote.sqlite")
+
+    @property
+    def succession(self) -> Succession:
+        """Who embeds, and who takes over."""
+        with self._making:
+            return self._succession
+
+    @cached_property
+    def _succession(self) -> Succession:
+        chosen, fallback = self.choice.provider, self._settings.fallback
+        needless = fallback in {chosen, "none"} or chosen in COMPUTED_HERE
+        return Succession(
+            self._made(chosen, chosen=True),
+            fallback=None if needless else lambda: self._made(fallback, chosen=False),
+            former=self._former,
+        )
+
+    @property
+    def batching(self) -> BatchingEmbedder | None:
+        """What leaves texts to jobs of the chosen provider, where these are switched on or still running."""
+        _ = self.succession
+        return self._batching
+
+    def standing_in(self, made: EmbedderIdentity | None) -> dict[str, str] | None:
+        """Say who embeds in whose place, and why, when an index was made by the fallback."""
+        succession = self.succession
+        if not succession.is_fallback(made) or succession.fallback is None:
+            return None
+        chosen = succession.chosen
+        reason = chosen.fell_out()
+        return {
+            "from": chosen.name,
+            "to": succession.fallback.name,
+            "reason": f"{chosen.name} failed when the index was made" if reason is None else str(reason),
+        }
+
+    def usage(self) -> dict[str, Any]:
+        """Requests, tokens and dollars, about, of today and of all days that are remembered; of all providers."""
+        rows = self.ledger.usage(days=_ALL_DAYS)
+        today = {(usage.day, usage.key) for usage in self.ledger.usage()}
+        return {
+            "today": _sum([usage for usage in rows if (usage.day, usage.key) in today]),
+            "total": _sum(rows),
+            "maxTokensPerDay": self._settings.section(RemoteConfig).max_tokens_per_day,
+        }
+
+    def close(self) -> None:
+        """Let go of everything that was opened."""
+        for name in ("_succession", "cache", "ledger"):
+            part = vars(self).get(name)
+            if part is not None:
+                part.close()
+
+    def _made(self, name: str, *, chosen: bool) -> Provider:
+        try:
+            if name in KEY_VARIABLES:
+                return self._remote(name, chosen=chosen)
+            return self._of_this_machine(name, chosen=chosen)
+        except ConfigError as error:
+            raise (with_origin_of_provider(error, self._loaded) if chosen else error) from error
+
+    def _of_this_machine(self, name: str, *, chosen: bool) -> Provider:
+        """Make a provider that runs in this process, or one of another package."""
+        settings = self._settings
+        model = (
+            model_for(name, settings) if chosen else (settings.local.model_path if name == "local" else None)
+        )
+        wanted = EmbeddingSettings(
+            provider=name,
+            model=model,
+            model_cache_dir=model_folder(settings, self._home),
+            downloading=self._downloading,
+        )
+        bare = create_embedder(name, wanted)
+        embedder: Embedder = bare
+        if name not in COMPUTED_HERE and self.cache is not None:
+            embedder = CachedEmbedder(bare, self.cache)
+        return Provider(name, model or "", embedder, bare=bare)
+
+    def _downloading(self, step: Progress) -> None:
+        if self.progress is not None:
+            self.progress(replace(step, label=f"downloading {step.label}"))
+
+    def _remote(self, name: str, *, chosen: bool, model: str | None = None) -> Provider:
+        access = access_to(name, self._loaded, self._environ, chosen=chosen)
+        if not access.may_be_asked:
+            missing = EmbeddingError(
+                f"{name} cannot be asked: {access.found.problem}",
+                hint="set the variable, or name another one in `remote.apiKey`: `env:MY_KEY`",
+            )
+            return _silent(name, self._settings.model or "", missing)
+        if model is None and chosen:
+            model = model_for(name, self._settings)
+        settings = remote_settings(self._settings, access, chosen=chosen, model=model)
+        bare, asked = self._asking(name, settings, chosen=chosen)
+        embedder: Embedder = asked if self.cache is None else CachedEmbedder(asked, self.cache)
+        return Provider(name, bare.key.model, embedder, bare=bare, remote=bare)
+
+    def _asking(
+        self, name: str, settings: RemoteSettings, *, chosen: bool
+    ) -> tuple[RemoteEmbedder, FullEmbedder]:
+        if not chosen or self.cache is None or not (settings.batch.enabled or self._has_jobs()):
+            from plainmind.guests.remote.embedder import create_remote
+
+            bare = create_remote(name, settings, self.ledger)
+            return bare, bare
+        from plainmind.guests.remote.batch_jobs import create_batching
+
+        folder = os.path.join(self._home, "batches")
+        self._batching = create_batching(name, settings, self.ledger, cache=self.cache, folder=folder)
+        return self._batching.embedder, self._batching
+
+    def _has_jobs(self) -> bool:
+        """Whether a job was left running, by settings that were other ones then."""
+        if not os.path.exists(self._ledger_path):
+            return False
+        from plainmind.guests.remote.ledger import jobs
+
+        return bool(jobs(self.ledger))
+
+    def _former(self, made: EmbedderIdentity) -> Embedder | None:
+        """Make the embedder that an index of other settings was made with, if that can be done with these."""
+        try:
+            if made.provider == "builtin":
+                builtin = create_embedder("builtin", EmbeddingSettings(provider="builtin"))
+                return builtin if builtin.identity.agrees_with(made) else None
+            if made.provider not in KEY_VARIABLES:
+                return None
+            for chosen in (True, False):
+                provider = self._remote(made.provider, chosen=chosen, model=made.model)
+                if provider.makes(made):
+                    return provider
+        except PlainmindError:
+            return None  # it needs something that is no longer set
+        return None
+
+
+def _silent(name: str, model: str, missing: EmbeddingError) -> Provider:
+    """Stand for a provider that cannot even be asked; everything else works, and this says why it does not."""
+    silent = Withheld(None, missing)
+    return Provider(name, model, silent, bare=silent)
+
+
+def _sum(rows: list[Usage]) -> dict[str, Any]:
+    return {
+        "requests": sum(usage.requests for usage in rows),
+        "failures": sum(usage.failures for usage in rows),
+        "tokens": sum(usage.tokens for usage in rows),
+        "costUsd": round(sum(usage.cost for usage in rows), 6),
+    }

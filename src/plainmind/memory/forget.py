@@ -1,0 +1,530 @@
+"""Forgetting for good: out of files, index, cache, entries and history; and where the text stands besides."""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from plainmind.base.errors import ConflictError, NotFound, PlainmindError, ScopeDenied
+from plainmind.base.lazy import named
+from plainmind.base.model import SyncReport, sha256_bytes, sha256_text, split_lines
+from plainmind.base.pattern import pattern
+from plainmind.base.value import replace, value
+from plainmind.files.replace import conflict_copies, erase_conflict_copies
+from plainmind.files.system import explain_errors
+from plainmind.index.plan import plan_sync
+from plainmind.memory.backend import erase_in_engines
+from plainmind.memory.indexes import (
+    erase_notes_left_behind,
+    erase_sessions_left_behind,
+    of_other_agents,
+    of_other_workspaces,
+)
+from plainmind.notes.notebook import Forgotten, ForgottenEntry, ForgottenLines, byte_lines
+from plainmind.notes.workspace import decode
+from plainmind.text.note_format import ID_MARK, find_note, without_note_ids
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Protocol
+
+    from plainmind.base.model import Source
+    from plainmind.index.protocol import IndexStore
+    from plainmind.memory.index import Index
+    from plainmind.memory.memory import Memory
+
+    class KeptEntry(Protocol):
+        """One entry of the entry memory."""
+
+        @property
+        def id(self) -> str:
+            """Its name."""
+
+        @property
+        def text(self) -> str:
+            """What it says."""
+
+        @property
+        def scope(self) -> str:
+            """Who may see it."""
+
+    class EntryKeeper(Protocol):
+        """What the guest that keeps entries offers to forgetting. Where there are none, it finds none."""
+
+        def everything(self) -> tuple[Sequence[KeptEntry], tuple[str, ...]]:
+            """All entries, also those that wait for a review; and what could not be read of them."""
+
+        def meant_by(self, what: str, among: Sequence[KeptEntry]) -> Sequence[KeptEntry]:
+            """Those that have the words of a text."""
+
+        def saying(self, lines: Sequence[str], among: Sequence[KeptEntry]) -> Sequence[KeptEntry]:
+            """Those that say the same as a line."""
+
+        def refusal(self) -> PlainmindError | None:
+            """Why no entry can be removed now."""
+
+        def erase(self, doomed: Sequence[ForgottenEntry]) -> None:
+            """Remove them as they were shown: one that is gone needs nothing, one that changed is a ConflictError."""
+
+        def catch_up(self, text: str) -> str | None:
+            """Take out of their index what is gone from their file; what to say when that did not work."""
+
+        def ids_with(self, texts: Sequence[str]) -> tuple[str, ...]:
+            """The entries that have one of some texts."""
+
+
+_ENTRY_KEEPER = "plainmind.guests.entries.keeper:EntryKeeper"
+_CITATION = pattern(r"(?P<path>.+\.md)(?:#L|:)(?P<first>\d{1,9})(?:-L?(?P<last>\d{1,9}))?", re.IGNORECASE)
+_NOTE_ID = pattern(r"[0-9A-HJKMNP-TV-Z]{26}")
+NOTE_ID_COMMENT = pattern(r"<!-- m:[0-9A-Za-z_-]+ -->")
+# Shorter texts match far more than anybody means.
+LEAST_TEXT = 3
+
+
+class Forgetting:
+    """Chooses lines, then removes them everywhere.
+
+    `only_in` says of a cited path whether lines of it may be chosen; None is for the owner, who may choose any.
+    """
+
+    def __init__(self, memory: Memory, only_in: Callable[[str], bool] | None = None) -> None:
+        self._memory = memory
+        self._only_in = only_in
+
+    def select(self, what: str) -> Forgotten:
+        """Find the lines that are meant, by citation, note id or text.
+
+        A text or a note that no file has any more may still be in older versions: then no lines are chosen, and
+        `apply` cleans those. NotFound when there is nothing to forget at all.
+        """
+        if cited := _CITATION.fullmatch(what.strip()):
+            chosen = Forgotten((self._cited(cited),))
+        elif _NOTE_ID.fullmatch(what.strip()):
+            chosen = Forgotten(tuple(self._note(what.strip())), note_id=what.strip())
+        else:
+            chosen = Forgotten(tuple(self._containing(what)), text=what.strip("\r\n"))
+        if not chosen.lines and not self._is_in_the_past(doomed_lines(chosen)):
+            raise NotFound(
+                f"no line of the memory contains `{what}`",
+                hint="give a text as it stands in the file, a note id, or lines such as `MEMORY.md#L3-L5`",
+            )
+        return chosen
+
+    def apply(self, chosen: Forgotten, sync: Callable[[], SyncReport]) -> Forgotten:
+        """Remove the chosen lines. When this returns they are in no file of ours."""
+        memory = self._memory
+        by_path: dict[str, list[ForgottenLines]] = {}
+        for lines in chosen.lines:
+            by_path.setdefault(lines.path, []).append(lines)
+        doomed = doomed_lines(chosen)
+        with memory.notes.erasures.run_alone():
+            self.require_unchanged(chosen)  # all of them before the first changes: all go, or none
+            paths = list(by_path) or self._past_paths(doomed)
+            paths += [path for path in self._outdated(memory.index.store, doomed) if path not in paths]
+            hashes = _hashes_of_chunks(memory.index, "memory", paths)
+            memory.notes.tombstones.bury(hashes)
+            for path, ranges in by_path.items():
+                memory.notes.notebook.remove_lines(
+                    path,
+                    [(lines.start_line, lines.end_line) for lines in ranges],
+                    base_hash=ranges[0].base_hash,
+                )
+            if self._only_in is None:
+                erase_conflict_copies(memory.places.state, doomed.are_in)
+            memory.index.forget_vectors(hashes)
+            memory.index.store.erase("memory", *paths)
+            self._erase_for_other_agents(paths, doomed)
+            erase_notes_left_behind(memory.index, paths)
+            erase_in_engines(memory, of_every_agent=True)
+            # Last: until here it has what is to go, and leads whoever was stopped half-way to the rest.
+            cleaned = memory.notes.history.erase(self._removing(doomed))
+        sync()
+        if memory.index.providers is not None:
+            memory.index.providers.forget_uploads(hashes)
+        return replace(chosen, applied=True, versions_cleaned=cleaned)
+
+    def require_unchanged(self, chosen: Forgotten) -> None:
+        """Raise ScopeDenied or ConflictError when `apply` would."""
+        hashes = {lines.path: lines.base_hash for lines in reversed(chosen.lines)}
+        for path in hashes:
+            self._require_change_of(path)
+        for path, base_hash in hashes.items():
+            self._memory.notes.notebook.read_unchanged(path, base_hash)
+
+    def _erase_for_other_agents(self, paths: Iterable[str], doomed: DoomedLines) -> None:
+        """Take the files out of what other agents have indexed; their next sync reads what is left of them."""
+        for store in of_other_agents(self._memory.index):
+            store.erase("memory", *paths, *self._outdated(store, doomed))
+
+    def _outdated(self, store: IndexStore, doomed: DoomedLines) -> list[str]:
+        """Name the files that an index still has the lines of, though they have another name or text by now."""
+        return [
+            path for path in outdated_with(self._memory, store, doomed.are_in_text) if self._may_change(path)
+        ]
+
+    def _is_in_the_past(self, doomed: DoomedLines) -> bool:
+        """Whether an older version or a conflict copy still has it."""
+        if self._past_paths(doomed):
+            return True
+        copies = conflict_copies(self._memory.places.state) if self._only_in is None else ()
+        return any(doomed.are_in(_content(copy)) for copy in copies)
+
+    def _may_change(self, path: str) -> bool:
+        return self._only_in is None or self._only_in(path)
+
+    def _require_change_of(self, path: str) -> None:
+        if not self._may_change(path):
+            raise ScopeDenied(
+                "lines of that file cannot be forgotten in this conversation",
+                hint="only what was noted in it can be",
+            )
+
+    def _past_paths(self, doomed: DoomedLines) -> list[str]:
+        """Name the files of which an older version still has it."""
+        return [
+            path for path in self._memory.notes.history.paths_with(doomed.are_in) if self._may_change(path)
+        ]
+
+    def _removing(self, doomed: DoomedLines) -> Callable[[bytes], bytes]:
+        """What to leave of each older version: whole that of a file which may not be changed."""
+        if self._only_in is None:
+            return doomed.removed_from
+        contents: dict[str, bool] = {}
+        for version in self._memory.notes.history.versions():
+            for content in filter(None, (version.hash, version.previous)):
+                contents[content] = contents.get(content, True) and self._may_change(version.path)
+        return lambda data: doomed.removed_from(data) if contents.get(sha256_bytes(data)) else data
+
+    def _cited(self, cited: re.Match[str]) -> ForgottenLines:
+        path = cited["path"].removeprefix("./")
+        self._require_change_of(path)
+        first, last = int(cited["first"]), int(cited["last"] or cited["first"])
+        _, data = self._memory.notes.notebook.read_bytes(path)
+        lines = split_lines(decode(data))
+        if not 1 <= first <= last <= len(lines):
+            raise NotFound(
+                f"`{path}` has {len(lines)} lines; there is no range {first}-{last}",
+                hint=f"read it with `plainmind get {path}`",
+            )
+        return _chosen(path, data, lines, first, last)
+
+    def _note(self, note_id: str) -> Iterator[ForgottenLines]:
+        for path, data, lines in self._files():
+            found = find_note(lines, note_id)
+            if found is not None:
+                yield _chosen(path, data, lines, *found)
+
+    def _containing(self, text: str) -> Iterator[ForgottenLines]:
+        if len(text.strip()) < LEAST_TEXT:
+            raise PlainmindError(
+                f"`{text}` is too short to forget by: it would match too much",
+                hint=f"give at least {LEAST_TEXT} characters, or lines such as `MEMORY.md#L3-L5`",
+            )
+        wanted = split_lines(text.strip("\r\n"))
+        for path, data, lines in self._files():
+            for first, last in runs_of(lines, wanted):
+                yield _chosen(path, data, lines, first, last)
+
+    def _files(self) -> Iterator[tuple[str, bytes, list[str]]]:
+        memory = self._memory
+        for found in memory.notes.workspace.discover().files:
+            if not self._may_change(found.path):
+                continue
+            data, _ = found.root.read(found.relative, max_bytes=memory.notes.workspace.max_file_bytes)
+            yield found.path, data, split_lines(decode(data))
+
+
+def names_a_place(what: str) -> bool:
+    """Whether it is a citation or the id of a note, which mean those lines alone; anything else is a text."""
+    return bool(_CITATION.fullmatch(what.strip()) or _NOTE_ID.fullmatch(what.strip()))
+
+
+def runs_of(lines: list[str], wanted: list[str]) -> Iterator[tuple[int, int]]:
+    """Where a text stands: for one line, every line that contains it; for several, every run that equals them."""
+    if len(wanted) == 1:
+        yield from ((number, number) for number, line in enumerate(lines, 1) if wanted[0] in line)
+        return
+    for start in range(len(lines) - len(wanted) + 1):
+        if lines[start : start + len(wanted)] == wanted:
+            yield start + 1, start + len(wanted)
+
+
+@value
+class DoomedLines:
+    """How a line of an old version is known for one that is to be forgotten, however it was worded then."""
+
+    exact: frozenset[str]
+    containing: tuple[str, ...]
+    notes: tuple[str, ...]  # ids of notes that go whole
+    run: tuple[str, ...]  # lines that go where they follow each other
+
+    def removed_from(self, data: bytes) -> bytes:
+        """What is left of a stored version."""
+        pieces = byte_lines(data)
+        # Compared as text, as they were chosen: the bytes may have a byte order mark, or not be valid UTF-8.
+        doomed = self._numbers([decode(piece).removesuffix("\n") for piece in pieces])
+        return b"".join(piece for number, piece in enumerate(pieces, 1) if number not in doomed)
+
+    def are_in(self, data: bytes) -> bool:
+        """Whether a stored version has any of them."""
+        return self.removed_from(data) != data
+
+    def are_in_text(self, text: str) -> bool:
+        """Whether an indexed text has any of them; the ids of notes are not indexed."""
+        lines, exact = split_lines(text), {without_note_ids(line) for line in self.exact}
+        if self.run and any(runs_of(lines, list(self.run))):
+            return True
+        return any(line in exact or any(mark in line for mark in self.containing) for line in lines)
+
+    def _numbers(self, lines: list[str]) -> set[int]:
+        ranges = [found for note in self.notes if (found := find_note(lines, note))]
+        if self.run:
+            ranges += runs_of(lines, list(self.run))
+        return {number for number, line in enumerate(lines, 1) if self._has(line)} | {
+            number for first, last in ranges for number in range(first, last + 1)
+        }
+
+    def _has(self, line: str) -> bool:
+        return line in self.exact or any(mark in line for mark in self.containing)
+
+
+def doomed_lines(chosen: Forgotten) -> DoomedLines:
+    """The lines themselves, every wording of the notes that they are, and whatever has the text they were chosen by."""
+    parts = [split_lines(part.text) for part in chosen.lines]
+    lines = [line for part in parts for line in part]
+    marks = {mark for line in lines for mark in NOTE_ID_COMMENT.findall(line)}
+    notes = {note for part in parts for note in _notes_of_several_lines(part)}
+    if chosen.note_id is not None:
+        notes.add(chosen.note_id)
+    wanted = () if chosen.text is None else tuple(split_lines(chosen.text))
+    if len(wanted) == 1:
+        marks.add(wanted[0])
+    return DoomedLines(
+        # A blank line is nobody's secret; taking every blank line out of the history would only spoil it.
+        exact=frozenset(line for line in lines if line.strip()),
+        containing=tuple(sorted(marks)),
+        notes=tuple(sorted(notes)),
+        run=wanted if len(wanted) > 1 else (),
+    )
+
+
+def _notes_of_several_lines(lines: list[str]) -> Iterator[str]:
+    """Name the notes of which more than the line with the id was chosen."""
+    for line in lines:
+        for note in NOTE_ID_COMMENT.findall(line):
+            name = note.removeprefix(ID_MARK).removesuffix(" -->")
+            found = find_note(lines, name)
+            if found and found[1] > found[0]:
+                yield name
+
+
+def _content(path: str) -> bytes:
+    with explain_errors("read", path, outcome="nothing was changed"), open(path, "rb") as file:
+        return file.read()
+
+
+def _chosen(path: str, data: bytes, lines: list[str], first: int, last: int) -> ForgottenLines:
+    return ForgottenLines(path, first, last, "\n".join(lines[first - 1 : last]), sha256_bytes(data))
+
+
+_ALL_LINES = 1_000_000_000
+
+
+def outdated_with(memory: Memory, store: IndexStore, has_it: Callable[[str], bool]) -> list[str]:
+    """Name those of which the index holds a text; a sync takes them out, but leaves words of them for a while."""
+    found = memory.notes.workspace.discover()
+    source = memory.notes.workspace.source
+    with store.reading() as reader:
+        plan = plan_sync(found, reader.files(), source)
+        return [
+            path
+            for path in (*(file.path for file in plan.to_read), *plan.missing, *plan.hidden)
+            if any(has_it(chunk.text) for chunk in reader.chunks_between(source, path, 1, _ALL_LINES))
+        ]
+
+
+def forget_everywhere(memory: Memory, what: str | Forgotten, *, dry_run: bool) -> Forgotten:
+    """Choose what is meant among notes and entries, and unless it is a `dry_run` remove it.
+
+    The entries go first: whatever stops this half-way, the lines that they were chosen with are still there, and the
+    same call again does the rest.
+    """
+    chosen = _select(memory, what) if isinstance(what, str) else what
+    return chosen if dry_run else _apply(memory, chosen)
+
+
+def _select(memory: Memory, what: str) -> Forgotten:
+    """A text means all that has it; lines and notes also mean the entries that say the same; an entry means itself."""
+    keeper = _keeper(memory)
+    everything, remarks = keeper.everything()
+    if same := [entry for entry in everything if entry.id == what.strip()]:
+        return _with_entries(keeper, Forgotten((), is_of_notes=False), same)
+    by_text = not names_a_place(what)
+    try:
+        chosen = Forgetting(memory).select(what)
+    except NotFound as error:
+        meant = keeper.meant_by(what, everything) if by_text else []
+        if not meant:
+            raise _with_remarks(error, remarks if by_text else ()) from None
+        return _with_entries(keeper, Forgotten((), text=what, is_of_notes=False, remarks=remarks), meant)
+    if by_text:
+        meant = keeper.meant_by(what, everything)
+    else:
+        lines = [line for part in chosen.lines for line in split_lines(part.text)]
+        meant = keeper.saying(lines, everything)
+    return _with_entries(keeper, replace(chosen, remarks=remarks), meant)
+
+
+def _apply(memory: Memory, chosen: Forgotten) -> Forgotten:
+    notes = Forgetting(memory)
+    notes.require_unchanged(chosen)
+    chosen = _without_entries(_keeper(memory), chosen)
+    if not chosen.is_of_notes:
+        return replace(chosen, applied=True)
+    try:
+        return notes.apply(chosen, memory.index.sync_in_background)
+    except PlainmindError as error:
+        if not chosen.entries:
+            raise
+        gone = ", ".join(entry.id for entry in chosen.entries)
+        raise PlainmindError(
+            f"removed from the entries: {gone}; but then: {error}", hint=error.hint
+        ) from error
+
+
+def _without_entries(keeper: EntryKeeper, chosen: Forgotten) -> Forgotten:
+    """Remove the entries; without any, take out of their index what somebody has taken out of their file."""
+    if chosen.entries:
+        ids = [entry.id for entry in chosen.entries]
+        try:
+            keeper.erase(chosen.entries)
+        except ConflictError:
+            raise
+        except PlainmindError as error:
+            raise PlainmindError(
+                f"nothing was removed from the notes, because the entries {', '.join(ids)} could not be: {error}",
+                hint=error.hint,
+            ) from error
+        return chosen
+    remark = None if chosen.text is None else keeper.catch_up(chosen.text)
+    return chosen if remark is None else replace(chosen, remarks=_once((*chosen.remarks, remark)))
+
+
+def _with_entries(keeper: EntryKeeper, chosen: Forgotten, entries: Sequence[KeptEntry]) -> Forgotten:
+    """Say of them also, before somebody agrees, that they cannot be removed."""
+    if not entries:
+        return chosen
+    error = keeper.refusal()
+    remarks = chosen.remarks
+    if error is not None:
+        remarks += (f"the entries cannot be removed now: {error} ({error.hint})",)
+    shown = tuple(ForgottenEntry(entry.id, entry.text, entry.scope) for entry in entries)
+    return replace(chosen, entries=shown, remarks=remarks)
+
+
+def _keeper(memory: Memory) -> EntryKeeper:
+    keeper: EntryKeeper = named(_ENTRY_KEEPER)(memory)
+    return keeper
+
+
+def _with_remarks(error: NotFound, remarks: Sequence[str]) -> NotFound:
+    return NotFound("; ".join((str(error), *remarks)), hint=error.hint) if remarks else error
+
+
+def _once(remarks: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(remarks))
+
+
+def delete_session(memory: Memory, name: str) -> tuple[str, ...]:
+    """Remove a session, by key or id, or an archive, by its name; the paths that were cited and are no more."""
+    store, index = memory.sessions, memory.index
+    cited = f"sessions/{os.path.relpath(store.open(name).path, store.folder)}"
+    with memory.notes.erasures.run_alone():
+        hashes = _hashes_of_chunks(index, "sessions", [cited])
+        memory.notes.tombstones.bury(hashes)
+        store.delete(name)
+        index.forget_vectors(hashes)
+        index.store.erase("sessions", cited)
+        for other in of_other_workspaces(index):
+            other.erase("sessions", cited)
+        erase_sessions_left_behind(index, [cited])
+        erase_in_engines(memory, of_every_agent=False)
+    return (cited,)
+
+
+def _hashes_of_chunks(index: Index, source: Source, paths: Iterable[str]) -> list[str]:
+    """Hashes of everything that the index holds of these files: what the cache may know them by."""
+    with index.store.reading() as reader:
+        return [
+            sha256_text(chunk.embedded_text)
+            for path in paths
+            for chunk in reader.chunks_between(source, path, 1, _ALL_LINES)
+        ]
+
+
+_BEFORE_THE_WORDS = pattern(r"\s*(?:[-*+] |#+ |> )?\s*(?:\d\d:\d\d )?")
+_LEAST_LINE = 8  # a shorter line, such as a heading, stands in many texts that are no copies of it
+
+
+@value
+class StillThere:
+    """What has a text and is left as it is; it belongs to the agent that forgets."""
+
+    entries: tuple[str, ...]  # their ids
+    sessions: tuple[str, ...]  # names that `sessions delete` takes
+    typed: str | None = None  # the file with what was typed
+
+
+def still_there(memory: Memory, forgotten: Forgotten | Sequence[str]) -> StillThere:
+    """Look for the text that lines were chosen by, for what the lines say, or for any of some texts as written."""
+    if isinstance(forgotten, Forgotten):
+        texts = [forgotten.text] if forgotten.text else _words_of(forgotten)
+    else:
+        texts = list(forgotten)
+    wanted = [text.strip() for text in texts if text.strip()]
+    spellings = sorted({spelling for text in wanted for spelling in _spellings(text)})
+    typed = os.path.join(memory.home, "chat-history")
+    return StillThere(
+        _keeper(memory).ids_with(wanted),
+        tuple(name for name, path in _transcripts(memory) if _has_any(path, spellings)),
+        typed if _has_any(typed, spellings) else None,
+    )
+
+
+def _words_of(chosen: Forgotten) -> list[str]:
+    """What each of the lines says, without the marks, the time and the id of a note."""
+    lines = [line for part in chosen.lines for line in split_lines(part.text)]
+    words = (_BEFORE_THE_WORDS.sub("", without_note_ids(line), count=1).strip() for line in lines)
+    return [each for each in words if len(each) >= _LEAST_LINE]
+
+
+def _spellings(text: str) -> Iterator[bytes]:
+    """How a text may stand in a file: plain, or in JSON with its characters or with their numbers."""
+    yield text.encode("utf-8", "surrogatepass")
+    for ascii_only in (False, True):
+        yield json.dumps(text, ensure_ascii=ascii_only)[1:-1].encode("utf-8", "surrogatepass")
+
+
+def _transcripts(memory: Memory) -> Iterator[tuple[str, str]]:
+    if not os.path.isdir(memory.conversations.folder):
+        return
+    store = memory.sessions
+    for row in store.list():
+        yield row.key, row.path
+    for name in store.archives():
+        yield name, store.open(name).path
+
+
+def _has_any(path: str, spellings: Sequence[bytes]) -> bool:
+    with explain_errors("read", path):
+        try:
+            with open(path, "rb") as file:
+                if os.fstat(file.fileno()).st_size == 0:
+                    return False
+                with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+                    return any(content.find(spelling) >= 0 for spelling in spellings)
+        except FileNotFoundError:
+            return False

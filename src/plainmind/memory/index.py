@@ -1,0 +1,441 @@
+"""The index of a memory: kept up to date with the files, and asked; what an answer lacks is said with it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from threading import RLock
+
+from plainmind.base.errors import (
+    ConfigError,
+    IndexCorrupt,
+    LockTimeout,
+    PlainmindError,
+    StorageFailure,
+    WorkspaceError,
+)
+from plainmind.base.lazy import made_once
+from plainmind.base.model import (
+    ProgressCallback,
+    SearchFilter,
+    SearchResult,
+    Source,
+    SyncReport,
+    known_sources,
+)
+from plainmind.base.value import replace
+from plainmind.index.plan import Conditions, Patience
+from plainmind.index.sync import OpenView, SharedSync
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from datetime import date, datetime
+    from threading import Event
+    from typing import Any, TypeVar
+
+    from plainmind.base.model import EmbedderIdentity
+    from plainmind.embed.cache import SqliteEmbeddingCache
+    from plainmind.embed.protocol import Embedder
+    from plainmind.index.plan import Meanwhile
+    from plainmind.index.protocol import IndexStore
+    from plainmind.index.sync import Indexer
+    from plainmind.memory.backend import FallbackBackend
+    from plainmind.memory.memory import Notes
+    from plainmind.memory.providers import Initiative, Providers
+    from plainmind.memory.sessions import Conversations
+    from plainmind.memory.translation import IndexValues
+    from plainmind.notes.source import TextSource
+    from plainmind.search.engine import SearchEngine
+
+    T = TypeVar("T")
+
+
+class Index:
+    """Indexes the notes and conversations of one memory and finds them again. Callers at the same time share a sync.
+
+    `conversations` is what gives transcripts, and hides secrets in what they say; `make_providers` and `make_backend`
+    make what not every memory has. `more_sources` are indexed beside the notes, instead of the transcripts.
+    """
+
+    def __init__(
+        self,
+        values: IndexValues,
+        notes: Notes,
+        conversations: Callable[[], Conversations],
+        *,
+        make_providers: Callable[[], Providers | None],
+        make_backend: Callable[[], FallbackBackend | None],
+        explain_provider: Callable[[ConfigError], ConfigError],
+        more_sources: Sequence[TextSource],
+        now: Callable[[], datetime],
+    ) -> None:
+        self.making = RLock()  # again and again: parts are made of parts
+        self.values = values
+        self.more_sources = more_sources
+        self._notes = notes
+        self._conversations = conversations
+        self._make_providers = make_providers
+        self._make_backend = make_backend
+        self._explain_provider = explain_provider
+        self._now = now
+        self._shared = SharedSync(self._sync_index)
+        self._indexers: dict[Embedder, Indexer] = {}
+        self._engines: dict[Embedder, SearchEngine] = {}
+
+    @made_once
+    def store(self) -> IndexStore:
+        """What keeps the index."""
+        return self.open_at(self.values.folder)
+
+    def open_at(self, folder: str) -> IndexStore:
+        """Open the index that belongs to a folder of ours, wherever it is kept."""
+        from plainmind.index.store import open_store
+
+        return open_store(self.values.driver, folder=folder, **self.values.options)
+
+    @made_once
+    def providers(self) -> Providers | None:
+        """Who embeds, where that is not settled: None when nothing but the built-in model is configured."""
+        return self._make_providers()
+
+    @made_once
+    def backend(self) -> FallbackBackend | None:
+        """The engine that indexes and searches beside this index; None when there is none but this."""
+        return self._make_backend()
+
+    @property
+    def cache(self) -> SqliteEmbeddingCache | None:
+        """What remembers vectors that took long or cost money; None where computing is faster, or not wanted."""
+        return None if self.providers is None else self.providers.used_cache
+
+    @made_once
+    def embedder(self) -> Embedder:
+        """What turns text into vectors: the one that was chosen, whether it works or not."""
+        if self.providers is not None:
+            return self.providers.chosen
+        from plainmind.embed.protocol import EmbeddingSettings, create_embedder
+
+        name = self.values.embedder
+        try:
+            return create_embedder(name, EmbeddingSettings(provider=name, model=self.values.model))
+        except ConfigError as error:
+            raise self._explain_provider(error) from error
+
+    @made_once
+    def indexer(self) -> Indexer:
+        """What brings the index up to date, with the embedder that was chosen."""
+        return self.indexer_with(self.embedder)
+
+    def indexer_with(self, embedder: Embedder) -> Indexer:
+        """What brings the index up to date with an embedder: an index is made with one, from end to end."""
+        return self._once_for(embedder, self._indexers, self._new_indexer)
+
+    @made_once
+    def engine(self) -> SearchEngine:
+        """What answers questions."""
+        return self.engine_with(self.embedder)
+
+    def engine_with(self, embedder: Embedder) -> SearchEngine:
+        """What answers questions with an embedder."""
+        return self._once_for(embedder, self._engines, self._new_engine)
+
+    def has_files(self) -> bool:
+        """Whether anything was ever indexed."""
+        return bool(self.count_of_files())
+
+    def count_of_files(self) -> int:
+        """How many files it knows."""
+        with self.store.reading() as reader:
+            return len(reader.files())
+
+    def made_with(self) -> EmbedderIdentity | None:
+        """Who made the vectors of the index; None when there is none yet."""
+        with self.store.reading() as reader:
+            made = reader.fingerprint()
+        return None if made is None else made.embedder
+
+    def search(
+        self,
+        query: str,
+        *,
+        scopes: frozenset[str],
+        sources: Sequence[Source] | None = None,
+        max_results: int | None = None,
+        min_score: float | None = None,
+        snippet_chars: int | None = None,
+        explain: bool = False,
+        today: date | None = None,
+        progress: ProgressCallback | None = None,
+    ) -> SearchResult:
+        """Find the lines that answer a question, among files of these scopes. Sees every write that came before it."""
+        if max_results is not None and max_results < 1:
+            raise PlainmindError(f"max_results is {max_results}", hint="ask for at least one hit")
+        values = self.values
+        deadline = time.monotonic() + values.timeout_s
+        view = OpenView() if self.backend is None else None
+        before = self._catch_up(progress, view) if values.syncs_before_search else SyncReport()
+        where = SearchFilter(frozenset(known_sources(sources or values.sources)), scopes)
+
+        def ask() -> SearchResult:
+            return self._answering_engine().search(
+                query,
+                view=view,
+                where=where,
+                today=today or self._now().date(),
+                max_results=max_results,
+                min_score=min_score,
+                snippet_chars=snippet_chars,
+                explain=explain,
+            )
+
+        def ask_index() -> SearchResult:
+            nonlocal before
+            try:
+                result = ask()
+            except IndexCorrupt:
+                # It is set aside by now, and all that it knew stands in the files.
+                before = self._catch_up(progress)
+                result = ask()
+            return self._with_remarks(self._without_secrets(result), before, sources or ())
+
+        if self.backend is None or not query.strip():
+            try:
+                return ask_index()
+            finally:
+                if view is not None:
+                    view.close()
+        from plainmind.memory.backend import Question
+
+        question = Question(
+            query,
+            scopes,
+            max(0.0, deadline - time.monotonic()),
+            sources=None if sources is None else tuple(sources),
+            max_results=max_results or values.max_results,
+            min_score=min_score,
+            snippet_chars=snippet_chars or values.snippet_chars,
+            explain=explain,
+        )
+        return self.backend.search(question, ask_index)
+
+    def sync(
+        self,
+        *,
+        force: bool = False,
+        progress: ProgressCallback | None = None,
+        thorough: bool = True,
+        wishes: Mapping[str, Any] | None = None,
+        view: OpenView | None = None,
+    ) -> SyncReport:
+        """Bring it up to date, once for all who wait for it at the same time; with wishes, in a run of its own."""
+        from plainmind.index.sync import NO_INDEX_YET
+
+        if self._notes.refusal() is not None and not self.has_files():
+            self._notes.require_workspace()
+        sync = None if wishes is None else partial(self._sync_index, wishes=wishes)
+        try:
+            report = self._shared.run(force=force, progress=progress, thorough=thorough, sync=sync, view=view)
+        except IndexCorrupt:
+            # The damaged one is set aside by now.
+            report = self._shared.run(force=force, progress=progress, sync=sync)
+        damage = self._damage() if report.rebuilt == NO_INDEX_YET else None
+        report = replace(report, degraded=(*report.degraded, damage)) if damage else report
+        # An engine takes long: it catches up when somebody asked for that, or in a thread of its own.
+        is_asked = thorough and (wishes or {}).get("initiative", "asked") == "asked"
+        backend = self.backend if is_asked else None
+        return report if backend is None else _both(report, backend.sync("asked", force=force))
+
+    def sync_in_background(self) -> SyncReport:
+        """Bring it up to date while no one waits for it."""
+        self._notes.require_workspace()
+        return self.sync(wishes={"initiative": "background"})
+
+    def watch(self, stop: Event) -> Iterator[SyncReport]:
+        """Sync after every change until `stop` is set, yielding what each sync did."""
+        from plainmind.notes.watcher import watch
+
+        paths = self._notes.workspace.watched_paths()
+        told: str | None = None
+        backend = self.backend
+        if backend is not None:
+            backend.upkeep.begin()
+        talks = None if self.values.growth is None else self._conversations().folder
+        for hint in watch(paths, debounce_ms=self.values.watch_debounce_ms, stop=stop, transcripts=talks):
+            try:
+                report = self.sync_in_background()
+            except PlainmindError as error:
+                # A disk that was unmounted or a lock that is held now need not be so at the next look.
+                report = SyncReport(degraded=(str(error),))
+            reason = hint.reason if hint.cause == "polling" else None
+            if reason is not None and reason != told:  # once, not with every look
+                report = replace(report, degraded=(*report.degraded, reason))
+            told = reason
+            if backend is not None:
+                backend.upkeep.notice()
+            yield report
+
+    def forget_vectors(self, hashes: Sequence[str]) -> None:
+        """Erase vectors from the cache, whoever made them: it is there even where it is not used any more."""
+        import os
+
+        if os.path.exists(self.values.cache.path):
+            from plainmind.memory.cache import opened_cache
+
+            with opened_cache(self.values.cache) as cache:
+                cache.forget(hashes)
+
+    def close(self) -> None:
+        """Let go of everything that was opened."""
+        for name in ("backend", "store", "embedder", "providers"):
+            part = vars(self).get(name)
+            if part is not None:
+                part.close()
+
+    def _once_for(self, embedder: Embedder, made: dict[Embedder, T], make: Callable[[Embedder], T]) -> T:
+        """Make something once for each embedder; one that only says why there is none comes and goes."""
+        if self.providers is not None:
+            from plainmind.embed.silent import Withheld
+
+            if isinstance(embedder, Withheld):
+                return make(embedder)
+        with self.making:
+            if embedder not in made:
+                made[embedder] = make(embedder)
+            return made[embedder]
+
+    def _new_indexer(self, embedder: Embedder) -> Indexer:
+        from plainmind.index.sync import Disappearances, Indexer
+
+        sources: list[TextSource] = [self._notes.workspace, *self.more_sources]
+        if self.values.growth is not None and not self.more_sources:
+            sources.append(self._conversations().transcripts)
+        return Indexer(
+            sources,
+            self.store,
+            embedder,
+            self.values.chunking,
+            Disappearances(self.values.folder),
+            erasures=self._notes.erasures,
+            private=self.values.private,
+        )
+
+    def _new_engine(self, embedder: Embedder) -> SearchEngine:
+        from plainmind.search.engine import SearchEngine
+
+        return SearchEngine(self.store, embedder, self.values.ranking())
+
+    def _answering_engine(self) -> SearchEngine:
+        """What answers questions: with the embedder that the index was made with, or none."""
+        if self.providers is None:
+            return self.engine
+        return self.engine_with(self.providers.answering(self.made_with()))
+
+    def _catch_up(self, progress: ProgressCallback | None, view: OpenView | None = None) -> SyncReport:
+        """Sync before a search, which may go on with the `view` that has shown that nothing is to be done."""
+        try:
+            return self.sync(progress=progress, thorough=False, view=view)
+        except (LockTimeout, StorageFailure, WorkspaceError) as error:
+            if not self.has_files():
+                raise
+            # Yesterday's index answers better than nothing, as long as it says so.
+            return SyncReport(degraded=(f"the latest changes may be missing: {error}",))
+
+    def _sync_index(
+        self,
+        *,
+        force: bool = False,
+        progress: ProgressCallback | None = None,
+        thorough: bool = True,
+        wishes: Mapping[str, Any] | None = None,
+        view: OpenView | None = None,
+    ) -> SyncReport:
+        wishes = {"initiative": "asked" if thorough else "search", **(wishes or {})}
+        patience = self.patience(wishes["initiative"])
+        if self.providers is None:
+            conditions = Conditions(patience=patience)
+            return self.indexer.sync(
+                force=force, progress=progress, thorough=thorough, conditions=conditions, view=view
+            )
+        from plainmind.memory.providers import Asked
+
+        asked = Asked(force=force, progress=progress, thorough=thorough, patience=patience, **wishes)
+        return self.providers.sync(self, asked)
+
+    def patience(self, initiative: Initiative) -> Patience | None:
+        """How much more must be said in a conversation before it is indexed; who asks for a sync waits for nothing.
+
+        A search finds all that was said. Where vectors cost money it finds the newest by its words, until it is due.
+        """
+        growth = self.values.growth
+        if initiative == "asked" or growth is None:
+            return None
+        meanwhile: Meanwhile = "words" if initiative == "search" else "left"
+        return Patience(meanwhile, growth.more_bytes, growth.more_messages)
+
+    def _damage(self) -> str | None:
+        """Say that there was an index, which had to be set aside."""
+        recovered = self.store.describe().get("recovered")
+        return (
+            f"the index was damaged and has been made anew from your files ({recovered})"
+            if recovered
+            else None
+        )
+
+    def _without_secrets(self, result: SearchResult) -> SearchResult:
+        """Hide secrets of the settings that were not known yet when a conversation was indexed."""
+        if not any(hit.source == "sessions" for hit in result.hits):
+            return result
+        from plainmind.memory.secrets import without_known_secrets
+
+        return without_known_secrets(result, self._conversations().redactor)
+
+    def _with_remarks(
+        self, result: SearchResult, before: SyncReport, asked_for: Sequence[Source]
+    ) -> SearchResult:
+        """Add to an answer what was not consulted, and what the sync before it had to say."""
+        degraded = (*result.degraded, *remarks_of(before), *self._sources_without_files(asked_for))
+        if degraded or before.notes:
+            result = replace(result, degraded=degraded, notes=before.notes)
+        if self.providers is None:
+            return result
+        fallback = before.fallback or self.providers.standing_in(self.made_with())
+        return result if fallback is None else replace(result, fallback=fallback)
+
+    def _sources_without_files(self, asked_for: Sequence[Source]) -> tuple[str, ...]:
+        """Say that a source that was asked for, and no other, has nothing in the index."""
+        if not asked_for or self._notes.workspace.source in asked_for:
+            return ()
+        with self.store.reading() as reader:
+            counts = reader.counts().files
+        missing = (source for source in asked_for if not counts.get(source))
+        return tuple(_not_indexed(source, self.values.sources) for source in missing)
+
+
+def remarks_of(report: SyncReport) -> tuple[str, ...]:
+    """What a person should know about the sync behind an answer."""
+    notes = list(report.degraded)
+    notes += [f"not indexed: {failure.path}: {failure.reason}" for failure in report.failed]
+    if report.withheld:
+        notes.append(
+            f"{len(report.withheld)} {'file is' if len(report.withheld) == 1 else 'files are'} missing on disk and"
+            " still answered from the index, until it is sure that nothing is only unmounted"
+        )
+    return tuple(notes)
+
+
+def _not_indexed(source: str, sources: Sequence[str]) -> str:
+    """Say that nothing of a source is there to be found, and what to do if it was not wanted so far."""
+    if source in sources:
+        return f"nothing from `{source}` is indexed"
+    return f"nothing from `{source}` is indexed: `plainmind config set sources memory,{source}` changes that"
+
+
+def _both(index: SyncReport, engine: SyncReport) -> SyncReport:
+    """What the index did, with what there is to say about the engine beside it."""
+    return replace(
+        index,
+        degraded=(*index.degraded, *engine.degraded),
+        notes=(*index.notes, *engine.notes),
+        seconds=index.seconds + engine.seconds,
+    )
