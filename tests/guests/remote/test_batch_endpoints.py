@@ -190,11 +190,11 @@ def test_gemini_behind_a_gateway_has_its_files_behind_the_same_gateway() -> None
 def test_an_operation_that_ends_with_an_error_alone_has_ended() -> None:
     settings = settings_for("https://gateway.example.com/v1beta")
     batches = GeminiBatches(GeminiWire(), Transport(settings.base_url or "", settings="remote"), settings)
-    seen = batches._seen({"name": "batches/1", "done": True, "error": {"code": 13, "message": "internal"}})
+    seen = batches._view({"name": "batches/1", "done": True, "error": {"code": 13, "message": "internal"}})
 
     assert (seen.ended, seen.complete, seen.trouble) == (True, False, "internal")
     with pytest.raises(AnswerUnreadable):
-        batches._seen({"done": True})
+        batches._view({"done": True})
 
 
 def test_an_unknown_provider_has_no_jobs(tmp_path: Path) -> None:

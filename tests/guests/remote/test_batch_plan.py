@@ -9,10 +9,10 @@ from plainmind.guests.remote.job_steps import (
     UPLOADED,
     files_of,
     hashes_of,
+    in_state,
     largest_output,
-    packed,
+    pack_hashes,
     portions,
-    stepped,
 )
 from plainmind.guests.remote.ledger import JobRecord
 from plainmind.guests.remote.wire import ProviderKey
@@ -56,7 +56,7 @@ def test_a_job_is_no_larger_than_its_answers_may_be_on_our_disk() -> None:
 
 @given(st.lists(st.binary(min_size=32, max_size=32).map(bytes.hex)))
 def test_hashes_come_back_from_their_packed_form(hashes: list[str]) -> None:
-    job = JobRecord("tag", KEY, RUNNING, len(hashes), facts={"hashes": packed(hashes)})
+    job = JobRecord("tag", KEY, RUNNING, len(hashes), facts={"hashes": pack_hashes(hashes)})
 
     assert hashes_of(job) == hashes
 
@@ -64,8 +64,8 @@ def test_hashes_come_back_from_their_packed_form(hashes: list[str]) -> None:
 def test_a_step_keeps_what_was_known_before() -> None:
     job = JobRecord("tag", KEY, UPLOADED, 1, facts={"file_id": "file-1", "dims": 3})
 
-    running = stepped(job, RUNNING, remote_id="batch-1", files=["file-2", "file-1"])
-    later = stepped(running, RUNNING)
+    running = in_state(job, RUNNING, remote_id="batch-1", files=["file-2", "file-1"])
+    later = in_state(running, RUNNING)
 
     assert (later.state, later.remote_id, later.facts["dims"]) == (RUNNING, "batch-1", 3)
     assert files_of(later) == ["file-2", "file-1"]

@@ -10,16 +10,16 @@ from hypothesis import strategies as st
 
 from plainmind.base.model import Vector, sha256_text
 from plainmind.guests.net.failures import AnswerUnreadable
-from plainmind.guests.remote.batch_endpoint import Line
+from plainmind.guests.remote.batch_endpoint import AnswerLine
 from plainmind.guests.remote.job_steps import Tally, first_code, largest_output, vectors_in
 
 WANTED = [sha256_text(str(number)) for number in range(5)]
 
 
-def read(line: Any) -> Line:
+def read(line: Any) -> AnswerLine:
     if not isinstance(line, dict) or "id" not in line:
         raise AnswerUnreadable("no id")
-    return Line(line["id"], line.get("vector"), tokens=1)  # type: ignore[arg-type]
+    return AnswerLine(line["id"], line.get("vector"), tokens=1)  # type: ignore[arg-type]
 
 
 def taken(lines: list[Any]) -> tuple[dict[str, Vector], Tally]:

@@ -90,7 +90,7 @@ ledger.close()
 def test_a_pause_is_seen_by_who_opens_the_ledger_later(path: str) -> None:
     clock = [1_000_000.0]
     first = Ledger(path, now=lambda: clock[0])
-    first.breaker_for(KEY, credential="k").failed(QuotaSpent("no credit", hint="add some"))
+    first.breaker_for(KEY, credential="k").count_failure(QuotaSpent("no credit", hint="add some"))
     first.close()
 
     second = Ledger(path, now=lambda: clock[0])
@@ -106,7 +106,7 @@ def test_a_pause_is_seen_by_who_opens_the_ledger_later(path: str) -> None:
     assert second.breaker_for(KEY, credential="k").enter() is True
     with pytest.raises(ProviderPaused):
         second.breaker_for(KEY, credential="k").enter()
-    second.breaker_for(KEY, credential="k").succeeded()
+    second.breaker_for(KEY, credential="k").count_success()
     assert second.breaker_for(KEY, credential="k").enter() is False
     second.close()
 
@@ -115,9 +115,9 @@ def test_a_pause_has_its_own_policy_and_a_person_can_end_it(path: str) -> None:
     ledger = Ledger(path, now=lambda: 1_000_000.0)
     policy = BreakerPolicy(failures=2, first_pause_s=DAY, longest_pause_s=DAY)
     breaker = ledger.breaker_for(KEY, of="jobs", policy=policy)
-    breaker.failed(ServerTrouble("down"))
+    breaker.count_failure(ServerTrouble("down"))
     assert breaker.enter() is False
-    breaker.failed(ServerTrouble("down"))
+    breaker.count_failure(ServerTrouble("down"))
     with pytest.raises(ProviderPaused, match="1440 min"):
         breaker.enter()
     breaker.reset()
@@ -127,7 +127,7 @@ def test_a_pause_has_its_own_policy_and_a_person_can_end_it(path: str) -> None:
 
 def test_no_credential_is_in_the_file(path: str) -> None:
     ledger = Ledger(path)
-    ledger.breaker_for(KEY, credential="sk-very-secret").failed(ServerTrouble("down"))
+    ledger.breaker_for(KEY, credential="sk-very-secret").count_failure(ServerTrouble("down"))
     ledger.close()
 
     home = Path(path).parent
@@ -198,7 +198,7 @@ def test_without_a_file_it_goes_on_in_memory_and_says_so(tmp_path: Path) -> None
     ledger = Ledger(str(tmp_path / "remote.sqlite"))
     ledger.add_usage(KEY, requests=1, tokens=5)
     assert ledger.tokens_today() == 5
-    ledger.breaker_for(KEY).failed(QuotaSpent("no credit"))
+    ledger.breaker_for(KEY).count_failure(QuotaSpent("no credit"))
     with pytest.raises(ProviderPaused):
         ledger.breaker_for(KEY).enter()
     assert "cannot be used" in str(ledger.trouble)

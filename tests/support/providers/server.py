@@ -52,7 +52,7 @@ def unit_vector_for(text: str, dims: int = DIMS) -> array[float]:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class JobView:
     """One request as it arrived."""
 
     path: str
@@ -77,7 +77,7 @@ class Provider:
     tells_usage: bool = True
     tells_index: bool = True
     packs: bool = True  # understands encoding_format
-    seen: list[Seen] = field(default_factory=list)
+    seen: list[JobView] = field(default_factory=list)
     in_flight: int = 0
     most_in_flight: int = 0
     closing: threading.Event = field(default_factory=threading.Event)
@@ -140,7 +140,7 @@ class Handler(BaseHTTPRequestHandler):
         else:
             fault(self, answer)
 
-    def _refusal(self, seen: Seen) -> tuple[int, Any] | None:
+    def _refusal(self, seen: JobView) -> tuple[int, Any] | None:
         provider = self.provider
         shown = self.headers.get("x-goog-api-key") or (self.headers.get("Authorization") or "")[7:]
         if provider.key is not None and shown != provider.key:
@@ -174,16 +174,16 @@ class Handler(BaseHTTPRequestHandler):
         pass
 
 
-def _read(dialect: str, path: str, headers: dict[str, str], payload: Any) -> Seen:
+def _read(dialect: str, path: str, headers: dict[str, str], payload: Any) -> JobView:
     if dialect == "gemini":
         requests = payload["requests"] if path.endswith(":batchEmbedContents") else [payload]
         texts = tuple(request["content"]["parts"][0]["text"] for request in requests)
-        return Seen(path, headers, texts, requests[0].get("taskType"), payload)
+        return JobView(path, headers, texts, requests[0].get("taskType"), payload)
     assert path.endswith("/embeddings")
-    return Seen(path, headers, tuple(payload["input"]), payload.get("input_type"), payload)
+    return JobView(path, headers, tuple(payload["input"]), payload.get("input_type"), payload)
 
 
-def answer_to(provider: Provider, seen: Seen) -> dict[str, Any]:
+def answer_to(provider: Provider, seen: JobView) -> dict[str, Any]:
     """The right answer, in the dialect's own shape."""
     if provider.dialect == "gemini":
         asked = seen.payload.get("requests", [seen.payload])[0].get("outputDimensionality")

@@ -17,7 +17,6 @@ from datetime import date
 
 from plainmind.agent.prompt import recall_section
 from plainmind.agent.protocol import AgentMemory
-from plainmind.agent.tokens import tokens_in, tokens_of
 from plainmind.agent.tools import ToolBox
 from plainmind.base.value import value
 from plainmind.guests.chat.compaction import compact, to_sum_up
@@ -35,6 +34,7 @@ from plainmind.guests.chat.models.protocol import (
     ToolCall,
 )
 from plainmind.guests.chat.models.protocol import FAILED as BROKEN_OFF
+from plainmind.guests.chat.models.tokens import tokens_in, tokens_of
 from plainmind.guests.chat.pairing import INTERRUPTED, is_answer, paired, result_of, to_answer, unfinished
 from plainmind.guests.chat.room import compaction_due, flush_due
 from plainmind.guests.entries.hooks import EntryHooks, reminded

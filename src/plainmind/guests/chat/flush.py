@@ -16,13 +16,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from plainmind.agent.protocol import AgentMemory
-from plainmind.agent.tokens import tokens_in
 from plainmind.base.errors import ConflictError, PlainmindError, ScopeDenied
 from plainmind.base.model import sha256_text
 from plainmind.base.value import value
 from plainmind.guests.chat.flush_prompts import REQUEST, SYSTEM
 from plainmind.guests.chat.flush_turn import FlushTurn
 from plainmind.guests.chat.models.protocol import ChatModel, Message, never
+from plainmind.guests.chat.models.tokens import tokens_in
 from plainmind.guests.chat.room import RoomSettings
 from plainmind.sessions.entries import Entry, id_of
 from plainmind.sessions.store import Session, SessionStore

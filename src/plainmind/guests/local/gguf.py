@@ -123,7 +123,7 @@ def _interpreted(path: str, facts: Mapping[str, object]) -> GgufHeader:
         names=names,
         window_tokens=_whole(facts, f"{architecture}.context_length") or 512,
         dims=dims,
-        # "None" in a file means that whoever converted it did not know.
+        # "None" in a file means that its converter did not know.
         pooling=pooling if isinstance(pooling, int) and pooling != _POOLING_NONE else None,
         fingerprint=fingerprint(path),
     )

@@ -7,7 +7,6 @@ bytes are. A model stays as it was downloaded; delete its file to fetch it anew.
 from __future__ import annotations
 
 import os
-import re
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -20,6 +19,7 @@ from plainmind.base.errors import (
     TransientEmbeddingError,
 )
 from plainmind.base.model import ProgressCallback
+from plainmind.base.pattern import pattern
 from plainmind.base.value import field, value
 from plainmind.files.system import hold_lock
 from plainmind.guests.net.failures import (
@@ -37,7 +37,7 @@ from plainmind.guests.net.files import FileServer, Promise, fetch_file, is_encry
 DEFAULT_CACHE_DIR = "~/.plainmind/models"
 DEFAULT_ENDPOINT = "https://huggingface.co"
 _SCHEME = "hf:"
-_PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,254}")
+_PART = pattern(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,254}")
 _COMPLETE = ".complete"
 _LONGEST_WAIT_S = 600.0
 _TRY_LATER = "try again later"

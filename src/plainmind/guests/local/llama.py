@@ -1,7 +1,7 @@
 """llama.cpp inside this process, through the binding `xllamacpp`, which has wheels for every platform.
 
 The binding runs llama.cpp's own server as threads of this process and answers calls directly. It insists on
-listening somewhere: it gets a socket file in a folder that nobody else may open, gone before the first text.
+listening somewhere: it gets a socket file in a folder that only its owner may open, gone before the first text.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import atexit
 import hashlib
 import os
-import re
 import tempfile
 import threading
 import weakref
@@ -21,6 +20,7 @@ from typing import Any
 from plainmind.base.errors import ConfigError, EmbeddingError
 from plainmind.base.extras import install_hint
 from plainmind.base.model import EmbedderIdentity, ProgressCallback, Vector
+from plainmind.base.pattern import pattern
 from plainmind.base.value import value
 from plainmind.embed.protocol import EmbeddingSettings, FullEmbedder, checked, usable_cores
 from plainmind.guests.local.gguf import GgufHeader, read_header
@@ -28,7 +28,7 @@ from plainmind.guests.local.hub import DEFAULT_CACHE_DIR, Hub, HubFile, is_hub_u
 from plainmind.guests.local.model_traits import Prompts, prompts_for
 
 _LARGEST_WINDOW = 2048  # memory grows with its square, and our chunks are far smaller
-_TOO_LONG = re.compile(r"input \((\d+) tokens\) is (?:too large|larger)")
+_TOO_LONG = pattern(r"input \((\d+) tokens\) is (?:too large|larger)")
 
 
 class LlamaModel:

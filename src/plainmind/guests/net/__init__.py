@@ -1,1 +1,1 @@
-"""TODO: one line about this package."""
+"""Requests to other machines: `Transport` for one server, `FileServer` for files, `NetFailure` for what goes wrong."""

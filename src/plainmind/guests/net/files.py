@@ -18,6 +18,7 @@ from urllib.parse import quote, urljoin, urlsplit, urlunsplit
 
 from plainmind.base.errors import ConfigError, StorageFailure
 from plainmind.base.model import Progress, ProgressCallback
+from plainmind.base.pattern import pattern
 from plainmind.base.value import value
 from plainmind.guests.net.address import Origin, split_base_url
 from plainmind.guests.net.failures import (
@@ -41,7 +42,7 @@ _ANSWER_S, _SILENCE_S, _WHOLE_FILE_S = 75.0, 60.0, 7 * 86_400.0
 _PAUSES_S = (1.0, 2.0, 4.0)  # between attempts
 _LARGEST_FILE = 1 << 50
 _BLOCK = 1024 * 1024
-_RANGE = re.compile(r"bytes (\d+)-\d+/")
+_RANGE = pattern(r"bytes (\d+)-\d+/")
 _HARMLESS = "/:=&?~+!$,;'@()*[]%"  # in a URL; anything else is written in percents
 _AS_THEY_ARE = {"Accept-Encoding": "identity"}
 

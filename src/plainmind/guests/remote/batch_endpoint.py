@@ -6,7 +6,6 @@ in any order. Job and file carry our own `tag`, so that a job whose id we never 
 
 from __future__ import annotations
 
-import json
 import secrets
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from plainmind.base.errors import ConfigError
 from plainmind.base.value import value
 from plainmind.guests.net.failures import AnswerUnreadable, ModelUnknown, NetFailure, RequestRefused, json_of
-from plainmind.guests.net.transport import Transport
+from plainmind.guests.net.transport import Transport, as_json
 
 if TYPE_CHECKING:
     from plainmind.guests.remote.settings import RemoteSettings
@@ -26,7 +25,7 @@ _MOST_PAGES = 50
 
 
 @value
-class Seen:
+class JobView:
     """A job as its provider shows it. A word that we do not know counts as still at work."""
 
     job_id: str
@@ -40,7 +39,7 @@ class Seen:
 
 
 @value
-class Line:
+class AnswerLine:
     """One answer of an output file: whose it is, and the vector as it came, not yet checked."""
 
     hash: str
@@ -61,13 +60,13 @@ class BatchEndpoint(Protocol):
     def upload(self, tag: str, lines: Sequence[bytes], *, deadline: float) -> str:
         """Upload the input file under a name made of `tag`; returns its id."""
 
-    def create(self, tag: str, file_id: str, *, deadline: float) -> Seen:
+    def create(self, tag: str, file_id: str, *, deadline: float) -> JobView:
         """Start the job. It must not be tried again before `find` has looked: it may have been started."""
 
-    def look(self, job_id: str, *, deadline: float) -> Seen:
+    def look(self, job_id: str, *, deadline: float) -> JobView:
         """See how far the job is."""
 
-    def find(self, tag: str, file_id: str, *, deadline: float) -> Seen | None:
+    def find(self, tag: str, file_id: str, *, deadline: float) -> JobView | None:
         """Look through all jobs for the one of this tag or file. Raises Unlisted where jobs cannot be listed."""
 
     def files_of(self, tag: str, *, deadline: float) -> list[str]:
@@ -82,7 +81,7 @@ class BatchEndpoint(Protocol):
     def content_path(self, file_id: str) -> str:
         """Where `Transport.download` gets the file."""
 
-    def read(self, line: Any) -> Line:
+    def read(self, line: Any) -> AnswerLine:
         """Read one line of an output file. Raises AnswerUnreadable, also for a request that failed."""
 
 
@@ -118,9 +117,8 @@ def endpoint_for(wire: Wire, transport: Transport, settings: RemoteSettings) -> 
 
 
 def jsonl(payload: object) -> bytes:
-    """One line of strict JSON. Lone surrogates are replaced: one would make the whole file unreadable."""
-    text = json.dumps(payload, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return text.encode("utf-8", "surrogatepass").decode("utf-8", "replace").encode() + b"\n"
+    """One line of strict JSON, with its line end."""
+    return as_json(payload) + b"\n"
 
 
 def upload_multipart(
@@ -147,12 +145,12 @@ def upload_multipart(
         content_type=f"multipart/{subtype}; boundary={boundary}",
         deadline=deadline,
     )
-    if not 200 <= answer.status < 300:
-        raise unavailable(transport.failure(answer))
+    if not answer.is_success:
+        raise as_unavailable(transport.failure(answer))
     return json_of(answer, transport.host)
 
 
-def unavailable(failure: NetFailure) -> NetFailure:
+def as_unavailable(failure: NetFailure) -> NetFailure:
     """Take "not found" and "refused" at an upload or a creation as: there are no batch jobs here."""
     if isinstance(failure, ModelUnknown | RequestRefused):
         return BatchesUnavailable(
@@ -163,7 +161,7 @@ def unavailable(failure: NetFailure) -> NetFailure:
     return failure
 
 
-def every(transport: Transport, path: str, kind: str, *, deadline: float) -> Any:
+def listing_page(transport: Transport, path: str, kind: str, *, deadline: float) -> Any:
     """One page of a listing. Raises Unlisted where the provider does not list such things."""
     try:
         return transport.json("GET", path, deadline=deadline)
@@ -176,7 +174,7 @@ def every(transport: Transport, path: str, kind: str, *, deadline: float) -> Any
 def delete(transport: Transport, path: str, *, deadline: float) -> None:
     """Delete what is at `path`, unless it is gone already."""
     answer = transport.send("DELETE", path, deadline=deadline)
-    if not 200 <= answer.status < 300 and answer.status not in _NOT_THERE:
+    if not answer.is_success and answer.status not in _NOT_THERE:
         raise transport.failure(answer)
 
 

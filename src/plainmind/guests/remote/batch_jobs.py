@@ -1,4 +1,8 @@
-"""One round of work on batch jobs: go on with those that are known, submit what is new, wait as long as we may."""
+"""Embeds many texts through a provider's batch jobs: cheaper, and in the provider's own time.
+
+Vectors go into the embedding cache, by the hash of their text. A job is remembered from before its upload until
+its vectors are there, so the next one goes on with it: this process, another one, or tomorrow's.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +23,7 @@ from plainmind.embed.protocol import EmbeddingCache, FullEmbedder, Keep
 from plainmind.files.system import try_lock
 from plainmind.guests.net.failures import Abandoned, AnswerTooLarge, KeyRefused, NetFailure, QuotaSpent, mask
 from plainmind.guests.net.transport import Transport
-from plainmind.guests.remote.batch_endpoint import Seen, endpoint_for
+from plainmind.guests.remote.batch_endpoint import JobView, endpoint_for
 from plainmind.guests.remote.breaker import Breaker, BreakerPolicy, permission
 from plainmind.guests.remote.client import transport_for
 from plainmind.guests.remote.embedder import RemoteEmbedder
@@ -38,6 +42,385 @@ _GONE = {404, 410}
 _TIMES_NOT_FOUND = 3
 # Not the fault of batch jobs: single requests fail in the same way, and say so to every process.
 _OF_THE_ACCOUNT = (KeyRefused, QuotaSpent)
+# Two failures turn batch jobs off for a day, in every process; then one job tries whether they work again.
+_OFF_S = 86_400.0
+_POLICY = BreakerPolicy(
+    failures=2,
+    first_pause_s=_OFF_S,
+    longest_pause_s=_OFF_S,
+    terminal_pause_s=_OFF_S,
+    longest_terminal_pause_s=_OFF_S,
+    trial_s=3600.0,
+)
+_LANE_PAUSE_S = 0.5
+_HASHES_AT_ONCE = 400
+
+
+@value
+class JobFacts:
+    """One job, for `status`."""
+
+    id: str  # the provider's; ours while it has none
+    provider: str
+    model: str
+    state: str
+    items: int
+    submitted: float  # seconds since 1970
+    age_s: float
+
+
+@value
+class BatchOutcome:
+    """What became of texts: vectors of `ready` ones are in the cache, `waiting` ones are in running jobs.
+
+    The `missing` ones are for single requests, and `notes` say why.
+    """
+
+    ready: frozenset[str]
+    missing: frozenset[str] = frozenset()
+    waiting: frozenset[str] = frozenset()
+    running: tuple[JobFacts, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+class BatchJobs:
+    """The batch jobs of one provider, model and account. One process at a time works on them."""
+
+    def __init__(
+        self,
+        wire: Wire,
+        transport: Transport,
+        ledger: Ledger,
+        settings: RemoteSettings,
+        *,
+        cache: EmbeddingCache,
+        identity: Callable[[], EmbedderIdentity],
+        folder: str,
+        fewest: int = 1_000,
+        settle_s: float = 10.0,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] | None = None,
+    ) -> None:
+        """`identity` tells the dimensions that vectors must have; `folder` takes the lock and what is downloaded.
+
+        Fewer than `fewest` texts are not worth a job: they would wait longer than they take.
+        """
+        self.key = provider_key(wire, settings)
+        self._wire = wire
+        self._ledger = ledger
+        self._settings = settings
+        self._cache = cache
+        self._identity = identity
+        self._fewest = fewest
+        self._clock = clock
+        self._sleep = sleep or self._wait
+        self._closing = threading.Event()
+        self._lock_path = os.path.join(folder, f"batch-{self.key.endpoint[:16]}.lock")
+        credential = (settings.api_key or "").strip()
+        self._requests = ledger.breaker_for(self.key, credential=credential)
+        self._breaker = ledger.breaker_for(self.key, credential=credential, of="batch jobs", policy=_POLICY)
+        self._steps = Steps(
+            endpoint=endpoint_for(wire, transport, settings),
+            transport=transport,
+            ledger=ledger,
+            cache=cache,
+            key=self.key,
+            folder=folder,
+            call_s=settings.batch_timeout_s,
+            settle_s=settle_s,
+            sleep=self._sleep,
+        )
+
+    def prepare(
+        self, texts: Iterable[str], *, wait: bool | None = None, progress: ProgressCallback | None = None
+    ) -> BatchOutcome:
+        """Bring the vectors of texts into the cache through jobs, new ones and those that run already.
+
+        With `wait` (None: as set) it takes until the jobs of these texts have ended; other jobs are left running.
+        Raises Abandoned when closed meanwhile, and nothing else: what does not work is in the notes.
+        """
+        wanted = {sha256_text(text): text for text in texts if text and not text.isspace()}
+        wait = self._settings.batch.wait if wait is None else wait
+        begun = wanted.keys() & self.hashes_at_work()
+        try:
+            ready = self._ready(wanted)
+            if ready == wanted.keys() and not self._jobs():
+                return BatchOutcome(ready)
+            # A small sync does not wait for the large one of another process that has nothing to do with it.
+            worth = bool(begun) or self._is_worth(len(wanted) - len(ready))
+            with self._lane(wait=wait and worth) as is_ours:
+                if is_ours:
+                    return self._work_on(wanted, wait=wait, progress=progress)
+        except StorageFailure as error:
+            # Without the cache or the ledger a job could be lost or paid twice, so none is begun.
+            missing = frozenset(wanted.keys() - begun)
+            return BatchOutcome(frozenset(), missing, frozenset(begun), notes=(f"no batch jobs: {error}",))
+        left = frozenset(wanted.keys() - ready)
+        if not worth:
+            return BatchOutcome(ready, missing=left)
+        running = tuple(map(self._fact, self._jobs()))
+        return BatchOutcome(
+            ready, waiting=left, running=running, notes=("another process works on the batch jobs",)
+        )
+
+    def forget(self, hashes: Iterable[str]) -> int:
+        """Cancel jobs that hold these texts, and delete what was uploaded; says how many. Raises EmbeddingError."""
+        gone = frozenset(hashes)
+        holding = [job for job in self._jobs() if not gone.isdisjoint(hashes_of(job))]
+        if not holding:
+            return 0
+        left = holding
+        with self._lane(wait=True) as is_ours:
+            if is_ours:
+                left = [job for job in holding if not self._discard(job)]
+        if left:
+            raise EmbeddingError(
+                f"{self.key.provider} still has an upload that holds this text ({self._fact(left[0]).id})",
+                hint="forget it again when the provider can be reached and no other process waits for its jobs",
+            )
+        return len(holding)
+
+    def facts(self) -> Mapping[str, Any]:
+        """Facts for `status`: whether jobs are used, why not, and every job that some provider works on."""
+        state = self._breaker.state()
+        off = permission(state, self._ledger.now(), _POLICY) == "wait"
+        return {
+            "enabled": self._settings.batch.enabled,
+            "off": off,
+            "offUntil": state.open_until if off else None,
+            "failures": state.failures,
+            "lastError": state.reason or None,
+            "jobs": [asdict(self._fact(job)) for job in jobs(self._ledger)],
+        }
+
+    def close(self) -> None:
+        """Stop waiting; jobs go on at the provider, and the next process collects them."""
+        self._closing.set()
+        self._steps.transport.close()
+
+    def _discard(self, job: JobRecord) -> bool:
+        try:
+            return self._steps.discard(job)
+        except NetFailure as failure:
+            raise embedding_error(failure) from failure
+
+    def _work_on(
+        self, wanted: Mapping[str, str], *, wait: bool, progress: ProgressCallback | None
+    ) -> BatchOutcome:
+        """Work on jobs; only called while the lane is held."""
+        round_ = self._round(wanted)
+        round_.resume()
+        ready = self._ready(wanted)
+        known = ready | round_.waiting()
+        fresh = {name: text for name, text in wanted.items() if name not in known}
+        why_not = self._why_not(fresh)
+        if why_not is None:
+            round_.submit(self._cut(dict(islice(fresh.items(), self._room())), attempt=1))
+        elif why_not:
+            round_.notes[why_not] = None
+        if wait:
+            round_.wait(lambda stored: _tell(progress, len(ready) + stored, len(wanted)))
+        ready = self._ready(wanted)
+        waiting = round_.waiting() & wanted.keys() - ready
+        return BatchOutcome(
+            ready=ready,
+            missing=frozenset(wanted.keys() - ready - waiting),
+            waiting=frozenset(waiting),
+            running=tuple(self._fact(job) for job in self._jobs()),
+            notes=tuple(round_.notes),
+        )
+
+    def _round(self, wanted: Mapping[str, str]) -> Round:
+        batch = self._settings.batch
+        factor = self._steps.endpoint.price_factor
+        return Round(
+            steps=self._steps,
+            breaker=self._breaker,
+            requests=self._requests,
+            bounds=JobLimits(
+                concurrency=max(1, batch.concurrency),
+                poll_s=batch.poll_interval_ms / 1000,
+                timeout_s=batch.timeout_minutes * 60.0,
+                tokens_a_day=self._settings.max_tokens_per_day,
+            ),
+            wanted=wanted.keys(),
+            dims=self._identity().dims,
+            cost=lambda tokens: price_of(self._wire, self.key.model, tokens) * factor,
+            again=lambda hashes, attempt: self._cut(self._still_missing(wanted, hashes), attempt=attempt),
+            mask=lambda said: mask(said, secrets=[self._settings.api_key or ""], private=wanted.values()),
+            clock=self._clock,
+        )
+
+    def _why_not(self, fresh: Mapping[str, str]) -> str | None:
+        """Why no new job is begun: empty when that needs no words, None when there should be one."""
+        if not self._is_worth(len(fresh)):
+            return ""
+        if not self._identity().dims:
+            return "the first texts go by single requests, until the model's dimensions are known"
+        now = self._ledger.now()
+        for breaker, policy in ((self._breaker, _POLICY), (self._requests, BreakerPolicy())):
+            state = breaker.state()
+            if permission(state, now, policy) == "wait":
+                return f"batch jobs are off: {state.reason}"
+        return self._ledger.trouble and f"no batch jobs: {self._ledger.trouble}"
+
+    def _is_worth(self, count: int) -> bool:
+        return self._settings.batch.enabled and count >= self._fewest
+
+    def hashes_at_work(self) -> frozenset[str]:
+        """Hashes of all texts that the provider may be working on, as far as we know: it is not asked."""
+        running = (job for job in self._jobs() if job.state != PLANNED)
+        return frozenset(name for job in running for name in hashes_of(job))
+
+    def _cut(self, texts: Mapping[str, str], *, attempt: int) -> Iterator[Portion]:
+        endpoint = self._steps.endpoint
+        return portions(
+            texts,
+            endpoint.line,
+            estimated_tokens,
+            max_items=endpoint.max_items,
+            max_bytes=endpoint.max_bytes,
+            dims=self._identity().dims,
+            attempt=attempt,
+        )
+
+    def _room(self) -> int:
+        """How many vectors the cache can hold: what it drops again would be paid for twice."""
+        caps = self._cache.describe()
+        by_bytes = caps.get("maxBytes", sys.maxsize) // (4 * self._identity().dims)
+        return min(caps.get("maxEntries", sys.maxsize), by_bytes)
+
+    def _still_missing(self, wanted: Mapping[str, str], hashes: Iterable[str]) -> dict[str, str]:
+        texts = {name: wanted[name] for name in hashes if name in wanted}
+        ready = self._ready(texts)
+        return {name: text for name, text in texts.items() if name not in ready}
+
+    def _ready(self, wanted: Mapping[str, str]) -> frozenset[str]:
+        identity = self._identity()
+        if not identity.dims:
+            return frozenset()
+        return frozenset(name for some in _portions(wanted) for name in self._cache.lookup(identity, some))
+
+    def _jobs(self) -> list[JobRecord]:
+        return jobs(self._ledger, self.key)
+
+    def _fact(self, job: JobRecord) -> JobFacts:
+        age = max(0.0, self._ledger.now() - job.created)
+        name = job.remote_id or job.id
+        return JobFacts(name, job.key.provider, job.key.model, job.state, job.items, job.created, age)
+
+    @contextmanager
+    def _lane(self, *, wait: bool) -> Iterator[bool]:
+        """Be the one process that works on these jobs; False when another one is, for longer than we wait."""
+        patience = self._clock() + (self._settings.batch.timeout_minutes * 60.0 if wait else 0.0)
+        while (held := try_lock(self._lock_path, operation="batch jobs")) is None:
+            if self._clock() >= patience:
+                yield False
+                return
+            self._sleep(_LANE_PAUSE_S)
+        with held:
+            yield True
+
+    def _wait(self, seconds: float) -> None:
+        if self._closing.wait(seconds):
+            raise Abandoned("stopped waiting for batch jobs", hint="the next sync collects them")
+
+
+def _portions(hashes: Iterable[str]) -> Iterator[list[str]]:
+    rest = iter(hashes)
+    while some := list(islice(rest, _HASHES_AT_ONCE)):
+        yield some
+
+
+def _tell(progress: ProgressCallback | None, completed: int, total: int) -> None:
+    if progress is not None:
+        progress(Progress(min(completed, total), total, "batch jobs"))
+
+
+class BatchingEmbedder(FullEmbedder):
+    """Stands behind the cache and before the provider's single requests.
+
+    `prepare` is given everything that a sync will ask for, and fills the cache; what then still comes here is what
+    jobs did not give.
+    """
+
+    def __init__(self, embedder: RemoteEmbedder, jobs: BatchJobs) -> None:
+        self.embedder = embedder
+        self.jobs = jobs
+        self._waiting: frozenset[str] = frozenset()
+
+    @property
+    def identity(self) -> EmbedderIdentity:
+        """Whose vectors these are."""
+        return self.embedder.identity
+
+    @property
+    def sends_text_to(self) -> str | None:
+        """The host that sees the texts, in jobs and in single requests."""
+        return self.embedder.sends_text_to
+
+    def prepare(
+        self, texts: Iterable[str], *, wait: bool | None = None, progress: ProgressCallback | None = None
+    ) -> BatchOutcome:
+        """Let jobs bring the vectors of many texts into the cache; see `BatchJobs.prepare`."""
+        try:
+            prepared = self.jobs.prepare(texts, wait=wait, progress=progress)
+        except NetFailure as failure:
+            raise embedding_error(failure) from failure
+        self._waiting = prepared.waiting
+        return prepared
+
+    def leave_running(self) -> None:
+        """Leave to jobs what they have begun, without asking how far they are."""
+        self._waiting = self.jobs.hashes_at_work()
+
+    def embed_query(self, text: str) -> Vector:
+        """Embed a question. Raises EmbeddingError."""
+        return self.embedder.embed_query(text)
+
+    def embed_documents(self, texts: Sequence[str]) -> list[Vector | None]:
+        """Embed by single requests what no job is working on. Raises VectorsPending when one of the texts is."""
+        self._refuse_pending(texts)
+        return self.embedder.embed_documents(texts)
+
+    def embed_keeping(self, texts: Sequence[str], keep: Keep) -> list[Vector | None]:
+        """The same; `keep` is given what each request brings."""
+        self._refuse_pending(texts)
+        return self.embedder.embed_keeping(texts, keep)
+
+    def _refuse_pending(self, texts: Sequence[str]) -> None:
+        if self._waiting and any(sha256_text(text) in self._waiting for text in texts):
+            raise VectorsPending(
+                "batch jobs are still making the vectors of some texts",
+                hint="keywords answer meanwhile; `plainmind status` shows the jobs, the next sync collects them",
+            )
+
+    def close(self) -> None:
+        """Let go of the provider; its jobs go on."""
+        self.jobs.close()
+        self.embedder.close()
+
+
+def create_batching(
+    name: str, settings: RemoteSettings, ledger: Ledger, *, cache: EmbeddingCache, folder: str
+) -> BatchingEmbedder:
+    """Make the provider `name` with its jobs. It closes the ledger but not the cache, which stands in front of it."""
+    wire = wire_for(name, settings)
+    embedder = RemoteEmbedder(wire, settings, ledger)
+    try:
+        transport = transport_for(wire, settings)
+    except NetFailure as failure:
+        raise embedding_error(failure) from failure
+    jobs = BatchJobs(
+        wire,
+        transport,
+        ledger,
+        settings,
+        cache=cache,
+        identity=lambda: embedder.identity,
+        folder=folder,
+    )
+    return BatchingEmbedder(embedder, jobs)
 
 
 class JobFailed(NetFailure):
@@ -45,7 +428,7 @@ class JobFailed(NetFailure):
 
 
 @value
-class Bounds:
+class JobLimits:
     """How long, how many, how much."""
 
     concurrency: int
@@ -61,8 +444,8 @@ class Round:
     steps: Steps
     breaker: Breaker  # of batch jobs
     requests: Breaker  # of everything that the account is asked
-    bounds: Bounds
-    wanted: AbstractSet[str]  # hashes of the texts that somebody waits for
+    bounds: JobLimits
+    wanted: AbstractSet[str]  # hashes of the texts that are waited for
     dims: int
     cost: Callable[[int], float]  # of so many tokens
     again: Callable[
@@ -162,7 +545,7 @@ class Round:
             self._full = True  # those that run are waited for all the same
             self._note(str(error))
         except NetFailure as error:
-            self._failed(error)
+            self._count_failure(error)
         else:
             self._watch(job)
 
@@ -183,7 +566,7 @@ class Round:
     def _look(self, job: JobRecord) -> None:
         try:
             seen = self.steps.look(job)
-            self.requests.succeeded()
+            self.requests.count_success()
             if seen.ended:
                 self._end(job, seen)
                 return
@@ -191,9 +574,9 @@ class Round:
             raise
         except NetFailure as error:
             if self._is_gone(job, error):
-                self._lost(job, f"batch job {job.remote_id} cannot be had: {error}")
+                self._give_up(job, f"batch job {job.remote_id} cannot be had: {error}")
                 return
-        self._mind_the_time(job)
+        self._check_time(job)
 
     def _is_gone(self, job: JobRecord, error: NetFailure) -> bool:
         """Whether the job is lost for good. A new one may be unknown to some of the provider's servers at first."""
@@ -201,23 +584,25 @@ class Round:
             self._not_found[job.id] = self._not_found.get(job.id, 0) + 1
         return isinstance(error, AnswerTooLarge) or self._not_found.get(job.id, 0) >= _TIMES_NOT_FOUND
 
-    def _end(self, job: JobRecord, seen: Seen) -> None:
-        """Keep what the job gave; whatever it did not give is missing, and somebody asks for it one by one."""
+    def _end(self, job: JobRecord, seen: JobView) -> None:
+        """Keep what the job gave; whatever it did not give is missing, and is asked for one by one."""
         stored, tally = self.steps.take(job, seen)
         self.stored += tally.good
         del self.running[job.id]
         if 0 < tally.good < job.items:
             self._note(f"batch job {seen.job_id} gave {tally.good:,} of {job.items:,} vectors")
         if seen.complete and tally.good:
-            self.breaker.succeeded()
+            self.breaker.count_success()
         elif job.id in self._cancelled:
-            self._timed_out(job)
+            self._retry_late_job(job)
         else:
             said = self.mask(self.steps.complaint(seen))
-            self._failed(JobFailed(f"batch job {seen.job_id} ended as `{seen.said}`{said and ': '}{said}"))
+            self._count_failure(
+                JobFailed(f"batch job {seen.job_id} ended as `{seen.said}`{said and ': '}{said}")
+            )
         self.steps.clean(stored)
 
-    def _mind_the_time(self, job: JobRecord) -> None:
+    def _check_time(self, job: JobRecord) -> None:
         too_old = self.steps.ledger.now() - job.created > _OLDEST_S
         if not too_old and self.clock() < self._until[job.id]:
             return
@@ -231,9 +616,9 @@ class Round:
             return
         self.steps.give_up(job)
         del self.running[job.id]
-        self._timed_out(job)
+        self._retry_late_job(job)
 
-    def _timed_out(self, job: JobRecord) -> None:
+    def _retry_late_job(self, job: JobRecord) -> None:
         """Try once more with what is missing; a second time-out is a failure."""
         attempt = int(job.facts["attempt"])
         missing = list(self.again(hashes_of(job), attempt + 1)) if attempt < _ATTEMPTS else []
@@ -243,397 +628,22 @@ class Round:
             self._note(f"{late}; it was cancelled and tried once more")
             self._queue = chain(missing, self._queue)
         else:
-            self._failed(JobFailed(late))
+            self._count_failure(JobFailed(late))
 
-    def _lost(self, job: JobRecord, reason: str) -> None:
+    def _give_up(self, job: JobRecord, reason: str) -> None:
         self.steps.give_up(job)
         del self.running[job.id]
-        self._failed(JobFailed(reason))
+        self._count_failure(JobFailed(reason))
 
-    def _failed(self, failure: NetFailure) -> None:
-        self.breaker.failed(failure)
+    def _count_failure(self, failure: NetFailure) -> None:
+        self.breaker.count_failure(failure)
         self._note(str(failure))
 
     def _halt(self, error: NetFailure | StorageFailure) -> None:
         self._halted = True
         self._note(str(error))
         if isinstance(error, _OF_THE_ACCOUNT):
-            self.requests.failed(error)
+            self.requests.count_failure(error)
 
     def _note(self, text: str) -> None:
         self.notes[text] = None
-
-
-# Two failures turn batch jobs off for a day, in every process; then one job tries whether they work again.
-_OFF_S = 86_400.0
-_POLICY = BreakerPolicy(
-    failures=2,
-    first_pause_s=_OFF_S,
-    longest_pause_s=_OFF_S,
-    terminal_pause_s=_OFF_S,
-    longest_terminal_pause_s=_OFF_S,
-    trial_s=3600.0,
-)
-_LANE_PAUSE_S = 0.5
-_HASHES_AT_ONCE = 400
-
-
-@value
-class JobFacts:
-    """One job, for `status`."""
-
-    id: str  # the provider's; ours while it has none
-    provider: str
-    model: str
-    state: str
-    items: int
-    submitted: float  # seconds since 1970
-    age_s: float
-
-
-@value
-class Prepared:
-    """What became of texts: vectors of `ready` ones are in the cache, `waiting` ones are in running jobs.
-
-    The `missing` ones are for single requests, and `notes` say why.
-    """
-
-    ready: frozenset[str]
-    missing: frozenset[str] = frozenset()
-    waiting: frozenset[str] = frozenset()
-    running: tuple[JobFacts, ...] = ()
-    notes: tuple[str, ...] = ()
-
-
-class BatchJobs:
-    """The batch jobs of one provider, model and account. One process at a time works on them."""
-
-    def __init__(
-        self,
-        wire: Wire,
-        transport: Transport,
-        ledger: Ledger,
-        settings: RemoteSettings,
-        *,
-        cache: EmbeddingCache,
-        identity: Callable[[], EmbedderIdentity],
-        folder: str,
-        fewest: int = 1_000,
-        settle_s: float = 10.0,
-        clock: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], None] | None = None,
-    ) -> None:
-        """`identity` tells the dimensions that vectors must have; `folder` takes the lock and what is downloaded.
-
-        Fewer than `fewest` texts are not worth a job: they would wait longer than they take.
-        """
-        self.key = provider_key(wire, settings)
-        self._wire = wire
-        self._ledger = ledger
-        self._settings = settings
-        self._cache = cache
-        self._identity = identity
-        self._fewest = fewest
-        self._clock = clock
-        self._sleep = sleep or self._wait
-        self._closing = threading.Event()
-        self._lock_path = os.path.join(folder, f"batch-{self.key.endpoint[:16]}.lock")
-        credential = (settings.api_key or "").strip()
-        self._requests = ledger.breaker_for(self.key, credential=credential)
-        self._breaker = ledger.breaker_for(self.key, credential=credential, of="batch jobs", policy=_POLICY)
-        self._steps = Steps(
-            endpoint=endpoint_for(wire, transport, settings),
-            transport=transport,
-            ledger=ledger,
-            cache=cache,
-            key=self.key,
-            folder=folder,
-            call_s=settings.batch_timeout_s,
-            settle_s=settle_s,
-            sleep=self._sleep,
-        )
-
-    def prepare(
-        self, texts: Iterable[str], *, wait: bool | None = None, progress: ProgressCallback | None = None
-    ) -> Prepared:
-        """Bring the vectors of texts into the cache through jobs, new ones and those that run already.
-
-        With `wait` (None: as set) it takes until the jobs of these texts have ended; other jobs are left running.
-        Raises Abandoned when closed meanwhile, and nothing else: what does not work is in the notes.
-        """
-        wanted = {sha256_text(text): text for text in texts if text and not text.isspace()}
-        wait = self._settings.batch.wait if wait is None else wait
-        begun = wanted.keys() & self.begun()
-        try:
-            ready = self._ready(wanted)
-            if ready == wanted.keys() and not self._remembered():
-                return Prepared(ready)
-            # A small sync does not wait for the large one of another process that has nothing to do with it.
-            worth = bool(begun) or self._is_worth(len(wanted) - len(ready))
-            with self._lane(wait=wait and worth) as is_ours:
-                if is_ours:
-                    return self._prepared(wanted, wait=wait, progress=progress)
-        except StorageFailure as error:
-            # Without the cache or the ledger a job could be lost or paid twice, so none is begun.
-            missing = frozenset(wanted.keys() - begun)
-            return Prepared(frozenset(), missing, frozenset(begun), notes=(f"no batch jobs: {error}",))
-        left = frozenset(wanted.keys() - ready)
-        if not worth:
-            return Prepared(ready, missing=left)
-        running = tuple(map(self._fact, self._remembered()))
-        return Prepared(
-            ready, waiting=left, running=running, notes=("another process works on the batch jobs",)
-        )
-
-    def forget(self, hashes: Iterable[str]) -> int:
-        """Cancel jobs that hold these texts, and delete what was uploaded; says how many. Raises EmbeddingError."""
-        gone = frozenset(hashes)
-        holding = [job for job in self._remembered() if not gone.isdisjoint(hashes_of(job))]
-        if not holding:
-            return 0
-        with self._lane(wait=True) as is_ours:
-            left = [job for job in holding if not (is_ours and self._steps.discard(job))]
-        if left:
-            raise EmbeddingError(
-                f"{self.key.provider} still has an upload that holds this text ({self._fact(left[0]).id})",
-                hint="forget it again when the provider can be reached and no other process waits for its jobs",
-            )
-        return len(holding)
-
-    def facts(self) -> Mapping[str, Any]:
-        """Facts for `status`: whether jobs are used, why not, and every job that some provider works on."""
-        state = self._breaker.state()
-        off = permission(state, self._ledger.now(), _POLICY) == "wait"
-        return {
-            "enabled": self._settings.batch.enabled,
-            "off": off,
-            "offUntil": state.open_until if off else None,
-            "failures": state.failures,
-            "lastError": state.reason or None,
-            "jobs": [asdict(self._fact(job)) for job in jobs(self._ledger)],
-        }
-
-    def close(self) -> None:
-        """Stop waiting; jobs go on at the provider, and the next process collects them."""
-        self._closing.set()
-        self._steps.transport.close()
-
-    def _prepared(
-        self, wanted: Mapping[str, str], *, wait: bool, progress: ProgressCallback | None
-    ) -> Prepared:
-        """Work on jobs; only called by who holds the lane."""
-        round_ = self._round(wanted)
-        round_.resume()
-        ready = self._ready(wanted)
-        known = ready | round_.waiting()
-        fresh = {name: text for name, text in wanted.items() if name not in known}
-        why_not = self._why_not(fresh)
-        if why_not is None:
-            round_.submit(self._cut(dict(islice(fresh.items(), self._room())), attempt=1))
-        elif why_not:
-            round_.notes[why_not] = None
-        if wait:
-            round_.wait(lambda stored: _tell(progress, len(ready) + stored, len(wanted)))
-        ready = self._ready(wanted)
-        waiting = round_.waiting() & wanted.keys() - ready
-        return Prepared(
-            ready=ready,
-            missing=frozenset(wanted.keys() - ready - waiting),
-            waiting=frozenset(waiting),
-            running=tuple(self._fact(job) for job in self._remembered()),
-            notes=tuple(round_.notes),
-        )
-
-    def _round(self, wanted: Mapping[str, str]) -> Round:
-        batch = self._settings.batch
-        factor = self._steps.endpoint.price_factor
-        return Round(
-            steps=self._steps,
-            breaker=self._breaker,
-            requests=self._requests,
-            bounds=Bounds(
-                concurrency=max(1, batch.concurrency),
-                poll_s=batch.poll_interval_ms / 1000,
-                timeout_s=batch.timeout_minutes * 60.0,
-                tokens_a_day=self._settings.max_tokens_per_day,
-            ),
-            wanted=wanted.keys(),
-            dims=self._identity().dims,
-            cost=lambda tokens: price_of(self._wire, self.key.model, tokens) * factor,
-            again=lambda hashes, attempt: self._cut(self._still_missing(wanted, hashes), attempt=attempt),
-            mask=lambda said: mask(said, secrets=[self._settings.api_key or ""], private=wanted.values()),
-            clock=self._clock,
-        )
-
-    def _why_not(self, fresh: Mapping[str, str]) -> str | None:
-        """Why no new job is begun: empty when that needs no words, None when there should be one."""
-        if not self._is_worth(len(fresh)):
-            return ""
-        if not self._identity().dims:
-            return "the first texts go by single requests, until the model's dimensions are known"
-        now = self._ledger.now()
-        for breaker, policy in ((self._breaker, _POLICY), (self._requests, BreakerPolicy())):
-            state = breaker.state()
-            if permission(state, now, policy) == "wait":
-                return f"batch jobs are off: {state.reason}"
-        return self._ledger.trouble and f"no batch jobs: {self._ledger.trouble}"
-
-    def _is_worth(self, count: int) -> bool:
-        return self._settings.batch.enabled and count >= self._fewest
-
-    def begun(self) -> frozenset[str]:
-        """Hashes of all texts that the provider may be working on, as far as we know: it is not asked."""
-        running = (job for job in self._remembered() if job.state != PLANNED)
-        return frozenset(name for job in running for name in hashes_of(job))
-
-    def _cut(self, texts: Mapping[str, str], *, attempt: int) -> Iterator[Portion]:
-        endpoint = self._steps.endpoint
-        return portions(
-            texts,
-            endpoint.line,
-            estimated_tokens,
-            max_items=endpoint.max_items,
-            max_bytes=endpoint.max_bytes,
-            dims=self._identity().dims,
-            attempt=attempt,
-        )
-
-    def _room(self) -> int:
-        """How many vectors the cache can hold: what it drops again would be paid for twice."""
-        caps = self._cache.describe()
-        by_bytes = caps.get("maxBytes", sys.maxsize) // (4 * self._identity().dims)
-        return min(caps.get("maxEntries", sys.maxsize), by_bytes)
-
-    def _still_missing(self, wanted: Mapping[str, str], hashes: Iterable[str]) -> dict[str, str]:
-        texts = {name: wanted[name] for name in hashes if name in wanted}
-        ready = self._ready(texts)
-        return {name: text for name, text in texts.items() if name not in ready}
-
-    def _ready(self, wanted: Mapping[str, str]) -> frozenset[str]:
-        identity = self._identity()
-        if not identity.dims:
-            return frozenset()
-        return frozenset(
-            name for some in _some_at_once(wanted) for name in self._cache.lookup(identity, some)
-        )
-
-    def _remembered(self) -> list[JobRecord]:
-        return jobs(self._ledger, self.key)
-
-    def _fact(self, job: JobRecord) -> JobFacts:
-        age = max(0.0, self._ledger.now() - job.created)
-        name = job.remote_id or job.id
-        return JobFacts(name, job.key.provider, job.key.model, job.state, job.items, job.created, age)
-
-    @contextmanager
-    def _lane(self, *, wait: bool) -> Iterator[bool]:
-        """Be the one process that works on these jobs; False when another one is, for longer than we wait."""
-        patience = self._clock() + (self._settings.batch.timeout_minutes * 60.0 if wait else 0.0)
-        while (held := try_lock(self._lock_path, operation="batch jobs")) is None:
-            if self._clock() >= patience:
-                yield False
-                return
-            self._sleep(_LANE_PAUSE_S)
-        with held:
-            yield True
-
-    def _wait(self, seconds: float) -> None:
-        if self._closing.wait(seconds):
-            raise Abandoned("stopped waiting for batch jobs", hint="the next sync collects them")
-
-
-def _some_at_once(hashes: Iterable[str]) -> Iterator[list[str]]:
-    rest = iter(hashes)
-    while some := list(islice(rest, _HASHES_AT_ONCE)):
-        yield some
-
-
-def _tell(progress: ProgressCallback | None, completed: int, total: int) -> None:
-    if progress is not None:
-        progress(Progress(min(completed, total), total, "batch jobs"))
-
-
-class BatchingEmbedder(FullEmbedder):
-    """Stands behind the cache and before the provider's single requests.
-
-    `prepare` is given everything that a sync will ask for, and fills the cache; what then still comes here is what
-    jobs did not give.
-    """
-
-    def __init__(self, embedder: RemoteEmbedder, jobs: BatchJobs) -> None:
-        self.embedder = embedder
-        self.jobs = jobs
-        self._waiting: frozenset[str] = frozenset()
-
-    @property
-    def identity(self) -> EmbedderIdentity:
-        """Whose vectors these are."""
-        return self.embedder.identity
-
-    @property
-    def sends_text_to(self) -> str | None:
-        """The host that sees the texts, in jobs and in single requests."""
-        return self.embedder.sends_text_to
-
-    def prepare(
-        self, texts: Iterable[str], *, wait: bool | None = None, progress: ProgressCallback | None = None
-    ) -> Prepared:
-        """Let jobs bring the vectors of many texts into the cache; see `BatchJobs.prepare`."""
-        try:
-            prepared = self.jobs.prepare(texts, wait=wait, progress=progress)
-        except NetFailure as failure:
-            raise embedding_error(failure) from failure
-        self._waiting = prepared.waiting
-        return prepared
-
-    def leave_running(self) -> None:
-        """Leave to jobs what they have begun, without asking how far they are."""
-        self._waiting = self.jobs.begun()
-
-    def embed_query(self, text: str) -> Vector:
-        """Embed a question. Raises EmbeddingError."""
-        return self.embedder.embed_query(text)
-
-    def embed_documents(self, texts: Sequence[str]) -> list[Vector | None]:
-        """Embed by single requests what no job is working on. Raises VectorsPending when one of the texts is."""
-        self._refuse_pending(texts)
-        return self.embedder.embed_documents(texts)
-
-    def embed_keeping(self, texts: Sequence[str], keep: Keep) -> list[Vector | None]:
-        """The same; `keep` is given what each request brings."""
-        self._refuse_pending(texts)
-        return self.embedder.embed_keeping(texts, keep)
-
-    def _refuse_pending(self, texts: Sequence[str]) -> None:
-        if self._waiting and any(sha256_text(text) in self._waiting for text in texts):
-            raise VectorsPending(
-                "batch jobs are still making the vectors of some texts",
-                hint="keywords answer meanwhile; `plainmind status` shows the jobs, the next sync collects them",
-            )
-
-    def close(self) -> None:
-        """Let go of the provider; its jobs go on."""
-        self.jobs.close()
-        self.embedder.close()
-
-
-def create_batching(
-    name: str, settings: RemoteSettings, ledger: Ledger, *, cache: EmbeddingCache, folder: str
-) -> BatchingEmbedder:
-    """Make the provider `name` with its jobs. It closes the ledger but not the cache, which stands in front of it."""
-    wire = wire_for(name, settings)
-    embedder = RemoteEmbedder(wire, settings, ledger)
-    try:
-        transport = transport_for(wire, settings)
-    except NetFailure as failure:
-        raise embedding_error(failure) from failure
-    jobs = BatchJobs(
-        wire,
-        transport,
-        ledger,
-        settings,
-        cache=cache,
-        identity=lambda: embedder.identity,
-        folder=folder,
-    )
-    return BatchingEmbedder(embedder, jobs)

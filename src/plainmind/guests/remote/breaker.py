@@ -117,7 +117,7 @@ class Breaker:
 
     def state(self) -> BreakerState:
         """What is known now."""
-        return self._ledger.reading(self._read)
+        return self._ledger.read(self._read)
 
     def pause(self) -> ProviderPaused | None:
         """Why the provider may not be asked now, None when it may."""
@@ -138,20 +138,20 @@ class Breaker:
         state = self.state()
         if permission(state, now, self._policy) == "ask":
             return False  # without a transaction: this is what nearly every request sees
-        answer, state = self._ledger.writing(work)
+        answer, state = self._ledger.write(work)
         if answer == "wait":
             raise _pause_of(state, now)
         return answer == "try"
 
-    def succeeded(self) -> None:
+    def count_success(self) -> None:
         """It works."""
         now = self._ledger.now()
         if self.state() != BreakerState():
-            self._ledger.writing(
+            self._ledger.write(
                 lambda connection: self._write(connection, after_success(self._read(connection), now))
             )
 
-    def failed(self, failure: NetFailure | BadVector) -> None:
+    def count_failure(self, failure: NetFailure | BadVector) -> None:
         """Count a failure, after its retries."""
         now = self._ledger.now()
 
@@ -167,13 +167,11 @@ class Breaker:
             )
             self._write(connection, state)
 
-        self._ledger.writing(work)
+        self._ledger.write(work)
 
     def reset(self) -> None:
         """Ask again at once: a person says that the cause is gone."""
-        self._ledger.writing(
-            lambda connection: connection.execute(_DROP_BREAKER, {"name": self._row["name"]})
-        )
+        self._ledger.write(lambda connection: connection.execute(_DROP_BREAKER, {"name": self._row["name"]}))
 
     def _read(self, connection: apsw.Connection) -> BreakerState:
         row = connection.execute(_BREAKER, self._row).fetchone()

@@ -189,7 +189,7 @@ class ProviderClient:
                 if call.stop.is_set():
                     raise Abandoned(f"the request to {self._key.provider} was given up") from failure
             else:
-                self.breaker.succeeded()
+                self.breaker.count_success()
                 return vectors
 
     def _ask_once(

@@ -60,7 +60,7 @@ class RemoteEmbedder(FullEmbedder):
 
     @property
     def identity(self) -> EmbedderIdentity:
-        """Who makes the vectors; `dims` is 0 before the first answer of a model that nobody has told us about."""
+        """Who makes the vectors; `dims` is 0 before the first answer of a model that we know nothing about."""
         return EmbedderIdentity(self.key.provider, self.key.model, self.key.endpoint, self._client.dims())
 
     @property
@@ -113,7 +113,7 @@ class RemoteEmbedder(FullEmbedder):
         return price_of(self._wire, self.key.model, tokens)
 
     def pause(self) -> EmbeddingError | None:
-        """Why the provider is not asked at the moment, None when it may be. Asks nobody."""
+        """Why the provider is not asked at the moment, None when it may be. No request is sent."""
         paused = self._client.breaker.pause()
         return None if paused is None else embedding_error(paused)
 
@@ -199,7 +199,7 @@ class RemoteEmbedder(FullEmbedder):
             yield call
         except (NetFailure, BadVector) as failure:
             if not isinstance(failure, _NOT_ITS_FAULT):
-                self._client.breaker.failed(failure)
+                self._client.breaker.count_failure(failure)
             if isinstance(failure, BadVector):
                 raise
             raise embedding_error(failure) from failure

@@ -7,23 +7,32 @@ from typing import Any
 from urllib.parse import quote
 
 from plainmind.guests.net.address import split_base_url
-from plainmind.guests.net.failures import NetFailure, json_of
-from plainmind.guests.net.transport import Transport, as_json
+from plainmind.guests.net.failures import NetFailure
+from plainmind.guests.net.transport import Transport
 from plainmind.guests.remote.batch_endpoint import (
     TAG_PREFIX,
-    Line,
-    Seen,
+    AnswerLine,
+    JobView,
+    as_unavailable,
     delete,
-    every,
     id_at,
     jsonl,
+    listing_page,
     pages,
     text_at,
-    unavailable,
     upload_multipart,
 )
 from plainmind.guests.remote.settings import RemoteSettings
-from plainmind.guests.remote.wire import Answered, Mode, Request, Wire, field_of, in_order, numbers, tokens_in
+from plainmind.guests.remote.wire import (
+    Mode,
+    Request,
+    Wire,
+    WireAnswer,
+    field_of,
+    in_order,
+    numbers,
+    tokens_in,
+)
 
 _TASK_TYPES = {"query": "RETRIEVAL_QUERY", "document": "RETRIEVAL_DOCUMENT"}
 # From the second generation on, the task stands in front of the text and `taskType` is not taken.
@@ -63,7 +72,7 @@ class GeminiWire:
             return Request(f"models/{name}:embedContent", requests[0])
         return Request(f"models/{name}:batchEmbedContents", {"requests": requests})
 
-    def answer(self, payload: object, count: int) -> Answered:
+    def answer(self, payload: object, count: int) -> WireAnswer:
         """Read `embedding` or `embeddings`, which are in the order of the requests."""
         if isinstance(payload, dict) and "embedding" in payload:
             rows: object = [payload["embedding"]]
@@ -71,7 +80,7 @@ class GeminiWire:
             rows = field_of(payload, "embeddings")
         vectors = [numbers(field_of(row, "values")) for row in in_order(rows, count)]
         usage = payload.get("usageMetadata") if isinstance(payload, dict) else None
-        return Answered(vectors, tokens_in(usage, "totalTokenCount", "promptTokenCount"))
+        return WireAnswer(vectors, tokens_in(usage, "totalTokenCount", "promptTokenCount"))
 
 
 def embed_request(model: str, text: str, mode: Mode, dims: int | None) -> dict[str, Any]:
@@ -124,35 +133,35 @@ class GeminiBatches:
         )
         return id_at(payload, "file", "name", what="uploaded file")
 
-    def create(self, tag: str, file_id: str, *, deadline: float) -> Seen:
+    def create(self, tag: str, file_id: str, *, deadline: float) -> JobView:
         """Start the job."""
         payload = {"batch": {"displayName": TAG_PREFIX + tag, "inputConfig": {"fileName": file_id}}}
         path = f"models/{quote(self._model, safe='')}:asyncBatchEmbedContent"
         try:
-            shown = self._operation("POST", path, payload, deadline)
+            shown = self._transport.json("POST", path, payload, deadline=deadline)
         except NetFailure as error:
-            raise unavailable(error) from error
-        return self._seen(shown)
+            raise as_unavailable(error) from error
+        return self._view(shown)
 
-    def look(self, job_id: str, *, deadline: float) -> Seen:
+    def look(self, job_id: str, *, deadline: float) -> JobView:
         """See how far the job is."""
-        return self._seen(self._operation("GET", quote(job_id), None, deadline))
+        return self._view(self._transport.json("GET", quote(job_id), deadline=deadline))
 
-    def find(self, tag: str, file_id: str, *, deadline: float) -> Seen | None:
+    def find(self, tag: str, file_id: str, *, deadline: float) -> JobView | None:
         """Look through all jobs for the one of this tag or file."""
-        for shown in self._listed("batches", "operations", deadline):
+        for shown in self._rows_of("batches", "operations", deadline):
             if (
                 text_at(shown, "metadata", "displayName") == TAG_PREFIX + tag
                 or text_at(shown, "metadata", "inputConfig", "fileName") == file_id
             ):
-                return self._seen(shown)
+                return self._view(shown)
         return None
 
     def files_of(self, tag: str, *, deadline: float) -> list[str]:
         """Look through all files for those uploaded under this tag."""
         return [
             id_at(shown, "name", what="file")
-            for shown in self._listed("files", "files", deadline)
+            for shown in self._rows_of("files", "files", deadline)
             if text_at(shown, "displayName") == TAG_PREFIX + tag
         ]
 
@@ -168,24 +177,16 @@ class GeminiBatches:
         """Where `Transport.download` gets the file."""
         return f"{self._prefix}/download/{self._version}/{quote(file_id)}:download?alt=media"
 
-    def read(self, line: Any) -> Line:
+    def read(self, line: Any) -> AnswerLine:
         """Read one line of an output file."""
         key = id_at(line, "key", what="request")
         answered = self._wire.answer(line.get("response"), 1)
-        return Line(key, answered.vectors[0], answered.tokens or 0)
+        return AnswerLine(key, answered.vectors[0], answered.tokens or 0)
 
-    def _operation(self, method: str, path: str, payload: object, deadline: float) -> Any:
-        """An operation, which may hold an error of its own: that is one of a job, and no failed request."""
-        body = None if payload is None else as_json(payload)
-        answer = self._transport.send(method, path, body=body, deadline=deadline)
-        if not 200 <= answer.status < 300:
-            raise self._transport.failure(answer)
-        return json_of(answer, self._transport.host)
-
-    def _listed(self, path: str, rows: str, deadline: float) -> Iterator[Any]:
+    def _rows_of(self, path: str, rows: str, deadline: float) -> Iterator[Any]:
         token = ""
         for _ in pages():
-            page = every(self._transport, f"{path}?pageSize=100{token}", path, deadline=deadline)
+            page = listing_page(self._transport, f"{path}?pageSize=100{token}", path, deadline=deadline)
             found = page.get(rows) if isinstance(page, dict) else None
             yield from found if isinstance(found, list) else []
             following = text_at(page, "nextPageToken")
@@ -193,7 +194,7 @@ class GeminiBatches:
                 return
             token = f"&pageToken={quote(following, safe='')}"
 
-    def _seen(self, payload: Any) -> Seen:
+    def _view(self, payload: Any) -> JobView:
         # The state stands in the operation's metadata; a batch shown by itself has it at the top.
         said = text_at(payload, "metadata", "state") or text_at(payload, "state") or "UNKNOWN"
         word = said.removeprefix("BATCH_STATE_").removeprefix("JOB_STATE_")
@@ -203,7 +204,7 @@ class GeminiBatches:
             or text_at(payload, "output", "responsesFile")
         )
         input_file = text_at(payload, "metadata", "inputConfig", "fileName")
-        return Seen(
+        return JobView(
             job_id=id_at(payload, "name", what="job"),
             # `done` with an error and without a word that we know is an end too.
             ended=word in _ENDED or "error" in payload,

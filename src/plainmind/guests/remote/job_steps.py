@@ -1,4 +1,8 @@
-"""From the output file of a job to vectors: each one matched by the hash of its text, and checked at the door."""
+"""The steps of one batch job, each of which may be the last before the process is killed.
+
+What a step is about to do is in the ledger before it is done: a file or a job at the provider that we do not know
+of can then be found by its tag, and nothing is ever submitted a second time because its id was lost.
+"""
 
 from __future__ import annotations
 
@@ -18,89 +22,10 @@ from plainmind.base.value import field, record, replace, value
 from plainmind.embed.protocol import EmbeddingCache, checked
 from plainmind.guests.net.failures import AnswerUnreadable, NetFailure
 from plainmind.guests.net.transport import Transport
-from plainmind.guests.remote.batch_endpoint import BatchEndpoint, Line, Seen, Unlisted
+from plainmind.guests.remote.batch_endpoint import AnswerLine, BatchEndpoint, JobView, Unlisted
 from plainmind.guests.remote.failures import BudgetSpent
 from plainmind.guests.remote.ledger import JobRecord, Ledger, drop_job, jobs, save_job
 from plainmind.guests.remote.wire import ProviderKey
-
-_VECTORS_AT_ONCE = 400
-_BYTES_A_NUMBER = 26  # `-1.2345678901234567e-10, ` and some
-_BYTES_AROUND_IT = 4096
-
-
-@record
-class Tally:
-    """What an output file held."""
-
-    good: int = 0
-    bad: int = 0  # lines without a vector that may be stored
-    foreign: int = 0  # answers to what this job did not ask
-    tokens: int = 0
-    disputed: set[str] = field(default_factory=set)  # texts with two different answers: neither is kept
-
-
-def largest_output(items: int, dims: int) -> int:
-    """How many bytes an honest output file can have."""
-    return items * (dims * _BYTES_A_NUMBER + _BYTES_AROUND_IT) + _BYTES_AROUND_IT
-
-
-def vectors_in(
-    file: IO[bytes], read: Callable[[Any], Line], *, wanted: Collection[str], dims: int, tally: Tally
-) -> Iterator[dict[str, Vector]]:
-    """Give portions of checked vectors by hash; a bad line costs only itself."""
-    seen: dict[str, bytes] = {}
-    portion: dict[str, Vector] = {}
-    for row in file:
-        if not row.strip():
-            continue
-        answer = _checked(row, read, wanted, dims, tally)
-        if answer is None:
-            continue
-        name, vector = answer
-        mark = hashlib.blake2b(vector.tobytes(), digest_size=16).digest()
-        if seen.setdefault(name, mark) != mark:
-            tally.disputed.add(name)
-            continue
-        portion[name] = vector
-        if len(portion) >= _VECTORS_AT_ONCE:
-            yield portion
-            portion = {}
-    if portion:
-        yield portion
-    tally.good = len(seen.keys() - tally.disputed)
-
-
-def first_code(file: IO[bytes]) -> str:
-    """The code on the first line of an error file. Its message is left out: those like to quote the text."""
-    try:
-        payload = json.loads(file.readline(65_536))
-    except ValueError:
-        return ""
-    holders = [payload] if isinstance(payload, dict) else []
-    holders += [value for holder in holders for value in holder.values() if isinstance(value, dict)]
-    codes = [holder.get(name) for holder in holders for name in ("code", "status_code")]
-    return next((str(code) for code in codes if isinstance(code, str | int)), "")
-
-
-def _checked(
-    row: bytes, read: Callable[[Any], Line], wanted: Collection[str], dims: int, tally: Tally
-) -> tuple[str, Vector] | None:
-    try:
-        line = read(json.loads(row, parse_constant=_refuse))
-        if line.hash not in wanted:
-            tally.foreign += 1
-            return None
-        (vector,) = checked([line.values], expected_count=1, expected_dims=dims)
-    except (ValueError, RecursionError, AnswerUnreadable, BadVector):
-        tally.bad += 1
-        return None
-    tally.tokens += line.tokens
-    return line.hash, vector
-
-
-def _refuse(name: str) -> NoReturn:
-    raise ValueError(name)
-
 
 # A job is `PLANNED` before anything is sent, `UPLOADED` when the id of its file is saved, `RUNNING` when its own id
 # is, and `STORED` when its vectors are in the cache and only the provider's files are left to delete.
@@ -108,79 +33,9 @@ PLANNED, UPLOADED, RUNNING, STORED = "planned", "uploaded", "running", "stored"
 
 _LARGEST_OUTPUT = 512 * 1024 * 1024  # on our disk, while it is read
 _HASH_BYTES = 32
-
-
-@value
-class Portion:
-    """The texts of one job: their hashes, the lines of the input file, and about how many tokens they are."""
-
-    hashes: tuple[str, ...]
-    lines: tuple[bytes, ...]
-    tokens: int
-    attempt: int = 1
-
-
-def portions(
-    texts: Mapping[str, str],
-    line: Callable[[str, str], bytes],
-    tokens: Callable[[str], int],
-    *,
-    max_items: int,
-    max_bytes: int,
-    dims: int,
-    attempt: int = 1,
-) -> Iterator[Portion]:
-    """Cut texts (by hash) into jobs that keep the provider's limits, and whose output keeps ours."""
-    most = max(1, min(max_items, _LARGEST_OUTPUT // largest_output(1, dims)))
-    hashes: list[str] = []
-    lines: list[bytes] = []
-    size = count = 0
-    for name, text in texts.items():
-        row = line(name, text)
-        if hashes and (len(hashes) >= most or size + len(row) > max_bytes):
-            yield Portion(tuple(hashes), tuple(lines), count, attempt)
-            hashes, lines, size, count = [], [], 0, 0
-        hashes.append(name)
-        lines.append(row)
-        size += len(row)
-        count += tokens(text)
-    if hashes:
-        yield Portion(tuple(hashes), tuple(lines), count, attempt)
-
-
-def facts_of(portion: Portion, *, dims: int, cost: float) -> dict[str, Any]:
-    """What is remembered of a job besides its state."""
-    return {
-        "hashes": packed(portion.hashes),
-        "dims": dims,
-        "tokens": portion.tokens,
-        "cost": cost,
-        "attempt": portion.attempt,
-    }
-
-
-def packed(hashes: Iterable[str]) -> str:
-    """Write hashes in a third less space than their own."""
-    return base64.b64encode(b"".join(map(bytes.fromhex, hashes))).decode("ascii")
-
-
-def hashes_of(job: JobRecord) -> list[str]:
-    """The hashes of the texts that the job was given."""
-    joined = base64.b64decode(job.facts["hashes"])
-    return [joined[at : at + _HASH_BYTES].hex() for at in range(0, len(joined), _HASH_BYTES)]
-
-
-def stepped(job: JobRecord, state: str, *, remote_id: str | None = None, **facts: Any) -> JobRecord:
-    """The job in its next state."""
-    return replace(job, state=state, remote_id=remote_id or job.remote_id, facts={**job.facts, **facts})
-
-
-def files_of(job: JobRecord) -> Sequence[str]:
-    """The provider's files that are known to belong to the job."""
-    known = [*job.facts.get("files", ()), job.facts.get("file_id")]
-    return list(dict.fromkeys(file for file in known if file))
-
-
+_VECTORS_AT_ONCE = 400
+_BYTES_A_NUMBER = 26  # `-1.2345678901234567e-10, ` and some
+_BYTES_AROUND_IT = 4096
 _TRANSFER_S = 900.0
 _UPLOADS = 3
 _PAUSE_S = 2.0
@@ -207,7 +62,7 @@ class Steps:
     def submit(self, portion: Portion, *, dims: int, cost: float, limit: int | None) -> JobRecord:
         """Upload the texts and start the job. Raises NetFailure or StorageFailure.
 
-        Then nothing is left of it, except where nobody can tell whether it was started: `recover` finds out later.
+        Then nothing is left of it, except where it cannot be known whether it was started: `recover` finds out later.
         """
         if not self.ledger.reserve(self.key, tokens=portion.tokens, cost=cost, limit=limit):
             raise BudgetSpent(
@@ -225,11 +80,11 @@ class Steps:
         )
         self._save(job)
         try:
-            file_id = self._uploaded(job, portion)
+            file_id = self._upload(job, portion)
         except NetFailure:
             self.undo(job)
             raise
-        return self._started(self._save(stepped(job, UPLOADED, file_id=file_id)))
+        return self._start(self._save(in_state(job, UPLOADED, file_id=file_id)))
 
     def recover(self, job: JobRecord) -> JobRecord | None:
         """Go on with a job that a killed process left: adopt it when it was started, undo it when it was not."""
@@ -237,8 +92,8 @@ class Steps:
             return job
         if job.state == STORED:
             self.clean(job)
-        elif job.state == UPLOADED and (seen := self._found(job)) is not None:
-            return self._save(stepped(job, RUNNING, remote_id=seen.job_id))
+        elif job.state == UPLOADED and (seen := self._find(job)) is not None:
+            return self._save(in_state(job, RUNNING, remote_id=seen.job_id))
         else:
             self.undo(job)
         return None
@@ -249,7 +104,7 @@ class Steps:
             if self.ledger.now() - job.created > _KEPT_S:
                 drop_job(self.ledger, job.id)
 
-    def look(self, job: JobRecord) -> Seen:
+    def look(self, job: JobRecord) -> JobView:
         """See how far the provider is."""
         return self.endpoint.look(job.remote_id or "", deadline=self._soon())
 
@@ -257,7 +112,7 @@ class Steps:
         """Ask the provider to stop; what it has done by then it still gives."""
         self.endpoint.cancel(job.remote_id or "", deadline=self._soon())
 
-    def take(self, job: JobRecord, seen: Seen) -> tuple[JobRecord, Tally]:
+    def take(self, job: JobRecord, seen: JobView) -> tuple[JobRecord, Tally]:
         """Put the vectors of a job that has ended into the cache; `clean` comes next.
 
         Killed anywhere before the end, it is done once more from the beginning, which changes nothing.
@@ -273,9 +128,9 @@ class Steps:
         self.cache.forget(sorted(tally.disputed))
         if tally.tokens:
             self._count(job, tally.tokens)
-        return self._save(stepped(job, STORED, files=list(seen.files))), tally
+        return self._save(in_state(job, STORED, files=list(seen.files))), tally
 
-    def complaint(self, seen: Seen) -> str:
+    def complaint(self, seen: JobView) -> str:
         """Why a job gave nothing, in the provider's words."""
         said = seen.trouble or ""
         if not said and seen.errors:
@@ -310,7 +165,7 @@ class Steps:
 
     def give_up(self, job: JobRecord) -> bool:
         """Expect nothing more of a job; what it may still send is not looked at."""
-        return self.clean(self._save(stepped(job, STORED)))
+        return self.clean(self._save(in_state(job, STORED)))
 
     def discard(self, job: JobRecord) -> bool:
         """Stop a job and delete all its files, whatever they hold; False when some of it could not be done."""
@@ -325,9 +180,9 @@ class Steps:
             if error.status not in _GONE:
                 return False
             return self.give_up(found)
-        return self.clean(self._save(stepped(found, STORED, files=list(seen.files))))
+        return self.clean(self._save(in_state(found, STORED, files=list(seen.files))))
 
-    def _uploaded(self, job: JobRecord, portion: Portion) -> str:
+    def _upload(self, job: JobRecord, portion: Portion) -> str:
         for attempt in range(1, _UPLOADS + 1):
             try:
                 file_id = self.endpoint.upload(job.id, portion.lines, deadline=time.monotonic() + _TRANSFER_S)
@@ -344,20 +199,20 @@ class Steps:
             return file_id
         raise AssertionError  # the last attempt returns or raises
 
-    def _started(self, job: JobRecord) -> JobRecord:
+    def _start(self, job: JobRecord) -> JobRecord:
         try:
             seen = self.endpoint.create(job.id, job.facts["file_id"], deadline=self._soon())
         except NetFailure as error:
             # Refused is not started; after anything else only the list of jobs can tell.
-            found = self._found(job) if error.retryable or error.may_have_worked else None
+            found = self._find(job) if error.retryable or error.may_have_worked else None
             if found is None:
                 self.undo(job)
                 raise
             seen = found
-        return self._save(stepped(job, RUNNING, remote_id=seen.job_id))
+        return self._save(in_state(job, RUNNING, remote_id=seen.job_id))
 
-    def _found(self, job: JobRecord) -> Seen | None:
-        """Look for a job that may have been started; None when it was not, or when nobody can tell."""
+    def _find(self, job: JobRecord) -> JobView | None:
+        """Look for a job that may have been started; None when it was not, or when that cannot be known."""
         file_id = job.facts["file_id"]
         try:
             seen = self.endpoint.find(job.id, file_id, deadline=self._soon())
@@ -402,3 +257,148 @@ class Steps:
 
     def _soon(self) -> float:
         return time.monotonic() + self.call_s
+
+
+@value
+class Portion:
+    """The texts of one job: their hashes, the lines of the input file, and about how many tokens they are."""
+
+    hashes: tuple[str, ...]
+    lines: tuple[bytes, ...]
+    tokens: int
+    attempt: int = 1
+
+
+def portions(
+    texts: Mapping[str, str],
+    line: Callable[[str, str], bytes],
+    tokens: Callable[[str], int],
+    *,
+    max_items: int,
+    max_bytes: int,
+    dims: int,
+    attempt: int = 1,
+) -> Iterator[Portion]:
+    """Cut texts (by hash) into jobs that keep the provider's limits, and whose output keeps ours."""
+    most = max(1, min(max_items, _LARGEST_OUTPUT // largest_output(1, dims)))
+    hashes: list[str] = []
+    lines: list[bytes] = []
+    size = count = 0
+    for name, text in texts.items():
+        row = line(name, text)
+        if hashes and (len(hashes) >= most or size + len(row) > max_bytes):
+            yield Portion(tuple(hashes), tuple(lines), count, attempt)
+            hashes, lines, size, count = [], [], 0, 0
+        hashes.append(name)
+        lines.append(row)
+        size += len(row)
+        count += tokens(text)
+    if hashes:
+        yield Portion(tuple(hashes), tuple(lines), count, attempt)
+
+
+def facts_of(portion: Portion, *, dims: int, cost: float) -> dict[str, Any]:
+    """What is remembered of a job besides its state."""
+    return {
+        "hashes": pack_hashes(portion.hashes),
+        "dims": dims,
+        "tokens": portion.tokens,
+        "cost": cost,
+        "attempt": portion.attempt,
+    }
+
+
+def pack_hashes(hashes: Iterable[str]) -> str:
+    """Write hashes in a third less space than their own."""
+    return base64.b64encode(b"".join(map(bytes.fromhex, hashes))).decode("ascii")
+
+
+def hashes_of(job: JobRecord) -> list[str]:
+    """The hashes of the texts that the job was given."""
+    joined = base64.b64decode(job.facts["hashes"])
+    return [joined[at : at + _HASH_BYTES].hex() for at in range(0, len(joined), _HASH_BYTES)]
+
+
+def in_state(job: JobRecord, state: str, *, remote_id: str | None = None, **facts: Any) -> JobRecord:
+    """The job in its next state."""
+    return replace(job, state=state, remote_id=remote_id or job.remote_id, facts={**job.facts, **facts})
+
+
+def files_of(job: JobRecord) -> Sequence[str]:
+    """The provider's files that are known to belong to the job."""
+    known = [*job.facts.get("files", ()), job.facts.get("file_id")]
+    return list(dict.fromkeys(file for file in known if file))
+
+
+@record
+class Tally:
+    """What an output file held."""
+
+    good: int = 0
+    bad: int = 0  # lines without a vector that may be stored
+    foreign: int = 0  # answers to what this job did not ask
+    tokens: int = 0
+    disputed: set[str] = field(default_factory=set)  # texts with two different answers: neither is kept
+
+
+def largest_output(items: int, dims: int) -> int:
+    """How many bytes an honest output file can have."""
+    return items * (dims * _BYTES_A_NUMBER + _BYTES_AROUND_IT) + _BYTES_AROUND_IT
+
+
+def vectors_in(
+    file: IO[bytes], read: Callable[[Any], AnswerLine], *, wanted: Collection[str], dims: int, tally: Tally
+) -> Iterator[dict[str, Vector]]:
+    """Give portions of checked vectors by hash; a bad line costs only itself."""
+    seen: dict[str, bytes] = {}
+    portion: dict[str, Vector] = {}
+    for row in file:
+        if not row.strip():
+            continue
+        answer = _read_line(row, read, wanted, dims, tally)
+        if answer is None:
+            continue
+        name, vector = answer
+        mark = hashlib.blake2b(vector.tobytes(), digest_size=16).digest()
+        if seen.setdefault(name, mark) != mark:
+            tally.disputed.add(name)
+            continue
+        portion[name] = vector
+        if len(portion) >= _VECTORS_AT_ONCE:
+            yield portion
+            portion = {}
+    if portion:
+        yield portion
+    tally.good = len(seen.keys() - tally.disputed)
+
+
+def first_code(file: IO[bytes]) -> str:
+    """The code on the first line of an error file. Its message is left out: those like to quote the text."""
+    try:
+        payload = json.loads(file.readline(65_536))
+    except ValueError:
+        return ""
+    holders = [payload] if isinstance(payload, dict) else []
+    holders += [value for holder in holders for value in holder.values() if isinstance(value, dict)]
+    codes = [holder.get(name) for holder in holders for name in ("code", "status_code")]
+    return next((str(code) for code in codes if isinstance(code, str | int)), "")
+
+
+def _read_line(
+    row: bytes, read: Callable[[Any], AnswerLine], wanted: Collection[str], dims: int, tally: Tally
+) -> tuple[str, Vector] | None:
+    try:
+        line = read(json.loads(row, parse_constant=_refuse))
+        if line.hash not in wanted:
+            tally.foreign += 1
+            return None
+        (vector,) = checked([line.values], expected_count=1, expected_dims=dims)
+    except (ValueError, RecursionError, AnswerUnreadable, BadVector):
+        tally.bad += 1
+        return None
+    tally.tokens += line.tokens
+    return line.hash, vector
+
+
+def _refuse(name: str) -> NoReturn:
+    raise ValueError(name)

@@ -10,19 +10,28 @@ from plainmind.guests.net.failures import AnswerUnreadable, NetFailure
 from plainmind.guests.net.transport import Transport
 from plainmind.guests.remote.batch_endpoint import (
     TAG_PREFIX,
-    Line,
-    Seen,
+    AnswerLine,
+    JobView,
+    as_unavailable,
     delete,
-    every,
     id_at,
     jsonl,
+    listing_page,
     pages,
     text_at,
-    unavailable,
     upload_multipart,
 )
 from plainmind.guests.remote.settings import RemoteSettings
-from plainmind.guests.remote.wire import Answered, Mode, Request, Wire, field_of, in_order, numbers, tokens_in
+from plainmind.guests.remote.wire import (
+    Mode,
+    Request,
+    Wire,
+    WireAnswer,
+    field_of,
+    in_order,
+    numbers,
+    tokens_in,
+)
 
 
 class OpenAIWire:
@@ -60,12 +69,12 @@ class OpenAIWire:
             payload["encoding_format"] = "base64"
         return Request("embeddings", payload)
 
-    def answer(self, payload: object, count: int) -> Answered:
+    def answer(self, payload: object, count: int) -> WireAnswer:
         """Read `data[].embedding` by `data[].index`; some servers leave out the index, some the usage."""
         rows = in_order(field_of(payload, "data"), count)
         vectors = [numbers(field_of(row, "embedding")) for row in rows]
         usage = payload.get("usage") if isinstance(payload, dict) else None
-        return Answered(vectors, tokens_in(usage, "total_tokens", "prompt_tokens"))
+        return WireAnswer(vectors, tokens_in(usage, "total_tokens", "prompt_tokens"))
 
 
 _ENDED = frozenset({"completed", "failed", "expired", "cancelled", "canceled"})
@@ -105,7 +114,7 @@ class OpenAIBatches:
         )
         return id_at(payload, "id", what="uploaded file")
 
-    def create(self, tag: str, file_id: str, *, deadline: float) -> Seen:
+    def create(self, tag: str, file_id: str, *, deadline: float) -> JobView:
         """Start the job."""
         payload = {
             "input_file_id": file_id,
@@ -115,29 +124,29 @@ class OpenAIBatches:
             **self._parameters(),
         }
         try:
-            return self._seen(self._transport.json("POST", "batches", payload, deadline=deadline))
+            return self._view(self._transport.json("POST", "batches", payload, deadline=deadline))
         except NetFailure as error:
-            raise unavailable(error) from error
+            raise as_unavailable(error) from error
 
-    def look(self, job_id: str, *, deadline: float) -> Seen:
+    def look(self, job_id: str, *, deadline: float) -> JobView:
         """See how far the job is."""
-        return self._seen(self._transport.json("GET", f"batches/{quote(job_id, safe='')}", deadline=deadline))
+        return self._view(self._transport.json("GET", f"batches/{quote(job_id, safe='')}", deadline=deadline))
 
-    def find(self, tag: str, file_id: str, *, deadline: float) -> Seen | None:
+    def find(self, tag: str, file_id: str, *, deadline: float) -> JobView | None:
         """Look through all jobs for the one of this tag or file."""
-        for shown in self._listed("batches", "batch jobs", deadline):
+        for shown in self._rows_of("batches", "batch jobs", deadline):
             if (
                 text_at(shown, "metadata", "tag") == TAG_PREFIX + tag
                 or text_at(shown, "input_file_id") == file_id
             ):
-                return self._seen(shown)
+                return self._view(shown)
         return None
 
     def files_of(self, tag: str, *, deadline: float) -> list[str]:
         """Look through all files for those uploaded under this tag."""
         return [
             id_at(shown, "id", what="file")
-            for shown in self._listed("files", "files", deadline)
+            for shown in self._rows_of("files", "files", deadline)
             if text_at(shown, "filename") == f"{TAG_PREFIX}{tag}.jsonl"
         ]
 
@@ -153,14 +162,14 @@ class OpenAIBatches:
         """Where `Transport.download` gets the file."""
         return f"files/{quote(file_id, safe='')}/content"
 
-    def read(self, line: Any) -> Line:
+    def read(self, line: Any) -> AnswerLine:
         """Read one line of an output file."""
         custom_id = id_at(line, "custom_id", what="request")
         response = line.get("response")
         if not isinstance(response, dict) or response.get("status_code") != 200:
             raise AnswerUnreadable("a request of the job failed")
         answered = self._wire.answer(response.get("body"), 1)
-        return Line(custom_id, answered.vectors[0], answered.tokens or 0)
+        return AnswerLine(custom_id, answered.vectors[0], answered.tokens or 0)
 
     def _body(self, text: str) -> Mapping[str, Any]:
         """What a request of this one text would send."""
@@ -171,10 +180,10 @@ class OpenAIBatches:
         """What belongs to the job as a whole rather than to each line."""
         return {}
 
-    def _listed(self, path: str, kind: str, deadline: float) -> Iterator[Any]:
+    def _rows_of(self, path: str, kind: str, deadline: float) -> Iterator[Any]:
         after = ""
         for _ in pages():
-            page = every(self._transport, f"{path}?limit=100{after}", kind, deadline=deadline)
+            page = listing_page(self._transport, f"{path}?limit=100{after}", kind, deadline=deadline)
             rows = page.get("data") if isinstance(page, dict) else None
             if not isinstance(rows, list) or not rows:
                 return
@@ -183,11 +192,11 @@ class OpenAIBatches:
                 return
             after = f"&after={quote(id_at(rows[-1], 'id', what='last one listed'), safe='')}"
 
-    def _seen(self, payload: Any) -> Seen:
+    def _view(self, payload: Any) -> JobView:
         said = text_at(payload, "status") or "unknown"
         output, errors = text_at(payload, "output_file_id"), text_at(payload, "error_file_id")
         files = (text_at(payload, "input_file_id"), output, errors)
-        return Seen(
+        return JobView(
             job_id=id_at(payload, "id", what="job"),
             ended=said.lower() in _ENDED,
             said=said,

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from plainmind.guests.remote.batch_endpoint import jsonl
 from plainmind.guests.remote.openai import OpenAIBatches
-from plainmind.guests.remote.wire import Answered, Mode, Request, field_of, in_order, numbers, tokens_in
+from plainmind.guests.remote.wire import Mode, Request, WireAnswer, field_of, in_order, numbers, tokens_in
 
 
 class VoyageWire:
@@ -57,12 +57,12 @@ class VoyageWire:
             payload["encoding_format"] = "base64"
         return Request("embeddings", payload)
 
-    def answer(self, payload: object, count: int) -> Answered:
+    def answer(self, payload: object, count: int) -> WireAnswer:
         """Read `data[].embedding` by `data[].index`."""
         rows = in_order(field_of(payload, "data"), count)
         vectors = [numbers(field_of(row, "embedding")) for row in rows]
         usage = payload.get("usage") if isinstance(payload, dict) else None
-        return Answered(vectors, tokens_in(usage, "total_tokens"))
+        return WireAnswer(vectors, tokens_in(usage, "total_tokens"))
 
 
 class VoyageBatches(OpenAIBatches):

@@ -28,8 +28,8 @@ class Request:
 
 
 @value
-class Answered:
-    """What came: vectors in the order of the texts, not yet checked; `tokens` None when nobody counted."""
+class WireAnswer:
+    """What came: vectors in the order of the texts, not yet checked; `tokens` None when they were not counted."""
 
     vectors: Sequence[Sequence[float]]
     tokens: int | None
@@ -52,7 +52,7 @@ class Wire(Protocol):
     def request(self, model: str, texts: Sequence[str], mode: Mode, dims: int | None) -> Request:
         """Ask for the vectors of texts that are not blank."""
 
-    def answer(self, payload: object, count: int) -> Answered:
+    def answer(self, payload: object, count: int) -> WireAnswer:
         """Read a success. Raises BadVector when vectors and texts cannot be matched, AnswerUnreadable otherwise."""
 
 
@@ -117,14 +117,14 @@ def in_order(rows: object, count: int) -> list[Any]:
 def numbers(value: object) -> Sequence[float]:
     """Read a list of numbers, or base64 of little-endian float32. Raises BadVector."""
     if isinstance(value, str):
-        return _unpacked(value)
+        return _unpack(value)
     # Python counts true and false among the numbers; no vector has any.
     if not isinstance(value, list) or not set(map(type, value)) <= _NUMBERS:
         raise BadVector("a vector is not a list of numbers")
     return value
 
 
-def _unpacked(text: str) -> array[float]:
+def _unpack(text: str) -> array[float]:
     values = array("f")
     try:
         values.frombytes(b64decode(text, validate=True))

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
-from plainmind.agent.tokens import estimated_usage
+from plainmind.base.pattern import pattern
 from plainmind.base.value import replace
 from plainmind.guests.chat.models.dialect import (
     AnswerReader,
@@ -27,6 +26,7 @@ from plainmind.guests.chat.models.protocol import (
     Request,
     Usage,
 )
+from plainmind.guests.chat.models.tokens import estimated_usage
 from plainmind.guests.net.events import ServerEvent
 from plainmind.sessions.entries import storable, text_of
 
@@ -45,7 +45,7 @@ _STATUS = {
     "timeout_error": 504,
     "overloaded_error": 529,
 }
-_FOREIGN = re.compile(r"[^A-Za-z0-9_-]")
+_FOREIGN = pattern(r"[^A-Za-z0-9_-]")
 _CACHED = {"cache_control": {"type": "ephemeral"}}
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from plainmind.agent.tokens import estimated_usage
 from plainmind.base.value import replace
 from plainmind.guests.chat.models.dialect import (
     AnswerReader,
@@ -26,6 +25,7 @@ from plainmind.guests.chat.models.protocol import (
     Request,
     Usage,
 )
+from plainmind.guests.chat.models.tokens import estimated_usage
 from plainmind.guests.net.events import ServerEvent
 from plainmind.sessions.entries import storable, text_of
 

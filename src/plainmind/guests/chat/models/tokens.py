@@ -1,4 +1,4 @@
-"""How many tokens a request and an answer have, about, where nobody has counted them."""
+"""How many tokens a request and an answer have, about, where they were not counted."""
 
 from __future__ import annotations
 
