@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.index_contents import EVERYWHERE, embedded, file_state, fingerprint, put, seen_by, vector
+from tests.support.plain_store import PlainStore
 
-from plainmind.index.drivers.memory import MemoryStore
 from plainmind.index.drivers.sqlite.store import SqliteStore
 from plainmind.index.drivers.sqlite.view import absent_with, hidden_positions, lengths_without
 from plainmind.index.protocol import keyword_candidates, vector_candidates
@@ -49,7 +49,7 @@ def test_among_many_vectors_only_the_admitted_ones_are_looked_for(store, way):
     import numpy as np
 
     assert np  # rough copies are only made once a process has imported it
-    expected = MemoryStore(fingerprint(64))
+    expected = PlainStore(fingerprint(64))
     with store.rebuild(fingerprint(64), reason="a test") as fresh:
         for number in range(30):
             scope = ("private", "shared", "group:1")[number % 3]

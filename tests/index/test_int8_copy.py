@@ -19,10 +19,10 @@ from tests.support.index_contents import (
     put,
     vector,
 )
+from tests.support.plain_store import PlainStore
 
 from plainmind.base.model import EVERY_SCOPE, SearchFilter
 from plainmind.base.value import replace
-from plainmind.index.drivers.memory import MemoryStore
 from plainmind.index.drivers.sqlite import int8_copy as rough
 from plainmind.index.drivers.sqlite.store import SqliteStore
 from plainmind.index.protocol import vector_candidates
@@ -95,7 +95,7 @@ def test_they_are_made_once_as_many_vectors_were_read_as_there_are(store, copied
 
 
 def test_they_find_what_comparing_all_vectors_finds(store, copied):
-    exact = MemoryStore(fingerprint())
+    exact = PlainStore(fingerprint())
     fill(store)
     fill(exact)
     chance = random.Random(2)
@@ -164,7 +164,7 @@ def room_for_rough_copies_only(store):
 
 
 def exact_answer(text):
-    exact = MemoryStore(fingerprint())
+    exact = PlainStore(fingerprint())
     fill(exact)
     return near_texts(exact, text, limit=5)
 
@@ -245,7 +245,7 @@ def test_a_byte_a_number_keeps_the_nearest_among_the_candidates(tmp_path):
     chance = np.random.default_rng(5)
     centres = chance.standard_normal((40, 64))
     opened = SqliteStore(str(tmp_path / "index"))
-    exact = MemoryStore(fingerprint(64))
+    exact = PlainStore(fingerprint(64))
     texts = [f"note {number}" for number in range(2_000)]
     vectors = {}
     for number, text in enumerate(texts):

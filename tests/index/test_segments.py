@@ -21,9 +21,9 @@ from tests.support.index_contents import (
     seen_by,
     vector,
 )
+from tests.support.plain_store import PlainStore
 
 from plainmind.base.errors import BadVector, IndexUnavailable
-from plainmind.index.drivers.memory import MemoryStore
 from plainmind.index.drivers.sqlite import building
 from plainmind.index.drivers.sqlite.store import SqliteStore
 from plainmind.index.drivers.sqlite.view import all_segments
@@ -221,7 +221,7 @@ def test_what_is_replaced_or_removed_before_it_is_written_never_is(store, tmp_pa
         put(fresh, "3.md", "second 3")
         fresh.remove_file("memory", "4.md")
         fresh.remove_file("memory", "never.md")
-    expected = MemoryStore(fingerprint())
+    expected = PlainStore(fingerprint())
     for number in (0, 1, 2, 5, 6, 7, 8, 9):
         put(expected, f"{number}.md", f"first {number}")
     put(expected, "3.md", "second 3")
@@ -374,7 +374,7 @@ def test_a_rebuild_prepares_a_large_file_a_few_chunks_at_a_time(store):
 
     with store.rebuild(fingerprint(), reason="a test") as fresh:
         fresh.replace_file(file_state("a.md"), Counted(chunks))
-    expected = MemoryStore(fingerprint())
+    expected = PlainStore(fingerprint())
     expected.replace_file(file_state("a.md"), chunks)
 
     assert max(waiting) == 512
@@ -397,7 +397,7 @@ class BothStores(RuleBasedStateMachine):
         import tempfile
 
         self.folder = tempfile.TemporaryDirectory()
-        self.memory = MemoryStore(fingerprint())
+        self.memory = PlainStore(fingerprint())
         self.sqlite = SqliteStore(self.folder.name)
         with self.sqlite.rebuild(fingerprint(), reason="a test"):
             pass

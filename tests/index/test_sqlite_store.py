@@ -28,6 +28,7 @@ from tests.support.index_contents import (
     seen_by,
     vector,
 )
+from tests.support.plain_store import PlainStore
 
 from plainmind.base.errors import (
     BadVector,
@@ -38,7 +39,6 @@ from plainmind.base.errors import (
     WorkspaceError,
 )
 from plainmind.files.system import try_lock
-from plainmind.index.drivers.memory import MemoryStore
 from plainmind.index.drivers.sqlite import files as index_files
 from plainmind.index.drivers.sqlite.store import SqliteStore
 from plainmind.index.drivers.sqlite.view import all_segments, read_absences, read_signs, squeezed
@@ -144,7 +144,7 @@ def test_a_closed_store_opens_again_when_it_is_used(store):
 
 
 def test_both_stores_answer_alike(store):
-    memory = MemoryStore(fingerprint())
+    memory = PlainStore(fingerprint())
     dice = random.Random(11)
     words = [f"word{number}" for number in range(40)]
     for _ in range(60):

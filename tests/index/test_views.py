@@ -8,9 +8,9 @@ from contextlib import ExitStack
 import numpy as np
 import pytest
 from tests.support.index_contents import EVERYWHERE, fingerprint, put, vector
+from tests.support.plain_store import PlainStore
 
 from plainmind.base.model import EVERY_SCOPE, SearchFilter
-from plainmind.index.drivers.memory import MemoryStore
 from plainmind.index.drivers.sqlite import segments
 from plainmind.index.drivers.sqlite import view as sqlite_view
 from plainmind.index.drivers.sqlite.store import SqliteStore
@@ -60,7 +60,7 @@ def test_every_view_sees_what_it_began_with(tmp_path, monkeypatch, seed):
     monkeypatch.setattr(segments, "_MOST_CAPACITY", 64)
     monkeypatch.setattr(sqlite_view, "EXACT_UP_TO", 10)
     dice = random.Random(seed)
-    store, expected = SqliteStore(str(tmp_path / "index")), MemoryStore(fingerprint())
+    store, expected = SqliteStore(str(tmp_path / "index")), PlainStore(fingerprint())
     with store.rebuild(fingerprint(), reason="a test"):
         pass
     views = []
