@@ -105,13 +105,13 @@ class Cache:
         self.kept = RecentlyUsed(most_bytes)
         self.keeps_vectors = True
         self._keeps_postings = keeps_postings
-        self._files: tuple[int, Mapping[tuple[Source, str], FileState]] | None = None
+        self._files: tuple[Overview, Mapping[tuple[Source, str], FileState]] | None = None
 
     def files(self, view: View[Any, Any]) -> Mapping[tuple[Source, str], FileState]:
         """Every indexed file."""
-        known, revision = self._files, view.overview.revision
-        if known is None or known[0] != revision:
-            self._files = known = (revision, view.files())
+        known, now = self._files, view.overview
+        if known is None or known[0] is not now:
+            self._files = known = (now, view.files())
         return known[1]
 
     def postings(

@@ -23,7 +23,7 @@ from tests.support.index_contents import (
 from tests.support.postgres_server import open_postgres_store
 
 from plainmind.base.model import PRIVATE, SHARED
-from plainmind.guests.postgres import bulk, segments, writer
+from plainmind.guests.postgres import change, view
 from plainmind.index.drivers.memory import MemoryStore
 from plainmind.index.protocol import keyword_candidates, vector_candidates
 
@@ -93,8 +93,8 @@ def test_a_chunk_without_any_term_survives_packing(store):
 
 
 def test_a_build_writes_segments_as_they_fill(store, monkeypatch):
-    monkeypatch.setattr(segments, "MOST", 64)
-    monkeypatch.setattr(bulk.segments, "MOST", 64)
+    monkeypatch.setattr("plainmind.guests.postgres.segments.MOST", 64)
+    monkeypatch.setattr(change, "MOST", 64)
     with store.rebuild(fingerprint(), reason="a test") as fresh:
         for number in range(10):
             put(fresh, f"{number}.md", *(f"note {number} {part}" for part in range(30)))
@@ -119,9 +119,9 @@ def test_a_build_forgets_what_a_failed_change_had_packed(store):
 
 @pytest.fixture
 def graph_early(monkeypatch):
-    monkeypatch.setattr(writer, "GRAPH_FROM", 300)
-    monkeypatch.setattr("plainmind.guests.postgres.nearest.GRAPH_FROM", 100)
-    monkeypatch.setattr("plainmind.guests.postgres.nearest.COMPARED", 100)
+    monkeypatch.setattr(change, "GRAPH_FROM", 300)
+    monkeypatch.setattr(view, "GRAPH_FROM", 100)
+    monkeypatch.setattr(view, "COMPARED", 100)
 
 
 @pytest.mark.timeout(60)
@@ -168,7 +168,7 @@ def test_a_graph_finds_hardly_less_than_all_and_hides_what_a_filter_hides(store,
 
 @pytest.mark.timeout(60)
 def test_an_index_that_has_shrunk_misses_nothing_though_it_has_a_graph(store, monkeypatch):
-    monkeypatch.setattr(writer, "GRAPH_FROM", 300)
+    monkeypatch.setattr(change, "GRAPH_FROM", 300)
     for number in range(10):
         put(store, f"{number}.md", *(f"note {number} {part}" for part in range(60)))
     assert store.describe()["vector"]["graph"]
@@ -179,7 +179,7 @@ def test_an_index_that_has_shrunk_misses_nothing_though_it_has_a_graph(store, mo
 
 @pytest.mark.timeout(60)
 def test_of_what_a_filter_admits_none_is_missed_though_others_have_a_graph(store, monkeypatch):
-    monkeypatch.setattr(writer, "GRAPH_FROM", 300)
+    monkeypatch.setattr(change, "GRAPH_FROM", 300)
     for number in range(10):
         scope = SHARED if number % 2 else PRIVATE
         put(store, f"{number}.md", *(f"note {number} {part}" for part in range(60)), scope=scope)
@@ -242,12 +242,11 @@ def test_proposals_are_the_candidates_without_their_texts(store):
             words = keyword_candidates(reader, ["note", "3"], where=where, limit=12)
             near = vector_candidates(reader, vector("note 3 1"), where=where, limit=12)
         with store.reading() as reader:
-            proposals = reader.proposals()
-            by_words = proposals.by_words(["note", "3"], where=where, limit=12)
-            by_vector = proposals.by_vector(vector("note 3 1"), where=where, limit=12)
+            by_words = reader.by_words(["note", "3"], where=where, limit=12)
+            by_vector = reader.by_vector(vector("note 3 1"), where=where, limit=12)
             assert by_words == [each.id for each in words]
             assert by_vector == [each.id for each in near]
-            assert proposals.chunks(by_vector) == [each.chunk for each in near]
+            assert reader.chunks(by_vector) == [each.chunk for each in near]
             counts = reader.term_counts(["note", "3", "nowhere"], by_words)
         assert [list(each) for each in counts] == [
             [1, each.chunk.text.split().count("3"), 0] for each in words

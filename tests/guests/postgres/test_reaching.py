@@ -17,7 +17,7 @@ from tests.support.postgres_server import (
 )
 
 from plainmind.base.errors import ConfigError, IndexUnavailable, LockTimeout, PlainmindError
-from plainmind.guests.postgres.options import other_hosts, safe_dsn
+from plainmind.guests.postgres.config import other_hosts, safe_dsn
 from plainmind.guests.postgres.store import PostgresStore
 from plainmind.index.store import open_store
 
@@ -218,7 +218,7 @@ def test_whoever_waits_too_long_for_another_writer_is_told_so(tmp_path):
     store, other = open_postgres_store(tmp_path), open_postgres_store(tmp_path, wait_s=0.2)
     with store.rebuild(fingerprint(), reason="a test"):
         pass
-    with store._changing("hold the index"), pytest.raises(LockTimeout):
+    with store.driver.changing("hold the index"), pytest.raises(LockTimeout):
         put(other, "a.md", "too late")
     put(other, "a.md", "in time")
     store.close()

@@ -89,7 +89,7 @@ def standing_still(standby):
 def answered_by(store):
     """Whether it is a standby that answers now."""
     with store.reading() as reader:
-        return reader._db.execute("SELECT pg_is_in_recovery()").fetchone()[0]
+        return reader._view._db.execute("SELECT pg_is_in_recovery()").fetchone()[0]
 
 
 def test_searches_go_to_the_standby(opened):
@@ -136,9 +136,9 @@ def test_nobody_sees_an_older_state_after_a_newer_one(opened, servers):
     store, other = opened(), opened()
     with standing_still(servers[1]):
         put(store, "b.md", "another gateway")
-        other._replica.rest()
+        other.driver.replica.rest()
         assert len(found_texts(other, "gateway")) == 2  # from the server itself
-        other._replica._resting_until = 0.0
+        other.driver.replica._resting_until = 0.0
         assert len(found_texts(other, "gateway")) == 2, "it went back in time"
 
 
@@ -150,7 +150,7 @@ def test_a_view_of_a_standby_never_sees_tables_that_are_written_anew_as_empty(op
 
     def look():
         with other.reading() as reader:
-            assert reader._db.execute("SELECT pg_is_in_recovery()").fetchone()[0]
+            assert reader._view._db.execute("SELECT pg_is_in_recovery()").fetchone()[0]
             store.erase("memory", "b.md")
             caught_up(*servers)  # the standby waits for the view a second, and ends it then
             return reader.chunks_between("memory", "a.md", 1, 1_000)
@@ -175,10 +175,10 @@ def test_a_standby_that_was_down_is_asked_again_when_it_is_back(opened, servers,
     servers[1].stop()
     try:
         assert found_texts(store, "gateway") == ["the gateway"]
-        assert store._replica.is_resting
+        assert store.driver.replica.is_resting
     finally:
         servers[1].start()
-    store._replica._resting_until = 0.0
+    store.driver.replica._resting_until = 0.0
     assert answered_by(store)
 
 

@@ -61,7 +61,7 @@ def test_a_server_that_does_not_answer_any_more_is_given_up(opened, monkeypatch)
 
     def look():
         with store.reading() as reader:
-            (pid,) = reader._db.execute("SELECT pg_backend_pid()").fetchone()
+            (pid,) = reader._view._db.execute("SELECT pg_backend_pid()").fetchone()
             with frozen(pid):
                 reader.chunks_between("memory", "a.md", 1, 9)
 
@@ -73,10 +73,10 @@ def test_a_server_that_does_not_answer_any_more_is_given_up(opened, monkeypatch)
 @pytest.mark.timeout(60)
 def test_a_host_that_sleeps_in_the_middle_of_a_change_keeps_the_others_waiting_only_so_long(opened):
     asleep, other = opened(), opened(wait_s=40)
-    begin = partial(asleep._ready().lock, idle_s=1)
+    begin = partial(asleep.driver.session().lock, idle_s=1)
 
     def sleep():
-        with asleep._writing.transaction(begin, "index a file") as (db, _):
+        with asleep.driver.for_writing.transaction(begin, "index a file") as (db, _):
             put(other, "b.md", "written meanwhile")
             db.execute("SELECT 1")
 
@@ -87,8 +87,8 @@ def test_a_host_that_sleeps_in_the_middle_of_a_change_keeps_the_others_waiting_o
 
 def test_no_transaction_may_idle_for_ever(opened):
     store = opened()
-    with store.reading() as reader, store._changing("look") as (db, _, _):
-        for each in (reader._db, db):
+    with store.reading() as reader, store.driver.changing("look") as change:
+        for each in (reader._view._db, change.db):
             (idle,) = each.execute("SHOW idle_in_transaction_session_timeout").fetchone()
             assert idle == "10min"
 
@@ -106,7 +106,7 @@ def test_whatever_isolation_the_server_prefers_a_waiting_writer_sees_what_the_ot
     prepare(running_server().dsn, schema=SCHEMA, role=role)
     store, strict = opened(), opened(role=role)
     strict.describe()
-    with store._changing("hold the index") as (db, tables, _):
+    with store.driver.changing("hold the index") as change:
         waiting = threading.Thread(target=put, args=(strict, "b.md", "of the one who waited"))
         waiting.start()
         with psycopg.connect(running_server().dsn, autocommit=True) as admin:
@@ -114,7 +114,9 @@ def test_whatever_isolation_the_server_prefers_a_waiting_writer_sees_what_the_ot
                 "SELECT 1 FROM pg_stat_activity WHERE usename = %s AND wait_event = 'advisory'", (role,)
             ).fetchone():
                 pass
-        db.execute("UPDATE generations SET revision = revision + 1 WHERE id = %s", (tables.generation,))
+        change.db.execute(
+            "UPDATE generations SET revision = revision + 1 WHERE id = %s", (change.tables.generation,)
+        )
     waiting.join()
     assert found_texts(store, "waited") == ["of the one who waited"]
 
@@ -153,8 +155,8 @@ def test_over_a_network_the_server_soon_notices_that_a_host_is_gone():
         with store.rebuild(fingerprint(), reason="a test") as fresh:
             put(fresh, "a.md", "the gateway")
         assert found_texts(store, "gateway") == ["the gateway"]
-        with store.reading() as reader, store._changing("look") as (db, _, _):
-            for each in (reader._db, db):
+        with store.reading() as reader, store.driver.changing("look") as change:
+            for each in (reader._view._db, change.db):
                 idle, interval, count = (
                     each.execute(f"SHOW tcp_keepalives_{name}").fetchone()[0]
                     for name in ("idle", "interval", "count")

@@ -1,8 +1,11 @@
-"""The settings of an index in PostgreSQL, beside those of every store: `store.dsn` and more."""
+"""The settings of an index in PostgreSQL, beside those of every store: `store.dsn` and more; and what they must be."""
 
 from __future__ import annotations
 
+import os
+
 from plainmind.base.errors import ConfigError
+from plainmind.base.pattern import pattern
 from plainmind.base.value import value
 from plainmind.config.kinds import KEEPS, SENDS, Text, setting
 from plainmind.config.load import resolve_secret
@@ -10,8 +13,26 @@ from plainmind.config.load import resolve_secret
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any
 
     from plainmind.config.settings import Settings
+
+
+DEFAULT_SCHEMA = "plainmind"
+DSN_KEY = "store.dsn"
+READ_DSN_KEY = "store.readDsn"
+
+_SCHEMA_NAME = pattern(r"[a-z_][a-z0-9_]{0,47}")
+# A host that is gone says nothing: the kernel must give up, and soon.
+_DEFAULTS = {
+    "connect_timeout": "5",
+    "application_name": "plainmind",
+    "client_encoding": "utf8",
+    "keepalives_idle": "15",
+    "keepalives_interval": "5",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "20000",
+}
 
 
 @value
@@ -30,7 +51,7 @@ class PostgresConfig:
         None, Text("an address", optional=True), SENDS, "A replica of it that answers searches.", secret=True
     )
     schema: str = setting(
-        "plainmind",
+        DEFAULT_SCHEMA,
         Text("letters, digits and `_`", shape=r"[a-z_][a-z0-9_]{0,39}"),
         KEEPS,
         "The schema of this installation in PostgreSQL.",
@@ -56,7 +77,7 @@ def prepare_server(options: Mapping[str, str], *, role: str | None, is_operator:
 
     if not options.get("dsn"):
         raise ConfigError(
-            "which server is to be prepared?", key="store.dsn", hint="name it with --dsn, or set `store.dsn`"
+            "which server is to be prepared?", key=DSN_KEY, hint="name it with --dsn, or set `store.dsn`"
         )
     prepare(options["dsn"], schema=options["schema"], role=role, is_operator=is_operator)
     return options["schema"]
@@ -64,6 +85,78 @@ def prepare_server(options: Mapping[str, str], *, role: str | None, is_operator:
 
 def destination(options: Mapping[str, str]) -> str | None:
     """The hosts that hold the text of the notes, unless it is this machine. Raises ConfigError."""
-    from plainmind.guests.postgres.options import other_hosts
-
     return ", ".join(other_hosts(options.get("dsn", ""))) or None
+
+
+def valid_schema(name: str) -> str:
+    """The name of a schema that needs no quoting anywhere. Raises ConfigError."""
+    if not _SCHEMA_NAME.fullmatch(name):
+        raise ConfigError(
+            f"`{name}` cannot be the name of a schema",
+            key="store.schema",
+            hint="use small letters, digits and underscores",
+        )
+    return name
+
+
+def safe_dsn(dsn: str, *, key: str = DSN_KEY) -> str:
+    """The DSN with deadlines, and with TLS to other machines unless it says itself how. Raises ConfigError."""
+    from psycopg.conninfo import make_conninfo
+
+    facts = _parse_dsn(dsn, key)
+    more = {name: setting for name, setting in _DEFAULTS.items() if name not in facts}
+    if key == DSN_KEY and len(_hosts(facts)) > 1 and "target_session_attrs" not in facts:
+        more["target_session_attrs"] = "read-write"  # which of them that is changes with a failover
+    if "sslmode" not in facts and "PGSSLMODE" not in os.environ and not _is_local(facts):
+        more["sslmode"] = "require"
+    return make_conninfo(dsn, **more)
+
+
+def other_hosts(dsn: str) -> list[str]:
+    """The other machines that a DSN leads to, as it names them. Raises ConfigError."""
+    facts = _parse_dsn(dsn, DSN_KEY)
+    if _is_local(facts):
+        return []
+    if service := facts.get("service") or os.environ.get("PGSERVICE"):
+        return [f"the service `{service}`"]
+    return [host for host in _hosts(facts) if not _is_local_host(host)]
+
+
+def _parse_dsn(dsn: str, key: str) -> dict[str, Any]:
+    from psycopg import ProgrammingError
+    from psycopg.conninfo import conninfo_to_dict
+
+    try:
+        return conninfo_to_dict(dsn)
+    except ProgrammingError:
+        # Neither the error's own words nor the error itself: they may quote a password.
+        raise ConfigError(
+            "the DSN of the database cannot be read",
+            key=key,
+            hint="write it as postgresql://role@host/database or as host=… dbname=… user=…",
+        ) from None
+
+
+def _is_local(facts: dict[str, Any]) -> bool:
+    """Whether every host is a socket of this machine or its loopback."""
+    if facts.get("service") or os.environ.get("PGSERVICE"):
+        return False  # a file elsewhere names the host
+    return all(_is_local_host(host) for host in _hosts(facts))
+
+
+def _hosts(facts: dict[str, Any]) -> list[str]:
+    named = (
+        facts.get("hostaddr") or os.environ.get("PGHOSTADDR") or facts.get("host") or os.environ.get("PGHOST")
+    )
+    return str(named or "").split(",")
+
+
+def _is_local_host(host: str) -> bool:
+    if not host or host == "localhost" or host.startswith(("/", "@")):
+        return True
+    from ipaddress import ip_address
+
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False  # a name, and where it leads is for others to say

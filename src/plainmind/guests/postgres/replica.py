@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 # Neither of these settles what a view sees, as any query would.
 _SOON = "SET LOCAL lock_timeout = '1s'"
 _LOCK = "LOCK TABLE {tables} IN ACCESS SHARE MODE"
+_REVISION = "SELECT revision FROM generations WHERE id = %s"
 _DOWN_S = 30.0  # not asked again for so long after it could not be reached
 _BEHIND_S = 1.0  # nor after it did not know what we know
 _ATTEMPTS = 3
@@ -37,8 +38,13 @@ class Replica:
     def __init__(self, dsn: str) -> None:
         self.connections = Connections(dsn, read_only=True)
         self._guard = threading.Lock()
-        self._newest = (0, 0)  # generation and revision: whoever has seen them must not see older ones
+        self._newest = (0, 0)  # generation and revision: a process that has seen them must not see older ones
         self._resting_until = 0.0
+
+    def learn_from(self, db: Connection, generation: int) -> None:
+        """Remember the state that a transaction has just written: a search after it must see it."""
+        (revision,) = db.execute(_REVISION, (generation,)).fetchone() or (0,)
+        self.learn(generation, revision)
 
     def learn(self, generation: int, revision: int) -> None:
         """Remember a state that was seen or written."""
@@ -60,7 +66,7 @@ class Replica:
         for _ in range(_ATTEMPTS):
             with ExitStack() as trying:
                 try:
-                    begin = partial(session.look_up, first=_held(session, generation))
+                    begin = partial(session.look_up, first=_lock_statements(session, generation))
                     db, now = trying.enter_context(self.connections.transaction(begin, "ask a replica"))
                 except (GenerationGone, LockTimeout):
                     break
@@ -86,7 +92,7 @@ class Replica:
         self.connections.close()
 
 
-def _held(session: Session, generation: int) -> Sequence[LiteralString]:
+def _lock_statements(session: Session, generation: int) -> Sequence[LiteralString]:
     """What keeps the tables of a generation as they are, before the view of them begins.
 
     Locks of readers reach the server itself only if they read there. When it writes tables anew, to erase, a replica

@@ -11,7 +11,7 @@ from psycopg import sql
 
 from plainmind.base.errors import IndexCorrupt
 from plainmind.base.model import EVERY_SCOPE, EmbedderIdentity, IndexFingerprint
-from plainmind.base.value import value
+from plainmind.base.value import asdict, value
 from plainmind.guests.postgres.wire import to_stored
 
 TYPE_CHECKING = False
@@ -200,6 +200,11 @@ def published_in(row: tuple[Any, ...] | None) -> Published | None:
     return Published(
         index, number, fingerprint_of(fingerprint), dims, graph, revision, contents, bool(is_kept)
     )
+
+
+def fingerprint_json(fingerprint: IndexFingerprint) -> str:
+    """A fingerprint as a row keeps it."""
+    return json.dumps(asdict(fingerprint))
 
 
 def fingerprint_of(stored: str) -> IndexFingerprint:

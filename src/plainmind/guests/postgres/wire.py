@@ -1,7 +1,9 @@
-"""Values on their way to the server and back: any text at all, vectors, long lists of ids."""
+"""Values on their way to the server and back: any text at all, names and numbers, vectors, long lists of ids."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import struct
 from array import array
 
@@ -11,6 +13,7 @@ from psycopg.adapt import Dumper, Loader
 from psycopg.pq import Format
 from psycopg.types import TypeInfo
 
+from plainmind.base.model import Source
 from plainmind.base.pattern import pattern
 from plainmind.base.value import value
 from plainmind.index.vectors import BYTES_PER_NUMBER
@@ -25,6 +28,7 @@ _MARK = "\U0010fffd"
 _UNSTORABLE = pattern("[\x00\ud800-\udfff\U0010fffd]")
 _SPELLED = pattern("\U0010fffd([0-9a-f]{4})")
 _OWN = "ffff"  # spells the mark
+_KEY_CHARACTERS = 200  # an index takes no longer keys
 _HEADER = struct.Struct(">HH")  # the number of dimensions, and nothing
 _LIST = struct.Struct(">iiIii")  # one dimension, no NULL, of int8, so many, counted from one
 
@@ -51,6 +55,29 @@ def from_stored(stored: str) -> str:
     if _MARK not in stored:
         return stored
     return _SPELLED.sub(lambda found: _MARK if found[1] == _OWN else chr(int(found[1], 16)), stored)
+
+
+def file_name(source: Source, path: str) -> bytes:
+    """By what a file is found: its path may be too long for an index."""
+    return hashlib.sha256(json.dumps([source, path]).encode()).digest()
+
+
+def term_key(term: str) -> str:
+    """By what a term is found: itself, unless it is too long for an index."""
+    if len(term) <= _KEY_CHARACTERS:
+        return term
+    # No term has a control character in it, so that none looks like the key of another.
+    return "\x01" + hashlib.sha256(term.encode()).hexdigest()
+
+
+def signed_64(number: int) -> int:
+    """Fit an unsigned 64-bit number, an inode, into a signed one; `unsigned_64` undoes it."""
+    return number - 2**64 if number >= 2**63 else number
+
+
+def unsigned_64(number: int) -> int:
+    """Undo `signed_64`."""
+    return number + 2**64 if number < 0 else number
 
 
 @value

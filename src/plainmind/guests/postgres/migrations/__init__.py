@@ -13,8 +13,8 @@ import psycopg
 from psycopg import sql
 
 from plainmind.base.errors import IndexUnavailable
+from plainmind.guests.postgres.config import safe_dsn, valid_schema
 from plainmind.guests.postgres.connections import Connection, first_line, no_vectors, plain_errors
-from plainmind.guests.postgres.options import safe_dsn, valid_schema
 from plainmind.guests.postgres.session import locks_of
 
 TYPE_CHECKING = False
