@@ -8,8 +8,8 @@ import pytest
 import zstandard
 from tests.guests.importers.test_codex import FILE, SESSION, TODAY, line, message
 
-from plainmind.guests.importers import compressed
-from plainmind.guests.importers.compressed import CannotUnpack, unpacked
+from plainmind.guests.importers import originals
+from plainmind.guests.importers.originals import CannotUnpack, unpack
 
 SPOKEN = ["User: What wood for the hull?", "Assistant: Larch, on oak frames.", "User: And the keel?"]
 
@@ -63,16 +63,16 @@ def test_a_damaged_one_is_named_and_the_others_are_read(here, write, tmp_path):
 
 def test_without_a_library_it_is_said_which_one_is_missing(here, write, monkeypatch):
     path = write(f"{FILE}.zst", packed(TODAY))
-    monkeypatch.setattr(compressed, "_LIBRARIES", ("no_such_library",))
+    monkeypatch.setattr(originals, "_LIBRARIES", ("no_such_library",))
 
     report = here.take("codex", path)
 
-    assert "install the package `zstandard`" in report.failed[0].reason
+    assert "no library for that is installed (install one and import again" in report.failed[0].reason
 
 
 def test_what_unpacks_to_too_much_is_refused():
     bomb = zstandard.ZstdCompressor().compress(bytes(3_000_000))
 
-    assert unpacked(bomb) == bytes(3_000_000)
+    assert unpack(bomb) == bytes(3_000_000)
     with pytest.raises(CannotUnpack, match="more than 2,000,000 bytes"):
-        unpacked(bomb, most=2_000_000)
+        unpack(bomb, most=2_000_000)

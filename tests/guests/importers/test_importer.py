@@ -16,8 +16,8 @@ from tests.guests.importers.test_openclaw import FOLDER, OTHER, SESSION, header,
 from tests.support.waiting import until
 
 from plainmind.base.errors import ConfigError, NotFound, PathNotAllowed
-from plainmind.guests.importers import copying
-from plainmind.guests.importers.importer import REMOVED_HERE, Importer, imports
+from plainmind.guests.importers import importer
+from plainmind.guests.importers.importer import REMOVED_HERE, Importer, import_repeatedly
 
 
 @pytest.fixture
@@ -49,9 +49,9 @@ def test_a_grown_original_adds_only_its_new_lines_and_only_they_are_read(here, o
     here.take("openclaw", original)
     add(original, message("e2", "e1", "user", "two"))
     read = []
-    note = copying.Copying._note
+    note = importer.SessionCopy._note
     monkeypatch.setattr(
-        copying.Copying, "_note", lambda self, piece: (read.append(piece.number), note(self, piece))
+        importer.SessionCopy, "_note", lambda self, piece: (read.append(piece.number), note(self, piece))
     )
 
     report = here.take("openclaw", original)
@@ -335,7 +335,7 @@ def test_watching_imports_again_and_again_until_it_is_enough(here, original):
         add(original, message(f"w{len(waits)}", None, "user", f"round {len(waits)}"))
         return len(waits) == 3
 
-    reports = list(imports(Importer("openclaw", lambda _: here.folder), str(original), wait=wait))
+    reports = list(import_repeatedly(Importer("openclaw", lambda _: here.folder), str(original), wait=wait))
 
     assert [report.messages for report in reports] == [1, 1, 1]
     assert here.spoken(SESSION) == ["User: one", "User: round 1", "User: round 2"]
@@ -350,11 +350,11 @@ def test_watching_outlives_what_fails_for_a_while(here, original):
         steps.pop(0)()
         return not steps
 
-    reports = list(imports(Importer("openclaw", lambda _: here.folder), str(original), wait=wait))
+    reports = list(import_repeatedly(Importer("openclaw", lambda _: here.folder), str(original), wait=wait))
 
     assert [len(report.failed) for report in reports] == [0, 1, 0]
     with pytest.raises(NotFound):
-        next(imports(Importer("openclaw", lambda _: here.folder), "/nowhere", wait=lambda _: True))
+        next(import_repeatedly(Importer("openclaw", lambda _: here.folder), "/nowhere", wait=lambda _: True))
 
 
 IMPORT = """

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from tests.guests.importers.conftest import add
 from tests.guests.importers.test_claude_code import json_values
 
-from plainmind.guests.importers.chatgpt import messages_of_mapping
-from plainmind.guests.importers.messages import translated
+from plainmind.guests.importers.messages import messages_of_mapping, translate_message
 
 CHAT = [
     {"role": "system", "content": "You are a gardener."},
@@ -201,7 +200,7 @@ def test_what_is_no_chat_is_counted_and_what_is_no_json_is_named(here, write):
 )
 def test_no_message_makes_the_translation_raise(value, name):
     for base in ({}, {"role": "user", "content": "x"}, {"role": "tool", "content": "x"}):
-        for entry in translated({**base, name: value}, b"", 1):
+        for entry in translate_message({**base, name: value}, b"", 1):
             assert isinstance(entry["type"], str)
             assert entry["id"]
 

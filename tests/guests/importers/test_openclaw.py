@@ -220,7 +220,7 @@ def test_a_compressed_archive_is_read_or_named_with_what_is_missing(here, write)
         assert here.spoken(SESSION) == ["User: packed"]
     else:
         assert [failure.path for failure in report.failed] == [str(path)]
-        assert "install the package `zstandard`" in report.failed[0].reason
+        assert "no library for that is installed (install one and import again" in report.failed[0].reason
 
 
 def make_database(path, events, *, wal=False, packed=()):
@@ -428,11 +428,11 @@ def test_an_archive_that_was_read_is_not_unpacked_again_when_rows_are_added(here
 
 
 def test_a_database_whose_log_is_moved_while_it_is_copied_is_copied_again(here, tmp_path, monkeypatch):
-    from plainmind.guests.importers import untouched
+    from plainmind.guests.importers import openclaw_database
 
     path = tmp_path / DATABASE
     database = make_database(path, [header(), message("e1", None, "user", "first")], wal=True)
-    copy_file, tries = untouched._copy_file, []
+    copy_file, tries = openclaw_database._copy_file, []
 
     def meanwhile(source, target):
         copy_file(source, target)
@@ -442,7 +442,7 @@ def test_a_database_whose_log_is_moved_while_it_is_copied_is_copied_again(here, 
             database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             add_rows(database, [message("e3", "e2", "user", "third")], first=3)
 
-    monkeypatch.setattr(untouched, "_copy_file", meanwhile)
+    monkeypatch.setattr(openclaw_database, "_copy_file", meanwhile)
     here.take("openclaw", path)
     database.close()
 

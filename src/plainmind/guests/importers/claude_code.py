@@ -6,10 +6,18 @@ import os
 from collections.abc import Iterator
 
 from plainmind.base.pattern import pattern
-from plainmind.guests.importers.content import blocks_of, text_block, tool_result, words_of
-from plainmind.guests.importers.lines import JsonlConversation, first_entries
-from plainmind.guests.importers.marks import made_id, numbered
-from plainmind.guests.importers.protocol import About, Conversation, Original
+from plainmind.guests.importers.originals import JsonlConversation, first_entries
+from plainmind.guests.importers.protocol import (
+    About,
+    Conversation,
+    Original,
+    blocks_of,
+    make_id,
+    number_id,
+    text_block,
+    tool_result,
+    words_of,
+)
 from plainmind.sessions.entries import Entry
 
 # What the program itself says in the user's name.
@@ -77,7 +85,7 @@ class Translation:
 
     def __call__(self, line: Entry, raw: bytes, number: int) -> tuple[Entry, ...]:
         """Give the entries that a line becomes: none, one, or one for each tool that answered."""
-        own_id = _text(line.get("uuid")) or made_id(number, raw)
+        own_id = _text(line.get("uuid")) or make_id(number, raw)
         parent = self._copied(line.get("logicalParentUuid") or line.get("parentUuid"))
         bodies = self._bodies(line)
         if not bodies:
@@ -86,7 +94,7 @@ class Translation:
         timestamp = _text(line.get("timestamp"))
         entries: list[Entry] = []
         for count, body in enumerate(bodies, 1):
-            entry: Entry = {"type": body["type"], "id": numbered(own_id, count)}
+            entry: Entry = {"type": body["type"], "id": number_id(own_id, count)}
             if "uuid" in line:
                 entry["parentId"] = entries[-1]["id"] if entries else parent
             if timestamp:

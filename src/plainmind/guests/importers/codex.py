@@ -6,17 +6,23 @@ import os
 from collections.abc import Iterator
 
 from plainmind.base.pattern import pattern
-from plainmind.guests.importers.content import (
+from plainmind.guests.importers.originals import (
+    JsonlConversation,
+    ListedConversation,
+    first_entries,
+    read_document,
+)
+from plainmind.guests.importers.protocol import (
+    About,
+    Conversation,
+    Original,
     blocks_of,
     call_block,
+    make_id,
     thinking_block,
     tool_result,
     words_of,
 )
-from plainmind.guests.importers.documents import ListedConversation, read_document
-from plainmind.guests.importers.lines import JsonlConversation, first_entries
-from plainmind.guests.importers.marks import made_id
-from plainmind.guests.importers.protocol import About, Conversation, Original
 from plainmind.sessions.entries import Entry
 
 _FILE = pattern(r"rollout-.+\.jsonl?(?:\.zst)?")
@@ -93,7 +99,7 @@ class Translation:
         body = self._body(line)
         if body is None:
             return ()
-        entry: Entry = {"type": body["type"], "id": made_id(number, raw)}
+        entry: Entry = {"type": body["type"], "id": make_id(number, raw)}
         if _text(line.get("timestamp")):
             entry["timestamp"] = line["timestamp"]
         if body["type"] == "compaction":

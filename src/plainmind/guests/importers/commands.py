@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from plainmind.guests.importers.report import ImportReport
+    from plainmind.guests.importers.importer import ImportReport
     from plainmind.memory.memory import Memory
 
 DEGRADED = 3

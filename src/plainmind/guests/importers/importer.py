@@ -4,23 +4,272 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, suppress
+from itertools import chain, islice
 
-from plainmind.base.errors import ConfigError, LockTimeout, PathNotAllowed, PlainmindError, StorageFailure
+from plainmind.base.errors import (
+    ConfigError,
+    LockTimeout,
+    NotFound,
+    PathNotAllowed,
+    PlainmindError,
+    StorageFailure,
+)
 from plainmind.base.model import FileFailure, Progress, ProgressCallback
+from plainmind.base.value import record, value
 from plainmind.files.ids import Clock
+from plainmind.files.jsonl import MAX_LINE_BYTES
 from plainmind.files.system import SYSTEM, System
-from plainmind.guests.importers.copying import Copying, begin, go_on, ids_since
-from plainmind.guests.importers.finding import find_originals, fingerprint
-from plainmind.guests.importers.ledger import ReadFile
-from plainmind.guests.importers.protocol import Conversation, Original, Place, Reader
-from plainmind.guests.importers.report import Imported, ImportReport, Tally
-from plainmind.guests.importers.target import Shelves, Target
+from plainmind.guests.importers.originals import find_originals, fingerprint
+from plainmind.guests.importers.protocol import (
+    FROM_WHERE,
+    Conversation,
+    Original,
+    Reader,
+    ReadPiece,
+    ReadPosition,
+    line_of_origin,
+    with_origin,
+)
+from plainmind.guests.importers.target import ReadFile, Shelves, Target
+from plainmind.sessions.entries import VERSION, Draft, Entry, Transcript, id_of, line_of, message_of, time_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TypeAlias
+
+
+@value
+class Imported:
+    """One session that was begun or continued."""
+
+    key: str
+    id: str
+    agent: str | None  # whose store it went to; None: the one that was chosen
+    path: str  # of our copy
+    original: str
+    is_new: bool
+    entries: int  # added
+    messages: int  # of these, what a person or a model said, and what tools answered
+
+
+@value
+class Damage:
+    """A line that could not be read, or not wholly; the others were still copied."""
+
+    path: str
+    line: int
+    reason: str
+
+
+@value
+class ImportReport:
+    """The result of an import; of a rehearsal, what it would be."""
+
+    program: str
+    imported: tuple[Imported, ...] = ()
+    unchanged: int = 0  # originals that have nothing new
+    without_messages: int = 0  # conversations in which nothing was said
+    damaged: tuple[Damage, ...] = ()  # the first of them, by name
+    damaged_count: int = 0
+    failed: tuple[FileFailure, ...] = ()  # originals that could not be read at all
+    left_out: tuple[FileFailure, ...] = ()  # what was archived or deleted here since
+    is_rehearsal: bool = False
+
+    @property
+    def sessions_begun(self) -> int:
+        """How many sessions are new."""
+        return sum(row.is_new for row in self.imported)
+
+    @property
+    def messages(self) -> int:
+        """How many messages were added."""
+        return sum(row.messages for row in self.imported)
+
+
+_MOST_NAMED = 200
+
+
+@record
+class Tally:
+    """The report while it is being gathered."""
+
+    imported: list[Imported]
+    damaged: list[Damage]
+    failed: list[FileFailure]
+    left_out: list[FileFailure]
+    damaged_count: int = 0
+    unchanged: int = 0
+    without_messages: int = 0
+
+    def damage(self, path: str, line: int, reason: str) -> None:
+        """Count a line that could not be read, and name it if it is among the first."""
+        self.damaged_count += 1
+        if len(self.damaged) < _MOST_NAMED:
+            self.damaged.append(Damage(path, line, reason))
+
+    def report(self, program: str, *, is_rehearsal: bool) -> ImportReport:
+        """Say what was done."""
+        return ImportReport(
+            program,
+            tuple(self.imported),
+            self.unchanged,
+            self.without_messages,
+            tuple(self.damaged),
+            self.damaged_count,
+            tuple(self.failed),
+            tuple(self.left_out),
+            is_rehearsal,
+        )
+
+
+# --- one conversation on its way: begun whole, or continued with what is new ---
+
+TOO_LONG = "too long to be kept: more than 16 MB"
+_ENTRIES_A_WRITE = 256
+_TITLE_CHARS = 80
+
+# The number of a line, and what is wrong with it.
+NoteDamage: TypeAlias = Callable[[int, str], None]
+
+
+@record
+class SessionCopy:
+    """One conversation on its way: what is copied of it, and what is learned meanwhile."""
+
+    conversation: Conversation
+    file: str  # the name of the original
+    note_damage: NoteDamage
+    place: ReadPosition
+    entries: int = 0
+    messages: int = 0
+    title: str = ""
+    first_words: str = ""
+    latest_ms: int = 0
+    is_curable: bool = False
+
+    def fresh(self, known: Iterable[str]) -> Iterator[Entry]:
+        """Read on, and give the entries that are not known yet."""
+        have = set(known)
+        here: set[str] = set()
+        for piece in self.conversation.pieces(self.place):
+            self._note(piece)
+            for given in piece.entries:
+                entry = given
+                if given["id"] in here:  # two lines of the original have the same id, and neither may be lost
+                    entry = given | {"id": f"{given['id']}~{piece.number}"}
+                here.add(entry["id"])
+                if entry["id"] not in have:
+                    yield from self._keep(with_origin(entry, self.file, piece.number), piece.number)
+
+    def rehearse(self, known: Iterable[str]) -> list[str]:
+        """Read on, and only count; the ids that are new."""
+        return [entry["id"] for entry in self.fresh(known)]
+
+    @property
+    def name(self) -> str:
+        """What a person would call the conversation."""
+        return self.title or self.first_words
+
+    def _note(self, piece: ReadPiece) -> None:
+        self.is_curable = self.is_curable or piece.is_curable
+        self.place = piece.place
+        if piece.damage is not None:
+            self.note_damage(piece.number, piece.damage)
+
+    def _keep(self, entry: Entry, number: int) -> Iterator[Entry]:
+        if len(line_of(entry, is_copy=True)) > MAX_LINE_BYTES:
+            self.note_damage(number, TOO_LONG)
+            return
+        self.entries += 1
+        self.messages += entry["type"] == "message"
+        self.latest_ms = max(self.latest_ms, time_of(entry) or 0)
+        if entry["type"] == "session_info" and isinstance(entry.get("name"), str):
+            self.title = entry["name"]
+        spoken = message_of(entry) if not self.first_words else None
+        if spoken is not None and spoken.speaker == "User":
+            self.first_words = _title(spoken.text)
+        yield entry
+
+
+def _title(text: str) -> str:
+    """The first words of a text, as many as a line of a list has room for."""
+    words = " ".join(text[: 4 * _TITLE_CHARS].split())
+    if len(words) <= _TITLE_CHARS:
+        return words
+    kept = words[: _TITLE_CHARS - 1]
+    return f"{kept.rpartition(' ')[0] or kept}…"
+
+
+def begin_session(copying: SessionCopy, target: Target, known: Iterable[str] = ()) -> bool:
+    """Write a new transcript, whole or not at all; False when the conversation has nothing to say."""
+    fresh = copying.fresh(known)
+    first = next(fresh, None)
+    if first is None:
+        return False
+    about = copying.conversation.about
+    header: Entry = {"type": "session", "version": VERSION, "id": target.id}
+    header |= {name: found for name, found in about.header.items() if found is not None}
+    header |= {"sessionKey": target.key, FROM_WHERE: target.origin}
+    target.transcript.rewrite(header, _link(chain([first], fresh)))
+    _date(target.transcript.path, copying.latest_ms)
+    return True
+
+
+def continue_session(copying: SessionCopy, transcript: Transcript) -> bool:
+    """Add what is new to a transcript; False when it has been archived or deleted meanwhile."""
+    known = ids_since(transcript, copying.file, copying.place)
+    try:
+        fresh = copying.fresh(known)
+        while batch := [Draft(entry) for entry in islice(fresh, _ENTRIES_A_WRITE)]:
+            transcript.add(batch)
+    except NotFound:
+        return False
+    if copying.entries:
+        _date(transcript.path, copying.latest_ms)
+    return True
+
+
+def ids_since(transcript: Transcript, file: str, place: ReadPosition) -> list[str]:
+    """The ids of our copy that an original may give again, read on from a place.
+
+    That is little: an import that was killed has copied more than it has noted.
+    """
+    ids: list[str] = []
+    with suppress(NotFound):
+        for placed in transcript.backwards():
+            name = id_of(placed.entry) if placed.entry is not None else None
+            if placed.entry is None or name is None:
+                continue
+            number = line_of_origin(placed.entry, file)
+            if number is not None and number <= place.number:
+                break
+            ids.append(name)
+    return ids
+
+
+def _link(entries: Iterable[Entry]) -> Iterator[Entry]:
+    """Let entries that name no parent follow the one before them."""
+    previous: str | None = None
+    for entry in entries:
+        yield entry if "parentId" in entry else _with_parent(entry, previous)
+        previous = id_of(entry)
+
+
+def _with_parent(entry: Entry, parent: str | None) -> Entry:
+    first = {name: entry[name] for name in ("type", "id")}
+    return first | {"parentId": parent} | entry
+
+
+def _date(path: str, latest_ms: int) -> None:
+    """Give our copy the time of its last message: so it stands among the others where it belongs."""
+    if latest_ms > 0:
+        with suppress(OSError):  # only the order of a list
+            os.utime(path, ns=(latest_ms * 1_000_000, latest_ms * 1_000_000))
+
+
+# --- the import ---
 
 # The folder of an agent's sessions; None is the agent that was chosen.
 FolderOf: TypeAlias = Callable[["str | None"], str]
@@ -54,7 +303,7 @@ class Importer:
 
     def follow(self, path: str, *, wait: Callable[[float], bool]) -> Iterator[ImportReport]:
         """Import, and again whenever something has been added, until `wait`, called with seconds, returns true."""
-        return imports(self, path, wait=wait)
+        return import_repeatedly(self, path, wait=wait)
 
     def run(
         self, path: str, *, is_rehearsal: bool = False, progress: ProgressCallback | None = None
@@ -123,20 +372,20 @@ class Importer:
         self._taken.add(target.id)
         if target.was_removed and not self._again:
             self._tally.left_out.append(FileFailure(original.path, REMOVED_HERE))
-            read.places.setdefault(target.id, Place())
+            read.places.setdefault(target.id, ReadPosition())
             return True
-        place = read.places.get(target.id, Place()) if target.is_there else Place()
+        place = read.places.get(target.id, ReadPosition()) if target.is_there else ReadPosition()
         if not conversation.still_has(place):
-            place = Place()
-        copying = Copying(
+            place = ReadPosition()
+        copying = SessionCopy(
             conversation,
             os.path.basename(original.path),
             lambda line, reason: self._tally.damage(original.path, line, reason),
             place,
         )
-        if not self._copied(shelves, target, copying):
+        if not self._copy(shelves, target, copying):
             return True
-        read.places[target.id] = Place() if copying.is_curable else copying.place
+        read.places[target.id] = ReadPosition() if copying.is_curable else copying.place
         if copying.entries:
             self._tally.imported.append(
                 Imported(
@@ -154,7 +403,7 @@ class Importer:
             self._tally.unchanged += 1
         return not copying.is_curable
 
-    def _copied(self, shelves: Shelves, target: Target, copying: Copying) -> bool:
+    def _copy(self, shelves: Shelves, target: Target, copying: SessionCopy) -> bool:
         """Begin or continue the session; False when there is nothing to note about it."""
         about = copying.conversation.about
         if self._is_rehearsal:
@@ -162,9 +411,9 @@ class Importer:
             before = self._rehearsed.setdefault(target.id, [])
             before += copying.rehearse([*known, *before])
         elif not target.is_there:
-            if begin(copying, target):
+            if begin_session(copying, target):
                 shelves.register(target, about, copying.name, copying.latest_ms)
-        elif not go_on(copying, target.transcript):
+        elif not continue_session(copying, target.transcript):
             self._tally.left_out.append(FileFailure(target.origin["path"], REMOVED_HERE))
             return False
         elif not target.is_registered:
@@ -177,7 +426,7 @@ class Importer:
         return True
 
 
-def imports(
+def import_repeatedly(
     importer: Importer, path: str, *, wait: Callable[[float], bool], pause_s: float = 2.0
 ) -> Iterator[ImportReport]:
     """Import, and again whenever something has been added, until `wait` says that it is enough.
@@ -233,8 +482,7 @@ def _refuse_itself(folder: str, originals: Sequence[Original]) -> None:
             )
 
 
-def _reason(error: Exception) -> str:
+def _reason(error: PlainmindError | OSError) -> str:
     if isinstance(error, OSError):
         return error.strerror or str(error)
-    hint = getattr(error, "hint", None)
-    return f"{error} ({hint})" if hint else str(error)
+    return f"{error} ({error.hint})" if error.hint else str(error)

@@ -1,4 +1,4 @@
-"""Chats as many programs export them: lists of `{role, content}`, a document or a line each, alone or by the dozen."""
+"""Chats as many programs export them: lists of `{role, content}`, a document or a line each, and ChatGPT's trees."""
 
 from __future__ import annotations
 
@@ -6,13 +6,30 @@ import os
 from collections.abc import Iterator
 
 from plainmind.base.model import sha256_text
-from plainmind.guests.importers.chatgpt import messages_of_mapping
-from plainmind.guests.importers.content import blocks_of, call_block, tool_result
-from plainmind.guests.importers.documents import ListedConversation, read_document
-from plainmind.guests.importers.lines import JsonlConversation, first_entries
-from plainmind.guests.importers.marks import made_id, numbered
-from plainmind.guests.importers.protocol import About, Conversation, Original, Piece, Place
+from plainmind.guests.importers.originals import (
+    JsonlConversation,
+    ListedConversation,
+    first_entries,
+    read_document,
+)
+from plainmind.guests.importers.protocol import (
+    About,
+    Conversation,
+    Original,
+    ReadPiece,
+    ReadPosition,
+    blocks_of,
+    call_block,
+    make_id,
+    number_id,
+    tool_result,
+)
 from plainmind.sessions.entries import Entry, iso, time_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 
 _ROLES = {
     "user": "user", "human": "user", "person": "user",
@@ -48,7 +65,7 @@ class Messages:
         elif any(_messages_of(entry) is not None for entry in first_entries(path, 8)):
             yield from _one_a_line(path, stem)
         else:
-            yield JsonlConversation(path, About(stem), lambda: translated)
+            yield JsonlConversation(path, About(stem), lambda: translate_message)
 
 
 def _stem(path: str) -> str:
@@ -70,16 +87,18 @@ def _in_document(path: str, stem: str, document: object) -> Iterator[Conversatio
         for position, item in enumerate(items, 1):
             yield from _conversation(path, f"{stem}-{position}", item)
     elif items:
-        yield ListedConversation(path, About(stem), items, translated)
+        yield ListedConversation(path, About(stem), items, translate_message)
 
 
 def _one_a_line(path: str, stem: str) -> Iterator[Conversation]:
     lines = JsonlConversation(path, About(stem), lambda: _as_it_is)
-    for piece in lines.pieces(Place()):
+    for piece in lines.pieces(ReadPosition()):
         for found in piece.entries:
             yield from _conversation(path, f"{stem}-{piece.number}", found)
         if piece.damage is not None:
-            yield _Damaged(About(f"{stem}-{piece.number}"), Piece(piece.number, Place(), damage=piece.damage))
+            yield _Damaged(
+                About(f"{stem}-{piece.number}"), ReadPiece(piece.number, ReadPosition(), damage=piece.damage)
+            )
 
 
 def _as_it_is(found: Entry, raw: bytes, number: int) -> tuple[Entry, ...]:  # noqa: ARG001
@@ -89,15 +108,15 @@ def _as_it_is(found: Entry, raw: bytes, number: int) -> tuple[Entry, ...]:  # no
 class _Damaged:
     """A line that should have been a conversation."""
 
-    def __init__(self, about: About, piece: Piece) -> None:
+    def __init__(self, about: About, piece: ReadPiece) -> None:
         self.about = about
         self._piece = piece
 
-    def still_has(self, place: Place) -> bool:
+    def still_has(self, place: ReadPosition) -> bool:
         """Nothing was ever read of it."""
-        return place == Place()
+        return place == ReadPosition()
 
-    def pieces(self, after: Place) -> Iterator[Piece]:  # noqa: ARG002
+    def pieces(self, after: ReadPosition) -> Iterator[ReadPiece]:  # noqa: ARG002
         """Give nothing but the damage."""
         yield self._piece
 
@@ -114,7 +133,7 @@ def _conversation(path: str, fallback: str, found: object) -> Iterator[Conversat
     header = _time(found)
     fields: Entry = {"displayName": title} if isinstance(title, str) and title else {}
     name = next((found[key] for key in ("conversation_id", *_IDS) if _is_name(found.get(key))), fallback)
-    yield ListedConversation(path, About(str(name), header, fields), messages, translated)
+    yield ListedConversation(path, About(str(name), header, fields), messages, translate_message)
 
 
 def _messages_of(found: Entry) -> list[object] | None:
@@ -128,16 +147,16 @@ def _messages_of(found: Entry) -> list[object] | None:
     return None
 
 
-def translated(found: Entry, raw: bytes, number: int) -> tuple[Entry, ...]:
+def translate_message(found: Entry, raw: bytes, number: int) -> tuple[Entry, ...]:
     """Give the entries that a message becomes; total, whatever it says."""
     inner = found.get("message")
     if isinstance(inner, dict) and "role" in inner and "role" not in found:
         found = inner | found
     given = next((found[key] for key in _IDS if _is_name(found.get(key))), None)
-    own_id = str(given) if given is not None else made_id(number, raw)
+    own_id = str(given) if given is not None else make_id(number, raw)
     entries: list[Entry] = []
     for count, body in enumerate(_bodies(found), 1):
-        entry: Entry = {"type": body["type"], "id": numbered(own_id, count), **_time(found)}
+        entry: Entry = {"type": body["type"], "id": number_id(own_id, count), **_time(found)}
         if "parentId" in found:
             entry["parentId"] = entries[-1]["id"] if entries else found["parentId"]
         entries.append(entry | body)
@@ -205,3 +224,104 @@ def _is_name(found: object) -> bool:
     return (isinstance(found, str) and bool(found)) or (
         isinstance(found, int) and not isinstance(found, bool)
     )
+
+
+# --- ChatGPT's export: a tree of nodes, of which the current branch is what a person sees ---
+
+_LATE = float("inf")
+_NOT_SAID = frozenset({"user_editable_context", "model_editable_context", "reasoning_recap"})
+
+
+def messages_of_mapping(mapping: dict[str, Any], current: object) -> list[object]:
+    """List the messages, parents before children and the current branch last; total, whatever the mapping says."""
+    nodes = {name: node for name, node in mapping.items() if isinstance(node, dict)}
+    shown = _branch(nodes, current)
+    children: dict[str | None, list[str]] = {}
+    for name, node in nodes.items():
+        parent = node.get("parent")
+        children.setdefault(parent if isinstance(parent, str) and parent in nodes else None, []).append(name)
+    for names in children.values():
+        names.sort(key=lambda name: (name in shown, _created(nodes[name])))
+    listed: list[object] = []
+    waiting: list[tuple[str, str | None]] = [(name, None) for name in reversed(children.get(None, []))]
+    done: set[str] = set()
+    while waiting:
+        name, parent = waiting.pop()
+        if name in done:
+            continue
+        done.add(name)
+        message = _message(name, nodes[name], parent)
+        if message is not None:
+            listed.append(message)
+            parent = message["id"]
+        waiting += [(child, parent) for child in reversed(children.get(name, []))]
+    return listed
+
+
+def _branch(nodes: dict[str, Entry], current: object) -> set[str]:
+    shown: set[str] = set()
+    name = current
+    while isinstance(name, str) and name in nodes and name not in shown:
+        shown.add(name)
+        name = nodes[name].get("parent")
+    return shown
+
+
+def _created(node: Entry) -> float:
+    message = node.get("message")
+    moment = message.get("create_time") if isinstance(message, dict) else None
+    return float(moment) if isinstance(moment, int | float) else _LATE
+
+
+def _message(name: str, node: Entry, parent: str | None) -> Entry | None:
+    """One node as a message of role and content; None for what no person has written or read."""
+    message = node.get("message")
+    if not isinstance(message, dict) or _is_hidden(message):
+        return None
+    author = message.get("author")
+    role = author.get("role") if isinstance(author, dict) else None
+    content = _content_of_node(message.get("content"))
+    if not isinstance(role, str) or not content:
+        return None
+    found: Entry = {"id": name, "parentId": parent, "role": role, "content": content}
+    if isinstance(message.get("create_time"), int | float):
+        found["create_time"] = message["create_time"]
+    metadata = message.get("metadata")
+    if isinstance(metadata, dict) and isinstance(metadata.get("model_slug"), str):
+        found["model"] = metadata["model_slug"]
+    if role == "tool" and isinstance(author, dict):
+        found["name"] = author.get("name")
+    return found
+
+
+def _is_hidden(message: Entry) -> bool:
+    metadata = message.get("metadata")
+    return isinstance(metadata, dict) and metadata.get("is_visually_hidden_from_conversation") is True
+
+
+def _content_of_node(content: object) -> list[Entry]:
+    if not isinstance(content, dict):
+        return []
+    kind = content.get("content_type")
+    if kind == "thoughts":
+        thoughts = content.get("thoughts")
+        texts = (
+            [thought.get("content") for thought in thoughts if isinstance(thought, dict)]
+            if isinstance(thoughts, list)
+            else []
+        )
+        return [{"type": "thinking", "thinking": text} for text in texts if isinstance(text, str) and text]
+    if isinstance(kind, str) and kind in _NOT_SAID:
+        return []
+    parts = content.get("parts")
+    listed = parts if isinstance(parts, list) else [content.get("text")]
+    return [block for block in map(_block, listed) if block is not None]
+
+
+def _block(part: object) -> Entry | None:
+    if isinstance(part, str):
+        return {"type": "text", "text": part} if part else None
+    if not isinstance(part, dict):
+        return None
+    text = part.get("text")  # of what was said aloud
+    return {"type": "text", "text": text} if isinstance(text, str) and text else {"type": "image"}

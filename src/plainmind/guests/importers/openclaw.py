@@ -10,11 +10,9 @@ from plainmind.base.model import sha256_text
 from plainmind.base.pattern import pattern
 from plainmind.files.jsonl import open_plain_file
 from plainmind.files.system import SYSTEM, read_range
-from plainmind.guests.importers.lines import JsonlConversation, first_entries
-from plainmind.guests.importers.marks import made_id
-from plainmind.guests.importers.openclaw_archives import thawed
-from plainmind.guests.importers.openclaw_rows import conversations_in
-from plainmind.guests.importers.protocol import About, Conversation, Original
+from plainmind.guests.importers.openclaw_database import conversations_in, thaw
+from plainmind.guests.importers.originals import JsonlConversation, first_entries
+from plainmind.guests.importers.protocol import About, Conversation, Original, make_id
 from plainmind.sessions.entries import Entry
 from plainmind.sessions.json5_transcript import read_object
 
@@ -75,7 +73,7 @@ class OpenClaw:
         first = first_entries(path, 1)
         cold = first[0].get("sessionId") if first and first[0].get("kind") == "header" else None
         if isinstance(cold, str) and cold:
-            yield JsonlConversation(path, About(cold), lambda: thawed(Translation()))
+            yield JsonlConversation(path, About(cold), lambda: thaw(Translation()))
             return
         header = first[0] if first and first[0].get("type") == "session" else {}
         session_id = _id_of(path, header)
@@ -155,7 +153,7 @@ class Translation:
         entry = _typed(found)
         own_id = found.get("id")
         if not isinstance(own_id, str) or not own_id:
-            own_id = made_id(number, raw)
+            own_id = make_id(number, raw)
             entry.pop("parentId", None)
         entry["id"] = own_id
         if self._ids is not None:

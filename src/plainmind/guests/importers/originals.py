@@ -1,0 +1,298 @@
+"""Files of other programs: found below a folder, unpacked, and read as lines or as one document."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+
+from plainmind.base.errors import NotFound, PathNotAllowed, PlainmindError
+from plainmind.base.extras import install_hint
+from plainmind.base.model import sha256_bytes
+from plainmind.base.value import value
+from plainmind.files.jsonl import RawLine, forwards, open_plain_file
+from plainmind.files.system import SYSTEM, read_range
+from plainmind.guests.importers.protocol import About, Original, Reader, ReadPiece, ReadPosition
+from plainmind.sessions.entries import Entry, entries_in
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import IO, TypeAlias
+
+
+# --- Zstandard, where a library for it is installed; none is needed for anything else ---
+
+MOST_UNPACKED_BYTES = 1 << 30  # a small file can unpack to anything
+_BLOCK_BYTES = 1 << 20
+_LIBRARIES = ("compression.zstd", "backports.zstd", "zstandard")
+
+Opened: TypeAlias = "Callable[[IO[bytes]], IO[bytes]]"  # what reads the plain bytes of a packed file
+
+
+class CannotUnpack(PlainmindError):
+    """No library for Zstandard is installed, or the data is not that."""
+
+
+def unpack(data: bytes, *, most: int = MOST_UNPACKED_BYTES) -> bytes:
+    """Unpack what is small. Raises CannotUnpack."""
+    from io import BytesIO
+
+    return b"".join(_blocks(BytesIO(data), most))
+
+
+@contextmanager
+def decompress(fd: int) -> Iterator[int]:
+    """Unpack a file, block by block, into one without a name, and give that. Raises CannotUnpack."""
+    from tempfile import TemporaryFile
+
+    with open(os.dup(fd), "rb") as packed, TemporaryFile() as file:
+        packed.seek(0)
+        file.writelines(_blocks(packed, MOST_UNPACKED_BYTES))
+        file.flush()
+        yield file.fileno()
+
+
+def _blocks(packed: IO[bytes], most: int) -> Iterator[bytes]:
+    opened = _library()
+    left = most
+    try:
+        plain = opened(packed)
+        while block := plain.read(_BLOCK_BYTES):
+            left -= len(block)
+            if left < 0:
+                break
+            yield block
+    except Exception as error:  # each library has an error of its own
+        raise CannotUnpack(f"it cannot be unpacked: {error}", hint="the file may be damaged") from error
+    if left < 0:
+        raise CannotUnpack(f"it unpacks to more than {most:,} bytes", hint="unpack it with `zstd -d` first")
+
+
+def _library() -> Opened:
+    for name in _LIBRARIES:
+        try:
+            module = import_module(name)
+        except ImportError:
+            continue
+        if name == "zstandard":
+            # What was added to a packed file later is a frame of its own.
+            return lambda packed: module.ZstdDecompressor().stream_reader(packed, read_across_frames=True)
+        opened: Opened = module.ZstdFile
+        return opened
+    raise CannotUnpack(
+        "it is compressed with Zstandard, and no library for that is installed",
+        hint=f"install one and import again: {install_hint('zstd')}",
+    )
+
+
+# --- lines: read on from where the last reading ended, in bounded memory ---
+
+# What is found in a line, its bytes and its number -> our entries.
+Translate: TypeAlias = Callable[[Entry, bytes, int], "tuple[Entry, ...]"]
+
+UNREADABLE = "not a JSON object"
+PARTLY_READABLE = "damaged; what could be read of it was taken"
+TOO_LONG = "longer than 16 MB"
+_TAIL_BYTES = 1024
+_FIRST_LINES = 64
+
+
+@value
+class JsonlConversation:
+    """A file that is one conversation."""
+
+    path: str
+    about: About
+    translation: Callable[[], Translate]  # a new one for each reading: some remember what they have read
+
+    def still_has(self, place: ReadPosition) -> bool:
+        """Whether the last line before a place is the same."""
+        if place.at == 0:
+            return True
+        with _open_lines(self.path) as fd:
+            return SYSTEM.fstat(fd).st_size >= place.at and _tail_before(fd, place.at) == place.tail
+
+    def pieces(self, after: ReadPosition) -> Iterator[ReadPiece]:
+        """Read the lines behind a place."""
+        with _open_lines(self.path) as fd:
+            translate = self.translation()
+            for line in forwards(fd, start=after.at, number=after.number + 1):
+                piece = _piece(fd, line, translate)
+                if piece is not None:
+                    yield piece
+
+
+def first_entries(path: str, most: int = _FIRST_LINES) -> list[Entry]:
+    """Read what stands in the first lines. Raises PlainmindError when the file cannot be read."""
+    found: list[Entry] = []
+    with _open_lines(path) as fd:
+        for line in forwards(fd):
+            found += entries_in(line.data).entries
+            if line.number >= most:
+                break
+    return found
+
+
+def _piece(fd: int, line: RawLine, translate: Translate) -> ReadPiece | None:
+    read = entries_in(line.data)
+    if not line.is_complete and not read.entries:
+        return None  # it is still being written
+    # A last line without newline is read again next time, with its newline.
+    place = _place(fd, line) if line.is_complete else _place_before(fd, line)
+    entries = tuple(
+        entry
+        for position, found in enumerate(read.entries)
+        for entry in _translate(translate, found, line, position)
+    )
+    damage = TOO_LONG if line.is_too_long else None
+    if read.is_damaged:
+        damage = PARTLY_READABLE if read.entries else UNREADABLE
+    return ReadPiece(line.number, place, entries, damage)
+
+
+def _translate(translate: Translate, found: Entry, line: RawLine, position: int) -> tuple[Entry, ...]:
+    """Translate; the second of two entries in a line whose newline was lost must not get the id of the first."""
+    raw = line.data if position == 0 else b"%d:%s" % (position, line.data)
+    return translate(found, raw, line.number)
+
+
+def _place(fd: int, line: RawLine) -> ReadPosition:
+    tail = _tail_before(fd, line.end) if line.is_too_long else _tail_of(line.data)
+    return ReadPosition(line.end, line.number, tail)
+
+
+def _place_before(fd: int, line: RawLine) -> ReadPosition:
+    return (
+        ReadPosition(line.start, line.number - 1, _tail_before(fd, line.start))
+        if line.start
+        else ReadPosition()
+    )
+
+
+def _tail_of(line: bytes) -> str:
+    """Name the last bytes of a line."""
+    return sha256_bytes(line[-_TAIL_BYTES:])[:16]
+
+
+def _tail_before(fd: int, at: int) -> str:
+    """Name the last bytes of the line that ends at a place; empty when none ends there."""
+    before = read_range(SYSTEM, fd, max(0, at - 1 - _TAIL_BYTES), at)
+    return _tail_of(before[:-1].rpartition(b"\n")[2]) if before.endswith(b"\n") else ""
+
+
+@contextmanager
+def _open_lines(path: str) -> Iterator[int]:
+    """Open a transcript; a compressed one is unpacked into a file without a name."""
+    with open_plain_file(path) as fd:
+        if not path.endswith(".zst"):
+            yield fd
+            return
+        with decompress(fd) as plain:
+            yield plain
+
+
+# --- one JSON document: read whole, up to a size, and copied message by message ---
+
+MOST_DOCUMENT_BYTES = 1 << 29
+_DECODER = json.JSONDecoder(strict=False, parse_constant=str)
+
+
+@value
+class ListedConversation:
+    """A conversation whose messages stand in a list; what was read before is read again and recognised."""
+
+    path: str
+    about: About
+    items: Sequence[object]
+    translate: Translate
+
+    def still_has(self, place: ReadPosition) -> bool:
+        """Only of the beginning one can be sure: a list may have changed anywhere."""
+        return place == ReadPosition()
+
+    def pieces(self, after: ReadPosition) -> Iterator[ReadPiece]:  # noqa: ARG002 (always the beginning)
+        """Translate all messages."""
+        for number, item in enumerate(self.items, 1):
+            if not isinstance(item, dict):
+                yield ReadPiece(number, ReadPosition(), damage=UNREADABLE)
+                continue
+            raw = json.dumps(item, sort_keys=True, separators=(",", ":")).encode()
+            yield ReadPiece(number, ReadPosition(), self.translate(item, raw, number))
+
+
+def read_document(path: str) -> object:
+    """Read a JSON document. Raises PlainmindError when it is none, or too large."""
+    with open_plain_file(path) as fd:
+        size = SYSTEM.fstat(fd).st_size
+        if size > MOST_DOCUMENT_BYTES:
+            raise PlainmindError(
+                f"{path} has {size / 1e6:,.0f} MB, and a JSON document is read whole",
+                hint=f"split it into parts of at most {MOST_DOCUMENT_BYTES >> 20} MB",
+            )
+        data = read_range(SYSTEM, fd, 0, size)
+    try:
+        return _DECODER.decode(data.decode("utf-8-sig", "replace"))
+    except (ValueError, RecursionError) as error:
+        raise PlainmindError(
+            f"{path} is not a JSON document: {error}", hint="it may be damaged, or still being written"
+        ) from error
+
+
+# --- which files to import ---
+
+_LOGS = ("-wal",)  # of a database: what was written last stands there
+
+
+def find_originals(reader: Reader, path: str) -> list[Original]:
+    """List the files, in the order in which they are to be read. Raises NotFound when there are none."""
+    path = os.path.abspath(path)
+    if not os.path.lexists(path):
+        raise NotFound(f"there is no {path}", hint=f"give a folder with {reader.looks_for}, or one file")
+    if os.path.isdir(path):
+        found = [
+            original
+            for folder in reader.folders(path)
+            for file in _files_below(folder)
+            if (original := reader.original(file, folder)) is not None
+        ]
+    elif os.path.isfile(path):
+        original = reader.original(path, path)
+        found = [original] if original is not None else []
+    else:
+        raise PathNotAllowed(f"{path} is neither a file nor a folder", hint="give a file or a folder")
+    if not found:
+        raise NotFound(
+            f"there are no conversations of {reader.program} in {path}",
+            hint=f"looked for {reader.looks_for}",
+        )
+    return sorted(found, key=lambda original: (original.is_spare, original.rank, original.path))
+
+
+def fingerprint(path: str) -> list[int]:
+    """Tell a file from itself after a change, without reading it."""
+    marks: list[int] = []
+    for name in (path, *(path + log for log in _LOGS)):
+        try:
+            status = os.stat(name)
+        except FileNotFoundError:
+            continue
+        marks += (status.st_ino, status.st_size, status.st_mtime_ns)
+    return marks
+
+
+def _files_below(folder: str) -> Iterator[str]:
+    """Give the plain files, links not followed."""
+
+    def refuse(error: OSError) -> None:
+        raise PlainmindError(
+            f"{error.filename} cannot be read: {error.strerror}", hint="check its permissions"
+        ) from error
+
+    for inside, folders, names in os.walk(folder, onerror=refuse):
+        folders.sort()
+        for name in sorted(names):
+            path = os.path.join(inside, name)
+            if os.path.isfile(path) and not os.path.islink(path):
+                yield path
