@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plainmind.base.errors import BadVector
-from plainmind.embed.protocol import checked
+from plainmind.embed.protocol import check_vectors
 
 GOOD = [3.0, 4.0]
 
 
 def test_good_vectors_come_out_in_order_at_unit_length() -> None:
-    assert checked([GOOD, [0.0, -2.0]], expected_count=2, expected_dims=2) == [
+    assert check_vectors([GOOD, [0.0, -2.0]], expected_count=2, expected_dims=2) == [
         array("f", [0.6, 0.8]),
         array("f", [0.0, -1.0]),
     ]
@@ -42,17 +42,17 @@ def test_good_vectors_come_out_in_order_at_unit_length() -> None:
 )
 def test_one_bad_vector_stops_all_and_is_named(bad: object, complaint: str) -> None:
     with pytest.raises(BadVector, match=f"vector 1 .*{complaint}"):
-        checked([GOOD, bad, GOOD], expected_count=3, expected_dims=2)  # type: ignore[list-item]
+        check_vectors([GOOD, bad, GOOD], expected_count=3, expected_dims=2)  # type: ignore[list-item]
 
 
 @pytest.mark.parametrize("vectors", [[], [GOOD], [GOOD, GOOD, GOOD]])
 def test_too_few_or_too_many_vectors_are_refused(vectors: list[list[float]]) -> None:
     with pytest.raises(BadVector, match=f"2 vectors were expected and {len(vectors)} came"):
-        checked(vectors, expected_count=2, expected_dims=2)
+        check_vectors(vectors, expected_count=2, expected_dims=2)
 
 
 def test_numbers_beyond_float32_do_not_turn_into_infinity() -> None:
-    (vector,) = checked([[1e200, 1e200]], expected_count=1, expected_dims=2)
+    (vector,) = check_vectors([[1e200, 1e200]], expected_count=1, expected_dims=2)
 
     assert list(vector) == pytest.approx([math.sqrt(0.5)] * 2)
 
@@ -60,7 +60,7 @@ def test_numbers_beyond_float32_do_not_turn_into_infinity() -> None:
 @given(st.lists(st.floats(width=32), min_size=8, max_size=8))
 def test_what_passes_is_always_finite_and_of_unit_length(values: list[float]) -> None:
     try:
-        (vector,) = checked([values], expected_count=1, expected_dims=8)
+        (vector,) = check_vectors([values], expected_count=1, expected_dims=8)
     except BadVector:
         assert not math.isfinite(math.hypot(*values)) or math.hypot(*values) <= 1e-6
     else:

@@ -115,7 +115,7 @@ def test_no_piece_of_the_vocabulary_reaches_over_a_cut() -> None:
 def test_every_piece_is_what_its_own_characters_join_to() -> None:
     units = tokens._Units(Vocabulary(VOCABULARY))
 
-    assert [piece for piece in PIECES[259:] if units._joined(piece)[0] != piece] == []
+    assert [piece for piece in PIECES[259:] if units._join_neighbours(piece)[0] != piece] == []
 
 
 def test_the_cuts_leave_no_character_out() -> None:
@@ -151,4 +151,4 @@ def test_looking_up_whole_words_gives_what_cutting_them_gives(ours: Tokenizer, t
     text = text.replace("<", "")
     cut = ours._units.of("▁" + text.replace(" ", "▁")) if text else b""
 
-    assert ours._encoded(text) == cut
+    assert ours._encode(text) == cut

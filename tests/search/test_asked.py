@@ -101,8 +101,8 @@ def test_the_weight_of_a_set_of_terms_is_a_share_of_the_question():
     assert words.shares[0b00] == 0.0
     assert words.shares[0b01] == pytest.approx(3 / 8)
     assert words.shares[0b11] == 1.0
-    assert words.named(0b11) == ("gateway", "hetzner")
-    assert words.named(0b10) == ("hetzner",)
+    assert words.names_of(0b11) == ("gateway", "hetzner")
+    assert words.names_of(0b10) == ("hetzner",)
 
 
 def test_the_terms_of_a_chunk_are_those_that_stand_in_it():

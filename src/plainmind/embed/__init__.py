@@ -1,1 +1,1 @@
-"""Text to vectors: read `protocol.py` first, then `registry.py`."""
+"""Text to vectors: read `protocol.py` first."""

@@ -50,13 +50,13 @@ class Vocabulary:
         counts = [self._lines.count(b"\n", start, start + _BLOCK) for start in starts]
         self._lines_before = list(accumulate(counts, initial=0))  # by block
         self.size = self._lines_before[-1] - 1
-        self.rank_of: Callable[[str], int | None] = self._searched
+        self.rank_of: Callable[[str], int | None] = self._search_few
 
-    def _searched(self, piece: str) -> int | None:
+    def _search_few(self, piece: str) -> int | None:
         few = self._few
         if piece not in few:
             if not self._few_left:
-                return self._looked_up(piece)
+                return self._look_up(piece)
             self._few_left -= 1
             few[piece] = self._search(piece)
         return few[piece]
@@ -74,7 +74,7 @@ class Vocabulary:
         block = line_end // _BLOCK
         return self._lines_before[block] + self._lines.count(b"\n", block * _BLOCK, line_end)
 
-    def _looked_up(self, piece: str) -> int | None:
+    def _look_up(self, piece: str) -> int | None:
         if not self._ranks:
             pieces = self._lines.decode().split("\n")[1 + _FIRST_PIECE : -1]
             self._ranks = {known: self._rank(known, id_) for id_, known in enumerate(pieces, _FIRST_PIECE)}
@@ -122,23 +122,23 @@ class Tokenizer:
         """Ids of `text` as unsigned 16-bit numbers; the empty text has none."""
         ids = array("H")
         if "<" not in text:
-            ids.frombytes(self._encoded(text))
+            ids.frombytes(self._encode(text))
             return ids
         for part in _SPECIALS.split(text):
             if part in _SPECIAL:
                 ids.append(_SPECIAL[part])
             else:
-                ids.frombytes(self._encoded(part))
+                ids.frombytes(self._encode(part))
         return ids
 
-    def _encoded(self, text: str) -> bytes:
+    def _encode(self, text: str) -> bytes:
         if not text:
             return b""
         if "▁" in text:  # it may stand beside a space, and then belongs to the same run
             return self._units.of("▁" + text.replace(" ", "▁"))
-        return self._units["\n"].join(map(self._encoded_line, f" {text}".split("\n")))
+        return self._units["\n"].join(map(self._encode_line, f" {text}".split("\n")))
 
-    def _encoded_line(self, line: str) -> bytes:
+    def _encode_line(self, line: str) -> bytes:
         """Look up whole words: to cut each one anew takes four times as long."""
         if "  " in line:
             return self._units.of(line.replace(" ", "▁"))
@@ -184,7 +184,7 @@ class _Units(dict[str, bytes]):
         else:
             # Only a unit that ends with such a character is worth the pattern, which takes 2 ms to compile.
             is_all_single = unit[-1] >= _FIRST_SINGLE and _ALL_SINGLE.fullmatch(unit)
-            pieces = unit if is_all_single else filter(None, self._joined(unit))
+            pieces = unit if is_all_single else filter(None, self._join_neighbours(unit))
             ids = b"".join(map(self.__getitem__, pieces))
         if len(unit) <= _REMEMBERED_LENGTH:
             if len(self) >= _REMEMBERED_UNITS:
@@ -192,7 +192,7 @@ class _Units(dict[str, bytes]):
             self[unit] = ids
         return ids
 
-    def _joined(self, unit: str) -> list[str]:
+    def _join_neighbours(self, unit: str) -> list[str]:
         """Join neighbours by rank, then from left to right; what its left neighbour takes in becomes ''."""
         pieces = list(unit)
         count = len(pieces)
@@ -278,8 +278,8 @@ def open_model(folder: str) -> StaticModel:
     try:
         with open(os.path.join(folder, "vocab"), "rb") as file:
             vocabulary = Vocabulary(file.read())
-        vectors = _mapped(os.path.join(folder, "vectors.i8"), card.rows * card.dims)
-        rows = _mapped(os.path.join(folder, "rows.f32"), card.rows * 8)
+        vectors = _map_file(os.path.join(folder, "vectors.i8"), card.rows * card.dims)
+        rows = _map_file(os.path.join(folder, "rows.f32"), card.rows * 8)
     except (OSError, ValueError) as error:
         raise EmbeddingError(
             f"the builtin embedding model cannot be opened: {error}", hint=_REINSTALL
@@ -289,7 +289,7 @@ def open_model(folder: str) -> StaticModel:
     return StaticModel(card, Tokenizer(vocabulary), vectors.cast("b"), rows.cast("f"))
 
 
-def _mapped(path: str, size: int) -> memoryview:
+def _map_file(path: str, size: int) -> memoryview:
     with open(path, "rb") as file:
         found = os.fstat(file.fileno()).st_size
         if found != size:
@@ -321,12 +321,12 @@ class BuiltinEmbedder(FullEmbedder):
 
     @property
     def sends_text_to(self) -> None:
-        """Nobody: the text stays on this machine."""
+        """None: the text stays on this machine."""
         return
 
     def embed_query(self, text: str) -> Vector:
         """Embed a question."""
-        vector = _pooled(self._opened(), text)
+        vector = _pool(self._open(), text)
         if vector is None:
             raise EmbeddingError("nothing to embed: the query has no words")
         return vector
@@ -335,21 +335,21 @@ class BuiltinEmbedder(FullEmbedder):
         """Embed texts some thousands a second; a blank one has no vector."""
         if not texts:
             return []
-        model = self._opened()
+        model = self._open()
         pooling = self._pooling
         if pooling is None:
             self._few_left -= sum(map(len, texts))
             if self._few_left >= 0 and "numpy" not in sys.modules:
-                return [_pooled(model, text) for text in texts]
+                return [_pool(model, text) for text in texts]
             pooling = self._pooling = _Pooling(model)
-        return [pooling.pooled(text) for text in texts]
+        return [pooling.pool(text) for text in texts]
 
     def close(self) -> None:
         """Let go of the model; its memory goes back when the last call that uses it has returned."""
         with self._opening:
             self._model = self._pooling = None
 
-    def _opened(self) -> StaticModel:
+    def _open(self) -> StaticModel:
         model = self._model
         if model is None:
             with self._opening:
@@ -357,7 +357,7 @@ class BuiltinEmbedder(FullEmbedder):
         return model
 
 
-def _pooled(model: StaticModel, text: str) -> Vector | None:
+def _pool(model: StaticModel, text: str) -> Vector | None:
     """Make one vector in plain Python, so that a question or an edit does not wait for numpy."""
     if _blank(text):
         return None
@@ -385,7 +385,7 @@ class _Pooling:
         rows = np.asarray(model.rows, dtype=np.float64).reshape(-1, 2)
         self._factors = np.rint(rows[:, 0] * rows[:, 1] * _FIXED_POINT)
 
-    def pooled(self, text: str) -> Vector | None:
+    def pool(self, text: str) -> Vector | None:
         """Make one unit vector, or None for a text without words."""
         if _blank(text):
             return None

@@ -105,7 +105,7 @@ def inode_of(path: str) -> int | None:
 
 
 @contextmanager
-def writing(connection: apsw.Connection) -> Iterator[None]:
+def write_transaction(connection: apsw.Connection) -> Iterator[None]:
     """One transaction that waits for other writers at its start, so that it never fails half-way through."""
     connection.execute("BEGIN IMMEDIATE")
     try:
@@ -168,7 +168,7 @@ def _prepare(connection: apsw.Connection) -> None:
         connection.execute(pragma).fetchall()
     if connection.pragma("user_version") == _SCHEMA_VERSION:
         return
-    with writing(connection):
+    with write_transaction(connection):
         if connection.pragma("user_version") != _SCHEMA_VERSION:
             for statement in _CREATE:
                 connection.execute(statement)
@@ -287,27 +287,27 @@ class SqliteEmbeddingCache:
     def lookup(self, identity: EmbedderIdentity, hashes: Sequence[str]) -> Mapping[str, Vector]:
         """Find the known vectors among `hashes`; looking one up makes it recently used."""
         with self._turn:
-            return self._healed(lambda connection: self._found(connection, identity, hashes))
+            return self._run_repaired(lambda connection: self._found(connection, identity, hashes))
 
     def insert(self, identity: EmbedderIdentity, vectors: Mapping[str, Vector]) -> None:
         """Keep vectors, dropping the least recently used beyond the caps."""
         if not vectors:
             return
         with self._turn:
-            self._healed(lambda connection: self._keep(connection, identity, vectors))
+            self._run_repaired(lambda connection: self._keep(connection, identity, vectors))
 
     def forget(self, hashes: Sequence[str]) -> None:
-        """Erase vectors of these texts, whoever made them, from the file, its log and damaged copies."""
+        """Erase vectors of these texts, of all providers, from the file, its log and damaged copies."""
         if not hashes:
             return
         with self._turn:
-            self._healed(lambda connection: _erased(connection, hashes))
+            self._run_repaired(lambda connection: _erase(connection, hashes))
             drop_damaged_copies(self._path)  # nothing can be picked out of them, so they go whole
 
     def describe(self) -> Mapping[str, int]:
         """Facts for `status`; `setAside` counts how often the file was found damaged and begun anew."""
         with self._turn:
-            entries, size = self._healed(lambda connection: connection.execute(_TOTALS).get)
+            entries, size = self._run_repaired(lambda connection: connection.execute(_TOTALS).get)
             return {
                 "entries": entries,
                 "bytes": size,
@@ -320,13 +320,13 @@ class SqliteEmbeddingCache:
         """How many vectors of one embedder it has."""
         parameters = _key(identity)
         with self._turn:
-            found: int = self._healed(lambda connection: connection.execute(_COUNT, parameters).get)
+            found: int = self._run_repaired(lambda connection: connection.execute(_COUNT, parameters).get)
             return found
 
     def contents(self) -> list[Held]:
         """What it holds, by who made it."""
         with self._turn:
-            rows: list[Any] = self._healed(lambda connection: connection.execute(_CONTENTS).fetchall())
+            rows: list[Any] = self._run_repaired(lambda connection: connection.execute(_CONTENTS).fetchall())
         return [Held(*row) for row in rows]
 
     def prune(
@@ -344,7 +344,7 @@ class SqliteEmbeddingCache:
 
         def work(connection: apsw.Connection) -> Pruned:
             before = connection.execute(_TOTALS).get
-            with writing(connection):
+            with write_transaction(connection):
                 if unused_since_ns is not None or provider is not None:
                     connection.execute(_PRUNE, {"since": unused_since_ns, "provider": provider})
                 self._evict(
@@ -358,7 +358,7 @@ class SqliteEmbeddingCache:
             return Pruned(before[0] - after[0], before[1] - after[1])
 
         with self._turn:
-            return self._healed(work)
+            return self._run_repaired(work)
 
     def close(self) -> None:
         """Let go of the file; the next call opens it again."""
@@ -367,13 +367,13 @@ class SqliteEmbeddingCache:
             if file is not None:
                 file.close()
 
-    def _healed(self, work: Callable[[apsw.Connection], _Answer]) -> _Answer:
+    def _run_repaired(self, work: Callable[[apsw.Connection], _Answer]) -> _Answer:
         """Run `work`; when the file turns out to be damaged, set it aside and run `work` on an empty one."""
         try:
             for _ in range(_ATTEMPTS):
                 inode = inode_of(self._path) if self._file is None else self._file.inode
                 try:
-                    return work(self._opened())
+                    return work(self._open())
                 except Damaged:
                     with suppress(*Damaged):
                         self.close()
@@ -388,7 +388,7 @@ class SqliteEmbeddingCache:
             hint="it is replaced as soon as that process closes it",
         )
 
-    def _opened(self) -> apsw.Connection:
+    def _open(self) -> apsw.Connection:
         if self._file is None:
             self._file = CacheFile(self._path)
         return self._file.connection
@@ -411,14 +411,14 @@ class SqliteEmbeddingCache:
     def _touch(self, connection: apsw.Connection, identity: EmbedderIdentity, hashes: Sequence[str]) -> None:
         if not hashes:
             return
-        with writing(connection):
+        with write_transaction(connection):
             for some in _portions(hashes):
                 connection.execute(_TOUCH, {**_key(identity), "now": self._now_ns(), "hashes": some})
 
     def _keep(
         self, connection: apsw.Connection, identity: EmbedderIdentity, vectors: Mapping[str, Vector]
     ) -> None:
-        with writing(connection):
+        with write_transaction(connection):
             # Asked inside the transaction: a text forgotten before it is buried by now, and one forgotten
             # after it is deleted after it.
             rows = (
@@ -467,8 +467,8 @@ def _sound_vector(embedding: bytes, dims: int) -> Vector | None:
     return vector if abs(math.hypot(*vector) - 1) < _UNIT_TOLERANCE else None
 
 
-def _erased(connection: apsw.Connection, hashes: Sequence[str]) -> None:
-    with writing(connection):
+def _erase(connection: apsw.Connection, hashes: Sequence[str]) -> None:
+    with write_transaction(connection):
         for some in _portions(hashes):
             connection.execute(_FORGET, {"hashes": some})
     try:

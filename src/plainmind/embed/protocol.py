@@ -134,7 +134,7 @@ class EmbeddingCache(Protocol):
         """Keep vectors, dropping the least recently used beyond the caps."""
 
     def forget(self, hashes: Sequence[str]) -> None:
-        """Erase vectors of these texts, whoever made them."""
+        """Erase the vectors of these texts, of all providers."""
 
     def describe(self) -> Mapping[str, int]:
         """Facts for `status`: entries, bytes, maxEntries."""
@@ -198,7 +198,9 @@ def _unknown(name: str) -> ConfigError:
     )
 
 
-def checked(vectors: Sequence[Iterable[float]], *, expected_count: int, expected_dims: int) -> list[Vector]:
+def check_vectors(
+    vectors: Sequence[Iterable[float]], *, expected_count: int, expected_dims: int
+) -> list[Vector]:
     """Bring all vectors to unit length, or raise BadVector on the first bad one and return none.
 
     Every vector from outside passes here: one of zeros or NaN has no distance to anything, and databases sort "no

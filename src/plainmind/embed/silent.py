@@ -45,17 +45,17 @@ class Withheld(FullEmbedder):
     @property
     def identity(self) -> EmbedderIdentity:
         """Whose vectors would be made. Raises EmbeddingError when not even that is known."""
-        return self._identity or self._refused()
+        return self._identity or self._refuse()
 
     def embed_query(self, text: str) -> NoReturn:  # noqa: ARG002
         """Refuse."""
-        self._refused()
+        self._refuse()
 
     def embed_documents(self, texts: Sequence[str]) -> list[Vector | None]:
         """Refuse, unless there is nothing to embed."""
-        return self._refused() if texts else []
+        return self._refuse() if texts else []
 
-    def _refused(self) -> NoReturn:
+    def _refuse(self) -> NoReturn:
         raise EmbeddingError(str(self.refusal), hint=self.refusal.hint)
 
     def close(self) -> None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
             """Ask for one vector; how many dimensions it has. Raises EmbeddingError."""
 
         def pause(self) -> EmbeddingError | None:
-            """Why it is not asked at the moment, None when it may be. Asks nobody."""
+            """Why it is not asked at the moment, None when it may be. Sends no request."""
 
         def cost_of(self, tokens: int) -> float:
             """What tokens cost, about, in USD."""
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 class PassedOver:
     """A provider that came before the chosen one, and why it was not taken.
 
-    `is_configured`: somebody has meant it to be used, so they should hear of it.
+    `is_configured`: the user meant it to be used, and should hear of it.
     """
 
     provider: str
@@ -73,7 +73,7 @@ def choose(requested: str, *, requested_by: str, local: LocalModel, keys: Mappin
     """Take the provider that was asked for; `auto` takes the first that could work, and the built-in one at last.
 
     The order of `auto` is: a local model that is there, then OpenAI, Gemini and Voyage by key. Nothing that leaves
-    this machine is chosen without a key that somebody has put there for it.
+    this machine is chosen without a key that was put there for it.
     """
     if requested != AUTO:
         return Choice(requested, f"`provider` is set to it by {requested_by}")
@@ -203,7 +203,7 @@ class Provider:
         self._failure = None
 
     def fell_out(self) -> EmbeddingError | None:
-        """Why it is of no use before somebody does something, or for a while; None when it may work next time."""
+        """Why it is of no use until the user does something, or for a while; None when it may work next time."""
         if self.remote is not None:
             return self.remote.pause()
         return None if isinstance(self._failure, TransientEmbeddingError) else self._failure
@@ -231,14 +231,14 @@ class Succession:
 
     @property
     def fallback(self) -> Provider | None:
-        """Who takes over; made when it is first needed, None when nobody was named."""
+        """Who takes over; made when it is first needed, None when none was named."""
         with self._turn:
             if self._fallback is None and self._make_fallback is not None:
                 self._fallback = self._make_fallback()
             return self._fallback
 
     def answering(self, made: EmbedderIdentity | None) -> Embedder:
-        """Who embeds questions to an index: nobody but the one who made it, or one who says why there is none."""
+        """Who embeds questions to an index: only the one who made it, or one who says why there is none."""
         if made is None:
             return self.chosen.or_withheld()
         if self.chosen.makes(made):
@@ -246,7 +246,7 @@ class Succession:
         if self.fallback is not None and self.fallback.makes(made):
             return self.fallback
         former = self._former(made)
-        return former or Withheld(made, self._nobody(made))
+        return former or Withheld(made, self._no_embedder_for(made))
 
     def is_fallback(self, made: EmbedderIdentity | None) -> bool:
         """Whether an index was made by the one who takes over, and not by the one who was chosen."""
@@ -270,7 +270,7 @@ class Succession:
                 self._formers[made] = self._make_former(made)
             return self._formers[made]
 
-    def _nobody(self, made: EmbedderIdentity) -> EmbeddingError:
+    def _no_embedder_for(self, made: EmbedderIdentity) -> EmbeddingError:
         silent = self.chosen.or_withheld()
         if isinstance(silent, Withheld):
             return silent.refusal  # it may well be the one who made the index, and this is why it cannot tell

@@ -39,8 +39,8 @@ def chunks_of(document: Document, settings: ChunkingSettings) -> list[Chunk]:
             path=document.path,
             source=document.source,
             ordinal=ordinal,
-            start_line=_cited(document, passage.start_line),
-            end_line=_cited(document, passage.end_line),
+            start_line=_cited_line(document, passage.start_line),
+            end_line=_cited_line(document, passage.end_line),
             text=passage.text,
             context=passage.context,
             day=document.day if days is None else days[passage.start_line - 1],
@@ -85,7 +85,7 @@ def _messages(text: str, settings: ChunkingSettings) -> list[Passage]:
     ]
 
 
-def _cited(document: Document, line: int) -> int:
+def _cited_line(document: Document, line: int) -> int:
     return line if document.line_map is None else document.line_map[line - 1]
 
 
@@ -130,7 +130,7 @@ class Preparation:
 
         return cls(chunking, NoEmbedder())
 
-    def refused(self, why: str) -> Preparation:
+    def refuse(self, why: str) -> Preparation:
         """Prepare documents that are to have vectors, but not now."""
         from plainmind.embed.silent import Withheld
 
@@ -159,7 +159,9 @@ class Preparation:
             len(document.text) > LARGE and self.embedder.identity.provider in COMPUTED_HERE
             for document in documents
         ]
-        small = self._prepared([chunks for chunks, large in zip(cut, is_large, strict=True) if not large])
+        small = self._prepare_chunks(
+            [chunks for chunks, large in zip(cut, is_large, strict=True) if not large]
+        )
         made = iter(small.documents)
         return Prepared(
             [
@@ -170,29 +172,29 @@ class Preparation:
             kept if known else (),
         )
 
-    def embedded(self, chunks: Sequence[Chunk]) -> Sequence[EmbeddedChunk]:
+    def embed(self, chunks: Sequence[Chunk]) -> Sequence[EmbeddedChunk]:
         """Make chunks of one document ready. Raises EmbeddingError."""
-        prepared = self._prepared([chunks])
+        prepared = self._prepare_chunks([chunks])
         if prepared.failure is not None:
             raise EmbeddingError(prepared.failure)
         return prepared.documents[0]
 
-    def _prepared(self, cut: Sequence[Sequence[Chunk]]) -> Prepared:
+    def _prepare_chunks(self, cut: Sequence[Sequence[Chunk]]) -> Prepared:
         keys = {(chunk.embedded_text, chunk.day): chunk for chunks in cut for chunk in chunks}
         made = {key: self._remembered[key] for key in keys if key in self._remembered}
         unknown = {key: chunk for key, chunk in keys.items() if key not in made}
         failure = None
         try:
-            vectors = self._embedded([text for text, _ in unknown])
+            vectors = self._embed_texts([text for text, _ in unknown])
         except EmbeddingError as error:
             failure, vectors = f"embedding: {error}", {}
         for key, chunk in unknown.items():
             made[key] = vectors.get(key[0]), terms_of(chunk)
         if failure is None:
             self._remember(made)
-        return Prepared([[_embedded(chunk, made) for chunk in chunks] for chunks in cut], failure)
+        return Prepared([[_with_vector(chunk, made) for chunk in chunks] for chunks in cut], failure)
 
-    def _embedded(self, texts: Sequence[str]) -> dict[str, Vector | None]:
+    def _embed_texts(self, texts: Sequence[str]) -> dict[str, Vector | None]:
         if not self.embedder.identity.dims or not texts:
             return {}
         distinct = list(dict.fromkeys(texts))
@@ -208,7 +210,7 @@ class Preparation:
 
 
 class ChunksOnDemand(Sequence[EmbeddedChunk]):
-    """The chunks of a large document, made ready a few at a time whenever somebody goes through them."""
+    """The chunks of a large document, made ready a few at a time while they are gone through."""
 
     def __init__(self, chunks: Sequence[Chunk], preparation: Preparation) -> None:
         self.chunks = chunks
@@ -224,14 +226,14 @@ class ChunksOnDemand(Sequence[EmbeddedChunk]):
 
     def __getitem__(self, at: int | slice) -> Any:
         if isinstance(at, slice):
-            return self._preparation.embedded(self.chunks[at])
-        return self._preparation.embedded([self.chunks[at]])[0]
+            return self._preparation.embed(self.chunks[at])
+        return self._preparation.embed([self.chunks[at]])[0]
 
     def __iter__(self) -> Iterator[EmbeddedChunk]:
         for first in range(0, len(self.chunks), _PORTION):
-            yield from self._preparation.embedded(self.chunks[first : first + _PORTION])
+            yield from self._preparation.embed(self.chunks[first : first + _PORTION])
 
 
-def _embedded(chunk: Chunk, made: dict[_Key, _Made]) -> EmbeddedChunk:
+def _with_vector(chunk: Chunk, made: dict[_Key, _Made]) -> EmbeddedChunk:
     vector, terms = made[chunk.embedded_text, chunk.day]
     return EmbeddedChunk(chunk, vector, terms)

@@ -60,14 +60,14 @@ class FileReader:
         self._clock = clock
         self._by_words = by_words
 
-    def changed(self, files: Iterable[FoundFile]) -> Iterator[ReadFile]:
+    def read_changed(self, files: Iterable[FoundFile]) -> Iterator[ReadFile]:
         """Read files one after the other; those whose text did not change are only touched."""
         if self._growing is None:
             return self._read_whole(files)
         return self._read_on(self._growing, files)
 
     def texts(self, files: Iterable[FoundFile], chunking: ChunkingSettings) -> Iterator[str]:
-        """Read what would be embedded of files; what cannot be read is left to whoever indexes it."""
+        """Read what would be embedded of files; what cannot be read is reported when it is indexed."""
         for found in files:
             try:
                 for document in self._documents(found):
@@ -93,7 +93,7 @@ class FileReader:
             except PlainmindError as error:
                 self._note_failure(found, error)
                 continue
-            state = self._dated(state)
+            state = self._with_time(state)
             key = state.source, state.path
             before = self._run.known.get(key)
             if before is None or before.scope != state.scope:
@@ -120,7 +120,7 @@ class FileReader:
         is_wanting = before is None or before.scope != found.scope or (not by_words and is_incomplete(before))
         replacing = before.hash if before else None
         erasures = self._erasures.stamp()
-        pieces = source.read_on(found, self._looked(before), begin)
+        pieces = source.read_on(found, self._earlier_look(before), begin)
         damaged = too_long = 0
         is_first = True
         while True:
@@ -131,7 +131,7 @@ class FileReader:
                 break
             if piece is None:
                 break
-            state = self._dated(piece.state) if piece.is_last else piece.state
+            state = self._with_time(piece.state) if piece.is_last else piece.state
             if is_first and before and not is_wanting and _adds_nothing(piece, begin, extent):
                 self._note_unchanged(before, replace(state, hash=before.hash))
             else:
@@ -141,8 +141,8 @@ class FileReader:
             is_first = False
         self._tell_unreadable(found.path, damaged, too_long)
 
-    def _looked(self, before: FileState | None) -> FileState | None:
-        """What a file looked like when it was indexed; to somebody who asked for this sync, like another file.
+    def _earlier_look(self, before: FileState | None) -> FileState | None:
+        """What a file looked like when it was indexed; where a person asked for this sync, like another file.
 
         Then all its bytes are compared: a word may have been masked in place before more was added. Not so before a
         search and in the background, where only what is new is read, nor for an index that was begun just now.
@@ -157,7 +157,7 @@ class FileReader:
         self._run.tally.failed.append(FileFailure(found.path, str(error)))
         self._run.tally.step(found.path)
 
-    def _dated(self, state: FileState) -> FileState:
+    def _with_time(self, state: FileState) -> FileState:
         return replace(state, mtime_ns=mtime_to_record(state.mtime_ns, read_at_ns=int(self._clock() * 1e9)))
 
     def _note_unchanged(self, before: FileState, state: FileState) -> None:
@@ -195,11 +195,11 @@ def known_extent(found: FoundFile, known: FileState | None) -> Extent:
     """How far a file is indexed; not at all if others may see it now than can find it, or it may show a secret."""
     if known is None or known.scope != found.scope:
         return Extent()
-    extent = extent_by(known.hash)
+    extent = extent_known_by(known.hash)
     return Extent() if extent.reading.is_older_than(found.reading) else extent
 
 
-def extent_by(known_hash: str | None) -> Extent:
+def extent_known_by(known_hash: str | None) -> Extent:
     """How far a file is indexed that is known by such a hash; one of another kind tells nothing."""
     return (known_hash and extent_of(known_hash.removeprefix(WITHOUT_VECTORS))) or Extent()
 
@@ -217,7 +217,7 @@ def is_due(
     patience: Patience,
     clock: Callable[[], float],
 ) -> bool:
-    """Whether a file is to be gone on with now. One that cannot be read is: whoever reads it says why not."""
+    """Whether a file is to be gone on with now. One that cannot be read is: reading it says why not."""
     done = known_extent(found, known).whole
     try:
         return patience.is_due(

@@ -1,4 +1,4 @@
-"""Writes files to the index that were read and prepared, unless somebody was quicker or text was erased meanwhile."""
+"""Writes files to the index that were read and prepared, unless another process was quicker or text was erased."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from plainmind.base.model import Chunk, EmbeddedChunk, FileState
 from plainmind.base.value import replace, value
 from plainmind.files.system import Erasures
 from plainmind.index.chunks import ChunksOnDemand, Prepared
-from plainmind.index.file_reader import ReadFile, extent_by
-from plainmind.index.plan import NEVER, WITHOUT_VECTORS, Left, Run, unmatched
+from plainmind.index.file_reader import ReadFile, extent_known_by
+from plainmind.index.plan import NEVER, WITHOUT_VECTORS, Left, Run, unmatched_mtime
 from plainmind.notes.source import START, Extent, Mark
 
 TYPE_CHECKING = False
@@ -39,38 +39,38 @@ class FileWriter:
                 path = file.state.path
                 if erasures != file.erasures:
                     self.left[path] = "erased"
-                elif path not in self.left and not self._written(
+                elif path not in self.left and not self._write_file(
                     file, chunks, keeping, has_vectors=has_vectors
                 ):
                     self.left[path] = "overtaken"
                 if file.piece is None or file.piece.is_last:
                     self._run.tally.step(path)
 
-    def _written(
+    def _write_file(
         self, file: ReadFile, chunks: Sequence[EmbeddedChunk], keeping: int, *, has_vectors: bool
     ) -> bool:
         if file.piece is not None:
-            return self._piece_written(file, file.piece, chunks, has_vectors=has_vectors)
+            return self._write_piece(file, file.piece, chunks, has_vectors=has_vectors)
         state = file.state
         is_complete = has_vectors or not chunks
         if not is_complete:
             # Those that stay have theirs, but all are tried again.
             state = replace(state, hash=WITHOUT_VECTORS + state.hash, mtime_ns=NEVER)
-        if not self._replaced(state, chunks, file.replacing, keeping):
+        if not self._replace(state, chunks, file.replacing, keeping):
             return False
         if not is_complete:
             self._missing_vectors(state, file.state.hash)
         return True
 
-    def _piece_written(
+    def _write_piece(
         self, file: ReadFile, piece: Piece, chunks: Sequence[EmbeddedChunk], *, has_vectors: bool
     ) -> bool:
         state, path = file.state, file.state.path
         replacing, before, begin = self._place_of(file, piece)
-        growth = grown(before, begin, piece, chunks, has_vectors=has_vectors)
-        seen_ns = state.mtime_ns if growth.is_complete else unmatched(state.mtime_ns)
+        growth = grow(before, begin, piece, chunks, has_vectors=has_vectors)
+        seen_ns = state.mtime_ns if growth.is_complete else unmatched_mtime(state.mtime_ns)
         state = replace(state, hash=growth.hash, mtime_ns=seen_ns)
-        if not self._replaced(state, growth.chunks, replacing, growth.keeping):
+        if not self._replace(state, growth.chunks, replacing, growth.keeping):
             return False
         self._grown[path] = growth.hash, growth.after
         if not growth.is_complete:
@@ -89,9 +89,9 @@ class FileWriter:
             return replacing, extent, extent.words
         if piece.begin == START:
             return file.replacing, Extent(), START
-        return file.replacing, extent_by(file.replacing), piece.begin
+        return file.replacing, extent_known_by(file.replacing), piece.begin
 
-    def _replaced(
+    def _replace(
         self, state: FileState, chunks: Sequence[EmbeddedChunk], replacing: str | None, keeping: int
     ) -> bool:
         run = self._run
@@ -122,7 +122,7 @@ class Growth:
         return f"{'' if self.is_complete else WITHOUT_VECTORS}{self.after}"
 
 
-def grown(
+def grow(
     before: Extent, begin: Mark, piece: Piece, chunks: Sequence[EmbeddedChunk], *, has_vectors: bool
 ) -> Growth:
     """Add a piece behind `begin`, a mark of the index, to what the index holds of its file."""

@@ -40,7 +40,7 @@ def copy_index(source: IndexStore, target: IndexStore, *, progress: ProgressCall
                 progress(Progress(number, len(files), file.path))
             with source.reading() as reader:
                 _bring(reader, building, file)
-    return _compared(source, target)
+    return _compare(source, target)
 
 
 def _bring(reader: IndexReader, target: IndexStore, file: FileState) -> None:
@@ -70,14 +70,14 @@ def _bring_what_changed(source: IndexStore, target: IndexStore) -> None:
                 _bring(reader, target, file)
 
 
-def _compared(source: IndexStore, target: IndexStore) -> Copied:
+def _compare(source: IndexStore, target: IndexStore) -> Copied:
     for _ in range(3):
         digest = source.digest()
         if target.digest() == digest:
             with target.reading() as reader:
                 counts = reader.counts()
             return Copied(sum(counts.files.values()), sum(counts.chunks.values()), digest)
-        _bring_what_changed(source, target)  # somebody has written to the old one meanwhile
+        _bring_what_changed(source, target)  # the old one has been written to meanwhile
     raise IndexUnavailable(
         "the copy of the index does not equal the index, so nothing was switched over",
         hint="stop what writes to this memory, or run `plainmind sync --force`, and try again",

@@ -49,10 +49,10 @@ SUSPICIOUS_SHARE = 0.2
 SUSPICIOUS_COUNT = 3
 CONFIRM_AFTER_S = 60.0
 
-# Nobody has said anything for so long: what is there will not be much more soon.
+# Nothing was said for so long: what is there will not be much more soon.
 QUIET_NS = 600 * 1_000_000_000
 
-# Why a file was not written: somebody else was quicker, or text was erased from it.
+# Why a file was not written: another process was quicker, or text was erased from it.
 Left: TypeAlias = "Literal['overtaken', 'erased']"
 
 
@@ -164,10 +164,10 @@ def is_incomplete(known: FileState) -> bool:
 
 def mtime_to_record(mtime_ns: int, *, read_at_ns: int) -> int:
     """The time to remember: one that never matches for a file so fresh that its time proves nothing."""
-    return unmatched(mtime_ns) if mtime_ns >= read_at_ns - RACY_NS else mtime_ns
+    return unmatched_mtime(mtime_ns) if mtime_ns >= read_at_ns - RACY_NS else mtime_ns
 
 
-def unmatched(mtime_ns: int) -> int:
+def unmatched_mtime(mtime_ns: int) -> int:
     """A time that no file has, and that still tells which one the file had when it was read."""
     return -abs(mtime_ns)
 
@@ -258,7 +258,7 @@ class Tally:
             self.progress(Progress(self.seen, self.total, path))
 
     def after(self, known: Mapping[FileKey, FileState]) -> Mapping[FileKey, FileState]:
-        """What the index holds when it held `known` before, and nobody else has changed it."""
+        """What the index holds when it held `known` before, and no other process has changed it."""
         if not self.written:
             return known
         states = {**known, **self.written}
@@ -303,7 +303,7 @@ class Run:
     tally: Tally
     conditions: Conditions
     is_whole: bool = False  # all vectors, or nothing
-    is_fresh: bool = False  # into an index that is being built, and that nobody reads yet
+    is_fresh: bool = False  # into an index that is being built, and that is not read yet
 
 
 @value

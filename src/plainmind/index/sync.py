@@ -136,7 +136,7 @@ class SharedSync:
     """Runs a sync for many threads.
 
     A caller must see its own writes, so a run that began before the call does not count: it may have passed the
-    file already. Whoever gets the lock first runs; the others who were waiting by then take that run's report.
+    file already. The first to get the lock runs; the others who were waiting by then take that run's report.
     """
 
     def __init__(self, sync: Sync) -> None:
@@ -166,8 +166,8 @@ class SharedSync:
             self._arrived += 1
             mine = self._arrived
         with self._lock:
-            is_anybodys = not force and sync is None
-            if self._served >= mine and is_anybodys and self._was_thorough >= thorough:
+            may_be_shared = not force and sync is None
+            if self._served >= mine and may_be_shared and self._was_thorough >= thorough:
                 return self._report
             with self._guard:
                 covers = self._arrived
@@ -199,7 +199,7 @@ class Indexer:
         private: frozenset[Source] = frozenset(),
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """`private` sources are embedded by nobody who sends text away: words alone find what they say."""
+        """`private` sources are not embedded where text is sent away: words alone find what they say."""
         self._sources = tuple(sources)
         self._store = store
         self._embedder = embedder
@@ -351,7 +351,7 @@ class Indexer:
         rebuilding = self._store.rebuild(wanted, reason=reason, catch_up=catch_up)
         with ExitStack() as until_published, rebuilding as fresh:
             fill(fresh, tally, is_whole=is_whole)
-            # Before the store's own lock, as everybody who takes both does: erasing comes first.
+            # Before the store's own lock, as everywhere where both are taken: erasing comes first.
             until_published.enter_context(self._erasures.hold_off())
 
     def _looks_unmounted(self, reader: IndexReader) -> bool:
@@ -400,7 +400,7 @@ class Indexer:
             self._settled.settle(Agreement(compared.revision, run.known, tuple(moments)), tally)
 
     def _index_left(self, run: Run, source: TextSource, left: Mapping[str, Left]) -> None:
-        """Read files anew that somebody else has indexed, or erased from, since they were read."""
+        """Read files anew that another process has indexed, or erased from, since they were read."""
         if not left:
             return
         again: AbstractSet[str] = left.keys()
@@ -412,8 +412,8 @@ class Indexer:
             files = [found for found in source.discover().files if found.path in again]
             run.tally.total += len(files)
             left = self._index(run, source, files)
-            # Whoever overtakes us a second time has looked into the index after we did, and read the file after
-            # that: what they wrote holds all that stood in it when this sync began. Unless it was only a piece.
+            # A process that overtakes us a second time has looked into the index after we did, and read the file
+            # after that: what it wrote holds all that stood in it when this sync began. Unless it was only a piece.
             again = {path for path, why in left.items() if why == "erased" or source.growing is not None}
         for path in sorted(again):
             if left[path] == "erased":
@@ -454,7 +454,7 @@ class Indexer:
             reader = self._reader(run, source, by_words=is_patient or preparation.is_refused)
             writer = FileWriter(run, self._erasures, is_patient=is_patient)
             prepared = prepare_files(
-                reader.changed(some),
+                reader.read_changed(some),
                 preparation,
                 total_bytes=size,
                 tell=lambda why: run.tally.degraded.setdefault(why, None),
@@ -503,7 +503,7 @@ class Indexer:
     def _preparation_of(
         self, run: Run, source: TextSource, files: Sequence[FoundFile], size: int, *, is_patient: bool
     ) -> Preparation:
-        """Who prepares these files: with vectors, unless they are private or somebody refuses to pay for them."""
+        """What prepares these files: with vectors, unless they are private or the cost is refused."""
         from plainmind.index.chunks import Preparation
 
         if is_patient or source.source in self.withheld:
@@ -514,4 +514,4 @@ class Indexer:
         if ask is None or self._preparation.is_refused:
             return self._preparation
         refusal = ask(size, lambda: self._reader(run, source).texts(files, self._chunking))
-        return self._preparation if refusal is None else self._preparation.refused(refusal)
+        return self._preparation if refusal is None else self._preparation.refuse(refusal)

@@ -84,10 +84,10 @@ def pack_chunks(documents: Sequence[Sequence[EmbeddedChunk]]) -> list[list[tuple
 
 def unpack_chunks(documents: Sequence[Document], packed: Any) -> list[list[EmbeddedChunk]]:
     """Undo `pack_chunks`."""
-    return [list(_unpacked(document, chunks)) for document, chunks in zip(documents, packed, strict=True)]
+    return [list(_unpack(document, chunks)) for document, chunks in zip(documents, packed, strict=True)]
 
 
-def _unpacked(document: Document, packed: Any) -> Iterator[EmbeddedChunk]:
+def _unpack(document: Document, packed: Any) -> Iterator[EmbeddedChunk]:
     path, source = document.path, document.source
     for ordinal, (first, last, text, context, day, vector, terms) in enumerate(packed):
         yield EmbeddedChunk(
@@ -104,13 +104,15 @@ def answer_documents() -> None:
     from queue import SimpleQueue
 
     _end_with(int(sys.argv[1]))
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever has started it decides what an interrupt means
+    signal.signal(
+        signal.SIGINT, signal.SIG_IGN
+    )  # the process that started it decides what an interrupt means
     told, answers = sys.stdin.buffer, sys.stdout.buffer
     provider, *sizes = receive(told)
     preparation = Preparation(ChunkingSettings(*sizes), create_embedder(provider, EmbeddingSettings()))
     preparation.embedder.embed_documents(
         ["ready"]
-    )  # what it takes to embed is loaded before anybody counts on us
+    )  # what it takes to embed is loaded before the other side counts on it
     send(answers, greeting(preparation.chunking, preparation.embedder.identity))
     # The next documents are taken in while these are prepared, so that neither side waits for the other to read.
     waiting: SimpleQueue[Any] = SimpleQueue()
@@ -198,7 +200,7 @@ class SecondProcess:
         except OSError as error:
             raise WorkerFailed(f"a second process could not be started: {error}") from error
         self._threads = [
-            threading.Thread(target=work, args=(_widened(pipe),), name=f"plainmind-{name}", daemon=True)
+            threading.Thread(target=work, args=(_widen(pipe),), name=f"plainmind-{name}", daemon=True)
             for work, pipe, name in (
                 (self._tell, self._process.stdin, "telling"),
                 (self._listen, self._process.stdout, "listening"),
@@ -273,9 +275,9 @@ class SecondProcess:
         self.is_ready = True
 
     def _tell(self, told: BinaryIO) -> None:
-        """Pass documents on, in a thread of its own: a pipe holds less than a message, and nobody shall wait for it."""
+        """Pass documents on, in a thread of its own: a pipe holds less than a message, and none shall wait for it."""
         chunking, identity = self._expected
-        with suppress(OSError), told:  # whoever listens tells why the other side is gone
+        with suppress(OSError), told:  # `_listen` tells why the other side is gone
             send(told, (identity.provider, chunking.strategy, chunking.tokens, chunking.overlap))
             while (job := self._jobs.get()) is not None:
                 send(told, pack_documents(job))
@@ -290,7 +292,7 @@ class SecondProcess:
             self._answers.put(WorkerFailed(f"the second process ended unexpectedly ({error!r})"))
 
 
-def _widened(pipe: IO[bytes] | None) -> BinaryIO:
+def _widen(pipe: IO[bytes] | None) -> BinaryIO:
     """Let a pipe take a whole message where the system can: each piece waits for its turn with the interpreter."""
     import fcntl
 
@@ -333,13 +335,13 @@ def prepare_files(
     is_computed_here = here.embedder.identity.provider in COMPUTED_HERE
     read = batches(files, SHARED_CHARACTERS if is_computed_here else REMOTE_CHARACTERS)
     if not is_computed_here and total_bytes > REMOTE_CHARACTERS:
-        yield from _prepared_ahead(read, here)
+        yield from _prepare_ahead(read, here)
         return
     if total_bytes < WORTH_IT_BYTES or not can_share(here.embedder.identity):
         for batch in read:
-            yield batch, _prepared_here(batch, here)
+            yield batch, _prepare_here(batch, here)
         return
-    two = _Two(here, tell)
+    two = _TwoProcesses(here, tell)
     try:
         for batch in read:
             two.add(batch)
@@ -349,7 +351,7 @@ def prepare_files(
         two.close()
 
 
-def _prepared_ahead(read: Iterable[Batch], here: Preparation) -> Iterator[tuple[Batch, Prepared]]:
+def _prepare_ahead(read: Iterable[Batch], here: Preparation) -> Iterator[tuple[Batch, Prepared]]:
     """Prepare the next batches while one is written, so that a provider never waits for us to ask."""
     from concurrent.futures import Future, ThreadPoolExecutor
 
@@ -357,19 +359,19 @@ def _prepared_ahead(read: Iterable[Batch], here: Preparation) -> Iterator[tuple[
     pool = ThreadPoolExecutor(_AHEAD, thread_name_prefix="plainmind-prepare")
     try:
         for batch in read:
-            waiting.append((batch, pool.submit(_prepared_here, batch, here)))
+            waiting.append((batch, pool.submit(_prepare_here, batch, here)))
             if len(waiting) > _AHEAD:
                 first, made = waiting.popleft()
                 yield first, made.result()
         for last, made in waiting:
             yield last, made.result()
     finally:
-        # What is still on its way when somebody gives up ends by itself, or when the embedder is closed.
+        # What is still on its way when a sync is given up ends by itself, or when the embedder is closed.
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-class _Two:
-    """Whoever has time takes the next batch; what is done waits until all before it are done."""
+class _TwoProcesses:
+    """The process that has time takes the next batch; what is done waits until all before it are done."""
 
     def __init__(self, here: Preparation, tell: Callable[[str], None]) -> None:
         self._here = here
@@ -386,14 +388,14 @@ class _Two:
                 self._other.give(_documents(batch))
                 self._waiting.append((batch, None))
                 return
-        self._waiting.append((batch, _prepared_here(batch, self._here)))
+        self._waiting.append((batch, _prepare_here(batch, self._here)))
 
     def finished(self, *, most_waiting: int) -> Iterator[tuple[Batch, Prepared]]:
         """The batches that are done, in order; waits for the first as long as more than so many wait behind it."""
         while self._waiting:
             batch, made = self._waiting[0]
             if made is None:
-                made = self._taken(batch, wait=len(self._waiting) > most_waiting)
+                made = self._take(batch, wait=len(self._waiting) > most_waiting)
             if made is None:
                 return
             self._waiting.popleft()
@@ -410,11 +412,11 @@ class _Two:
         if other is not None:
             other.close()
 
-    def _taken(self, batch: Batch, *, wait: bool) -> Prepared | None:
+    def _take(self, batch: Batch, *, wait: bool) -> Prepared | None:
         with _giving_up(self):
             if self._other is not None:
                 return self._other.take(_documents(batch), wait=wait)
-        return _prepared_here(batch, self._here)
+        return _prepare_here(batch, self._here)
 
 
 class _giving_up:  # noqa: N801 (used as a verb)
@@ -422,7 +424,7 @@ class _giving_up:  # noqa: N801 (used as a verb)
 
     __slots__ = ("_two",)
 
-    def __init__(self, two: _Two) -> None:
+    def __init__(self, two: _TwoProcesses) -> None:
         self._two = two
 
     def __enter__(self) -> None:
@@ -439,7 +441,7 @@ def _has_large(batch: Batch) -> bool:
     return any(len(file.document.text) > LARGE for file in batch)
 
 
-def _prepared_here(batch: Batch, here: Preparation) -> Prepared:
+def _prepare_here(batch: Batch, here: Preparation) -> Prepared:
     return here.prepare(_documents(batch), [file.known for file in batch])
 
 

@@ -110,7 +110,7 @@ def parse(text: str, *, today: date) -> ParsedQuery:
         terms=found.terms,
         exact=found.exact,
         days=mentioned_days(text, today),
-        # The first word has a capital of its own: it names nobody.
+        # The first word has a capital of its own: it names no person.
         named=frozenset(word.casefold() for word in _CAPITALISED.findall(text.partition(" ")[2])),
         is_spaceless=not text.isascii() and 2 * letters_without_spaces(text) > len(text.replace(" ", "")),
     )
@@ -140,7 +140,7 @@ def names_day(query: ParsedQuery, day: str | None) -> bool:
 # A question that names days is about them: worth as much as a third of its words.
 DAY_BONUS = 0.15
 # In transcripts, what people said about themselves counts more, and what an assistant made of it less: by no more than
-# what it says about the question, or whatever anybody said would stand above a note that answers.
+# what it says about the question, or all that was said would stand above a note that answers.
 ASKED_BONUS = 0.15
 ANSWERED_MALUS = 0.15
 _MOST_LOST = 1 / 3  # of what a chunk is worth: a line of it is never worth less than nothing

@@ -42,6 +42,6 @@ class Explanations:
             "recency": round(recency, 4),
             "namedDay": names_day(query, chunk.day),
             "exactToken": exact,
-            "matched": list(self._asked.named(own)),
+            "matched": list(self._asked.names_of(own)),
             "bestLine": read.places[unit][0],
         }

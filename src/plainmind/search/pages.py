@@ -135,7 +135,7 @@ _WHITESPACE = "\t\x0b\x0c\r\x1c\x1d\x1e\x1f"
 class Page:
     """The units of a chunk in reading order; `ends[n]` is how long those before n are, each with a line break.
 
-    A plain text is taken apart when somebody asks for its parts: most pages of a search are not read.
+    A plain text is taken apart when its parts are first asked for: most pages of a search are not read.
     """
 
     __slots__ = (
@@ -364,7 +364,7 @@ class QuestionWords:
             counts[place] = counts.get(place, 0) + 1
         return sorted([(position, number, count) for (position, number), count in counts.items()])
 
-    def named(self, terms: TermSet) -> tuple[str, ...]:
+    def names_of(self, terms: TermSet) -> tuple[str, ...]:
         """The terms of a set, in the order of the question."""
         return tuple([term for number, term in enumerate(self.terms) if terms >> number & 1])
 

@@ -127,7 +127,7 @@ class Judge:
         """What a unit would be worth that has all terms of its page, but for those around it."""
         share = self.asked.shares[terms]
         most = self._covered[terms]
-        # Words beside a unit are worth less than words in it, unless somebody has chosen other weights.
+        # Words beside a unit are worth less than words in it, unless other weights are set.
         return most if weights.nearby <= COVERAGE_POWER * weights.coverage else most + weights.nearby * share
 
     def coverage(self, wording: Wording) -> float:
@@ -204,7 +204,7 @@ def prominence(similarities: Sequence[float]) -> list[float]:
     ]
 
 
-# A line spoken by somebody whom the question names is more likely the answer than one that only mentions them.
+# A line spoken by a person whom the question names is more likely the answer than one that only mentions them.
 SPEAKER_BONUS = 0.08
 # What is added up in another order may differ in the last digits: a bound must stay one.
 ROUNDING = 1.0 + 1e-9

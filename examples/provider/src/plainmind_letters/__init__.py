@@ -7,7 +7,7 @@ from zlib import crc32
 
 from plainmind.base.errors import EmbeddingError
 from plainmind.base.model import EmbedderIdentity, Vector
-from plainmind.embed.protocol import EmbeddingSettings, checked
+from plainmind.embed.protocol import EmbeddingSettings, check_vectors
 
 DIMS = 512
 
@@ -35,7 +35,7 @@ class LettersEmbedder:
     def _vectors(self, texts: Sequence[str]) -> list[Vector]:
         counted = [counts(text) for text in texts]
         # The gate refuses wrong sizes, NaN and zeros, and brings everything to unit length.
-        return checked(counted, expected_count=len(texts), expected_dims=DIMS)
+        return check_vectors(counted, expected_count=len(texts), expected_dims=DIMS)
 
 
 def counts(text: str) -> list[float]:

@@ -22,7 +22,7 @@ from plainmind.base.extras import install_hint
 from plainmind.base.model import EmbedderIdentity, ProgressCallback, Vector
 from plainmind.base.pattern import pattern
 from plainmind.base.value import value
-from plainmind.embed.protocol import EmbeddingSettings, FullEmbedder, checked, usable_cores
+from plainmind.embed.protocol import EmbeddingSettings, FullEmbedder, check_vectors, usable_cores
 from plainmind.guests.local.gguf import GgufHeader, read_header
 from plainmind.guests.local.hub import DEFAULT_CACHE_DIR, Hub, HubFile, is_hub_uri, parse_uri
 from plainmind.guests.local.model_traits import Prompts, prompts_for
@@ -252,7 +252,7 @@ class LocalEmbedder(FullEmbedder):
 
     def _embedded(self, texts: Sequence[str]) -> list[Vector]:
         vectors = self._opened().embed(texts)
-        return checked(vectors, expected_count=len(texts), expected_dims=self.identity.dims)
+        return check_vectors(vectors, expected_count=len(texts), expected_dims=self.identity.dims)
 
     def _opened(self) -> LlamaModel:
         with self._opening:

@@ -15,7 +15,7 @@ from plainmind.base.errors import ConfigError, EmbeddingError
 from plainmind.base.extras import install_hint
 from plainmind.base.model import EmbedderIdentity, ProgressCallback, Vector
 from plainmind.base.value import value
-from plainmind.embed.protocol import EmbeddingSettings, FullEmbedder, checked, usable_cores
+from plainmind.embed.protocol import EmbeddingSettings, FullEmbedder, check_vectors, usable_cores
 from plainmind.guests.local.hub import DEFAULT_CACHE_DIR, Hub, is_hub_name
 from plainmind.guests.local.model_traits import Prompts, fingerprint, prompts_for
 
@@ -322,7 +322,7 @@ class OnnxEmbedder(FullEmbedder):
     def _embedded(self, texts: Sequence[str]) -> list[Vector]:
         model = self._opened()
         vectors = [model.embed(text) for text in texts]
-        return checked(vectors, expected_count=len(texts), expected_dims=self.identity.dims)
+        return check_vectors(vectors, expected_count=len(texts), expected_dims=self.identity.dims)
 
     def _opened(self) -> OnnxModel:
         with self._opening:

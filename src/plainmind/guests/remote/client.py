@@ -11,7 +11,7 @@ from functools import cached_property
 from plainmind.base.errors import BadVector
 from plainmind.base.model import Vector, sha256_text
 from plainmind.base.value import field, record
-from plainmind.embed.protocol import checked
+from plainmind.embed.protocol import check_vectors
 from plainmind.guests.net.failures import (
     Abandoned,
     KeyRefused,
@@ -262,15 +262,15 @@ class ProviderClient:
     def _check(self, vectors: Sequence[Sequence[float]], count: int, *, learn: bool) -> list[Vector]:
         expected = self.dims()
         if self._settings.dims or (expected and not learn):
-            return checked(vectors, expected_count=count, expected_dims=expected)
+            return check_vectors(vectors, expected_count=count, expected_dims=expected)
         with self._learning:  # of two first answers one teaches, and the other has to fit
             if learn or not self.dims():
                 dims = len(vectors[0]) if vectors else 0
-                good = checked(vectors, expected_count=count, expected_dims=dims)
+                good = check_vectors(vectors, expected_count=count, expected_dims=dims)
                 self._dims = dims
                 self._ledger.remember_dims(self._key, dims)
                 return good
-        return checked(vectors, expected_count=count, expected_dims=self.dims())
+        return check_vectors(vectors, expected_count=count, expected_dims=self.dims())
 
     def _dims_hint(self) -> str:
         if self._settings.dims:

@@ -19,7 +19,7 @@ from typing import IO, Any, NoReturn
 from plainmind.base.errors import BadVector, StorageFailure
 from plainmind.base.model import EmbedderIdentity, Vector
 from plainmind.base.value import field, record, replace, value
-from plainmind.embed.protocol import EmbeddingCache, checked
+from plainmind.embed.protocol import EmbeddingCache, check_vectors
 from plainmind.guests.net.failures import AnswerUnreadable, NetFailure
 from plainmind.guests.net.transport import Transport
 from plainmind.guests.remote.batch_endpoint import AnswerLine, BatchEndpoint, JobView, Unlisted
@@ -392,7 +392,7 @@ def _read_line(
         if line.hash not in wanted:
             tally.foreign += 1
             return None
-        (vector,) = checked([line.values], expected_count=1, expected_dims=dims)
+        (vector,) = check_vectors([line.values], expected_count=1, expected_dims=dims)
     except (ValueError, RecursionError, AnswerUnreadable, BadVector):
         tally.bad += 1
         return None

@@ -18,7 +18,7 @@ import apsw
 
 from plainmind.base.errors import StorageFailure
 from plainmind.base.value import field, value
-from plainmind.embed.cache import Damaged, SharedFile, inode_of, set_aside, writing
+from plainmind.embed.cache import Damaged, SharedFile, inode_of, set_aside, write_transaction
 from plainmind.guests.remote.breaker import Breaker, BreakerPolicy
 from plainmind.guests.remote.wire import ProviderKey
 
@@ -250,11 +250,11 @@ class Ledger:
         with self._turn:
             try:
                 connection = self._open().connection
-                with writing(connection):
+                with write_transaction(connection):
                     return work(connection)
             except (apsw.Error, OSError, StorageFailure) as error:
                 connection = self._without_file(error)
-                with writing(connection):
+                with write_transaction(connection):
                     return work(connection)
 
     def _open(self) -> LedgerFile | LedgerInMemory:
@@ -372,7 +372,7 @@ def _prepare(connection: apsw.Connection) -> None:
     ):
         connection.execute(pragma).fetchall()
     if connection.pragma("user_version") != _SCHEMA_VERSION:
-        with writing(connection):
+        with write_transaction(connection):
             _create(connection)
 
 
