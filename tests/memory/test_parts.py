@@ -111,3 +111,29 @@ def test_reading_a_file_opens_no_index(workspace, home):
         assert "Mac Studio" in memory.get("MEMORY.md").text
         assert made_of(memory) == {"workspace"}
     assert not os.path.exists(memory.places.index)
+
+
+@pytest.mark.parametrize(
+    ("made", "first"),
+    [
+        ((), ""),
+        ((".plainmind",), "rmdir {home}/.plainmind && "),
+        ((".plainmind", ".plainmind/index"), "mv {home}/.plainmind {home}/.plainmind-new && "),
+    ],
+)
+def test_doctor_names_the_home_of_the_former_name_and_how_to_move_it(workspace, tmp_path, made, first):
+    for folder in (".commonplace", *made):
+        (tmp_path / folder).mkdir()
+    environ = {"HOME": str(tmp_path), "PLAINMIND_HOME": str(workspace / "elsewhere")}
+    with Memory.from_environment(environ, workspace=str(workspace), cwd=str(workspace)) as memory:
+        found = [check for check in memory.doctor() if check.name == "former home"]
+
+    assert [check.verdict for check in found] == ["warning"]
+    assert "Commonplace" in found[0].detail
+    assert "nothing in it is used" in found[0].detail
+    move = f"mv {tmp_path}/.commonplace {tmp_path}/.plainmind"
+    assert found[0].hint == first.format(home=tmp_path) + move
+
+
+def test_doctor_says_nothing_of_a_former_home_that_is_not_there(memory):
+    assert [check for check in memory.doctor() if check.name == "former home"] == []

@@ -124,7 +124,10 @@ class _Shape:
             return False
         values |= named
         for name, each in self.fields.items():
-            one = values.pop(name) if name in values else each.start()
+            if name in values:
+                one = values.pop(name)
+            else:  # as `start` does, which would be a call more for every field
+                one = each.default if each.default_factory is None else each.default_factory()
             if one is MISSING:
                 return False
             object.__setattr__(instance, name, one)

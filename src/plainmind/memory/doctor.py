@@ -42,9 +42,9 @@ class Check:
 def examine(memory: Memory, *, verify: bool) -> list[Check]:
     """Run every check; `verify` also reads all that was ever written, which takes a while."""
     examiners: list[Callable[[Memory], Iterator[Check]]] = [
+        _former_home,  # before anything else has made the new one
         _workspace,
         _skipped_files,
-        _former_home,
         _permissions,
         _disk_space,
         _locks,
@@ -102,8 +102,13 @@ def _former_home(memory: Memory) -> Iterator[Check]:
         return
     home = home_folder({"HOME": user_home(memory.environ)})
     hint = f"mv {shell_word(former)} {shell_word(home)}"
-    if os.path.lexists(home):
-        hint = f"move what you want to keep from it into {home}, then delete it"
+    if os.path.isdir(home):  # into which `mv` would put it
+        aside = (
+            f"mv {shell_word(home)} {shell_word(home + '-new')}"
+            if os.listdir(home)
+            else f"rmdir {shell_word(home)}"
+        )
+        hint = f"{aside} && {hint}"
     yield Check(
         "former home",
         "warning",
