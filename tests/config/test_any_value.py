@@ -33,7 +33,9 @@ def check(answer):
     if isinstance(answer, Loaded):
         settings = answer.settings
         hybrid = settings.query.hybrid
-        assert abs(hybrid.vector_weight + hybrid.text_weight - 1) < 1e-9
+        assert (hybrid.vector_weight is None) == (hybrid.text_weight is None)
+        if hybrid.vector_weight is not None:
+            assert abs(hybrid.vector_weight + hybrid.text_weight - 1) < 1e-9
         assert 0 <= settings.chunking.overlap < settings.chunking.tokens
         assert 1 <= settings.query.max_results <= 200
         json.dumps([row.value for row in rows(answer)], allow_nan=False)

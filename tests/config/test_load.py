@@ -153,16 +153,23 @@ def test_weights_are_scaled_to_sum_to_one(places):
 
 
 def test_a_weight_that_another_one_moved_has_the_origin_of_that_one(places):
-    loaded = places.load({"query.hybrid.textWeight": 0.7})
+    loaded = places.load({"query.hybrid.textWeight": 0.75})
 
-    assert loaded.settings.query.hybrid.vector_weight == 0.5
+    assert loaded.settings.query.hybrid.vector_weight == 0.25
     assert loaded.origins["query.hybrid.vectorWeight"] == Origin("flag")
+
+
+def test_a_weight_alone_is_a_share_and_never_more_than_the_whole(places):
+    loaded = places.load({"query.hybrid.vectorWeight": 3})
+
+    assert loaded.settings.query.hybrid.vector_weight == 1
+    assert loaded.settings.query.hybrid.text_weight == 0
 
 
 def test_two_weights_of_zero_mean_the_defaults(places):
     loaded = places.load({"query": {"hybrid": {"vectorWeight": 0, "textWeight": 0}}})
 
-    assert loaded.settings.query.hybrid.vector_weight == 0.7
+    assert loaded.settings.query.hybrid.vector_weight is None
     assert loaded.origins["query.hybrid.textWeight"] == Origin("default")
     assert len(loaded.notes) == 1
 

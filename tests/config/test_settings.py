@@ -33,7 +33,7 @@ def test_the_defaults_are_the_documented_ones():
     assert (sync.sessions.delta_bytes, sync.sessions.delta_messages) == (100_000, 50)
     assert (settings.query.max_results, settings.query.min_score) == (6, 0.35)
     hybrid = settings.query.hybrid
-    assert (hybrid.enabled, hybrid.vector_weight, hybrid.text_weight) == (True, 0.7, 0.3)
+    assert (hybrid.enabled, hybrid.vector_weight, hybrid.text_weight) == (True, None, None)
     assert hybrid.candidate_multiplier == 4
     assert settings.query.temporal_decay.half_life_days == 30
     assert (settings.query.mmr.enabled, settings.query.mmr.relevance) == (False, 0.7)

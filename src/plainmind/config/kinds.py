@@ -76,8 +76,9 @@ class Flag(Kind):
 class Number(Kind):
     """A finite number, moved to the nearest one in its range."""
 
-    def __init__(self, low: float, high: float) -> None:
+    def __init__(self, low: float, high: float, *, optional: bool = False) -> None:
         self.low, self.high = low, high
+        self.optional = optional
         self.expected = f"a number from {low:,.12g} to {high:,.12g}"
 
     def _read(self, value: Any) -> float:

@@ -11,7 +11,7 @@ from plainmind.base.errors import ConfigError
 from plainmind.base.pattern import pattern
 from plainmind.base.value import field, record, replace, value
 from plainmind.config.kinds import SHOWS, ExtraPath, Text, Unfit
-from plainmind.config.settings import GUEST_SECTIONS, ChunkingSettings, HybridSettings, Settings, build
+from plainmind.config.settings import GUEST_SECTIONS, ChunkingSettings, Settings, build
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -380,24 +380,27 @@ def _combine(layers: list[Layer]) -> Loaded:
 
 
 def _scale_weights(values: dict[str, Any], origins: dict[str, Origin], notes: list[str]) -> None:
+    """Make two weights shares of a whole; one alone is a share, and the other has the rest."""
     names = ("query.hybrid.vectorWeight", "query.hybrid.textWeight")
-    if not any(name in values for name in names):
+    given = {name: values[name] for name in names if values.get(name) is not None}
+    if not given:
         return
-    defaults = HybridSettings()
-    vector = values.get(names[0], defaults.vector_weight)
-    text = values.get(names[1], defaults.text_weight)
-    total = vector + text
-    if total == 0:
-        notes.append("`query.hybrid`: both weights are 0, so the defaults are used")
-        for name in names:
+    if len(given) == 1:
+        ((name, weight),) = given.items()
+        other = names[1] if name == names[0] else names[0]
+        values[name] = min(weight, 1.0)
+        values[other] = 1.0 - values[name]
+        origins[other] = origins[name]  # it is no longer the default that is in force
+        return
+    total = sum(given.values())
+    for name in names:
+        if total:
+            values[name] /= total
+        else:
             del values[name]
             origins[name] = DEFAULT
-    elif total != 1:
-        # Setting one moves the other: it is no longer the default that is in force.
-        given = next(origins[name] for name in names if name in values)
-        for name, weight in zip(names, (vector, text), strict=True):
-            values[name] = weight / total
-            origins[name] = given if origins[name] == DEFAULT else origins[name]
+    if not total:
+        notes.append("`query.hybrid`: both weights are 0, so the defaults are used")
 
 
 def _bound_overlap(values: dict[str, Any], origins: dict[str, Origin], notes: list[str]) -> None:

@@ -120,14 +120,25 @@ class HybridSettings:
     """How meaning and words are weighed against each other."""
 
     enabled: bool = setting(True, Flag(), ALLOWED, "Ask both the vectors and the keywords.")
-    vector_weight: float = setting(
-        0.7, Number(0, 1_000_000), ALLOWED, "Weight of meaning; both weights are scaled to sum to 1."
+    vector_weight: float | None = setting(
+        None,
+        Number(0, 1_000_000, optional=True),
+        ALLOWED,
+        "The share of meaning in a score, 0 to 1; with `textWeight`, both are scaled to sum to 1."
+        " Unset, each signal weighs what was measured to find most.",
     )
-    text_weight: float = setting(
-        0.3, Number(0, 1_000_000), ALLOWED, "Weight of words; both weights are scaled to sum to 1."
+    text_weight: float | None = setting(
+        None,
+        Number(0, 1_000_000, optional=True),
+        ALLOWED,
+        "The share of words in a score, 0 to 1; with `vectorWeight`, both are scaled to sum to 1."
+        " Unset, each signal weighs what was measured to find most.",
     )
     candidate_multiplier: int = setting(
-        4, Whole(1, 20), ALLOWED, "Candidates taken from each side, per result wanted."
+        4,
+        Whole(1, 20),
+        ALLOWED,
+        "How many candidates are taken from each side: 12 times as many, at most 200.",
     )
 
 

@@ -38,7 +38,11 @@ class Policy:
         self.checkpoint = checkpoint
 
     def access_of(self, context: SearchContext) -> Access:
-        """What a context may see and write."""
+        """What a context may see and write: nothing, where agents do not get the memory."""
+        if not self.values.enabled:
+            return Access(
+                is_allowed=False, reason="the memory is switched off for agents: `enabled` is false"
+            )
         return access_of(context, self.values.rules, self.values.default)
 
     def shows_citations(self, context: SearchContext) -> bool:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from plainmind.base.model import Source
     from plainmind.config.kinds import ExtraPath as ConfiguredPath
     from plainmind.config.load import Loaded, ResolvedWorkspace
-    from plainmind.config.settings import Settings
+    from plainmind.config.settings import HybridSettings, Settings
     from plainmind.index.plan import ChunkingSettings
     from plainmind.notes.discovery import ExtraPath
     from plainmind.search.engine import SearchSettings
@@ -130,6 +130,7 @@ class ConversationValues:
 class PolicyValues:
     """Who may use the memory where, and how much of it reaches a model at once."""
 
+    enabled: bool  # whether agents get it at all
     rules: tuple[Rule, ...]
     default: str
     citations: str
@@ -201,7 +202,7 @@ def index_values(loaded: Loaded, places: Places, environ: Mapping[str, str]) -> 
         model=settings.model,
         cache=cache_values(settings, places),
         chunking=ChunkingSettings(chunking.strategy, chunking.tokens, chunking.overlap),  # type: ignore[arg-type]
-        ranking=partial(search_settings, loaded),
+        ranking=partial(search_settings, settings),
         sources=known_sources(settings.sources),
         private=frozenset() if settings.send_sessions else frozenset({"sessions"}),
         growth=growth if "sessions" in settings.sources else None,
@@ -238,7 +239,11 @@ def conversation_values(loaded: Loaded, places: Places, environ: Mapping[str, st
 def policy_values(settings: Settings) -> PolicyValues:
     """Translate who may use the memory."""
     return PolicyValues(
-        scope_rules(settings), settings.scope.default, settings.citations, limits_of(settings)
+        enabled=settings.enabled,
+        rules=scope_rules(settings),
+        default=settings.scope.default,
+        citations=settings.citations,
+        limits=limits_of(settings),
     )
 
 
@@ -296,11 +301,10 @@ def wishes_of(settings: Settings) -> Wishes:
     return wishes
 
 
-def search_settings(loaded: Loaded) -> SearchSettings:
-    """Translate the settings of a search. The mix that was measured best holds unless weights were set."""
+def search_settings(settings: Settings) -> SearchSettings:
+    """Translate the settings of a search."""
     from plainmind.search.engine import Diversity, Recency, SearchSettings
 
-    settings = loaded.settings
     query = settings.query
     return SearchSettings(
         max_results=query.max_results,
@@ -308,7 +312,7 @@ def search_settings(loaded: Loaded) -> SearchSettings:
         snippet_chars=settings.limits.max_snippet_chars,
         use_vectors=settings.store.vector_enabled,
         use_keywords=query.hybrid.enabled or not settings.store.vector_enabled,
-        weights=_weights(loaded),
+        weights=_weights(query.hybrid),
         recency=Recency(
             enabled=query.temporal_decay.enabled,
             half_life_days=query.temporal_decay.half_life_days,
@@ -319,22 +323,17 @@ def search_settings(loaded: Loaded) -> SearchSettings:
     )
 
 
-def _weights(loaded: Loaded) -> Weights:
+def _weights(hybrid: HybridSettings) -> Weights:
+    """The mix that was measured best; or meaning and words with the shares that were set, words mixed as before."""
+    from plainmind.base.value import asdict
     from plainmind.search.snippets import Weights
 
     measured = Weights()
-    hybrid = loaded.settings.query.hybrid
-    chosen = (loaded.origins[f"query.hybrid.{name}"].kind for name in ("vectorWeight", "textWeight"))
-    if all(kind == "default" for kind in chosen):
+    if hybrid.vector_weight is None or hybrid.text_weight is None:
         return measured
-    words = measured.coverage + measured.passage + measured.keywords
-    share = hybrid.text_weight / words
-    return Weights(
-        coverage=measured.coverage * share,
-        passage=measured.passage * share,
-        keywords=measured.keywords * share,
-        meaning=hybrid.vector_weight,
-    )
+    words = {name: weight for name, weight in asdict(measured).items() if name != "meaning"}
+    share = hybrid.text_weight / sum(words.values())
+    return Weights(**{name: weight * share for name, weight in words.items()}, meaning=hybrid.vector_weight)
 
 
 def extra_paths(configured: Sequence[ConfiguredPath]) -> list[ExtraPath]:
