@@ -19,7 +19,7 @@ from plainmind.base.errors import ConflictError, IndexUnavailable
 from plainmind.base.model import IndexFingerprint
 from plainmind.files.atomic import write_atomically
 from plainmind.files.system import hold_lock
-from plainmind.index.drivers.sqlite.store import SqliteStore
+from plainmind.index.drivers.sqlite import SqliteStore
 from plainmind.index.protocol import IndexStore, keyword_candidates, vector_candidates
 
 FILES = 12

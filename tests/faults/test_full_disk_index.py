@@ -12,7 +12,7 @@ from tests.support.index_contents import fingerprint, found_texts, put
 from tests.support.small_disk import small_disk_at
 
 from plainmind.base.errors import StorageFailure
-from plainmind.index.drivers.sqlite.store import SqliteStore
+from plainmind.index.drivers.sqlite import SqliteStore
 
 SECRET = "kwisatzhaderach"
 

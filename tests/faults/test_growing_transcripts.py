@@ -14,7 +14,7 @@ import pytest
 from tests.faults.transcript_indexer import indexer_of
 
 import plainmind
-from plainmind.index.drivers.sqlite.store import SqliteStore
+from plainmind.index.drivers.sqlite import SqliteStore
 from plainmind.sessions.store import SessionStore
 
 FULL = os.environ.get("PLAINMIND_FAULTS") == "full"

@@ -18,7 +18,7 @@ import pytest
 from tests.faults.index_worker import FILES, catch_up, read_once, rebuild
 from tests.support.index_contents import fingerprint
 
-from plainmind.index.drivers.sqlite.store import SqliteStore
+from plainmind.index.drivers.sqlite import SqliteStore
 
 FULL = os.environ.get("PLAINMIND_FAULTS") == "full"
 REBUILDS = 200 if FULL else 15

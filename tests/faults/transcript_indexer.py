@@ -7,7 +7,7 @@ import sys
 
 from plainmind.embed.protocol import EmbeddingSettings, create_embedder
 from plainmind.files.system import Erasures
-from plainmind.index.drivers.sqlite.store import SqliteStore
+from plainmind.index.drivers.sqlite import SqliteStore
 from plainmind.index.plan import ChunkingSettings
 from plainmind.index.sync import Disappearances, Indexer
 from plainmind.sessions.transcripts import Transcripts

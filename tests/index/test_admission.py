@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.support.index_contents import EVERYWHERE, embedded, file_state, fingerprint, put, seen_by, vector
 from tests.support.plain_store import PlainStore
 
-from plainmind.index.drivers.sqlite.store import SqliteStore
+from plainmind.index.drivers.sqlite import SqliteStore
 from plainmind.index.drivers.sqlite.view import absent_with, hidden_positions, lengths_without
 from plainmind.index.protocol import keyword_candidates, vector_candidates
 

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from tests.support.index_contents import EVERYWHERE, fingerprint, found_texts, near_texts, put, vector
 
 from plainmind.base.value import replace
-from plainmind.index.drivers.sqlite import view
-from plainmind.index.drivers.sqlite.store import SqliteStore
+from plainmind.index.drivers.sqlite import SqliteStore, view
 from plainmind.index.protocol import keyword_candidates, vector_candidates
 from plainmind.index.reader import RecentlyUsed
 

@@ -16,7 +16,7 @@ from tests.support.transcript_files import line, message
 from plainmind.base.errors import EmbeddingError
 from plainmind.files.system import Erasures, System
 from plainmind.index.drivers.memory import MemoryStore
-from plainmind.index.drivers.sqlite.store import SqliteStore
+from plainmind.index.drivers.sqlite import SqliteStore
 from plainmind.index.plan import WITHOUT_VECTORS, ChunkingSettings, Conditions, Patience
 from plainmind.index.sync import Disappearances, Indexer
 from plainmind.notes.workspace import Workspace

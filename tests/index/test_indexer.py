@@ -8,7 +8,7 @@ from plainmind.base.errors import ConflictError, EmbeddingError, LockTimeout, Wo
 from plainmind.base.model import EVERY_SCOPE, EmbedderIdentity, SearchFilter
 from plainmind.files.system import Erasures
 from plainmind.index.drivers.memory import MemoryStore
-from plainmind.index.drivers.sqlite.store import SqliteStore
+from plainmind.index.drivers.sqlite import SqliteStore
 from plainmind.index.plan import WITHOUT_VECTORS, ChunkingSettings
 from plainmind.index.protocol import keyword_candidates
 

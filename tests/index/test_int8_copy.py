@@ -23,8 +23,8 @@ from tests.support.plain_store import PlainStore
 
 from plainmind.base.model import EVERY_SCOPE, SearchFilter
 from plainmind.base.value import replace
+from plainmind.index.drivers.sqlite import SqliteStore
 from plainmind.index.drivers.sqlite import int8_copy as rough
-from plainmind.index.drivers.sqlite.store import SqliteStore
 from plainmind.index.protocol import vector_candidates
 
 assert np  # the copies are only used once a process has imported it
@@ -231,7 +231,7 @@ def test_a_process_that_has_not_imported_numpy_is_not_made_to(tmp_path):
     program = f"""
 import sys
 from tests.support.index_contents import *
-from plainmind.index.drivers.sqlite.store import SqliteStore
+from plainmind.index.drivers.sqlite import SqliteStore
 store = SqliteStore({str(tmp_path / "index")!r})
 with store.rebuild(fingerprint(), reason="none yet"): pass
 put(store, "memory/a.md", *(f"gateway {{number}}" for number in range(20)))

@@ -9,7 +9,7 @@ import pytest
 
 from plainmind.base.errors import ConfigError
 from plainmind.index.drivers.memory import MemoryStore
-from plainmind.index.drivers.sqlite.store import SqliteStore
+from plainmind.index.drivers.sqlite import SqliteStore
 from plainmind.index.store import open_store
 
 

@@ -10,7 +10,7 @@ from tests.support.index_contents import EVERYWHERE, embedded, file_state, finge
 from plainmind.base.value import replace
 from plainmind.index import bm25
 from plainmind.index.drivers.memory import MemoryStore
-from plainmind.index.drivers.sqlite.store import SqliteStore
+from plainmind.index.drivers.sqlite import SqliteStore
 from plainmind.index.protocol import keyword_candidates, vector_candidates
 
 WORDS = ["gateway", "printer", "lantern", "harbour", "東京"]

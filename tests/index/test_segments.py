@@ -24,8 +24,7 @@ from tests.support.index_contents import (
 from tests.support.plain_store import PlainStore
 
 from plainmind.base.errors import BadVector, IndexUnavailable
-from plainmind.index.drivers.sqlite import building
-from plainmind.index.drivers.sqlite.store import SqliteStore
+from plainmind.index.drivers.sqlite import SqliteStore, build
 from plainmind.index.drivers.sqlite.view import all_segments
 from plainmind.index.protocol import keyword_candidates, vector_candidates
 
@@ -242,7 +241,7 @@ def test_a_rebuild_may_be_read_between_files(store):
 
 
 def test_a_rebuild_holds_no_more_in_memory_than_it_should(store, monkeypatch):
-    monkeypatch.setattr(building, "_MOST_BYTES", 3_000)
+    monkeypatch.setattr(build, "_MOST_BYTES", 3_000)
     with store.rebuild(fingerprint(), reason="a test") as fresh:
         for number in range(30):
             put(fresh, f"{number}.md", *(f"note{number} part{part}" for part in range(10)))
@@ -254,7 +253,7 @@ def test_a_rebuild_holds_no_more_in_memory_than_it_should(store, monkeypatch):
 
 
 def test_a_file_larger_than_a_segment_is_divided(store, monkeypatch):
-    monkeypatch.setattr(building, "MOST", 100)
+    monkeypatch.setattr(build, "MOST", 100)
     with store.rebuild(fingerprint(), reason="a test") as fresh:
         put(fresh, "a.md", *(f"part {number}" for number in range(250)))
 
@@ -327,7 +326,7 @@ def test_nothing_is_read_while_changes_are_joined(store):
 
 
 def test_joined_changes_that_fill_segments_are_found(store, monkeypatch):
-    monkeypatch.setattr(building, "MOST", 100)
+    monkeypatch.setattr(build, "MOST", 100)
     with store.rebuild(fingerprint(), reason="a test") as fresh:
         for start in (0, 7):
             with fresh.joined():

@@ -11,9 +11,8 @@ from tests.support.index_contents import EVERYWHERE, fingerprint, put, vector
 from tests.support.plain_store import PlainStore
 
 from plainmind.base.model import EVERY_SCOPE, SearchFilter
-from plainmind.index.drivers.sqlite import segments
+from plainmind.index.drivers.sqlite import SqliteStore, segments
 from plainmind.index.drivers.sqlite import view as sqlite_view
-from plainmind.index.drivers.sqlite.store import SqliteStore
 from plainmind.index.protocol import keyword_candidates, vector_candidates
 
 assert np  # rough copies of vectors are only made once a process has imported it

@@ -22,7 +22,9 @@ from plainmind.base.model import (
 from plainmind.base.value import field, replace, value
 from plainmind.index import bm25, vectors
 from plainmind.index.digest import file_digest, index_digest, term_sum
-from plainmind.index.protocol import ANY_CONTENT, IndexCounts, IndexStore, leave_as_is
+from plainmind.index.protocol import IndexStore
+from plainmind.index.reader import IndexCounts
+from plainmind.index.store import ANY_CONTENT, leave_as_is
 from plainmind.index.writer import check_agreement, check_following, check_same_scope
 
 TYPE_CHECKING = False

@@ -32,8 +32,7 @@ if TYPE_CHECKING:
     from typing import Any, Protocol, TypeAlias, TypeVar
 
     from plainmind.index.bm25 import Postings
-    from plainmind.index.protocol import IndexCounts
-    from plainmind.index.reader import Cache, Reader
+    from plainmind.index.reader import Cache, IndexCounts, Reader
 
     S = TypeVar("S", bound="Segment")
     A = TypeVar("A", bound=Hashable)

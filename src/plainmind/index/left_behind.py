@@ -1,4 +1,4 @@
-"""What another store has left in the folder of an index: nobody keeps it up to date, so forgetting deletes it."""
+"""What another store has left in the folder of an index: it is not kept up to date, so forgetting deletes it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def erase_left_behind(folder: str, driver: str, source: Source, paths: Sequence[
 
 
 def _deleted(place: str) -> bool:
-    """Delete an index, unless somebody uses it."""
+    """Delete an index, unless it is in use."""
     operation = "delete an index that is not in use"
     with ExitStack() as held:
         held.enter_context(
@@ -50,7 +50,7 @@ def _deleted(place: str) -> bool:
                 return False
             held.enter_context(taken)
         _delete(os.path.join(place, "CURRENT"))
-        # Backwards: a database after its logs, which nobody finds without it.
+        # Backwards: a database after its logs, which are not found without it.
         for name in reversed(_names(place, _WITH_TEXT)):
             _delete(os.path.join(place, name))
         for lock in locks:

@@ -16,24 +16,14 @@ from plainmind.base.model import (
     TermStatistics,
     Vector,
 )
-from plainmind.base.value import value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Protocol
+
+    from plainmind.index.reader import IndexCounts
 else:
     Protocol = object
-
-# Replace whatever the index holds for a file.
-ANY_CONTENT = "*"
-
-
-@value
-class IndexCounts:
-    """How much is in the index, by source; a source without files is left out."""
-
-    files: Mapping[Source, int]
-    chunks: Mapping[Source, int]
 
 
 class IndexReader(Protocol):
@@ -45,7 +35,7 @@ class IndexReader(Protocol):
     def revision(self) -> tuple[int, int]:
         """Which state of the index this is: a number for each rebuild, and one that every change adds one to.
 
-        Taking in, touching or dropping a file is one change, whoever does it.
+        Taking in, touching or dropping a file is one change, whichever process does it.
         """
 
     def files(self) -> Mapping[tuple[Source, str], FileState]:
@@ -102,13 +92,13 @@ class IndexReader(Protocol):
     def chunks_between(self, source: Source, path: str, first_line: int, last_line: int) -> list[Chunk]:
         """The chunks of one file that share a line with the range, in order.
 
-        Whoever names a file has been asked whether they may see it: this does not ask again.
+        The caller has made sure that the file may be seen: this does not ask again.
         """
 
     def vectors_of(self, source: Source, path: str) -> list[Vector | None]:
         """The vectors of the chunks of one file, in their order, as the index keeps them; None where there is none.
 
-        For whoever brings an index to another store, so that nothing is embedded again.
+        To bring an index to another store, so that nothing is embedded again.
         """
 
 
@@ -130,10 +120,6 @@ def vector_candidates(
 
 def _candidates(reader: IndexReader, ids: Sequence[int], scores: Sequence[float]) -> list[Candidate]:
     return [Candidate(*each) for each in zip(ids, reader.chunks(ids), scores, strict=True)]
-
-
-def leave_as_is(_store: IndexStore) -> None:
-    """Catch up on nothing: for an index that nobody else writes to."""
 
 
 class Neighbours(Protocol):
@@ -172,13 +158,14 @@ class IndexStore(Protocol):
         chunks: Sequence[EmbeddedChunk],
         *,
         expecting: IndexFingerprint | None = None,
-        replacing: str | None = ANY_CONTENT,
+        replacing: str | None = ...,
         keeping: int = 0,
     ) -> bool:
         """Swap in the chunks of `file`, all or nothing. Their ordinals count from 0, in the order of their lines.
 
-        `replacing` is the hash that the index held for the file when it was read, None when it held none. If it
-        holds another one by now, somebody has indexed a newer text: nothing changes and the answer is False.
+        `replacing` is the hash that the index held for the file when it was read, None when it held none; what it holds
+        does not matter if nothing is given. If it
+        holds another one by now, another process has indexed a newer text: nothing changes and the answer is False.
 
         The first `keeping` chunks stay as they are, and `chunks` take the place of all that come after them, their
         ordinals counting from `keeping`. It costs as much as there are chunks that come and go, however many stay.
@@ -201,7 +188,7 @@ class IndexStore(Protocol):
         """Drop a file and all its chunks; dropping what is not there is fine."""
 
     def joined(self) -> AbstractContextManager[None]:
-        """Let the changes of a block be made together at its end, where that is cheaper and nobody reads them before.
+        """Let the changes of a block be made together at its end, where that is cheaper and they are not read before.
 
         Then they are made all or none, and nothing is to be read in the block.
         """
@@ -211,12 +198,12 @@ class IndexStore(Protocol):
         fingerprint: IndexFingerprint,
         *,
         reason: str,
-        catch_up: Callable[[IndexStore], None] = leave_as_is,
+        catch_up: Callable[[IndexStore], None] = ...,
     ) -> AbstractContextManager[IndexStore]:
         """Build a new index beside this one: fill the store this yields; leaving the block publishes it.
 
         Until then every reader, of every process, sees the old index. An exception in the block discards
-        the new one. `catch_up` is called with the new index when nobody can write to the old one any more: what
+        the new one. `catch_up` is called with the new index when nothing can write to the old one any more: what
         others have written there meanwhile must be brought over now, or it is lost with the old index.
         """
 

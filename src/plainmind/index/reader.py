@@ -19,6 +19,7 @@ from plainmind.base.model import (
     TermStatistics,
     Vector,
 )
+from plainmind.base.value import value
 from plainmind.index import bm25
 from plainmind.index.arithmetic import PER_POSTING, WordPart, choose_arithmetic
 from plainmind.index.bm25 import words_in
@@ -35,13 +36,20 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from plainmind.index.driver import Overview
-    from plainmind.index.protocol import IndexCounts
 
     Ranked: TypeAlias = Sequence[tuple[int, float]]
 
 
 OVERHEAD = 200  # bytes of an entry: its key, its value's header, its place in a dictionary
 _ABSENT = object()
+
+
+@value
+class IndexCounts:
+    """How much is in an index, by source; a source without files is left out."""
+
+    files: Mapping[Source, int]
+    chunks: Mapping[Source, int]
 
 
 class RecentlyUsed:

@@ -8,7 +8,6 @@ from importlib import import_module
 
 from plainmind.base.errors import ConfigError
 from plainmind.base.model import EmbeddedChunk, FileState, IndexFingerprint, Source
-from plainmind.index.protocol import ANY_CONTENT, IndexStore, leave_as_is
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,13 +17,14 @@ if TYPE_CHECKING:
     from plainmind.index.protocol import IndexStore, Neighbours
     from plainmind.index.reader import Reader
 
+ANY_CONTENT = "*"  # replace what the index holds for a file, whatever it is
 ENTRY_POINTS = "plainmind.stores"
 
 _BUILT_IN: Mapping[str, str] = {
     "lancedb": "plainmind.guests.lancedb.store:open_lance_store",
     "memory": "plainmind.index.drivers.memory:open_memory_store",
     "postgres": "plainmind.guests.postgres.store:open_postgres_store",
-    "sqlite": "plainmind.index.drivers.sqlite.store:SqliteStore",
+    "sqlite": "plainmind.index.drivers.sqlite:SqliteStore",
 }
 # The options that a driver takes beside its folder.
 _OPTIONS: Mapping[str, frozenset[str]] = {
@@ -33,6 +33,10 @@ _OPTIONS: Mapping[str, frozenset[str]] = {
 }
 # The drivers that need packages which not every installation has: the extra that brings them.
 _EXTRAS = frozenset({"lancedb", "postgres"})
+
+
+def leave_as_is(_store: IndexStore) -> None:
+    """Catch up on nothing: for an index that only one process writes to."""
 
 
 class Store:

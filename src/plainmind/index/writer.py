@@ -9,7 +9,7 @@ from plainmind.base.errors import ConflictError, IndexUnavailable
 from plainmind.base.model import EmbeddedChunk, FileState, IndexFingerprint
 from plainmind.index import bm25
 from plainmind.index.driver import PreparedChunk
-from plainmind.index.protocol import ANY_CONTENT
+from plainmind.index.store import ANY_CONTENT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from plainmind.base.value import value
 from plainmind.files.tombstones import COMPACT_ABOVE_BYTES
 from plainmind.index.footprint import footprint
 from plainmind.index.plan import WITHOUT_VECTORS, SyncPlan, plan_sync
-from plainmind.index.protocol import IndexCounts
+from plainmind.index.reader import IndexCounts
 from plainmind.index.sync import NO_INDEX_YET
 from plainmind.memory import translation
 from plainmind.memory.providers import EmbeddingStatus

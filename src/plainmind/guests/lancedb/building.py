@@ -16,7 +16,8 @@ from plainmind.guests.lancedb.pointer import Pointer
 from plainmind.guests.lancedb.reader import LanceReader
 from plainmind.guests.lancedb.table import Draft, GenerationTable
 from plainmind.guests.lancedb.view import View
-from plainmind.index.protocol import IndexStore, leave_as_is
+from plainmind.index.protocol import IndexStore
+from plainmind.index.store import leave_as_is
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

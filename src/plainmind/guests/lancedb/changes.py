@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 
 from plainmind.base.model import EmbeddedChunk, FileState, IndexFingerprint, Source
 from plainmind.guests.lancedb.table import Draft
-from plainmind.index.protocol import ANY_CONTENT
+from plainmind.index.store import ANY_CONTENT
 
 
 class Changes:

@@ -23,7 +23,7 @@ from plainmind.guests.lancedb.view import Overview, Segment, View
 from plainmind.index import bm25
 from plainmind.index.arithmetic import PER_POSTING, WordPart, choose_arithmetic
 from plainmind.index.bm25 import Postings
-from plainmind.index.protocol import IndexCounts
+from plainmind.index.reader import IndexCounts
 from plainmind.index.vectors import choose_dots, cosine_score, packed, unpacked
 
 EXACT_UP_TO = 1_024  # so few are all compared here, also in a large index

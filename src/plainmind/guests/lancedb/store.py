@@ -20,8 +20,9 @@ from plainmind.guests.lancedb.reader import LanceReader
 from plainmind.guests.lancedb.remote_place import RemotePlace
 from plainmind.guests.lancedb.table import Draft, GenerationTable, next_generation, opened
 from plainmind.guests.lancedb.view import CACHE_BYTES, View
-from plainmind.index.protocol import IndexStore, leave_as_is
+from plainmind.index.protocol import IndexStore
 from plainmind.index.reader import RecentlyUsed
+from plainmind.index.store import leave_as_is
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -35,8 +35,8 @@ from plainmind.guests.lancedb.vectors import fits
 from plainmind.guests.lancedb.view import Overview, Segment, View
 from plainmind.index import bm25
 from plainmind.index.bm25 import Collected
-from plainmind.index.protocol import ANY_CONTENT
 from plainmind.index.reader import RecentlyUsed
+from plainmind.index.store import ANY_CONTENT
 from plainmind.index.vectors import packed
 from plainmind.index.writer import check_agreement, check_following, check_same_scope
 

@@ -28,8 +28,7 @@ from plainmind.guests.lancedb.rows import (
 )
 from plainmind.guests.lancedb.vectors import VectorBlock, fits, read_block
 from plainmind.index.bm25 import Postings
-from plainmind.index.protocol import IndexCounts
-from plainmind.index.reader import RecentlyUsed
+from plainmind.index.reader import IndexCounts, RecentlyUsed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

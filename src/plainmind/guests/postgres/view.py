@@ -27,8 +27,7 @@ from plainmind.guests.postgres.wire import (
     unsigned_64,
 )
 from plainmind.index.bm25 import Postings
-from plainmind.index.protocol import IndexCounts
-from plainmind.index.reader import OVERHEAD, Cache
+from plainmind.index.reader import OVERHEAD, Cache, IndexCounts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

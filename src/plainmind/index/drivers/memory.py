@@ -15,8 +15,7 @@ from plainmind.base.model import Chunk, FileState, IndexFingerprint, SearchFilte
 from plainmind.base.value import field, replace, value
 from plainmind.index.bm25 import Collected, Postings
 from plainmind.index.driver import ChunkContents, KnownFile, PreparedChunk, SegmentContents
-from plainmind.index.protocol import IndexCounts
-from plainmind.index.reader import Cache, Reader
+from plainmind.index.reader import Cache, IndexCounts, Reader
 from plainmind.index.store import Store
 from plainmind.index.vectors import packed
 

@@ -16,13 +16,13 @@ from plainmind.index.drivers.sqlite.segments import all_postings
 from plainmind.index.drivers.sqlite.view import (
     Segment,
     all_segments,
+    inflate_text,
     read_absences,
     read_audience,
     read_fingerprint,
     read_lengths,
     read_scopes,
     read_signs,
-    unsqueezed,
 )
 from plainmind.index.vectors import signs_of, signs_width
 
@@ -161,7 +161,7 @@ class SqliteContents:
             self._blobs[at].check(position, file.scope, vector)
             count += 1
             chunk = Chunk(
-                file.path, file.source, ordinal, first, last, unsqueezed(text), unsqueezed(context), day
+                file.path, file.source, ordinal, first, last, inflate_text(text), inflate_text(context), day
             )
             yield ChunkContents(chunk, length, vector, at, position)
         if count != file.chunks:

@@ -69,7 +69,7 @@ class OlderFormat(IndexCorrupt):
 
 
 @contextmanager
-def speaking_plainly() -> Iterator[None]:
+def explain_sqlite_errors() -> Iterator[None]:
     """Turn what SQLite says into errors that a user can understand."""
     try:
         yield
@@ -96,7 +96,7 @@ def speaking_plainly() -> Iterator[None]:
 
 def connect(path: str, *, for_writing: bool) -> apsw.Connection:
     """Open an index that exists; never creates one. Raises IndexCorrupt when it is not one of ours."""
-    with speaking_plainly():
+    with explain_sqlite_errors():
         if not os.path.exists(path):
             raise IndexCorrupt(
                 f"the index file {os.path.basename(path)} is missing", hint="run `plainmind sync`"
@@ -106,7 +106,7 @@ def connect(path: str, *, for_writing: bool) -> apsw.Connection:
         except (apsw.CantOpenError, apsw.ReadOnlyError):
             if for_writing or os.access(os.path.dirname(path), os.W_OK):
                 raise
-        # On a read-only disk SQLite cannot make the shared memory of a log, and needs none: nobody writes there.
+        # On a read-only disk SQLite cannot make the shared memory of a log, and needs none: nothing is written there.
         from urllib.parse import quote
 
         flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
@@ -116,7 +116,7 @@ def connect(path: str, *, for_writing: bool) -> apsw.Connection:
 def create(path: str, *, write_ahead: bool) -> apsw.Connection:
     """Make an empty index in a new file that only its owner can read."""
     os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600))
-    with speaking_plainly():
+    with explain_sqlite_errors():
         db = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
         try:
             db.set_busy_timeout(BUSY_TIMEOUT_MS)
@@ -247,7 +247,7 @@ class IndexFolder:
         return try_lock(self._writer, operation=operation)
 
     def share(self, number: int) -> HeldLock | None:
-        """Keep a generation from being deleted; None when somebody is just deleting it."""
+        """Keep a generation from being deleted; None when it is just being deleted."""
         return try_lock(self._lock(number), operation="read the index", shared=True)
 
     def signature(self) -> Signature | None:
@@ -306,7 +306,7 @@ class IndexFolder:
             remove_abandoned(path, SYSTEM)
 
     def delete(self, number: int) -> bool:
-        """Delete one generation unless somebody uses it. Needs the writer lock."""
+        """Delete one generation unless it is in use. Needs the writer lock."""
         with self._alone_with(number) as alone:
             if alone:
                 with explain_errors("delete", self.database(number)):
@@ -315,7 +315,7 @@ class IndexFolder:
         return alone
 
     def set_aside(self, number: int) -> None:
-        """Keep a damaged generation, unless somebody uses it still, as the only bad one. Needs the writer lock."""
+        """Keep a damaged generation, unless it is still in use, as the only bad one. Needs the writer lock."""
         with self._alone_with(number) as alone:
             if not alone:
                 return
@@ -354,7 +354,7 @@ class IndexFolder:
 
 
 def _delete_database(path: str) -> None:
-    for suffix in _WITH_LOGS:  # the database last: logs without it are found again by nobody
+    for suffix in _WITH_LOGS:  # the database last: logs without it are not found again
         with suppress(FileNotFoundError):
             os.unlink(path + suffix)
 

@@ -154,7 +154,7 @@ def fill(db: apsw.Connection, first_id: int, new: Packed, *, dead: int, revision
 def bury(db: apsw.Connection, ids: Iterable[int], *, revision: int) -> list[int]:
     """Make holes of some ids; returns the first ids of the segments they were in.
 
-    An id that its segment has not come to yet is left alone: whoever is building the segment will notice.
+    An id that its segment has not come to yet is left alone: the build of the segment will notice.
     """
     touched: list[int] = []
     for first_id, own in by_segment(db, sorted(ids)):

@@ -26,8 +26,7 @@ from plainmind.base.value import replace, value
 from plainmind.index.arithmetic import PER_VECTOR, Absences, SignPart, choose_arithmetic
 from plainmind.index.bm25 import Postings
 from plainmind.index.drivers.sqlite.files import one_row, rows
-from plainmind.index.protocol import IndexCounts
-from plainmind.index.reader import OVERHEAD, Cache
+from plainmind.index.reader import OVERHEAD, Cache, IndexCounts
 from plainmind.index.vectors import (
     BYTES_PER_NUMBER,
     EXACT_UP_TO,
@@ -52,7 +51,7 @@ _RAW = -15  # no header and no checksum: SQLite's own pages have none either
 _LEVEL = 6
 
 
-def squeezed(text: str) -> str | bytes:
+def deflate_text(text: str) -> str | bytes:
     """What to store for a text."""
     plain = text.encode("utf-8", "surrogatepass")
     small = zlib.compress(plain, _LEVEL, _RAW)
@@ -62,10 +61,10 @@ def squeezed(text: str) -> str | bytes:
 
 def storable(text: str) -> str | bytes:
     """What to store for a text that is too short to be worth squeezing."""
-    return text if _is_storable(text) else squeezed(text)
+    return text if _is_storable(text) else deflate_text(text)
 
 
-def unsqueezed(stored: str | bytes) -> str:
+def inflate_text(stored: str | bytes) -> str:
     """The text that was stored."""
     if isinstance(stored, str):
         return stored
@@ -84,7 +83,7 @@ def _is_storable(text: str) -> bool:
 
 
 class StoredChunk(Chunk):
-    """A chunk as the index gives it: its text is inflated when somebody reads it.
+    """A chunk as the index gives it: its text is inflated when it is read.
 
     A search is given some ninety chunks and reads the best third of them; inflating is half the cost of fetching one.
     """
@@ -118,7 +117,7 @@ class StoredChunk(Chunk):
         """The text itself."""
         stored = self._stored
         if isinstance(stored, bytes):
-            stored = unsqueezed(stored)
+            stored = inflate_text(stored)
             object.__setattr__(self, "_stored", stored)
         return stored
 
@@ -418,7 +417,7 @@ class SqliteView:
         """Chunks by id; `confirm` has made sure of their scopes."""
         return {
             id_: (
-                StoredChunk(path, source, ordinal, first, last, text, unsqueezed(context), day),
+                StoredChunk(path, source, ordinal, first, last, text, inflate_text(context), day),
                 _CHUNK_OVERHEAD + _INFLATED * len(text),
             )
             for id_, path, source, ordinal, first, last, text, context, day in self.db.execute(
@@ -427,9 +426,9 @@ class SqliteView:
         }
 
     def confirm(self, ids: Sequence[int], where: SearchFilter) -> None:
-        """Ask the files of candidates again: a damaged segment must not show anybody what is not theirs."""
+        """Ask the files of candidates again: a damaged segment must not show what its files hide."""
         for source, name in self.db.execute(_SCOPES_OF, (json.dumps(ids),)):
-            if name is None or not where.admits(source, unsqueezed(name)):
+            if name is None or not where.admits(source, inflate_text(name)):
                 raise IndexCorrupt(
                     "the index contradicts itself: a segment shows what its files do not",
                     hint="run `plainmind sync`: it is rebuilt from your notes",
@@ -519,7 +518,7 @@ class _Scopes(dict[int, str]):
 
 def read_scopes(db: apsw.Connection) -> Mapping[int, str]:
     """Every scope by its number."""
-    return _Scopes({number: unsqueezed(name) for number, name in db.execute(_SCOPES)})
+    return _Scopes({number: inflate_text(name) for number, name in db.execute(_SCOPES)})
 
 
 def all_segments(db: apsw.Connection) -> list[Segment]:

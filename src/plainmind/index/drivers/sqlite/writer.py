@@ -17,9 +17,9 @@ from plainmind.index.driver import KnownFile, PreparedChunk
 from plainmind.index.drivers.sqlite.files import (
     connect,
     empty_log,
+    explain_sqlite_errors,
     give_back_room,
     one_row,
-    speaking_plainly,
     transaction,
 )
 from plainmind.index.drivers.sqlite.segments import (
@@ -32,7 +32,7 @@ from plainmind.index.drivers.sqlite.segments import (
     take_places,
     wipe_holes,
 )
-from plainmind.index.drivers.sqlite.view import read_fingerprint, storable, unsqueezed
+from plainmind.index.drivers.sqlite.view import inflate_text, read_fingerprint, storable
 from plainmind.index.vectors import packed, signs_of
 
 TYPE_CHECKING = False
@@ -146,7 +146,7 @@ class SqliteChange:
         if row is None:
             return None
         id_, hash_, chunks, tallest, scope = row
-        return KnownFile(id_, hash_, unsqueezed(scope), chunks, tallest)
+        return KnownFile(id_, hash_, inflate_text(scope), chunks, tallest)
 
     def put(
         self,
@@ -269,7 +269,7 @@ def _chunks_behind(db: apsw.Connection, known: KnownFile, keeping: int) -> list[
 
 def erase_traces(database: str, source: Source, paths: Iterable[str]) -> None:
     """Take files out of one generation, and out of its postings, free space and log."""
-    with speaking_plainly(), _saying_what_is_left():
+    with explain_sqlite_errors(), _say_what_is_left():
         db = connect(database, for_writing=True)
         try:
             with transaction(db):
@@ -297,7 +297,7 @@ def _write_anew(db: apsw.Connection) -> None:
 
 
 @contextmanager
-def _saying_what_is_left() -> Iterator[None]:
+def _say_what_is_left() -> Iterator[None]:
     """An erasure that fails may have come half-way; the files are clean by then, so making the index anew ends it."""
     anew = "then run `plainmind sync --force`: it makes the index anew, without the text"
     try:

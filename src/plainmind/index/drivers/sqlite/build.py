@@ -10,19 +10,19 @@ import apsw
 
 from plainmind.base.errors import IndexUnavailable
 from plainmind.base.model import Chunk, IndexFingerprint, Source
+from plainmind.index.drivers.sqlite import Generation
 from plainmind.index.drivers.sqlite.contents import SqliteContents, check_parts, sizes_of
 from plainmind.index.drivers.sqlite.files import (
     IndexFolder,
     connect,
     create,
     empty_log,
+    explain_sqlite_errors,
     rows,
     setting,
-    speaking_plainly,
 )
 from plainmind.index.drivers.sqlite.segments import Packed, fill, reserve
-from plainmind.index.drivers.sqlite.store import Generation
-from plainmind.index.drivers.sqlite.view import MOST, squeezed
+from plainmind.index.drivers.sqlite.view import MOST, deflate_text
 from plainmind.index.drivers.sqlite.writer import (
     AT_ONCE,
     Ready,
@@ -37,7 +37,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, NoReturn
 
-# Nobody reads it yet, so the log may grow; each checkpoint waits for the disk twice.
+# It is not read yet, so the log may grow; each checkpoint waits for the disk twice.
 _PAGES_BETWEEN_CHECKPOINTS = 8_000
 # What collected postings may take; beside them a chunk needs only its length, its signs and a byte.
 _MOST_BYTES = 56_000_000
@@ -125,7 +125,7 @@ class InBulk:
 
 
 class SqliteBuild:
-    """Takes files as any index does, and nobody else sees it yet."""
+    """Takes files as any index does; only its builder sees it."""
 
     is_being_built = True
 
@@ -140,11 +140,11 @@ class SqliteBuild:
     def begin(
         cls, folder: IndexFolder, fingerprint: IndexFingerprint, reason: str, *, write_ahead: bool
     ) -> SqliteBuild:
-        """Create the next generation, locked so that nobody takes it for abandoned."""
+        """Create the next generation, locked so that it is not taken for abandoned."""
         with folder.writer_lock("begin a rebuild"):
             number = folder.next_number()
             lock = folder.share(number)
-            if lock is None:  # cannot be: the number is new, and whoever deletes holds the writer lock
+            if lock is None:  # cannot be: the number is new, and only the holder of the writer lock deletes
                 raise IndexUnavailable(f"generation {number} is locked", hint="try again")
             try:
                 db = create(folder.database(number), write_ahead=write_ahead)
@@ -160,7 +160,7 @@ class SqliteBuild:
     def finish(self) -> None:
         """Make sure that it is sound, and bring everything into one file."""
         self._flush()
-        with speaking_plainly():
+        with explain_sqlite_errors():
             db = connect(self.generation.path, for_writing=True)
             try:
                 check_parts(db)
@@ -208,8 +208,8 @@ class SqliteBuild:
                 )
 
     def body_of(self, chunk: Chunk) -> str | bytes:
-        """The text, squeezed."""
-        return squeezed(chunk.text)
+        """The text, deflate_text."""
+        return deflate_text(chunk.text)
 
     def build(self, fingerprint: IndexFingerprint, reason: str) -> NoReturn:  # noqa: ARG002
         """Refuse: this is a rebuild already."""
@@ -243,7 +243,7 @@ class SqliteBuild:
     def _settle(self) -> None:
         """Bring into one file what was written last."""
         self._flush()
-        with speaking_plainly():
+        with explain_sqlite_errors():
             db = connect(self.generation.path, for_writing=True)
             try:
                 empty_log(db)
