@@ -12,7 +12,7 @@ from typing import Any
 FLOORS = (
     ("the pure package text", "src/plainmind/text/", 100.0),
     ("the pure package search", "src/plainmind/search/", 100.0),
-    ("the pure module indexing.plan", "src/plainmind/index/plan.py", 100.0),
+    ("the pure module index.plan", "src/plainmind/index/plan.py", 100.0),
     ("everything", "src/plainmind/", 90.0),
 )
 

@@ -72,7 +72,7 @@ def memory(tmp_path):
 
 
 def test_a_search_opens_one_view_of_the_index_the_first_time_and_later(memory, monkeypatch):
-    opened = count_views(memory.parts.store, monkeypatch)
+    opened = count_views(memory.index.store, monkeypatch)
     for times in range(1, 5):
         assert memory.search("gateway").hits
         assert len(opened) == times

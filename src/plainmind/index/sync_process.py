@@ -1,4 +1,10 @@
-"""Batches of files prepared one after the other, by two processes when there is enough to do."""
+"""Batches of files prepared one after the other, by two processes when there is enough to do.
+
+The second is a process and not a thread, for cutting and embedding are Python's own work; it is started as a plain
+program, so that no `__main__` runs twice. It takes documents from its standard input and answers with prepared chunks:
+marshalled tuples behind their length, for both sides are the same Python. It lives as long as its input is open, and
+not longer than the process that started it. Without it everything is done all the same, only more slowly.
+"""
 
 from __future__ import annotations
 
@@ -24,10 +30,33 @@ if TYPE_CHECKING:
     from subprocess import Popen
     from typing import IO, Any, BinaryIO, Self, TypeAlias
 
+Batch: TypeAlias = "list[ReadFile]"
 
 _LENGTH_BYTES = 8
 _DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG
 _KILL = 9
+
+# Starting takes about as long as preparing a megabyte of text.
+WORTH_IT_BYTES = 3_000_000
+_MOST_IN_FLIGHT = 5  # it must not run out of work while this process writes
+_LONGEST_WAIT_S = 60.0
+_END_WITHIN_S = 5.0
+_PIPE_BYTES = 1 << 20
+
+# Isolated from the environment and from the working folder, but with our own path: a zip file, an editable folder.
+_BOOT = """
+import sys
+sys.path[:] = sys.argv[2:]
+from plainmind.index.sync_process import answer_documents
+answer_documents()
+"""
+
+# Enough for many requests to a provider at once; or, where two processes share them, to be worth a message.
+REMOTE_CHARACTERS = 250_000
+SHARED_CHARACTERS = 125_000
+BATCH_FILES = 256
+_MOST_WAITING = 12
+_AHEAD = 2
 
 
 def send(pipe: BinaryIO, message: Any) -> None:
@@ -104,15 +133,13 @@ def answer_documents() -> None:
     from queue import SimpleQueue
 
     _end_with(int(sys.argv[1]))
-    signal.signal(
-        signal.SIGINT, signal.SIG_IGN
-    )  # the process that started it decides what an interrupt means
+    # The process that started this one decides what an interrupt means.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     told, answers = sys.stdin.buffer, sys.stdout.buffer
     provider, *sizes = receive(told)
     preparation = Preparation(ChunkingSettings(*sizes), create_embedder(provider, EmbeddingSettings()))
-    preparation.embedder.embed_documents(
-        ["ready"]
-    )  # what it takes to embed is loaded before the other side counts on it
+    # What it takes to embed is loaded before the other side counts on it.
+    preparation.embedder.embed_documents(["ready"])
     send(answers, greeting(preparation.chunking, preparation.embedder.identity))
     # The next documents are taken in while these are prepared, so that neither side waits for the other to read.
     waiting: SimpleQueue[Any] = SimpleQueue()
@@ -142,22 +169,6 @@ def _end_with(parent: int) -> None:
         raise SystemExit(1)
 
 
-# Starting takes about as long as preparing a megabyte of text.
-WORTH_IT_BYTES = 3_000_000
-_MOST_IN_FLIGHT = 5  # it must not run out of work while this process writes
-_LONGEST_WAIT_S = 60.0
-_END_WITHIN_S = 5.0
-_PIPE_BYTES = 1 << 20
-
-# Isolated from the environment and from the working folder, but with our own path: a zip file, an editable folder.
-_BOOT = """
-import sys
-sys.path[:] = sys.argv[2:]
-from plainmind.index.sync_process import answer_documents
-answer_documents()
-"""
-
-
 class WorkerFailed(PlainmindError):
     """The second process ended or said something else than was agreed; what it had is to be prepared here."""
 
@@ -168,9 +179,8 @@ def can_share(identity: EmbedderIdentity) -> bool:
     return (
         identity.provider in COMPUTED_HERE  # the others wait for a network, or have a model of their own
         and usable_cores() > 1
-        and program.startswith(
-            ("python", "pypy")
-        )  # else the program that Python is embedded in would be started
+        # Else the program that Python is embedded in would be started.
+        and program.startswith(("python", "pypy"))
         and not getattr(sys, "frozen", False)
     )
 
@@ -303,17 +313,6 @@ def _widen(pipe: IO[bytes] | None) -> BinaryIO:
     return pipe  # type: ignore[return-value]
 
 
-# Enough for many requests to a provider at once; or, where two processes share them, to be worth a message.
-REMOTE_CHARACTERS = 250_000
-SHARED_CHARACTERS = 125_000
-BATCH_FILES = 256
-_MOST_WAITING = 12
-_AHEAD = 2
-
-
-Batch: TypeAlias = "list[ReadFile]"
-
-
 def batches(files: Iterable[ReadFile], most_characters: int) -> Iterator[Batch]:
     """Group files so that requests to an embedder cross file boundaries."""
     batch: list[ReadFile] = []
@@ -378,16 +377,20 @@ class _TwoProcesses:
         self._tell = tell
         self._waiting: deque[tuple[Batch, Prepared | None]] = deque()
         self._other: SecondProcess | None = None
-        with _giving_up(self):
+        try:
             self._other = SecondProcess(here.chunking, here.embedder.identity)
+        except WorkerFailed as error:
+            self._give_up(error)
 
     def add(self, batch: Batch) -> None:
         """Give a batch to the other process, or prepare it here."""
-        with _giving_up(self):
+        try:
             if self._other is not None and self._other.has_room and not _has_large(batch):
                 self._other.give(_documents(batch))
                 self._waiting.append((batch, None))
                 return
+        except WorkerFailed as error:
+            self._give_up(error)
         self._waiting.append((batch, _prepare_here(batch, self._here)))
 
     def finished(self, *, most_waiting: int) -> Iterator[tuple[Batch, Prepared]]:
@@ -401,7 +404,7 @@ class _TwoProcesses:
             self._waiting.popleft()
             yield batch, made
 
-    def give_up(self, error: WorkerFailed) -> None:
+    def _give_up(self, error: WorkerFailed) -> None:
         """Go on alone; what the other process had is prepared here when its turn comes."""
         self.close()
         self._tell(f"indexing took longer than it should: {error}")
@@ -413,28 +416,12 @@ class _TwoProcesses:
             other.close()
 
     def _take(self, batch: Batch, *, wait: bool) -> Prepared | None:
-        with _giving_up(self):
+        try:
             if self._other is not None:
                 return self._other.take(_documents(batch), wait=wait)
+        except WorkerFailed as error:
+            self._give_up(error)
         return _prepare_here(batch, self._here)
-
-
-class _giving_up:  # noqa: N801 (used as a verb)
-    """A block in which the other process may turn out to have failed."""
-
-    __slots__ = ("_two",)
-
-    def __init__(self, two: _TwoProcesses) -> None:
-        self._two = two
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
-        if not isinstance(error, WorkerFailed):
-            return False
-        self._two.give_up(error)
-        return True
 
 
 def _has_large(batch: Batch) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Mapping
 
 from plainmind import __version__
@@ -11,7 +12,6 @@ from plainmind.base.lazy import named
 from plainmind.base.model import FileFailure, FileState, IndexFingerprint, Source
 from plainmind.base.value import value
 from plainmind.files.tombstones import COMPACT_ABOVE_BYTES
-from plainmind.index.footprint import footprint
 from plainmind.index.plan import WITHOUT_VECTORS, SyncPlan, plan_sync
 from plainmind.index.reader import IndexCounts
 from plainmind.index.sync import NO_INDEX_YET
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from plainmind.memory.index import Index
     from plainmind.memory.memory import Memory
     from plainmind.notes.discovery import Discovery
+
 
 # What guests add: facts by name, given the memory.
 _GUESTS = (
@@ -291,3 +292,40 @@ def bytes_under(path: str) -> int:
             except FileNotFoundError:
                 continue
     return total
+
+
+def footprint() -> Mapping[str, int]:
+    """What this process takes of the system, with bounds where there are any; what is not told is left out."""
+    import resource
+
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    facts = {"threads": threading.active_count()}
+    # Listing it opens one more.
+    facts |= _listed("openFiles", "/proc/self/fd", less=1) or _listed("openFiles", "/dev/fd", less=1)
+    if soft != resource.RLIM_INFINITY:
+        facts["maxOpenFiles"] = soft
+    return (
+        facts | _resident() | {"peakResidentBytes": _peak(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)}
+    )
+
+
+def _listed(name: str, folder: str, *, less: int) -> dict[str, int]:
+    try:
+        return {name: len(os.listdir(folder)) - less}
+    except OSError:
+        return {}
+
+
+def _resident() -> dict[str, int]:
+    try:
+        with open("/proc/self/statm", "rb") as file:
+            return {"residentBytes": int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")}
+    except OSError:
+        return {}
+
+
+def _peak(max_rss: int) -> int:
+    """Linux counts kilobytes, macOS bytes."""
+    import sys
+
+    return max_rss if sys.platform == "darwin" else max_rss * 1024

@@ -1,7 +1,7 @@
 import os
 import threading
 
-from plainmind.index.footprint import footprint
+from plainmind.memory.status import footprint
 
 
 def test_open_files_and_threads_are_counted():
