@@ -6,7 +6,7 @@ import pytest
 
 from plainmind.embed.protocol import KEY_VARIABLES
 from plainmind.embed.succession import Choice, KeyFound, LocalModel, PassedOver, choose
-from plainmind.guests.remote.settings import RemoteSettings
+from plainmind.guests.remote.config import RemoteSettings
 from plainmind.guests.remote.wire import REMOTE_PROVIDERS, wire_for
 
 NO_KEYS = dict.fromkeys(KEY_VARIABLES, KeyFound(None))

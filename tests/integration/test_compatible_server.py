@@ -14,9 +14,9 @@ from tests.support.model_files import need_llama, real_gguf
 from plainmind import Memory
 from plainmind.base.errors import EmbeddingError
 from plainmind.guests.local.llama import LocalEmbedder, LocalSettings
+from plainmind.guests.remote.config import RemoteSettings
 from plainmind.guests.remote.embedder import RemoteEmbedder, create_remote
 from plainmind.guests.remote.ledger import Ledger
-from plainmind.guests.remote.settings import RemoteSettings
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(120)]
 

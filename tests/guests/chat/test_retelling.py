@@ -9,7 +9,7 @@ from plainmind.agent.tools.definitions import TOOLS
 from plainmind.guests.chat.models.protocol import Reply, Request, ToolCall
 from plainmind.guests.chat.models.tokens import estimated_usage, tokens_in
 from plainmind.guests.chat.retelling import cut, retold
-from plainmind.guests.remote.wire import estimated_tokens
+from plainmind.text.chunking import estimated_tokens
 
 SAID = (
     {"role": "user", "content": "Which wood?"},

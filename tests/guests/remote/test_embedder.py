@@ -21,10 +21,10 @@ from tests.support.waiting import until
 from plainmind.base.errors import BadVector, ConfigError, EmbeddingError
 from plainmind.guests.net.failures import Abandoned, KeyRefused, RequestRefused, ServerTrouble, TextTooLong
 from plainmind.guests.net.transport import Transport
+from plainmind.guests.remote.config import RemoteSettings
 from plainmind.guests.remote.embedder import RemoteEmbedder
 from plainmind.guests.remote.failures import BudgetSpent, ProviderPaused, TextRefused
 from plainmind.guests.remote.ledger import Ledger
-from plainmind.guests.remote.settings import RemoteSettings
 from plainmind.guests.remote.wire import wire_for
 
 ROOT = Path(__file__).resolve().parents[3]

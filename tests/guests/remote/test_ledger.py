@@ -16,14 +16,7 @@ from plainmind.base.errors import StorageFailure
 from plainmind.guests.net.failures import QuotaSpent, ServerTrouble
 from plainmind.guests.remote.breaker import BreakerPolicy
 from plainmind.guests.remote.failures import ProviderPaused
-from plainmind.guests.remote.ledger import (
-    JobRecord,
-    Ledger,
-    Usage,
-    drop_job,
-    jobs,
-    save_job,
-)
+from plainmind.guests.remote.ledger import JobRecord, Ledger, Usage
 from plainmind.guests.remote.wire import ProviderKey
 
 KEY = ProviderKey("openai", "text-embedding-3-small", "e" * 64)
@@ -161,21 +154,21 @@ def test_a_refused_text_is_remembered_for_a_day(path: str) -> None:
 def test_jobs_outlive_processes(path: str) -> None:
     clock = [1_000_000.0]
     ledger = Ledger(path, now=lambda: clock[0])
-    save_job(ledger, JobRecord("j1", KEY, "planned", 3, facts={"hashes": ["a", "b"]}))
+    ledger.save_job(JobRecord("j1", KEY, "planned", 3, facts={"hashes": ["a", "b"]}))
     clock[0] += 5
-    save_job(ledger, JobRecord("j2", OTHER, "planned", 1))
-    (first,) = jobs(ledger, KEY)
-    save_job(ledger, JobRecord("j1", KEY, "running", 3, remote_id="batch_1", created=first.created))
+    ledger.save_job(JobRecord("j2", OTHER, "planned", 1))
+    (first,) = ledger.jobs(KEY)
+    ledger.save_job(JobRecord("j1", KEY, "running", 3, remote_id="batch_1", created=first.created))
     ledger.close()
 
     again = Ledger(path, now=lambda: clock[0])
-    first, second = jobs(again)
+    first, second = again.jobs()
     assert (first.id, first.state, first.remote_id, first.items) == ("j1", "running", "batch_1", 3)
     assert (first.created, first.updated) == (1_000_000.0, 1_000_005.0)
     assert second.key == OTHER
 
-    drop_job(again, "j1")
-    assert [job.id for job in jobs(again)] == ["j2"]
+    again.drop_job("j1")
+    assert [job.id for job in again.jobs()] == ["j2"]
     again.close()
 
 
@@ -203,7 +196,7 @@ def test_without_a_file_it_goes_on_in_memory_and_says_so(tmp_path: Path) -> None
         ledger.breaker_for(KEY).enter()
     assert "cannot be used" in str(ledger.trouble)
     with pytest.raises(StorageFailure):
-        save_job(ledger, JobRecord("j1", KEY, "planned", 3))
+        ledger.save_job(JobRecord("j1", KEY, "planned", 3))
     ledger.close()
 
 

@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 
 from plainmind.base.errors import BadVector
 from plainmind.guests.net.failures import AnswerUnreadable
+from plainmind.guests.remote.config import RemoteSettings
 from plainmind.guests.remote.embedder import requests_of
 from plainmind.guests.remote.gemini import GeminiWire
 from plainmind.guests.remote.openai import OpenAIWire
-from plainmind.guests.remote.settings import RemoteSettings
 from plainmind.guests.remote.voyage import VoyageWire
-from plainmind.guests.remote.wire import estimated_tokens, in_order, numbers, price_of, tokens_in, wire_for
+from plainmind.guests.remote.wire import in_order, numbers, price_of, tokens_in, wire_for
+from plainmind.text.chunking import estimated_tokens
 
 
 def test_openai_is_asked_for_base64_only_at_home() -> None:

@@ -15,9 +15,9 @@ from plainmind.embed.cache import SqliteEmbeddingCache
 from plainmind.embed.protocol import EmbeddingCache
 from plainmind.guests.net.transport import Transport
 from plainmind.guests.remote.batch_jobs import BatchJobs
+from plainmind.guests.remote.config import BatchConfig, RemoteSettings
 from plainmind.guests.remote.embedder import RemoteEmbedder
 from plainmind.guests.remote.ledger import Ledger
-from plainmind.guests.remote.settings import BatchSettings, RemoteSettings
 from plainmind.guests.remote.wire import wire_for
 
 DIMS = 64
@@ -67,7 +67,7 @@ def settings_for(base_url: str, **changes: Any) -> RemoteSettings:
         allow_private=True,
         model=changes.pop("model", None),
         dims=DIMS,
-        batch=BatchSettings(**changes.pop("batch", {})),
+        batch=BatchConfig(**{"enabled": True, **changes.pop("batch", {})}),
         batch_timeout_s=60,
         query_timeout_s=60,
     )

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from tests.support.providers.server import KEY, Provider
 
+from plainmind.guests.remote.config import RemoteSettings
 from plainmind.guests.remote.embedder import RemoteEmbedder
 from plainmind.guests.remote.ledger import Ledger
-from plainmind.guests.remote.settings import RemoteSettings
 from plainmind.guests.remote.wire import wire_for
 
 

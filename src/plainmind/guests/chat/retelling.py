@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 
 from plainmind.agent.recall import new_nonce
 from plainmind.guests.chat.models.protocol import Message
-from plainmind.guests.remote.wire import estimated_tokens
 from plainmind.sessions.entries import SPEAKERS, storable, text_of
+from plainmind.text.chunking import estimated_tokens
 
 _MOST_CHARS_OF_A_RESULT = 2_000
 _MOST_CHARS_OF_A_MESSAGE = 40_000

@@ -10,12 +10,11 @@ from plainmind.base.value import field, value
 from plainmind.config.load import Loaded, home_folder, referenced_variable, resolve_secret
 from plainmind.embed.protocol import AUTO, KEY_VARIABLES, EmbeddingSettings, create_embedder
 from plainmind.embed.succession import Choice, KeyFound, LocalModel, choose
-from plainmind.guests.remote.config import RemoteConfig
+from plainmind.guests.remote.config import RemoteConfig, RemoteSettings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from plainmind.config.settings import Settings
-    from plainmind.guests.remote.settings import RemoteSettings
 
 # The provider that `remote.baseUrl` and `remote.apiKey` are meant for when `provider` is `auto`.
 _FIRST = next(iter(KEY_VARIABLES))
@@ -90,28 +89,19 @@ def access_to(name: str, loaded: Loaded, environ: Mapping[str, str], *, chosen: 
 
 def remote_settings(settings: Settings, access: Access, *, chosen: bool, model: str | None) -> RemoteSettings:
     """Translate the settings of a remote provider; model, dimensions and headers are the chosen one's alone."""
-    from plainmind.guests.remote.settings import BatchSettings, RemoteSettings
-
     remote = settings.section(RemoteConfig)
-    batch = remote.batch
     return RemoteSettings(
         base_url=access.base_url,
         api_key=access.key,
         headers=remote.headers if chosen else {},
         model=model,
         dims=settings.output_dimensionality if chosen else None,
-        batch=BatchSettings(
-            enabled=batch.enabled,
-            wait=batch.wait,
-            concurrency=batch.concurrency,
-            poll_interval_ms=batch.poll_interval_ms,
-            timeout_minutes=batch.timeout_minutes,
-        ),
+        batch=remote.batch,
         concurrency=remote.concurrency,
         query_timeout_s=remote.query_timeout_ms / 1000,
         batch_timeout_s=remote.document_timeout_ms / 1000,
         max_tokens_per_day=remote.max_tokens_per_day,
-        # Nobody but the user can set an address: a project file may not.
+        # Only the user can set an address: a project file may not.
         allow_private=access.base_url is not None,
         proxy=remote.proxy,
     )
@@ -126,7 +116,6 @@ def model_for(name: str, settings: Settings) -> str | None:
         return settings.local.model_path or settings.model
     if settings.provider != AUTO or settings.model is None or name not in KEY_VARIABLES:
         return settings.model if settings.provider != AUTO else None
-    from plainmind.guests.remote.settings import RemoteSettings
     from plainmind.guests.remote.wire import wire_for
 
     bare = settings.model.removeprefix("models/")
@@ -155,7 +144,6 @@ def _same_place(base_url: str | None, other: str | None, name: str) -> bool:
     if base_url == other:
         return True
     from plainmind.guests.net.address import split_base_url
-    from plainmind.guests.remote.settings import RemoteSettings
     from plainmind.guests.remote.wire import wire_for
 
     default = wire_for(name, RemoteSettings()).default_base_url

@@ -16,7 +16,7 @@ from plainmind.guests.net.failures import AnswerUnreadable, ModelUnknown, NetFai
 from plainmind.guests.net.transport import Transport, as_json
 
 if TYPE_CHECKING:
-    from plainmind.guests.remote.settings import RemoteSettings
+    from plainmind.guests.remote.config import RemoteSettings
     from plainmind.guests.remote.wire import Wire
 
 TAG_PREFIX = "plainmind-"

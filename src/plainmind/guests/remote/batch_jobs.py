@@ -26,12 +26,13 @@ from plainmind.guests.net.transport import Transport
 from plainmind.guests.remote.batch_endpoint import JobView, endpoint_for
 from plainmind.guests.remote.breaker import Breaker, BreakerPolicy, permission
 from plainmind.guests.remote.client import transport_for
+from plainmind.guests.remote.config import RemoteSettings
 from plainmind.guests.remote.embedder import RemoteEmbedder
 from plainmind.guests.remote.failures import BudgetSpent, ProviderPaused, VectorsPending, embedding_error
 from plainmind.guests.remote.job_steps import PLANNED, Portion, Steps, hashes_of, portions
-from plainmind.guests.remote.ledger import JobRecord, Ledger, jobs
-from plainmind.guests.remote.settings import RemoteSettings
-from plainmind.guests.remote.wire import Wire, estimated_tokens, price_of, provider_key, wire_for
+from plainmind.guests.remote.ledger import JobRecord, Ledger
+from plainmind.guests.remote.wire import Wire, price_of, provider_key, wire_for
+from plainmind.text.chunking import estimated_tokens
 
 _LONGEST_PAUSE_S = 30.0
 _PAUSE_GROWTH = 1.5
@@ -190,7 +191,7 @@ class BatchJobs:
             "offUntil": state.open_until if off else None,
             "failures": state.failures,
             "lastError": state.reason or None,
-            "jobs": [asdict(self._fact(job)) for job in jobs(self._ledger)],
+            "jobs": [asdict(self._fact(job)) for job in self._ledger.jobs()],
         }
 
     def close(self) -> None:
@@ -302,7 +303,7 @@ class BatchJobs:
         return frozenset(name for some in _portions(wanted) for name in self._cache.lookup(identity, some))
 
     def _jobs(self) -> list[JobRecord]:
-        return jobs(self._ledger, self.key)
+        return self._ledger.jobs(self.key)
 
     def _fact(self, job: JobRecord) -> JobFacts:
         age = max(0.0, self._ledger.now() - job.created)
@@ -466,7 +467,7 @@ class Round:
     def resume(self) -> None:
         """Take up every job that is remembered, and collect those that have ended meanwhile."""
         self.steps.drop_old()
-        remembered = jobs(self.steps.ledger, self.steps.key)
+        remembered = self.steps.ledger.jobs(self.steps.key)
         try:
             if remembered:
                 self.requests.enter()

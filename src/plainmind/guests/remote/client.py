@@ -22,10 +22,11 @@ from plainmind.guests.net.failures import (
 )
 from plainmind.guests.net.transport import LARGEST_ANSWER, Transport, as_json
 from plainmind.guests.remote.breaker import Breaker
+from plainmind.guests.remote.config import RemoteSettings
 from plainmind.guests.remote.failures import BudgetSpent, TextRefused
 from plainmind.guests.remote.ledger import Ledger
-from plainmind.guests.remote.settings import RemoteSettings
-from plainmind.guests.remote.wire import Mode, ProviderKey, Wire, estimated_tokens, price_of
+from plainmind.guests.remote.wire import Mode, ProviderKey, Wire, price_of
+from plainmind.text.chunking import estimated_tokens
 
 _SHORTEST_CUT = 32
 _RETRIES_OF_QUESTION = 1  # an answer is waited for, and words alone can give one

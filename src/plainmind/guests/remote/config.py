@@ -1,4 +1,4 @@
-"""The settings of remote embedding providers, `remote.*`."""
+"""The settings of remote embedding providers: `remote.*` as users write them, and what one provider takes of them."""
 
 # ruff: noqa: FBT003 -- the first argument of `setting` is the default, often True or False
 
@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from plainmind.base.value import value
+from plainmind.base.value import field, value
 from plainmind.config.kinds import SENDS, SPENDS, Flag, Number, Text, TextTable, Whole, group, setting
 
 
@@ -67,3 +67,25 @@ class RemoteConfig:
         1.0, Number(0, 1_000_000), SPENDS, "What a sync may cost, about, before it needs your yes."
     )
     batch: BatchConfig = group(BatchConfig)
+
+
+@value
+class RemoteSettings:
+    """Where the provider is, how it knows us, and how much it is asked at once.
+
+    None for `base_url` and `model` means the provider's own. `api_key` is the key itself, no longer a reference.
+    """
+
+    base_url: str | None = None
+    api_key: str | None = field(default=None, repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    model: str | None = None
+    dims: int | None = None  # None: as many as the model has by itself
+    batch: BatchConfig = BatchConfig(enabled=True)
+    concurrency: int = 4
+    tokens_per_request: int = 8_000  # counted as one a character
+    query_timeout_s: float = 60.0
+    batch_timeout_s: float = 120.0
+    max_tokens_per_day: int | None = None
+    allow_private: bool = False  # the user typed `base_url`, so it may be on a private network
+    proxy: str | None = field(default=None, repr=False)  # never taken from the environment

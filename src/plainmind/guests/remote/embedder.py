@@ -16,9 +16,9 @@ from plainmind.guests.net.address import split_base_url
 from plainmind.guests.net.failures import Abandoned, AddressRefused, NetFailure, RetryPolicy, TextTooLong
 from plainmind.guests.remote.breaker import BreakerState, waiting_s
 from plainmind.guests.remote.client import Allowance, Call, ProviderClient
+from plainmind.guests.remote.config import RemoteSettings
 from plainmind.guests.remote.failures import BudgetSpent, ProviderPaused, TextRefused, embedding_error
 from plainmind.guests.remote.ledger import Ledger
-from plainmind.guests.remote.settings import RemoteSettings
 from plainmind.guests.remote.wire import Mode, Wire, price_of, provider_key, wire_for
 
 if TYPE_CHECKING:

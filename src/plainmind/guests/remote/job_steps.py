@@ -24,7 +24,7 @@ from plainmind.guests.net.failures import AnswerUnreadable, NetFailure
 from plainmind.guests.net.transport import Transport
 from plainmind.guests.remote.batch_endpoint import AnswerLine, BatchEndpoint, JobView, Unlisted
 from plainmind.guests.remote.failures import BudgetSpent
-from plainmind.guests.remote.ledger import JobRecord, Ledger, drop_job, jobs, save_job
+from plainmind.guests.remote.ledger import JobRecord, Ledger
 from plainmind.guests.remote.wire import ProviderKey
 
 # A job is `PLANNED` before anything is sent, `UPLOADED` when the id of its file is saved, `RUNNING` when its own id
@@ -100,9 +100,9 @@ class Steps:
 
     def drop_old(self) -> None:
         """Forget jobs, also of other providers, that are so old that nothing of them is kept there any more."""
-        for job in jobs(self.ledger):
+        for job in self.ledger.jobs():
             if self.ledger.now() - job.created > _KEPT_S:
-                drop_job(self.ledger, job.id)
+                self.ledger.drop_job(job.id)
 
     def look(self, job: JobRecord) -> JobView:
         """See how far the provider is."""
@@ -150,7 +150,7 @@ class Steps:
         except NetFailure:
             return False
         self._count(job, 0)
-        drop_job(self.ledger, job.id)
+        self.ledger.drop_job(job.id)
         return True
 
     def clean(self, job: JobRecord) -> bool:
@@ -160,7 +160,7 @@ class Steps:
                 self.endpoint.delete(file_id, deadline=self._soon())
         except NetFailure:
             return False
-        drop_job(self.ledger, job.id)
+        self.ledger.drop_job(job.id)
         return True
 
     def give_up(self, job: JobRecord) -> bool:
@@ -171,7 +171,7 @@ class Steps:
         """Stop a job and delete all its files, whatever they hold; False when some of it could not be done."""
         found = self.recover(job)
         if found is None:
-            return all(other.id != job.id for other in jobs(self.ledger, self.key))
+            return all(other.id != job.id for other in self.ledger.jobs(self.key))
         try:
             seen = self.look(found)
             if not seen.ended:
@@ -252,7 +252,7 @@ class Steps:
             self.ledger.add_usage(self.key, tokens=more, cost=cost * more / reserved)
 
     def _save(self, job: JobRecord) -> JobRecord:
-        save_job(self.ledger, job)
+        self.ledger.save_job(job)
         return job
 
     def _soon(self) -> float:

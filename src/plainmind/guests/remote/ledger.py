@@ -144,6 +144,20 @@ class Usage:
     cost: float
 
 
+@value
+class JobRecord:
+    """One job. `id` is ours and exists before theirs; `facts` is whatever JSON the job needs, without note text."""
+
+    id: str
+    key: ProviderKey
+    state: str
+    items: int
+    remote_id: str | None = None
+    created: float = 0.0
+    updated: float = 0.0
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
 class Ledger:
     """Shared by threads and processes. Where its file cannot be used it goes on in memory, and `trouble` says why."""
 
@@ -230,6 +244,38 @@ class Ledger:
 
         self.write(work)
 
+    def save_job(self, job: JobRecord) -> None:
+        """Keep a new job or its new state: on disk, not only on its way there. Raises StorageFailure."""
+        row = {
+            "id": job.id,
+            "provider": job.key.provider,
+            "model": job.key.model,
+            "endpoint": job.key.endpoint,
+            "state": job.state,
+            "remote_id": job.remote_id,
+            "items": job.items,
+            "created": job.created or self.now(),
+            "updated": self.now(),
+            "facts": json.dumps(dict(job.facts)),
+        }
+        # A job that is forgotten is paid for twice, so even a power cut must not lose it.
+        self.read(lambda connection: connection.execute("PRAGMA synchronous = FULL").fetchall())
+        try:
+            self.write(lambda connection: connection.execute(_SAVE_JOB, row))
+        finally:
+            self.read(lambda connection: connection.execute("PRAGMA synchronous = NORMAL").fetchall())
+        if self.trouble is not None:
+            raise StorageFailure(self.trouble, hint="no job is begun that could be forgotten; check the disk")
+
+    def jobs(self, key: ProviderKey | None = None) -> list[JobRecord]:
+        """Every job that is remembered, oldest first, or those of one provider."""
+        rows = self.read(lambda connection: connection.execute(_JOBS).fetchall())
+        return [job for job in map(_job, rows) if key is None or job.key == key]
+
+    def drop_job(self, job_id: str) -> None:
+        """Forget a job whose vectors are kept."""
+        self.write(lambda connection: connection.execute(_DROP_JOB, {"id": job_id}))
+
     def close(self) -> None:
         """Let go of the file; the next call opens it again."""
         with self._turn:
@@ -280,59 +326,10 @@ class Ledger:
         return time.strftime("%Y-%m-%d", time.gmtime(at))
 
 
-@value
-class JobRecord:
-    """One job. `id` is ours and exists before theirs; `facts` is whatever JSON the job needs, without note text."""
-
-    id: str
-    key: ProviderKey
-    state: str
-    items: int
-    remote_id: str | None = None
-    created: float = 0.0
-    updated: float = 0.0
-    facts: Mapping[str, Any] = field(default_factory=dict)
-
-
-def save_job(ledger: Ledger, job: JobRecord) -> None:
-    """Keep a new job or its new state; on disk, not only on its way there, when this returns. Raises StorageFailure."""
-    row = {
-        "id": job.id,
-        "provider": job.key.provider,
-        "model": job.key.model,
-        "endpoint": job.key.endpoint,
-        "state": job.state,
-        "remote_id": job.remote_id,
-        "items": job.items,
-        "created": job.created or ledger.now(),
-        "updated": ledger.now(),
-        "facts": json.dumps(dict(job.facts)),
-    }
-    # A job that is forgotten is paid for twice, so even a power cut must not lose it.
-    ledger.read(lambda connection: connection.execute("PRAGMA synchronous = FULL").fetchall())
-    try:
-        ledger.write(lambda connection: connection.execute(_SAVE_JOB, row))
-    finally:
-        ledger.read(lambda connection: connection.execute("PRAGMA synchronous = NORMAL").fetchall())
-    if ledger.trouble is not None:
-        raise StorageFailure(ledger.trouble, hint="no job is begun that could be forgotten; check the disk")
-
-
-def jobs(ledger: Ledger, key: ProviderKey | None = None) -> list[JobRecord]:
-    """Every job that is remembered, oldest first, or those of one provider."""
-    rows = ledger.read(lambda connection: connection.execute(_JOBS).fetchall())
-    return [job for job in map(_job, rows) if key is None or job.key == key]
-
-
 def _job(row: tuple[Any, ...]) -> JobRecord:
     name, provider, model, endpoint, state, items, remote_id, created, updated, facts = row
     of = ProviderKey(provider, model, endpoint)
     return JobRecord(name, of, state, items, remote_id, created, updated, json.loads(facts))
-
-
-def drop_job(ledger: Ledger, job_id: str) -> None:
-    """Forget a job whose vectors are kept."""
-    ledger.write(lambda connection: connection.execute(_DROP_JOB, {"id": job_id}))
 
 
 def _usage(row: tuple[Any, ...]) -> Usage:

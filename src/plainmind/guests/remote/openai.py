@@ -21,7 +21,7 @@ from plainmind.guests.remote.batch_endpoint import (
     text_at,
     upload_multipart,
 )
-from plainmind.guests.remote.settings import RemoteSettings
+from plainmind.guests.remote.config import RemoteSettings
 from plainmind.guests.remote.wire import (
     Mode,
     Request,

@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     from plainmind.base.model import IndexFingerprint, SyncReport
     from plainmind.embed.succession import Choice
     from plainmind.guests.remote.batch_jobs import BatchingEmbedder
+    from plainmind.guests.remote.config import RemoteSettings
     from plainmind.guests.remote.embedder import RemoteEmbedder
     from plainmind.guests.remote.ledger import Ledger, Usage
-    from plainmind.guests.remote.settings import RemoteSettings
     from plainmind.memory.doctor import Check
     from plainmind.memory.index import Index
     from plainmind.memory.providers import Asked, EmbeddingStatus
@@ -267,9 +267,7 @@ class Providers:
         """Whether a job was left running, by settings that were other ones then."""
         if not os.path.exists(self._ledger_path):
             return False
-        from plainmind.guests.remote.ledger import jobs
-
-        return bool(jobs(self.ledger))
+        return bool(self.ledger.jobs())
 
     def _former(self, made: EmbedderIdentity) -> Embedder | None:
         """Make the embedder that an index of other settings was made with, if that can be done with these."""

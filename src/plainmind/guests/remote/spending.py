@@ -83,7 +83,7 @@ class Purse:
 
     def _tokens(self, texts: Iterable[str]) -> int:
         """Count the tokens, about, of texts whose vectors the cache does not know."""
-        from plainmind.guests.remote.wire import estimated_tokens
+        from plainmind.text.chunking import estimated_tokens
 
         total = 0
         for some in _portions(texts):

@@ -14,7 +14,7 @@ from plainmind.base.errors import BadVector, ConfigError
 from plainmind.base.value import value
 from plainmind.guests.net.address import split_base_url
 from plainmind.guests.net.failures import AnswerUnreadable
-from plainmind.guests.remote.settings import RemoteSettings
+from plainmind.guests.remote.config import RemoteSettings
 
 Mode: TypeAlias = Literal["query", "document"]
 
@@ -76,12 +76,6 @@ def provider_key(wire: Wire, settings: RemoteSettings) -> ProviderKey:
 def price_of(wire: Wire, model: str, tokens: int) -> float:
     """What tokens cost, about, in USD; 0 when the price is not known."""
     return wire.prices.get(model.removeprefix("models/"), 0.0) * tokens / 1_000_000
-
-
-def estimated_tokens(text: str) -> int:
-    """Guess the tokens of a text: some four letters each, but one for each character of most other scripts."""
-    narrow = sum(1 for char in text if char < "\u0250") if not text.isascii() else len(text)
-    return narrow // 4 + (len(text) - narrow) + 1
 
 
 _NUMBERS = {float, int}

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 
 from plainmind.guests.chat.models.protocol import Message, Reply, Request, Usage
-from plainmind.guests.remote.wire import estimated_tokens
+from plainmind.text.chunking import estimated_tokens
 
 _A_MESSAGE = 4  # role and marks
 
