@@ -15,7 +15,7 @@ from plainmind.base.errors import ConfigError
 from plainmind.base.model import EVERY_SCOPE, PRIVATE, EmbedderIdentity, sha256_text
 from plainmind.guests.chat.chatting import open_conversation
 from plainmind.guests.entries.access import entry_memory_of, tools_within
-from plainmind.memory.cache import opened_cache
+from plainmind.memory.cache import open_cache
 
 
 def memory_with(tmp_path, **entries):
@@ -65,11 +65,11 @@ def test_a_vector_that_another_provider_made_goes_from_the_cache_too(tmp_path):
         assert entry is not None
         identity = EmbedderIdentity("openai", "a-model", "an-address", dims=2)
         digest = sha256_text(entry.text)
-        with opened_cache(memory.index.values.cache) as cache:
+        with open_cache(memory.index.values.cache) as cache:
             cache.insert(identity, {digest: array("f", [1.0, 0.0])})
             assert cache.lookup(identity, [digest])
         entries.forget([entry.id], scopes=EVERY_SCOPE)
-        with opened_cache(memory.index.values.cache) as cache:
+        with open_cache(memory.index.values.cache) as cache:
             assert not cache.lookup(identity, [digest])
         entries.close()
     assert files_with(tmp_path, "zanzibar") == []
@@ -123,7 +123,7 @@ def test_a_remote_provider_gives_entries_similarity_and_its_vectors_go_with_them
         assert found.similarity > 0.5
         entries.forget([entry.id], scopes=EVERY_SCOPE)
         entries.close()
-        with opened_cache(memory.index.values.cache) as cache:
+        with open_cache(memory.index.values.cache) as cache:
             assert [held for held in cache.contents() if held.entries] == []
 
 

@@ -101,14 +101,14 @@ def run_search_sessions(arguments: argparse.Namespace, console: Console) -> int:
 
 def run_list(arguments: argparse.Namespace, console: Console) -> int:
     """Print one line a session."""
-    from plainmind.memory.session_pages import listed_archives, listed_sessions
+    from plainmind.memory.session_pages import list_archives, list_sessions
 
     with open_memory(arguments) as memory:
         store = memory.sessions
         if arguments.archived:
-            rows = listed_archives(store, memory.redactor())[: arguments.most]
+            rows = list_archives(store, memory.redactor())[: arguments.most]
         else:
-            rows = listed_sessions(store, memory.redactor())[: arguments.most]
+            rows = list_sessions(store, memory.redactor())[: arguments.most]
     if console.json:
         named = "archives" if arguments.archived else "sessions"
         console.result({"folder": store.folder, named: [_row_as_json(row) for row in rows]})

@@ -22,7 +22,7 @@ _MAX_DEPTH = 100
 
 
 class NotUnderstood(Exception):
-    """The text cannot be followed; whoever wanted to change it must leave it alone."""
+    """The text cannot be followed, and must be left alone."""
 
 
 @value

@@ -355,7 +355,7 @@ def _without_none(values: Mapping[str, str | None]) -> dict[str, str]:
     return {name: text for name, text in values.items() if text is not None}
 
 
-# A project file comes with a checked-out repository, written by somebody else. What it may set is an
+# A project file comes with a checked-out repository, written by others. What it may set is an
 # allow-list: every setting says ALLOWED, or the reason why it is the user's alone.
 ALLOWED = ""
 SENDS = "it decides where your notes are sent"

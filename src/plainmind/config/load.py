@@ -119,7 +119,7 @@ def _marker_in(folder: str) -> str | None:
         shared = os.stat(folder).st_mode & (stat.S_ISVTX | stat.S_IWOTH)
     except OSError:
         return None
-    # In a folder like /tmp anybody may put a MEMORY.md above the work of others.
+    # In a folder like /tmp every user may put a MEMORY.md above the work of others.
     if shared == stat.S_ISVTX | stat.S_IWOTH:
         return None
     for name in ("MEMORY.md", "memory.md"):

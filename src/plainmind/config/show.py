@@ -115,7 +115,7 @@ def set_user_value(home: str, name: str, value: Any, *, write: Write) -> Change:
     path = user_file(home)
     data = read_bytes(path)
     try:
-        new, after = _edited(data, path, key, wanted)
+        new, after = _edit(data, path, key, wanted)
     except NotUnderstood:
         line = render(tuple(key.name.split(".")), "…" if key.secret else wanted, bare_keys=False)
         raise ConfigError(
@@ -168,7 +168,7 @@ def _without(data: bytes, path: str, key: Key) -> bytes | None:
     return new
 
 
-def _edited(data: bytes | None, path: str, key: Key, wanted: Any) -> tuple[bytes, Mapping[str, Any]]:
+def _edit(data: bytes | None, path: str, key: Key, wanted: Any) -> tuple[bytes, Mapping[str, Any]]:
     """Change the bytes of the file, and parse them: nothing else in it may mean anything else than before."""
     from plainmind.config.edit import NotUnderstood, changed_only, with_setting
 

@@ -10,10 +10,9 @@ from importlib import import_module
 
 from plainmind.base.errors import ConfigError, PlainmindError
 from plainmind.base.lazy import named
-from plainmind.base.model import SearchResult, Source, SyncReport, known_sources
+from plainmind.base.model import SearchResult, Source, SyncReport
 from plainmind.base.value import field, replace, value
 from plainmind.files.atomic import write_atomically
-from plainmind.memory import translation
 from plainmind.notes.discovery import mounts_of
 
 TYPE_CHECKING = False
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from plainmind.config.settings import Settings
     from plainmind.files.system import Erasures
     from plainmind.memory.memory import Memory
+    from plainmind.memory.translation import EngineValues
     from plainmind.notes.discovery import Mount
     from plainmind.notes.workspace import Workspace
     from plainmind.sessions.transcripts import Transcripts
@@ -41,7 +41,7 @@ else:
     Protocol = object
 
 
-# Who wants the engine to catch up: somebody who waits for it, a search that has little time, or nobody.
+# Who wants the engine to catch up: a person who waits for it, a search that has little time, or a timer.
 Initiative: TypeAlias = "Literal['asked', 'search', 'background']"
 
 
@@ -314,7 +314,7 @@ class FallbackBackend:
         return self._first.name
 
     def search(self, question: Question, index: Callable[[], SearchResult]) -> SearchResult:
-        """Answer in time, whoever does it: `index` is asked the same, and takes next to no time."""
+        """Answer in time, the engine or not: `index` is asked the same, and takes next to no time."""
         try:
             return self._answer(question, index)
         finally:
@@ -331,7 +331,7 @@ class FallbackBackend:
             result = self._first.search(replace(question, timeout_s=question.timeout_s - reserved))
         except BackendBusy as error:
             return self._in_its_place(index, str(error))
-        except Exception as error:  # noqa: BLE001 (whatever it is, there is somebody else to ask)
+        except Exception as error:  # noqa: BLE001 (whatever it is, the index can be asked)
             self._note_failure(error)
             return self._in_its_place(index, _reason(error))
         self._note_success()
@@ -403,7 +403,7 @@ class FallbackBackend:
         else:
             log.error("%s failed", self.name, exc_info=error)
         try:
-            self._pause.failed(_reason(error), getattr(error, "hint", None))
+            self._pause.failed(_reason(error), error.hint if isinstance(error, PlainmindError) else None)
         except PlainmindError as unwritten:  # a full disk: it is asked again each time
             log.warning("that %s failed could not be noted: %s", self.name, unwritten)
 
@@ -441,9 +441,9 @@ def open_backend(name: str, surroundings: Surroundings) -> MemoryBackend:
 
 
 def _factory(name: str) -> Callable[[Surroundings], MemoryBackend]:
-    target = _BUILT_IN.get(name) or (name if ":" in name else _installed().get(name))
+    target = _BUILT_IN.get(name) or (name if ":" in name else _plugins().get(name))
     if target is None:
-        known = ", ".join(sorted({"builtin", *_BUILT_IN, *_installed()}))
+        known = ", ".join(sorted({"builtin", *_BUILT_IN, *_plugins()}))
         raise ConfigError(f"unknown back end: `{name}`", key="backend", hint=f"use one of {known}")
     module, _, attribute = target.partition(":")
     try:
@@ -457,43 +457,31 @@ def _factory(name: str) -> Callable[[Surroundings], MemoryBackend]:
     return found
 
 
-def _installed() -> Mapping[str, str]:
+def _plugins() -> Mapping[str, str]:
     """What other packages offer."""
     from importlib.metadata import entry_points
 
     return {each.name: each.value for each in entry_points(group=ENTRY_POINTS)}
 
 
-def make_backend(memory: Memory) -> FallbackBackend:
+def make_backend(memory: Memory, values: EngineValues) -> FallbackBackend:
     """Make the engine that the settings name, for a memory. Starts nothing. Raises ConfigError."""
-    settings = memory.settings
-    wishes = translation.wishes_of(settings)
     paths = memory.notes.values.extra_paths
-    wants_sessions = "sessions" in settings.sources if wishes.sessions is None else wishes.sessions
-    folder = engine_folder(memory.home, settings.agent_id, settings.backend, memory.places.index)
+    mounts = mounts_of(memory.notes.workspace.root, paths)
     surroundings = Surroundings(
-        agent_id=settings.agent_id,
-        folder=folder,
+        agent_id=values.agent_id,
+        folder=values.folder,
         workspace=memory.notes.workspace,
-        places=tuple(
-            Place(mount, path.pattern)
-            for mount, path in zip(mounts_of(memory.notes.workspace.root, paths), paths, strict=True)
-        ),
-        transcripts=memory.conversations.transcripts if wants_sessions else None,
-        sources=known_sources(settings.sources),
+        places=tuple(Place(mount, path.pattern) for mount, path in zip(mounts, paths, strict=True)),
+        transcripts=memory.conversations.transcripts if values.knows_sessions else None,
+        sources=values.sources,
         erasures=memory.notes.erasures,
         environ=memory.environ,
-        settings=settings,
+        settings=memory.settings,
     )
-    engine = open_backend(settings.backend, surroundings)
-    pause = Pause(Record(os.path.join(folder, "pause.json")), program=wishes.program)
+    engine = open_backend(values.name, surroundings)
+    pause = Pause(Record(os.path.join(values.folder, "pause.json")), program=values.program)
     return FallbackBackend(engine, pause)
-
-
-def engine_folder(home: str, agent_id: str, backend: str, index: str) -> str:
-    """Where an engine keeps its own: by agent and by workspace, as the index is."""
-    name = "".join(c if c.isalnum() or c in "-_" else "-" for c in backend)
-    return os.path.join(home, "agents", agent_id, name, os.path.basename(index))
 
 
 def erase_in_engines(memory: Memory, *, of_every_agent: bool) -> None:

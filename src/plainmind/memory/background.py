@@ -1,4 +1,4 @@
-"""A memory that stays open, kept up to date beside its work: whoever asks finds everything done."""
+"""A memory that stays open, kept up to date beside its work: a question finds everything done."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from plainmind.memory.index import Index
     from plainmind.memory.translation import UpkeepValues
 
-# Whoever has just begun is busy with the first question.
+# A process that has just begun is busy with the first question.
 BEGINS_AFTER_S = 2.0
 _MINUTE_S = 60.0
 _LONGEST_FAREWELL_S = 5.0
 
 
-class KeptFresh:
+class BackgroundSync:
     """Syncs in a thread of its own while a block runs: first of all, after changes, and by the clock (`sync.*`)."""
 
     def __init__(

@@ -35,7 +35,7 @@ class CacheStats:
 
 def cache_stats(values: CacheValues, *, is_used: bool) -> CacheStats:
     """Look at the cache of an agent; `is_used` by the provider that is chosen now."""
-    with opened_cache(values) as cache:
+    with open_cache(values) as cache:
         held = tuple(cache.contents())
     return CacheStats(
         values.path,
@@ -48,7 +48,7 @@ def cache_stats(values: CacheValues, *, is_used: bool) -> CacheStats:
 
 
 @contextmanager
-def opened_cache(values: CacheValues) -> Iterator[SqliteEmbeddingCache]:
+def open_cache(values: CacheValues) -> Iterator[SqliteEmbeddingCache]:
     """Open the cache, which is there even where the provider of today does not use it."""
     cache = SqliteEmbeddingCache(values.path, max_entries=values.max_entries, max_bytes=values.max_bytes)
     try:

@@ -63,7 +63,9 @@ def examine(memory: Memory, *, verify: bool) -> list[Check]:
         try:
             checks += examiner(memory)
         except (PlainmindError, OSError) as error:
-            checks.append(Check(name, "problem", str(error), getattr(error, "hint", None)))
+            checks.append(
+                Check(name, "problem", str(error), error.hint if isinstance(error, PlainmindError) else None)
+            )
     return checks
 
 

@@ -80,7 +80,7 @@ _ENTRY_KEEPER = "plainmind.guests.entries.keeper:EntryKeeper"
 _CITATION = pattern(r"(?P<path>.+\.md)(?:#L|:)(?P<first>\d{1,9})(?:-L?(?P<last>\d{1,9}))?", re.IGNORECASE)
 _NOTE_ID = pattern(r"[0-9A-HJKMNP-TV-Z]{26}")
 NOTE_ID_COMMENT = pattern(r"<!-- m:[0-9A-Za-z_-]+ -->")
-# Shorter texts match far more than anybody means.
+# Shorter texts match far more than is meant.
 LEAST_TEXT = 3
 
 
@@ -139,7 +139,7 @@ class Forgetting:
             self._erase_for_other_agents(paths, doomed)
             erase_notes_left_behind(memory.index, paths)
             erase_in_engines(memory, of_every_agent=True)
-            # Last: until here it has what is to go, and leads whoever was stopped half-way to the rest.
+            # Last: until here it has what is to go, and leads to the rest when this was stopped half-way.
             cleaned = memory.notes.history.erase(self._removing(doomed))
         sync()
         if memory.index.providers is not None:
@@ -162,7 +162,7 @@ class Forgetting:
     def _outdated(self, store: IndexStore, doomed: DoomedLines) -> list[str]:
         """Name the files that an index still has the lines of, though they have another name or text by now."""
         return [
-            path for path in outdated_with(self._memory, store, doomed.are_in_text) if self._may_change(path)
+            path for path in outdated_paths(self._memory, store, doomed.are_in_text) if self._may_change(path)
         ]
 
     def _is_in_the_past(self, doomed: DoomedLines) -> bool:
@@ -303,7 +303,7 @@ def doomed_lines(chosen: Forgotten) -> DoomedLines:
     if len(wanted) == 1:
         marks.add(wanted[0])
     return DoomedLines(
-        # A blank line is nobody's secret; taking every blank line out of the history would only spoil it.
+        # A blank line is no secret; taking every blank line out of the history would only spoil it.
         exact=frozenset(line for line in lines if line.strip()),
         containing=tuple(sorted(marks)),
         notes=tuple(sorted(notes)),
@@ -333,7 +333,7 @@ def _chosen(path: str, data: bytes, lines: list[str], first: int, last: int) -> 
 _ALL_LINES = 1_000_000_000
 
 
-def outdated_with(memory: Memory, store: IndexStore, has_it: Callable[[str], bool]) -> list[str]:
+def outdated_paths(memory: Memory, store: IndexStore, has_it: Callable[[str], bool]) -> list[str]:
     """Name those of which the index holds a text; a sync takes them out, but leaves words of them for a while."""
     found = memory.notes.workspace.discover()
     source = memory.notes.workspace.source
@@ -396,7 +396,7 @@ def _apply(memory: Memory, chosen: Forgotten) -> Forgotten:
 
 
 def _without_entries(keeper: EntryKeeper, chosen: Forgotten) -> Forgotten:
-    """Remove the entries; without any, take out of their index what somebody has taken out of their file."""
+    """Remove the entries; without any, take out of their index what is gone from their file."""
     if chosen.entries:
         ids = [entry.id for entry in chosen.entries]
         try:
@@ -414,7 +414,7 @@ def _without_entries(keeper: EntryKeeper, chosen: Forgotten) -> Forgotten:
 
 
 def _with_entries(keeper: EntryKeeper, chosen: Forgotten, entries: Sequence[KeptEntry]) -> Forgotten:
-    """Say of them also, before somebody agrees, that they cannot be removed."""
+    """Say of them also, before the user agrees, that they cannot be removed."""
     if not entries:
         return chosen
     error = keeper.refusal()

@@ -241,7 +241,7 @@ class Index:
             report = self._shared.run(force=force, progress=progress, sync=sync)
         damage = self._damage() if report.rebuilt == NO_INDEX_YET else None
         report = replace(report, degraded=(*report.degraded, damage)) if damage else report
-        # An engine takes long: it catches up when somebody asked for that, or in a thread of its own.
+        # An engine takes long: it catches up when a person asked for that, or in a thread of its own.
         is_asked = thorough and (wishes or {}).get("initiative", "asked") == "asked"
         backend = self.backend if is_asked else None
         return report if backend is None else _both(report, backend.sync("asked", force=force))
@@ -276,13 +276,13 @@ class Index:
             yield report
 
     def forget_vectors(self, hashes: Sequence[str]) -> None:
-        """Erase vectors from the cache, whoever made them: it is there even where it is not used any more."""
+        """Erase vectors of every provider from the cache: it is there even where it is not used any more."""
         import os
 
         if os.path.exists(self.values.cache.path):
-            from plainmind.memory.cache import opened_cache
+            from plainmind.memory.cache import open_cache
 
-            with opened_cache(self.values.cache) as cache:
+            with open_cache(self.values.cache) as cache:
                 cache.forget(hashes)
 
     def close(self) -> None:

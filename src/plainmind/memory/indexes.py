@@ -47,7 +47,7 @@ def indexes(index: Index, agents: Sequence[str] | None) -> list[AgentIndex]:
     if unknown:
         raise NotFound(
             f"there is no index of {', '.join(unknown)}",
-            hint=f"those with one: {', '.join(sorted({each.agent for each in found})) or 'nobody'}",
+            hint=f"those with one: {', '.join(sorted({each.agent for each in found})) or 'none'}",
         )
     return [each for each in found if each.agent in agents]
 
@@ -81,7 +81,7 @@ def search_agents(
     degraded: list[str] = []
     for each in asked:
         try:
-            with _opened(index, each) as store:
+            with _open_of(index, each) as store:
                 result = SearchEngine(store, index.embedder, values.ranking()).search(
                     query,
                     where=where,
@@ -121,7 +121,7 @@ def _in_folders(own: str) -> list[AgentIndex]:
 
 
 @contextmanager
-def _opened(index: Index, named: AgentIndex) -> Iterator[IndexStore]:
+def _open_of(index: Index, named: AgentIndex) -> Iterator[IndexStore]:
     """Open the index of an agent."""
     if index.store.neighbours is not None:
         store = index.store.neighbours.index_of(named.agent, named.workspace)
@@ -142,7 +142,7 @@ def of_other_agents(index: Index) -> Iterator[IndexStore]:
     if index.store.neighbours is not None:
         yield from _closing(index.store.neighbours.of_other_agents())
     else:
-        yield from _opened_in(index, _beside(index.values.folder))
+        yield from _open_in(index, _beside(index.values.folder))
 
 
 def of_other_workspaces(index: Index) -> Iterator[IndexStore]:
@@ -151,7 +151,7 @@ def of_other_workspaces(index: Index) -> Iterator[IndexStore]:
         yield from _closing(index.store.neighbours.of_other_workspaces())
     else:
         own = index.values.folder
-        yield from _opened_in(index, _folders(os.path.dirname(own), own))
+        yield from _open_in(index, _folders(os.path.dirname(own), own))
 
 
 def erase_notes_left_behind(index: Index, paths: Sequence[str]) -> None:
@@ -168,7 +168,7 @@ def erase_sessions_left_behind(index: Index, paths: Sequence[str]) -> None:
         erase_left_behind(folder, index.values.driver, "sessions", paths)
 
 
-def _opened_in(index: Index, folders: Sequence[str]) -> Iterator[IndexStore]:
+def _open_in(index: Index, folders: Sequence[str]) -> Iterator[IndexStore]:
     return _closing(index.open_at(folder) for folder in folders)
 
 

@@ -41,7 +41,7 @@ if TYPE_CHECKING:  # a search needs none of these, and pays for none of them
     from plainmind.files.tombstones import Tombstones
     from plainmind.index.index_copy import Copied
     from plainmind.memory.backend import FallbackBackend
-    from plainmind.memory.background import KeptFresh
+    from plainmind.memory.background import BackgroundSync
     from plainmind.memory.cache import CacheStats
     from plainmind.memory.doctor import Check
     from plainmind.memory.forget import StillThere
@@ -219,7 +219,7 @@ class Memory:
         self.environ = environ
         self._loaded: Loaded = loaded
         self._more_sources = more_sources
-        self._zone = translation.zone_of(loaded.settings.user_timezone)
+        self._values = translation.memory_values(loaded.settings)
         self.places = translation.places_of(loaded.settings, resolved, environ)
         with explain_errors("create", self.places.home):
             make_folders(SYSTEM, self.places.home)
@@ -294,11 +294,11 @@ class Memory:
         return providers
 
     def _make_backend(self) -> FallbackBackend | None:
-        if self.settings.backend == "builtin":
+        if self.backend_name == "builtin":
             return None
         from plainmind.memory.backend import make_backend
 
-        return make_backend(self)
+        return make_backend(self, translation.engine_values(self.settings, self.places))
 
     def _explain_provider(self, error: ConfigError) -> ConfigError:
         return translation.with_origin_of_provider(error, self._loaded)
@@ -409,7 +409,7 @@ class Memory:
         return self.notes.history.read(version_id)
 
     def keep_version(self, path: str, *, reason: str) -> str:
-        """Keep what a file is now, before somebody edits it by other means; where it is on disk."""
+        """Keep what a file is now, before it is edited by other means; where it is on disk."""
         return self.notes.notebook.keep(path, reason=reason)
 
     def restore(self, version_id: str) -> Edited:
@@ -439,15 +439,15 @@ class Memory:
         self.notes.require_workspace()
         return self.index.watch(stop)
 
-    def kept_fresh(self, tell: Callable[[str], None]) -> KeptFresh:
+    def kept_fresh(self, tell: Callable[[str], None]) -> BackgroundSync:
         """Keep the index up to date in a thread of its own while a `with` block runs, as the settings `sync.*` say.
 
         `tell` is given each new problem. A search catches up by itself; this is for what lives long, so that a search
         finds little to do.
         """
-        from plainmind.memory.background import KeptFresh
+        from plainmind.memory.background import BackgroundSync
 
-        return KeptFresh(translation.upkeep_values(self.settings), self.index, tell)
+        return BackgroundSync(translation.upkeep_values(self.settings), self.index, tell)
 
     def status(self, *, deep: bool = False) -> Status:
         """What is known, where it is kept, and what leaves this machine."""
@@ -463,10 +463,10 @@ class Memory:
 
     def export(self) -> Iterator[ExportedFile]:
         """Every file of the memory, with its text."""
-        from plainmind.memory.workspace_setup import exported_files
+        from plainmind.memory.workspace_setup import export_files
 
         self.notes.require_workspace()
-        return exported_files(self.notes.workspace)
+        return export_files(self.notes.workspace)
 
     def require_place_for_notes(self) -> None:
         """Raise WorkspaceError when a note would land beneath the disk that the memory is on."""
@@ -479,7 +479,7 @@ class Memory:
     @property
     def backend_name(self) -> str:
         """What indexes and searches: `builtin`, or the name of an engine beside it."""
-        return self.settings.backend
+        return self._values.backend
 
     @property
     def home(self) -> str:
@@ -489,7 +489,7 @@ class Memory:
     @property
     def agent_id(self) -> str:
         """Whose memory it is."""
-        return self.settings.agent_id
+        return self._values.agent_id
 
     @property
     def workspace_origin(self) -> Origin:
@@ -499,17 +499,17 @@ class Memory:
     @property
     def sources(self) -> tuple[str, ...]:
         """What is searched when a question does not say: `memory`, `sessions`."""
-        return self.settings.sources
+        return self._values.sources
 
     @property
     def shows_citations(self) -> bool:
         """Whether answers name file and lines outside of conversations."""
-        return self.settings.citations != "off"
+        return self._values.shows_citations
 
     @property
     def store_driver(self) -> str:
         """What keeps the index."""
-        return self.settings.store.driver
+        return self._values.driver
 
     @property
     def limits(self) -> Limits:
@@ -534,7 +534,7 @@ class Memory:
         """The time where the user is."""
         from datetime import datetime
 
-        return datetime.now(self._zone).astimezone(self._zone)
+        return datetime.now(self._values.zone).astimezone(self._values.zone)
 
     @property
     def sessions(self) -> SessionStore:
@@ -622,10 +622,10 @@ class Memory:
         max_bytes: int | None = None,
     ) -> Pruned:
         """Drop vectors that were not used for so many days, those of a provider, and the oldest beyond the bounds."""
-        from plainmind.memory.cache import opened_cache
+        from plainmind.memory.cache import open_cache
 
         since = None if unused_days is None else int((self.now().timestamp() - unused_days * 86_400) * 1e9)
-        with opened_cache(self.index.values.cache) as cache:
+        with open_cache(self.index.values.cache) as cache:
             return cache.prune(
                 unused_since_ns=since, provider=provider, max_entries=max_entries, max_bytes=max_bytes
             )

@@ -83,7 +83,7 @@ class Checkpoint:
     def require(self, access: Access, path: str) -> None:
         """Raise ScopeDenied, in the same words whether the file exists or not."""
         if not access.is_allowed:
-            raise denied(access)
+            raise denial(access)
         if not self.admits(access, path):
             raise ScopeDenied(
                 "that file is not for this conversation",
@@ -106,7 +106,7 @@ def file_of(citation: str) -> str:
     return _CITED_LINES.sub("", citation).removeprefix("./")
 
 
-def denied(access: Access) -> ScopeDenied:
+def denial(access: Access) -> ScopeDenied:
     """Say that a context may not use the memory at all, and why."""
     return ScopeDenied(
         access.reason or "nothing may be done here",

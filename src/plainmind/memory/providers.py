@@ -38,7 +38,7 @@ class Cost:
 
     @property
     def needs_yes(self) -> bool:
-        """Whether somebody has to agree first."""
+        """Whether the user has to agree first."""
         return self.usd > self.allowed_usd
 
 
@@ -110,10 +110,10 @@ class Providers(Protocol):
 def in_words(cost: Cost) -> str:
     """`embedding about 2,100,000 tokens with openai text-embedding-3-small, for about $0.04,`."""
     price = f", for about ${cost.usd:,.2f}," if cost.usd >= 0.005 else ""
-    return f"embedding about {_rounded(cost.tokens):,} tokens with {cost.provider} {cost.model}{price}"
+    return f"embedding about {_round(cost.tokens):,} tokens with {cost.provider} {cost.model}{price}"
 
 
-def _rounded(tokens: int) -> int:
+def _round(tokens: int) -> int:
     """Two digits are as much as an estimate knows."""
     digits = max(0, len(str(tokens)) - 2)
     return round(tokens, -digits)

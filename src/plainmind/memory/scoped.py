@@ -10,7 +10,7 @@ from plainmind.base.errors import NotFound, PathNotAllowed, PlainmindError, Scop
 from plainmind.base.lazy import named
 from plainmind.base.model import EXCERPT_LINES, Excerpt, SearchResult
 from plainmind.base.value import replace
-from plainmind.memory.policy import denied, file_of
+from plainmind.memory.policy import denial, file_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class ScopedMemory:
         line_count: int | None = EXCERPT_LINES,
         max_chars: int | None = None,
     ) -> Excerpt:
-        """Read lines of a file; `path` may be a citation. What may not be read here is denied, existing or not."""
+        """Read lines of a file; `path` may be a citation. What may not be read here is denial, existing or not."""
         with self._telling_only_its_own():
             self._memory.policy.checkpoint.require(self.access, file_of(path))
             found = self._memory.get(path, first_line=first_line, line_count=line_count, max_chars=max_chars)
@@ -201,9 +201,9 @@ class ScopedMemory:
 
     @contextmanager
     def _telling_only_its_own(self) -> Iterator[None]:
-        """Deny what is denied; and keep out of errors what only the owner may read: paths, and what else exists."""
+        """Deny what is denial; and keep out of errors what only the owner may read: paths, and what else exists."""
         if not self.access.is_allowed:
-            raise denied(self.access)
+            raise denial(self.access)
         try:
             yield
         except ScopeDenied:

@@ -35,12 +35,12 @@ def known_since(home: str, digests: Iterable[str], *, at_ms: int) -> int:
     """Note which secrets are known, by digests made with the key, and return when the newest became so; 0 for none."""
     path = os.path.join(home, "redaction-secrets.json")
     with explain_errors("read", path):
-        known = _noted(path)
+        known = _read_moments(path)
         if not known.keys() >= set(digests):
             from plainmind.files.system import hold_lock, lock_path_for
 
             with hold_lock(lock_path_for(home, path), operation="note which secrets are known"):
-                known = _noted(path)
+                known = _read_moments(path)
                 # Later than all others, whatever the clock says: it must not be taken for one of them.
                 moment = max(at_ms, max(known.values(), default=0) + 1)
                 known |= {digest: moment for digest in digests if digest not in known}
@@ -48,7 +48,7 @@ def known_since(home: str, digests: Iterable[str], *, at_ms: int) -> int:
     return max(known.values(), default=0)
 
 
-def _noted(path: str) -> dict[str, int]:
+def _read_moments(path: str) -> dict[str, int]:
     try:
         with open(path, "rb") as file:
             noted = json.loads(file.read())
@@ -68,14 +68,14 @@ def without_known_secrets(result: SearchResult, redactor: Redactor) -> SearchRes
 
 
 def redaction_key(home: str) -> bytes:
-    """The key of the marks, made at its first use; whoever has it can tell whether a mark stands for a secret."""
+    """The key of the marks, made at its first use; with it, one can tell whether a mark stands for a secret."""
     path = os.path.join(home, "redaction.key")
     with explain_errors("read", path):
         key = _read(path)
         if key is None:
             _make(path)
             key = _read(path)
-    assert key is not None  # somebody has made it, we or another process
+    assert key is not None  # made by us or by another process
     return key
 
 

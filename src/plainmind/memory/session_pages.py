@@ -82,11 +82,11 @@ def shown(session: Session, *, everything: bool = False) -> Iterator[Shown]:
         if speech is not None:
             yield Shown(placed.number, speech.speaker, speech.text, speech.time_ms, entry)
         elif everything or entry.get("type") in {"compaction", "reset", "branch_summary"}:
-            kind, text = _described(entry)
+            kind, text = _describe(entry)
             yield Shown(placed.number, kind, text, time_of(entry), entry)
 
 
-def _described(entry: Entry) -> tuple[str, str]:
+def _describe(entry: Entry) -> tuple[str, str]:
     """Name what is not speech, and say what it says."""
     kind = entry.get("type")
     message = entry.get("message")
@@ -143,7 +143,7 @@ def as_markdown(session: Session, clean: Clean, name: str) -> Iterator[bytes]:
             continue
         cleaned = message_of(clean(row.entry))
         speaker = row.speaker if cleaned is not None else row.speaker.capitalize()
-        text = cleaned.text if cleaned is not None else _described(clean(row.entry))[1]
+        text = cleaned.text if cleaned is not None else _describe(clean(row.entry))[1]
         yield f"\n## {speaker} (line {row.line}{_moment(row.time_ms)})\n\n{text.strip()}\n".encode(
             "utf-8", "replace"
         )
@@ -223,7 +223,7 @@ class Listed:
     """One conversation of the list."""
 
     name: str  # what every other command takes: its key, or the name of an archive
-    key: str  # "" where nobody knows it any more
+    key: str  # "" where it is not known any more
     id: str
     path: str
     format: str
@@ -233,7 +233,7 @@ class Listed:
     title: str  # without secrets too
 
 
-def listed_sessions(store: SessionStore, redactor: Redactor) -> list[Listed]:
+def list_sessions(store: SessionStore, redactor: Redactor) -> list[Listed]:
     """The conversations, the one in which something was said last first."""
     clean = without_secrets(redactor)
     rows = []
@@ -256,7 +256,7 @@ def listed_sessions(store: SessionStore, redactor: Redactor) -> list[Listed]:
     return _latest_first(rows)
 
 
-def listed_archives(store: SessionStore, redactor: Redactor) -> list[Listed]:
+def list_archives(store: SessionStore, redactor: Redactor) -> list[Listed]:
     """The archives, the one in which something was said last first, with the keys that they had."""
     clean = without_secrets(redactor)
     rows = []
@@ -266,7 +266,7 @@ def listed_archives(store: SessionStore, redactor: Redactor) -> list[Listed]:
             status = os.stat(transcript.path)
         except FileNotFoundError:
             continue  # deleted a moment ago
-        known = _registered(transcript)
+        known = _registry_facts(transcript)
         said_ms = _last_said(transcript) or status.st_mtime_ns // 1_000_000
         key, entry = known.get("sessionKey"), known.get("entry")
         cleaned = clean(entry) if isinstance(entry, dict) else {}
@@ -286,7 +286,7 @@ def listed_archives(store: SessionStore, redactor: Redactor) -> list[Listed]:
     return _latest_first(rows)
 
 
-def _registered(transcript: Transcript) -> Entry:
+def _registry_facts(transcript: Transcript) -> Entry:
     """What the registry knew of an archive: it was written down as its last line; else the first one has the key."""
     try:
         for placed in islice(transcript.backwards(), _LOOKED_AT):
@@ -295,7 +295,7 @@ def _registered(transcript: Transcript) -> Entry:
                 return data if isinstance(data, dict) else {}
         return transcript.header() or {}
     except PlainmindError:
-        return {}  # it is listed all the same, and whoever opens it is told
+        return {}  # it is listed all the same; opening it tells the reason
 
 
 def _latest_first(rows: list[Listed]) -> list[Listed]:

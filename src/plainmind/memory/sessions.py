@@ -167,7 +167,7 @@ def _read(places: Places, registry: str) -> dict[str, str]:
             continue
         cited = _PREFIX + os.path.relpath(file_path, places.folder)
         scope = scope_of_session(key, entry)
-        # A transcript that two conversations claim is for nobody who sees only one of them.
+        # A transcript that two conversations claim is not for those who see only one of them.
         scopes[cited] = scope if scopes.get(cited, scope) == scope else PRIVATE
     return scopes
 

@@ -125,7 +125,7 @@ def status_of(memory: Memory, *, deep: bool) -> Status:
 def _pending(
     memory: Memory, index: IndexStatus, found: Discovery, rebuild: str | None
 ) -> dict[str, Any] | None:
-    """What the next sync has to do; None while nobody knows what the index holds."""
+    """What the next sync has to do; None while it is not known what the index holds."""
     if index.trouble is not None:
         return None
     plan = plan_sync(found, index.known, memory.notes.workspace.source)
@@ -211,12 +211,12 @@ class IndexStatus:
 
     @property
     def files(self) -> int | None:
-        """How many files are indexed; None while nobody knows: an index that cannot be asked is not an empty one."""
+        """How many files are indexed; None while that is not known: an index that cannot be asked is not empty."""
         return None if self.trouble else sum(self.counts.files.values())
 
     @property
     def chunks(self) -> int | None:
-        """How many chunks are indexed; None while nobody knows."""
+        """How many chunks are indexed; None while that is not known."""
         return None if self.trouble else sum(self.counts.chunks.values())
 
 

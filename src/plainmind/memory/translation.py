@@ -62,6 +62,30 @@ class Places:
 
 
 @value
+class MemoryValues:
+    """What a memory says of itself."""
+
+    agent_id: str
+    sources: tuple[str, ...]
+    shows_citations: bool  # outside of conversations
+    driver: str
+    backend: str
+    zone: tzinfo | None
+
+
+@value
+class EngineValues:
+    """What an engine beside the index is made of."""
+
+    name: str
+    agent_id: str
+    folder: str  # its own, for this agent and this workspace
+    sources: tuple[Source, ...]
+    knows_sessions: bool
+    program: str
+
+
+@value
 class NotesValues:
     """What the notes of a memory are made of."""
 
@@ -171,6 +195,38 @@ def places_of(settings: Settings, workspace: ResolvedWorkspace, environ: Mapping
         cache=os.path.join(agent, "cache.sqlite"),
         sessions=of_agent(settings.sessions.path),
     )
+
+
+def memory_values(settings: Settings) -> MemoryValues:
+    """Translate what concerns the memory as a whole. Raises ConfigError for a time zone that is none."""
+    return MemoryValues(
+        agent_id=settings.agent_id,
+        sources=settings.sources,
+        shows_citations=settings.citations != "off",
+        driver=settings.store.driver,
+        backend=settings.backend,
+        zone=zone_of(settings.user_timezone),
+    )
+
+
+def engine_values(settings: Settings, places: Places) -> EngineValues:
+    """Translate what concerns the engine that `backend` names."""
+    wishes = wishes_of(settings)
+    in_sources = "sessions" in settings.sources
+    return EngineValues(
+        name=settings.backend,
+        agent_id=settings.agent_id,
+        folder=engine_folder(places, settings.agent_id, settings.backend),
+        sources=known_sources(settings.sources),
+        knows_sessions=in_sources if wishes.sessions is None else wishes.sessions,
+        program=wishes.program,
+    )
+
+
+def engine_folder(places: Places, agent_id: str, engine: str) -> str:
+    """Where an engine keeps its own: by agent and by workspace, as the index is."""
+    name = "".join(c if c.isalnum() or c in "-_" else "-" for c in engine)
+    return os.path.join(places.home, "agents", agent_id, name, os.path.basename(places.index))
 
 
 def notes_values(settings: Settings, places: Places) -> NotesValues:

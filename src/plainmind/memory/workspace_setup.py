@@ -105,7 +105,7 @@ def _write(notes: Notes, name: str, data: bytes, *, base_hash: str | None) -> No
     except ConflictError:
         if base_hash is not None:
             raise
-        # Somebody made it between our look and our write: theirs stays.
+        # It was made between our look and our write, and stays.
 
 
 @value
@@ -120,7 +120,7 @@ class ExportedFile:
     bytes: int
 
 
-def exported_files(workspace: Workspace) -> Iterator[ExportedFile]:
+def export_files(workspace: Workspace) -> Iterator[ExportedFile]:
     """Read the files one after the other, in their order."""
     for found in workspace.discover().files:
         raw, _ = found.root.read(found.relative, max_bytes=workspace.max_file_bytes)
