@@ -33,13 +33,13 @@ def file(tmp_path: Path) -> Path:
 
 def test_what_is_buried_is_buried_in_every_process_at_once(file: Path, clock: Clock) -> None:
     here, there = Tombstones(str(file), clock=clock), Tombstones(str(file), clock=clock)
-    assert not there.buried("aa")
+    assert not there.is_buried("aa")
 
     here.bury(["aa", "bb", "aa"])
-    assert there.buried("aa")
+    assert there.is_buried("aa")
     there.bury(["cc"])
 
-    assert [here.buried(text_hash) for text_hash in ("aa", "bb", "cc", "dd")] == [True, True, True, False]
+    assert [here.is_buried(text_hash) for text_hash in ("aa", "bb", "cc", "dd")] == [True, True, True, False]
 
 
 def test_burying_nothing_writes_nothing(file: Path) -> None:
@@ -51,11 +51,11 @@ def test_a_tombstone_stands_for_a_day_even_if_the_clock_goes_back(file: Path, cl
     stones = Tombstones(str(file), clock=clock)
     stones.bury(["aa"])
     clock.now -= 100 * HOUR
-    assert stones.buried("aa")
+    assert stones.is_buried("aa")
     clock.now += 100 * HOUR + 23 * HOUR
-    assert stones.buried("aa")
+    assert stones.is_buried("aa")
     clock.now += 2 * HOUR
-    assert not stones.buried("aa")
+    assert not stones.is_buried("aa")
 
 
 def test_the_later_of_two_burials_counts(file: Path, clock: Clock) -> None:
@@ -64,7 +64,7 @@ def test_the_later_of_two_burials_counts(file: Path, clock: Clock) -> None:
     clock.now -= 10 * HOUR
     stones.bury(["aa"])
     clock.now += 25 * HOUR
-    assert stones.buried("aa")
+    assert stones.is_buried("aa")
 
 
 def test_a_file_that_has_grown_is_rid_of_what_expired(
@@ -79,9 +79,9 @@ def test_a_file_that_has_grown_is_rid_of_what_expired(
     stones.bury(["new"])
 
     assert file.stat().st_size < 1_000
-    assert stones.buried("kept")
-    assert stones.buried("new")
-    assert not stones.buried(f"{1:064}")
+    assert stones.is_buried("kept")
+    assert stones.is_buried("new")
+    assert not stones.is_buried(f"{1:064}")
 
 
 def test_lines_that_cannot_be_read_hide_no_others(file: Path, clock: Clock) -> None:
@@ -90,19 +90,19 @@ def test_lines_that_cannot_be_read_hide_no_others(file: Path, clock: Clock) -> N
     with file.open("ab") as lines:
         lines.write(b'no json\n[]\n{"at": 1}\n{"at": "x", "hashes": []}\n')
     stones.bury(["bb"])
-    assert stones.buried("aa")
-    assert stones.buried("bb")
+    assert stones.is_buried("aa")
+    assert stones.is_buried("bb")
 
 
 def test_a_file_that_cannot_be_read_is_an_error_and_not_an_empty_one(file: Path) -> None:
     file.mkdir(parents=True)
     with pytest.raises(PlainmindError, match="could not read"):
-        Tombstones(str(file)).buried("aa")
+        Tombstones(str(file)).is_buried("aa")
 
 
 def test_a_removed_file_means_that_nothing_is_buried(file: Path, clock: Clock) -> None:
     stones = Tombstones(str(file), clock=clock)
     stones.bury(["aa"])
-    assert stones.buried("aa")
+    assert stones.is_buried("aa")
     file.unlink()
-    assert not stones.buried("aa")
+    assert not stones.is_buried("aa")

@@ -338,8 +338,8 @@ def test_a_look_into_a_file_system_of_others_is_not_trusted(folder):
     opened.begin()
     look = opened.begin()
     kernel = os.open("/proc", os.O_RDONLY)
-    look.entered(kernel, "")
-    look.entered(kernel, "")
+    look.enter(kernel, "")
+    look.enter(kernel, "")
     os.close(kernel)
 
     assert opened.end(look, complete=True) is None
@@ -362,7 +362,7 @@ def test_a_look_that_is_closed_meanwhile_proves_nothing(folder):
     look = opened.begin()
     opened.close()
     here = os.open(folder, os.O_RDONLY)
-    look.entered(here, "")
+    look.enter(here, "")
     os.close(here)
 
     assert opened.end(look, complete=True) is None

@@ -62,8 +62,8 @@ def test_the_curated_memory_is_a_file_of_the_folder(desk: Desk) -> None:
 
     assert [entry.name for entry in desk.files.entries()] == ["2026-11-15.md", "MEMORY.md"]
     assert desk.files.read("MEMORY.md").text == "# Memory\n"
-    assert desk.files.cited("MEMORY.md") == "MEMORY.md"
-    assert desk.files.cited("2026-11-15.md") == "memory/2026-11-15.md"
+    assert desk.files.citation_of("MEMORY.md") == "MEMORY.md"
+    assert desk.files.citation_of("2026-11-15.md") == "memory/2026-11-15.md"
 
 
 def test_the_curated_memory_has_one_name_whatever_its_case(desk: Desk) -> None:

@@ -3,7 +3,7 @@ import threading
 import unicodedata
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.support.growth import grows_evenly
 
@@ -237,6 +237,7 @@ def test_the_terms_of_a_text_are_those_of_its_words(text):
     assert document_terms(text) == [term for word in words_of(text) for term in word_terms(word)]
 
 
+@example("x1" * 60)
 @given(TEXTS)
 def test_every_plain_word_with_a_term_has_one_of_its_clues(text):
     for word in words_of(text):

@@ -81,13 +81,13 @@ def field(
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def value(declared: type[T]) -> type[T]:
     """Make a class a value: what it annotates are its fields, and they never change."""
-    return _remade(declared, _VALUE, frozen=True)
+    return _remake(declared, _VALUE, frozen=True)
 
 
 @dataclass_transform(field_specifiers=(field,))
 def record(declared: type[T]) -> type[T]:
     """Make a class that is like a value, except that its fields may be set; so it has no hash."""
-    return _remade(declared, _RECORD, frozen=False)
+    return _remake(declared, _RECORD, frozen=False)
 
 
 def fields(of: Any) -> tuple[Field, ...]:
@@ -153,7 +153,7 @@ class _Shape:
         return made
 
 
-def _remade(declared: type[T], methods: Mapping[str, Any], *, frozen: bool) -> type[T]:
+def _remake(declared: type[T], methods: Mapping[str, Any], *, frozen: bool) -> type[T]:
     """Make the class once more: slots cannot be added to one that is there."""
     namespace = dict(declared.__dict__)
     inherited: dict[str, Field] = getattr(declared, "__value_shape__", _NO_SHAPE).fields
@@ -215,11 +215,11 @@ def _equal(self: Any, other: Any) -> Any:
     return compared(self) == compared(other)
 
 
-def _hashed(self: Any) -> int:
+def _hash(self: Any) -> int:
     return hash(self.__value_shape__.compared(self))
 
 
-def _shown(self: Any) -> str:
+def _show(self: Any) -> str:
     shown = (f"{each.name}={getattr(self, each.name)!r}" for each in fields(self) if each.repr)
     return f"{type(self).__qualname__}({', '.join(shown)})"
 
@@ -286,7 +286,7 @@ _RECORD: Mapping[str, Any] = {
     "__init__": _construct,
     "__eq__": _equal,
     "__hash__": None,
-    "__repr__": _shown,
+    "__repr__": _show,
     "__replace__": replace,  # for `copy.replace`, since Python 3.13
     "__signature__": _OnRequest("__signature__", _signature),
     "__dataclass_fields__": _OnRequest("__dataclass_fields__", attrgetter("__dataclass_fields__")),
@@ -294,7 +294,7 @@ _RECORD: Mapping[str, Any] = {
 }
 _VALUE: Mapping[str, Any] = {
     **_RECORD,
-    "__hash__": _hashed,
+    "__hash__": _hash,
     "__setattr__": _refuse_setting,
     "__delattr__": _refuse_deleting,
     "__getstate__": _state,

@@ -72,7 +72,7 @@ class History:
 
     def keep(self, path: str, data: bytes, operation: str) -> Version:
         """Store what `path` contains now, before `operation` changes it."""
-        with self._locked(f"keep {os.path.basename(path)}"):
+        with self._hold(f"keep {os.path.basename(path)}"):
             name = self._blobs.put(data)
             latest = self._latest(path)
             if latest is not None and latest.hash == name:
@@ -90,7 +90,7 @@ class History:
         record_id: str | None = None,
     ) -> Version:
         """Tell the journal of a change that was made; an `APPEND` names its record, to be verified later."""
-        with self._locked(f"record {operation}"):
+        with self._hold(f"record {operation}"):
             version = self._tell(path, operation, new_hash, length, previous=previous, record_id=record_id)
             with suppress(PlainmindError):  # the change is made and told; the next one prunes again
                 self._prune_once_a_day()
@@ -124,7 +124,7 @@ class History:
 
         `record` does this once a day.
         """
-        with self._locked("prune"):
+        with self._hold("prune"):
             return self._prune()
 
     def erase(self, without: Callable[[bytes], bytes | None]) -> int:
@@ -133,7 +133,7 @@ class History:
         `without` gets each content and gives back what may stay of it: the same bytes, fewer, or None for
         nothing. The old bytes are overwritten before their file goes. After a crash, call it again.
         """
-        with self._locked("erase"):
+        with self._hold("erase"):
             self._blobs.sweep()
             renamed: dict[str, tuple[str, int]] = {}
             doomed: list[str] = []
@@ -154,7 +154,7 @@ class History:
 
     def paths_with(self, matches: Callable[[bytes], bool]) -> list[str]:
         """Name the paths of the stored contents that match; "" for one of which the journal tells nothing."""
-        with self._locked("look through"):
+        with self._hold("look through"):
             found = {name for name in self._blobs if matches(self._read_content(name) or b"")}
             if not found:
                 return []
@@ -178,7 +178,7 @@ class History:
                 self._blobs.get(name)
             except StorageFailure as error:
                 problems.append(Problem(name, str(error)))
-        for path, ids in _appended_since_rewrite(lines).items():
+        for path, ids in _expected_records(lines).items():
             data = read_file(path)
             if data is None:
                 problems.append(Problem(path, "the file is gone; it was not removed by plainmind"))
@@ -303,7 +303,7 @@ class History:
         write_atomically(self._journal, data, system=self._system)
 
     @contextmanager
-    def _locked(self, operation: str) -> Iterator[None]:
+    def _hold(self, operation: str) -> Iterator[None]:
         lock = os.path.join(self._folder, "history.lock")
         with hold_lock(lock, operation=f"history: {operation}", system=self._system):
             yield
@@ -349,7 +349,7 @@ def _rename_contents(line: Version, renamed: dict[str, tuple[str, int]]) -> Vers
     return replace(line, hash=name, length=length, previous=previous)
 
 
-def _appended_since_rewrite(lines: list[Version]) -> dict[str, list[str]]:
+def _expected_records(lines: list[Version]) -> dict[str, list[str]]:
     """Name the records that must be in each file: those appended after its last rewrite."""
     expected: dict[str, list[str]] = {}
     for line in lines:
@@ -389,9 +389,9 @@ class Blobs:
         try:
             data = zlib.decompress(packed)
         except zlib.error as error:
-            raise _damaged(path) from error
+            raise _damage_at(path) from error
         if sha256_bytes(data) != name:
-            raise _damaged(path)
+            raise _damage_at(path)
         return data
 
     def sizes(self) -> dict[str, int]:
@@ -441,7 +441,7 @@ def scrub(path: str, system: System) -> None:
     system.fsync_folder(os.path.dirname(path) or ".")
 
 
-def _damaged(path: str) -> StorageFailure:
+def _damage_at(path: str) -> StorageFailure:
     return StorageFailure(
         f"{path} is damaged", hint="check the disk; this old version cannot be read any more"
     )

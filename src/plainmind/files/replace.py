@@ -180,14 +180,14 @@ def remove(
         if current is None:
             raise NotFound(f"{path} does not exist", hint="it may have been removed or renamed meanwhile")
         if base_hash not in {None, current.hash}:
-            raise _changed(path)
+            raise _refusal_to_remove(path)
         if before is not None:
             before(current.data)
         history.keep(name, current.data, reason)
         with explain_errors("remove", path, outcome="nothing was removed"):
             # People save without our lock; what they saved since is theirs to keep.
             if not _is_unchanged(path, current, system):
-                raise _changed(path)
+                raise _refusal_to_remove(path)
             system.unlink(path)
         with explain_errors("remove", path, outcome="it is removed, but may come back after a power cut"):
             system.fsync_folder(os.path.dirname(path) or ".")
@@ -202,7 +202,7 @@ def remove(
             ) from error
 
 
-def _changed(path: str) -> ConflictError:
+def _refusal_to_remove(path: str) -> ConflictError:
     return ConflictError(f"{path} was changed meanwhile; it was not removed", hint="read it again")
 
 

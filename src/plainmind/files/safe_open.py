@@ -164,7 +164,7 @@ class Root:
                 b"" if status.st_size > max_bytes else _read_up_to(descriptor, max_bytes + 1, status.st_size)
             )
         except OSError as error:
-            raise _explained(error, relative) from error
+            raise _explanation(error, relative) from error
         finally:
             os.close(descriptor)
         if max(status.st_size, len(data)) > max_bytes:
@@ -189,14 +189,14 @@ class Root:
                     f"the folder `{printable(self.path)}` does not exist",
                     hint="create it, mount it again, or name another one",
                 ) from error
-            raise _explained(error, self.path) from error
+            raise _explanation(error, self.path) from error
 
     def _open_checked(self, root: int, relative: str) -> int:
         for attempt in range(3):
             try:
                 descriptor = self._opener(root, relative, FILE_FLAGS)
             except OSError as error:
-                raise _explained(error, relative) from error
+                raise _explanation(error, relative) from error
             status = os.fstat(descriptor)
             if reason := file_refusal(status):
                 os.close(descriptor)
@@ -338,7 +338,7 @@ _LINK_FOUND = frozenset({errno.ELOOP, errno.EXDEV, errno.EMLINK})
 _NO_FILE = frozenset({errno.ENXIO, errno.ENODEV, errno.EOPNOTSUPP})
 
 
-def _explained(error: OSError, path: str) -> PlainmindError:
+def _explanation(error: OSError, path: str) -> PlainmindError:
     """Turn what the system said into one of our errors."""
     shown = printable(path)
     if error.errno in {errno.ENOENT, errno.ENOTDIR}:

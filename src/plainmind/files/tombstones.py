@@ -47,7 +47,7 @@ class Tombstones:
             system=self._system,
         )
 
-    def buried(self, text_hash: str) -> bool:
+    def is_buried(self, text_hash: str) -> bool:
         """Whether this text was forgotten less than 24 hours ago."""
         with self._guard:
             self._refresh()

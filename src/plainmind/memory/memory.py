@@ -289,7 +289,7 @@ class Memory:
             self.environ,
             home=self.places.home,
             cache=translation.cache_values(self.settings, self.places),
-            buried=self.notes.tombstones.buried,
+            buried=self.notes.tombstones.is_buried,
         )
         return providers
 

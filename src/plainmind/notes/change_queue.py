@@ -70,7 +70,7 @@ class Look:
         self.folders: dict[int, str | None] = {}
         self.refusal: str | None = None
 
-    def entered(self, folder: int, cited: str) -> None:
+    def enter(self, folder: int, cited: str) -> None:
         """Watch an open folder from now on; `cited` is empty or ends with a slash."""
         if self.refusal is None:
             self._queue.watch(self, folder, cited)

@@ -46,10 +46,10 @@ def compile_pattern(pattern: str) -> re.Pattern[str] | None:
 
 
 def _as_regex(pattern: str) -> str:
-    return "".join(map(_translated, re.findall(_PART, pattern)))
+    return "".join(map(_translate, re.findall(_PART, pattern)))
 
 
-def _translated(part: str) -> str:
+def _translate(part: str) -> str:
     if part.startswith("**"):
         return "(?:[^/]+/)*" if part.endswith("/") else ".*"
     if part == "*":
@@ -172,7 +172,7 @@ def _numbered(name: str) -> Iterator[str]:
 MAX_DEPTH = 64
 
 # Told of each open folder, and how what is in it is cited ("" or with a final slash), before it is listed.
-Entered: TypeAlias = "Callable[[int, str], None]"
+Enter: TypeAlias = "Callable[[int, str], None]"
 
 _by_name = attrgetter("name")
 
@@ -264,13 +264,13 @@ class Sweep:
         max_file_bytes: int,
         scope_of: Callable[[str, Root, str], str],
         wanted: str | None = None,
-        entered: Entered | None = None,
+        enter: Enter | None = None,
     ) -> None:
         """`scope_of` tells who may see a file, by how it is cited, its root and its path there."""
         self._max_file_bytes = max_file_bytes
         self._scope_of = scope_of
         self._wanted = wanted
-        self._entered = entered
+        self._enter_folder = enter
         self._files: dict[str, FoundFile] = {}
         self._skipped: list[FileFailure] = []
         self._unseen: list[str] = []
@@ -328,9 +328,9 @@ class Sweep:
         try:
             folder = mount.root.open_folder(parent)
             try:
-                if self._entered is not None:
+                if self._enter_folder is not None:
                     cited = mount.cited.rpartition("/")[0]
-                    self._entered(folder, cited and cited + "/")
+                    self._enter_folder(folder, cited and cited + "/")
                 return os.stat(name, dir_fd=folder, follow_symlinks=False)
             finally:
                 os.close(folder)
@@ -340,8 +340,8 @@ class Sweep:
 
     def _walk(self, folder: _Folder) -> None:
         try:
-            if self._entered is not None:
-                self._entered(folder.descriptor, folder.cited)
+            if self._enter_folder is not None:
+                self._enter_folder(folder.descriptor, folder.cited)
             with os.scandir(folder.descriptor) as listing:
                 entries = sorted(listing, key=_by_name, reverse=True)
             while entries:
@@ -365,7 +365,7 @@ class Sweep:
             self.skip(cited, SYMBOLIC_LINK)
         elif not is_folder and name[-3:].lower() != ".md":
             return
-        elif reason := _left_out(name):
+        elif reason := _reason_to_skip(name):
             self.skip(cited, reason)
         elif is_folder:
             self._descend(folder, name)
@@ -439,7 +439,7 @@ def system_reason(error: OSError) -> str:
     return error.strerror or type(error).__name__
 
 
-def _left_out(name: str) -> str | None:
+def _reason_to_skip(name: str) -> str | None:
     """Why a name is left out, whatever it stands for."""
     if name.startswith("."):
         return "hidden"

@@ -78,7 +78,7 @@ class MemoryFiles:
 
     def entries(self, name: str = "", *, depth: int = 2) -> tuple[Entry, ...]:
         """List a folder by name, each folder followed by what is in it, `depth` levels down."""
-        found = list(self._listed(self._relative(name), "", depth))
+        found = list(self._list(self._relative(name), "", depth))
         if not name and self._folder == DAILY:
             found = [entry for entry in found if entry.name not in CURATED]
             curated = next(filter(None, map(self._curated, CURATED)), None)
@@ -90,19 +90,19 @@ class MemoryFiles:
 
     def read(self, name: str) -> Content:
         """Read a file. NotFound, PathNotAllowed, or WorkspaceError when the system refuses."""
-        found = self._workspace.locate(self.cited(name))
+        found = self._workspace.locate(self.citation_of(name))
         data, _ = found.root.read(found.relative, max_bytes=self._workspace.max_file_bytes)
         return Content(data.decode("utf-8", "surrogateescape"), sha256_bytes(data))
 
     def create(self, name: str, text: str) -> None:
         """Write a file that does not exist yet. ConflictError when it does."""
         with self._erasures.hold_off():
-            self._create(name, _encoded(text), "create")
+            self._create(name, _encode(text), "create")
 
     def rewrite(self, name: str, text: str, *, base_hash: str, reason: str) -> None:
         """Replace what a file says, if it is still what `base_hash` stands for. ConflictError when it is not."""
         with self._erasures.hold_off():
-            self._replace(name, _encoded(text), base_hash, reason)
+            self._replace(name, _encode(text), base_hash, reason)
 
     def delete(self, name: str) -> tuple[str, ...]:
         """Delete a file, or a folder with all its notes, and say which; each can be restored. NotFound when none is."""
@@ -131,7 +131,7 @@ class MemoryFiles:
             self._remove_folders(old, folders)
             return tuple(gone)
 
-    def cited(self, name: str) -> str:
+    def citation_of(self, name: str) -> str:
         """The path that a file is cited by."""
         return self._curated(name) or f"{self._folder}/{name}"
 
@@ -157,7 +157,7 @@ class MemoryFiles:
             state_dir=self._state_dir,
             history=self._history,
             reason=reason,
-            name=self.cited(name),
+            name=self.citation_of(name),
             allow_shrink=True,
         )
 
@@ -182,7 +182,7 @@ class MemoryFiles:
         before: Callable[[bytes], object] | None = None,
     ) -> str:
         """Remove one file; the path that it was cited by."""
-        found = self._workspace.locate(self.cited(name))
+        found = self._workspace.locate(self.citation_of(name))
         remove(
             found.real,
             base_hash=base_hash,
@@ -202,11 +202,11 @@ class MemoryFiles:
         """Everything in a folder, by name; PathNotAllowed when that includes something that is not of the memory."""
         files: list[str] = []
         folders: list[str] = []
-        for entry in self._listed(self._relative(name), "", MAX_DEPTH, only_ours=False):
+        for entry in self._list(self._relative(name), "", MAX_DEPTH, only_ours=False):
             (folders if entry.is_folder else files).append(f"{name}/{entry.name}")
         return files, folders
 
-    def _listed(self, relative: str, prefix: str, depth: int, *, only_ours: bool = True) -> Iterator[Entry]:
+    def _list(self, relative: str, prefix: str, depth: int, *, only_ours: bool = True) -> Iterator[Entry]:
         for name, status in self._in_folder(relative):
             if not _is_visible(name, status):
                 if only_ours:
@@ -217,7 +217,7 @@ class MemoryFiles:
             is_folder = stat.S_ISDIR(status.st_mode)
             yield Entry(prefix + name, status.st_size, is_folder)
             if is_folder and depth > 1:
-                yield from self._listed(
+                yield from self._list(
                     f"{relative}/{name}", f"{prefix}{name}/", depth - 1, only_ours=only_ours
                 )
 
@@ -335,7 +335,7 @@ class MemoryFiles:
             raise explanation(error, "remove", relative, outcome="its notes were removed") from error
 
 
-def _encoded(text: str) -> bytes:
+def _encode(text: str) -> bytes:
     """The bytes that a text was read from."""
     return text.encode("utf-8", "surrogateescape")
 

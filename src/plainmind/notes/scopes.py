@@ -45,7 +45,7 @@ def folder_of_scope(scope: str) -> str | None:
     channel, slash, kind = head.rpartition("/")
     if kind not in _KINDS or not colon or not named or (slash and not _is_channel(channel)):
         return None
-    name = f"{kind}-{_escaped(named)}"
+    name = f"{kind}-{_escape(named)}"
     return f"{SHARED_FOLDER}/{channel}{slash}{name}" if len(name) <= MAX_NAME_CHARS else None
 
 
@@ -61,7 +61,7 @@ def scope_of_path(path: str) -> str:
     is_channel = len(below) > 1 and not _is_folder_of_audience(first)
     folder, name = (f"{first}/", below[0]) if is_channel else ("", first)
     kind, _, escaped = name.partition("-")
-    scope = f"{folder}{kind}:{_unescaped(escaped)}"
+    scope = f"{folder}{kind}:{_unescape(escaped)}"
     # Another spelling of the same id would be a second folder that is never written to: it stays private.
     return scope if folder_of_scope(scope) == f"{SHARED_FOLDER}/{folder}{name}" else PRIVATE
 
@@ -127,7 +127,7 @@ def _id_after(words: frozenset[str], session_key: str) -> str | None:
 
 
 def _of_channel(channel: str) -> str:
-    name = _escaped(channel.strip().casefold())
+    name = _escape(channel.strip().casefold())
     return f"{name}/" if name else ""
 
 
@@ -141,7 +141,7 @@ def _is_channel(name: str) -> bool:
         or _is_folder_of_audience(name)
     ):
         return False
-    return _of_channel(_unescaped(name)) == f"{name}/"
+    return _of_channel(_unescape(name)) == f"{name}/"
 
 
 def _is_folder_of_audience(folder: str) -> bool:
@@ -149,13 +149,13 @@ def _is_folder_of_audience(folder: str) -> bool:
     return kind in _KINDS and bool(dash)
 
 
-def _escaped(name: str) -> str:
+def _escape(name: str) -> str:
     """Write an id so that it is a safe file name, and another name than that of any other id."""
     raw = name.encode("utf-8", "surrogatepass")
     return "".join(chr(byte) if byte in _SAFE else f"%{byte:02X}" for byte in raw)
 
 
-def _unescaped(name: str) -> str:
+def _unescape(name: str) -> str:
     first, *others = name.encode("utf-8", "surrogatepass").split(b"%")
     try:
         raw = first + b"".join(bytes([int(piece[:2], 16)]) + piece[2:] for piece in others)

@@ -15,7 +15,7 @@ from plainmind.base.value import replace
 from plainmind.files.safe_open import Root, check_relative, printable
 from plainmind.notes.discovery import (
     Discovery,
-    Entered,
+    Enter,
     ExtraPath,
     FoundFile,
     Mount,
@@ -79,7 +79,7 @@ class Workspace:
         look = changes.begin()
         moment, complete = None, False
         try:
-            found = self._find(self._sweep(entered=look.entered if look else None))
+            found = self._find(self._sweep(enter=look.enter if look else None))
             complete = not (found.unseen or found.root_missing)
         finally:
             moment = changes.end(look, complete=complete)
@@ -195,10 +195,8 @@ class Workspace:
         curated = (os.path.join(self.root.real, name) for name in _CURATED)
         return tuple(dict.fromkeys((*curated, *(mount.real for mount in self._mounts))))
 
-    def _sweep(self, *, wanted: str | None = None, entered: Entered | None = None) -> Sweep:
-        return Sweep(
-            max_file_bytes=self.max_file_bytes, scope_of=self._scope_at, wanted=wanted, entered=entered
-        )
+    def _sweep(self, *, wanted: str | None = None, enter: Enter | None = None) -> Sweep:
+        return Sweep(max_file_bytes=self.max_file_bytes, scope_of=self._scope_at, wanted=wanted, enter=enter)
 
     def _find(self, sweep: Sweep) -> Discovery:
         root_missing = False
@@ -265,8 +263,8 @@ def _is_beneath(path: str, folder: str) -> bool:
 def nearest(path: str, known: Iterable[str], *, limit: int = 3) -> tuple[str, ...]:
     """Name the known paths that were probably meant: the same file name elsewhere, then similar spelling."""
     names = list(known)
-    wanted = _folded(os.path.basename(path))
-    same_name = [name for name in names if _folded(os.path.basename(name)) == wanted]
+    wanted = _fold(os.path.basename(path))
+    same_name = [name for name in names if _fold(os.path.basename(name)) == wanted]
     if same_name:
         return tuple(same_name[:limit])
     from difflib import get_close_matches
@@ -274,7 +272,7 @@ def nearest(path: str, known: Iterable[str], *, limit: int = 3) -> tuple[str, ..
     return tuple(get_close_matches(path[:300], names[:_MOST_NAMES_COMPARED], n=limit, cutoff=0.75))
 
 
-def _folded(name: str) -> str:
+def _fold(name: str) -> str:
     import unicodedata
 
     return unicodedata.normalize("NFC", name).casefold().removesuffix(".md")

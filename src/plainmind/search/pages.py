@@ -16,7 +16,7 @@ from plainmind.text.terms import (
     clues,
     document_terms,
     may_be_spaceless,
-    normalized,
+    normalize,
     spaceless_stretches,
     word_terms,
     words_of,
@@ -401,7 +401,7 @@ class QuestionWords:
     def _in_every_word(self, page: Page) -> list[tuple[int, int]]:
         """Look at all words, and at all pairs of letters."""
         # A line break joins with no letter, whatever is normalized.
-        text = normalized("\n".join([unit.replace("\n", " ") for unit in page.units]))
+        text = normalize("\n".join([unit.replace("\n", " ") for unit in page.units]))
         units = text.split("\n")
         pairs = [(number, pair) for number, pair in self._pairs if pair in text]
         found = [

@@ -115,13 +115,13 @@ class ContextBackwards:
             entry = placed.entry or {}
             if entry.get("type") in {"compaction", "reset"}:
                 self.boundary = entry
-                yield from _kept(path, _first_kept(entry, self._nth))
+                yield from _entries_kept(path, _first_kept(entry, self._nth))
                 return
             if entry.get("type") in IN_CONTEXT:
                 yield entry
 
 
-def _kept(path: Iterator[Placed], first: object) -> list[Entry]:
+def _entries_kept(path: Iterator[Placed], first: object) -> list[Entry]:
     """What a boundary kept of the entries before it; what is said to be kept but is not there keeps nothing."""
     kept: list[Entry] = []
     for placed in path if first is not None else ():

@@ -100,7 +100,7 @@ def remove_files(shelf: Shelf, path: str) -> None:
     """Remove a transcript, live or archived, and all that was put aside of it."""
     if not os.path.isdir(os.path.dirname(path)):
         return
-    with shelf.locked(path, "delete"), explain_errors("delete", path):
+    with shelf.hold(path, "delete"), explain_errors("delete", path):
         for each in (path, *shelf.places.companions(path)):
             if os.path.lexists(each):
                 shelf.system.unlink(each)
@@ -142,8 +142,8 @@ def _is_running(process: int) -> bool:
 
 def archive(shelf: Shelf, name: str) -> str:
     """Rename a transcript and free its key; what the registry knew of it becomes its last line."""
-    with shelf.registry.holding(f"archive session {name[:30]}") as held:
-        key, entry = shelf.known(held.sessions, name)
+    with shelf.registry.hold(f"archive session {name[:30]}") as held:
+        key, entry = shelf.require(held.sessions, name)
         transcript = shelf.transcript(entry)
         archived = shelf.places.archived_name(transcript.path, shelf.clock())
         if os.path.exists(transcript.path):
@@ -156,7 +156,7 @@ def archive(shelf: Shelf, name: str) -> str:
                 "data": {"sessionKey": key, "entry": entry},
             }
             transcript.add([Draft(last)])
-            with shelf.locked(transcript.path, "archive"), explain_errors("archive", transcript.path):
+            with shelf.hold(transcript.path, "archive"), explain_errors("archive", transcript.path):
                 shelf.system.replace(transcript.path, archived)
                 shelf.system.fsync_folder(os.path.dirname(archived))
         del held.sessions[key]
@@ -170,8 +170,8 @@ def delete(shelf: Shelf, name: str) -> None:
     if name in shelf.places.archives():
         remove_files(shelf, os.path.join(shelf.places.folder, name))
         return
-    with shelf.registry.holding(f"delete session {name[:30]}") as held:
-        key, _ = shelf.known(held.sessions, name)
+    with shelf.registry.hold(f"delete session {name[:30]}") as held:
+        key, _ = shelf.require(held.sessions, name)
         begin_change(held, key, "delete")
         remove_session(shelf, held.sessions.pop(key), held.sessions)
         held.write()
@@ -212,7 +212,7 @@ def _publish(shelf: Shelf, key: str, entry: Entry, draft: Transcript, transcript
     """Give the copy its entry and its place."""
     end = draft.end()
     total = count_on({}, draft.countable(0, end)).get("totalTokens", 0)
-    with shelf.registry.holding(f"fork session {entry['sessionId']}") as held:
+    with shelf.registry.hold(f"fork session {entry['sessionId']}") as held:
         refuse_taken(held.sessions, key, entry["sessionId"])
         # What the branch has cost is its own session's business; how full it is goes along.
         held.sessions[key] = with_place_of_count(entry | {"totalTokens": total}, end)
@@ -243,16 +243,16 @@ def _entries_at(entries: Iterator[Placed], starts: array[int]) -> Iterator[Entry
 
 def convert(shelf: Shelf, name: str, wanted: str) -> bool:
     """Give one session the wanted format; False when it has it."""
-    with shelf.registry.holding(f"convert session {name[:30]}") as held:
-        key, entry = shelf.known(held.sessions, name)
+    with shelf.registry.hold(f"convert session {name[:30]}") as held:
+        key, entry = shelf.require(held.sessions, name)
         old = shelf.transcript(entry)
         if old.format == wanted:
             return False
         relative = shelf.places.new_transcript(wanted, entry["sessionId"], entry)
         new = shelf.transcript(entry | {"sessionFile": relative})
         # A process that waits for this lock to append finds the file gone, and then the new one.
-        with shelf.locked(old.path, "convert"):
-            settled, place = shelf.counted(entry)
+        with shelf.hold(old.path, "convert"):
+            settled, place = shelf.count(entry)
             held.sessions[key] = settled if place is None else with_place_of_count(settled, place)
             begin_change(held, key, "convert", relative)
             _write_anew(old, new, entry["sessionId"], shelf.system)

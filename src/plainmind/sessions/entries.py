@@ -365,7 +365,7 @@ def halves(entry: Entry) -> Halves:
 
 def _halves_in_order(entry: Entry) -> Halves:
     """Write an entry whose fields come in another order, or that has signs in it that must be escaped."""
-    head = b'{"type":%s,"id":%s' % (_quoted(entry["type"]), _quoted(entry["id"]))
+    head = b'{"type":%s,"id":%s' % (_quote(entry["type"]), _quote(entry["id"]))
     rest = {name: found for name, found in entry.items() if name not in {"type", "id"}}
     return head, (b"," if rest else b"") + line_of(rest)[1:-1]
 
@@ -373,10 +373,10 @@ def _halves_in_order(entry: Entry) -> Halves:
 def join_halves(entry_halves: Halves, parent: str | None) -> bytes:
     """Put the two halves of a line together around the parent."""
     head, tail = entry_halves
-    return b'%s,"parentId":%s%s\n' % (head, _quoted(parent), tail) if tail else head
+    return b'%s,"parentId":%s%s\n' % (head, _quote(parent), tail) if tail else head
 
 
-def _quoted(name: str | None) -> bytes:
+def _quote(name: str | None) -> bytes:
     """Write a name as JSON; most are letters and digits, and need no encoder."""
     if name is not None and name.isalnum() and name.isascii():
         return b'"%s"' % name.encode()

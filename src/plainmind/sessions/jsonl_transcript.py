@@ -71,13 +71,13 @@ class JsonlTranscript:
         """Read forwards, one line at a time."""
         with open_plain_file(self.path, system=self._system) as fd:
             for line in forwards(fd, start=after, system=self._system):
-                yield from _placed(line)
+                yield from _place(line)
 
     def backwards(self, before: int | None = None) -> Iterator[Placed]:
         """Read backwards, one line at a time."""
         with open_plain_file(self.path, system=self._system) as fd:
             for line in backwards(fd, end=before, system=self._system):
-                yield from reversed(_placed(line))
+                yield from reversed(_place(line))
 
     def countable(self, after: int, before: int) -> Iterator[Entry]:
         """Decode only the lines that could change a counter."""
@@ -139,7 +139,7 @@ def _has_id(line: bytes, entry_id: str) -> bool:
     return any(id_of(entry) == entry_id for entry in entries_in(line).entries)
 
 
-def _placed(line: RawLine) -> list[Placed]:
+def _place(line: RawLine) -> list[Placed]:
     found = entries_in(line.data)
     damaged = found.is_damaged or line.is_too_long
     if not line.is_complete and damaged and not found.entries:

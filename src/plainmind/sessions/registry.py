@@ -233,13 +233,13 @@ class Registry:
 
     def change(self, change: Callable[[Sessions], T], operation: str) -> T:
         """Change the entries under the lock, and write them down if they did change."""
-        with self.holding(operation) as held:
+        with self.hold(operation) as held:
             result = change(held.sessions)
             held.write()
         return result
 
     @contextmanager
-    def holding(self, operation: str) -> Iterator[Held]:
+    def hold(self, operation: str) -> Iterator[Held]:
         """Hold the lock during a block; waiting ends after `timeout_s`, with an error that names the holder."""
         with explain_errors("make", self.places.folder):
             make_folders(self._system, self.places.folder)
@@ -255,7 +255,7 @@ class Registry:
 
     def move_to(self, name: str) -> None:
         """Give the registry its other name; the caller has converted what it names."""
-        with self.holding("rename the session registry") as held:
+        with self.hold("rename the session registry") as held:
             held.write()
             old, new = self.places.registry(self._preferred), os.path.join(self.places.folder, name)
             if old != new and os.path.lexists(old):

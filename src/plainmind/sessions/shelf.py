@@ -60,7 +60,7 @@ class Shelf:
             return Json5Transcript(path, state_dir=state_dir, system=system, timeout_s=timeout_s)
         return JsonlTranscript(path, state_dir=state_dir, system=system, timeout_s=timeout_s)
 
-    def locked(self, path: str, operation: str) -> AbstractContextManager[None]:
+    def hold(self, path: str, operation: str) -> AbstractContextManager[None]:
         """Keep all others from adding to a transcript; taken while the registry is held, never the other way round."""
         lock = lock_path_for(self.places.state_dir, path)
         return hold_lock(lock, operation=operation, timeout_s=self._timeout_s, system=self.system)
@@ -85,7 +85,7 @@ class Shelf:
         told = {name: found for name in IN_HEADER if isinstance(found := fields.get(name), str)}
         return header | told | {"sessionKey": key}
 
-    def counted(self, entry: Entry) -> tuple[Entry, int | None]:
+    def count(self, entry: Entry) -> tuple[Entry, int | None]:
         """The entry with its counters as of now, and up to which place that is; None: another program counts."""
         since = place_of_count(entry)
         if since is None:
@@ -100,7 +100,7 @@ class Shelf:
         except NotFound:
             return entry, since
 
-    def measured(self, path: str) -> tuple[int, int]:
+    def measure(self, path: str) -> tuple[int, int]:
         """The size of a file, and when it was changed last; zeros when there is none."""
         try:
             status = os.stat(path, follow_symlinks=False)
@@ -112,18 +112,18 @@ class Shelf:
         """The time, as the registry writes it."""
         return int(self.clock() * 1000)
 
-    def unknown(self, name: str) -> NotFound:
+    def not_found(self, name: str) -> NotFound:
         """The error for a name that no session has."""
         return NotFound(
             f"there is no session `{name}` in {self.places.folder}",
             hint="`list()` names those that are there",
         )
 
-    def known(self, sessions: Sessions, name: str) -> tuple[str, Entry]:
+    def require(self, sessions: Sessions, name: str) -> tuple[str, Entry]:
         """Find a session that must be there. Raises NotFound."""
         found = find(sessions, name)
         if found is None:
-            raise self.unknown(name)
+            raise self.not_found(name)
         return found
 
 

@@ -318,7 +318,7 @@ class SessionStore:
         """Begin a session under a key that is free; `fields` go into its entry. Raises ConflictError."""
         check_key(key)
         session_id = check_id(id) if id is not None else new_id(self.clock)
-        with self._shelf.registry.holding(f"create session {session_id}") as held:
+        with self._shelf.registry.hold(f"create session {session_id}") as held:
             refuse_taken(held.sessions, key, session_id)
             entry = self._shelf.new_entry(session_id, fields)
             transcript = self._shelf.transcript(entry)
@@ -337,7 +337,7 @@ class SessionStore:
             if file in self._shelf.places.transcripts() or file in self._shelf.places.archives():
                 session_id = os.path.basename(file).partition(".json")[0]
                 return Session(self, None, session_id, self._shelf.transcript({"sessionFile": file}))
-        raise self._shelf.unknown(name)
+        raise self._shelf.not_found(name)
 
     def open_or_create(self, key: str, **fields: object) -> Session:
         """Open the session of a key, or begin it; two processes that do so at once get the same one."""
@@ -355,7 +355,7 @@ class SessionStore:
         for key, entry in self._shelf.registry.read().items():
             if isinstance(entry, dict) and isinstance(entry.get("sessionId"), str):
                 transcript = self._shelf.transcript(entry)
-                size, changed_ms = self._shelf.measured(transcript.path)
+                size, changed_ms = self._shelf.measure(transcript.path)
                 updated_ms = max(changed_ms, _milliseconds(entry.get("updatedAt")))
                 session_id = entry["sessionId"]
                 rows.append(
@@ -371,9 +371,9 @@ class SessionStore:
             session_id = os.path.basename(path).partition(".json")[0]
             entry: Entry = {"sessionId": session_id, "sessionFile": os.path.relpath(path, self.folder)}
         else:
-            entry, _ = self._shelf.counted(found[1])
+            entry, _ = self._shelf.count(found[1])
             path = self._shelf.transcript(entry).path
-        _, changed_ms = self._shelf.measured(path)
+        _, changed_ms = self._shelf.measure(path)
         return entry | {"updatedAt": max(changed_ms, _milliseconds(entry.get("updatedAt")))}
 
     def update(self, name: str, **fields: object) -> Entry:
@@ -385,13 +385,13 @@ class SessionStore:
                 hint="use `create`, `fork`, `convert` or `archive`",
             )
         # A long transcript is counted before the lock is taken; only if another process did so too, again under it.
-        before = self._shelf.known(self._shelf.registry.read(), name)[1]
-        prepared = self._shelf.counted(before)
+        before = self._shelf.require(self._shelf.registry.read(), name)[1]
+        prepared = self._shelf.count(before)
 
         def change(sessions: Sessions) -> Entry:
-            key, entry = self._shelf.known(sessions, name)
+            key, entry = self._shelf.require(sessions, name)
             is_same = place_of_count(before) == place_of_count(entry)
-            fresh, place = prepared if is_same else self._shelf.counted(entry)
+            fresh, place = prepared if is_same else self._shelf.count(entry)
             settled = entry | {each: fresh[each] for each in COUNTERS if each in fresh}
             if place is not None:
                 settled = with_place_of_count(settled, place)
@@ -451,7 +451,7 @@ class SessionStore:
 
     def transcript_now(self, session: Session) -> Transcript:
         """Find a session's transcript again that is not where it was. Raises NotFound when it is gone."""
-        with self._shelf.registry.holding(f"look for session {session.id}") as held:
+        with self._shelf.registry.hold(f"look for session {session.id}") as held:
             found = find(held.sessions, session.key) if session.key is not None else None
             if found is None or found[1]["sessionId"] != session.id:
                 raise NotFound(

@@ -312,7 +312,7 @@ def read_messages(
     left = max_chars
     next_line = first_line
     goes_on = False
-    with transcripts.opened(file) as transcript:
+    with transcripts.open(file) as transcript:
         for line in transcript.spoken(first_line, redacted=redacted):
             text = _BETWEEN.join(_show(message, transcripts.zone) for message in line.messages)
             is_too_much = left is not None and len(text) > left and bool(shown and text)

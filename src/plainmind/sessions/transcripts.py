@@ -93,7 +93,7 @@ class Transcripts:
         look = self._changes.begin()
         moment, complete = None, False
         try:
-            found = self._listed(look.entered if look else None)
+            found = self._list(look.enter if look else None)
             complete = not found.root_missing
         finally:
             moment = self._changes.end(look, complete=complete)
@@ -167,11 +167,11 @@ class Transcripts:
 
     def messages_after(self, file: FoundFile, begin: Mark) -> int:
         """How many messages follow a mark."""
-        with self.opened(file) as transcript:
+        with self.open(file) as transcript:
             return transcript.messages(begin)
 
     @contextmanager
-    def opened(self, file: FoundFile) -> Iterator[Form]:
+    def open(self, file: FoundFile) -> Iterator[Form]:
         """Open a transcript. Raises PathNotAllowed, NotFound or WorkspaceError."""
         from plainmind.sessions.transcript_reader import DocumentForm, LineReader, LinesForm
 
@@ -194,7 +194,7 @@ class Transcripts:
         """Let go of what is watched; the source can still be used."""
         self._changes.close()
 
-    def _listed(self, entered: Callable[[int, str], None] | None) -> Discovery:
+    def _list(self, enter: Callable[[int, str], None] | None) -> Discovery:
         files: list[FoundFile] = []
         skipped: list[FileFailure] = []
         unseen: list[str] = []
@@ -203,7 +203,7 @@ class Transcripts:
         )  # once: to ask whether the registry has changed takes longer than a look at a file
         for place in _PLACES if self._documents else ("",):
             try:
-                seen = self._seen_in(place, entered, scopes)
+                seen = self._look_in(place, enter, scopes)
             except OSError as error:
                 if not isinstance(error, FileNotFoundError):
                     skipped.append(FileFailure(FOLDER + place if place else ".", system_reason(error)))
@@ -215,19 +215,19 @@ class Transcripts:
             skipped += (found for found in seen if isinstance(found, FileFailure))
         return Discovery(tuple(files), tuple(skipped), tuple(unseen))
 
-    def _seen_in(
-        self, place: str, entered: Callable[[int, str], None] | None, scopes: Mapping[str, str]
+    def _look_in(
+        self, place: str, enter: Callable[[int, str], None] | None, scopes: Mapping[str, str]
     ) -> list[FoundFile | FileFailure]:
         folder = self.root.open_folder(place.removesuffix("/"))
         try:
-            if entered is not None:
-                entered(folder, FOLDER + place)
+            if enter is not None:
+                enter(folder, FOLDER + place)
             names = (name for name in os.listdir(folder) if _is_transcript(place, name))
-            return [self._seen(folder, place, name, scopes) for name in sorted(names)]
+            return [self._look(folder, place, name, scopes) for name in sorted(names)]
         finally:
             os.close(folder)
 
-    def _seen(self, folder: int, place: str, name: str, scopes: Mapping[str, str]) -> FoundFile | FileFailure:
+    def _look(self, folder: int, place: str, name: str, scopes: Mapping[str, str]) -> FoundFile | FileFailure:
         try:
             status = os.stat(name, dir_fd=folder, follow_symlinks=False)
         except OSError as error:
@@ -256,7 +256,7 @@ class Transcripts:
     def _pieces(
         self, file: FoundFile, known: FileState | None, begin: Mark, characters: int | None
     ) -> Iterator[Piece]:
-        with self.opened(file) as transcript:
+        with self.open(file) as transcript:
             for begun, lines in transcript.pieces(known, begin, characters):
                 yield self._piece(file, transcript.status, begun, lines)
 

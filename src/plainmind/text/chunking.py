@@ -91,7 +91,7 @@ def chunk_lines(text: str, tokens: int = 400, overlap: int = 80) -> list[Passage
     for piece in _pieces(text, limit):
         if kept and used + piece.size > limit:
             passages.extend(_passage(kept))
-            kept = _carried_over(kept, min(overlap_budget, limit - piece.size))
+            kept = _carry_over(kept, min(overlap_budget, limit - piece.size))
             used = sum(carried.size for carried in kept)
         kept.append(piece)
         used += piece.size
@@ -146,7 +146,7 @@ def _passage(pieces: Sequence[_Piece]) -> Iterator[Passage]:
         yield Passage(pieces[0].line, pieces[-1].line, text)
 
 
-def _carried_over(pieces: Sequence[_Piece], budget: int) -> list[_Piece]:
+def _carry_over(pieces: Sequence[_Piece], budget: int) -> list[_Piece]:
     """Return the last pieces that the budget allows; it is always smaller than all of them together."""
     first = len(pieces)
     while pieces[first - 1].size <= budget:

@@ -41,7 +41,7 @@ def mentioned_days(query: str, today: dt.date) -> tuple[DayRange, ...]:
     Without a year the past is meant: the latest such day or month that has begun. Dates that no calendar
     has, like 30 February, name nothing.
     """
-    query = _normalized(query[:_LONGEST_QUERY])
+    query = _normalize(query[:_LONGEST_QUERY])
     taken = bytearray(len(query))
     found: dict[int, DayRange] = {}
     for words, resolve in _patterns(query):
@@ -62,7 +62,7 @@ def mentioned_days(query: str, today: dt.date) -> tuple[DayRange, ...]:
     return tuple(found[start] for start in sorted(found))
 
 
-def _normalized(query: str) -> str:
+def _normalize(query: str) -> str:
     if query.isascii():
         return query
     import unicodedata

@@ -35,7 +35,7 @@ def format_note(text: str, *, note_id: str, clock_time: str | None) -> str:
     if not _VALID_ID.fullmatch(note_id):
         raise ValueError(f"not a note id: {note_id!r}")
     comment = f"<!-- m:{note_id} -->"
-    lines = _trimmed(split_lines(_with_harmless_comments(text)))
+    lines = _trim(split_lines(_with_harmless_comments(text)))
     if len(lines) <= 1:
         words = [clock_time, "".join(lines).strip(), comment]
         return f"- {' '.join(word for word in words if word)}\n"
@@ -71,15 +71,15 @@ def day_header(day: dt.date | str) -> str:
 def _with_harmless_comments(text: str) -> str:
     last_closing = text.rfind("-->")
 
-    def escaped(opening: re.Match[str]) -> str:
+    def escape(opening: re.Match[str]) -> str:
         forges_an_id = opening[1] is not None
         never_closes = opening.end() > last_closing
         return r"<\!--" if forges_an_id or never_closes else opening[0]
 
-    return _COMMENT_OPENING.sub(escaped, text)
+    return _COMMENT_OPENING.sub(escape, text)
 
 
-def _trimmed(lines: list[str]) -> list[str]:
+def _trim(lines: list[str]) -> list[str]:
     filled = [number for number, line in enumerate(lines) if line.strip()]
     return [line.rstrip() for line in lines[filled[0] : filled[-1] + 1]] if filled else []
 

@@ -113,7 +113,7 @@ def document_terms(text: str) -> list[str]:
 
 def words_of(text: str) -> list[str]:
     """Return what stands between spaces, normalized."""
-    return normalized(text).split()
+    return normalize(text).split()
 
 
 def word_terms(word: str) -> tuple[str, ...]:
@@ -146,7 +146,7 @@ def clues(term: str) -> tuple[str, ...]:
 
 def query_terms(text: str) -> QueryTerms:
     """Return the distinct terms of a query; a query of stop words alone keeps them and says so."""
-    text = normalized(text)
+    text = normalize(text)
     words = text.split()
     if len(words) > 3 and text.isupper():  # a shouted sentence is not a row of acronyms
         words = [word.lower() if word.isascii() else word for word in words]
@@ -168,7 +168,7 @@ def may_be_spaceless(text: str) -> bool:
     return not text.isascii() and _MAY_BE_SPACELESS.search(text) is not None
 
 
-def normalized(text: str) -> str:
+def normalize(text: str) -> str:
     """Give a text the form in which equal words are equal strings."""
     if text.isascii():
         return text
@@ -252,7 +252,7 @@ def _add(token: str, found: _Found) -> str:
     parts = [part for part in joints.split(token) if part]
     if parts == [token]:
         return _add_joined(token, found)
-    whole = _bounded(fold(token))
+    whole = _bound(fold(token))
     if whole in STOP_WORDS:
         found.stop_words.append(whole)
         return ""
@@ -304,13 +304,13 @@ def _add_part(part: str, whole: str, found: _Found) -> None:
 
 
 def _append(term: str, found: _Found) -> str:
-    term = _bounded(term)
+    term = _bound(term)
     if term:
         found.terms.append(term)
     return term
 
 
-def _bounded(term: str) -> str:
+def _bound(term: str) -> str:
     if len(term) <= LONGEST_TERM:
         return term
     digest = sha256_text(term)[:16]

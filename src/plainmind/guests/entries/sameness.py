@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from plainmind.base.pattern import pattern
-from plainmind.text.terms import document_terms, fold, normalized, stem
+from plainmind.text.terms import document_terms, fold, normalize, stem
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -56,16 +56,16 @@ def _meaning(text: str) -> set[str]:
 
 
 def _words(text: str) -> list[str]:
-    return _WORD.findall(normalized(text))
+    return _WORD.findall(normalize(text))
 
 
 def _numbers(text: str) -> list[str]:
-    return sorted(_NUMBER.findall(normalized(text)))
+    return sorted(_NUMBER.findall(normalize(text)))
 
 
 def _negations(text: str) -> bool:
     """Two of them cancel each other out."""
-    return len(_NEGATION.findall(normalized(text))) % 2 == 1
+    return len(_NEGATION.findall(normalize(text))) % 2 == 1
 
 
 def _names(text: str) -> set[str]:

@@ -86,7 +86,7 @@ class Translation:
     def __call__(self, line: Entry, raw: bytes, number: int) -> tuple[Entry, ...]:
         """Give the entries that a line becomes: none, one, or one for each tool that answered."""
         own_id = _text(line.get("uuid")) or make_id(number, raw)
-        parent = self._copied(line.get("logicalParentUuid") or line.get("parentUuid"))
+        parent = self._copied_parent(line.get("logicalParentUuid") or line.get("parentUuid"))
         bodies = self._bodies(line)
         if not bodies:
             self._skipped[own_id] = parent
@@ -104,7 +104,7 @@ class Translation:
             entries.append(entry | body)
         return tuple(entries)
 
-    def _copied(self, parent: object) -> str | None:
+    def _copied_parent(self, parent: object) -> str | None:
         """The entry that stands for a parent: itself, or the nearest before it that was copied."""
         found = _text(parent)
         for _ in range(len(self._skipped) + 1):
@@ -121,7 +121,7 @@ class Translation:
         if kind == "assistant" and isinstance(message, dict):
             return self._assistant(line, message)
         if kind == "attachment":
-            return _queued(line.get("attachment"))
+            return _queued_messages(line.get("attachment"))
         if kind == "summary" and isinstance(line.get("summary"), str):
             data = {"summary": line["summary"], "leafUuid": line.get("leafUuid")}
             return [{"type": "custom", "customType": _SUMMARY, "data": data}]
@@ -185,7 +185,7 @@ def _not_by_the_user(kind: str, content: list[Entry]) -> Entry:
     return {"type": "custom_message", "customType": kind, "content": content, "display": False}
 
 
-def _queued(attachment: object) -> list[Entry]:
+def _queued_messages(attachment: object) -> list[Entry]:
     """What the user typed while the model was at work."""
     if not isinstance(attachment, dict) or attachment.get("type") != "queued_command":
         return []

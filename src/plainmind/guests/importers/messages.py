@@ -241,7 +241,7 @@ def messages_of_mapping(mapping: dict[str, Any], current: object) -> list[object
         parent = node.get("parent")
         children.setdefault(parent if isinstance(parent, str) and parent in nodes else None, []).append(name)
     for names in children.values():
-        names.sort(key=lambda name: (name in shown, _created(nodes[name])))
+        names.sort(key=lambda name: (name in shown, _creation_time(nodes[name])))
     listed: list[object] = []
     waiting: list[tuple[str, str | None]] = [(name, None) for name in reversed(children.get(None, []))]
     done: set[str] = set()
@@ -267,7 +267,7 @@ def _branch(nodes: dict[str, Entry], current: object) -> set[str]:
     return shown
 
 
-def _created(node: Entry) -> float:
+def _creation_time(node: Entry) -> float:
     message = node.get("message")
     moment = message.get("create_time") if isinstance(message, dict) else None
     return float(moment) if isinstance(moment, int | float) else _LATE

@@ -77,14 +77,14 @@ class OpenClaw:
             return
         header = first[0] if first and first[0].get("type") == "session" else {}
         session_id = _id_of(path, header)
-        key, entry = self._registered(os.path.dirname(path)).get(session_id, (None, {}))
+        key, entry = self._registry_of(os.path.dirname(path)).get(session_id, (None, {}))
         kept = {name: found for name, found in header.items() if name not in {"type", "id"}}
         kept["version"] = (
             max(_UPGRADED, kept["version"]) if isinstance(kept.get("version"), int) else _UPGRADED
         )
         yield JsonlConversation(path, About(session_id, kept, fields_of(key, entry)), Translation)
 
-    def _registered(self, folder: str) -> dict[str, tuple[str, Entry]]:
+    def _registry_of(self, folder: str) -> dict[str, tuple[str, Entry]]:
         """What the registry of a folder says, by session id."""
         if folder not in self._registries:
             self._registries[folder] = {
@@ -150,7 +150,7 @@ class Translation:
         if found.get("type") == "session":
             self._ids = [""] if number == 1 else self._ids
             return ()
-        entry = _typed(found)
+        entry = _with_type(found)
         own_id = found.get("id")
         if not isinstance(own_id, str) or not own_id:
             own_id = make_id(number, raw)
@@ -158,9 +158,9 @@ class Translation:
         entry["id"] = own_id
         if self._ids is not None:
             self._ids.append(own_id)
-        return (self._upgraded(entry),)
+        return (self._upgrade(entry),)
 
-    def _upgraded(self, entry: Entry) -> Entry:
+    def _upgrade(self, entry: Entry) -> Entry:
         message = entry.get("message")
         if isinstance(message, dict) and message.get("role") == "hookMessage":
             return entry | {"message": message | {"role": "custom"}}
@@ -173,7 +173,7 @@ class Translation:
         return entry
 
 
-def _typed(found: Entry) -> Entry:
+def _with_type(found: Entry) -> Entry:
     """An entry of any type, known or not; what has none is a message, or kept as what it is."""
     if isinstance(found.get("type"), str):
         return dict(found)

@@ -219,7 +219,7 @@ class Shelves:
     def write_down(self) -> None:
         """Write the registry, then the ledger: what is noted as imported is there."""
         if self._new or self._news:
-            with self._shelf.registry.holding("import sessions") as held:
+            with self._shelf.registry.hold("import sessions") as held:
                 for key, entry in self._new.items():
                     # A registry that is read off the transcripts, for want of another, knows it already.
                     there = held.sessions.get(key)

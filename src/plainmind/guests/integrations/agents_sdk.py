@@ -34,7 +34,7 @@ class AgentsSession:
     async def get_items(self, limit: int | None = None) -> list[Item]:
         """The items that the agent is given, oldest first; of all or of the latest `limit`."""
         items = _items(await asyncio.to_thread(self._session.context))
-        most = limit if limit is not None else self._settled_limit()
+        most = limit if limit is not None else self._limit_of_settings()
         return items if most is None else items[max(0, len(items) - most) :]
 
     async def add_items(self, items: list[Item]) -> None:
@@ -57,7 +57,7 @@ class AgentsSession:
         self._session.back_to(parent_of(last))
         return _item_of(last, context.messages[-1])
 
-    def _settled_limit(self) -> int | None:
+    def _limit_of_settings(self) -> int | None:
         settings = self.session_settings
         found = settings.get("limit") if isinstance(settings, dict) else getattr(settings, "limit", None)
         return found if isinstance(found, int) else None

@@ -91,13 +91,13 @@ class MemoryTool:
     def call(self, given: Mapping[str, Any] | str) -> ToolAnswer:
         """Carry out one command, given as the input of a tool call: an object, or its JSON text."""
         try:
-            text = self._carried_out(_checked(given))
+            text = self._carry_out(_check(given))
         except Refused as refused:
             text = _encodable(str(refused))
             return ToolAnswer({"status": "error", "error": text}, text, is_error=True)
         return ToolAnswer({"status": "ok", "text": text}, text)
 
-    def _carried_out(self, command: Mapping[str, Any]) -> str:
+    def _carry_out(self, command: Mapping[str, Any]) -> str:
         if self._files is None:
             raise Refused(self._refusal or "The memory cannot be used in this conversation.")
         kind = command["command"]
@@ -121,7 +121,7 @@ class MemoryTool:
             logging.getLogger(__name__).warning("not indexed yet: %s", error)
 
 
-def _checked(given: Mapping[str, Any] | str) -> Mapping[str, Any]:
+def _check(given: Mapping[str, Any] | str) -> Mapping[str, Any]:
     """Make sure that a command is known and has what it needs."""
     if isinstance(given, str):
         try:
@@ -174,8 +174,8 @@ def _view(files: MemoryFiles, command: Mapping[str, Any]) -> Done:
     lines = _read(files, place).split("\n")
     if len(lines) > MOST_LINES:
         raise Refused(f"File {place.path} exceeds maximum line limit of 999,999 lines.")
-    first, last = viewed_range(command.get("view_range"), len(lines))
-    shown = numbered(lines[first - 1 : last], first)
+    first, last = range_to_view(command.get("view_range"), len(lines))
+    shown = number_lines(lines[first - 1 : last], first)
     if len(shown) > MOST_CHARS_VIEWED:
         raise Refused(
             f"File {place.path} has {len(lines):,} lines and is too long to view at once."
@@ -226,7 +226,7 @@ def _str_replace(files: MemoryFiles, command: Mapping[str, Any]) -> Done:
     files.rewrite(place.name, edited, base_hash=content.hash, reason="str_replace")
     changed = content.text.count("\n", 0, content.text.find(old))
     first = max(0, changed - 2)
-    snippet = numbered(edited.split("\n")[first : changed + 3], first + 1)
+    snippet = number_lines(edited.split("\n")[first : changed + 3], first + 1)
     return Done(
         f"The memory file has been edited. Here is the snippet showing the change (with line numbers):\n{snippet}"
     )
@@ -324,7 +324,7 @@ _MOST_PLACES_NAMED = 100
 _BREAKS = pattern("[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]|\r(?!\\Z)")
 
 
-def viewed_range(wanted: Any, count: int) -> tuple[int, int]:
+def range_to_view(wanted: Any, count: int) -> tuple[int, int]:
     """The first and last line to view; a range that is no pair of numbers means all of them."""
     if not isinstance(wanted, list | tuple) or len(wanted) != 2:
         return 1, count
@@ -350,7 +350,7 @@ def lines_with(text: str, wanted: str) -> list[str]:
     return [*numbers, "…"] if at >= 0 else numbers
 
 
-def numbered(lines: Sequence[str], first: int) -> str:
+def number_lines(lines: Sequence[str], first: int) -> str:
     """Lines as the tool shows them, with their numbers; nothing within a line can look like the next one."""
     shown = (_BREAKS.sub(" ", line) for line in lines)
     return "\n".join(f"{number:>{_NUMBER_WIDTH}}\t{line}" for number, line in enumerate(shown, first))

@@ -40,29 +40,29 @@ class PlainmindMemoryTool(BetaAbstractMemoryTool):
 
     def view(self, command: View) -> str:
         """View a folder or a file."""
-        return self._called(command)
+        return self._call(command)
 
     def create(self, command: Create) -> str:
         """Create a file."""
-        return self._called(command)
+        return self._call(command)
 
     def str_replace(self, command: StrReplace) -> str:
         """Replace a text that stands in a file once."""
-        return self._called(command)
+        return self._call(command)
 
     def insert(self, command: Insert) -> str:
         """Insert a text after a line."""
-        return self._called(command)
+        return self._call(command)
 
     def delete(self, command: Delete) -> str:
         """Delete a file or a folder."""
-        return self._called(command)
+        return self._call(command)
 
     def rename(self, command: Rename) -> str:
         """Rename a file or a folder."""
-        return self._called(command)
+        return self._call(command)
 
-    def _called(self, command: View | Create | StrReplace | Insert | Delete | Rename) -> str:
+    def _call(self, command: View | Create | StrReplace | Insert | Delete | Rename) -> str:
         answer = self._tool.call(command.to_dict())
         if answer.is_error:
             raise ToolError(answer.text)
