@@ -144,10 +144,10 @@ def test_a_refused_text_is_remembered_for_a_day(path: str) -> None:
     clock = [1_000_000.0]
     ledger = Ledger(path, now=lambda: clock[0])
     ledger.remember_refused(KEY, "a")
-    assert ledger.refused(KEY, ["a", "b"]) == {"a"}
-    assert ledger.refused(OTHER, ["a", "b"]) == set()
+    assert ledger.refused_texts(KEY, ["a", "b"]) == {"a"}
+    assert ledger.refused_texts(OTHER, ["a", "b"]) == set()
     clock[0] += DAY + 1
-    assert ledger.refused(KEY, ["a", "b"]) == set()
+    assert ledger.refused_texts(KEY, ["a", "b"]) == set()
     ledger.close()
 
 

@@ -73,7 +73,7 @@ def read_header(path: str) -> GgufHeader:
         with open(path, "rb") as file:
             size = os.fstat(file.fileno()).st_size
             if size == 0:
-                _damaged(path, "it is empty")
+                _raise_damaged(path, "it is empty")
             with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
                 return _header(path, data, size)
     except FileNotFoundError as error:
@@ -103,17 +103,17 @@ def _header(path: str, data: mmap.mmap, size: int) -> GgufHeader:
     tensors, pairs = reader.number(_U64), reader.number(_U64)
     facts = dict(reader.facts(pairs))
     if reader.end_of_tensors(tensors, _whole(facts, "general.alignment") or 32) > size:
-        _damaged(path, "it is shorter than its header says, as after a download that broke off")
-    return _interpreted(path, facts)
+        _raise_damaged(path, "it is shorter than its header says, as after a download that broke off")
+    return _header_from(path, facts)
 
 
-def _interpreted(path: str, facts: Mapping[str, object]) -> GgufHeader:
+def _header_from(path: str, facts: Mapping[str, object]) -> GgufHeader:
     architecture = str(facts.get("general.architecture", ""))
     dims = _whole(facts, f"{architecture}.embedding_length_out") or _whole(
         facts, f"{architecture}.embedding_length"
     )
     if not architecture or not dims:
-        _damaged(path, "it does not say which model it holds")
+        _raise_damaged(path, "it does not say which model it holds")
     keys = ("general.name", "general.basename", "general.base_model.0.name")
     names = (*(str(facts[key]) for key in keys if key in facts), os.path.basename(path))
     pooling = facts.get(f"{architecture}.pooling_type")
@@ -134,7 +134,7 @@ def _whole(facts: Mapping[str, object], key: str) -> int:
     return value if isinstance(value, int) and value > 0 else 0
 
 
-def _damaged(path: str, why: str) -> NoReturn:
+def _raise_damaged(path: str, why: str) -> NoReturn:
     raise EmbeddingError(
         f"the embedding model {path} is damaged: {why}", hint="delete the file and download it again"
     )
@@ -165,7 +165,7 @@ class _Reader:
             self.skip(self.number(_U64))
             dims = self.number(_U32)
             if dims > _MOST_DIMS:
-                _damaged(self.path, f"one of its tensors claims {dims} dimensions")
+                _raise_damaged(self.path, f"one of its tensors claims {dims} dimensions")
             values = 1
             for _ in range(dims):
                 values *= self.number(_U64)
@@ -184,7 +184,7 @@ class _Reader:
         """The next number or truth value of this kind."""
         reader = _READERS.get(kind)
         if reader is None:
-            _damaged(self.path, f"it has a value of an unknown kind, {kind}")
+            _raise_damaged(self.path, f"it has a value of an unknown kind, {kind}")
         return self.number(reader)
 
     def text(self) -> str:
@@ -203,10 +203,10 @@ class _Reader:
             for _ in range(count):
                 self.skip(self.number(_U64))
         else:
-            _damaged(self.path, f"it has a list of an unknown kind, {kind}")
+            _raise_damaged(self.path, f"it has a list of an unknown kind, {kind}")
 
     def skip(self, count: int) -> None:
         """Step over so many bytes."""
         self.at += count
         if self.at > len(self.data):
-            _damaged(self.path, "its header breaks off")
+            _raise_damaged(self.path, "its header breaks off")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 from collections.abc import Sequence
 
+from plainmind.base.pattern import pattern
 from plainmind.base.value import value
 
 _SAMPLES, _SAMPLE_BYTES = 64, 4096
@@ -50,13 +50,13 @@ _FAMILIES = (
     ),
     (r"arctic-embed-[ml]-v2", Prompts("query: ")),
 )
-_PATTERNS = tuple((re.compile(pattern), prompts) for pattern, prompts in _FAMILIES)
-_GAPS = re.compile(r"[\s_/.]+")
+_PATTERNS = tuple((pattern(source), prompts) for source, prompts in _FAMILIES)
+_GAPS = pattern(r"[\s_/.]+")
 
 
 def prompts_for(names: Sequence[str]) -> Prompts:
     """Find the family by any of a model's names, `embeddinggemma-300M-Q8_0.gguf` or `Nomic Embed Text v1.5`."""
-    for pattern, prompts in _PATTERNS:
-        if any(pattern.search(_GAPS.sub("-", name).lower()) for name in names):
+    for family, prompts in _PATTERNS:
+        if any(family.search(_GAPS.sub("-", name).lower()) for name in names):
             return prompts
     return NO_PROMPTS

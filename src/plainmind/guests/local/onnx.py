@@ -1,4 +1,4 @@
-"""What the files beside an ONNX model say about using it: pooling, window, prompts, dimensions."""
+"""The provider `onnx`: a sentence model in ONNX format, from a folder or a hub, run on this machine."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from plainmind.embed.protocol import EmbeddingSettings, FullEmbedder, check_vect
 from plainmind.guests.local.hub import DEFAULT_CACHE_DIR, Hub, is_hub_name
 from plainmind.guests.local.model_traits import Prompts, fingerprint, prompts_for
 
+DEFAULT_MODEL = "BAAI/bge-small-en-v1.5"
 MODEL_FILES = ("onnx/model.onnx", "model.onnx")
 TOKENIZER_FILE = "tokenizer.json"
 ADVICE_FILES = (
@@ -37,6 +38,205 @@ _POOLINGS = {
 _DIMS_KEYS = ("hidden_size", "d_model", "dim", "n_embd")
 _WINDOW_KEYS = ("max_position_embeddings", "n_positions")
 _LARGEST_WINDOW = 2048
+_ERRORS_ONLY = 3
+_KNOWN_INPUTS = frozenset(("input_ids", "attention_mask", "token_type_ids", "position_ids"))
+
+
+@value
+class OnnxSettings:
+    """Which model runs here: a folder, or a name on the hub. `threads` None: as many as there are cores."""
+
+    model: str | None = None
+    model_cache_dir: str = DEFAULT_CACHE_DIR
+    threads: int | None = None
+
+
+class OnnxEmbedder(FullEmbedder):
+    """Embeds in this process; the model is downloaded and loaded when it is first asked for."""
+
+    sends_text_to = None
+
+    def __init__(
+        self,
+        settings: OnnxSettings,
+        *,
+        hub: Hub | None = None,
+        progress: ProgressCallback | None = None,
+    ) -> None:
+        self._named = settings.model or DEFAULT_MODEL
+        self._hub = hub or Hub(settings.model_cache_dir)
+        self._progress = progress
+        self._threads = settings.threads or usable_cores()
+        self._opening = threading.Lock()
+        self._model: OnnxModel | None = None
+        written = os.path.expanduser(self._named)
+        self._path = os.path.abspath(written) if os.path.isdir(written) else None
+        if self._path is None and not is_hub_name(self._named):
+            raise ConfigError(
+                f"`{self._named}` is neither a folder nor the name of a model",
+                key="model",
+                hint=f"name a folder with model.onnx and tokenizer.json, or a model such as `{DEFAULT_MODEL}`",
+            )
+
+    @property
+    def is_ready(self) -> bool:
+        """The model is on this machine: nothing has to be downloaded."""
+        return self._path is not None or self._hub.has_folder(self._named)
+
+    @cached_property
+    def identity(self) -> EmbedderIdentity:
+        """Fingerprints of the files, the pooling and the prompts stand as endpoint: others make other vectors."""
+        folder = self._folder
+        prints = "\0".join(fingerprint(path) for path in folder.weight_files())
+        made_with = f"{prints}\0{folder.pooling}\0{folder.prompts.query}\0{folder.prompts.document}"
+        return EmbedderIdentity(
+            "onnx",
+            os.path.basename(self._path) if self._path else self._named,
+            endpoint=hashlib.sha256(made_with.encode()).hexdigest(),
+            dims=folder.dims or len(self._open().embed("how many dimensions?")),
+        )
+
+    def embed_query(self, text: str) -> Vector:
+        """Embed a question, with the words that the model's family wants before it."""
+        if _blank(text):
+            raise EmbeddingError("nothing to embed: the query has no words")
+        return self._embed([self._folder.prompts.query + text])[0]
+
+    def embed_documents(self, texts: Sequence[str]) -> list[Vector | None]:
+        """Embed texts; a blank one has no vector."""
+        wanted = [self._folder.prompts.document + text for text in texts if not _blank(text)]
+        made = iter(self._embed(wanted) if wanted else ())
+        return [None if _blank(text) else next(made) for text in texts]
+
+    def describe(self) -> Mapping[str, object]:
+        """Facts for `status`; none of them loads the model or downloads it."""
+        folder = self._path or self._hub.folder_of(self._named)
+        return {"model": self._named, "folder": folder, "ready": self.is_ready}
+
+    def close(self) -> None:
+        """Let go of the model; its memory goes back when the last call that uses it has returned."""
+        with self._opening:
+            self._model = None
+
+    @cached_property
+    def _folder(self) -> OnnxFolder:
+        if self._path is not None:
+            return read_folder(self._path)
+        folder = self._hub.fetch_folder(
+            self._named,
+            required=(TOKENIZER_FILE,),
+            optional=(*ADVICE_FILES, *WEIGHT_FILES),
+            one_of=MODEL_FILES,
+            progress=self._progress,
+        )
+        return read_folder(folder, (self._named,))
+
+    def _embed(self, texts: Sequence[str]) -> list[Vector]:
+        model = self._open()
+        vectors = [model.embed(text) for text in texts]
+        return check_vectors(vectors, expected_count=len(texts), expected_dims=self.identity.dims)
+
+    def _open(self) -> OnnxModel:
+        with self._opening:
+            if self._model is None:
+                self._model = OnnxModel(self._folder, threads=self._threads)
+            return self._model
+
+
+def _blank(text: str) -> bool:
+    return not text or text.isspace()
+
+
+def create(settings: EmbeddingSettings) -> OnnxEmbedder:
+    """Make the provider; `model` is a folder or a name on the hub."""
+    folder = settings.model_cache_dir or DEFAULT_CACHE_DIR
+    return OnnxEmbedder(OnnxSettings(settings.model or None, folder), progress=settings.downloading)
+
+
+class OnnxModel:
+    """One loaded model. A text is embedded alone, so that its vector does not depend on its company."""
+
+    def __init__(self, folder: OnnxFolder, *, threads: int) -> None:
+        runtime, tokenizers = _binding("onnxruntime"), _binding("tokenizers")
+        runtime.set_default_logger_severity(_ERRORS_ONLY)
+        runtime.disable_telemetry_events()
+        self._np = import_module("numpy")
+        self._pooling = folder.pooling
+        try:
+            self._tokenizer = tokenizers.Tokenizer.from_file(folder.tokenizer_file)
+            self._tokenizer.enable_truncation(folder.window_tokens)
+            self._tokenizer.no_padding()
+        except Exception as error:  # tokenizers raises bare Exception
+            raise EmbeddingError(
+                f"the tokenizer {folder.tokenizer_file} cannot be read: {error}",
+                hint="download the model again",
+            ) from error
+        options = runtime.SessionOptions()
+        options.intra_op_num_threads = threads
+        options.log_severity_level = _ERRORS_ONLY
+        try:
+            self._session = runtime.InferenceSession(
+                folder.model_file, options, providers=["CPUExecutionProvider"]
+            )
+        except Exception as error:  # its exceptions share no class of their own
+            raise EmbeddingError(
+                f"onnxruntime cannot load {folder.model_file}: {_first_line(error)}",
+                hint="the file may be damaged or incomplete: download the model again",
+            ) from error
+        self._inputs = frozenset(one.name for one in self._session.get_inputs())
+        self._outputs = [one.name for one in self._session.get_outputs()]
+        if not self._inputs <= _KNOWN_INPUTS:
+            unknown = ", ".join(sorted(self._inputs - _KNOWN_INPUTS))
+            raise EmbeddingError(
+                f"{folder.model_file} is no text embedding model: it wants {unknown}",
+                hint="choose a model for sentence embeddings",
+            )
+
+    def embed(self, text: str) -> list[float]:
+        """Embed one text; the vector is as the model made it."""
+        np = self._np
+        # Lone surrogates are legal in Python's text and nowhere else.
+        encoded = self._tokenizer.encode(text.encode("utf-8", "replace").decode("utf-8"))
+        columns = {
+            "input_ids": encoded.ids,
+            "attention_mask": encoded.attention_mask,
+            "token_type_ids": encoded.type_ids,
+            "position_ids": range(len(encoded.ids)),
+        }
+        given = {name: np.array([columns[name]], dtype=np.int64) for name in self._inputs}
+        try:
+            answers: dict[str, Any] = dict(zip(self._outputs, self._session.run(None, given), strict=True))
+        except Exception as error:  # its exceptions share no class of their own
+            raise EmbeddingError(
+                f"onnxruntime failed: {_first_line(error)}", hint="choose another model, or another provider"
+            ) from error
+        answer = answers["sentence_embedding" if "sentence_embedding" in answers else self._outputs[0]][0]
+        vector: list[float] = (self._pool(answer) if answer.ndim == 2 else answer).tolist()
+        return vector
+
+    def _pool(self, tokens: Any) -> Any:
+        if self._pooling == "cls":
+            return tokens[0]
+        return tokens[-1] if self._pooling == "last" else tokens.mean(axis=0)
+
+
+def _binding(name: str) -> Any:
+    try:
+        return import_module(name)
+    except ModuleNotFoundError as error:
+        raise EmbeddingError(
+            f"the provider `onnx` needs the package {name}, which is not installed",
+            hint=f"install it: {install_hint('onnx')}",
+        ) from error
+    except ImportError as error:
+        raise EmbeddingError(
+            f"the package {name} is installed but cannot be loaded: {error}",
+            hint=f"reinstall it: {install_hint('onnx')}",
+        ) from error
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [""])[0].replace(os.sep + os.sep, os.sep)[:200]
 
 
 @value
@@ -135,207 +335,3 @@ def _read_any(folder: str, name: str) -> object:
         return None
     except (OSError, ValueError) as error:
         raise EmbeddingError(f"{path} cannot be read: {error}", hint="download the model again") from error
-
-
-_ERRORS_ONLY = 3
-_KNOWN_INPUTS = frozenset(("input_ids", "attention_mask", "token_type_ids", "position_ids"))
-
-
-class OnnxModel:
-    """One loaded model. A text is embedded alone, so that its vector does not depend on its company."""
-
-    def __init__(self, folder: OnnxFolder, *, threads: int) -> None:
-        runtime, tokenizers = _binding("onnxruntime"), _binding("tokenizers")
-        runtime.set_default_logger_severity(_ERRORS_ONLY)
-        runtime.disable_telemetry_events()
-        self._np = import_module("numpy")
-        self._pooling = folder.pooling
-        try:
-            self._tokenizer = tokenizers.Tokenizer.from_file(folder.tokenizer_file)
-            self._tokenizer.enable_truncation(folder.window_tokens)
-            self._tokenizer.no_padding()
-        except Exception as error:  # tokenizers raises bare Exception
-            raise EmbeddingError(
-                f"the tokenizer {folder.tokenizer_file} cannot be read: {error}",
-                hint="download the model again",
-            ) from error
-        options = runtime.SessionOptions()
-        options.intra_op_num_threads = threads
-        options.log_severity_level = _ERRORS_ONLY
-        try:
-            self._session = runtime.InferenceSession(
-                folder.model_file, options, providers=["CPUExecutionProvider"]
-            )
-        except Exception as error:  # its exceptions share no class of their own
-            raise EmbeddingError(
-                f"onnxruntime cannot load {folder.model_file}: {_first_line(error)}",
-                hint="the file may be damaged or incomplete: download the model again",
-            ) from error
-        self._inputs = frozenset(one.name for one in self._session.get_inputs())
-        self._outputs = [one.name for one in self._session.get_outputs()]
-        if not self._inputs <= _KNOWN_INPUTS:
-            unknown = ", ".join(sorted(self._inputs - _KNOWN_INPUTS))
-            raise EmbeddingError(
-                f"{folder.model_file} is no text embedding model: it wants {unknown}",
-                hint="choose a model for sentence embeddings",
-            )
-
-    def embed(self, text: str) -> list[float]:
-        """Embed one text; the vector is as the model made it."""
-        np = self._np
-        # Lone surrogates are legal in Python's text and nowhere else.
-        encoded = self._tokenizer.encode(text.encode("utf-8", "replace").decode("utf-8"))
-        columns = {
-            "input_ids": encoded.ids,
-            "attention_mask": encoded.attention_mask,
-            "token_type_ids": encoded.type_ids,
-            "position_ids": range(len(encoded.ids)),
-        }
-        given = {name: np.array([columns[name]], dtype=np.int64) for name in self._inputs}
-        try:
-            answers: dict[str, Any] = dict(zip(self._outputs, self._session.run(None, given), strict=True))
-        except Exception as error:  # its exceptions share no class of their own
-            raise EmbeddingError(
-                f"onnxruntime failed: {_first_line(error)}", hint="choose another model, or another provider"
-            ) from error
-        answer = answers["sentence_embedding" if "sentence_embedding" in answers else self._outputs[0]][0]
-        vector: list[float] = (self._pooled(answer) if answer.ndim == 2 else answer).tolist()
-        return vector
-
-    def _pooled(self, tokens: Any) -> Any:
-        if self._pooling == "cls":
-            return tokens[0]
-        return tokens[-1] if self._pooling == "last" else tokens.mean(axis=0)
-
-
-def _binding(name: str) -> Any:
-    try:
-        return import_module(name)
-    except ModuleNotFoundError as error:
-        raise EmbeddingError(
-            f"the provider `onnx` needs the package {name}, which is not installed",
-            hint=f"install it: {install_hint('onnx')}",
-        ) from error
-    except ImportError as error:
-        raise EmbeddingError(
-            f"the package {name} is installed but cannot be loaded: {error}",
-            hint=f"reinstall it: {install_hint('onnx')}",
-        ) from error
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [""])[0].replace(os.sep + os.sep, os.sep)[:200]
-
-
-DEFAULT_MODEL = "BAAI/bge-small-en-v1.5"
-
-
-@value
-class OnnxSettings:
-    """Which model runs here: a folder, or a name on the hub. `threads` None: as many as there are cores."""
-
-    model: str | None = None
-    model_cache_dir: str = DEFAULT_CACHE_DIR
-    threads: int | None = None
-
-
-class OnnxEmbedder(FullEmbedder):
-    """Embeds in this process; the model is downloaded and loaded when it is first asked for."""
-
-    sends_text_to = None
-
-    def __init__(
-        self,
-        settings: OnnxSettings,
-        *,
-        hub: Hub | None = None,
-        progress: ProgressCallback | None = None,
-    ) -> None:
-        self._named = settings.model or DEFAULT_MODEL
-        self._hub = hub or Hub(settings.model_cache_dir)
-        self._progress = progress
-        self._threads = settings.threads or usable_cores()
-        self._opening = threading.Lock()
-        self._model: OnnxModel | None = None
-        written = os.path.expanduser(self._named)
-        self._path = os.path.abspath(written) if os.path.isdir(written) else None
-        if self._path is None and not is_hub_name(self._named):
-            raise ConfigError(
-                f"`{self._named}` is neither a folder nor the name of a model",
-                key="model",
-                hint=f"name a folder with model.onnx and tokenizer.json, or a model such as `{DEFAULT_MODEL}`",
-            )
-
-    @property
-    def is_ready(self) -> bool:
-        """The model is on this machine: nothing has to be downloaded."""
-        return self._path is not None or self._hub.has_folder(self._named)
-
-    @cached_property
-    def identity(self) -> EmbedderIdentity:
-        """Fingerprints of the files, the pooling and the prompts stand as endpoint: others make other vectors."""
-        folder = self._folder
-        prints = "\0".join(fingerprint(path) for path in folder.weight_files())
-        made_with = f"{prints}\0{folder.pooling}\0{folder.prompts.query}\0{folder.prompts.document}"
-        return EmbedderIdentity(
-            "onnx",
-            os.path.basename(self._path) if self._path else self._named,
-            endpoint=hashlib.sha256(made_with.encode()).hexdigest(),
-            dims=folder.dims or len(self._opened().embed("how many dimensions?")),
-        )
-
-    def embed_query(self, text: str) -> Vector:
-        """Embed a question, with the words that the model's family wants before it."""
-        if _blank(text):
-            raise EmbeddingError("nothing to embed: the query has no words")
-        return self._embedded([self._folder.prompts.query + text])[0]
-
-    def embed_documents(self, texts: Sequence[str]) -> list[Vector | None]:
-        """Embed texts; a blank one has no vector."""
-        wanted = [self._folder.prompts.document + text for text in texts if not _blank(text)]
-        made = iter(self._embedded(wanted) if wanted else ())
-        return [None if _blank(text) else next(made) for text in texts]
-
-    def describe(self) -> Mapping[str, object]:
-        """Facts for `status`; none of them loads the model or downloads it."""
-        folder = self._path or self._hub.folder_of(self._named)
-        return {"model": self._named, "folder": folder, "ready": self.is_ready}
-
-    def close(self) -> None:
-        """Let go of the model; its memory goes back when the last call that uses it has returned."""
-        with self._opening:
-            self._model = None
-
-    @cached_property
-    def _folder(self) -> OnnxFolder:
-        if self._path is not None:
-            return read_folder(self._path)
-        folder = self._hub.fetch_folder(
-            self._named,
-            required=(TOKENIZER_FILE,),
-            optional=(*ADVICE_FILES, *WEIGHT_FILES),
-            one_of=MODEL_FILES,
-            progress=self._progress,
-        )
-        return read_folder(folder, (self._named,))
-
-    def _embedded(self, texts: Sequence[str]) -> list[Vector]:
-        model = self._opened()
-        vectors = [model.embed(text) for text in texts]
-        return check_vectors(vectors, expected_count=len(texts), expected_dims=self.identity.dims)
-
-    def _opened(self) -> OnnxModel:
-        with self._opening:
-            if self._model is None:
-                self._model = OnnxModel(self._folder, threads=self._threads)
-            return self._model
-
-
-def _blank(text: str) -> bool:
-    return not text or text.isspace()
-
-
-def create(settings: EmbeddingSettings) -> OnnxEmbedder:
-    """Make the provider; `model` is a folder or a name on the hub."""
-    folder = settings.model_cache_dir or DEFAULT_CACHE_DIR
-    return OnnxEmbedder(OnnxSettings(settings.model or None, folder), progress=settings.downloading)

@@ -66,7 +66,7 @@ class EventReader:
         if self._is_first:
             line, self._is_first = line.removeprefix("\ufeff"), False
         if not line:
-            return self._dispatched()
+            return self._dispatch()
         name, _, value = line.partition(":")
         value = value.removeprefix(" ")
         if name == "data":
@@ -77,7 +77,7 @@ class EventReader:
             self._name = value
         return None  # comments, which keep a connection alive, and fields that we have no use for
 
-    def _dispatched(self) -> ServerEvent | None:
+    def _dispatch(self) -> ServerEvent | None:
         name, data = self._name or "message", self._data
         self._name, self._data, self._size = "", [], 0
         return ServerEvent(name, "\n".join(data)) if data else None

@@ -190,7 +190,7 @@ class Transport:
             if not head.is_success:
                 return _with_body(response, head, _LARGEST_ERROR, self.host)
             take = receive(head)
-            for piece in _arriving(response, most, self.host):
+            for piece in _stream_of(response, most, self.host):
                 if not take(piece):
                     _read_to_the_end(connection, response, patience)
                     break
@@ -451,7 +451,7 @@ def _unzip(pieces: Iterator[bytes], cap: int, host: str) -> Iterator[bytes]:
         raise _broken_off(host)
 
 
-def _arriving(response: http.client.HTTPResponse, cap: int, host: str) -> Iterator[bytes]:
+def _stream_of(response: http.client.HTTPResponse, cap: int, host: str) -> Iterator[bytes]:
     """Give the bytes as they arrive."""
     if response.length is not None:  # not a stream, after all
         yield from _pieces(response, cap, host)

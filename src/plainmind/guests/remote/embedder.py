@@ -86,7 +86,7 @@ class RemoteEmbedder(FullEmbedder):
         """
         asked = dict.fromkeys(text for text in texts if not _is_blank(text))
         hashes = {sha256_text(text): text for text in asked}
-        for name in self._ledger.refused(self.key, hashes) if hashes else ():
+        for name in self._ledger.refused_texts(self.key, hashes) if hashes else ():
             del asked[hashes[name]]
         groups = requests_of(
             [*asked], max_items=self._wire.max_items, max_tokens=self._settings.tokens_per_request

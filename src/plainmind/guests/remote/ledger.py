@@ -228,7 +228,7 @@ class Ledger:
         """Keep what the first answer has taught us."""
         self.write(lambda connection: connection.execute(_SET_DIMS, {**_columns(key), "dims": dims}))
 
-    def refused(self, key: ProviderKey, hashes: Iterable[str]) -> set[str]:
+    def refused_texts(self, key: ProviderKey, hashes: Iterable[str]) -> set[str]:
         """Those of the texts that the provider has refused within a day."""
         row = {"endpoint": key.endpoint, "now": self.now(), "hashes": json.dumps([*hashes])}
         rows = self.read(lambda connection: connection.execute(_REFUSED, row).fetchall())
