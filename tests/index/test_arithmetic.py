@@ -11,13 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plainmind.index import arithmetic as plain
 from plainmind.index import arithmetic_numpy as with_numpy
 from plainmind.index import bm25, vectors
-from plainmind.index.arithmetic import Absences, SignPart, WordPart
-from plainmind.index.bm25 import Postings
+from plainmind.index.bm25 import Postings, WordPart
+from plainmind.index.vectors import Absences, SignPart
 
-BOTH = pytest.mark.parametrize("arithmetic", [plain, with_numpy], ids=["plain", "numpy"])
+BOTH = pytest.mark.parametrize("arithmetic", [bm25, with_numpy], ids=["plain", "numpy"])
 
 
 def made_part(first_id, size, terms, dice):
@@ -70,7 +69,7 @@ def test_the_best_are_those_of_scoring_every_chunk_to_the_last_bit(seed, sizes, 
     ]
     expected = list(bm25.best(exact_scores(made, weights, 55.5), limit))
 
-    assert plain.best_by_words(parts, list(weights.values()), 55.5, limit) == expected
+    assert bm25.best_by_words(parts, list(weights.values()), 55.5, limit) == expected
     assert with_numpy.best_by_words(parts, list(weights.values()), 55.5, limit) == expected
 
 
@@ -173,7 +172,7 @@ def test_the_nearest_by_signs_are_those_of_comparing_all(seed, sizes, width, sha
     nearest = sorted(within, key=lambda at: 4 * apart[at][0] + sum(apart[at][1:]))[:wanted]
     expected = [ids[at] for at in nearest]
 
-    assert plain.nearest_by_signs(query, parts, wanted, pool) == expected
+    assert vectors.nearest_by_signs(query, parts, wanted, pool) == expected
     assert with_numpy.nearest_by_signs(query, parts, wanted, pool) == expected
 
 
@@ -189,19 +188,20 @@ def test_distances_are_the_same_without_simsimd(monkeypatch):
 def test_numpy_is_imported_once_it_would_have_paid_for_itself():
     program = """
 import sys
-from plainmind.index.arithmetic import choose_arithmetic
-assert choose_arithmetic(10_000_000).__name__.endswith("arithmetic")
-assert choose_arithmetic(50_000_000).__name__.endswith("arithmetic")
+from plainmind.index.bm25 import word_arithmetic
+from plainmind.index.vectors import sign_arithmetic
+assert word_arithmetic(60_000).__name__.endswith("bm25")
+assert sign_arithmetic(2_000_000).__name__.endswith("vectors")
 assert "numpy" not in sys.modules
-assert choose_arithmetic(10_000_000).__name__.endswith("arithmetic_numpy")
-assert choose_arithmetic(0).__name__.endswith("arithmetic_numpy")
+assert word_arithmetic(60_000).__name__.endswith("arithmetic_numpy")
+assert sign_arithmetic(0).__name__.endswith("arithmetic_numpy")
 """
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
 
 
 def test_one_large_question_is_reason_enough_for_numpy():
     program = """
-from plainmind.index.arithmetic import choose_arithmetic
-assert choose_arithmetic(200_000_000).__name__.endswith("arithmetic_numpy")
+from plainmind.index.bm25 import word_arithmetic
+assert word_arithmetic(1_400_000).__name__.endswith("arithmetic_numpy")
 """
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

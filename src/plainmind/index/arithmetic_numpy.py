@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from plainmind.index import arithmetic, bm25
-from plainmind.index.arithmetic import Absences, SignPart, WordPart
-from plainmind.index.bm25 import Postings
-from plainmind.index.vectors import sign_distances
+from plainmind.index import bm25
+from plainmind.index.bm25 import Postings, WordPart
+from plainmind.index.vectors import Absences, SignPart, sign_distances
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,10 +38,10 @@ def best_by_words(
     floor = 0.0
     longest = max((int(_uint16(part.lengths).max(initial=0)) for part in parts), default=0)
     penalties = _penalties(np.arange(longest + 1), average_length)
-    by_length = arithmetic.Penalties(average_length)
+    by_length = bm25.Penalties(average_length)
     for part in parts:
         if part.posting_count < _HARDLY_ANY:
-            scores = arithmetic.scores_of_part(part, weights, by_length, limit, floor)
+            scores = bm25.scores_of_part(part, weights, by_length, limit, floor)
             found.update({part.first_id + at: score for at, score in scores.items() if score > 0.0})
         else:
             positions, values = _Scores(part, weights, penalties, limit, floor).best()
@@ -58,7 +57,7 @@ def word_scores(
 ) -> list[float]:
     """The scores of given positions of one part."""
     if len(positions) < _SINGLE or not weights:
-        return arithmetic.word_scores(part, weights, average_length, positions)
+        return bm25.word_scores(part, weights, average_length, positions)
     wanted = np.array(positions, dtype=np.uint16)
     counts = _counts_at(part.postings, wanted).astype(np.float64)
     penalties = counts + _penalties(_uint16(part.lengths)[wanted], average_length)
@@ -72,7 +71,7 @@ def word_scores(
 def term_counts(postings: Sequence[Postings | None], positions: Sequence[int]) -> list[bytes]:
     """For each of some positions a byte a term."""
     if len(positions) < _SINGLE:
-        return arithmetic.term_counts(postings, positions)
+        return bm25.term_counts(postings, positions)
     width = len(postings)
     rows = _counts_at(postings, np.array(positions, dtype=np.uint16)).T.tobytes()
     return [rows[width * at : width * (at + 1)] for at in range(len(positions))]

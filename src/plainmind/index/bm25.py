@@ -1,4 +1,4 @@
-"""Words of an index: how they score by BM25, and their postings.
+"""Words of an index: how they score by BM25, their postings, and the best of many chunks, without numpy.
 
 Postings are, for each term of a segment, the positions of its chunks (uint16 in the byte order of the machine,
 ascending) and how often it stands in each (a byte).
@@ -9,12 +9,21 @@ from __future__ import annotations
 import math
 import sys
 from array import array
+from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from heapq import nlargest
 from itertools import compress, pairwise
 
 from plainmind.base.errors import IndexCorrupt
 from plainmind.base.pattern import pattern
+from plainmind.index.vectors import is_numpy_due
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Protocol
+else:
+    Protocol = object
 
 # The values that FTS5 and Lucene use; see Robertson and Zaragoza, "The Probabilistic Relevance Framework".
 TERM_SATURATION = 1.2  # k1: how soon a repeated term stops counting more
@@ -128,13 +137,14 @@ def best(found: Mapping[int, float], limit: int) -> Sequence[tuple[int, float]]:
     if limit <= 0:
         return []
     if len(found) > 4 * limit:
-        from heapq import nlargest
-
         floor = nlargest(limit, found.values())[-1]
         found = {id_: value for id_, value in found.items() if value >= floor}
     return sorted(found.items(), key=lambda item: (-item[1], item[0]))[:limit]
 
 
+_PER_POSTING = 150  # nanoseconds without numpy
+_SOONER_ADDED = 64  # postings that are sooner added than pruned
+_ENOUGH_SLACK = 1e-12  # scores are sums of a few numbers below 1: rounding moves them less than this
 # What a term and a posting take while they are collected.
 _BYTES_PER_TERM = 200
 _BYTES_PER_POSTING = 7
@@ -247,3 +257,168 @@ def without_positions(postings: Postings, dead: frozenset[int]) -> tuple[bytes, 
         if position not in dead
     ]
     return array("H", [position for position, _ in kept]).tobytes(), bytes([count for _, count in kept])
+
+
+class WordPart:
+    """The lengths of a segment's chunks, and the postings of each term of a query, the heaviest term first."""
+
+    __slots__ = ("first_id", "lengths", "postings")
+
+    def __init__(self, first_id: int, lengths: memoryview, postings: Sequence[Postings | None]) -> None:
+        self.first_id = first_id
+        self.lengths = lengths  # uint16 by position; 0: no chunk, or one without terms
+        self.postings = postings
+
+    @property
+    def posting_count(self) -> int:
+        """How many postings all its terms have."""
+        return sum(len(each.counts) for each in self.postings if each is not None)
+
+
+class WordArithmetic(Protocol):
+    """What this module and `arithmetic_numpy.py` do with words; they agree to the last bit."""
+
+    def count_living(self, postings: Postings, lengths: memoryview) -> int:
+        """In how many chunks a term stands; those of length 0 are no more."""
+
+    def best_by_words(
+        self, parts: Sequence[WordPart], weights: Sequence[float], average_length: float, limit: int
+    ) -> list[tuple[int, float]]:
+        """The ids and scores of the best chunks, best first; among equals the smaller id."""
+
+    def word_scores(
+        self, part: WordPart, weights: Sequence[float], average_length: float, positions: Sequence[int]
+    ) -> list[float]:
+        """The scores of given positions of one part."""
+
+    def term_counts(self, postings: Sequence[Postings | None], positions: Sequence[int]) -> list[bytes]:
+        """For each of some positions a byte a term: how often it stands there."""
+
+
+def word_arithmetic(postings: int) -> WordArithmetic:
+    """The arithmetic for so many postings: this module, until it is time for numpy."""
+    if is_numpy_due(_PER_POSTING * postings):
+        from plainmind.index import arithmetic_numpy
+
+        return arithmetic_numpy
+    from plainmind.index import bm25  # noqa: PLW0406 (this module)
+
+    return bm25
+
+
+class Penalties(dict[int, float]):
+    """BM25's length penalty by length; endless for 0, so that what is no more scores nothing."""
+
+    def __init__(self, average_length: float) -> None:
+        super().__init__({0: float("inf")})
+        self._average_length = average_length
+
+    def __missing__(self, length: int) -> float:
+        self[length] = found = length_penalty(length, self._average_length)
+        return found
+
+
+def count_living(postings: Postings, lengths: memoryview) -> int:
+    """In how many chunks a term stands."""
+    return sum(1 for position in postings.positions if lengths[position])
+
+
+def best_by_words(
+    parts: Sequence[WordPart], weights: Sequence[float], average_length: float, limit: int
+) -> list[tuple[int, float]]:
+    """The ids and scores of the best chunks, best first."""
+    penalties = Penalties(average_length)
+    found: dict[int, float] = {}
+    floor = 0.0
+    for part in parts:
+        scores = scores_of_part(part, weights, penalties, limit, floor)
+        if len(scores) > limit:
+            floor = max(floor, nlargest(limit, scores.values())[-1])
+        first = part.first_id
+        found.update({first + at: score for at, score in scores.items() if score >= floor and score > 0.0})
+        if len(found) > limit:
+            floor = nlargest(limit, found.values())[-1]
+    return list(best(found, limit))
+
+
+def word_scores(
+    part: WordPart, weights: Sequence[float], average_length: float, positions: Sequence[int]
+) -> list[float]:
+    """The scores of given positions of one part."""
+    scores = dict.fromkeys(positions, 0.0)
+    penalties = Penalties(average_length)
+    for weight, postings in zip(weights, part.postings, strict=True):
+        if postings is not None:
+            _add_to_known(scores, postings, weight, part.lengths, penalties)
+    return [scores[position] for position in positions]
+
+
+def term_counts(postings: Sequence[Postings | None], positions: Sequence[int]) -> list[bytes]:
+    """For each of some positions a byte a term."""
+    found = [bytearray(len(postings)) for _ in positions]
+    for number, of_term in enumerate(postings):
+        if of_term is None:
+            continue
+        known, counts = of_term.positions, of_term.counts
+        end = len(counts)
+        for row, position in zip(found, positions, strict=True):
+            at = bisect_left(known, position)
+            if at < end and known[at] == position:
+                row[number] = counts[at]
+    return [bytes(row) for row in found]
+
+
+def scores_of_part(
+    part: WordPart, weights: Sequence[float], penalties: Penalties, limit: int, floor: float
+) -> dict[int, float]:
+    """Scores by position; those that cannot be among the best may be missing, or too low.
+
+    The heaviest terms come first. Once what the others can still add is less than the score of the `limit` best so
+    far, only chunks that are known already go on, and only those that could get there.
+    """
+    scores: dict[int, float] = {}
+    still = _still_to_come(part, weights, penalties)
+    get = scores.get
+    for weight, postings, to_come in zip(weights, part.postings, still, strict=True):
+        if postings is None:
+            continue
+        if len(postings.counts) > _SOONER_ADDED:
+            if len(scores) >= limit:
+                floor = max(floor, nlargest(limit, scores.values())[-1])
+            if to_come < floor - _ENOUGH_SLACK:
+                scores = {
+                    at: score for at, score in scores.items() if score + to_come >= floor - _ENOUGH_SLACK
+                }
+                get = scores.get
+                if 4 * len(scores) < len(postings.counts):
+                    _add_to_known(scores, postings, weight, part.lengths, penalties)
+                    continue
+        lengths = part.lengths
+        for at, count in zip(postings.positions.tolist(), postings.counts, strict=True):
+            scores[at] = get(at, 0.0) + weight * count / (count + penalties[lengths[at]])
+    return scores
+
+
+def _still_to_come(part: WordPart, weights: Sequence[float], penalties: Penalties) -> list[float]:
+    """For each term, the most that it and all after it can add to a score."""
+    least_penalty = penalties[1]
+    still, total = [], 0.0
+    for weight, postings in zip(reversed(weights), reversed(part.postings), strict=True):
+        if postings is not None:
+            most = postings.most
+            total += weight * most / (most + least_penalty)
+        still.append(total)
+    still.reverse()
+    return still
+
+
+def _add_to_known(
+    scores: dict[int, float], postings: Postings, weight: float, lengths: memoryview, penalties: Penalties
+) -> None:
+    positions, counts = postings.positions, postings.counts
+    end = len(counts)
+    for at in scores:
+        found = bisect_left(positions, at)
+        if found < end and positions[found] == at:
+            count = counts[found]
+            scores[at] += weight * count / (count + penalties[lengths[at]])

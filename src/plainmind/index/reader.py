@@ -21,8 +21,7 @@ from plainmind.base.model import (
 )
 from plainmind.base.value import value
 from plainmind.index import bm25
-from plainmind.index.arithmetic import PER_POSTING, WordPart, choose_arithmetic
-from plainmind.index.bm25 import words_in
+from plainmind.index.bm25 import WordPart, word_arithmetic, words_in
 from plainmind.index.vectors import choose_dots, cosine_score, packed, unpacked
 
 TYPE_CHECKING = False
@@ -173,7 +172,7 @@ class Cache:
 
         def count() -> int:
             (lengths,) = self.lengths(view, [part])
-            return choose_arithmetic(PER_POSTING * len(lengths) // 4).count_living(postings, lengths)
+            return word_arithmetic(len(lengths) // 4).count_living(postings, lengths)
 
         return self.once(("count", term, segment.number, segment.revision, audience), count, len(term))
 
@@ -274,7 +273,7 @@ class Reader:
             return []
         # Who sees everything may still ask for one source; for others, what is in sight is what is admitted.
         admitted = self._view.admitted(where) if where.scopes == EVERY_SCOPE else sight.parts
-        arithmetic = choose_arithmetic(PER_POSTING * sum(sight.counted[term] for term in weights))
+        arithmetic = word_arithmetic(sum(sight.counted[term] for term in weights))
         places = arithmetic.best_by_words(
             self._word_parts(admitted, weights), list(weights.values()), sight.average_length, limit
         )
@@ -317,7 +316,7 @@ class Reader:
     def term_counts(self, terms: Sequence[str], ids: Sequence[int]) -> list[bytes]:
         """For each of some ids a byte a term: how often it stands in the chunk."""
         stored = [bm25.storable_term(term) for term in terms]
-        arithmetic = choose_arithmetic(PER_POSTING * len(ids) * len(terms))
+        arithmetic = word_arithmetic(len(ids) * len(terms))
         found: dict[int, bytes] = {}
         located = list(self._view.locate(ids))
         self._fetch([segment for segment, _, _ in located], stored)
@@ -333,7 +332,7 @@ class Reader:
         scored = sight.scored.setdefault(tuple(weights), {})
         missing = [id_ for id_ in ids if id_ not in scored]
         if missing:
-            arithmetic = choose_arithmetic(PER_POSTING * len(missing) * len(weights))
+            arithmetic = word_arithmetic(len(missing) * len(weights))
             for segment, own, positions in self._view.locate(missing):
                 (part,) = self._word_parts([(segment, None)], weights, with_empty=True)
                 scores = arithmetic.word_scores(part, list(weights.values()), sight.average_length, positions)

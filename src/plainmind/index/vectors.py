@@ -1,16 +1,21 @@
 """Vectors of an index: packed as float16, compared exactly, and their signs.
 
-Signs take two bits a number: enough to tell which few of many vectors are worth comparing exactly.
+Signs take two bits a number: enough to tell which few of many vectors are worth comparing exactly. Without numpy they
+are compared by simsimd and very large integers: such an integer is a row of lanes, 16 bits each, and adding two of them
+adds ten thousand small numbers in a microsecond. `arithmetic_numpy.py` does the same for a process that stays.
 """
 
 from __future__ import annotations
 
 import math
+import re
 import struct
 import sys
 from array import array
-from collections.abc import Callable, Sequence
-from functools import lru_cache
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache, lru_cache
+from itertools import accumulate, compress
 
 from plainmind.base.errors import BadVector
 from plainmind.base.model import Vector
@@ -18,10 +23,19 @@ from plainmind.base.value import value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, Protocol
+else:
+    Protocol = object
 
+
+# What importing numpy takes, and what plain arithmetic takes for one vector, in nanoseconds.
+_IMPORTING = 65_000_000
+_PER_VECTOR = 25
+_BYTES = bytes(range(256))
 
 BYTES_PER_NUMBER = 2  # float16: half the size of float32, cosines differ by less than 0.0002
+
+_spent = 0  # on plain arithmetic, in nanoseconds
 
 Dots = Callable[[bytes, "bytes | memoryview", int], list[float]]
 
@@ -204,3 +218,148 @@ def _digits(dims: int) -> tuple[bytes, bytes]:
 def _bits(digits: bytes) -> bytes:
     width = _half(len(digits))
     return int(digits.ljust(8 * width, b"0"), 2).to_bytes(width, "big") if digits else b""
+
+
+class Absences:
+    """Which positions of a segment have no vector: a byte for each, 0 where there is one, 255 where there is none."""
+
+    __slots__ = ("flags", "positions")
+
+    def __init__(self, flags: bytes) -> None:
+        self.flags = flags
+        self.positions = array("q", compress(range(len(flags)), flags) if 255 in flags else ())
+
+    @property
+    def count(self) -> int:
+        """How many have none."""
+        return len(self.positions)
+
+    def present(self, first_id: int) -> Iterable[int]:
+        """The ids of those that have one, in a segment that begins with this id."""
+        ids = range(first_id, first_id + len(self.flags))
+        return [id_ for id_, flag in zip(ids, self.flags, strict=True) if not flag] if self.positions else ids
+
+
+class SignPart:
+    """The signs of a segment's vectors."""
+
+    __slots__ = ("absences", "first_id", "signs")
+
+    def __init__(self, first_id: int, signs: bytes, absences: Absences) -> None:
+        self.first_id = first_id
+        self.signs = signs
+        self.absences = absences
+
+    def __len__(self) -> int:
+        return len(self.absences.flags)
+
+
+class SignArithmetic(Protocol):
+    """What this module and `arithmetic_numpy.py` do with signs; they agree to the last bit."""
+
+    def nearest_by_signs(
+        self, query: Sequence[bytes], parts: Sequence[SignPart], wanted: int, pool: int
+    ) -> list[int]:
+        """The ids of `wanted` vectors whose signs are nearest, nearest first; among equals the first.
+
+        The `pool` nearest by the first signs of the query are compared with all of its signs.
+        """
+
+
+def sign_arithmetic(count: int) -> SignArithmetic:
+    """The arithmetic for so many vectors: this module, until it is time for numpy."""
+    if is_numpy_due(_PER_VECTOR * count):
+        from plainmind.index import arithmetic_numpy
+
+        return arithmetic_numpy
+    from plainmind.index import vectors  # noqa: PLW0406 (this module)
+
+    return vectors
+
+
+def is_numpy_due(nanoseconds: int) -> bool:
+    """Whether a piece of work that would take this long without numpy should be done with it.
+
+    Importing numpy costs a cold search more than its whole arithmetic without it. So it is not imported before as much
+    time has gone into plain arithmetic as the import would have taken: then at most twice the least possible is spent.
+    """
+    global _spent  # noqa: PLW0603 (the process is what imports numpy, and what pays for it)
+    if "numpy" in sys.modules:
+        return True
+    _spent += nanoseconds
+    return _spent >= _IMPORTING
+
+
+def nearest_by_signs(query: Sequence[bytes], parts: Sequence[SignPart], wanted: int, pool: int) -> list[int]:
+    """The ids of `wanted` vectors whose signs are nearest, nearest first."""
+    width = len(query[0])
+    signs = parts[0].signs if len(parts) == 1 else b"".join(part.signs for part in parts)
+    absences = parts[0].absences if len(parts) == 1 else _joined(parts)
+    within: Sequence[int] = range(len(absences.flags))
+    if len(within) - absences.count > pool:
+        (distances,) = sign_distances(query[:1], signs)
+        within = sorted(_least(_lanes(distances), absences, pool, most=8 * width))
+        signs = b"".join([signs[at * width : (at + 1) * width] for at in within])
+        absences = Absences(bytes(len(within)))
+    first, *others = (_lanes(row) for row in sign_distances(query, signs))
+    most = 8 * width * (2 * len(query) - 1)
+    chosen = _least(len(query) * first + sum(others), absences, wanted, most=most)
+    ends = list(accumulate(map(len, parts)))
+    return [_id_at(within[at], parts, ends) for at in chosen]
+
+
+def _joined(parts: Sequence[SignPart]) -> Absences:
+    return Absences(b"".join(part.absences.flags for part in parts))
+
+
+def _id_at(position: int, parts: Sequence[SignPart], ends: Sequence[int]) -> int:
+    """The id at a position of all parts together."""
+    part = parts[at := bisect_right(ends, position)]
+    return part.first_id + position - ends[at] + len(part)
+
+
+def _lanes(numbers: memoryview) -> int:
+    if sys.byteorder == "big":
+        swapped = array("H", numbers.tobytes())
+        swapped.byteswap()
+        return int.from_bytes(swapped.tobytes(), "little")
+    return int.from_bytes(numbers, "little")
+
+
+def _least(lanes: int, absences: Absences, wanted: int, most: int) -> list[int]:
+    """The positions of the `wanted` least numbers, none above `most`, the least first; never where one is absent."""
+    count = len(absences.flags)
+    wanted = min(wanted, count - absences.count)
+    if wanted <= 0:
+        return []
+    if absences.count:
+        doubled = bytearray(2 * count)
+        doubled[0::2] = doubled[1::2] = absences.flags
+        lanes |= int.from_bytes(doubled, "little")
+    # Eight of the sixteen bits are enough to leave out nearly all that are too large.
+    dropped = max(0, most.bit_length() - 8)
+    coarse = (lanes >> dropped).to_bytes(2 * count, "little")[0::2]
+    candidates = [match.start() for match in _up_to(_level_with(coarse, wanted)).finditer(coarse)]
+    exact = lanes.to_bytes(2 * count, "little")
+    low, high = exact[0::2], exact[1::2]
+    codes = [high[at] << 40 | low[at] << 32 | at for at in candidates]  # sorts by number, then by position
+    codes.sort()
+    return [code & 0xFFFFFFFF for code in codes[:wanted]]
+
+
+def _level_with(coarse: bytes, wanted: int) -> int:
+    """The least level that `wanted` bytes do not exceed."""
+    low, high = 0, 255
+    while low < high:
+        middle = (low + high) // 2
+        above = len(coarse.translate(None, _BYTES[: middle + 1]))
+        if len(coarse) - above >= wanted:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@cache
+def _up_to(level: int) -> re.Pattern[bytes]:
+    return re.compile(rb"[\x00-\x%02x]" % level)

@@ -21,8 +21,7 @@ from plainmind.guests.lancedb.rows import CHUNK, among, vectors_of
 from plainmind.guests.lancedb.vectors import probes_for
 from plainmind.guests.lancedb.view import Overview, Segment, View
 from plainmind.index import bm25
-from plainmind.index.arithmetic import PER_POSTING, WordPart, choose_arithmetic
-from plainmind.index.bm25 import Postings
+from plainmind.index.bm25 import Postings, WordPart, word_arithmetic
 from plainmind.index.reader import IndexCounts
 from plainmind.index.vectors import choose_dots, cosine_score, packed, unpacked
 
@@ -116,7 +115,7 @@ class LanceReader:
         for segment, own in self._by_segment(ids):
             postings = [self._postings.get((segment.number, term)) for term in stored]
             positions = segment.ids.searchsorted(own).tolist()
-            arithmetic = choose_arithmetic(PER_POSTING * len(own) * len(stored))
+            arithmetic = word_arithmetic(len(own) * len(stored))
             counted.update(zip(own, arithmetic.term_counts(postings, positions), strict=True))
         return [counted[id_] for id_ in ids]
 
@@ -133,7 +132,7 @@ class LanceReader:
             for segment in self._now.segments
             if any(postings := [self._postings.get((segment.number, term)) for term in weights])
         ]
-        arithmetic = choose_arithmetic(PER_POSTING * sum(sight.counted[term] for term in weights))
+        arithmetic = word_arithmetic(sum(sight.counted[term] for term in weights))
         ranked = arithmetic.best_by_words(parts, list(weights.values()), sight.average_length, limit)
         return [(self._id_at(place), score) for place, score in ranked]
 
@@ -163,7 +162,7 @@ class LanceReader:
         if not weights:
             return [0.0] * len(ids)
         scored: dict[int, float] = {}
-        arithmetic = choose_arithmetic(PER_POSTING * len(ids) * len(weights))
+        arithmetic = word_arithmetic(len(ids) * len(weights))
         for segment, own in self._by_segment(ids):
             postings = [self._postings.get((segment.number, term)) for term in weights]
             part = WordPart(segment.first_place, memoryview(segment.lengths), postings)
@@ -226,7 +225,7 @@ class LanceReader:
             return
         found = [(segment, self._postings.get((segment.number, term)), term)
                  for segment in self._now.segments for term in new]  # fmt: skip
-        arithmetic = choose_arithmetic(PER_POSTING * sum(len(each.counts) for _, each, _ in found if each))
+        arithmetic = word_arithmetic(sum(len(each.counts) for _, each, _ in found if each))
         sight.counted.update(dict.fromkeys(new, 0))
         for segment, postings, term in found:
             if postings is not None:

@@ -11,8 +11,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Sequence
 
-from plainmind.index.arithmetic import Absences
-from plainmind.index.vectors import BYTES_PER_NUMBER
+from plainmind.index.vectors import BYTES_PER_NUMBER, Absences
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

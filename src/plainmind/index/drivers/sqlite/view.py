@@ -23,7 +23,6 @@ from plainmind.base.model import (
     Source,
 )
 from plainmind.base.value import replace, value
-from plainmind.index.arithmetic import PER_VECTOR, Absences, SignPart, choose_arithmetic
 from plainmind.index.bm25 import Postings
 from plainmind.index.drivers.sqlite.files import one_row, rows
 from plainmind.index.reader import OVERHEAD, Cache, IndexCounts
@@ -31,8 +30,11 @@ from plainmind.index.vectors import (
     BYTES_PER_NUMBER,
     EXACT_UP_TO,
     LEAST_LIMIT,
+    Absences,
+    SignPart,
     effort_for,
     query_signs,
+    sign_arithmetic,
     signs_width,
 )
 
@@ -461,7 +463,7 @@ class SqliteView:
             SignPart(segment.first_id, self.cache.signs(self.db, segment, self.overview.dims), absences)
             for segment, absences in segments
         ]
-        arithmetic = choose_arithmetic(PER_VECTOR * count)
+        arithmetic = sign_arithmetic(count)
         ids = arithmetic.nearest_by_signs(query_signs(query), parts, effort.most, effort.pool)
         # Nearest by their signs first, until a whole batch is no better than what there is.
         wanted = max(limit, LEAST_LIMIT)
