@@ -121,8 +121,20 @@ def test_a_probe_for_a_capability_is_found(package, tmp_path):
     ]
 
 
-def test_there_are_no_more_probes_than_there_were():
-    assert len(list(check_house.probes())) <= check_house.MOST_PROBES
+def test_no_part_tries_what_another_one_can_do():
+    assert list(check_house.probes()) == []
+
+
+def test_who_reads_settings_is_found(package, tmp_path):
+    package.write_text("from plainmind.config.settings import Settings\n")
+    config = tmp_path / check_house.SOURCE / "guests" / "qmd" / "config.py"
+    config.parent.mkdir(parents=True)
+    config.write_text("from plainmind.config.settings import Settings\n")
+
+    assert list(check_house.setting_readers(tmp_path)) == [
+        "src/plainmind/index/engine.py:1: reads settings; it should be given what it needs"
+    ]
+    assert len(list(check_house.setting_readers())) <= check_house.MOST_SETTING_READERS
     assert check_house.beyond(1, ["one"]) == []
     assert check_house.beyond(1, ["one", "two"]) == ["one", "two"]
 

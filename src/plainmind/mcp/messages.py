@@ -11,6 +11,7 @@ from mcp_types import (
     ErrorData,
     JSONRPCError,
     JSONRPCMessage,
+    JSONRPCNotification,
     RequestId,
     jsonrpc_message_adapter,
 )
@@ -56,7 +57,8 @@ def line_of(message: JSONRPCMessage) -> bytes:
     except PydanticSerializationError:
         _log.exception("an answer could not be written as JSON")
         error = ErrorData(code=INTERNAL_ERROR, message="the answer cannot be written as JSON")
-        return _dumped(JSONRPCError(jsonrpc="2.0", id=getattr(message, "id", None), error=error))
+        answered = None if isinstance(message, JSONRPCNotification) else message.id
+        return _dumped(JSONRPCError(jsonrpc="2.0", id=answered, error=error))
 
 
 def _dumped(message: JSONRPCMessage) -> bytes:

@@ -23,6 +23,7 @@ _LEAST_OF_ID = 6  # less of an id is a slip of the finger, and would still find 
 
 def add_entries(parser: argparse.ArgumentParser) -> None:
     """Say what `entries` takes."""
+    parser.set_defaults(limit=None, category=None)  # of the list, which is printed when nothing else is said
     describe(
         parser,
         """\
@@ -154,9 +155,8 @@ def run_recall(arguments: argparse.Namespace, console: Console) -> int:
 
 def run_list(arguments: argparse.Namespace, console: Console) -> int:
     """Print the entries that are kept."""
-    limit, category = getattr(arguments, "limit", None), getattr(arguments, "category", None)
     with _entries(arguments) as entries:
-        found = entries.list(scopes=EVERY_SCOPE, category=category, limit=limit)
+        found = entries.list(scopes=EVERY_SCOPE, category=arguments.category, limit=arguments.limit)
         waiting = len(entries.list(scopes=EVERY_SCOPE, waiting=True))
     if console.json:
         console.result({"entries": [entry.as_json() for entry in found], "waiting": waiting})

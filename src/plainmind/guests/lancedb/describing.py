@@ -51,7 +51,7 @@ def _version() -> str:
     try:
         return version("lancedb")
     except PackageNotFoundError:
-        return str(getattr(load(), "__version__", "unknown"))
+        return str(load().__version__)
 
 
 def sizes_of(view: View) -> Mapping[str, int]:
