@@ -62,7 +62,7 @@ def tools_page() -> str:
     """Return the page: every tool with its arguments and its answer."""
     from plainmind.agent.prompt import recall_section
     from plainmind.agent.tools import TOOLS, VERSION
-    from plainmind.guests.entries.definitions import FORGET_EVERYWHERE, RECALL, STORE
+    from plainmind.guests.entries.tools import FORGET_EVERYWHERE, RECALL, STORE
     from plainmind.guests.integrations.memory_tool import ARGUMENTS, DEFINITION
 
     commands = "\n".join(

@@ -37,7 +37,7 @@ def test_the_python_of_the_guide_does_what_it_says(tmp_path, monkeypatch, capsys
 
 def test_the_guide_names_files_that_are_there():
     package = GUIDE.parents[2] / "src" / "plainmind"
-    named = re.findall(r"`(agent/[\w/.]+)`", GUIDE.read_text(encoding="utf-8"))
+    named = re.findall(r"`(guests/chat/[\w/.]+)`", GUIDE.read_text(encoding="utf-8"))
 
     assert len(named) >= 5
     assert all((package / name).exists() for name in named)

@@ -17,7 +17,7 @@ from plainmind.agent.recall import TAG, as_data
 from plainmind.agent.scope import THE_OWNER, access_of
 from plainmind.embed.silent import NoEmbedder
 from plainmind.guests.entries.memory import open_entries
-from plainmind.guests.entries.tools import EntryToolBox
+from plainmind.guests.entries.toolbox import EntryToolBox
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 
@@ -75,8 +75,8 @@ def test_mcp_gives_notes_as_resources_whose_address_says_where_they_are_from(mem
     pytest.importorskip("mcp")
     from mcp import Client
 
-    from plainmind.mcp.choosing import chosen_tools
     from plainmind.mcp.server import Desk, server_of
+    from plainmind.mcp.tools import chosen_tools
 
     desk = Desk(memory.within(THE_OWNER), chosen_tools(None, read_only=False, connector=True))
 

@@ -11,10 +11,10 @@ from tests.support.scope_world import CONTEXTS, EVERYTHING, MORE_QUERIES, RULES,
 from plainmind.agent.protocol import Limits
 from plainmind.agent.scope import Rule, access_of
 from plainmind.embed.builtin import BuiltinEmbedder
-from plainmind.guests.chat.listener import Listener
+from plainmind.guests.chat.conversation import Listener
 from plainmind.guests.entries.access import entry_memory_of, tools_within
 from plainmind.guests.entries.memory import open_entries
-from plainmind.guests.entries.tools import EntryToolBox
+from plainmind.guests.entries.toolbox import EntryToolBox
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 

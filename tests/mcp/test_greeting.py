@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from tests.support.mcp_process import INITIALIZE, McpProcess
 
-from plainmind.mcp.greeting import Begun, Greeter, beginning_in
-from plainmind.mcp.wire import Wire
+from plainmind.mcp.introduction import Begun, Greeter, Wire, beginning_in
 
 REQUEST = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": INITIALIZE}
 

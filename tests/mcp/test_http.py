@@ -17,9 +17,8 @@ from mcp_types import jsonrpc_message_adapter
 from tests.support.mcp_http import HttpServer
 
 from plainmind.base.errors import PlainmindError
-from plainmind.mcp.guard import Bucket, Door, Guard, Refused
-from plainmind.mcp.listening import door_of, is_loopback, listen, url_of
-from plainmind.mcp.token import token_in, token_path
+from plainmind.mcp.guard import Bucket, Door, Guard, Refused, token_in, token_path
+from plainmind.mcp.http import door_of, is_loopback, listen, url_of
 
 pytestmark = [pytest.mark.timeout(60)]
 

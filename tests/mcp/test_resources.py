@@ -5,7 +5,7 @@ from mcp.shared.exceptions import MCPError
 
 from plainmind.agent.scope import SearchContext
 from plainmind.base.errors import NotFound
-from plainmind.mcp.addresses import address_of, cited_by, place_in, split_citation
+from plainmind.mcp.resources import address_of, cited_by, place_in, split_citation
 
 GROUP = SearchContext("anna", "group", "agent:main:telegram:group:-100", "telegram", "-100")
 OPEN = {"scope": {"default": "allow", "rules": []}}

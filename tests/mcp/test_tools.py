@@ -8,7 +8,7 @@ from mcp.shared.exceptions import MCPError
 
 from plainmind.agent.scope import SearchContext
 from plainmind.base.errors import PlainmindError
-from plainmind.mcp.choosing import chosen_tools
+from plainmind.mcp.tools import chosen_tools
 
 ALL = ["memory_search", "memory_get", "memory_append", "memory_forget", "memory_status"]
 MODES = ["auto", "legacy"]

@@ -10,8 +10,7 @@ from plainmind.agent.scope import OWNER, SearchContext
 from plainmind.base.errors import ConfigError
 from plainmind.config.kinds import ProviderAccess
 from plainmind.config.settings import Settings
-from plainmind.guests.chat.access import chat_model_of
-from plainmind.guests.chat.chatting import context_of_session, conversation_settings
+from plainmind.guests.chat.access import chat_model_of, context_of_session, conversation_settings
 
 ELSEWHERE = "https://llm.example.com/v1"
 

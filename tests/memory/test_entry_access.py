@@ -13,7 +13,7 @@ from plainmind import Memory
 from plainmind.agent.scope import THE_OWNER
 from plainmind.base.errors import ConfigError
 from plainmind.base.model import EVERY_SCOPE, PRIVATE, EmbedderIdentity, sha256_text
-from plainmind.guests.chat.chatting import open_conversation
+from plainmind.guests.chat.access import open_conversation
 from plainmind.guests.entries.access import entry_memory_of, tools_within
 from plainmind.memory.cache import open_cache
 

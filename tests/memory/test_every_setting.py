@@ -13,7 +13,7 @@ from plainmind.config.keys import all_keys
 from plainmind.config.kinds import Duration, Flag, Number, OneOf, Whole
 from plainmind.config.load import load_here
 from plainmind.guests.chat import access as chat_access
-from plainmind.guests.chat.chatting import conversation_settings
+from plainmind.guests.chat.access import conversation_settings
 from plainmind.guests.entries import access as entry_access
 from plainmind.guests.qmd import backend as qmd
 from plainmind.guests.remote.access import access_to, choice_of, model_folder, model_for, remote_settings

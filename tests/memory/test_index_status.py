@@ -10,7 +10,7 @@ from tests.support.postgres_server import SCHEMA, running_server
 
 from plainmind import Memory
 from plainmind.agent.scope import THE_OWNER, SearchContext
-from plainmind.agent.tools.toolbox import ToolBox
+from plainmind.agent.tools import ToolBox
 from plainmind.base.errors import IndexUnavailable
 
 PASSWORD = "hunter2-of-the-index"

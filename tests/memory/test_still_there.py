@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from plainmind.guests.entries.access import entry_folder
 from plainmind.guests.entries.entry_file import EntryFile
 from plainmind.guests.entries.model import Entry
-from plainmind.guests.entries.place import entry_folder
 from plainmind.memory.forget import StillThere, still_there
 
 NOTHING = StillThere((), ())

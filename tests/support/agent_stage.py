@@ -11,13 +11,12 @@ from typing import Any
 from tests.support.scripted_chat_model import KEY, Script, ScriptedModel, scripted_model
 
 from plainmind.agent.protocol import AgentMemory
-from plainmind.guests.chat.chatting import context_of_session
-from plainmind.guests.chat.conversation import Conversation, ConversationSettings
+from plainmind.guests.chat.access import context_of_session
+from plainmind.guests.chat.context import RoomSettings
+from plainmind.guests.chat.conversation import Conversation, ConversationSettings, Listener
 from plainmind.guests.chat.flush import Flush, Flushed, FlushSettings
-from plainmind.guests.chat.listener import Listener
 from plainmind.guests.chat.models.endpoint import EndpointModel, dialect_of
 from plainmind.guests.chat.models.protocol import ChatModelSettings, ToolCall
-from plainmind.guests.chat.room import RoomSettings
 from plainmind.guests.net.failures import RetryPolicy
 from plainmind.memory.memory import Memory
 from plainmind.sessions.store import Session, SessionStore

@@ -14,8 +14,7 @@ import pytest
 from tests.support.scope_world import ARCHIVED, QUERIES, SPELLINGS, TEXTS, Text, as_flags
 
 from plainmind import Memory, PlainmindError, SearchContext
-from plainmind.agent.tools.definitions import TOOLS
-from plainmind.agent.tools.toolbox import ToolBox
+from plainmind.agent.tools import TOOLS, ToolBox
 
 Surface = Callable[[Memory, SearchContext], Iterator[str]]
 

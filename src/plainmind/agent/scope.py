@@ -75,20 +75,20 @@ class Access:
 
 def access_of(context: SearchContext, rules: Sequence[Rule], default: str) -> Access:
     """Decide what a context may do: first whether a rule lets it in at all, then what is meant for it."""
-    context = _completed(context)
+    context = _complete(context)
     rule = next((rule for rule in rules if rule.matches(context)), None)
     if (rule.action if rule else default) != "allow":
-        return _denied(_why_not_allowed(context))
+        return _denial(_why_not_allowed(context))
     if context.chat_type == "direct":
         return _of_direct_chat(context)
     if context.chat_type in _MANY:
         return _of_group(context)
     if context.chat_type:
-        return _denied(f"`{context.chat_type[:40]}` is no kind of chat that is known here")
+        return _denial(f"`{context.chat_type[:40]}` is no kind of chat that is known here")
     return _of_unknown_chat(context, rule)
 
 
-def _completed(context: SearchContext) -> SearchContext:
+def _complete(context: SearchContext) -> SearchContext:
     """Take from the key what nobody said: a key must never open more than the chat that it is of."""
     group = context.group or group_in_key(context.session_key) or ""
     channel = context.channel.strip() or channel_in_key(context.session_key) or ""
@@ -100,7 +100,7 @@ def _completed(context: SearchContext) -> SearchContext:
 def _of_unknown_chat(context: SearchContext, rule: Rule | None) -> Access:
     """Jobs and agents that talk to nobody: only those whose kind of key somebody has thought of."""
     if rule is None or not rule.key_prefix:
-        return _denied("it is not known where the answer will be seen")
+        return _denial("it is not known where the answer will be seen")
     if context.principal == OWNER:
         return _everything(context)
     return Access(is_allowed=True, scopes=frozenset({SHARED}))
@@ -108,9 +108,9 @@ def _of_unknown_chat(context: SearchContext, rule: Rule | None) -> Access:
 
 def _of_direct_chat(context: SearchContext) -> Access:
     if context.group:
-        return _denied("the chat is said to be direct, but names a group")
+        return _denial("the chat is said to be direct, but names a group")
     if not context.principal:
-        return _denied("it is not known who asks")
+        return _denial("it is not known who asks")
     if context.principal == OWNER:
         return _everything(context)
     # Whether a chat is in one channel or goes on in all of them, its key knows: its transcript has the same scope.
@@ -121,20 +121,20 @@ def _of_direct_chat(context: SearchContext) -> Access:
 
 def _everything(context: SearchContext) -> Access:
     if hints_at_a_group(context.session_key):
-        return _denied("the session key hints at a group that may read along")
+        return _denial("the session key hints at a group that may read along")
     return Access(is_allowed=True, scopes=EVERY_SCOPE, writes=PRIVATE)
 
 
 def _of_group(context: SearchContext) -> Access:
     if not context.group:
-        return _denied(f"it is not known which {context.chat_type} asks")
+        return _denial(f"it is not known which {context.chat_type} asks")
     return _for_their_own(group_scope(context.group, context.channel), group_scope(context.group))
 
 
 def _for_their_own(scope: str, in_all_channels: str) -> Access:
     """What is theirs in this channel, and what somebody put down for that id without saying in which."""
     if folder_of_scope(scope) is None:
-        return _denied("its id or its channel has no name to keep notes by, or one that is too long")
+        return _denial("its id or its channel has no name to keep notes by, or one that is too long")
     return Access(is_allowed=True, scopes=frozenset({SHARED, scope, in_all_channels}), writes=scope)
 
 
@@ -143,5 +143,5 @@ def _why_not_allowed(context: SearchContext) -> str:
     return f"the memory may not be used in {where} here (`scope.rules`)"
 
 
-def _denied(reason: str) -> Access:
+def _denial(reason: str) -> Access:
     return Access(is_allowed=False, reason=reason)

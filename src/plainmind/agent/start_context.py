@@ -71,9 +71,13 @@ def _pages(access: Access, today: date, read: Read) -> list[_Page]:
     """Read what there is, in the order in which it was written."""
     pages: list[_Page] = []
     if access.sees_everything and access.writes == PRIVATE:
-        pages += [_Page(path, _shown(text), keeps_end=False) for path in CURATED if (text := read(path))][:1]
+        pages += [
+            _Page(path, _text_to_show(text), keeps_end=False) for path in CURATED if (text := read(path))
+        ][:1]
     pages += [
-        _Page(path, _shown(text), keeps_end=True) for path in _logs(access, today) if (text := read(path))
+        _Page(path, _text_to_show(text), keeps_end=True)
+        for path in _logs(access, today)
+        if (text := read(path))
     ]
     return [page for page in pages if page.text]
 
@@ -87,7 +91,7 @@ def _logs(access: Access, today: date) -> Sequence[str]:
     return [f"{folder}/{today.fromordinal(day).isoformat()}.md" for day in days for folder in folders]
 
 
-def _shown(text: str) -> str:
+def _text_to_show(text: str) -> str:
     return without_note_ids(text).rstrip()
 
 

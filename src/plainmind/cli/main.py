@@ -65,7 +65,7 @@ _IN_ORDER = (
         "entries", "guests.entries.commands", "keep single things to remember, with category and importance"
     ),
     Command("chat", "guests.chat.commands", "talk with a model that has this memory"),
-    Command("flush", "guests.chat.flush_command", "save what lasts of a conversation before it is compacted"),
+    Command("flush", "guests.chat.commands", "save what lasts of a conversation before it is compacted"),
     Command("mcp", "cli.mcp", "serve the memory to any program that speaks MCP"),
     Command(
         "import", "guests.importers.commands", "copy the conversations of other programs, to search them"

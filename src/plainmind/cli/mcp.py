@@ -104,22 +104,22 @@ def run_mcp(arguments: argparse.Namespace, console: Console) -> int:
 
 
 def _serve_on_wire(arguments: argparse.Namespace, console: Console) -> None:
-    from plainmind.mcp.wire import take_wire
+    from plainmind.mcp.introduction import take_wire
 
     if sys.stdin is not None and is_terminal(sys.stdin):
         console.note("waiting for an MCP client on standard input; Ctrl-C ends it")
         console.hint("`plainmind mcp --help` shows how a client starts this; --http serves over HTTP")
     wire = take_wire()  # before anything is imported that might print
-    from plainmind.mcp.serving import serve_on_wire
+    from plainmind.mcp.service import serve_on_wire
 
     memory = open_memory(arguments)
     serve_on_wire(memory, _context(arguments), _tools(arguments, memory), wire)
 
 
 def _serve_at_address(arguments: argparse.Namespace, console: Console) -> None:
-    from plainmind.mcp.listening import door_of, listen, url_of
-    from plainmind.mcp.serving import serve_at_address
-    from plainmind.mcp.token import token_in, token_path
+    from plainmind.mcp.guard import token_in, token_path
+    from plainmind.mcp.http import door_of, listen, url_of
+    from plainmind.mcp.service import serve_at_address
 
     memory = open_memory(arguments)
     context, tools = _context(arguments), _tools(arguments, memory)
@@ -147,9 +147,9 @@ def _log_to_stderr() -> None:
 
 def _tools(arguments: argparse.Namespace, memory: Memory) -> Sequence[Tool]:
     """What is offered. What lacks a package is refused now: a client that was greeted would wait for the rest."""
+    from plainmind.guests.entries.access import require_entries
     from plainmind.guests.entries.config import EntryConfig
-    from plainmind.guests.entries.place import require_entries
-    from plainmind.mcp.choosing import chosen_tools, has_entry_tools
+    from plainmind.mcp.tools import chosen_tools, has_entry_tools
 
     settings = memory.settings
     tools = chosen_tools(

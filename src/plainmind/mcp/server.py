@@ -12,17 +12,17 @@ from mcp.shared.exceptions import MCPError
 
 from plainmind.agent.tools import Tool, ToolBox, for_mcp
 from plainmind.base.errors import PlainmindError
-from plainmind.guests.entries.together import AllTools
+from plainmind.guests.entries.toolbox import AllTools
 from plainmind.mcp import resources
-from plainmind.mcp.about import IDENTITY, instructions_for
-from plainmind.mcp.connector import CONNECTOR_TOOLS, Connector
+from plainmind.mcp.introduction import IDENTITY, instructions_for
 from plainmind.mcp.threads import Threads
+from plainmind.mcp.tools import CONNECTOR_TOOLS, Connector
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, TypeAlias, TypeVar
 
-    from plainmind.guests.entries.tools import EntryToolBox
+    from plainmind.guests.entries.toolbox import EntryToolBox
     from plainmind.memory.scoped import ScopedMemory
 
     T = TypeVar("T")

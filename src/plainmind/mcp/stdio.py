@@ -2,31 +2,151 @@
 
 from __future__ import annotations
 
+import logging
+import os
 import signal
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
 
 import anyio
+import anyio.lowlevel
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.server.lowlevel import Server
 from mcp.shared.message import SessionMessage
 from mcp_types import (
+    INTERNAL_ERROR,
     INVALID_REQUEST,
+    PARSE_ERROR,
+    ErrorData,
     JSONRPCError,
     JSONRPCMessage,
     JSONRPCNotification,
     JSONRPCRequest,
     JSONRPCResponse,
+    RequestId,
+    jsonrpc_message_adapter,
 )
+from pydantic import ValidationError
+from pydantic_core import PydanticSerializationError, from_json
 
-from plainmind.mcp.greeting import Begun
-from plainmind.mcp.lines import MOST_BYTES, TooLong, lines_from, read_from, write_line
-from plainmind.mcp.messages import NoMessage, line_of, message_of
-from plainmind.mcp.wire import Wire
+from plainmind.mcp.introduction import Begun, Wire
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+
+MOST_BYTES = 4_000_000  # of one message
+_AT_ONCE = 65_536
+# What a pipe or socket takes without blocking once it says that it takes something.
+_PIECE = 4_096
+
+
+class TooLong(Exception):
+    """A line was longer than any message may be; what was left of it has been passed over."""
+
+
+async def lines_from(source: AsyncIterable[bytes]) -> AsyncIterator[bytes | TooLong]:
+    """Yield each line, without its end and without empty ones, until there is no more."""
+    rest = bytearray()
+    is_passing_over = False
+    async for data in source:
+        *ended, last = data.split(b"\n")
+        for line in ended:
+            rest += line
+            if is_passing_over or len(rest) > MOST_BYTES:
+                yield TooLong()
+            elif rest.strip():
+                yield bytes(rest)
+            rest.clear()
+            is_passing_over = False
+        rest += last
+        if len(rest) > MOST_BYTES:
+            is_passing_over = True
+            rest.clear()
+    if is_passing_over:
+        yield TooLong()
+    elif rest.strip():
+        yield bytes(rest)
+
+
+async def read_from(descriptor: int) -> AsyncIterator[bytes]:
+    """Yield what comes, until the other side closes."""
+    while data := await _read(descriptor):
+        yield data
+
+
+async def write_line(descriptor: int, line: bytes) -> None:
+    """Write one line, waiting while the other side does not read. Raises BrokenPipeError when it is gone."""
+    left = memoryview(line + b"\n")
+    while left:
+        await _until_it_can(anyio.wait_writable, descriptor)
+        left = left[os.write(descriptor, left[:_PIECE]) :]
+
+
+async def _read(descriptor: int) -> bytes:
+    try:
+        await _until_it_can(anyio.wait_readable, descriptor)
+        return os.read(descriptor, _AT_ONCE)
+    except ConnectionResetError:
+        return b""
+
+
+async def _until_it_can(wait: Callable[[int], Awaitable[None]], descriptor: int) -> None:
+    try:
+        await wait(descriptor)
+    except PermissionError:  # a regular file cannot be waited for, and never blocks
+        await anyio.lowlevel.checkpoint()
+
+
+_log = logging.getLogger(__name__)
+
+
+class NoMessage(Exception):
+    """What came in is no message; `answer` is what the other side gets to read."""
+
+    def __init__(self, code: int, reason: str, request_id: RequestId | None = None) -> None:
+        super().__init__(reason)
+        self.answer = JSONRPCError(jsonrpc="2.0", id=request_id, error=ErrorData(code=code, message=reason))
+
+
+def message_of(line: bytes) -> JSONRPCMessage:
+    """Read one message. Raises NoMessage."""
+    try:
+        return jsonrpc_message_adapter.validate_json(line, by_name=False)
+    except ValidationError:
+        pass
+    try:
+        found = from_json(line)
+    except ValueError:
+        raise NoMessage(
+            PARSE_ERROR, "this line is not valid JSON; a message is one JSON object on one line"
+        ) from None
+    if isinstance(found, list):
+        raise NoMessage(INVALID_REQUEST, "batches are not taken; send each message on a line of its own")
+    raise NoMessage(INVALID_REQUEST, "this is not a JSON-RPC 2.0 message", _id_in(found))
+
+
+def line_of(message: JSONRPCMessage) -> bytes:
+    """Write one message; one that cannot be written becomes an error, so that nobody waits for it in vain."""
+    try:
+        return _dumped(message)
+    except PydanticSerializationError:
+        _log.exception("an answer could not be written as JSON")
+        error = ErrorData(code=INTERNAL_ERROR, message="the answer cannot be written as JSON")
+        answered = None if isinstance(message, JSONRPCNotification) else message.id
+        return _dumped(JSONRPCError(jsonrpc="2.0", id=answered, error=error))
+
+
+def _dumped(message: JSONRPCMessage) -> bytes:
+    return message.model_dump_json(by_alias=True, exclude_unset=True).encode()
+
+
+def _id_in(found: Any) -> RequestId | None:
+    """The id that an answer can be given under."""
+    request_id = found.get("id") if isinstance(found, dict) else None
+    return request_id if isinstance(request_id, str | int) and not isinstance(request_id, bool) else None
+
 
 # How long what was asked before the other side closed may still take.
 _LAST_ANSWERS_SECONDS = 10.0

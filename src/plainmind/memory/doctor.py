@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from plainmind.memory.memory import Memory
 
 # What is wrong with the entry memory, if there is one, told by the guest that keeps it.
-_ENTRIES = "plainmind.guests.entries.doctor:examine_entries"
+_ENTRIES = "plainmind.guests.entries.access:examine_entries"
 
 Verdict: TypeAlias = "Literal['ok', 'warning', 'problem']"
 

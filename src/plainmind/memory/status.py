@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 # What guests add: facts by name, given the memory.
 _GUESTS = (
     "plainmind.guests.chat.flushes:status_facts",
-    "plainmind.guests.entries.status:status_facts",
+    "plainmind.guests.entries.access:status_facts",
 )
 # Which host holds the index, told by the guest that keeps it.
 _DESTINATIONS = {

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plainmind.agent.tools.arguments import Misuse, read_arguments
-from plainmind.agent.tools.definitions import APPEND, FORGET, GET, SEARCH, STATUS, TOOLS
+from plainmind.agent.tool_calls import Misuse, read_arguments
+from plainmind.agent.tools import APPEND, FORGET, GET, SEARCH, STATUS, TOOLS
 
 anything = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from plainmind.agent.answers import fit, reading_chars, shorten
 from plainmind.agent.protocol import Limits
-from plainmind.agent.tools.budget import fitted, reading_chars, shortened
 from plainmind.base.model import SearchHit
 
 
@@ -17,17 +17,17 @@ def hit(text: str, first: int = 3) -> SearchHit:
 def test_snippets_that_fit_are_left_alone():
     hits = (hit("one"), hit("two\nlines"))
 
-    assert fitted(hits, Limits()) == list(hits)
+    assert fit(hits, Limits()) == list(hits)
 
 
 def test_a_long_snippet_loses_whole_lines_and_no_longer_cites_them():
-    short = shortened(hit("one\ntwo\nthree"), 9)
+    short = shorten(hit("one\ntwo\nthree"), 9)
 
     assert (short.snippet, short.start_line, short.end_line) == ("one\ntwo", 3, 4)
 
 
 def test_a_line_that_is_too_long_by_itself_is_cut_and_says_so():
-    short = shortened(hit("x" * 50 + "\nmore"), 10)
+    short = shorten(hit("x" * 50 + "\nmore"), 10)
 
     assert (short.snippet, short.end_line) == ("x" * 9 + "…", 3)
 
@@ -35,19 +35,19 @@ def test_a_line_that_is_too_long_by_itself_is_cut_and_says_so():
 def test_the_lines_of_a_conversation_keep_their_numbers():
     said = SearchHit("sessions/a.jsonl", 3, 40, 0.5, "User: tea?\nAssistant: yes", "sessions")
 
-    assert shortened(said, 12).end_line == 40
+    assert shorten(said, 12).end_line == 40
 
 
 def test_all_snippets_together_keep_the_budget_and_the_best_come_first():
     hits = [hit("x" * 600) for _ in range(6)]
 
-    taken = fitted(hits, Limits(max_results=6, max_snippet_chars=700, max_injected_chars=1500))
+    taken = fit(hits, Limits(max_results=6, max_snippet_chars=700, max_injected_chars=1500))
 
     assert [len(one.snippet) for one in taken] == [600, 600, 300]
 
 
 def test_there_are_never_more_hits_than_the_limit():
-    assert len(fitted([hit("x")] * 9, Limits(max_results=2))) == 2
+    assert len(fit([hit("x")] * 9, Limits(max_results=2))) == 2
 
 
 lines = st.text(alphabet="ab <|", max_size=30)
@@ -62,7 +62,7 @@ limits_ = st.builds(
 
 @given(hits_, limits_)
 def test_no_limit_is_ever_passed(hits, limits):
-    taken = fitted(hits, limits)
+    taken = fit(hits, limits)
 
     assert len(taken) <= limits.max_results
     assert sum(len(one.snippet) for one in taken) <= limits.max_injected_chars

@@ -6,8 +6,8 @@ import pytest
 
 from plainmind import Memory
 from plainmind.agent.scope import THE_OWNER
+from plainmind.agent.tool_calls import code_of
 from plainmind.agent.tools import ToolBox
-from plainmind.agent.tools.calling import code_of
 from plainmind.base.errors import (
     IndexCorrupt,
     IndexUnavailable,

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from plainmind.agent.tools.deadline import Deadlines, TimedOut
+from plainmind.agent.pool import Deadlines, TimedOut
 
 
 @pytest.fixture

@@ -12,8 +12,7 @@ from jsonschema import Draft202012Validator
 from plainmind import Memory
 from plainmind.agent.recall import TAG
 from plainmind.agent.scope import THE_OWNER, SearchContext
-from plainmind.agent.tools import TOOLS, ToolAnswer, ToolBox
-from plainmind.agent.tools.definitions import SEARCH
+from plainmind.agent.tools import SEARCH, TOOLS, ToolAnswer, ToolBox
 from plainmind.base.value import replace
 
 SHAPES = {tool.name: Draft202012Validator(tool.output_schema) for tool in TOOLS}

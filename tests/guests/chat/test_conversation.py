@@ -10,9 +10,8 @@ from tests.support.agent_stage import MAIN, ROOM, Recorded, staged
 from tests.support.scripted_chat_model import Call, Say, in_order
 
 from plainmind.base.errors import StorageFailure
+from plainmind.guests.chat.context import INTERRUPTED, RoomSettings
 from plainmind.guests.chat.models.protocol import ABORTED, ChatFailure
-from plainmind.guests.chat.pairing import INTERRUPTED
-from plainmind.guests.chat.room import RoomSettings
 
 BOTH = pytest.mark.parametrize("dialect", ["openai", "anthropic"])
 TOO_LONG = Say(status=400, body={"error": {"message": "maximum context length is 9 tokens"}})

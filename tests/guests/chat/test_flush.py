@@ -13,9 +13,7 @@ from tests.support.agent_stage import MAIN, Stage, staged
 from tests.support.scripted_chat_model import Asked, Call, Say, in_order
 
 from plainmind.base.errors import NotFound, StorageFailure
-from plainmind.guests.chat.flush import FAILED, NOTHING, SAVED
-from plainmind.guests.chat.flush_prompts import is_mark, says_nothing
-from plainmind.guests.chat.flush_turn import MOST_NOTE_CHARS
+from plainmind.guests.chat.flush import FAILED, MOST_NOTE_CHARS, NOTHING, SAVED, is_mark, says_nothing
 
 SILENT = Say("NO_REPLY")
 OLD_LOG = b"# A log\r\n\r\n- 09:00 an older note\nwithout its last line end"

@@ -5,8 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plainmind.guests.chat.models.protocol import ToolCall
-from plainmind.guests.chat.pairing import (
+from plainmind.guests.chat.context import (
     INTERRUPTED,
     calls_in,
     is_answer,
@@ -15,6 +14,7 @@ from plainmind.guests.chat.pairing import (
     to_answer,
     unfinished,
 )
+from plainmind.guests.chat.models.protocol import ToolCall
 
 
 def user(text="hello"):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from plainmind.guests.chat.room import RoomSettings, compaction_due, flush_due, is_flushed
+from plainmind.guests.chat.context import RoomSettings, compaction_due, flush_due, is_flushed
 
 ROOM = RoomSettings(context_window=200_000)
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plainmind.guests.entries.capture import MOST_CHARS, proposal_of
 from plainmind.guests.entries.model import CATEGORIES
+from plainmind.guests.entries.sentences import MOST_CHARS, proposal_of
 
 
 @pytest.mark.parametrize(

@@ -9,14 +9,13 @@ from tests.support.agent_stage import MAIN, ROOM, Recorded, staged
 from tests.support.scripted_chat_model import Call, Say, in_order
 
 from plainmind.base.model import EVERY_SCOPE, PRIVATE
-from plainmind.guests.chat.chatting import context_of_session
+from plainmind.guests.chat.access import context_of_session
 from plainmind.guests.chat.conversation import Conversation, ConversationSettings
 from plainmind.guests.chat.flush import FlushSettings
 from plainmind.guests.chat.models.protocol import ChatFailure
-from plainmind.guests.entries.access import entry_memory_of, tools_within
+from plainmind.guests.entries.access import entry_folder, entry_memory_of, tools_within
 from plainmind.guests.entries.entry_file import EntryFile
-from plainmind.guests.entries.hooks import last_words, reminded
-from plainmind.guests.entries.place import entry_folder
+from plainmind.guests.entries.toolbox import last_words, reminded
 
 BOTH = pytest.mark.parametrize("dialect", ["openai", "anthropic"])
 FACT = "The boat Ida lies at berth zanzibar"

@@ -14,7 +14,7 @@ from plainmind.agent.tools import for_anthropic, for_mcp, for_openai, for_openai
 from plainmind.base.errors import StorageFailure
 from plainmind.base.model import EVERY_SCOPE, PRIVATE
 from plainmind.guests.entries.access import entry_memory_of, tools_within
-from plainmind.guests.entries.definitions import ALL_TOOLS
+from plainmind.guests.entries.tools import ALL_TOOLS
 
 GROUP = SearchContext("anna", "group", "agent:main:telegram:group:7", "telegram", "7")
 EVERYBODY = {"scope": {"default": "allow", "rules": []}}

@@ -10,10 +10,10 @@ from tests.support.hashing_embedder import HashingEmbedder
 from plainmind.agent.protocol import Limits
 from plainmind.agent.recall import TAG
 from plainmind.agent.scope import THE_OWNER, Rule, SearchContext, access_of
-from plainmind.agent.tools.formats import for_anthropic, for_mcp, for_openai, for_openai_chat
+from plainmind.agent.tools import for_anthropic, for_mcp, for_openai, for_openai_chat
 from plainmind.base.model import EVERY_SCOPE, PRIVATE, SHARED
 from plainmind.guests.entries.memory import EntryMemory
-from plainmind.guests.entries.tools import ENTRY_TOOLS, EntryToolBox
+from plainmind.guests.entries.toolbox import ENTRY_TOOLS, EntryToolBox
 from plainmind.index.drivers.memory import MemoryStore
 
 DIRECT_ONLY = (Rule("allow", chat_type="direct"),)

@@ -1,38 +1,13 @@
-"""`chat`: talk with a model that has this memory, at a terminal or through a pipe."""
+"""`chat` and `flush`: talk with a model that has this memory, and save what lasts of a conversation."""
 
 from __future__ import annotations
 
 import argparse
-import signal
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from plainmind.base.errors import PlainmindError
-from plainmind.cli.console import Console, is_terminal, visible
+from plainmind.cli.console import Console, is_terminal
 from plainmind.cli.options import describe, open_memory, some_text, text_of_argument
-from plainmind.guests.chat.listener import Listener
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from types import FrameType
-    from typing import Any
-
-    from plainmind.guests.chat.conversation import Conversation
-    from plainmind.guests.chat.line_history import TypedLines
-    from plainmind.guests.chat.models.protocol import Reply, ToolCall
-    from plainmind.memory.memory import Memory
-
-_INTERRUPTED = 130
-_LONGEST_LINE = 4_000_000
-_HELP = """\
-/status   how full the context is, and what was saved last
-/flush    save what lasts of this conversation now
-/compact  shorten the context to a summary
-/retry    answer the last turn again that got no answer
-/new      begin a new conversation; this one goes to the archive
-/quit     leave; so does Ctrl-D
-A line that ends with \\ goes on in the next one. Ctrl-C stops an answer."""
 
 
 def add_chat(parser: argparse.ArgumentParser) -> None:
@@ -68,7 +43,8 @@ the workspace. At a terminal, /help lists what you can do; without one, each lin
 
 def run_chat(arguments: argparse.Namespace, console: Console) -> int:
     """Lead a conversation."""
-    from plainmind.guests.chat.chatting import open_conversation
+    from plainmind.guests.chat.access import open_conversation
+    from plainmind.guests.chat.terminal import Chat, lines_of_stdin
 
     with open_memory(arguments) as memory:
         conversation = open_conversation(
@@ -83,240 +59,67 @@ def run_chat(arguments: argparse.Namespace, console: Console) -> int:
             with memory.kept_fresh(_heard_with_the_next_search):
                 if is_terminal(sys.stdin) and not console.json:
                     return chat.at_a_terminal()
-                return chat.take_lines(_lines_of_stdin(), resume=arguments.resume)
+                return chat.take_lines(lines_of_stdin(), resume=arguments.resume)
         finally:
             chat.conversation.close()
-
-
-class Chat:
-    """One run of the command; `/new` changes its conversation."""
-
-    def __init__(self, memory: Memory, conversation: Conversation, console: Console) -> None:
-        self.conversation = conversation
-        self._memory = memory
-        self._console = console
-        self._key = conversation.session.key
-        self._heard = Heard(console)
-
-    def take_lines(self, lines: Iterator[str], *, resume: bool) -> int:
-        """Take each line as a turn, for a program: the first failure ends it."""
-        from plainmind.guests.chat.models.protocol import ChatFailure
-
-        try:
-            if resume and self._turn(None) is False:
-                return _INTERRUPTED
-            for line in lines:
-                if line.strip() and self._turn(line) is False:
-                    return _INTERRUPTED
-        except ChatFailure:
-            if self.conversation.is_unanswered:
-                self._console.note("what was said is kept; `plainmind chat --resume` asks again")
-            raise
-        return 0
-
-    def at_a_terminal(self) -> int:
-        """Take turns with a person, until they leave."""
-        from plainmind.guests.chat.line_history import TypedLines
-
-        typed = TypedLines(self._memory.home)
-        typed.load()
-        model, console = self.conversation.model, self._console
-        console.say(console.style(f"{model.name} · {self._key} · /help", "dim"))
-        if self.conversation.is_unanswered:
-            console.note("the last turn got no answer: here it is")
-            self._guarded(None)
-        while (line := _typed_line(typed)) is not None:
-            if line.startswith("/"):
-                if self._command(line.split()[0]):
-                    break
-            elif line.strip():
-                self._guarded(line)
-        return 0
-
-    def _guarded(self, text: str | None) -> None:
-        try:
-            self._turn(text)
-        except PlainmindError as error:
-            self._console.error(type(error).__name__, str(error), error.hint or "/retry asks again")
-
-    def _turn(self, text: str | None) -> bool:
-        """Say something, or with None answer what was said before; False when the person stopped it."""
-        self._heard.begin()
-        with self._heard.interruptible():
-            if text is None:
-                reply = self.conversation.resume(self._heard)
-            else:
-                reply = self.conversation.say(text, self._heard)
-        self._heard.end(reply)
-        return not self._heard.stopped()
-
-    def _command(self, name: str) -> bool:
-        """Do what a line with a slash asks for; whether to leave."""
-        if name in {"/quit", "/exit", "/q"}:
-            return True
-        commands = {
-            "/help": lambda: self._console.answer(_HELP),
-            "/status": self._status,
-            "/flush": self._flush,
-            "/compact": self._compact,
-            "/retry": self._retry,
-            "/new": self._begin_anew,
-        }
-        if name not in commands:
-            self._console.note(f"there is no command {name}; /help lists them")
-            return False
-        self._heard.begin()
-        try:
-            with self._heard.interruptible():
-                commands[name]()
-        except PlainmindError as error:
-            self._console.error(type(error).__name__, str(error), error.hint)
-        return False
-
-    def _status(self) -> None:
-        entry = self.conversation.session.entry()
-        window = self.conversation.model.context_window
-        used = entry.get("totalTokens", 0)
-        self._console.answer(
-            f"context   {used:,} of {window:,} tokens, compacted {entry.get('compactionCount', 0)} times"
-        )
-        nothing = "nothing new at the last look" if "memoryFlushAt" in entry else "nothing yet"
-        self._console.answer(f"saved     {entry.get('memoryFlushNote') or nothing}")
-        if failure := entry.get("memoryFlushFailure"):
-            self._console.answer(f"failed    {visible(str(failure.get('reason')))}")
-        self._console.answer(f"kept in   {self.conversation.session.path}")
-
-    def _flush(self) -> None:
-        from plainmind.guests.chat.flush import NOTHING
-
-        if self.conversation.flush(self._heard, by_hand=True).outcome == NOTHING:
-            self._console.note("nothing new was worth saving")
-
-    def _compact(self) -> None:
-        if self.conversation.compact(self._heard) is None:
-            self._console.note("there is nothing to shorten: the latest messages stay (`chat.keepMessages`)")
-
-    def _retry(self) -> None:
-        if self.conversation.is_unanswered:
-            self._turn(None)
-        else:
-            self._console.note("the last turn has its answer")
-
-    def _begin_anew(self) -> None:
-        from plainmind.guests.chat.chatting import open_conversation
-
-        before = self.conversation
-        self.conversation = open_conversation(self._memory, self._key, model=before.model.name, is_new=True)
-        before.close()  # only now: if there is no new one, this one goes on
-        self._console.note("a new conversation; `plainmind sessions list --archived` names the one before")
-
-
-class Heard(Listener):
-    """Prints what happens; Ctrl-C while it does means: enough."""
-
-    def __init__(self, console: Console) -> None:
-        self._console = console
-        self._is_stopped = False
-        self._column = 0  # 0: at the beginning of a line
-        self._tools: list[dict[str, Any]] = []
-        self._notices: list[str] = []
-
-    def begin(self) -> None:
-        """Another turn begins."""
-        self._is_stopped, self._tools, self._notices = False, [], []
-
-    def text(self, piece: str) -> None:
-        """Print a piece of the answer."""
-        if self._console.json:
-            return
-        sys.stdout.write(self._console.printable(piece))
-        sys.stdout.flush()
-        self._column = 0 if piece.endswith("\n") else 1
-
-    def tool(self, call: ToolCall, text: str, *, is_error: bool) -> None:
-        """Say which tool was used."""
-        self._tools.append({"name": call.name, "arguments": call.arguments, "isError": is_error})
-        if self._console.json or self._console.quiet:
-            return
-        self._end_line()
-        failed = f": {text.splitlines()[0]}" if is_error and text else ""
-        given = (
-            call.arguments if isinstance(call.arguments, str) else " ".join(map(str, call.arguments.values()))
-        )
-        print(visible(f"· {call.name} {given[:100]}{failed[:200]}").replace("\n", " "), file=sys.stderr)
-
-    def busy(self, text: str) -> None:
-        """Say what takes a while, to a person who waits."""
-        if is_terminal(sys.stderr) and not self._console.quiet:
-            self._end_line()
-            print(f"· {text}", file=sys.stderr)
-
-    def notice(self, text: str) -> None:
-        """Say something beside the answer."""
-        self._notices.append(text)
-        self._end_line()
-        self._console.note(text)
-
-    def stopped(self) -> bool:
-        """Whether Ctrl-C was pressed."""
-        return self._is_stopped
-
-    def end(self, reply: Reply | None) -> None:
-        """The turn is over."""
-        if not self._console.json:
-            self._end_line()
-            return
-        if reply is not None:
-            fields = {"text": reply.text, "stopReason": reply.stop, "usage": reply.usage.as_fields()}
-            self._console.result(fields | {"tools": self._tools, "notices": self._notices}, lines=True)
-
-    @contextmanager
-    def interruptible(self) -> Iterator[None]:
-        """Let Ctrl-C stop the answer, not the program; files are never left half written by it."""
-
-        def stop(_number: int, _frame: FrameType | None) -> None:
-            self._is_stopped = True
-            if is_terminal(sys.stdout):
-                self._column = 1  # terminals show the keys that were pressed, where the cursor stood
-
-        before = signal.signal(signal.SIGINT, stop)
-        try:
-            yield
-        finally:
-            signal.signal(signal.SIGINT, before)
-
-    def _end_line(self) -> None:
-        if self._column:
-            print(flush=True)
-            self._column = 0
-
-
-def _typed_line(typed: TypedLines) -> str | None:
-    """Ask a person for a line; None when they leave."""
-    lines: list[str] = []
-    while True:
-        try:
-            line = input("… " if lines else "› ")
-        except EOFError:
-            print()
-            return None
-        except KeyboardInterrupt:  # only the line is given up
-            print()
-            lines = []
-            continue
-        typed.add(line)
-        lines.append(line.removesuffix("\\"))
-        if not line.endswith("\\"):
-            return "\n".join(lines)
 
 
 def _heard_with_the_next_search(_problem: str) -> None:
     """Say nothing now: the answer of a search says it, and does not come between the lines of another."""
 
 
-def _lines_of_stdin() -> Iterator[str]:
-    """Give the lines of stdin as they come, as UTF-8 whatever the locale says."""
-    while line := sys.stdin.buffer.readline(_LONGEST_LINE + 1):
-        if len(line) > _LONGEST_LINE:
-            raise PlainmindError(f"a line is longer than {_LONGEST_LINE:,} bytes", hint="say less at once")
-        yield line.decode("utf-8", "replace").rstrip("\r\n")
+def add_flush(parser: argparse.ArgumentParser) -> None:
+    """Say what `flush` takes."""
+    describe(
+        parser,
+        """\
+Let the chat model save what lasts of a conversation, as far as it was said since the last time. The model can only
+add a note: to today's log in the workspace, or to that of the group whose conversation it is. `plainmind chat` does
+the same by itself before a context is compacted.
+
+What was said is sent to the chat model (`chat.baseUrl`).""",
+        examples=("plainmind flush", "plainmind flush --session claude-code:5f0c --model gpt-5-mini"),
+        run=run_flush,
+    )
+    parser.add_argument(
+        "--session", metavar="NAME", help="its key, its id, or the beginning of one (agent:main:main)"
+    )
+    parser.add_argument("--model", metavar="NAME", help="the model, instead of `chat.model`")
+
+
+def run_flush(arguments: argparse.Namespace, console: Console) -> int:
+    """Ask the model, and say what was saved."""
+    from plainmind.guests.chat.access import converse, usual_key
+    from plainmind.guests.chat.conversation import Listener
+    from plainmind.guests.chat.flush import FAILED
+    from plainmind.memory.session_pages import find_session
+
+    with open_memory(arguments) as memory:
+        name = arguments.session or usual_key(memory.settings)
+        conversation = converse(memory, find_session(memory.sessions, name), model=arguments.model)
+        try:
+            flushed = conversation.flush(Listener(), by_hand=True)
+        finally:
+            conversation.close()
+    if flushed.outcome == FAILED:
+        raise PlainmindError(
+            f"nothing was saved: {flushed.reason}",
+            hint="it is written down, and tried again before a compaction",
+        )
+    note = flushed.note
+    if console.json:
+        place = note and {
+            "path": note.path,
+            "startLine": note.start_line,
+            "endLine": note.end_line,
+            "id": note.id,
+        }
+        console.result({"session": name, "outcome": flushed.outcome, "note": place, "text": flushed.text})
+        return 0
+    if note is None:
+        console.say("nothing new was worth saving")
+        return 0
+    last = "" if note.end_line == note.start_line else f"-{note.end_line}"
+    console.say(f"saved to {console.style(f'{note.path}:{note.start_line}{last}', 'path')}")
+    console.say(console.printable(flushed.text))
+    return 0

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from plainmind.guests.chat.flush_prompts import is_mark
+from plainmind.guests.chat.context import RoomSettings, cut, retold
+from plainmind.guests.chat.flush import is_mark
 from plainmind.guests.chat.models.protocol import ABORTED, ChatFailure, ChatModel, Message, Request, never
 from plainmind.guests.chat.models.tokens import tokens_in
-from plainmind.guests.chat.retelling import cut, retold
-from plainmind.guests.chat.room import RoomSettings
 from plainmind.sessions.branch import Context
 from plainmind.sessions.entries import id_of
 from plainmind.sessions.store import Session

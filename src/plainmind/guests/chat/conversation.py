@@ -1,14 +1,4 @@
-"""The reference agent: the whole life of a conversation, from its start context to the next compaction.
-
-Read this to build your own. A turn goes like this:
-
-    the user's words are on disk                          (Session.append)
-    room is made: flush, then compaction, if they are due (make_room)
-    the model is asked: prompt, start context, summary, what was said since, with entries that it may need in between
-    its answer is on disk, then the results of the tools that it used; and again, until it uses no more
-
-Nothing is kept in this object that is not on disk: a process that dies is continued by the next one (`resume`).
-"""
+"""Who hears what happens in a conversation."""
 
 from __future__ import annotations
 
@@ -20,9 +10,17 @@ from plainmind.agent.protocol import AgentMemory
 from plainmind.agent.tools import ToolBox
 from plainmind.base.value import value
 from plainmind.guests.chat.compaction import compact, to_sum_up
-from plainmind.guests.chat.flush import FAILED, SAVED, Flush, Flushed, FlushSettings
-from plainmind.guests.chat.flush_turn import block_of
-from plainmind.guests.chat.listener import Listener
+from plainmind.guests.chat.context import (
+    INTERRUPTED,
+    compaction_due,
+    flush_due,
+    is_answer,
+    paired,
+    result_of,
+    to_answer,
+    unfinished,
+)
+from plainmind.guests.chat.flush import FAILED, SAVED, Flush, Flushed, FlushSettings, block_of
 from plainmind.guests.chat.models.protocol import (
     ABORTED,
     LENGTH,
@@ -35,16 +33,34 @@ from plainmind.guests.chat.models.protocol import (
 )
 from plainmind.guests.chat.models.protocol import FAILED as BROKEN_OFF
 from plainmind.guests.chat.models.tokens import tokens_in, tokens_of
-from plainmind.guests.chat.pairing import INTERRUPTED, is_answer, paired, result_of, to_answer, unfinished
-from plainmind.guests.chat.room import compaction_due, flush_due
-from plainmind.guests.entries.hooks import EntryHooks, reminded
-from plainmind.guests.entries.together import AllTools
+from plainmind.guests.entries.toolbox import AllTools, EntryHooks, reminded
 from plainmind.sessions.entries import Entry
 from plainmind.sessions.store import Session, SessionStore
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+
+class Listener:
+    """Hears what happens in a conversation; by itself it listens to nothing and never stops anything."""
+
+    def text(self, piece: str) -> None:
+        """A piece of the answer."""
+
+    def tool(self, call: ToolCall, text: str, *, is_error: bool) -> None:
+        """A tool was used."""
+
+    def busy(self, text: str) -> None:
+        """Something begins that takes a while."""
+
+    def notice(self, text: str) -> None:
+        """Something that the user should know, beside the answer."""
+
+    def stopped(self) -> bool:
+        """Whether the user has heard enough of this answer."""
+        return False
+
 
 PROMPT = """\
 You are an assistant with a long-term memory: notes that you and the user have written, and that outlive this

@@ -7,7 +7,7 @@ from contextlib import closing
 
 from plainmind.base.errors import ConflictError, PlainmindError
 from plainmind.base.model import EVERY_SCOPE
-from plainmind.guests.entries.place import entry_folder, has_entries, require_entries
+from plainmind.guests.entries.access import entry_folder, has_entries, require_entries
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,13 +39,13 @@ class EntryKeeper:
 
     def meant_by(self, what: str, among: Sequence[Entry]) -> list[Entry]:
         """Those that have the words of a text."""
-        from plainmind.guests.entries.choosing import entries_meant
+        from plainmind.guests.entries.sentences import entries_meant
 
         return entries_meant(among, what)
 
     def saying(self, lines: Sequence[str], among: Sequence[Entry]) -> list[Entry]:
         """Those that say the same as a line."""
-        from plainmind.guests.entries.choosing import entries_that_say
+        from plainmind.guests.entries.sentences import entries_that_say
 
         return entries_that_say(among, lines)
 

@@ -23,12 +23,11 @@ from plainmind.base.model import EVERY_SCOPE, sha256_text
 from plainmind.base.value import replace
 from plainmind.embed.protocol import Embedder
 from plainmind.files.ids import new_id
-from plainmind.guests.entries.capture import MOST_CHARS as CAPTURED_CHARS
-from plainmind.guests.entries.capture import proposal_of
 from plainmind.guests.entries.entry_file import Entries, EntryFile
 from plainmind.guests.entries.entry_index import EntryIndex, Near
 from plainmind.guests.entries.model import USUAL_IMPORTANCE, Entry, Recall, RecalledEntry, Stored, checked
-from plainmind.guests.entries.sameness import adds_nothing, same_words
+from plainmind.guests.entries.sentences import MOST_CHARS as CAPTURED_CHARS
+from plainmind.guests.entries.sentences import adds_nothing, proposal_of, same_words
 from plainmind.index.protocol import IndexStore
 
 TYPE_CHECKING = False

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 
-from plainmind.agent.tools.answers import ToolAnswer
+from plainmind.agent.answers import ToolAnswer
 from plainmind.base.errors import ConflictError, NotFound, PathNotAllowed, PlainmindError
 from plainmind.base.pattern import pattern
 from plainmind.base.value import value

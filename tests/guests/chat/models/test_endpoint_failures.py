@@ -8,7 +8,7 @@ import time
 import pytest
 from tests.support.scripted_chat_model import KEY, Call, Say, in_order
 
-from plainmind.agent.tools.definitions import APPEND, SEARCH
+from plainmind.agent.tools import APPEND, SEARCH
 from plainmind.base.errors import ConfigError
 from plainmind.guests.chat.models.endpoint import EndpointModel, create_chat_model, dialect_of
 from plainmind.guests.chat.models.protocol import ABORTED, ChatFailure, ChatModelSettings, Request

@@ -67,7 +67,7 @@ class AnthropicDialect:
 
     def body(self, request: Request, settings: ChatModelSettings) -> dict[str, Any]:
         """Write a request. What does not change from turn to turn is marked, so that it is paid for once."""
-        from plainmind.agent.tools.formats import for_anthropic
+        from plainmind.agent.tools import for_anthropic
 
         messages = _messages(request.messages)
         if messages:

@@ -76,7 +76,7 @@ class OpenAIDialect:
 
 def _functions(tools: tuple[Tool, ...], *, strict: bool) -> list[dict[str, Any]]:
     """The tools: strict for OpenAI itself, and for others plain schemas, which all of them understand."""
-    from plainmind.agent.tools.formats import for_anthropic, for_openai_chat
+    from plainmind.agent.tools import for_anthropic, for_openai_chat
 
     if strict:
         return for_openai_chat(tools)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from plainmind.agent.protocol import Limits
 from plainmind.agent.recall import NOTICE, Recalled, as_data, fence, labels, lines_of
-from plainmind.agent.tools.budget import fitted
 from plainmind.base.model import Excerpt, SearchHit, SearchResult, sha256_text
 from plainmind.base.pattern import pattern
-from plainmind.base.value import value
+from plainmind.base.value import replace, value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,9 +18,15 @@ if TYPE_CHECKING:
 
     from plainmind.notes.notebook import Forgotten, Remembered
 
+
 _SOURCE = pattern(r"^[^\S\n]*Source\s*:(?=.*#L\d)", re.IGNORECASE | re.MULTILINE)
 
 NOTHING_FOUND = "Nothing in the memory matches this. Other words may find it; otherwise say that you looked."
+ELLIPSIS = "…"
+# Less than this of a snippet tells a reader nothing.
+_LEAST_CHARS = 60
+# Reading is asked for by name, after a search: it may take more than the search did.
+_READING_PER_SEARCH = 3
 
 
 @value
@@ -33,11 +38,45 @@ class ToolAnswer:
     is_error: bool = False
 
 
-def found(
+def fit(hits: Sequence[SearchHit], limits: Limits) -> list[SearchHit]:
+    """The first hits that fit, their snippets as data; what is cut off is no longer among the cited lines."""
+    taken: list[SearchHit] = []
+    left = limits.max_injected_chars
+    for hit in hits[: limits.max_results]:
+        clean = replace(hit, snippet=as_data(hit.snippet))
+        room = min(limits.max_snippet_chars, left)
+        if len(clean.snippet) > room and room < min(_LEAST_CHARS, limits.max_snippet_chars):
+            break
+        taken.append(shorten(clean, room))
+        left -= len(taken[-1].snippet)
+    return taken
+
+
+def shorten(hit: SearchHit, room: int) -> SearchHit:
+    """A hit whose snippet has at most `room` characters: whole lines, or the beginning of the first."""
+    if len(hit.snippet) <= room:
+        return hit
+    # Lines of a conversation have other numbers than their place in the snippet says.
+    has_every_line = hit.snippet.count("\n") == hit.end_line - hit.start_line
+    end = hit.snippet.rfind("\n", 0, room + 1)
+    if end > 0:
+        text = hit.snippet[:end].rstrip("\n")
+    else:
+        text = hit.snippet[: max(0, room - 1)].rstrip() + ELLIPSIS if room > 0 else ""
+    last = hit.start_line + text.count("\n") if has_every_line else hit.end_line
+    return replace(hit, snippet=text, end_line=last)
+
+
+def reading_chars(limits: Limits) -> int:
+    """How much one reading of a file may give."""
+    return _READING_PER_SEARCH * limits.max_injected_chars
+
+
+def search_answer(
     result: SearchResult, limits: Limits, *, shows_citations: bool, warning: str | None, nonce: str
 ) -> ToolAnswer:
     """The hits of a search that fit the budget, and what was not consulted for them."""
-    hits = fitted(result.hits, limits)
+    hits = fit(result.hits, limits)
     careful = [labels(hit.snippet) for hit in result.hits[: len(hits)]]  # before anything was cleaned
     content: dict[str, Any] = {
         "results": [
@@ -78,19 +117,19 @@ def _hit(hit: SearchHit, careful: tuple[str, ...], *, shows_citations: bool) -> 
     if careful:
         fields["careful"] = list(careful)
     if shows_citations:
-        fields["citation"] = cited(hit.path, hit.start_line, hit.end_line)
+        fields["citation"] = citation(hit.path, hit.start_line, hit.end_line)
         # A note could end with such a line itself, and name another file.
         own = _SOURCE.sub(r"\\\g<0>", hit.snippet)
         fields["snippet"] = f"{own}\n\nSource: {fields['citation']}"
     return fields
 
 
-def cited(path: str, first: int, last: int) -> str:
+def citation(path: str, first: int, last: int) -> str:
     """`memory/2026-02-10.md#L3-L7`, or `#L5` for a single line."""
     return f"{path}#L{first}" if last <= first else f"{path}#L{first}-L{last}"
 
 
-def read(excerpt: Excerpt, nonce: str) -> ToolAnswer:
+def lines_answer(excerpt: Excerpt, nonce: str) -> ToolAnswer:
     """Lines of a file, and where to go on."""
     text = as_data(excerpt.text)
     content: dict[str, Any] = {
@@ -115,7 +154,7 @@ def read(excerpt: Excerpt, nonce: str) -> ToolAnswer:
     return ToolAnswer(content, "\n".join(parts))
 
 
-def saved(note: Remembered) -> ToolAnswer:
+def note_answer(note: Remembered) -> ToolAnswer:
     """Where a note stands now."""
     content = {
         "status": "ok",
@@ -124,7 +163,9 @@ def saved(note: Remembered) -> ToolAnswer:
         "endLine": note.end_line,
         "id": note.id,
     }
-    return ToolAnswer(content, f"Saved as {cited(note.path, note.start_line, note.end_line)} (id {note.id}).")
+    return ToolAnswer(
+        content, f"Saved as {citation(note.path, note.start_line, note.end_line)} (id {note.id})."
+    )
 
 
 def confirmation(chosen: Forgotten) -> str:
@@ -133,11 +174,11 @@ def confirmation(chosen: Forgotten) -> str:
     return sha256_text(json.dumps([lines, chosen.text, chosen.note_id]))[:8]
 
 
-def to_be_forgotten(
+def forget_preview(
     chosen: Forgotten, limits: Limits, *, nonce: str, warning: str | None = None
 ) -> ToolAnswer:
     """The lines that would go, and the code that makes them go."""
-    code, shown = confirmation(chosen), _shown(chosen, limits)
+    code, shown = confirmation(chosen), _first_lines(chosen, limits)
     total = len(chosen.lines)
     content: dict[str, Any] = {"status": "preview", "lines": shown, "total": total, "confirm": code}
     if warning:
@@ -164,9 +205,9 @@ def to_be_forgotten(
     )
 
 
-def forgotten(gone: Forgotten) -> ToolAnswer:
+def forget_answer(gone: Forgotten) -> ToolAnswer:
     """What went, without saying it again."""
-    places = [cited(one.path, one.start_line, one.end_line) for one in gone.lines]
+    places = [citation(one.path, one.start_line, one.end_line) for one in gone.lines]
     content = {
         "status": "forgotten",
         "total": len(places),
@@ -178,7 +219,7 @@ def forgotten(gone: Forgotten) -> ToolAnswer:
     )
 
 
-def _shown(chosen: Forgotten, limits: Limits) -> list[dict[str, Any]]:
+def _first_lines(chosen: Forgotten, limits: Limits) -> list[dict[str, Any]]:
     shown: list[dict[str, Any]] = []
     left = limits.max_injected_chars
     for one in chosen.lines:
@@ -197,7 +238,7 @@ _FACTS = (
 )  # fmt: skip
 
 
-def state(facts: Mapping[str, Any], nonce: str) -> ToolAnswer:
+def status_answer(facts: Mapping[str, Any], nonce: str) -> ToolAnswer:
     """How the memory is. Facts may name files, so that they are fenced too."""
     known: dict[str, Any] = {name: facts[name] for name in _FACTS if name in facts}
     known["skippedFiles"] = len(facts.get("skipped", ()))
@@ -208,7 +249,7 @@ def state(facts: Mapping[str, Any], nonce: str) -> ToolAnswer:
     return ToolAnswer(content, fence([Recalled("memory_status", told, source="status")], nonce))
 
 
-def failed(
+def failure(
     tool: str, code: str, error: str, action: str | None, more: Mapping[str, Any] | None = None
 ) -> ToolAnswer:
     """Why a tool could not answer, and what to do; in the shape that the tool's other answers have."""

@@ -1,14 +1,15 @@
-"""`search` and `fetch`, in the fixed shapes that ChatGPT's connectors ask for, on the same memory."""
+"""Which tools a server offers, and `search` and `fetch` in the fixed shapes that ChatGPT's connectors ask for."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from plainmind.agent.recall import as_data, fence, lines_of, new_nonce
-from plainmind.agent.tools import Tool, ToolAnswer
+from plainmind.agent.tools import TOOLS, Tool, ToolAnswer
 from plainmind.base.errors import PlainmindError
-from plainmind.mcp.addresses import address_of, place_in, split_citation
+from plainmind.guests.entries.tools import ALL_TOOLS, ENTRY_TOOLS
+from plainmind.mcp.resources import address_of, place_in, split_citation
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from plainmind.agent.protocol import AgentMemory
     from plainmind.base.model import SearchHit
+
 
 _TITLE_CHARS = 100
 _WHOLE_CHARS = 20_000
@@ -134,3 +136,63 @@ def _in_one_line(text: str) -> str:
 
 def _refused(reason: str, hint: str | None = None) -> ToolAnswer:
     return ToolAnswer(content={}, text=_in_one_line(f"{reason}; {hint}" if hint else reason), is_error=True)
+
+
+_SETS = {"notes": TOOLS, "entries": ENTRY_TOOLS}
+_OF_NOTES_ALONE = {tool.name for tool in TOOLS} - {tool.name for tool in ENTRY_TOOLS}
+_OF_ENTRIES_ALONE = {tool.name for tool in ENTRY_TOOLS} - {tool.name for tool in TOOLS}
+
+
+def chosen_tools(
+    names: Sequence[str] | None, *, read_only: bool, connector: bool, entries: bool = False
+) -> tuple[Tool, ...]:
+    """The tools that were named, else all of ours; for a connector its two, and those that were named.
+
+    `notes` and `entries` name all tools of one kind. `memory_forget` is for what the other tools are for.
+    """
+    wanted = _all_names(names or (), entries=entries)
+    known = {tool.name: tool for tool in (*ALL_TOOLS, *CONNECTOR_TOOLS)}
+    if read_only:
+        _refuse_writers(names or (), known)
+    if connector:
+        wanted.update(tool.name for tool in CONNECTOR_TOOLS)
+    elif names is None:
+        wanted.update(tool.name for tool in (ALL_TOOLS if entries else TOOLS))
+    if read_only:
+        wanted = {name for name in wanted if known[name].is_read_only}
+    return tuple(_meant(tool, wanted) for tool in known.values() if tool.name in wanted)
+
+
+def has_entry_tools(tools: Sequence[Tool]) -> bool:
+    """Whether any of these needs the entry memory."""
+    return any(tool in ENTRY_TOOLS or (tool in ALL_TOOLS and tool not in TOOLS) for tool in tools)
+
+
+def _all_names(given: Sequence[str], *, entries: bool) -> set[str]:
+    known = [*dict.fromkeys(tool.name for tool in (*ALL_TOOLS, *CONNECTOR_TOOLS)), *_SETS]
+    names: set[str] = set()
+    for name in given:
+        if name not in known:
+            raise PlainmindError(f"there is no tool `{name}`", hint=f"choose from {', '.join(known)}")
+        meant = {tool.name for tool in _SETS.get(name, ())} or {name}
+        if not entries and (name == "entries" or meant & _OF_ENTRIES_ALONE):
+            raise PlainmindError(
+                f"`{name}` is of the entry memory, which is switched off",
+                hint="switch it on: `plainmind config set entries.enabled true`",
+            )
+        names |= meant
+    return names
+
+
+def _meant(tool: Tool, wanted: set[str]) -> Tool:
+    """Of the tools with this name the one for what the others are for."""
+    if tool.name != "memory_forget" or (wanted & _OF_NOTES_ALONE and wanted & _OF_ENTRIES_ALONE):
+        return tool
+    those = ENTRY_TOOLS if wanted & _OF_ENTRIES_ALONE else TOOLS
+    return next(one for one in those if one.name == tool.name)
+
+
+def _refuse_writers(names: Sequence[str], known: Mapping[str, Tool]) -> None:
+    for name in names:
+        if name in known and not known[name].is_read_only:
+            raise PlainmindError(f"`{name}` writes, and --read-only was given", hint="leave one of them out")

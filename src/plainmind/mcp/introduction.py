@@ -1,23 +1,86 @@
-"""Answers `initialize` while the SDK is still being imported, which takes half a second that no client should wait.
-
-The SDK gets to see the same request once it is there, and comes to the same answer, which is then not sent again.
-Whatever is not plainly the beginning of a conversation is left to it.
-"""
+"""How a conversation over standard input and output begins: the streams taken, and `initialize` answered at once."""
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import select
+import sys
 import threading
+from collections.abc import Iterable, Mapping
 
+from plainmind import __version__
+from plainmind.agent.prompt import recall_section
+from plainmind.base.errors import PlainmindError
 from plainmind.base.value import value
-from plainmind.mcp.about import introduction
-from plainmind.mcp.wire import Wire
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+    from plainmind.agent.protocol import AgentMemory
+    from plainmind.agent.tools import Tool
+
+
+IDENTITY: Mapping[str, str] = {
+    "name": "plainmind",
+    "title": "Plainmind",
+    "version": __version__,
+    "description": "The memory of AI agents, kept in plain Markdown",
+}
+
+
+def instructions_for(memory: AgentMemory, tools: Iterable[Tool]) -> str | None:
+    """What a model should know about the tools before it uses any; None when there is nothing to say."""
+    names = [tool.name for tool in tools]
+    return recall_section(names, shows_citations=memory.shows_citations) or None
+
+
+def introduction(instructions: str | None, protocol_version: str) -> dict[str, Any]:
+    """The answer to `initialize`, as the SDK gives it too: a test holds one against the other."""
+    return {
+        "capabilities": {
+            "resources": {"listChanged": False, "subscribe": False},
+            "tools": {"listChanged": False},
+        },
+        **({} if instructions is None else {"instructions": instructions}),
+        "protocolVersion": protocol_version,
+        "serverInfo": dict(IDENTITY),
+    }
+
+
+@value
+class Wire:
+    """Where messages come in, and where they go out."""
+
+    reads: int
+    writes: int
+
+
+def take_wire() -> Wire:
+    """Take both for messages: from now on a `print` goes to stderr, a prompt reads nothing, and so do children."""
+    if _is_nothing(0) or _is_nothing(1):  # or closed: the command line opens on nothing what was closed
+        raise PlainmindError(
+            "standard input or output is closed or /dev/null, and MCP is spoken over both",
+            hint="let an MCP client start this command, or serve over HTTP: plainmind mcp --http",
+        )
+    sys.stdout.flush()
+    reads = fcntl.fcntl(0, fcntl.F_DUPFD_CLOEXEC, 3)
+    writes = fcntl.fcntl(1, fcntl.F_DUPFD_CLOEXEC, 3)
+    nothing = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nothing, 0)
+    try:
+        os.dup2(2, 1)
+    except OSError:  # there is no stderr
+        os.dup2(nothing, 1)
+    os.close(nothing)
+    return Wire(reads, writes)
+
+
+def _is_nothing(descriptor: int) -> bool:
+    return os.path.samestat(os.fstat(descriptor), os.stat(os.devnull))
+
 
 # Those that begin with `initialize`. One that is missing here is only answered later.
 _VERSIONS = frozenset({"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"})

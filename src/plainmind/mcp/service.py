@@ -6,9 +6,7 @@ import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from plainmind.mcp.about import instructions_for
-from plainmind.mcp.greeting import Greeter
-from plainmind.mcp.wire import Wire
+from plainmind.mcp.introduction import Greeter, Wire, instructions_for
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,8 +53,8 @@ def serve_at_address(
 def _server(memory: Memory, context: SearchContext, tools: Sequence[Tool]) -> Iterator[Server[Any]]:
     """Make the server, and close the memory when nothing is using it any more."""
     from plainmind.guests.entries.access import entry_memory_of, entry_tools_of
-    from plainmind.mcp.choosing import has_entry_tools
     from plainmind.mcp.server import Desk, server_of
+    from plainmind.mcp.tools import has_entry_tools
 
     scoped = memory.within(context)
     entries = entry_memory_of(memory) if has_entry_tools(tools) else None

@@ -1,15 +1,30 @@
-"""What a model gave a tool, checked against the tool's schema; what is wrong is said so that it can do better."""
+"""A tool call as a model writes it: its arguments checked against the schema, and mistakes turned into answers."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
-from plainmind.agent.tools.definitions import Tool
+from plainmind.agent import answers
+from plainmind.agent.answers import ToolAnswer
+from plainmind.base.errors import (
+    ConflictError,
+    IndexUnavailable,
+    LockTimeout,
+    NotFound,
+    PathNotAllowed,
+    PlainmindError,
+    ScopeDenied,
+    StorageFailure,
+    WorkspaceError,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, NoReturn
+
+    from plainmind.agent.tools import Tool
+
 
 # More is a mistake, and would only be searched for slowly. A note has a limit of its own.
 MOST_CHARS = {"query": 4_000, "path": 4_096, "what": 20_000, "confirm": 100}
@@ -29,9 +44,9 @@ class Misuse(Exception):
 
 def read_arguments(tool: Tool, given: Mapping[str, Any] | str) -> dict[str, Any]:
     """The arguments by name; those that are null count as left out. Raises Misuse."""
-    arguments = _parsed(tool, given) if isinstance(given, str) else given
+    arguments = _parse(tool, given) if isinstance(given, str) else given
     if not isinstance(arguments, Mapping):
-        raise Misuse(f"the arguments of {tool.name} are {_described(arguments)}, not an object", _usage(tool))
+        raise Misuse(f"the arguments of {tool.name} are {_describe(arguments)}, not an object", _usage(tool))
     known: Mapping[str, Any] = tool.input_schema["properties"]
     for name in arguments:
         if name not in known:
@@ -40,10 +55,10 @@ def read_arguments(tool: Tool, given: Mapping[str, Any] | str) -> dict[str, Any]
     for name in tool.input_schema["required"]:
         if name not in taken:
             raise Misuse(f"{tool.name} needs the argument `{name}`", _usage(tool))
-    return {name: _checked(name, value, known[name]) for name, value in taken.items()}
+    return {name: _check(name, value, known[name]) for name, value in taken.items()}
 
 
-def _parsed(tool: Tool, text: str) -> Any:
+def _parse(tool: Tool, text: str) -> Any:
     try:
         return json.loads(text, parse_constant=_not_a_number) if text.strip() else {}
     except (ValueError, RecursionError) as error:
@@ -56,17 +71,17 @@ def _not_a_number(word: str) -> NoReturn:
     raise ValueError(f"{word} is not a number that JSON knows")
 
 
-def _checked(name: str, value: Any, shape: Mapping[str, Any]) -> Any:
+def _check(name: str, value: Any, shape: Mapping[str, Any]) -> Any:
     kind = shape["type"]
     if kind == "integer" and isinstance(value, float) and value.is_integer():
         value = int(value)  # 3.0 is a whole number in JSON
     if not _is(kind, value):
         raise Misuse(
-            f"`{name}` must be {_NAMES[kind]}, not {_described(value)}", _correction(name, value, kind)
+            f"`{name}` must be {_NAMES[kind]}, not {_describe(value)}", _correction(name, value, kind)
         )
     least = shape.get("minimum")
     if least is not None and value < least:
-        raise Misuse(f"`{name}` is {_described(value)}", f"give {least} or more, or leave `{name}` out")
+        raise Misuse(f"`{name}` is {_describe(value)}", f"give {least} or more, or leave `{name}` out")
     if kind == "string":
         _check_text(name, value)
     return value
@@ -106,7 +121,7 @@ def _correction(name: str, value: Any, kind: str) -> str:
     return f"give `{name}` as {_NAMES[kind]}, or leave it out"
 
 
-def _described(value: Any) -> str:
+def _describe(value: Any) -> str:
     if isinstance(value, str):
         return f"the text {json.dumps(value[:40])}"
     if isinstance(value, Mapping):
@@ -129,3 +144,50 @@ def _usage(tool: Tool) -> str:
         for name, shape in properties.items()
     )
     return f"call {tool.name} with {{{', '.join(parts)}}}"
+
+
+_CODES: tuple[tuple[type[PlainmindError], str], ...] = (
+    (ScopeDenied, "MEMORY_DENIED"),
+    (PathNotAllowed, "MEMORY_PATH_NOT_ALLOWED"),
+    (NotFound, "MEMORY_NOT_FOUND"),
+    (ConflictError, "MEMORY_CHANGED"),
+    (LockTimeout, "MEMORY_BUSY"),
+    (WorkspaceError, "MEMORY_UNAVAILABLE"),
+    (StorageFailure, "MEMORY_UNAVAILABLE"),
+    (IndexUnavailable, "MEMORY_UNAVAILABLE"),
+)
+_PYTHONIC = {
+    "maxResults": "max_results",
+    "minScore": "min_score",
+    "from": "first_line",
+    "lines": "line_count",
+}
+
+
+def carry_out(
+    name: str,
+    arguments: Mapping[str, Any] | str,
+    *,
+    tools: Mapping[str, Tool],
+    calls: Mapping[str, Callable[..., ToolAnswer]],
+    explained: Callable[[str, PlainmindError], ToolAnswer],
+) -> ToolAnswer:
+    """Carry out one call, with its arguments as an object or as the JSON text that a model wrote."""
+    tool = tools.get(name)
+    if tool is None:
+        known = ", ".join(tools)
+        return answers.failure(
+            name, "UNKNOWN_TOOL", f"there is no tool `{name[:60]}`", f"the tools are: {known}"
+        )
+    try:
+        given = read_arguments(tool, arguments)
+        return calls[name](**{_PYTHONIC.get(each, each): value for each, value in given.items()})
+    except Misuse as misuse:
+        return answers.failure(name, "INVALID_ARGUMENTS", str(misuse), misuse.action)
+    except PlainmindError as error:
+        return explained(name, error)
+
+
+def code_of(error: PlainmindError) -> str:
+    """The short name by which a program tells failures apart."""
+    return next((code for kind, code in _CODES if isinstance(error, kind)), "MEMORY_ERROR")

@@ -1,0 +1,383 @@
+"""The memory as tools of an agent: defined once, in the forms that every kind of client asks for, and carried out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+
+from plainmind.agent import answers
+from plainmind.agent.answers import ToolAnswer, reading_chars
+from plainmind.agent.pool import Deadlines, TimedOut
+from plainmind.agent.protocol import AgentMemory
+from plainmind.agent.recall import new_nonce
+from plainmind.agent.tool_calls import carry_out, code_of
+from plainmind.base.errors import NotFound, PlainmindError, ScopeDenied
+from plainmind.base.model import EXCERPT_LINES
+from plainmind.base.value import value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+# Grows with every change of a definition: clients may keep what they were told.
+VERSION = 1
+
+
+@value
+class Tool:
+    """One tool, in no vendor's form. `input_schema` is plain JSON Schema: what is not required may be left out."""
+
+    name: str
+    title: str
+    description: str
+    input_schema: Mapping[str, Any]
+    output_schema: Mapping[str, Any]
+    is_read_only: bool = True
+    is_destructive: bool = False
+    is_idempotent: bool = True
+
+
+def takes(properties: Mapping[str, Any], *required: str) -> Mapping[str, Any]:
+    """The shape of arguments. Closed: what a model invents is told to it."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(required),
+        "additionalProperties": False,
+    }
+
+
+def gives(properties: Mapping[str, Any], *required: str) -> Mapping[str, Any]:
+    """An answer's shape. Open: a later version may say more, and each tool may say why it could not answer."""
+    return {"type": "object", "properties": properties, "required": list(required)}
+
+
+_TEXT = {"type": "string"}
+_WHOLE = {"type": "integer"}
+_FLAG = {"type": "boolean"}
+
+_HIT = gives(
+    {
+        "path": _TEXT,
+        "startLine": _WHOLE,
+        "endLine": _WHOLE,
+        "score": {"type": "number"},
+        "snippet": _TEXT,
+        "source": {"enum": ["memory", "sessions"]},
+        "citation": _TEXT,
+    },
+    "path", "startLine", "endLine", "score", "snippet", "source",
+)  # fmt: skip
+
+_LINES = gives(
+    {"path": _TEXT, "startLine": _WHOLE, "endLine": _WHOLE, "text": _TEXT},
+    "path", "startLine", "endLine", "text",
+)  # fmt: skip
+
+SEARCH = Tool(
+    name="memory_search",
+    title="Search memory",
+    description=(
+        "Search the long-term memory (MEMORY.md, memory/*.md, past conversations) by meaning and by word. Use it before"
+        " answering anything about earlier work, decisions, dates, people, preferences or to-dos. Gives the best"
+        " lines with their place; read around them with memory_get."
+    ),
+    input_schema=takes(
+        {
+            "query": {"type": "string", "description": "What to find: a question or a few words."},
+            "maxResults": {"type": "integer", "minimum": 1, "description": "At most this many results."},
+            "minScore": {"type": "number", "description": "Leave out what scores less, from 0 to 1."},
+        },
+        "query",
+    ),
+    output_schema=gives(
+        {
+            "results": {"type": "array", "items": _HIT},
+            "provider": _TEXT,
+            "model": _TEXT,
+            "mode": _TEXT,
+            "citations": {"enum": ["on", "off"]},
+            "degraded": {"type": "array", "items": _TEXT},
+            "denied": _FLAG,
+            "unavailable": _FLAG,
+            "timedOut": _FLAG,
+            "error": _TEXT,
+            "warning": _TEXT,
+            "action": _TEXT,
+        },
+        "results",
+    ),
+)
+
+GET = Tool(
+    name="memory_get",
+    title="Read memory",
+    description=(
+        "Read lines of a memory file that memory_search named. Only files of the memory can be read."
+        " When nextFrom is given, there is more: ask again from that line."
+    ),
+    input_schema=takes(
+        {
+            "path": {"type": "string", "description": "As in a result: `memory/2026-02-10.md`, or `MEMORY.md#L3-L7`."},
+            "from": {"type": "integer", "minimum": 1, "description": "First line, 1 if left out."},
+            "lines": {"type": "integer", "minimum": 1, "description": "How many lines, 120 if left out."},
+        },
+        "path",
+    ),
+    output_schema=gives(
+        {
+            "status": {"enum": ["ok", "not_found", "error"]},
+            "path": _TEXT,
+            "text": _TEXT,
+            "from": _WHOLE,
+            "lines": _WHOLE,
+            "truncated": _FLAG,
+            "nextFrom": _WHOLE,
+            "code": _TEXT,
+            "error": _TEXT,
+            "action": _TEXT,
+        },
+        "status",
+    ),
+)  # fmt: skip
+
+APPEND = Tool(
+    name="memory_append",
+    title="Save to memory",
+    description=(
+        "Save something worth keeping: a decision, a preference, a fact, a to-do. It is added to today's log;"
+        " nothing is overwritten. Write it so that it makes sense in a year, without this conversation."
+    ),
+    input_schema=takes({"text": {"type": "string", "description": "The note, in Markdown."}}, "text"),
+    output_schema=gives(
+        {
+            "status": {"enum": ["ok", "error"]},
+            "path": _TEXT,
+            "startLine": _WHOLE,
+            "endLine": _WHOLE,
+            "id": _TEXT,
+            "code": _TEXT,
+            "error": _TEXT,
+            "action": _TEXT,
+        },
+        "status",
+    ),
+    is_read_only=False,
+    is_idempotent=False,
+)
+
+FORGET = Tool(
+    name="memory_forget",
+    title="Forget",
+    description=(
+        "Remove lines from the memory for good, only when the user asked for it. Without `confirm` nothing is removed:"
+        " the answer shows the lines that would go and a code. Show them to the user, then call again with the code."
+    ),
+    input_schema=takes(
+        {
+            "what": {
+                "type": "string",
+                "description": "Lines (`MEMORY.md#L3-L5`), the id of a note, or a text: every line that has it.",
+            },
+            "confirm": {"type": "string", "description": "The code that the first call gave."},
+        },
+        "what",
+    ),
+    output_schema=gives(
+        {
+            "status": {"enum": ["preview", "forgotten", "not_found", "error"]},
+            "lines": {"type": "array", "items": _LINES},
+            "confirm": _TEXT,
+            "code": _TEXT,
+            "error": _TEXT,
+            "action": _TEXT,
+        },
+        "status",
+    ),
+    is_read_only=False,
+    is_destructive=True,
+)  # fmt: skip
+
+STATUS = Tool(
+    name="memory_status",
+    title="Memory status",
+    description="Say how much the memory holds, how it is searched, and whether anything is wrong with it.",
+    input_schema=takes({}),
+    output_schema=gives({"status": {"enum": ["ok", "error"]}, "error": _TEXT, "action": _TEXT}, "status"),
+)
+
+TOOLS: tuple[Tool, ...] = (SEARCH, GET, APPEND, FORGET, STATUS)
+
+
+def for_openai(tools: Sequence[Tool] = TOOLS) -> list[dict[str, Any]]:
+    """Functions of OpenAI's Responses API, strict."""
+    return [{"type": "function", **_function(tool)} for tool in tools]
+
+
+def for_openai_chat(tools: Sequence[Tool] = TOOLS) -> list[dict[str, Any]]:
+    """Functions of the Chat Completions API, which most other servers speak too, strict."""
+    return [{"type": "function", "function": _function(tool)} for tool in tools]
+
+
+def for_anthropic(tools: Sequence[Tool] = TOOLS) -> list[dict[str, Any]]:
+    """Tools of Anthropic's Messages API."""
+    return [
+        {"name": tool.name, "description": tool.description, "input_schema": _copy(tool.input_schema)}
+        for tool in tools
+    ]
+
+
+def for_mcp(tools: Sequence[Tool] = TOOLS) -> list[dict[str, Any]]:
+    """Tools as an MCP server lists them, in the names of the protocol."""
+    return [
+        {
+            "name": tool.name,
+            "title": tool.title,
+            "description": tool.description,
+            "inputSchema": _copy(tool.input_schema),
+            "outputSchema": _copy(tool.output_schema),
+            "annotations": {
+                "title": tool.title,
+                "readOnlyHint": tool.is_read_only,
+                "destructiveHint": tool.is_destructive,
+                "idempotentHint": tool.is_idempotent,
+                "openWorldHint": False,
+            },
+        }
+        for tool in tools
+    ]
+
+
+def _function(tool: Tool) -> dict[str, Any]:
+    return {
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": strict(tool.input_schema),
+        "strict": True,
+    }
+
+
+def strict(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """A schema as strict mode wants it: everything is required, and what may be left out may be null instead."""
+    wanted = schema["required"]
+    properties = {
+        name: _copy(shape) if name in wanted else {**_copy(shape), "type": [shape["type"], "null"]}
+        for name, shape in schema["properties"].items()
+    }
+    return {**_copy(schema), "properties": properties, "required": list(properties)}
+
+
+def _copy(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Every caller gets a schema of its own: SDKs are known to add to what they are given."""
+    return {name: _copy_part(part) for name, part in schema.items()}
+
+
+def _copy_part(part: Any) -> Any:
+    if isinstance(part, Mapping):
+        return _copy(part)
+    return [_copy_part(one) for one in part] if isinstance(part, list | tuple) else part
+
+
+__all__ = ["ToolAnswer", "ToolBox"]
+
+
+class ToolBox:
+    """The tools of one agent in one conversation. Safe to share between threads."""
+
+    def __init__(
+        self, memory: AgentMemory, tools: Sequence[Tool] = TOOLS, *, nonce: Callable[[], str] = new_nonce
+    ) -> None:
+        self._memory = memory
+        self._tools = {tool.name: tool for tool in tools}
+        self._nonce = nonce
+        self._deadlines = Deadlines()
+        self._calls: Mapping[str, Callable[..., ToolAnswer]] = {
+            "memory_search": self._search,
+            "memory_get": self._get,
+            "memory_append": self._append,
+            "memory_forget": self._forget,
+            "memory_status": self._status,
+        }
+
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        """What can be called."""
+        return tuple(self._tools.values())
+
+    def call(self, name: str, arguments: Mapping[str, Any] | str) -> ToolAnswer:
+        """Carry out one call, with its arguments as an object or as the JSON text that a model wrote."""
+        return carry_out(name, arguments, tools=self._tools, calls=self._calls, explained=self._explained)
+
+    def close(self) -> None:
+        """Wait for searches that nobody waits for any more. The memory stays open: it is its owner's to close."""
+        self._deadlines.close()
+
+    def _search(
+        self, query: str, max_results: int | None = None, min_score: float | None = None
+    ) -> ToolAnswer:
+        limits = self._memory.limits
+        warning = None
+        if max_results is not None and max_results > limits.max_results:
+            warning = f"At most {limits.max_results} results are given at once."
+            max_results = limits.max_results
+        ask = partial(self._memory.search, query, max_results=max_results, min_score=min_score)
+        try:
+            result = self._deadlines.run(
+                ask, seconds=limits.timeout_ms / 1000, name="plainmind memory_search"
+            )
+        except TimedOut:
+            return _late(limits.timeout_ms)
+        shows_citations = self._memory.shows_citations
+        return answers.search_answer(
+            result, limits, shows_citations=shows_citations, warning=warning, nonce=self._nonce()
+        )
+
+    def _get(self, path: str, first_line: int = 1, line_count: int = EXCERPT_LINES) -> ToolAnswer:
+        excerpt = self._memory.get(
+            path, first_line=first_line, line_count=line_count, max_chars=reading_chars(self._memory.limits)
+        )
+        return answers.lines_answer(excerpt, self._nonce())
+
+    def _append(self, text: str) -> ToolAnswer:
+        return answers.note_answer(self._memory.append(text))
+
+    def _forget(self, what: str, confirm: str | None = None) -> ToolAnswer:
+        limits, chosen = self._memory.limits, self._memory.forget(what, dry_run=True)
+        if confirm is None:
+            return answers.forget_preview(chosen, limits, nonce=self._nonce())
+        if confirm.strip() != answers.confirmation(chosen):
+            warning = "This code does not stand for these lines: the memory has changed, or the code is another one's."
+            return answers.forget_preview(chosen, limits, nonce=self._nonce(), warning=warning)
+        return answers.forget_answer(self._memory.forget(chosen))
+
+    def _status(self) -> ToolAnswer:
+        return answers.status_answer(self._memory.status(), self._nonce())
+
+    def _explained(self, name: str, error: PlainmindError) -> ToolAnswer:
+        code = code_of(error)
+        message, action = str(error), error.hint
+        if isinstance(error, ScopeDenied):
+            return answers.failure(name, code, message, action, {"denied": True})
+        more: dict[str, Any] = {}
+        if isinstance(error, NotFound) and name != "memory_search":
+            more["status"] = "not_found"
+        if name == "memory_search":
+            more |= {"disabled": True, "unavailable": True, "warning": "the memory could not be searched"}
+        return answers.failure(name, code, message, action, more)
+
+
+def _late(timeout_ms: int) -> ToolAnswer:
+    return answers.failure(
+        "memory_search",
+        "MEMORY_TIMED_OUT",
+        f"the memory did not answer within {timeout_ms} ms",
+        "ask again in a moment, for it goes on reading new files meanwhile; or say that it was not searched",
+        {
+            "disabled": True,
+            "unavailable": True,
+            "warning": "the memory was not searched",
+            "timedOut": True,
+            "timeoutMs": timeout_ms,
+        },
+    )
