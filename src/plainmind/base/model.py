@@ -34,6 +34,7 @@ def known_sources(names: Iterable[str]) -> tuple[Source, ...]:
 # names them: `telegram/group:<id>`, `person:<id>`.
 PRIVATE = "private"
 SHARED = "shared"  # all who may use the memory at all
+SHARED_FOLDER = "memory/shared-with"  # below it lie the notes that others than the owner may see
 EVERY_SCOPE: frozenset[str] = frozenset({"*"})
 
 

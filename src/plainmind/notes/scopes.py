@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from plainmind.base.model import PRIVATE, SHARED
+from plainmind.base.model import PRIVATE, SHARED, SHARED_FOLDER
 
-SHARED_FOLDER = "memory/shared-with"
 EVERYONE = "everyone"
 # File systems stop at 255 bytes.
 MAX_NAME_CHARS = 200

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
 from plainmind.base.errors import NotFound, PathNotAllowed, PlainmindError, WorkspaceError
-from plainmind.base.model import PRIVATE, SHARED, Document, FileState, Source, sha256_bytes
+from plainmind.base.model import PRIVATE, SHARED, SHARED_FOLDER, Document, FileState, Source, sha256_bytes
 from plainmind.base.pattern import pattern
 from plainmind.base.value import replace
 from plainmind.files.safe_open import Root, check_relative, printable
@@ -23,7 +23,6 @@ from plainmind.notes.discovery import (
     mounts_of,
     system_reason,
 )
-from plainmind.notes.scopes import SHARED_FOLDER, scope_of_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -168,6 +167,8 @@ class Workspace:
 
     def _scope_at(self, path: str, root: Root, relative: str) -> str:
         if path.startswith(SHARED_FOLDER):
+            from plainmind.notes.scopes import scope_of_path  # most workspaces have no such folder
+
             return scope_of_path(path)
         if not self._has_shared_mounts or path in _CURATED or path.startswith("memory/"):
             return PRIVATE

@@ -7,12 +7,12 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from plainmind.base.model import EVERY_SCOPE, PRIVATE, Source, sha256_text
+from plainmind.base.model import EVERY_SCOPE, PRIVATE, SHARED_FOLDER, Source, sha256_text
 from plainmind.base.pattern import pattern
 from plainmind.base.value import value
 from plainmind.files.safe_open import Root
 from plainmind.memory.backend import Place
-from plainmind.notes.scopes import SHARED_FOLDER, scope_of_path
+from plainmind.notes.scopes import scope_of_path
 
 EVERY_NOTE = "**/*.md"
 _CURATED = "{MEMORY,memory}.md"
