@@ -202,7 +202,7 @@ def _plain(found: Any) -> Any:
 
 
 def _construct(self: Any, /, *given: Any, **named: Any) -> None:
-    shape = _shape(self)
+    shape: _Shape = self.__value_shape__
     shape.few_left -= 1
     if shape.few_left < 0 or not shape.fill(self, given, named):
         shape.constructor()(self, *given, **named)  # which knows best how to say that an argument is missing

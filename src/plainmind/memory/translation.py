@@ -336,8 +336,9 @@ def needs_providers(settings: Settings, environ: Mapping[str, str]) -> bool:
         return False
     if settings.provider != AUTO or settings.local.model_path or settings.guests.get("remote.apiKey"):
         return True
-    names = (name for names in KEY_VARIABLES.values() for name in names)
-    return bool(settings.provider_access) or any(environ.get(name) for name in names)
+    if settings.provider_access:
+        return True
+    return any(environ.get(name) for names in KEY_VARIABLES.values() for name in names)
 
 
 def with_origin_of_provider(error: ConfigError, loaded: Loaded) -> ConfigError:
