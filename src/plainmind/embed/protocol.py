@@ -10,9 +10,9 @@ import math
 import os
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from importlib import import_module
 
 from plainmind.base.errors import BadVector, ConfigError
+from plainmind.base.lazy import named
 from plainmind.base.model import EmbedderIdentity, ProgressCallback, Vector
 from plainmind.base.value import replace, value
 
@@ -153,8 +153,7 @@ def create_embedder(name: str, settings: EmbeddingSettings) -> FullEmbedder:
         return create_embedder("builtin", replace(settings, provider="builtin", model=None))
     target = _OURS.get(name)
     if target is not None:
-        module, _, attribute = target.partition(":")
-        ours: FullEmbedder = getattr(import_module(module), attribute)(settings)
+        ours: FullEmbedder = named(target)(settings)
         return ours
     theirs = _plugin_factory(name)(settings)
     return theirs if isinstance(theirs, FullEmbedder) else _Plugin(theirs)
