@@ -20,13 +20,13 @@ from typing import Any
 
 from plainmind.base.errors import ConfigError, EmbeddingError
 from plainmind.base.extras import install_hint
-from plainmind.base.model import EmbedderIdentity, ProgressCallback, Vector
+from plainmind.base.model import EmbedderIdentity, ProgressCallback
 from plainmind.base.pattern import pattern
 from plainmind.base.value import value
-from plainmind.embed.protocol import EmbeddingSettings, FullEmbedder, check_vectors, usable_cores
+from plainmind.embed.protocol import EmbeddingSettings, usable_cores
 from plainmind.guests.local.gguf import GgufHeader, read_header
 from plainmind.guests.local.hub import DEFAULT_CACHE_DIR, Hub, HubFile, is_hub_uri, parse_uri
-from plainmind.guests.local.model_traits import Prompts, prompts_for
+from plainmind.guests.local.model_traits import PromptedEmbedder, Prompts, prompts_for
 
 _LARGEST_WINDOW = 2048  # memory grows with its square, and our chunks are far smaller
 _TOO_LONG = pattern(r"input \((\d+) tokens\) is (?:too large|larger)")
@@ -42,10 +42,8 @@ class LocalSettings:
     threads: int | None = None
 
 
-class LocalEmbedder(FullEmbedder):
+class LocalEmbedder(PromptedEmbedder):
     """Embeds in this process; the model is downloaded and loaded when it is first asked for."""
-
-    sends_text_to = None
 
     def __init__(
         self,
@@ -76,18 +74,6 @@ class LocalEmbedder(FullEmbedder):
         return EmbedderIdentity(
             "local", name, endpoint=hashlib.sha256(made_with.encode()).hexdigest(), dims=header.dims
         )
-
-    def embed_query(self, text: str) -> Vector:
-        """Embed a question, with the words that the model's family wants before it."""
-        if _blank(text):
-            raise EmbeddingError("nothing to embed: the query has no words")
-        return self._embed([self._prompts.query + text])[0]
-
-    def embed_documents(self, texts: Sequence[str]) -> list[Vector | None]:
-        """Embed texts; a blank one has no vector."""
-        wanted = [self._prompts.document + text for text in texts if not _blank(text)]
-        made = iter(self._embed(wanted) if wanted else ())
-        return [None if _blank(text) else next(made) for text in texts]
 
     def describe(self) -> Mapping[str, object]:
         """Facts for `status`; none of them loads the model or downloads it."""
@@ -128,9 +114,8 @@ class LocalEmbedder(FullEmbedder):
             return self._hub.path_of(self._hub_file)
         return os.path.abspath(os.path.expanduser(self._named))
 
-    def _embed(self, texts: Sequence[str]) -> list[Vector]:
-        vectors = self._open().embed(texts)
-        return check_vectors(vectors, expected_count=len(texts), expected_dims=self.identity.dims)
+    def _vectors(self, texts: Sequence[str]) -> list[list[float]]:
+        return self._open().embed(texts)
 
     def _open(self) -> LlamaModel:
         with self._opening:
@@ -150,10 +135,6 @@ def _hub_file(named: str) -> HubFile | None:
             hint=f"name the repository and the file: `{DEFAULT_MODEL}`",
         )
     return file
-
-
-def _blank(text: str) -> bool:
-    return not text or text.isspace()
 
 
 def create(settings: EmbeddingSettings) -> LocalEmbedder:

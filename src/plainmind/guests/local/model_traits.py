@@ -1,4 +1,4 @@
-"""Which weights a model file holds, and what its family of models wants to read."""
+"""Which weights a model file holds, what its family of models wants to read, and how it is asked with that."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ import hashlib
 import os
 from collections.abc import Sequence
 
+from plainmind.base.errors import EmbeddingError
+from plainmind.base.model import Vector
 from plainmind.base.pattern import pattern
 from plainmind.base.value import value
+from plainmind.embed.protocol import FullEmbedder, check_vectors
 
 _SAMPLES, _SAMPLE_BYTES = 64, 4096
 
@@ -60,3 +63,37 @@ def prompts_for(names: Sequence[str]) -> Prompts:
         if any(family.search(_GAPS.sub("-", name).lower()) for name in names):
             return prompts
     return NO_PROMPTS
+
+
+class PromptedEmbedder(FullEmbedder):
+    """Embeds on this machine, with the words that the model's family wants before a question and before a text."""
+
+    sends_text_to = None
+
+    def embed_query(self, text: str) -> Vector:
+        """Embed a question."""
+        if _is_blank(text):
+            raise EmbeddingError("nothing to embed: the query has no words")
+        return self._embed([self._prompts.query + text])[0]
+
+    def embed_documents(self, texts: Sequence[str]) -> list[Vector | None]:
+        """Embed texts; a blank one has no vector."""
+        wanted = [self._prompts.document + text for text in texts if not _is_blank(text)]
+        made = iter(self._embed(wanted) if wanted else ())
+        return [None if _is_blank(text) else next(made) for text in texts]
+
+    def _embed(self, texts: Sequence[str]) -> list[Vector]:
+        vectors = self._vectors(texts)
+        return check_vectors(vectors, expected_count=len(texts), expected_dims=self.identity.dims)
+
+    @property
+    def _prompts(self) -> Prompts:
+        raise NotImplementedError
+
+    def _vectors(self, texts: Sequence[str]) -> list[list[float]]:
+        """The vectors as the model made them, not yet checked."""
+        raise NotImplementedError
+
+
+def _is_blank(text: str) -> bool:
+    return not text or text.isspace()

@@ -13,11 +13,11 @@ from typing import Any
 
 from plainmind.base.errors import ConfigError, EmbeddingError
 from plainmind.base.extras import install_hint
-from plainmind.base.model import EmbedderIdentity, ProgressCallback, Vector
+from plainmind.base.model import EmbedderIdentity, ProgressCallback
 from plainmind.base.value import value
-from plainmind.embed.protocol import EmbeddingSettings, FullEmbedder, check_vectors, usable_cores
+from plainmind.embed.protocol import EmbeddingSettings, usable_cores
 from plainmind.guests.local.hub import DEFAULT_CACHE_DIR, Hub, is_hub_name
-from plainmind.guests.local.model_traits import Prompts, fingerprint, prompts_for
+from plainmind.guests.local.model_traits import PromptedEmbedder, Prompts, fingerprint, prompts_for
 
 DEFAULT_MODEL = "BAAI/bge-small-en-v1.5"
 MODEL_FILES = ("onnx/model.onnx", "model.onnx")
@@ -51,10 +51,8 @@ class OnnxSettings:
     threads: int | None = None
 
 
-class OnnxEmbedder(FullEmbedder):
+class OnnxEmbedder(PromptedEmbedder):
     """Embeds in this process; the model is downloaded and loaded when it is first asked for."""
-
-    sends_text_to = None
 
     def __init__(
         self,
@@ -96,18 +94,6 @@ class OnnxEmbedder(FullEmbedder):
             dims=folder.dims or len(self._open().embed("how many dimensions?")),
         )
 
-    def embed_query(self, text: str) -> Vector:
-        """Embed a question, with the words that the model's family wants before it."""
-        if _blank(text):
-            raise EmbeddingError("nothing to embed: the query has no words")
-        return self._embed([self._folder.prompts.query + text])[0]
-
-    def embed_documents(self, texts: Sequence[str]) -> list[Vector | None]:
-        """Embed texts; a blank one has no vector."""
-        wanted = [self._folder.prompts.document + text for text in texts if not _blank(text)]
-        made = iter(self._embed(wanted) if wanted else ())
-        return [None if _blank(text) else next(made) for text in texts]
-
     def describe(self) -> Mapping[str, object]:
         """Facts for `status`; none of them loads the model or downloads it."""
         folder = self._path or self._hub.folder_of(self._named)
@@ -131,20 +117,19 @@ class OnnxEmbedder(FullEmbedder):
         )
         return read_folder(folder, (self._named,))
 
-    def _embed(self, texts: Sequence[str]) -> list[Vector]:
+    @property
+    def _prompts(self) -> Prompts:
+        return self._folder.prompts
+
+    def _vectors(self, texts: Sequence[str]) -> list[list[float]]:
         model = self._open()
-        vectors = [model.embed(text) for text in texts]
-        return check_vectors(vectors, expected_count=len(texts), expected_dims=self.identity.dims)
+        return [model.embed(text) for text in texts]
 
     def _open(self) -> OnnxModel:
         with self._opening:
             if self._model is None:
                 self._model = OnnxModel(self._folder, threads=self._threads)
             return self._model
-
-
-def _blank(text: str) -> bool:
-    return not text or text.isspace()
 
 
 def create(settings: EmbeddingSettings) -> OnnxEmbedder:

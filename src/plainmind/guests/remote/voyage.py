@@ -1,4 +1,4 @@
-"""The wire of Voyage, which embeds questions and documents differently."""
+"""Voyage: OpenAI's wire and batch jobs, except that it embeds questions and documents differently."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from plainmind.guests.remote.batch_endpoint import jsonl
-from plainmind.guests.remote.openai import OpenAIBatches
-from plainmind.guests.remote.wire import Mode, Request, WireAnswer, field_of, in_order, numbers, tokens_in
+from plainmind.guests.remote.openai import OpenAIBatches, OpenAIWire
+from plainmind.guests.remote.wire import Mode, Request
 
 
-class VoyageWire:
-    """`packed` asks for base64, a quarter of the bytes."""
+class VoyageWire(OpenAIWire):
+    """OpenAI's, but for the names of some parameters."""
 
     name = "voyage"
     default_model = "voyage-4-large"
@@ -41,13 +41,6 @@ class VoyageWire:
         "voyage-law-2": 0.12,
     }
 
-    def __init__(self, *, packed: bool = False) -> None:
-        self._packed = packed
-
-    def headers(self, key: str) -> Mapping[str, str]:
-        """Show the key as a bearer token."""
-        return {"Authorization": f"Bearer {key}"}
-
     def request(self, model: str, texts: Sequence[str], mode: Mode, dims: int | None) -> Request:
         """Say by `input_type` whether these are questions."""
         payload: dict[str, Any] = {"model": model, "input": [*texts], "input_type": mode}
@@ -56,13 +49,6 @@ class VoyageWire:
         if self._packed:
             payload["encoding_format"] = "base64"
         return Request("embeddings", payload)
-
-    def answer(self, payload: object, count: int) -> WireAnswer:
-        """Read `data[].embedding` by `data[].index`."""
-        rows = in_order(field_of(payload, "data"), count)
-        vectors = [numbers(field_of(row, "embedding")) for row in rows]
-        usage = payload.get("usage") if isinstance(payload, dict) else None
-        return WireAnswer(vectors, tokens_in(usage, "total_tokens"))
 
 
 class VoyageBatches(OpenAIBatches):
