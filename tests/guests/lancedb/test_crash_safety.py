@@ -16,7 +16,7 @@ from tests.support.small_disk import small_disk_at
 
 from plainmind.base.errors import IndexCorrupt, IndexUnavailable, PlainmindError
 from plainmind.files.system import System
-from plainmind.guests.lancedb import building, table
+from plainmind.guests.lancedb import driver, table
 from plainmind.guests.lancedb.local_place import LocalPlace, LocalTurn
 from plainmind.guests.lancedb.store import LanceStore
 from plainmind.index.protocol import keyword_candidates
@@ -143,7 +143,7 @@ def test_a_build_of_which_a_part_could_not_be_written_is_never_published(store, 
     def build():
         with store.rebuild(fingerprint(), reason="a test") as fresh:
             with monkeypatch.context() as patched:
-                patched.setattr(building, "_MOST_BYTES", 0)
+                patched.setattr(driver, "_MOST_BYTES", 0)
                 dying(patched, "add", after=False, owner=table.GenerationTable, how=OSError)
                 with pytest.raises(IndexUnavailable):
                     put(fresh, "a.md", "new gateway")
@@ -184,7 +184,7 @@ def test_a_build_that_goes_on_after_somebody_erased_text_writes_none_of_it(
             if is_written:
                 fresh.digest()
             store.erase("memory", "a.md")
-            monkeypatch.setattr(building, "_MOST_BYTES", 0)
+            monkeypatch.setattr(driver, "_MOST_BYTES", 0)
             try:
                 put(fresh, "b.md", "the gateway")
             finally:
@@ -322,7 +322,7 @@ class Recording(System):
 def test_all_that_a_pointer_points_to_is_on_the_disk_before_it(tmp_path):
     store = LanceStore(str(tmp_path))
     system = Recording()
-    store._place = LocalPlace(str(tmp_path), system)
+    store.driver.place = LocalPlace(str(tmp_path), system)
     with store.rebuild(fingerprint(), reason="a test") as fresh:
         put(fresh, "a.md", "the gateway")
     for text in ("first", "second"):
@@ -337,7 +337,7 @@ def test_a_disk_that_cannot_be_synced_keeps_the_old_state(store, tmp_path):
     put(store, "a.md", "the gateway")
     place = LocalPlace(str(tmp_path), FaultySystem(fail_at=1, code=5, only=frozenset({"fsync"})))
     failing = LanceStore(str(tmp_path))
-    failing._place = place
+    failing.driver.place = place
 
     with pytest.raises(PlainmindError, match="could not write"):
         put(failing, "a.md", "never published")

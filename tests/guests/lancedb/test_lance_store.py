@@ -29,8 +29,15 @@ from plainmind.guests.lancedb.local_place import LocalPlace
 from plainmind.guests.lancedb.store import LanceStore, open_lance_store
 from plainmind.guests.lancedb.table import GenerationTable
 from plainmind.index.protocol import keyword_candidates, vector_candidates
+from plainmind.index.store import ANY_CONTENT
+from plainmind.index.writer import prepare_chunks, replace_file
 
 SECRET = "zanzibar"
+
+
+def put_into(draft, store, file, chunks):
+    portions = prepare_chunks(store.driver, chunks)
+    assert replace_file(draft, file, portions, expecting=None, replacing=ANY_CONTENT, keeping=0)
 
 
 def files_with(folder: Path, word: str) -> list[Path]:
@@ -189,7 +196,7 @@ def test_whichever_way_vectors_are_compared_the_answer_is_the_same(store, monkey
     after_a_change = ask()
     monkeypatch.setattr("plainmind.guests.lancedb.vectors.MOST_BYTES", -1)
     assert ask() == after_a_change
-    monkeypatch.setattr("plainmind.guests.lancedb.reader.EXACT_UP_TO", 0)
+    monkeypatch.setattr("plainmind.guests.lancedb.view.EXACT_UP_TO", 0)
     assert ask() == after_a_change
     assert [each.score for each in side_by_side][:3] == [each.score for each in after_a_change][:3]
     assert len(after_a_change) == 25
@@ -275,9 +282,9 @@ def test_what_a_dead_writer_never_published_is_undone(store, tmp_path):
     before = store.digest()
     place = LocalPlace(str(tmp_path))
     table = GenerationTable.open(place.database(), place.pointer())
-    draft = table.draft(table.view().overview)
-    draft.replace_file(file_state("b.md", "x"), embedded("b.md", "half a change gateway"))
-    draft.remove_file("memory", "a.md")
+    draft = table.draft(table.view())
+    put_into(draft, store, file_state("b.md", "x"), embedded("b.md", "half a change gateway"))
+    draft.remove("memory", "a.md")
     table.write(draft)  # and dies before it publishes
 
     assert found_texts(store, "gateway") == ["the gateway"]
@@ -292,8 +299,8 @@ def test_a_commit_of_somebody_else_in_between_is_noticed(store, tmp_path):
     mine = GenerationTable.open(place.database(), place.pointer())
     other = GenerationTable.open(place.database(), place.pointer())
     for writer, name in ((other, "other.md"), (mine, "mine.md")):
-        draft = writer.draft(writer.view().overview)
-        draft.replace_file(file_state(name, name), embedded(name, name))
+        draft = writer.draft(writer.view())
+        put_into(draft, store, file_state(name, name), embedded(name, name))
         if writer is other:
             writer.write(draft)
         else:
@@ -399,10 +406,13 @@ def test_old_generations_leave_neither_tables_nor_locks(store, tmp_path):
 def test_an_index_in_an_object_store_is_beneath_the_agent_and_the_workspace():
     folder = "/home/anna/.plainmind/index/main/notes-1f"
 
-    assert open_lance_store(folder, uri="s3://bucket/memory/").place_uri == "s3://bucket/memory/main/notes-1f"
+    assert (
+        open_lance_store(folder, uri="s3://bucket/memory/").driver.place.uri
+        == "s3://bucket/memory/main/notes-1f"
+    )
     shared = open_lance_store(folder, uri="s3://bucket/memory", workspace="team")
-    assert shared.place_uri == "s3://bucket/memory/main/team"
-    assert open_lance_store(folder).place_uri == f"{folder}/lancedb/tables"
+    assert shared.driver.place.uri == "s3://bucket/memory/main/team"
+    assert open_lance_store(folder).driver.place.uri == f"{folder}/lancedb/tables"
 
 
 def test_joined_changes_are_one_commit_pair(store):

@@ -146,7 +146,9 @@ HOST = textwrap.dedent(
 
 def test_a_host_that_died_in_its_turn_is_waited_for_and_no_longer(store, options):
     told = [f"{name}={value}" for name, value in options.items()]
-    host = subprocess.Popen([sys.executable, "-c", HOST, store.place_uri, *told], stdout=subprocess.PIPE)
+    host = subprocess.Popen(
+        [sys.executable, "-c", HOST, store.driver.place.uri, *told], stdout=subprocess.PIPE
+    )
     try:
         assert host.stdout.readline() == b"taken\n"
     finally:
@@ -231,7 +233,7 @@ ours = pytest.mark.skipif(ENDPOINT is not None, reason="only the server of the t
 @pytest.mark.parametrize("answer", [-1, 403, pytest.param(500, marks=pytest.mark.slow)])
 def test_an_object_store_that_does_not_answer_is_no_damage(store, server, answer):
     put(store, "a.md", "the gateway")
-    cold = LanceStore(store.place_uri, storage_options=server.options)
+    cold = LanceStore(store.driver.place.uri, storage_options=server.options)
     server.fault = lambda _, key: answer if "gen_" in key and "/data/" in key else None
     with pytest.raises(IndexUnavailable, match="refused"), cold.reading() as reader:
         reader.files()
@@ -246,7 +248,7 @@ def test_an_object_that_is_gone_is_damage_that_a_sync_mends(store, server):
     for key in [key for key in server.objects if "gen_" in key and "/data/" in key]:
         del server.objects[key]
 
-    cold = LanceStore(store.place_uri, storage_options=server.options)
+    cold = LanceStore(store.driver.place.uri, storage_options=server.options)
     with pytest.raises(IndexCorrupt, match="damaged"), cold.reading() as reader:
         reader.files()
     with store.reading() as reader:
@@ -281,6 +283,6 @@ def test_what_is_too_large_for_one_request_comes_in_parts(store, server):
 
     assert any(request.startswith("POST") and "/data/" in request for request in server.requests)
     assert server.uploads == {}
-    cold = LanceStore(store.place_uri, storage_options=server.options)
+    cold = LanceStore(store.driver.place.uri, storage_options=server.options)
     assert len(found_texts(cold, "gateway", limit=20)) == 14
     assert cold.digest() == store.digest()

@@ -50,5 +50,5 @@ def test_a_whole_path_may_begin_with_the_home_folder(tmp_path, monkeypatch, with
     monkeypatch.setenv("HOME", str(tmp_path))
     store = open_lance_store("/nowhere/main/notes", uri=within.format(home=tmp_path))
 
-    assert store.place_uri.startswith(str(tmp_path / "shared" / "main" / "notes"))
+    assert store.driver.place.uri.startswith(str(tmp_path / "shared" / "main" / "notes"))
     store.close()

@@ -69,13 +69,13 @@ def arrow() -> Any:
 
 def connect(uri: str, storage_options: Mapping[str, str] | None = None) -> Any:
     """Open a folder, or a place in an object store, as a database."""
-    with speaking_plainly():
+    with plain_errors():
         return load().connect(uri, storage_options=dict(storage_options or {}) or None)
 
 
 @contextmanager
 def faults() -> Iterator[None]:
-    """Let LanceDB's errors out of a block as TableFault: whoever knows what they mean here says so.
+    """Let LanceDB's errors out of a block as TableFault: what they mean is said by code that knows what was asked.
 
     They are Python's plainest errors. So nothing else is to be called in the block that raises such.
     """
@@ -85,16 +85,34 @@ def faults() -> Iterator[None]:
         raise TableFault(error) from error
 
 
+def with_faults(method: Callable[P, R]) -> Callable[P, R]:
+    """Let LanceDB's errors out of a method as TableFault."""
+
+    @wraps(method)
+    def call(*args: P.args, **options: P.kwargs) -> R:
+        with faults():
+            return method(*args, **options)
+
+    return call
+
+
 @contextmanager
-def plainly() -> Iterator[None]:
+def plain_faults() -> Iterator[None]:
     """Let no TableFault out of a block except as an error that a user understands."""
     try:
         yield
     except TableFault as fault:
-        raise refused(fault) from fault
+        raise refusal(fault) from fault
 
 
-def refused(fault: TableFault) -> PlainmindError:
+@contextmanager
+def plain_errors() -> Iterator[None]:
+    """The same for LanceDB's own errors, in blocks in which only LanceDB raises such."""
+    with plain_faults(), faults():
+        yield
+
+
+def refusal(fault: TableFault) -> PlainmindError:
     """The error that says in words what LanceDB did not do."""
     if any(words in str(fault).casefold() for words in _FULL):
         return StorageFailure(
@@ -106,30 +124,11 @@ def refused(fault: TableFault) -> PlainmindError:
     )
 
 
-@contextmanager
-def speaking_plainly() -> Iterator[None]:
-    """Both: for blocks in which nobody but LanceDB raises what it raises."""
-    with plainly(), faults():
-        yield
-
-
-def telling_faults(method: Callable[P, R]) -> Callable[P, R]:
-    """Let LanceDB's errors out of a method as TableFault."""
-
-    @wraps(method)
-    def telling(*args: P.args, **options: P.kwargs) -> R:
-        with faults():
-            return method(*args, **options)
-
-    return telling
-
-
 def first_line(error: Exception) -> str:
     """What an error says, without the places in LanceDB's source."""
     whole = str(error)
-    if reasons := _INNERMOST_REASON.findall(
-        whole
-    ):  # the rest is the inside of a library, as it prints itself
+    reasons = _INNERMOST_REASON.findall(whole)
+    if reasons:  # the rest is the inside of a library, as it prints itself
         asked = _ASKED.search(whole)
         return f"{reasons[-1]}, at {asked[1]}" if asked else str(reasons[-1])
     said = (whole.splitlines() or [type(error).__name__])[0]

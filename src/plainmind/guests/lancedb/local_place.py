@@ -1,4 +1,10 @@
-"""Files that LanceDB has written, brought to the disk: it never waits for that, and a pointer to them does."""
+"""An index in a local folder: the pointer is a file, and one process at a time may change it.
+
+CURRENT           the pointer, replaced as a whole
+writer.lock       held while the index is changed
+gen-000017.lock   held shared while a generation is read or built
+tables/           the tables, as LanceDB keeps them
+"""
 
 from __future__ import annotations
 
@@ -16,45 +22,16 @@ from plainmind.guests.lancedb.library import connect
 from plainmind.guests.lancedb.pointer import (
     NOTHING,
     Pointer,
+    empty_pointer,
     generation_of,
-    mended,
-    packed,
+    pointer_json,
+    pointer_of_json,
     table_name,
-    unpacked,
 )
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
-
-
-class SyncedFiles:
-    """Remembers which files of a table are on the disk: LanceDB never changes one, it writes others."""
-
-    def __init__(self, system: System) -> None:
-        self._system = system
-        self._known: set[tuple[str, int]] = set()  # path and inode
-
-    def sync(self, table: str) -> None:
-        """Wait until a table survives a power cut."""
-        found: set[tuple[str, int]] = set()
-        for folder, _, names in os.walk(table):
-            paths = [os.path.join(folder, name) for name in names]
-            files = {(path, self._system.stat(path).st_ino) for path in paths}
-            for path, _inode in files - self._known:
-                self._sync_file(path)
-            if files - self._known:
-                self._system.fsync_folder(folder)
-            found |= files
-        self._system.fsync_folder(os.path.dirname(table))
-        self._known = found
-
-    def _sync_file(self, path: str) -> None:
-        opened = self._system.open(path, os.O_RDONLY)
-        try:
-            self._system.fsync(opened)
-        finally:
-            self._system.close(opened)
 
 
 _WRITER_TIMEOUT_S = 30.0
@@ -71,7 +48,7 @@ class LocalPlace:
         # A folder of its own inside that of the index: other stores, used before or after, have theirs there.
         self.folder = os.path.join(os.path.abspath(folder), "lancedb")
         self._system = system
-        self._synced = SyncedFiles(system)  # used by whoever has the turn
+        self._synced = SyncedFiles(system)  # used by the thread that has the turn
         self._pointer = os.path.join(self.folder, "CURRENT")
         self._tables = os.path.join(self.folder, "tables")
         self._guard = threading.Lock()
@@ -97,7 +74,7 @@ class LocalPlace:
         except IndexCorrupt as error:
             reason = str(error)
         with self.turn("replace a damaged pointer") as turn:
-            return turn.repaired(reason)
+            return turn.repair(reason)
 
     @contextmanager
     def current(self) -> Iterator[Pointer]:
@@ -115,7 +92,7 @@ class LocalPlace:
     @contextmanager
     def turn(self, operation: str) -> Iterator[LocalTurn]:
         """Wait to be the only one who changes the index."""
-        self.database()  # importing LanceDB takes seconds, which nobody else need wait for
+        self.database()  # importing LanceDB takes seconds, which others need not wait for
         lock = os.path.join(self.folder, "writer.lock")
         with hold_lock(lock, operation=operation, timeout_s=_WRITER_TIMEOUT_S):
             yield LocalTurn(self)
@@ -134,7 +111,7 @@ class LocalPlace:
         raise IndexUnavailable("the index is just being replaced", hint="try again")
 
     def drop(self, generation: int) -> None:
-        """Drop a table with all its files, whatever state they are in, and whoever else drops or writes them."""
+        """Drop a table with all its files, whatever state they are in, also while others drop or write them."""
         import shutil
 
         path = self._table(generation)
@@ -147,19 +124,19 @@ class LocalPlace:
                     pass  # another process deletes it too: what is left of it may be ours to delete
                 except OSError as error:
                     if error.errno != errno.ENOTEMPTY or time.monotonic() > deadline:
-                        raise  # else somebody has just written to it, who is about to find it gone
+                        raise  # else a writer has just written to it, and is about to find it gone
 
     def drop_unused(self, current: int) -> None:
         """Drop the tables that neither answer nor are read or built."""
         for number in self._generations():
             if number != current:
-                self._dropped(number)
+                self._try_drop(number)
 
     def drop_others(self, current: int, replaced: int) -> None:
         """Drop all tables but one, even from under those who read or build them."""
         deadline = time.monotonic() + _READERS_TIMEOUT_S
         for number in self._generations():
-            while number != current and not self._dropped(number):
+            while number != current and not self._try_drop(number):
                 if number != replaced or time.monotonic() > deadline:
                     self.drop(number)
                     break
@@ -175,7 +152,7 @@ class LocalPlace:
         with explain_errors("read", self._pointer):
             try:
                 with open(self._pointer, "rb") as file:
-                    return unpacked(file.read(_MOST_POINTER_BYTES).decode("ascii", "replace"))
+                    return pointer_of_json(file.read(_MOST_POINTER_BYTES).decode("ascii", "replace"))
             except FileNotFoundError:
                 return NOTHING
 
@@ -185,7 +162,7 @@ class LocalPlace:
             table = self._table(pointer.generation)
             with explain_errors("write", table):
                 self._synced.sync(table)
-        write_atomically(self._pointer, packed(pointer).encode("ascii"), system=self._system)
+        write_atomically(self._pointer, pointer_json(pointer).encode("ascii"), system=self._system)
 
     def _make(self) -> None:
         with explain_errors("make", self.folder):
@@ -203,7 +180,7 @@ class LocalPlace:
         found = {number for name in (*tables, *locks) if (number := generation_of(name)) is not None}
         return sorted(found)
 
-    def _dropped(self, number: int) -> bool:
+    def _try_drop(self, number: int) -> bool:
         lock = try_lock(self._lock(number), operation="drop an old index")
         if lock is None:
             return False
@@ -232,17 +209,49 @@ class LocalTurn:
         try:
             return self._place.read()
         except IndexCorrupt as error:
-            return self.repaired(str(error))
+            return self.repair(str(error))
 
     def publish(self, pointer: Pointer) -> None:
         """Let another state answer from now on."""
         self._place.write(pointer)
 
-    def repaired(self, reason: str) -> Pointer:
+    def repair(self, reason: str) -> Pointer:
         """Put a pointer to nothing in the place of one that cannot be read."""
         try:
             return self._place.read()
         except IndexCorrupt:
-            nothing = mended(reason)
+            nothing = empty_pointer(reason)
             self.publish(nothing)
             return nothing
+
+
+class SyncedFiles:
+    """Brings files to the disk that LanceDB has written: it never waits for that, and a pointer to them does.
+
+    LanceDB never changes a file, it writes others: those that are on the disk are remembered.
+    """
+
+    def __init__(self, system: System) -> None:
+        self._system = system
+        self._known: set[tuple[str, int]] = set()  # path and inode
+
+    def sync(self, table: str) -> None:
+        """Wait until a table survives a power cut."""
+        found: set[tuple[str, int]] = set()
+        for folder, _, names in os.walk(table):
+            paths = [os.path.join(folder, name) for name in names]
+            files = {(path, self._system.stat(path).st_ino) for path in paths}
+            for path, _inode in files - self._known:
+                self._sync_file(path)
+            if files - self._known:
+                self._system.fsync_folder(folder)
+            found |= files
+        self._system.fsync_folder(os.path.dirname(table))
+        self._known = found
+
+    def _sync_file(self, path: str) -> None:
+        opened = self._system.open(path, os.O_RDONLY)
+        try:
+            self._system.fsync(opened)
+        finally:
+            self._system.close(opened)

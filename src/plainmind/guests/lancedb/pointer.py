@@ -88,7 +88,7 @@ class Place(Protocol):
         """Drop the tables that neither answer nor are read or built. Needs a turn."""
 
     def drop_others(self, current: int, replaced: int) -> None:
-        """Drop all tables but one. Whoever reads the one that it has just replaced is given a moment. Needs a turn."""
+        """Drop all tables but one; readers of the one that it has just replaced are given a moment. Needs a turn."""
 
     def close(self) -> None:
         """Let go of the connection."""
@@ -105,18 +105,18 @@ def generation_of(name: str) -> int | None:
     return int(number) if number != name and number.isdecimal() else None
 
 
-def mended(reason: str) -> Pointer:
+def empty_pointer(reason: str) -> Pointer:
     """A pointer to nothing, for the place of one that cannot be read."""
     # A number that no table has had: what is left of the old ones is dropped by the next rebuild.
     return replace(NOTHING, generation=int(time.time()) % 900_000 + 100_000, recovered=reason)
 
 
-def packed(pointer: Pointer) -> str:
+def pointer_json(pointer: Pointer) -> str:
     """A pointer as it is kept."""
     return json.dumps(asdict(pointer))
 
 
-def unpacked(kept: str) -> Pointer:
+def pointer_of_json(kept: str) -> Pointer:
     """A kept pointer; raises IndexCorrupt when it is none."""
     try:
         facts = json.loads(kept)

@@ -1,8 +1,9 @@
 """An index in an object store: the pointer is a table of one row, changed by compare-and-swap.
 
-Nobody can hold a lock there. Whoever wants to change the index writes their name and an hour into the row, if nobody
-else's stands there or it has passed, puts the hour off while they work, and publishes only if their name still stands
-there: who was overtaken changes nothing that anybody sees. The clocks of the hosts must agree to within a few seconds.
+No process can hold a lock there. A host that wants to change the index writes its name and an hour into the row, if no
+other name stands there or its hour has passed. It puts the hour off while it works, and publishes only if its name
+still stands there: a host that was overtaken changes nothing that others see. The clocks of the hosts must agree to
+within a few seconds.
 """
 
 from __future__ import annotations
@@ -13,15 +14,15 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 
 from plainmind.base.errors import ConflictError, IndexCorrupt, LockTimeout, PlainmindError
-from plainmind.guests.lancedb.library import TableFault, arrow, connect, faults, speaking_plainly
+from plainmind.guests.lancedb.library import TableFault, arrow, connect, faults, plain_errors
 from plainmind.guests.lancedb.pointer import (
     NOTHING,
     Pointer,
+    empty_pointer,
     generation_of,
-    mended,
-    packed,
+    pointer_json,
+    pointer_of_json,
     table_name,
-    unpacked,
 )
 
 TYPE_CHECKING = False
@@ -33,7 +34,7 @@ _LEASE_S = 40.0
 _TIMEOUT_S = 60.0  # longer than the lease of a host that died
 _PAUSE_S = 0.1
 _TIDY_EVERY = 256  # commits of the pointer's table
-_KEPT_S = 600.0  # versions that somebody may still look at
+_KEPT_S = 600.0  # versions that others may still look at
 
 
 class RemotePlace:
@@ -60,13 +61,13 @@ class RemotePlace:
 
     def pointer(self) -> Pointer:
         """The state that answers now; a damaged pointer is put aside, and there is no index until it is rebuilt."""
-        with speaking_plainly():
+        with plain_errors():
             table = self._pointer_table(make=False)
             if table is None:
                 return NOTHING
-            kept = _read(table)
+            kept = _read_state(table)
         try:
-            return unpacked(kept)
+            return pointer_of_json(kept)
         except IndexCorrupt:
             with self.turn("replace a damaged pointer") as turn:
                 return turn.pointer
@@ -79,21 +80,21 @@ class RemotePlace:
     @contextmanager
     def turn(self, operation: str) -> Iterator[RemoteTurn]:
         """Wait to be the only one who changes the index."""
-        with speaking_plainly():
+        with plain_errors():
             table = self._pointer_table(make=True)
-            turn = RemoteTurn(table, _token())
+            turn = RemoteTurn(table, _new_token())
             deadline = time.monotonic() + _TIMEOUT_S
-            while not turn.taken():
+            while not turn.try_take():
                 if time.monotonic() > deadline:
                     raise LockTimeout(
                         f"another host is changing the index: could not {operation}", hint="try again"
                     )
                 time.sleep(_PAUSE_S)
         try:
-            with turn.kept():
+            with turn.keep():
                 yield turn
         finally:
-            with speaking_plainly():
+            with plain_errors():
                 turn.give_back()
 
     @contextmanager
@@ -103,7 +104,7 @@ class RemotePlace:
 
     def drop(self, generation: int) -> None:
         """Drop a table with all its objects."""
-        with speaking_plainly():
+        with plain_errors():
             self.database().drop_table(table_name(generation), ignore_missing=True)
 
     def drop_unused(self, current: int) -> None:
@@ -123,7 +124,7 @@ class RemotePlace:
             self._database = self._row = None
 
     def _generations(self) -> list[int]:
-        with speaking_plainly():
+        with plain_errors():
             names = list(self.database().list_tables().tables)
         return sorted(number for name in names if (number := generation_of(name)) is not None)
 
@@ -138,7 +139,7 @@ class RemotePlace:
                     raise
                 if not make:
                     return None
-                self._row = _made(database)
+                self._row = _make_pointer_table(database)
         self._row.checkout_latest()
         return self._row
 
@@ -149,10 +150,10 @@ class RemoteTurn:
     def __init__(self, table: Any, token: str) -> None:
         self._table = table
         self._token = token
-        self._guard = threading.Lock()  # whoever puts off the end of the lease is another thread
+        self._guard = threading.Lock()  # the end of the lease is put off by another thread
 
     @contextmanager
-    def kept(self) -> Iterator[None]:
+    def keep(self) -> Iterator[None]:
         """Put off the end of the lease during a block, however long it takes."""
         is_over = threading.Event()
         renewing = threading.Thread(
@@ -165,8 +166,8 @@ class RemoteTurn:
             is_over.set()
             renewing.join()
 
-    def taken(self) -> bool:
-        """Write our name into the row, if nobody else's stands there."""
+    def try_take(self) -> bool:
+        """Write our name into the row, if no other stands there."""
         now = time.time()
         said = {"holder": self._token, "until": now + _LEASE_S}
         self._table.checkout_latest()
@@ -175,21 +176,21 @@ class RemoteTurn:
     @property
     def pointer(self) -> Pointer:
         """The state that is to be changed."""
-        with speaking_plainly():
+        with plain_errors():
             self._table.checkout_latest()
-            kept = _read(self._table)
+            kept = _read_state(self._table)
         try:
-            return unpacked(kept)
+            return pointer_of_json(kept)
         except IndexCorrupt as error:
-            nothing = mended(str(error))
+            nothing = empty_pointer(str(error))
             self.publish(nothing)
             return nothing
 
     def publish(self, pointer: Pointer) -> None:
-        """Let another state answer from now on, unless somebody else's name stands there by now."""
-        said = {"state": packed(pointer), "until": time.time() + _LEASE_S}
-        with speaking_plainly():
-            is_done = self._said(said)
+        """Let another state answer from now on, unless another name stands there by now."""
+        said = {"state": pointer_json(pointer), "until": time.time() + _LEASE_S}
+        with plain_errors():
+            is_done = self._write_row(said)
         if not is_done:
             raise ConflictError(
                 "another host has taken over the index meanwhile; nothing was changed", hint="try again"
@@ -199,17 +200,17 @@ class RemoteTurn:
         """Take our name out, and do not let old versions of the row pile up."""
         from datetime import timedelta
 
-        self._said({"holder": "", "until": 0.0})
+        self._write_row({"holder": "", "until": 0.0})
         if self._table.version % _TIDY_EVERY < 3:  # a turn is about three commits
             self._table.optimize(cleanup_older_than=timedelta(seconds=_KEPT_S))
 
     def _renew(self, is_over: threading.Event) -> None:
         while not is_over.wait(_LEASE_S / 3):
-            # One that fails is tried again; whoever was overtaken meanwhile learns it when they publish.
-            with suppress(PlainmindError), speaking_plainly():
-                self._said({"until": time.time() + _LEASE_S})
+            # One that fails is tried again; a host that was overtaken meanwhile learns it when it publishes.
+            with suppress(PlainmindError), plain_errors():
+                self._write_row({"until": time.time() + _LEASE_S})
 
-    def _said(self, values: Mapping[str, Any]) -> bool:
+    def _write_row(self, values: Mapping[str, Any]) -> bool:
         """Write into the row, if our name stands there."""
         with self._guard:
             self._table.checkout_latest()
@@ -218,21 +219,21 @@ class RemoteTurn:
             )
 
 
-def _made(database: Any) -> Any:
-    """The pointer's table; if another host makes it at the same time, whoever comes first has made it."""
+def _make_pointer_table(database: Any) -> Any:
+    """The pointer's table; if another host makes it at the same time, the first one has made it."""
     pa = arrow()
-    row = {"state": [packed(NOTHING)], "holder": [""], "until": [0.0]}
+    row = {"state": [pointer_json(NOTHING)], "holder": [""], "until": [0.0]}
     with suppress(TableFault), faults():
         return database.create_table(_POINTER_TABLE, pa.table(row))
     return database.open_table(_POINTER_TABLE)
 
 
-def _read(table: Any) -> str:
+def _read_state(table: Any) -> str:
     rows = table.search().select(["state"]).to_list()
-    return str(rows[0]["state"]) if rows else packed(NOTHING)
+    return str(rows[0]["state"]) if rows else pointer_json(NOTHING)
 
 
-def _token() -> str:
+def _new_token() -> str:
     import secrets
 
     return secrets.token_hex(16)

@@ -18,6 +18,7 @@ import zlib
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
+from operator import attrgetter
 
 from plainmind.base.errors import IndexCorrupt
 from plainmind.base.model import Chunk, FileState, Source
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 
 FILE, CHUNK, SEGMENT, BUCKET = range(4)
-# Else LanceDB packs bodies where there are many of different sizes, and nobody could look for text in its files.
+# Else LanceDB packs bodies where there are many of different sizes, and text could not be looked for in its files.
 _PLAIN = {"lance-encoding:compression": "none"}
 NUMBERS = ("kind", "owner", "ordinal", "id", "first", "last", "length", "audience")
 
@@ -56,7 +57,7 @@ class Row:
 
 
 @value
-class KnownFile:
+class FileRow:
     """A file in a table."""
 
     owner: int
@@ -79,9 +80,7 @@ def table_of(rows: Sequence[Row], dims: int) -> Any:
     """Rows as LanceDB takes them."""
     pa = arrow()
     made = schema(dims)
-    columns = {
-        name: pa.array([getattr(row, name) for row in rows], made.field(name).type) for name in NUMBERS
-    }
+    columns = {name: pa.array(list(map(attrgetter(name), rows)), made.field(name).type) for name in NUMBERS}
     columns["body"] = pa.array([row.body for row in rows], pa.large_binary())
     columns["vector"] = _vectors([row.vector for row in rows], max(dims, 1))
     return pa.table(columns, schema=made)
@@ -117,7 +116,7 @@ def vectors_of(column: Any) -> list[bytes | None]:
     return found
 
 
-def file_row(file: KnownFile) -> Row:
+def file_row(file: FileRow) -> Row:
     """The row of a file."""
     body = json.dumps(asdict(file.state)).encode("ascii")
     return Row(FILE, file.owner, file.chunks, body, audience=file.audience)

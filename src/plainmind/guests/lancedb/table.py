@@ -1,4 +1,4 @@
-"""Changes that wait to be committed: decided here, on what the table is known to hold, and written at once."""
+"""The table of one generation: changes that wait for it in a draft, and how they are written, merged and copied."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from datetime import timedelta
 from itertools import islice
 
 from plainmind.base.errors import ConflictError
-from plainmind.base.model import EmbeddedChunk, FileState, IndexFingerprint, Source
+from plainmind.base.model import FileState, IndexFingerprint, Source
 from plainmind.base.value import replace, value
 from plainmind.guests.lancedb import vectors
-from plainmind.guests.lancedb.library import telling_faults
+from plainmind.guests.lancedb.library import with_faults
+from plainmind.guests.lancedb.overview import Segment
 from plainmind.guests.lancedb.pointer import Pointer, generation_of
 from plainmind.guests.lancedb.rows import (
     BUCKET,
@@ -20,10 +21,9 @@ from plainmind.guests.lancedb.rows import (
     SEGMENT,
     Audience,
     Bucket,
-    KnownFile,
+    FileRow,
     Row,
     among,
-    chunk_body,
     file_row,
     in_buckets,
     merge_from,
@@ -32,13 +32,10 @@ from plainmind.guests.lancedb.rows import (
     table_of,
 )
 from plainmind.guests.lancedb.vectors import fits
-from plainmind.guests.lancedb.view import Overview, Segment, View
-from plainmind.index import bm25
+from plainmind.guests.lancedb.view import LanceView, new_cache
 from plainmind.index.bm25 import Collected
-from plainmind.index.reader import RecentlyUsed
-from plainmind.index.store import ANY_CONTENT
+from plainmind.index.driver import KnownFile, PreparedChunk
 from plainmind.index.vectors import packed
-from plainmind.index.writer import check_agreement, check_following, check_same_scope
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,6 +43,12 @@ if TYPE_CHECKING:
 
 
 _BYTES_OF_A_ROW = 300
+# Commits after which small fragments become one; they are read by every search. What is older than so long goes.
+_TIDY_AFTER = 96
+_KEPT = timedelta(minutes=10)
+_FOR_EVER = timedelta(days=36_500)
+_FIRST_VERSION = 1
+_COPIED_AT_A_TIME = 16_384
 
 
 @value
@@ -57,11 +60,11 @@ class Fresh:
 
 
 class Draft:
-    """The files of a table, and what is to change. Not for threads at once."""
+    """The files of a table, and what is to change: the change of the engine. Not for threads at once."""
 
     def __init__(
         self,
-        files: Iterable[KnownFile],
+        files: Iterable[FileRow],
         segments: Mapping[int, int],
         fingerprint: IndexFingerprint | None,
         *,
@@ -71,45 +74,59 @@ class Draft:
         """`segments`: by number, how many positions each has, in the order of their ids."""
         self.files = {(each.state.source, each.state.path): each for each in files}
         self.segments = dict(segments)
-        self.fingerprint = fingerprint
         self.next_id = next_id
         self.next_owner = next_owner
         self.changes = 0
         self.waiting_bytes = 0
+        self._fingerprint = fingerprint
         self._audiences: dict[Audience, int] = {
             (each.state.source, each.state.scope): each.audience for each in self.files.values()
         }
         self._next_audience = max(self._audiences.values(), default=0) + 1
         self._fresh: dict[int, list[Fresh]] = {}  # by file
         self._doomed: dict[int, int] = {}  # by file: from which ordinal on its chunks in the table go
-        self._told: set[int] = set()  # files whose row is written, in the place of the one they may have
+        self._rewritten: set[int] = set()  # files whose row is written, in the place of the one they may have
         self._in_table = {each.owner for each in self.files.values()}
         self._open_ids: list[int] = []  # chunks in the table whose segment is still to be written
         self._open = Collected()
 
-    def replace_file(
+    def fingerprint(self) -> IndexFingerprint | None:
+        """How the index is made that is being changed."""
+        return self._fingerprint
+
+    def known(self, source: Source, path: str) -> KnownFile | None:
+        """What the index holds of a file."""
+        file = self.files.get((source, path))
+        return KnownFile(file.owner, file.state.hash, file.state.scope, file.chunks) if file else None
+
+    def put(
         self,
         file: FileState,
-        chunks: Sequence[EmbeddedChunk],
+        known: KnownFile | None,
+        portions: Iterable[Sequence[PreparedChunk]],
         *,
-        expecting: IndexFingerprint | None = None,
-        replacing: str | None = ANY_CONTENT,
-        keeping: int = 0,
-    ) -> bool:
-        """Swap in the chunks of `file`."""
-        check_following(chunks, keeping)
-        made = check_agreement(self.fingerprint, expecting)
-        key = (file.source, file.path)
-        known = self.files.get(key)
-        if replacing not in {ANY_CONTENT, known.state.hash if known else None}:
-            return False
-        if keeping > (known.chunks if known else 0):
-            return False
-        if keeping and known:
-            check_same_scope(file, known.state.scope)
-        owner = known.owner if known else self.next_owner
+        keeping: int,
+        dims: int,
+    ) -> None:
+        """Swap in the chunks of a file behind the first `keeping`; all are made before anything is changed."""
+        owner = known.number if known else self.next_owner
         audience = self._audience(file)
-        fresh = self._fresh_chunks(chunks, owner, audience, made.embedder.dims, keeping)
+        fresh: list[Fresh] = []
+        for portion in portions:
+            for each in portion:
+                row = Row(
+                    CHUNK,
+                    owner,
+                    keeping + len(fresh),
+                    each.body,
+                    id=self.next_id + len(fresh),
+                    first=each.chunk.start_line,
+                    last=each.chunk.end_line,
+                    length=each.length,
+                    audience=audience,
+                    vector=None if each.vector is None else packed(each.vector, dims),
+                )
+                fresh.append(Fresh(row, each.counted))
         if known:
             self._forget_chunks(owner, keeping)
         self.next_id += len(fresh)
@@ -118,25 +135,24 @@ class Draft:
         self.waiting_bytes += sum(
             len(each.row.body) + len(each.row.vector or b"") + _BYTES_OF_A_ROW for each in fresh
         )
-        self._put(KnownFile(owner, file, keeping + len(fresh), audience))
-        return True
+        self._put_file(FileRow(owner, file, keeping + len(fresh), audience))
 
-    def touch_file(self, file: FileState) -> None:
+    def touch(self, file: FileState) -> None:
         """Record a new size, mtime or inode of a file whose text and scope did not change."""
         known = self.files.get((file.source, file.path))
         if known and (known.state.hash, known.state.scope) == (file.hash, file.scope):
-            self._put(replace(known, state=file))
+            self._put_file(replace(known, state=file))
         else:
-            self.changes += 1  # whoever looked for it has still had a turn
+            self.changes += 1
 
-    def remove_file(self, source: Source, path: str) -> None:
+    def remove(self, source: Source, path: str) -> None:
         """Drop a file and all its chunks."""
         self.changes += 1
         known = self.files.pop((source, path), None)
         if known:
             self._forget_chunks(known.owner, 0)
             self._fresh.pop(known.owner, None)
-            self._told.add(known.owner)
+            self._rewritten.add(known.owner)
 
     def conditions(self) -> str:
         """Which rows of the table go; empty when none do."""
@@ -148,7 +164,7 @@ class Draft:
             for owner, first in doomed.items()
             if first
         ]
-        rewritten = sorted(self._told & self._in_table)
+        rewritten = sorted(self._rewritten & self._in_table)
         if rewritten:
             parts.append(f"(kind = {FILE} AND {among('owner', rewritten)})")
         return " OR ".join(parts)
@@ -159,7 +175,7 @@ class Draft:
         Without `closing`, a segment that could hold more chunks waits for them.
         """
         living = {each.owner: each for each in self.files.values()}
-        rows = [file_row(living[owner]) for owner in sorted(self._told) if owner in living]
+        rows = [file_row(living[owner]) for owner in sorted(self._rewritten) if owner in living]
         fresh = sorted(
             (each for waiting in self._fresh.values() for each in waiting), key=lambda each: each.row.id
         )
@@ -168,9 +184,9 @@ class Draft:
             self._open.add(len(self._open_ids), each.counted)
             self._open_ids.append(each.row.id)
             if len(self._open_ids) == MOST_POSITIONS:
-                rows += self._closed()
+                rows += self._close_segment()
         if closing and self._open_ids:
-            rows += self._closed()
+            rows += self._close_segment()
         return rows
 
     def segment(self, ids: Sequence[int], by_term: Mapping[str, tuple[bytes, bytes]]) -> Iterator[Row]:
@@ -184,27 +200,27 @@ class Draft:
         for at, body in enumerate(buckets):
             yield Row(BUCKET, number, at, body)
 
-    def committed(self) -> None:
+    def forget_written(self) -> None:
         """Forget what waited: it is in the table now."""
         self._in_table = {each.owner for each in self.files.values()}
         self._fresh.clear()
         self._doomed.clear()
-        self._told.clear()
+        self._rewritten.clear()
         self.waiting_bytes = 0
 
     @property
     def is_changed(self) -> bool:
         """Whether anything waits to be written."""
-        return bool(self._told or self._doomed or self._fresh or self._open_ids)
+        return bool(self._rewritten or self._doomed or self._fresh or self._open_ids)
 
-    def _closed(self) -> list[Row]:
+    def _close_segment(self) -> list[Row]:
         rows = list(self.segment(self._open_ids, self._open.by_term()))
         self._open_ids, self._open = [], Collected()
         return rows
 
-    def _put(self, file: KnownFile) -> None:
+    def _put_file(self, file: FileRow) -> None:
         self.files[file.state.source, file.state.path] = file
-        self._told.add(file.owner)
+        self._rewritten.add(file.owner)
         self.changes += 1
 
     def _forget_chunks(self, owner: int, keeping: int) -> None:
@@ -220,36 +236,6 @@ class Draft:
             self._next_audience += 1
         return self._audiences[key]
 
-    def _fresh_chunks(
-        self, chunks: Sequence[EmbeddedChunk], owner: int, audience: int, dims: int, keeping: int
-    ) -> list[Fresh]:
-        made = []
-        for at, each in enumerate(chunks):
-            counted = bm25.occurrences(each.terms)
-            chunk = each.chunk
-            row = Row(
-                CHUNK,
-                owner,
-                keeping + at,
-                chunk_body(chunk),
-                id=self.next_id + at,
-                first=chunk.start_line,
-                last=chunk.end_line,
-                length=bm25.length_of(counted),
-                audience=audience,
-                vector=None if each.vector is None else packed(each.vector, dims),
-            )
-            made.append(Fresh(row, counted))
-        return made
-
-
-# Commits after which small fragments become one; they are read by every search. What is older than so long goes.
-_TIDY_AFTER = 96
-_KEPT = timedelta(minutes=10)
-_FOR_EVER = timedelta(days=36_500)
-_FIRST_VERSION = 1
-_COPIED_AT_A_TIME = 16_384
-
 
 class GenerationTable:
     """The newest version of a table, for the only one who may change it now."""
@@ -261,14 +247,14 @@ class GenerationTable:
         self.deleted = 0  # rows with text that were taken out of it, and that older versions still hold
 
     @classmethod
-    @telling_faults
+    @with_faults
     def create(cls, database: Any, pointer: Pointer) -> GenerationTable:
         """Make the table of a new generation."""
         table = database.create_table(pointer.table, schema=schema(pointer.dims))
         return cls(database, replace(pointer, version=table.version, tidied=table.version), table)
 
     @classmethod
-    @telling_faults
+    @with_faults
     def open(cls, database: Any, pointer: Pointer) -> GenerationTable:
         """Open the table of a generation, and undo what a dead writer did and never published."""
         table = database.open_table(pointer.table)
@@ -278,28 +264,29 @@ class GenerationTable:
             table.checkout_latest()
         return cls(database, replace(pointer, version=table.version), table)
 
-    def draft(self, overview: Overview) -> Draft:
+    def draft(self, view: LanceView) -> Draft:
         """An empty draft on what the table holds."""
-        sizes = {segment.number: len(segment.ids) for segment in overview.segments}
+        now = view.overview.numbers
+        sizes = {segment.number: segment.used for segment in now.segments}
         return Draft(
-            overview.by_owner.values(),
+            now.by_owner.values(),
             sizes,
             self.pointer.fingerprint,
             next_id=self.pointer.next_id,
             next_owner=self.pointer.next_owner,
         )
 
-    @telling_faults
-    def view(self, cache: RecentlyUsed | None = None) -> View:
+    @with_faults
+    def view(self) -> LanceView:
         """Look at the table as it is now, published or not."""
-        return View(self.pointer, opened(self._database, self.pointer), cache or RecentlyUsed(0))
+        return LanceView(self.pointer, open_table(self._database, self.pointer), new_cache(0))
 
     def write(self, draft: Draft, *, closing: bool = True) -> None:
         """Commit what waits in a draft; without `closing` the newest words may wait for more."""
         if draft.is_changed:
             self.deleted += self._commit(draft.conditions(), draft.rows(closing=closing))
             first = merge_from(list(draft.segments.values()))
-            draft.committed()
+            draft.forget_written()
             if first is not None:
                 self.merge(draft, list(draft.segments)[first:])
         self.note(draft)
@@ -329,23 +316,23 @@ class GenerationTable:
         """Whether there are many small fragments, and old versions."""
         return self.pointer.version - self.pointer.tidied >= _TIDY_AFTER
 
-    @telling_faults
+    @with_faults
     def compact(self) -> None:
         """Put small fragments together; the version that others still look at stays, whatever its age."""
         self._table.optimize(cleanup_older_than=_FOR_EVER)
         self._table.checkout_latest()
         self.pointer = replace(self.pointer, version=self._table.version, tidied=self._table.version)
 
-    @telling_faults
+    @with_faults
     def clean(self) -> None:
-        """Drop old versions, and what dead writers left in none, once nobody is pointed to them any more."""
+        """Drop old versions, and what dead writers left in none, once no pointer names them any more."""
         self._table.optimize(cleanup_older_than=_KEPT, delete_unverified=True)
 
     def check_whole(self) -> None:
         """Raise a fault when the table was dropped since it was created, even if it was written to again."""
-        opened(self._database, replace(self.pointer, version=_FIRST_VERSION))
+        open_table(self._database, replace(self.pointer, version=_FIRST_VERSION))
 
-    @telling_faults
+    @with_faults
     def index_vectors(self, chunk_count: int) -> None:
         """Give vectors that are too many to be kept in memory an index, so that a search looks into a part of them."""
         dims = self.pointer.dims
@@ -358,7 +345,7 @@ class GenerationTable:
         self._table.checkout_latest()
         self.pointer = replace(self.pointer, version=self._table.version)
 
-    @telling_faults
+    @with_faults
     def copy_to(self, generation: int) -> GenerationTable:
         """A new table with what lives in this one, and with no byte of anything else."""
         view = self.view()
@@ -366,7 +353,7 @@ class GenerationTable:
         rows = view.table.search().where(among("kind", (FILE, CHUNK)))
         for batch in rows.to_batches(batch_size=_COPIED_AT_A_TIME):
             new.add(batch)
-        draft = new.draft(view.overview)
+        draft = new.draft(view)
         for run in _runs(view.overview.segments):
             written = segment_rows(view, run, draft)
             if written:
@@ -375,13 +362,13 @@ class GenerationTable:
         new.index_vectors(view.overview.chunk_count)
         return new
 
-    @telling_faults
+    @with_faults
     def add(self, rows: Any) -> None:
         """Add rows as they are."""
         if rows.num_rows:
             self._step(self._table.add(rows).version)
 
-    @telling_faults
+    @with_faults
     def _commit(self, conditions: str, rows: Sequence[Row]) -> int:
         """Delete and add; how many rows are gone."""
         gone = 0
@@ -394,7 +381,7 @@ class GenerationTable:
         return gone
 
     def _step(self, version: int) -> None:
-        """Note a commit; when there was one in between that is not ours, somebody else believes it is their turn."""
+        """Note a commit; when one that is not ours came in between, another writer believes it has the turn."""
         if version != self.pointer.version + 1:
             raise ConflictError(
                 "somebody else has written to the index meanwhile; nothing was changed", hint="try again"
@@ -406,7 +393,7 @@ class GenerationTable:
         self.pointer = replace(self.pointer, next_id=draft.next_id, next_owner=draft.next_owner)
 
 
-def segment_rows(view: View, segments: Sequence[Segment], draft: Draft) -> list[Row]:
+def segment_rows(view: LanceView, segments: Sequence[Segment], draft: Draft) -> list[Row]:
     """The rows of one segment with the living chunks of several; none when nothing lives."""
     import numpy as np
 
@@ -416,7 +403,7 @@ def segment_rows(view: View, segments: Sequence[Segment], draft: Draft) -> list[
         living = segment.indexes >= 0
         places = np.where(living, np.cumsum(living) - 1 + len(ids), -1)
         ids += segment.ids[living].tolist()
-        for body in view.taken(segment.buckets, "body").values():
+        for body in view.take(segment.buckets, "body").values():
             for term, positions, counts in Bucket(body).moved(places):
                 found.setdefault(term, []).append((positions, counts))
     if not ids:
@@ -433,15 +420,15 @@ def _runs(segments: Sequence[Segment]) -> list[Sequence[Segment]]:
     return [list(islice(remaining, run)) for run in runs_of([len(each.ids) for each in segments])]
 
 
-@telling_faults
-def opened(database: Any, pointer: Pointer) -> Any:
+@with_faults
+def open_table(database: Any, pointer: Pointer) -> Any:
     """The table of a state, at its version."""
     table = database.open_table(pointer.table)
     table.checkout(pointer.version)
     return table
 
 
-@telling_faults
+@with_faults
 def next_generation(database: Any, pointer: Pointer) -> int:
     """A number that no table has had."""
     names = database.list_tables().tables
