@@ -14,10 +14,11 @@ from tests.support.mcp_process import INITIALIZE, McpProcess
 
 from plainmind import Memory
 from plainmind.agent.scope import THE_OWNER, SearchContext
-from plainmind.agent.tools import TOOLS
+from plainmind.agent.tools import TOOLS, ToolBox
 from plainmind.base.errors import PlainmindError
 from plainmind.base.model import PRIVATE
 from plainmind.guests.entries.access import entry_memory_of, entry_tools_of
+from plainmind.guests.entries.toolbox import AllTools
 from plainmind.guests.entries.tools import ALL_TOOLS, ENTRY_TOOLS, FORGET, FORGET_EVERYWHERE
 from plainmind.mcp.server import Desk, server_of
 from plainmind.mcp.tools import chosen_tools, has_entry_tools
@@ -142,7 +143,7 @@ def test_a_group_gets_nothing_of_the_owner(workspace):
 
         def asked(context):
             scoped = memory.within(context)
-            desk = Desk(scoped, ALL_TOOLS, entry_tools_of(memory, scoped, entries))
+            desk = Desk(scoped, ALL_TOOLS, AllTools(ToolBox(scoped), entry_tools_of(memory, scoped, entries)))
 
             async def ask():
                 async with Client(server_of(desk)) as client:

@@ -11,8 +11,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+    from plainmind.agent.answers import ToolAnswer
     from plainmind.agent.scope import Access, SearchContext
     from plainmind.agent.start_context import StartContext
+    from plainmind.agent.tools import Tool
     from plainmind.base.model import Excerpt, SearchResult
     from plainmind.notes.notebook import Forgotten, Remembered
 
@@ -26,6 +28,20 @@ class Limits:
     max_injected_chars: int = 4000  # all snippets of one answer together
     max_start_chars: int = 20_000  # what a session begins with
     timeout_ms: int = 4000  # longest wait for an answer
+
+
+class Tools(Protocol):
+    """A box of tools, of the notes or of a guest: whoever has one need not know what is behind it."""
+
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        """What can be called."""
+
+    def call(self, name: str, arguments: Mapping[str, Any] | str) -> ToolAnswer:
+        """Carry out one call; a mistake of the model is an answer, never an exception."""
+
+    def close(self) -> None:
+        """Wait for calls that are still running."""
 
 
 class AgentMemory(Protocol):

@@ -146,21 +146,11 @@ def _log_to_stderr() -> None:
 
 
 def _tools(arguments: argparse.Namespace, memory: Memory) -> Sequence[Tool]:
-    """What is offered. What lacks a package is refused now: a client that was greeted would wait for the rest."""
-    from plainmind.guests.entries.access import require_entries
-    from plainmind.guests.entries.config import EntryConfig
-    from plainmind.mcp.tools import chosen_tools, has_entry_tools
+    from plainmind.mcp.tools import offered_tools
 
-    settings = memory.settings
-    tools = chosen_tools(
-        arguments.tools,
-        read_only=arguments.read_only,
-        connector=arguments.connector,
-        entries=settings.section(EntryConfig).enabled,
+    return offered_tools(
+        memory, arguments.tools, read_only=arguments.read_only, connector=arguments.connector
     )
-    if has_entry_tools(tools):
-        require_entries(settings)
-    return tools
 
 
 def _context(arguments: argparse.Namespace) -> SearchContext:

@@ -12,9 +12,8 @@ from mcp.shared.exceptions import MCPError
 
 from plainmind.agent.tools import Tool, ToolBox, for_mcp
 from plainmind.base.errors import PlainmindError
-from plainmind.guests.entries.toolbox import AllTools
-from plainmind.mcp import resources
 from plainmind.mcp.introduction import IDENTITY, instructions_for
+from plainmind.mcp.resources import resource_page, resource_templates, resource_text
 from plainmind.mcp.threads import Threads
 from plainmind.mcp.tools import CONNECTOR_TOOLS, Connector
 
@@ -22,7 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, TypeAlias, TypeVar
 
-    from plainmind.guests.entries.toolbox import EntryToolBox
+    from plainmind.agent.protocol import Tools
     from plainmind.memory.scoped import ScopedMemory
 
     T = TypeVar("T")
@@ -33,7 +32,7 @@ _LAST_CALLS_SECONDS = 5.0
 
 
 def server_of(desk: Desk) -> Server[Any]:
-    """Make a server; whoever serves it decides over what it speaks."""
+    """Make a server; the transport is its caller's choice."""
     return Server(
         IDENTITY["name"],
         version=IDENTITY["version"],
@@ -51,23 +50,21 @@ def server_of(desk: Desk) -> Server[Any]:
 class Desk:
     """Answers the requests of all clients of one server."""
 
-    def __init__(
-        self, memory: ScopedMemory, tools: Sequence[Tool], entries: EntryToolBox | None = None
-    ) -> None:
-        """`entries` is needed when one of the tools is of the entry memory; it is closed with this."""
+    def __init__(self, memory: ScopedMemory, tools: Sequence[Tool], box: Tools | None = None) -> None:
+        """`box` carries the tools out, those of the notes when none is given; it is closed with this."""
         self._memory = memory
         self._threads = Threads()
         self.instructions = instructions_for(memory, tools)
         self._listed = [types.Tool.model_validate(tool) for tool in for_mcp(tools)]
-        notes, connector = ToolBox(memory), Connector(memory)
-        self._toolbox = notes if entries is None else AllTools(notes, entries, tools)
+        connector = Connector(memory)
+        self._toolbox: Tools = ToolBox(memory) if box is None else box
         special = {tool.name for tool in CONNECTOR_TOOLS}
-        self._boxes: dict[str, ToolBox | AllTools | Connector] = {
+        self._boxes: dict[str, Tools | Connector] = {
             tool.name: connector if tool.name in special else self._toolbox for tool in tools
         }
 
     def close(self) -> bool:
-        """Wait for calls that are still running; False when one takes longer than anybody waits."""
+        """Wait for calls that are still running; False when one takes longer."""
         is_idle = self._threads.wait(_LAST_CALLS_SECONDS)
         self._toolbox.close()
         return is_idle
@@ -96,19 +93,21 @@ class Desk:
     ) -> types.ListResourcesResult:
         """One page of the memory files."""
         cursor = params.cursor if params else None
-        return await self._run(lambda: resources.listed(self._memory, cursor))
+        page = await self._run(lambda: resource_page(self._memory, cursor))
+        return types.ListResourcesResult.model_validate(page)
 
     async def list_templates(
         self, _context: Context, _params: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
         """How files are addressed."""
-        return resources.templates()
+        return types.ListResourceTemplatesResult.model_validate(resource_templates())
 
     async def read_resource(
         self, _context: Context, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
         """The text of a file."""
-        return await self._run(lambda: resources.read(self._memory, str(params.uri)))
+        found = await self._run(lambda: resource_text(self._memory, str(params.uri)))
+        return types.ReadResourceResult.model_validate(found)
 
     async def _run(self, call: Callable[[], T]) -> T:
         """Run a blocking call; what goes wrong is said in a sentence, and our own mistakes are kept for the log."""

@@ -52,22 +52,20 @@ def serve_at_address(
 @contextmanager
 def _server(memory: Memory, context: SearchContext, tools: Sequence[Tool]) -> Iterator[Server[Any]]:
     """Make the server, and close the memory when nothing is using it any more."""
-    from plainmind.guests.entries.access import entry_memory_of, entry_tools_of
     from plainmind.mcp.server import Desk, server_of
-    from plainmind.mcp.tools import has_entry_tools
+    from plainmind.mcp.tools import box_of
 
     scoped = memory.within(context)
-    entries = entry_memory_of(memory) if has_entry_tools(tools) else None
-    desk = Desk(scoped, tools, None if entries is None else entry_tools_of(memory, scoped, entries))
+    box, close_guest = box_of(memory, scoped, tools)
+    desk = Desk(scoped, tools, box)
     fresh = memory.kept_fresh(_warn)
     try:
         with fresh:
             yield server_of(desk)
     finally:
-        # A call that takes longer than anybody waits keeps its files; to be cut off does no harm to any of them.
+        # A call that takes longer than is waited for keeps its files; to be cut off does no harm to any of them.
         if desk.close() and not fresh.is_running:
-            if entries is not None:
-                entries.close()
+            close_guest()
             memory.close()
 
 

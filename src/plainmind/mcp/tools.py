@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from plainmind.agent.recall import as_data, fence, lines_of, new_nonce
-from plainmind.agent.tools import TOOLS, Tool, ToolAnswer
+from plainmind.agent.tools import TOOLS, Tool, ToolAnswer, ToolBox
 from plainmind.base.errors import PlainmindError
-from plainmind.guests.entries.tools import ALL_TOOLS, ENTRY_TOOLS
+from plainmind.base.lazy import named
 from plainmind.mcp.resources import address_of, place_in, split_citation
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from plainmind.agent.protocol import AgentMemory
+    from plainmind.agent.protocol import AgentMemory, Tools
     from plainmind.base.model import SearchHit
+    from plainmind.memory.memory import Memory
 
 
 _TITLE_CHARS = 100
@@ -138,6 +139,12 @@ def _refused(reason: str, hint: str | None = None) -> ToolAnswer:
     return ToolAnswer(content={}, text=_in_one_line(f"{reason}; {hint}" if hint else reason), is_error=True)
 
 
+# The entry memory is a guest: its tools, and how they are joined with those of the notes, are found by name.
+ENTRY_TOOLS: tuple[Tool, ...] = named("plainmind.guests.entries.tools:ENTRY_TOOLS")
+ALL_TOOLS: tuple[Tool, ...] = named("plainmind.guests.entries.tools:ALL_TOOLS")
+_ARE_ENTRIES_ON = "plainmind.guests.entries.access:are_entries_on"
+_REQUIRE_ENTRIES = "plainmind.guests.entries.access:require_entries"
+_JOIN_TOOLS = "plainmind.guests.entries.access:join_tools"
 _SETS = {"notes": TOOLS, "entries": ENTRY_TOOLS}
 _OF_NOTES_ALONE = {tool.name for tool in TOOLS} - {tool.name for tool in ENTRY_TOOLS}
 _OF_ENTRIES_ALONE = {tool.name for tool in ENTRY_TOOLS} - {tool.name for tool in TOOLS}
@@ -161,6 +168,25 @@ def chosen_tools(
     if read_only:
         wanted = {name for name in wanted if known[name].is_read_only}
     return tuple(_meant(tool, wanted) for tool in known.values() if tool.name in wanted)
+
+
+def offered_tools(
+    memory: Memory, names: Sequence[str] | None, *, read_only: bool, connector: bool
+) -> tuple[Tool, ...]:
+    """The chosen tools of a memory. What lacks a package is refused: a client that was greeted would wait for it."""
+    entries = named(_ARE_ENTRIES_ON)(memory)
+    tools = chosen_tools(names, read_only=read_only, connector=connector, entries=entries)
+    if has_entry_tools(tools):
+        named(_REQUIRE_ENTRIES)(memory.settings)
+    return tools
+
+
+def box_of(memory: Memory, scoped: AgentMemory, tools: Sequence[Tool]) -> tuple[Tools, Callable[[], None]]:
+    """What carries the tools out, and what closes everything beneath it but the memory."""
+    if not has_entry_tools(tools):
+        return ToolBox(scoped), lambda: None
+    joined: tuple[Tools, Callable[[], None]] = named(_JOIN_TOOLS)(memory, scoped, tools)
+    return joined
 
 
 def has_entry_tools(tools: Sequence[Tool]) -> bool:

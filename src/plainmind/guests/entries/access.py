@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 
 from plainmind.base.errors import ConfigError, PlainmindError
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from plainmind.agent.scope import SearchContext
-    from plainmind.agent.tools import ToolBox
+    from plainmind.agent.tools import Tool, ToolBox
     from plainmind.config.settings import Settings
     from plainmind.guests.entries.memory import EntryMemory
     from plainmind.guests.entries.toolbox import AllTools, EntryHooks, EntryToolBox
@@ -60,7 +60,7 @@ def require_entries(settings: Settings) -> None:
 
 
 def entry_memory_of(memory: Memory) -> EntryMemory:
-    """Open the entries of the agent that the settings name; whoever does so closes them. Raises ConfigError."""
+    """Open the entries of the agent that the settings name; the caller closes them. Raises ConfigError."""
     from plainmind.guests.entries.memory import open_entries
 
     settings = memory.settings
@@ -88,6 +88,22 @@ def entry_tools_of(memory: Memory, scoped: ScopedMemory, entries: EntryMemory) -
         by_words_only=memory.sends_questions_only,
     )
     return EntryToolBox(entries, scoped.access, memory.limits, by_itself=by_itself)
+
+
+def are_entries_on(memory: Memory) -> bool:
+    """Whether agents get the tools of the entry memory."""
+    return memory.settings.section(EntryConfig).enabled
+
+
+def join_tools(
+    memory: Memory, scoped: ScopedMemory, tools: Sequence[Tool]
+) -> tuple[AllTools, Callable[[], None]]:
+    """A box with the tools of the notes and of the entries, and what closes the entries when it is no longer used."""
+    from plainmind.agent.tools import ToolBox
+    from plainmind.guests.entries.toolbox import AllTools
+
+    entries = entry_memory_of(memory)
+    return AllTools(ToolBox(scoped), entry_tools_of(memory, scoped, entries), tools), entries.close
 
 
 def tools_within(memory: Memory, context: SearchContext) -> tuple[ToolBox | AllTools, EntryHooks | None]:
