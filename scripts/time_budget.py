@@ -14,9 +14,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--budget", type=float, default=None, help="seconds after which no test is begun")
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    """Start the clock."""
-    config.stash[_STARTED] = time.monotonic()
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Start the clock when the tests are known: a busy machine must not spend all of the time on looking for them."""
+    session.config.stash[_STARTED] = time.monotonic()
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
