@@ -89,6 +89,7 @@ def test_the_workspace_holds_every_file_where_it_would_be_looked_for(tmp_path):
     assert sum(file.size for file in found) == written
 
 
+@pytest.mark.slow
 def test_a_question_has_eight_terms_that_all_stand_in_its_chunk():
     for question in SMALL.questions(40):
         terms = query_terms(question.text).terms

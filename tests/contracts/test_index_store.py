@@ -1022,6 +1022,7 @@ def test_closing_twice_is_fine(store):
     store.close()
 
 
+@pytest.mark.slow
 def test_threads_share_a_store(store):
     errors: list[BaseException] = []
     done = threading.Event()

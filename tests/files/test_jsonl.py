@@ -159,6 +159,7 @@ print(peak_memory() - before)
 """
 
 
+@pytest.mark.slow
 def test_a_line_of_200_mb_is_passed_over_in_little_memory(tmp_path: Path) -> None:
     path = tmp_path / "long.jsonl"
     with path.open("wb") as file:

@@ -90,6 +90,7 @@ def test_a_link_is_not_removed(folder: Path) -> None:
     assert (folder / "pelican.md").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULTS)
 def test_whatever_fails_the_text_is_in_the_file_or_in_the_history(tmp_path: Path, fault: str) -> None:
     for number in range(1, 200):

@@ -54,6 +54,7 @@ def mixed(parts, joint):
     return joint.join(rng.choices(parts, k=LENGTH // 6))[:LENGTH]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [*SHAPES, *WORDS, *BEGINNINGS])
 def test_a_shape_repeated_without_end_takes_no_longer_than_its_length(shape):
     text = repeated(shape)

@@ -226,6 +226,7 @@ def test_a_child_heading_that_does_not_fit_leaves_its_parent_alone():
     assert [p.context for p in passages] == ["a" * 20, "a" * 20 + " › " + "b" * 20]
 
 
+@pytest.mark.slow
 def test_nothing_is_lost_of_a_line_of_sixteen_megabytes():
     line = "word. " * 2_700_000
     assert "".join(p.text for p in chunk_lines(line)) == line
@@ -237,6 +238,7 @@ def test_pieces_of_a_long_line_that_hold_no_words_are_dropped():
     assert [p.text.strip() for p in passages] == ["first", "last"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "unit", ["a", "漢", "é. ", "- [", "`", "# ", "\n", "漢a", "- a\n  - b\n", "```\n", "a\n==\n"]
 )

@@ -305,6 +305,7 @@ def test_stop_words_are_folded_and_about_as_many_as_english_needs():
     assert "may" not in STOP_WORDS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", ["a", "é", "漢", "a.b", "1,000,", "1,", "a_b", "`", "a'", "#", "a+"])
 def test_much_of_anything_takes_linear_time(unit):
     assert grows_evenly(lambda size: document_terms(unit * (size // len(unit))))

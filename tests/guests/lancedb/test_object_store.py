@@ -144,6 +144,7 @@ HOST = textwrap.dedent(
 )
 
 
+@pytest.mark.slow
 def test_a_host_that_died_in_its_turn_is_waited_for_and_no_longer(store, options):
     told = [f"{name}={value}" for name, value in options.items()]
     host = subprocess.Popen(
@@ -277,6 +278,7 @@ def test_a_listing_of_several_pages_is_read_to_its_end(store, server):
     assert len({key.split("/")[2] for key in server.objects}) == 2  # that of the pointer, and one more
 
 
+@pytest.mark.slow
 @ours
 def test_what_is_too_large_for_one_request_comes_in_parts(store, server):
     put(store, "large.md", *(f"{number} " + "gateway " * 120_000 for number in range(14)))

@@ -182,6 +182,7 @@ def test_a_standby_that_was_down_is_asked_again_when_it_is_back(opened, servers,
     assert answered_by(store)
 
 
+@pytest.mark.slow
 def test_after_a_failover_that_lost_changes_nothing_of_them_is_shown():
     # The standby has not seen the last changes: their ids and stamps must not mean something else now.
     with server_of_its_own() as server, following(server) as standby:
