@@ -3,9 +3,9 @@
     redactor = Redactor(secrets=[settings.api_key], key=key)
     redactor.redact("deploy with ghp_…").text        # "deploy with [redacted:github#3f9a]"
 
-A whole message goes in at once: a secret that is cut into two chunks is found in neither. The copy has the lines of the
-original, so that line numbers stay true. The original stays what it is: a model that is shown marks instead of its own
-words writes the marks into files.
+A whole message goes in at once: a secret that is cut into two chunks is found in neither. The copy has the line ends of
+the original, so that line numbers stay true. The original stays what it is: a model that is shown marks instead of its
+own words writes the marks into files.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 from binascii import b2a_base64
 from collections.abc import Iterable, Iterator
 
+from plainmind.base.model import split_lines
 from plainmind.base.pattern import pattern
 from plainmind.redaction.credentials import (
     credentials_in_headers,
@@ -119,12 +120,19 @@ class Redactor:
             if shown is None:
                 shown = self._marks.mark(kind, self._configured.secret_behind(secret))
                 if "\n" in secret or "\r" in secret:  # line ends stay, and so do the numbers of all lines
-                    shown += "".join(sign for sign in secret if sign in "\r\n")
+                    shown += _line_ends_of(secret)
                 known[kind, secret] = shown
             parts += (text[copied:start], shown)
             copied = end
         parts.append(text[copied:])
         return parts
+
+
+def _line_ends_of(secret: str) -> str:
+    r"""The line ends of a secret, as many as there were: a `\r` and a later `\n` must not become one."""
+    ends = "".join(sign for sign in secret if sign in "\r\n")
+    lines = len(split_lines(f"{secret}."))
+    return ends if len(split_lines(f"{ends}.")) == lines else "\n" * (lines - 1)
 
 
 # --- secrets that are known word by word, in every form that a program may have given them ---

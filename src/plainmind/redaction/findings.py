@@ -33,7 +33,7 @@ class Finding:
 
 @value
 class Redacted:
-    """The copy, with as many lines as the original, and what was hidden in it, in order."""
+    """The copy, with as many line ends as the original, and what was hidden in it, in order."""
 
     text: str
     found: tuple[Finding, ...] = ()

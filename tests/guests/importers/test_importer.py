@@ -226,8 +226,8 @@ def test_many_sessions_are_entered_in_few_writes(here, write, tmp_path, monkeypa
     from plainmind.sessions.registry import Registry
 
     writes = []
-    holding = Registry.holding
-    monkeypatch.setattr(Registry, "holding", lambda self, what: (writes.append(what), holding(self, what))[1])
+    hold = Registry.hold
+    monkeypatch.setattr(Registry, "hold", lambda self, what: (writes.append(what), hold(self, what))[1])
     for number in range(450):
         session = f"{number:08x}{SESSION[8:]}"
         write(f"{FOLDER}/{session}.jsonl", [header(session=session), message("e1", None, "user", "hi")])
