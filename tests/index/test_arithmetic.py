@@ -10,6 +10,7 @@ from array import array
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.plain_store import score
 
 from plainmind.index import arithmetic_numpy as with_numpy
 from plainmind.index import bm25, vectors
@@ -45,7 +46,7 @@ def made_parts(seed, sizes, terms):
 
 def exact_scores(made, weights, average):
     return {
-        part.first_id + position: bm25.score(weights, own, bm25.length_penalty(lengths[position], average))
+        part.first_id + position: score(weights, own, bm25.length_penalty(lengths[position], average))
         for part, counts, lengths in made
         for position, own in enumerate(counts)
         if own and lengths[position]
@@ -126,7 +127,7 @@ def test_scores_of_single_positions_are_those_of_scoring_the_chunk(arithmetic, m
 
     found = arithmetic.word_scores(part, list(weights.values()), 80.0, positions)
     assert found == [
-        bm25.score(weights, counts[at], bm25.length_penalty(lengths[at], 80.0)) if lengths[at] else 0.0
+        score(weights, counts[at], bm25.length_penalty(lengths[at], 80.0)) if lengths[at] else 0.0
         for at in positions
     ]
 

@@ -7,6 +7,7 @@ import sys
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.plain_store import score
 
 from plainmind.index import bm25
 
@@ -27,8 +28,8 @@ def test_the_weights_of_a_query_add_up_to_one(chunks_with):
 def test_a_long_chunk_needs_more_mentions():
     weights = {"mac": 1.0}
 
-    short = bm25.score(weights, {"mac": 2}, bm25.length_penalty(10, 50))
-    long = bm25.score(weights, {"mac": 2}, bm25.length_penalty(500, 50))
+    short = score(weights, {"mac": 2}, bm25.length_penalty(10, 50))
+    long = score(weights, {"mac": 2}, bm25.length_penalty(500, 50))
     assert short > long
 
 

@@ -26,7 +26,7 @@ def halves(found, dims):
 @pytest.mark.parametrize("dims", [1, 7, 8, 9, 256, 1536])
 def test_a_sign_is_a_bit_for_each_number_and_another_that_is_turned_if_the_number_is_slight(dims):
     own = vector("x", dims)
-    found = vectors.signs_of(vectors.packed(own, dims))
+    found = vectors.signs_of(vectors.pack_vector(own, dims))
     (plain, turned), filling = halves(found, dims)
 
     assert len(found) == vectors.signs_width(dims)
@@ -49,7 +49,7 @@ def test_minus_zero_is_below_zero_everywhere():
 @pytest.mark.parametrize("dims", [16, 256, 1000])
 def test_a_distance_weighs_a_query_by_the_size_of_its_numbers_and_leaves_out_slight_ones(dims):
     query, other = vector("query", dims), vector("other", dims)
-    asked, filed = vectors.packed(query, dims), vectors.packed(other, dims)
+    asked, filed = vectors.pack_vector(query, dims), vectors.pack_vector(other, dims)
     (plain, turned), _ = halves(vectors.signs_of(filed), dims)
     step = 0.586 / dims**0.5
     expected = 0

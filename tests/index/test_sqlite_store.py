@@ -43,7 +43,7 @@ from plainmind.index.drivers.sqlite import SqliteStore
 from plainmind.index.drivers.sqlite import files as index_files
 from plainmind.index.drivers.sqlite.view import all_segments, deflate_text, read_absences, read_signs
 from plainmind.index.protocol import keyword_candidates, vector_candidates
-from plainmind.index.vectors import packed, signs_width
+from plainmind.index.vectors import pack_vector, signs_width
 
 GATEWAY = "the gateway runs on a Mac Studio"
 
@@ -311,7 +311,7 @@ def test_erased_text_is_in_no_byte_of_any_file(store, folder):
 
 def test_neither_the_deflated_text_nor_the_vector_nor_its_signs_outlive_an_erasure(store, folder):
     text = "the harbour master keeps the keys of the harbour in the harbour office " * 4
-    vectors = [packed(vector(text), DIMS), deflate_text(text)]
+    vectors = [pack_vector(vector(text), DIMS), deflate_text(text)]
     plant(store)
     put(store, "note.md", text, "another")
     store.close()  # brings the log into the file

@@ -24,9 +24,9 @@ def dots(request, monkeypatch):
 def test_cosines_are_those_of_the_full_numbers(dots, dims):
     query = vector("query", dims)
     others = [vector(f"other {number}", dims) for number in range(40)]
-    block = b"".join(vectors.packed(other, dims) for other in others)
+    block = b"".join(vectors.pack_vector(other, dims) for other in others)
 
-    found = dots(vectors.packed(query, dims), block, dims)
+    found = dots(vectors.pack_vector(query, dims), block, dims)
     exact = [sum(a * b for a, b in zip(query, other, strict=True)) for other in others]
     assert found == pytest.approx(exact, abs=1e-3)
 
@@ -34,7 +34,7 @@ def test_cosines_are_those_of_the_full_numbers(dots, dims):
 def test_packing_keeps_three_digits():
     own = vector("x", 64)
 
-    assert struct.unpack("=64e", vectors.packed(own, 64)) == pytest.approx(tuple(own), abs=5e-4)
+    assert struct.unpack("=64e", vectors.pack_vector(own, 64)) == pytest.approx(tuple(own), abs=5e-4)
 
 
 def test_cosines_are_cut_to_the_range_of_scores():

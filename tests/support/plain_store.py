@@ -21,7 +21,7 @@ from plainmind.base.model import (
 )
 from plainmind.base.value import field, replace, value
 from plainmind.index import bm25, vectors
-from plainmind.index.digest import file_digest, index_digest, term_sum
+from plainmind.index.digest import TermSum, file_digest, index_digest, term_hash
 from plainmind.index.protocol import IndexStore
 from plainmind.index.reader import IndexCounts
 from plainmind.index.store import ANY_CONTENT, leave_as_is
@@ -30,6 +30,32 @@ from plainmind.index.writer import check_agreement, check_following, check_same_
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+
+_64_BITS = 2**64 - 1
+
+
+def score(weights: Mapping[str, float], counted: Mapping[str, int], penalty: float) -> float:
+    """The score of one chunk, 0..1: `counted` says how often the terms of the query stand in it.
+
+    Added one by one, in the order of `weights` (`sum` is more exact since Python 3.12, and so not the same
+    everywhere): every store does the same operations in the same order, so that scores are equal to the last bit.
+    """
+    total = 0.0
+    for term, weight in weights.items():
+        count = counted.get(term, 0)
+        if count:
+            total += weight * count / (count + penalty)
+    return total
+
+
+def term_sum(counted: Mapping[str, int]) -> TermSum:
+    """A sum that tells which terms a chunk has and how often each; the order makes no difference."""
+    first = second = 0
+    for term, count in counted.items():
+        low, high = term_hash(term, count)
+        first, second = first + low, second + high
+    return first & _64_BITS, second & _64_BITS
 
 
 @value
@@ -57,7 +83,7 @@ class _Index:
         stored = []
         for id_, each in enumerate(chunks, self.next_id):
             counted = bm25.occurrences(each.terms)
-            vector = None if each.vector is None else vectors.packed(each.vector, dims)
+            vector = None if each.vector is None else vectors.pack_vector(each.vector, dims)
             stored.append(_StoredChunk(id_, each.chunk, counted, bm25.length_of(counted), vector))
         key = (state.source, state.path)
         kept = self.chunks[key][:keeping] if keeping else ()
@@ -138,9 +164,7 @@ class _PlainReader:
         weights = bm25.term_weights(len(among), {term: _chunks_with(term, among) for term in asked})
         average = sum(each.length for each in among) / len(among)
         stored = [self._all[id_] for id_ in ids]
-        return [
-            bm25.score(weights, each.counted, bm25.length_penalty(each.length, average)) for each in stored
-        ]
+        return [score(weights, each.counted, bm25.length_penalty(each.length, average)) for each in stored]
 
     def term_counts(self, terms: Sequence[str], ids: Sequence[int]) -> list[bytes]:
         """For each of some ids a byte a term: how often it stands in the chunk."""
@@ -157,7 +181,7 @@ class _PlainReader:
 
     def vectors_of(self, source: Source, path: str) -> list[Vector | None]:
         stored = self._index.chunks.get((source, path), ())
-        return [None if each.vector is None else vectors.unpacked(each.vector) for each in stored]
+        return [None if each.vector is None else vectors.unpack_vector(each.vector) for each in stored]
 
     def _admitted(self, where: SearchFilter) -> list[int]:
         """The ids of the chunks that a filter lets through."""
@@ -176,7 +200,7 @@ class _PlainReader:
         fingerprint = self._index.fingerprint
         if fingerprint is None:
             return {}
-        query = vectors.packed(vector, fingerprint.embedder.dims)
+        query = vectors.pack_vector(vector, fingerprint.embedder.dims)
         _, dots = vectors.choose_dots()
         with_vector = [each for each in self._all.values() if each.vector is not None]
         block = b"".join(each.vector or b"" for each in with_vector)

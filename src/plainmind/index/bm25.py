@@ -118,20 +118,6 @@ def length_penalty(length: int, average_length: float) -> float:
     return TERM_SATURATION * (1 - LENGTH_WEIGHT + LENGTH_WEIGHT * length / (average_length or 1.0))
 
 
-def score(weights: Mapping[str, float], counted: Mapping[str, int], penalty: float) -> float:
-    """The score of one chunk, 0..1: `counted` says how often the terms of the query stand in it.
-
-    Added one by one, in the order of `weights` (`sum` is more exact since Python 3.12, and so not the same
-    everywhere): every store does the same operations in the same order, so that scores are equal to the last bit.
-    """
-    total = 0.0
-    for term, weight in weights.items():
-        count = counted.get(term, 0)
-        if count:
-            total += weight * count / (count + penalty)
-    return total
-
-
 def best(found: Mapping[int, float], limit: int) -> Sequence[tuple[int, float]]:
     """The `limit` best of a mapping from id to score; among equals the oldest id comes first."""
     if limit <= 0:

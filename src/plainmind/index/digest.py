@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from plainmind.base.errors import IndexCorrupt
 from plainmind.base.model import Chunk, FileState, IndexFingerprint
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 # What the terms of one chunk add up to: two sums of 64 bits.
 TermSum = tuple[int, int]
-_64_BITS = 2**64 - 1
 
 
 def term_hash(term: str, count: int) -> TermSum:
@@ -28,23 +27,12 @@ def term_hash(term: str, count: int) -> TermSum:
     return int.from_bytes(found[:8], "little"), int.from_bytes(found[8:], "little")
 
 
-def term_sum(counted: Mapping[str, int]) -> TermSum:
-    """A sum that tells which terms a chunk has and how often each; the order makes no difference.
-
-    A sum, because postings are kept by term: a store adds to all chunks of a term at once, and needs no more
-    memory for it than sixteen bytes a chunk.
-    """
-    first = second = 0
-    for term, count in counted.items():
-        low, high = term_hash(term, count)
-        first, second = first + low, second + high
-    return first & _64_BITS, second & _64_BITS
-
-
 class SegmentTerms:
     """The terms of a segment's chunks, added up position by position from its postings.
 
-    `counted` has how many terms stand at each position.
+    A sum tells which terms a chunk has and how often each; the order makes no difference. Postings are kept by term, so
+    that it is added to all chunks of a term at once, and takes sixteen bytes of memory a chunk. `counted` has how many
+    terms stand at each position.
     """
 
     def __init__(self, used: int, postings: Iterable[tuple[str, Postings]]) -> None:

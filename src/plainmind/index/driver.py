@@ -1,7 +1,7 @@
 """What a place that keeps an index does for the engine: a driver stores and reads, the engine decides and computes.
 
-The engine is `reader.py` (questions), `cache.py` (what was read stays in memory), `store.py` (changes, rebuilds) and
-`digest.py`; it is the same for SQLite, PostgreSQL, LanceDB and for dicts. A driver gives it four kinds of object:
+The engine is `reader.py` (questions, and what was read stays in memory), `store.py` and `writer.py` (changes, rebuilds)
+and `digest.py`; it is the same for SQLite, PostgreSQL, LanceDB and for dicts. A driver gives it four kinds of object:
 
     Driver     an index that can be opened, changed, rebuilt and erased from
     View       one consistent state of it, to be read: the calls of a search

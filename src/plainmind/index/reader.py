@@ -22,7 +22,7 @@ from plainmind.base.model import (
 from plainmind.base.value import value
 from plainmind.index import bm25
 from plainmind.index.bm25 import WordPart, word_arithmetic, words_in
-from plainmind.index.vectors import choose_dots, cosine_score, packed, unpacked
+from plainmind.index.vectors import choose_dots, cosine_score, pack_vector, unpack_vector
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -281,18 +281,18 @@ class Reader:
         sight.scored.setdefault(tuple(weights), {}).update(
             zip(ids, [score for _, score in places], strict=True)
         )
-        return self._proposed(ids, where)
+        return self._propose(ids, where)
 
     def expect_vector(self, vector: Vector, *, where: SearchFilter, limit: int) -> None:
         """Let the driver begin with what `by_vector` will be asked for."""
         if self._now.fingerprint is not None and limit > 0 and (parts := self._view.admitted(where)):
-            self._view.expect(packed(vector, self._now.dims), parts, where, limit)
+            self._view.expect(pack_vector(vector, self._now.dims), parts, where, limit)
 
     def by_vector(self, vector: Vector, *, where: SearchFilter, limit: int) -> list[int]:
         """The ids of the chunks nearest to a vector."""
         if self._now.fingerprint is None:
             return []
-        query = packed(vector, self._now.dims)
+        query = pack_vector(vector, self._now.dims)
         if limit <= 0 or not (parts := self._view.admitted(where)):
             return []
         near = self._view.near(
@@ -303,7 +303,7 @@ class Reader:
             besides=[id_ for id_, scopes in self._scopes.items() if scopes == where.scopes],
             compare=lambda ids: self._cosines(query, ids),
         )
-        return self._proposed([id_ for id_, _ in bm25.best(near, limit)], where)
+        return self._propose([id_ for id_, _ in bm25.best(near, limit)], where)
 
     def chunks(self, ids: Sequence[int]) -> list[Chunk]:
         """The chunks of ids that were proposed."""
@@ -343,7 +343,7 @@ class Reader:
         """The cosine of given candidates."""
         if self._now.fingerprint is None:
             return [0.0] * len(ids)
-        cosines = self._cosines(packed(vector, self._now.dims), ids)
+        cosines = self._cosines(pack_vector(vector, self._now.dims), ids)
         return [
             cosine if 0.0 <= cosine <= 1.0 else cosine_score(cosine)
             for cosine in [cosines.get(id_, 0.0) for id_ in ids]
@@ -355,9 +355,9 @@ class Reader:
 
     def vectors_of(self, source: Source, path: str) -> list[Vector | None]:
         """The vectors of the chunks of one file, in their order."""
-        return [None if each is None else unpacked(each) for each in self._view.vectors_of(source, path)]
+        return [None if each is None else unpack_vector(each) for each in self._view.vectors_of(source, path)]
 
-    def _proposed(self, ids: Sequence[int], where: SearchFilter) -> list[int]:
+    def _propose(self, ids: Sequence[int], where: SearchFilter) -> list[int]:
         if where.scopes != EVERY_SCOPE:
             self._view.confirm(ids, where)
         self._scopes.update(dict.fromkeys(ids, where.scopes))

@@ -40,7 +40,7 @@ _spent = 0  # on plain arithmetic, in nanoseconds
 Dots = Callable[[bytes, "bytes | memoryview", int], list[float]]
 
 
-def packed(vector: Vector, dims: int) -> bytes:
+def pack_vector(vector: Vector, dims: int) -> bytes:
     """The float16 bytes of a unit vector of `dims` numbers; anything else must not come near an index."""
     if len(vector) != dims:
         raise BadVector(
@@ -53,7 +53,7 @@ def packed(vector: Vector, dims: int) -> bytes:
     return struct.pack(f"={dims}e", *vector)
 
 
-def unpacked(packed_vector: bytes) -> Vector:
+def unpack_vector(packed_vector: bytes) -> Vector:
     """The numbers of a packed vector; packing them again gives the same bytes."""
     count = len(packed_vector) // BYTES_PER_NUMBER
     return array("f", struct.unpack(f"={count}e", packed_vector))

@@ -12,7 +12,7 @@ from plainmind.guests.postgres.session import Tables
 from plainmind.guests.postgres.view import GRAPH_FROM, MOST
 from plainmind.guests.postgres.wire import HalfVector, file_name, from_stored, signed_64, to_stored
 from plainmind.index.driver import KnownFile, PreparedChunk
-from plainmind.index.vectors import packed
+from plainmind.index.vectors import pack_vector
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -313,7 +313,7 @@ class PostgresChange:
         }
         self.db.execute(self.tables(_PUT_CHUNKS), {"file": number, "scope": scope, **columns})
         vectors = {
-            id_: HalfVector(packed(each.vector, dims))
+            id_: HalfVector(pack_vector(each.vector, dims))
             for id_, each in zip(ids, chunks, strict=True)
             if each.vector is not None
         }

@@ -199,7 +199,7 @@ class SqliteDriver:
         return nullcontext()
 
     def body_of(self, chunk: Chunk) -> str | bytes:
-        """The text, deflate_text."""
+        """The text, deflated."""
         return deflate_text(chunk.text)
 
     @contextmanager

@@ -208,7 +208,7 @@ class SqliteBuild:
                 )
 
     def body_of(self, chunk: Chunk) -> str | bytes:
-        """The text, deflate_text."""
+        """The text, deflated."""
         return deflate_text(chunk.text)
 
     def build(self, fingerprint: IndexFingerprint, reason: str) -> NoReturn:  # noqa: ARG002

@@ -62,7 +62,7 @@ def deflate_text(text: str) -> str | bytes:
 
 
 def storable(text: str) -> str | bytes:
-    """What to store for a text that is too short to be worth squeezing."""
+    """What to store for a text that is too short to be worth deflating."""
     return text if _is_storable(text) else deflate_text(text)
 
 

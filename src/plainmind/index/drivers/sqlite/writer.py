@@ -33,7 +33,7 @@ from plainmind.index.drivers.sqlite.segments import (
     wipe_holes,
 )
 from plainmind.index.drivers.sqlite.view import inflate_text, read_fingerprint, storable
-from plainmind.index.vectors import packed, signs_of
+from plainmind.index.vectors import pack_vector, signs_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -237,7 +237,7 @@ def signed_64(number: int) -> int:
 def _ready(chunk: PreparedChunk, dims: int, scope: int) -> Ready:
     if chunk.vector is None:
         return Ready(chunk, None, None, scope)
-    vector = packed(chunk.vector, dims)
+    vector = pack_vector(chunk.vector, dims)
     return Ready(chunk, vector, signs_of(vector), scope)
 
 
