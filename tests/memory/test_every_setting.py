@@ -151,8 +151,10 @@ def entries_of(settings, environ, places, monkeypatch):
         made.append((given, named))
         return SimpleNamespace(close=None)
 
-    for name in ("open_entries", "ToolBox", "EntryToolBox", "EntryHooks", "AllTools"):
-        monkeypatch.setattr(entry_access, name, record)
+    monkeypatch.setattr("plainmind.guests.entries.memory.open_entries", record)
+    monkeypatch.setattr("plainmind.agent.tools.ToolBox", record)
+    for name in ("EntryToolBox", "EntryHooks", "AllTools"):
+        monkeypatch.setattr(f"plainmind.guests.entries.toolbox.{name}", record)
     memory = SimpleNamespace(
         settings=settings,
         home=places.home,

@@ -115,7 +115,8 @@ def section_names() -> frozenset[str]:
 
 @cache
 def _spelled_sections() -> tuple[str, ...]:
-    return tuple(name for name, _ in _OTHER_SPELLINGS if known_key(canonical(name)) is None)
+    # Those that mean one setting mean one of the kernel: no guest need be asked.
+    return tuple(name for name, _ in _OTHER_SPELLINGS if canonical(name) not in _kernel_keys())
 
 
 @cache

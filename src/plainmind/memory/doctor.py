@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import stat
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 
 from plainmind.base.errors import PlainmindError, shell_word
 from plainmind.base.lazy import named
@@ -16,11 +16,13 @@ from plainmind.files.system import hold_lock, try_lock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Literal, TypeAlias
+    from typing import Literal, TypeAlias
 
     from plainmind.memory.index import Index
     from plainmind.memory.memory import Memory
 
+# What a guest that keeps the index has to say of it, given the facts of the store.
+_STORES = {"postgres": "plainmind.guests.postgres.config:examine"}
 # What is wrong with the entry memory, if there is one, told by the guest that keeps it.
 _ENTRIES = "plainmind.guests.entries.access:examine_entries"
 
@@ -196,22 +198,8 @@ def _index(memory: Memory) -> Iterator[Check]:
         yield Check("index", "ok", f"{facts['driver']} at {facts['path']}")
     if recovered := facts.get("recovered"):
         yield Check("index", "warning", f"a damaged index was replaced {recovered}")
-    if facts["driver"] == "postgres":
-        yield from _server(facts)
-
-
-def _server(facts: Mapping[str, Any]) -> Iterator[Check]:
-    """Say which server keeps the index, how it is reached, and whether it keeps agents apart."""
-    how = "through TLS" if facts["tls"] else "without TLS"
-    engine = f"PostgreSQL {facts['postgres']} with pgvector {facts['pgvector']}, as {facts['role']}, {how}"
-    yield Check("engine", "ok", engine)
-    if facts["passesGuards"]:
-        yield Check(
-            "engine",
-            "warning",
-            f"the role {facts['role']} passes by row-level security: nothing keeps agents and scopes apart for it",
-            "use a role that owns nothing: docs/guides/postgresql.md",
-        )
+    if memory.store_driver in _STORES:
+        yield from named(_STORES[memory.store_driver])(facts)
 
 
 def _engine(memory: Memory) -> Iterator[Check]:

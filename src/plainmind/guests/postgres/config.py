@@ -12,10 +12,11 @@ from plainmind.config.load import resolve_secret
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from typing import Any
 
     from plainmind.config.settings import Settings
+    from plainmind.memory.doctor import Check
 
 
 DEFAULT_SCHEMA = "plainmind"
@@ -160,3 +161,19 @@ def _is_local_host(host: str) -> bool:
         return ip_address(host).is_loopback
     except ValueError:
         return False  # a name, and where it leads is for others to say
+
+
+def examine(facts: Mapping[str, Any]) -> Iterator[Check]:
+    """Say which server keeps the index, how it is reached, and whether it keeps agents apart."""
+    from plainmind.memory.doctor import Check
+
+    how = "through TLS" if facts["tls"] else "without TLS"
+    engine = f"PostgreSQL {facts['postgres']} with pgvector {facts['pgvector']}, as {facts['role']}, {how}"
+    yield Check("engine", "ok", engine)
+    if facts["passesGuards"]:
+        yield Check(
+            "engine",
+            "warning",
+            f"the role {facts['role']} passes by row-level security: nothing keeps agents and scopes apart for it",
+            "use a role that owns nothing: docs/guides/postgresql.md",
+        )

@@ -18,11 +18,11 @@ from plainmind.config.kinds import (
     Whole,
     setting,
 )
-from plainmind.memory.translation import Wishes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from plainmind.config.settings import Settings
+    from plainmind.memory.translation import Wishes
 
 
 @value
@@ -69,5 +69,7 @@ class QmdConfig:
 
 def wishes(settings: Settings) -> Wishes:
     """The folders that were named for it, whether it is to know conversations, and which program it is."""
+    from plainmind.memory.translation import Wishes
+
     config = settings.section(QmdConfig)
     return Wishes(config.paths, config.sessions_enabled, config.command)
