@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from plainmind.agent.answers import ToolAnswer
     from plainmind.agent.scope import Access, SearchContext
     from plainmind.agent.start_context import StartContext
+    from plainmind.agent.tool_calls import Call
     from plainmind.agent.tools import Tool
     from plainmind.base.model import Excerpt, SearchResult
     from plainmind.notes.notebook import Forgotten, Remembered
@@ -39,6 +40,9 @@ class Tools(Protocol):
 
     def call(self, name: str, arguments: Mapping[str, Any] | str) -> ToolAnswer:
         """Carry out one call; a mistake of the model is an answer, never an exception."""
+
+    def prepare(self, name: str, arguments: Mapping[str, Any] | str) -> Call:
+        """A call for a caller that has threads of its own."""
 
     def close(self) -> None:
         """Wait for calls that are still running."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 
 from plainmind.agent import answers
 from plainmind.agent.answers import ToolAnswer
+from plainmind.agent.pool import Pool, TimedOut
 from plainmind.base.errors import (
     ConflictError,
     IndexUnavailable,
@@ -18,6 +19,7 @@ from plainmind.base.errors import (
     StorageFailure,
     WorkspaceError,
 )
+from plainmind.base.value import value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -162,6 +164,25 @@ _PYTHONIC = {
     "from": "first_line",
     "lines": "line_count",
 }
+
+
+@value
+class Call:
+    """A call that can be carried out: its work, and what is answered when that takes longer than `seconds`."""
+
+    work: Callable[[], ToolAnswer]
+    seconds: float | None = None  # None: it is waited for as long as it takes
+    late: Callable[[], ToolAnswer] | None = None
+
+
+def answer_call(call: Call, pool: Pool) -> ToolAnswer:
+    """Carry out a call from a thread that waits for it: here, or where it has a deadline in the pool."""
+    if call.seconds is None or call.late is None:
+        return call.work()
+    try:
+        return pool.run(call.work, seconds=call.seconds)
+    except TimedOut:
+        return call.late()
 
 
 def carry_out(

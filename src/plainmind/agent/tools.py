@@ -7,10 +7,10 @@ from functools import partial
 
 from plainmind.agent import answers
 from plainmind.agent.answers import ToolAnswer, reading_chars
-from plainmind.agent.pool import Deadlines, TimedOut
+from plainmind.agent.pool import Pool
 from plainmind.agent.protocol import AgentMemory
 from plainmind.agent.recall import new_nonce
-from plainmind.agent.tool_calls import carry_out, code_of
+from plainmind.agent.tool_calls import Call, answer_call, carry_out, code_of
 from plainmind.base.errors import NotFound, PlainmindError, ScopeDenied
 from plainmind.base.model import EXCERPT_LINES
 from plainmind.base.value import value
@@ -291,7 +291,7 @@ class ToolBox:
         self._memory = memory
         self._tools = {tool.name: tool for tool in tools}
         self._nonce = nonce
-        self._deadlines = Deadlines()
+        self._pool = Pool()
         self._calls: Mapping[str, Callable[..., ToolAnswer]] = {
             "memory_search": self._search,
             "memory_get": self._get,
@@ -307,11 +307,21 @@ class ToolBox:
 
     def call(self, name: str, arguments: Mapping[str, Any] | str) -> ToolAnswer:
         """Carry out one call, with its arguments as an object or as the JSON text that a model wrote."""
-        return carry_out(name, arguments, tools=self._tools, calls=self._calls, explained=self._explained)
+        return answer_call(self.prepare(name, arguments), self._pool)
+
+    def prepare(self, name: str, arguments: Mapping[str, Any] | str) -> Call:
+        """A call for a caller that has threads of its own. A search is not waited for longer than the limits say."""
+        work = partial(
+            carry_out, name, arguments, tools=self._tools, calls=self._calls, explained=self._explained
+        )
+        if name != SEARCH.name:
+            return Call(work)
+        timeout_ms = self._memory.limits.timeout_ms
+        return Call(work, timeout_ms / 1000, partial(_late, timeout_ms))
 
     def close(self) -> None:
-        """Wait for searches that nobody waits for any more. The memory stays open: it is its owner's to close."""
-        self._deadlines.close()
+        """Wait for searches that are still running. The memory stays open: it is its owner's to close."""
+        self._pool.close()
 
     def _search(
         self, query: str, max_results: int | None = None, min_score: float | None = None
@@ -321,13 +331,7 @@ class ToolBox:
         if max_results is not None and max_results > limits.max_results:
             warning = f"At most {limits.max_results} results are given at once."
             max_results = limits.max_results
-        ask = partial(self._memory.search, query, max_results=max_results, min_score=min_score)
-        try:
-            result = self._deadlines.run(
-                ask, seconds=limits.timeout_ms / 1000, name="plainmind memory_search"
-            )
-        except TimedOut:
-            return _late(limits.timeout_ms)
+        result = self._memory.search(query, max_results=max_results, min_score=min_score)
         shows_citations = self._memory.shows_citations
         return answers.search_answer(
             result, limits, shows_citations=shows_citations, warning=warning, nonce=self._nonce()

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import logging
 from collections.abc import Callable, Sequence
 
+import anyio
 import mcp_types as types
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
+from plainmind.agent.pool import Pool, TimedOut
 from plainmind.agent.tools import Tool, ToolBox, for_mcp
 from plainmind.base.errors import PlainmindError
 from plainmind.mcp.introduction import IDENTITY, instructions_for
 from plainmind.mcp.resources import resource_page, resource_templates, resource_text
-from plainmind.mcp.threads import Threads
 from plainmind.mcp.tools import CONNECTOR_TOOLS, Connector
 
 TYPE_CHECKING = False
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 _LAST_CALLS_SECONDS = 5.0
+_AT_ONCE = 4  # no more than the pool searches at a time: it refuses those above that
 
 
 def server_of(desk: Desk) -> Server[Any]:
@@ -53,7 +57,8 @@ class Desk:
     def __init__(self, memory: ScopedMemory, tools: Sequence[Tool], box: Tools | None = None) -> None:
         """`box` carries the tools out, those of the notes when none is given; it is closed with this."""
         self._memory = memory
-        self._threads = Threads()
+        self._pool = Pool()
+        self._places = anyio.CapacityLimiter(_AT_ONCE)
         self.instructions = instructions_for(memory, tools)
         self._listed = [types.Tool.model_validate(tool) for tool in for_mcp(tools)]
         connector = Connector(memory)
@@ -65,7 +70,7 @@ class Desk:
 
     def close(self) -> bool:
         """Wait for calls that are still running; False when one takes longer."""
-        is_idle = self._threads.wait(_LAST_CALLS_SECONDS)
+        is_idle = self._pool.wait(_LAST_CALLS_SECONDS)
         self._toolbox.close()
         return is_idle
 
@@ -81,7 +86,12 @@ class Desk:
         if box is None:
             known = ", ".join(self._boxes)
             raise MCPError(types.INVALID_PARAMS, f"there is no tool `{params.name[:100]}` here, only {known}")
-        answer = await self._run(lambda: box.call(params.name, params.arguments or {}))
+        call = box.prepare(params.name, params.arguments or {})
+        try:
+            answer = await self._run(call.work, call.seconds)
+        except TimedOut:
+            assert call.late is not None  # what has a deadline says what comes after it
+            answer = call.late()
         return types.CallToolResult(
             content=[types.TextContent(type="text", text=answer.text)],
             structured_content=dict(answer.content) or None,
@@ -109,15 +119,33 @@ class Desk:
         found = await self._run(lambda: resource_text(self._memory, str(params.uri)))
         return types.ReadResourceResult.model_validate(found)
 
-    async def _run(self, call: Callable[[], T]) -> T:
-        """Run a blocking call; what goes wrong is said in a sentence, and our own mistakes are kept for the log."""
+    async def _run(self, work: Callable[[], T], seconds: float | None = None) -> T:
+        """Run a blocking call; what goes wrong is said in a sentence, and our own mistakes are kept for the log.
+
+        A client that cancels stops the waiting, and so does the deadline (TimedOut); the call itself goes on.
+        """
         try:
-            return await self._threads.run(call)
+            async with self._places:
+                return await self._wait_for(work, seconds)
         except PlainmindError as error:
             said = f"{error}; {error.hint}" if error.hint else str(error)
             raise MCPError(types.INVALID_PARAMS, said) from None
-        except MCPError:
+        except (MCPError, TimedOut):
             raise
         except Exception as mistake:  # noqa: BLE001 (logged, and answered without what is in it)
             _log.exception("a request failed")
             raise MCPError(types.INTERNAL_ERROR, f"this failed inside ({type(mistake).__name__})") from None
+
+    async def _wait_for(self, work: Callable[[], T], seconds: float | None) -> T:
+        loop, ended = asyncio.get_running_loop(), asyncio.Event()
+
+        def wake() -> None:
+            with contextlib.suppress(RuntimeError):  # the server has ended meanwhile
+                loop.call_soon_threadsafe(ended.set)
+
+        job = self._pool.start(work, has_deadline=seconds is not None, on_end=wake)
+        with anyio.move_on_after(seconds):
+            await ended.wait()
+        if not job.is_done:
+            raise TimedOut
+        return job.result()

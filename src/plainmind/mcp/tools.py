@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from plainmind.agent.recall import as_data, fence, lines_of, new_nonce
+from plainmind.agent.tool_calls import Call
 from plainmind.agent.tools import TOOLS, Tool, ToolAnswer, ToolBox
 from plainmind.base.errors import PlainmindError
 from plainmind.base.lazy import named
@@ -83,6 +85,10 @@ class Connector:
 
     def __init__(self, memory: AgentMemory) -> None:
         self._memory = memory
+
+    def prepare(self, name: str, arguments: Mapping[str, Any]) -> Call:
+        """One of the two, for a caller that has threads of its own."""
+        return Call(partial(self.call, name, arguments))
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> ToolAnswer:
         """Run one of the two; what a model can get wrong comes back as an answer that says so."""

@@ -8,11 +8,11 @@ from functools import partial
 
 from plainmind.agent import answers
 from plainmind.agent.answers import ELLIPSIS, ToolAnswer
-from plainmind.agent.pool import Deadlines, TimedOut
+from plainmind.agent.pool import Pool, TimedOut
 from plainmind.agent.protocol import Limits
 from plainmind.agent.recall import NOTICE, Recalled, as_data, fence, labels, new_nonce
 from plainmind.agent.scope import NOTHING, Access
-from plainmind.agent.tool_calls import Misuse, carry_out, code_of
+from plainmind.agent.tool_calls import Call, Misuse, answer_call, carry_out, code_of
 from plainmind.agent.tools import Tool, ToolBox
 from plainmind.base.errors import NotFound, PlainmindError, ScopeDenied
 from plainmind.base.model import PRIVATE, SHARED, sha256_text
@@ -74,7 +74,7 @@ class EntryToolBox:
         self._limits = limits or Limits()
         self._by_itself = by_itself or ByItself()
         self._nonce = nonce
-        self._deadlines = Deadlines()
+        self._pool = Pool()
         self._tools = {tool.name: tool for tool in ENTRY_TOOLS}
         self._calls: Mapping[str, Callable[..., ToolAnswer]] = {
             "memory_store": self._store,
@@ -89,7 +89,16 @@ class EntryToolBox:
 
     def call(self, name: str, arguments: Mapping[str, Any] | str) -> ToolAnswer:
         """Carry out one call; a mistake of the model is an answer, never an exception."""
-        return carry_out(name, arguments, tools=self._tools, calls=self._calls, explained=self._explained)
+        return answer_call(self.prepare(name, arguments), self._pool)
+
+    def prepare(self, name: str, arguments: Mapping[str, Any] | str) -> Call:
+        """A call for a caller that has threads of its own; recalling is not waited for longer than the limits say."""
+        work = partial(
+            carry_out, name, arguments, tools=self._tools, calls=self._calls, explained=self._explained
+        )
+        if name != RECALL.name:
+            return Call(work)
+        return Call(work, self._limits.timeout_ms / 1000, self._late)
 
     def has_entry(self, id_: str) -> bool:
         """Whether it is the id of an entry that may be changed here; what is wrong with them a call tells."""
@@ -140,7 +149,7 @@ class EntryToolBox:
             most_chars=self._by_itself.capture_chars,
         )
         try:
-            return self._within_time(propose, "capture")
+            return self._within_time(propose)
         except TimedOut:
             raise PlainmindError(
                 f"it takes longer than {self._limits.timeout_ms} ms, and goes on by itself"
@@ -150,7 +159,7 @@ class EntryToolBox:
 
     def close(self) -> None:
         """Wait for what nobody waits for any more. The entries stay open: they are their owner's to close."""
-        self._deadlines.close()
+        self._pool.close()
 
     def _store(
         self,
@@ -202,16 +211,7 @@ class EntryToolBox:
         self._check()
         limits = self._limits
         wanted = min(max_results or limits.max_results, limits.max_results)
-        try:
-            found = self._recalled(query, limit=wanted, min_score=LEAST_SCORE, scopes=self._access.scopes)
-        except TimedOut:
-            return answers.failure(
-                "memory_recall",
-                "MEMORY_TIMED_OUT",
-                f"the entries did not come within {limits.timeout_ms} ms",
-                "ask again in a moment, or say that they were not looked at",
-                {"timedOut": True, "timeoutMs": limits.timeout_ms},
-            )
+        found = self._entries.recall(query, limit=wanted, min_score=LEAST_SCORE, scopes=self._access.scopes)
         found, degraded = _fitted(found, limits), self._reasons(found.degraded)
         content: dict[str, Any] = {
             "status": "ok",
@@ -228,6 +228,16 @@ class EntryToolBox:
             fence(self._items(found), self._nonce(), remarks=remarks),
         ]
         return ToolAnswer(content, "\n".join(filter(None, parts)))
+
+    def _late(self) -> ToolAnswer:
+        timeout_ms = self._limits.timeout_ms
+        return answers.failure(
+            "memory_recall",
+            "MEMORY_TIMED_OUT",
+            f"the entries did not come within {timeout_ms} ms",
+            "ask again in a moment, or say that they were not looked at",
+            {"timedOut": True, "timeoutMs": timeout_ms},
+        )
 
     def _forget(self, what: str, confirm: str | None = None) -> ToolAnswer:
         self._check_writing()
@@ -273,12 +283,12 @@ class EntryToolBox:
         return chosen
 
     def _recalled(self, query: str, **options: Any) -> Recall:
-        return self._within_time(partial(self._entries.recall, query, **options), "memory_recall")
+        return self._within_time(partial(self._entries.recall, query, **options))
 
-    def _within_time(self, work: Callable[[], T], name: str) -> T:
+    def _within_time(self, work: Callable[[], T]) -> T:
         """Do something for which a turn waits, and not for long. Raises TimedOut."""
         seconds = self._limits.timeout_ms / 1000
-        return self._deadlines.run(work, seconds=seconds, name=f"plainmind {name}")
+        return self._pool.run(work, seconds=seconds)
 
     def _own_scopes(self) -> frozenset[str]:
         """What may come by itself: to the owner nothing that others have stored, who may mean no good by it."""
@@ -396,10 +406,21 @@ class AllTools:
         """Carry out one call; a mistake of the model is an answer, never an exception."""
         tool = self._tools.get(name)
         if tool is None or tool is FORGET_EVERYWHERE:
+            return self.prepare(name, arguments).work()
+        return self._box_of(tool).call(name, arguments)
+
+    def prepare(self, name: str, arguments: Mapping[str, Any] | str) -> Call:
+        """A call for a caller that has threads of its own."""
+        tool = self._tools.get(name)
+        if tool is None or tool is FORGET_EVERYWHERE:
             calls = {"memory_forget": self._forget}
-            return carry_out(name, arguments, tools=self._tools, calls=calls, explained=_explained)
-        box = self._entries if tool in _OF_ENTRIES else self._notes
-        return box.call(name, arguments)
+            return Call(
+                partial(carry_out, name, arguments, tools=self._tools, calls=calls, explained=_explained)
+            )
+        return self._box_of(tool).prepare(name, arguments)
+
+    def _box_of(self, tool: Tool) -> ToolBox | EntryToolBox:
+        return self._entries if tool in _OF_ENTRIES else self._notes
 
     def close(self) -> None:
         """Wait for what nobody waits for any more."""
