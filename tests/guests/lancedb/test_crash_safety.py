@@ -16,7 +16,7 @@ from tests.support.small_disk import small_disk_at
 
 from plainmind.base.errors import IndexCorrupt, IndexUnavailable, PlainmindError
 from plainmind.files.system import System
-from plainmind.guests.lancedb import driver, table
+from plainmind.guests.lancedb import table
 from plainmind.guests.lancedb.local_place import LocalPlace, LocalTurn
 from plainmind.guests.lancedb.store import LanceStore
 from plainmind.index.protocol import keyword_candidates
@@ -143,7 +143,7 @@ def test_a_build_of_which_a_part_could_not_be_written_is_never_published(store, 
     def build():
         with store.rebuild(fingerprint(), reason="a test") as fresh:
             with monkeypatch.context() as patched:
-                patched.setattr(driver, "_MOST_BYTES", 0)
+                patched.setattr("plainmind.guests.lancedb.store._MOST_BYTES", 0)
                 dying(patched, "add", after=False, owner=table.GenerationTable, how=OSError)
                 with pytest.raises(IndexUnavailable):
                     put(fresh, "a.md", "new gateway")
@@ -184,7 +184,7 @@ def test_a_build_that_goes_on_after_somebody_erased_text_writes_none_of_it(
             if is_written:
                 fresh.digest()
             store.erase("memory", "a.md")
-            monkeypatch.setattr(driver, "_MOST_BYTES", 0)
+            monkeypatch.setattr("plainmind.guests.lancedb.store._MOST_BYTES", 0)
             try:
                 put(fresh, "b.md", "the gateway")
             finally:

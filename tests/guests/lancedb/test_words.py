@@ -55,7 +55,7 @@ def test_postings_move_with_their_chunks_and_go_with_them(chunks, gone, first):
     places[living] = np.arange(first, first + len(living))
     moved = {}
     for body in in_buckets(collected.by_term()):
-        for term, positions, counts in Bucket(body).moved(places):
+        for term, positions, counts in Bucket(body).move(places):
             moved[term] = dict(zip(array("H", positions), counts, strict=True))
 
     expected = {}
@@ -71,7 +71,7 @@ def test_postings_of_a_chunk_that_cannot_be_are_damage():
     [body] = in_buckets(collected.by_term())
 
     with pytest.raises(IndexCorrupt, match="damaged"):
-        list(Bucket(body).moved(np.zeros(7, dtype=np.int64)))
+        list(Bucket(body).move(np.zeros(7, dtype=np.int64)))
 
 
 def test_many_postings_are_spread_over_buckets_that_are_read_one_by_one():

@@ -12,7 +12,6 @@ from tests.support.index_contents import fingerprint, found_texts, put
 from tests.support.postgres_server import SCHEMA, open_postgres_store, running_server
 
 from plainmind.base.errors import LockTimeout
-from plainmind.guests.postgres import driver
 
 
 @pytest.fixture
@@ -83,7 +82,7 @@ def test_what_another_host_is_building_is_erased_too(store, words):
 
 
 def test_what_one_host_builds_is_erased_though_another_has_published_meanwhile(store, words, monkeypatch):
-    monkeypatch.setattr(driver, "_READERS_S", 5.0)
+    monkeypatch.setattr("plainmind.guests.postgres.store._READERS_S", 5.0)
     with store.rebuild(fingerprint(), reason="a slow one") as slow:
         put(slow, "kept.md", "plain text")
         put(slow, f"{words[0]}.md", f"the word is {words[0]}")
@@ -96,7 +95,7 @@ def test_what_one_host_builds_is_erased_though_another_has_published_meanwhile(s
 
 
 def test_a_reader_in_the_way_is_named_and_nothing_is_found_any_more(store, words, monkeypatch):
-    monkeypatch.setattr(driver, "_READERS_S", 0.2)
+    monkeypatch.setattr("plainmind.guests.postgres.store._READERS_S", 0.2)
     with store.reading() as reader:
         assert len(reader.chunks_between("memory", "kept.md", 1, 3)) == 1
         with pytest.raises(LockTimeout, match="may be left"):

@@ -114,7 +114,7 @@ def test_an_index_of_the_first_version_answers_as_before_when_its_schema_was_bro
     dsn = running_server().app_dsn
     old = PostgresStore(dsn, agent="a", workspace="w", schema=own_schema)
     with monkeypatch.context() as patched:
-        patched.setattr("plainmind.guests.postgres.driver.NEWEST", 1)
+        patched.setattr("plainmind.guests.postgres.store.NEWEST", 1)
         with old.rebuild(fingerprint(), reason="a test") as fresh:
             put(fresh, "a.md", "the gateway")
     digest = old.digest()

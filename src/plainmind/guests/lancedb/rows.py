@@ -127,7 +127,7 @@ def state_of(body: bytes) -> FileState:
     try:
         return FileState(**json.loads(body))
     except (ValueError, TypeError) as error:
-        raise _damaged() from error
+        raise _rows_damage() from error
 
 
 def chunk_body(chunk: Chunk) -> bytes:
@@ -143,7 +143,7 @@ def chunk_of(file: FileState, ordinal: int, first: int, last: int, body: bytes) 
         context, day = json.loads(facts)
         read = text.decode("utf-8", "surrogatepass")
     except (ValueError, TypeError) as error:
-        raise _damaged() from error
+        raise _rows_damage() from error
     return Chunk(file.path, file.source, ordinal, first, last, read, context, day)
 
 
@@ -152,7 +152,7 @@ def among(column: str, numbers: Iterable[int]) -> str:
     return f"{column} IN ({', '.join(str(int(number)) for number in numbers)})"
 
 
-def _damaged() -> IndexCorrupt:
+def _rows_damage() -> IndexCorrupt:
     return IndexCorrupt("rows of the index are damaged", hint="run `plainmind sync`: it is built anew")
 
 
@@ -176,10 +176,10 @@ def in_buckets(by_term: Mapping[str, tuple[bytes, bytes]]) -> list[bytes]:
     parts: list[list[str]] = [[] for _ in range(buckets)]
     for term in sorted(living):
         parts[bucket_of(term, buckets)].append(term)
-    return [_packed(part, living) for part in parts]
+    return [_bucket_body(part, living) for part in parts]
 
 
-def _packed(terms: Sequence[str], by_term: Mapping[str, tuple[bytes, bytes]]) -> bytes:
+def _bucket_body(terms: Sequence[str], by_term: Mapping[str, tuple[bytes, bytes]]) -> bytes:
     names = "\n".join(terms).encode()
     numbers = array("H", [len(by_term[term][1]) for term in terms]).tobytes()
     positions = b"".join(by_term[term][0] for term in terms)
@@ -198,13 +198,13 @@ class Bucket:
             (length,) = struct.unpack_from("<I", body)
             names = body[4 : 4 + length].decode()
         except (struct.error, UnicodeDecodeError) as error:
-            raise _damaged_postings() from error
+            raise _postings_damage() from error
         terms = names.split("\n") if names else []
         at = 4 + length + 2 * len(terms)
         numbers = array("H", _little(body[4 + length : at]))
         total = sum(numbers)
         if len(numbers) != len(terms) or len(body) != at + 3 * total:
-            raise _damaged_postings()
+            raise _postings_damage()
         self._positions = _little(body[at : at + 2 * total])
         self._counts = body[at + 2 * total :]
         firsts = accumulate(numbers, initial=0)
@@ -226,13 +226,13 @@ class Bucket:
             if postings is not None:
                 yield term, postings
 
-    def moved(self, places: Any) -> Iterator[tuple[str, bytes, bytes]]:
+    def move(self, places: Any) -> Iterator[tuple[str, bytes, bytes]]:
         """Every term with its postings at other positions; `places` says which, -1 for those that are gone."""
         import numpy as np
 
         were = np.frombuffer(self._positions, dtype=np.uint16)
         if len(were) and int(were.max()) >= len(places):
-            raise _damaged_postings()
+            raise _postings_damage()
         positions = places[were]
         living = positions >= 0
         kept = positions[living].astype(np.uint16).tobytes()
@@ -282,5 +282,5 @@ def _little(numbers: bytes) -> bytes:
     return swapped.tobytes()
 
 
-def _damaged_postings() -> IndexCorrupt:
+def _postings_damage() -> IndexCorrupt:
     return IndexCorrupt("postings of the index are damaged", hint="run `plainmind sync --force`")

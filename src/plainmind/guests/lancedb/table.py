@@ -404,7 +404,7 @@ def segment_rows(view: LanceView, segments: Sequence[Segment], draft: Draft) -> 
         places = np.where(living, np.cumsum(living) - 1 + len(ids), -1)
         ids += segment.ids[living].tolist()
         for body in view.take(segment.buckets, "body").values():
-            for term, positions, counts in Bucket(body).moved(places):
+            for term, positions, counts in Bucket(body).move(places):
                 found.setdefault(term, []).append((positions, counts))
     if not ids:
         return []

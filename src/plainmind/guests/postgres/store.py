@@ -1,24 +1,457 @@
-"""The index in PostgreSQL, and the other indexes that the same server keeps."""
+"""The index of one agent and workspace on a server, for many threads, processes and hosts at once."""
 
 from __future__ import annotations
 
 import os
+import sys
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from functools import partial
 
+from psycopg import sql
 from psycopg.errors import InsufficientPrivilege
 
-from plainmind.base.errors import ConfigError, IndexUnavailable
-from plainmind.base.value import asdict
+from plainmind.base.errors import ConfigError, IndexUnavailable, LockTimeout, PlainmindError
+from plainmind.base.model import Chunk, IndexFingerprint, Source
+from plainmind.base.value import asdict, replace, value
+from plainmind.guests.postgres.change import InBulk, PostgresChange
 from plainmind.guests.postgres.config import DEFAULT_SCHEMA, DSN_KEY, READ_DSN_KEY, safe_dsn, valid_schema
-from plainmind.guests.postgres.driver import Address, PostgresDriver
+from plainmind.guests.postgres.connections import Connections
+from plainmind.guests.postgres.contents import PostgresContents, facts_of, sizes_of
+from plainmind.guests.postgres.migrations import NEWEST, check_not_newer, prepare, vector_schema, version_of
+from plainmind.guests.postgres.replica import Replica
+from plainmind.guests.postgres.session import (
+    STATEMENT_S,
+    GenerationGone,
+    Published,
+    Session,
+    Tables,
+    fingerprint_json,
+)
+from plainmind.guests.postgres.view import PostgresCache, PostgresView
+from plainmind.index.reader import Reader
 from plainmind.index.store import Store
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import LiteralString
+    from typing import Any, LiteralString, NoReturn
 
+    from plainmind.guests.postgres.connections import Connection
+
+
+_ATTEMPTS = 100
+_PAUSE_S = 0.01
+_LONG_S = 3_600  # that catching up with others, or a large graph, may take before a rebuild is published
+_READERS_S = 20.0  # that readers may take to end before tables are written anew
+_WRITING_ANEW_S = 1_800
+_MAINTAIN_SINCE = 170_000  # the version of the server
+
+_ADD_INDEX = """INSERT INTO indexes (agent, workspace) VALUES (%s, %s)
+                ON CONFLICT (agent, workspace) DO NOTHING"""
+_INDEX = "SELECT id FROM indexes WHERE agent = %s AND workspace = %s"
+_MAKE = "SELECT make_generation(%s, %s, %s, %s)"
+_HOLD = """SELECT pg_advisory_xact_lock_shared(%(generation)s, %(number)s),
+                  pg_advisory_xact_lock_shared(%(index)s, -%(number)s)"""
+_PUBLISH = "UPDATE indexes SET published = %s WHERE agent = %s AND workspace = %s"
+_GENERATIONS = (
+    "SELECT g.id FROM generations g JOIN indexes i ON i.id = g.index WHERE i.agent = %s AND i.workspace = %s"
+)
+_UNPUBLISHED = f"{_GENERATIONS} AND g.id IS DISTINCT FROM i.published"
+_DROP = "SELECT drop_generation(%s)"
+_ANALYZE = "SELECT analyze_generation(%s)"
+_WRITE_ANEW = "SELECT write_anew(%s)"
+_MAY_SWEEP = "SELECT has_table_privilege(%s, 'MAINTAIN')"
+_SWEEP = "VACUUM (INDEX_CLEANUP on) {table}"
 _AGENTS = "SELECT agents_of(%s)"
 _WORKSPACES = "SELECT workspace FROM indexes WHERE agent = %s ORDER BY workspace"
 _ALL_INDEXES = "SELECT agent, workspace FROM all_indexes()"
+
+
+@value
+class Address:
+    """Which index on which server, and how long a change of it waits for those of others."""
+
+    dsn: str
+    schema: str
+    agent: str
+    workspace: str
+    read_dsn: str | None  # of a replica that answers searches
+    wait_s: float
+
+
+class PostgresDriver:
+    """Looks up the newest generation before each view and each change. Connects when it is first used."""
+
+    is_being_built = False
+
+    def __init__(self, address: Address) -> None:
+        if sys.byteorder != "little":
+            raise ConfigError("this machine orders bytes unlike the index on the server", key="store.driver")
+        self.address = address
+        self.replica = Replica(address.read_dsn) if address.read_dsn else None
+        self.for_writing = Connections(address.dsn, read_only=False)
+        self.for_reading = Connections(address.dsn, read_only=True)
+        self._guard = threading.Lock()
+        self._session: Session | None = None
+        self._newest: PostgresCache | None = None
+
+    @contextmanager
+    def reading(self) -> Iterator[Reader]:
+        """One consistent view, of the newest published index."""
+        with ExitStack() as stack:
+            db, now = self._look_up(stack)
+            view = PostgresView(db, self._cache(now.generation if now else 0), now)
+            stack.callback(view.close)
+            yield Reader(view)
+
+    @contextmanager
+    def changing(self, operation: str) -> Iterator[PostgresChange]:
+        """One transaction, with the lock of the index."""
+        session = self.session()
+        with self.for_writing.transaction(session.lock, operation) as (db, now):
+            tables = self._cache(now.generation).tables if now else Tables(0)
+            change = PostgresChange(db, tables, now.fingerprint if now else None)
+            yield change
+            if now and not now.graph:
+                change.make_graph_if_large(now.dims)
+            if now and self.replica:
+                self.replica.learn_from(db, now.generation)
+
+    def joined(self) -> AbstractContextManager[None]:
+        """Make each change at once: others wait to read it, and to write."""
+        return nullcontext()
+
+    def body_of(self, chunk: Chunk) -> None:
+        """Nothing: a text is stored as it is."""
+
+    @contextmanager
+    def build(self, fingerprint: IndexFingerprint, reason: str) -> Iterator[PostgresBuild]:
+        """Build a new generation beside the one that answers."""
+        session = self.session()
+        # The lock of this transaction tells others that the generation is still being built. It has seen nothing and
+        # changed nothing, so that it is in the way of nothing; a lock of a whole connection would get lost behind a
+        # pooler.
+        hold_on = partial(session.introduce, idle_s=0)
+        try:
+            with self.for_writing.transaction(hold_on, "rebuild the index") as (holder, _):
+                number = self._begin_generation(session, holder, fingerprint, reason)
+                yield PostgresBuild(
+                    session, self.for_writing, holder, number, fingerprint=fingerprint, replica=self.replica
+                )
+        finally:
+            self._collect(session)
+
+    def erase(self, source: Source, paths: Sequence[str]) -> None:
+        """Drop files so that their text is in no row, and no byte, of any generation's tables."""
+        session = self.session()
+        kept = []
+        with self.for_writing.transaction(session.lock, "erase files") as (db, now):
+            numbers = db.execute(_GENERATIONS, (session.agent, session.workspace)).fetchall()
+            for (number,) in numbers:
+                if (now is None or number != now.generation) and _drop(db, number):
+                    continue
+                change = PostgresChange(db, Tables(number), None)
+                for path in paths:
+                    change.remove(source, path)
+                change.wipe_removed()
+                kept.append(number)
+            if now and self.replica:
+                self.replica.learn_from(db, now.generation)
+        _write_anew(session, self.for_writing, kept)
+
+    def describe(self) -> Mapping[str, Any]:
+        """Facts for `status`."""
+        with ExitStack() as stack:
+            db, now = self._look_up(stack)
+            return facts_of(db, self.session(), now)
+
+    def sizes(self) -> Mapping[str, int]:
+        """Counts and bytes by part."""
+        with ExitStack() as stack:
+            db, now = self._look_up(stack)
+            return sizes_of(db, now.generation) if now else {}
+
+    @contextmanager
+    def contents(self) -> Iterator[PostgresContents]:
+        """All that the newest published index holds."""
+        with ExitStack() as stack:
+            yield PostgresContents(*self._look_up(stack))
+
+    def close(self) -> None:
+        """Let go of connections; the next use opens them again."""
+        self.for_writing.close()
+        self.for_reading.close()
+        if self.replica:
+            self.replica.close()
+
+    def session(self) -> Session:
+        """What transactions say about themselves; made once the server is known to be prepared for us."""
+        with self._guard:
+            if self._session is None:
+                vectors = self._find_vectors()
+                address = self.address
+                self._session = Session(
+                    address.schema, vectors, address.agent, address.workspace, address.wait_s
+                )
+            return self._session
+
+    def _find_vectors(self) -> str:
+        """The schema that pgvector is in, on a server whose own schema is brought up to date."""
+        if self.replica is not None:
+            try:
+                version, vectors = self._look_at(self.replica.connections)
+            except IndexUnavailable:
+                self.replica.rest()
+            else:
+                if version == NEWEST:
+                    return vectors
+        version, vectors = self._look_at(self.for_reading)
+        if version < NEWEST:
+            prepare(self.address.dsn, schema=self.address.schema)
+            _, vectors = self._look_at(self.for_reading)
+        return vectors
+
+    def _look_at(self, connections: Connections) -> tuple[int, str]:
+        """The version of our schema, and the schema that pgvector is in."""
+        with connections.separate("look at the database") as db:
+            version = version_of(db, self.address.schema)
+            check_not_newer(version, self.address.schema)
+            return version, vector_schema(db) or "public"
+
+    def _look_up(self, stack: ExitStack) -> tuple[Connection, Published | None]:
+        """Begin a view, which ends with the stack."""
+        session, replica = self.session(), self.replica
+        if replica is not None and not replica.is_resting:
+            found = replica.view(stack, session)
+            if found is not None:
+                return found
+        for _ in range(_ATTEMPTS):
+            try:
+                db, now = stack.enter_context(self.for_reading.transaction(session.look_up, "read the index"))
+            except GenerationGone:
+                time.sleep(_PAUSE_S)
+            else:
+                if replica is not None and now is not None:
+                    replica.learn(now.generation, now.revision)
+                return db, now
+        raise IndexUnavailable("the index changes faster than it can be opened", hint="try again")
+
+    def _cache(self, generation: int) -> PostgresCache:
+        with self._guard:
+            if self._newest is None or self._newest.tables.generation != generation:
+                self._newest = PostgresCache(generation)
+            return self._newest
+
+    def _begin_generation(
+        self, session: Session, holder: Connection, fingerprint: IndexFingerprint, reason: str
+    ) -> int:
+        """Make the tables of a new generation, and take its lock before others can see it."""
+        with self.for_writing.transaction(session.introduce, "begin a rebuild") as (db, _):
+            db.execute(_ADD_INDEX, (session.agent, session.workspace))
+            (index,) = db.execute(_INDEX, (session.agent, session.workspace)).fetchone() or (0,)
+            made = (index, fingerprint_json(fingerprint), reason, fingerprint.embedder.dims)
+            (number,) = db.execute(_MAKE, made).fetchone() or (0,)
+            holder.execute(_HOLD, {**asdict(session.locks), "number": number})
+            return int(number)
+
+    def _collect(self, session: Session) -> None:
+        """Drop what does not answer and is not used; what cannot be dropped now is left to the next rebuild."""
+        with (
+            suppress(PlainmindError),
+            self.for_writing.transaction(session.introduce, "drop old indexes") as (db, _),
+        ):
+            for (number,) in db.execute(_UNPUBLISHED, (session.agent, session.workspace)).fetchall():
+                _drop(db, number)
+
+
+class PostgresBuild:
+    """A generation that is being built beside the one that answers: only its builder sees it."""
+
+    is_being_built = True
+
+    def __init__(
+        self,
+        session: Session,
+        connections: Connections,
+        holder: Connection,
+        number: int,
+        *,
+        fingerprint: IndexFingerprint,
+        replica: Replica | None,
+    ) -> None:
+        """`holder` is the connection whose transaction keeps others from dropping it."""
+        self._session = session
+        self._connections = connections
+        self._holder = holder
+        self._tables = Tables(number)
+        self._fingerprint = fingerprint
+        self._replica = replica
+        self._bulk = InBulk()
+        self._one_at_a_time = threading.RLock()
+        self._joint: tuple[PostgresChange, list[bool]] | None = None  # and whether one of its changes failed
+
+    def finish(self) -> None:
+        """Make everything found, and found fast."""
+        self._flush()
+        with self._changing("finish a rebuild", statement_s=_LONG_S) as change:
+            change.make_graph_if_large(self._fingerprint.embedder.dims)
+            change.db.execute(_ANALYZE, (self._tables.generation,))
+
+    @contextmanager
+    def publishing(self) -> Iterator[None]:
+        """Hold the lock of the index, and let this generation answer at the end."""
+        session, number = self._session, self._tables.generation
+        locked = partial(session.lock, idle_s=_LONG_S)
+        with self._connections.transaction(locked, "publish a rebuild") as (db, _):
+            yield
+            self._flush()
+            self._holder.execute("SELECT")  # fails if the server was restarted: the tables may be gone
+            db.execute(_PUBLISH, (number, session.agent, session.workspace))
+            if self._replica:
+                self._replica.learn_from(db, number)
+
+    @contextmanager
+    def reading(self) -> Iterator[Reader]:
+        """Look at what was built so far."""
+        with self._look("read the index") as (db, now):
+            yield Reader(PostgresView(db, PostgresCache(now.generation), now))
+
+    def changing(self, operation: str) -> AbstractContextManager[PostgresChange]:
+        """Make a change in a transaction of its own, or in that of the changes it is joined with."""
+        return self._changing(operation)
+
+    @contextmanager
+    def joined(self) -> Iterator[None]:
+        """Make all changes of a block in one transaction: a commit takes longer than a small file."""
+        with self._one_at_a_time:
+            if self._joint is not None:
+                yield  # of a block that is joined already
+                return
+            with self._changing("index files") as change:
+                failures: list[bool] = []
+                self._joint = (change, failures)
+                try:
+                    yield
+                finally:
+                    self._joint = None
+                if failures:
+                    raise IndexUnavailable(
+                        "a change failed, and with it those it was joined with", hint="try again"
+                    )
+
+    def body_of(self, chunk: Chunk) -> None:
+        """Nothing: a text is stored as it is."""
+
+    def build(self, fingerprint: IndexFingerprint, reason: str) -> NoReturn:  # noqa: ARG002
+        """Refuse: this is a rebuild already."""
+        raise IndexUnavailable("an index that is being built cannot be rebuilt", hint="leave the block first")
+
+    def erase(self, source: Source, paths: Sequence[str]) -> None:
+        """Drop files and every trace of them."""
+        self._flush()
+        with self._changing("erase files") as change:
+            for path in paths:
+                change.remove(source, path)
+            change.wipe_removed()
+        _write_anew(self._session, self._connections, [self._tables.generation])
+
+    def describe(self) -> Mapping[str, Any]:
+        """Say what this is."""
+        return {"driver": "postgres", "path": None, "generation": self._tables.generation, "building": True}
+
+    def sizes(self) -> Mapping[str, int]:
+        """Counts and bytes by part of what was built so far."""
+        with self._look("measure the index") as (db, now):
+            return sizes_of(db, now.generation)
+
+    @contextmanager
+    def contents(self) -> Iterator[PostgresContents]:
+        """All that was built so far."""
+        with self._look("check the index") as (db, now):
+            yield PostgresContents(db, now)
+
+    def close(self) -> None:
+        """Do nothing: the end of the `build()` block closes it."""
+
+    @contextmanager
+    def _changing(self, operation: str, *, statement_s: int = STATEMENT_S) -> Iterator[PostgresChange]:
+        with self._one_at_a_time:
+            if self._joint is not None:
+                change, failures = self._joint
+                try:
+                    yield change
+                except BaseException:
+                    failures.append(True)
+                    raise
+                return
+            begin = partial(self._begin, statement_s=statement_s)
+            with self._connections.transaction(begin, operation) as (db, now):
+                yield PostgresChange(db, self._tables, now.fingerprint, self._bulk)
+            self._write_full_segments()
+
+    @contextmanager
+    def _look(self, operation: str) -> Iterator[tuple[Connection, Published]]:
+        self._flush()
+        with self._connections.transaction(self._begin, operation) as (db, now):
+            yield db, now
+
+    def _begin(self, db: Connection, *, statement_s: int = STATEMENT_S) -> Published:
+        self._session.introduce(db, statement_s=statement_s)
+        found = self._session.generation(db, self._tables.generation)
+        if found is None or not found.is_kept:
+            raise IndexUnavailable("the index that was being built is gone", hint="sync again")
+        return found
+
+    def _flush(self) -> None:
+        """Write all postings that wait for it."""
+        with self._one_at_a_time:
+            if self._joint is not None:
+                raise IndexUnavailable(
+                    "changes are being joined", hint="leave the block, then read the index"
+                )
+            self._bulk.complete()
+            self._write_full_segments()
+
+    def _write_full_segments(self) -> None:
+        with self._one_at_a_time:
+            if self._bulk.is_full:
+                with self._connections.transaction(self._begin, "index files") as (db, _):
+                    self._bulk.write(db, self._tables)
+                self._bulk.forget_written()
+
+
+def _drop(db: Connection, number: int) -> bool:
+    """Drop the tables of a generation, unless they are used."""
+    row = db.execute(_DROP, (number,)).fetchone()
+    return bool(row and row[0])
+
+
+def _write_anew(session: Session, connections: Connections, generations: Iterable[int]) -> None:
+    """Write the tables of generations anew, so that no byte of their files has what was deleted from them."""
+    patient = replace(session, wait_s=_READERS_S)
+    begin = partial(patient.lock, statement_s=_WRITING_ANEW_S)
+    for number in generations:
+        try:
+            with connections.transaction(begin, "erase text") as (db, _):
+                db.execute(_WRITE_ANEW, (number,))
+        except LockTimeout as error:
+            raise LockTimeout(
+                "a reader is in the way of erasing text: some of it may be left in the files of the database",
+                hint="end long-running searches, then run `plainmind sync --force`:"
+                " it makes the index anew, without the text",
+            ) from error
+        _sweep_vectors(session, connections, f"vectors_{number}")
+
+
+def _sweep_vectors(session: Session, connections: Connections, table: str) -> None:
+    """Let the places of deleted vectors be used again; they are no text, and writing a graph anew takes minutes."""
+    with connections.separate("sweep vectors", patience_s=_WRITING_ANEW_S) as db:
+        if db.info.server_version >= _MAINTAIN_SINCE:
+            row = db.execute(_MAY_SWEEP, (f"{session.schema}.{table}",)).fetchone()
+            if row and row[0]:
+                db.execute(sql.SQL(_SWEEP).format(table=sql.Identifier(session.schema, table)))
 
 
 class PostgresStore(Store):
