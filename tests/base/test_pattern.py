@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from plainmind.base.pattern import pattern
+from plainmind.base.lazy import pattern
 
 
 def test_a_pattern_does_what_a_compiled_expression_does():

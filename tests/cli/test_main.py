@@ -9,6 +9,7 @@ from datetime import date
 
 import pytest
 
+import plainmind
 from plainmind.cli.main import COMMANDS, build_parser, parse
 
 
@@ -182,7 +183,7 @@ def test_without_a_command_the_help_is_shown(cli):
 def test_the_version_is_told_anywhere(cli, argv):
     answer = cli(*argv)
 
-    assert (answer.status, answer.out) == (0, "plainmind 0.1.0\n")
+    assert (answer.status, answer.out) == (0, f"plainmind {plainmind.__version__}\n")
 
 
 def test_an_abbreviated_option_is_not_guessed(cli):

@@ -12,7 +12,7 @@ import pytest
 from tests.redaction.corpus import BASE64, HEX
 
 from plainmind import redaction
-from plainmind.base.pattern import _Uncompiled
+from plainmind.base.lazy import _Uncompiled
 from plainmind.redaction.engine import Redactor
 from plainmind.redaction.tokens import SHAPED_TOKENS, TOKENS
 

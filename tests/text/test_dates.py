@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plainmind.text.dates import DayRange, mentioned_days
+from plainmind.text.terms import DayRange, mentioned_days
 
 TODAY = dt.date(2026, 11, 15)  # a Sunday
 

@@ -3,7 +3,7 @@ from datetime import date, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plainmind.text.dates import DayRange, terms_of_day, terms_of_span
+from plainmind.text.terms import DayRange, terms_of_day, terms_of_span
 
 days = st.dates(date(1990, 1, 1), date(2090, 12, 31))
 

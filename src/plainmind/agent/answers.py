@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 
 from plainmind.agent.protocol import Limits
 from plainmind.agent.recall import NOTICE, Recalled, as_data, fence, labels, lines_of
+from plainmind.base.lazy import pattern
 from plainmind.base.model import Excerpt, SearchHit, SearchResult, sha256_text
-from plainmind.base.pattern import pattern
 from plainmind.base.value import replace, value
 
 TYPE_CHECKING = False

@@ -6,8 +6,8 @@ import os
 import re
 from collections.abc import Sequence
 
+from plainmind.base.lazy import pattern
 from plainmind.base.model import SHARED_FOLDER
-from plainmind.base.pattern import pattern
 from plainmind.base.value import value
 from plainmind.notes.scopes import folder_of_scope, scope_of_path
 from plainmind.notes.workspace import day_of

@@ -19,7 +19,7 @@ PlainmindError
 
 from __future__ import annotations
 
-from plainmind.base.pattern import pattern
+from plainmind.base.lazy import pattern
 
 _ONE_SHELL_WORD = pattern(r"[\w@%+=:,./-]+")
 

@@ -1,7 +1,8 @@
-"""What is imported or made when it is first used: guests by name, and the parts of an object."""
+"""What is made when it is first used: regular expressions, the parts of an object, guests that are found by name."""
 
 from __future__ import annotations
 
+import re
 from functools import cached_property
 
 TYPE_CHECKING = False
@@ -22,7 +23,28 @@ else:
                 return super().__get__(owner, kind)
 
 
-def named(target: str) -> Any:
+class _Uncompiled:
+    """Becomes a compiled expression with the first method that is called."""
+
+    def __init__(self, source: str, flags: int) -> None:
+        self._source = source
+        self._flags = flags
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(re.compile(self._source, self._flags), name)
+        setattr(self, name, found)  # from now on as fast as one that was compiled at once
+        return found
+
+    def __repr__(self) -> str:
+        return f"pattern({self._source!r})"
+
+
+def pattern(source: str, flags: int = 0) -> re.Pattern[str]:
+    """Stand for `re.compile(source, flags)`, at no cost until it is used."""
+    return _Uncompiled(source, flags)  # type: ignore[return-value]  # to callers it is one
+
+
+def find_by_name(target: str) -> Any:
     """Import what `module:attribute` names: so guests are found, and the kernel imports none of them."""
     from importlib import import_module
 

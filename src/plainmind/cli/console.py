@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Mapping
 
-from plainmind.base.pattern import pattern
+from plainmind.base.lazy import pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

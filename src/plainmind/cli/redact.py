@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from plainmind.base.pattern import pattern
+from plainmind.base.lazy import pattern
 from plainmind.cli.console import Console, plural, visible
 from plainmind.cli.options import describe, open_memory, text_of_file
 

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 
-from plainmind.base.pattern import pattern
+from plainmind.base.lazy import pattern
 from plainmind.cli.console import Console, age_in_words, first_few, visible
 from plainmind.cli.options import day, describe, open_memory, share, text_of, whole_number
 

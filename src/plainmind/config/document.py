@@ -10,7 +10,7 @@ import stat
 from collections.abc import Iterable, Mapping
 
 from plainmind.base.errors import ConfigError
-from plainmind.base.pattern import pattern
+from plainmind.base.lazy import pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 
 from plainmind.base.errors import ConfigError
-from plainmind.base.lazy import named
+from plainmind.base.lazy import find_by_name
 from plainmind.base.value import MISSING, value
 from plainmind.config.document import describe_found, printable, printable_path
 from plainmind.config.kinds import Kind, Number, OneOf, Unfit, Whole
@@ -89,7 +89,7 @@ def all_keys() -> Mapping[str, Key]:
     place: dict[str, int] = {}
     for name in keys:
         place.setdefault(name.partition(".")[0], len(place))
-    return dict(sorted(keys.items(), key=lambda named: place[named[0].partition(".")[0]]))
+    return dict(sorted(keys.items(), key=lambda find_by_name: place[find_by_name[0].partition(".")[0]]))
 
 
 def known_key(name: str) -> Key | None:
@@ -129,7 +129,7 @@ def _guest_keys(word: str) -> Mapping[str, Key]:
     """The settings that guests declare under a first word."""
     keys: dict[str, Key] = {}
     for place in GUEST_SECTIONS.get(word, ()):
-        section = named(place)
+        section = find_by_name(place)
         keys |= {key.name: key for key in _walk(section, section, f"{word}.", ())}
     return keys
 

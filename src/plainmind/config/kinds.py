@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Mapping
 
-from plainmind.base.pattern import pattern
+from plainmind.base.lazy import pattern
 from plainmind.base.value import field, value
 
 TYPE_CHECKING = False

@@ -8,7 +8,7 @@ import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from plainmind.base.errors import ConfigError
-from plainmind.base.pattern import pattern
+from plainmind.base.lazy import pattern
 from plainmind.base.value import field, record, replace, value
 from plainmind.config.kinds import SHOWS, ExtraPath, Text, Unfit
 from plainmind.config.settings import GUEST_SECTIONS, ChunkingSettings, Settings, build

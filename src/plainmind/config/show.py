@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 
 from plainmind.base.errors import ConfigError
-from plainmind.base.pattern import pattern
+from plainmind.base.lazy import pattern
 from plainmind.base.value import value
 from plainmind.config.document import decode, parse_document, printable_path, read_bytes
 from plainmind.config.keys import (

@@ -21,8 +21,8 @@ from heapq import heapify, heappop, heappush
 from itertools import accumulate
 
 from plainmind.base.errors import ConfigError, EmbeddingError
+from plainmind.base.lazy import pattern
 from plainmind.base.model import EmbedderIdentity, Vector
-from plainmind.base.pattern import pattern
 from plainmind.base.value import value
 from plainmind.embed.protocol import EmbeddingSettings, FullEmbedder
 

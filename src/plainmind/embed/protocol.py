@@ -12,7 +12,7 @@ from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from plainmind.base.errors import BadVector, ConfigError
-from plainmind.base.lazy import named
+from plainmind.base.lazy import find_by_name
 from plainmind.base.model import EmbedderIdentity, ProgressCallback, Vector
 from plainmind.base.value import replace, value
 
@@ -153,7 +153,7 @@ def create_embedder(name: str, settings: EmbeddingSettings) -> FullEmbedder:
         return create_embedder("builtin", replace(settings, provider="builtin", model=None))
     target = _OURS.get(name)
     if target is not None:
-        ours: FullEmbedder = named(target)(settings)
+        ours: FullEmbedder = find_by_name(target)(settings)
         return ours
     theirs = _plugin_factory(name)(settings)
     return theirs if isinstance(theirs, FullEmbedder) else _Plugin(theirs)

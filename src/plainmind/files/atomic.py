@@ -7,7 +7,7 @@ import re
 import stat
 from contextlib import suppress
 
-from plainmind.base.pattern import pattern
+from plainmind.base.lazy import pattern
 from plainmind.files.system import SYSTEM, System, explain_errors, make_folders, write_all
 
 _TEMPORARY = pattern(r"\.(?P<name>.+)\.\d+\.[0-9a-f]{16}\.tmp", re.DOTALL)

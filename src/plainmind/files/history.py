@@ -11,8 +11,8 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 
 from plainmind.base.errors import NotFound, PlainmindError, StorageFailure
+from plainmind.base.lazy import pattern
 from plainmind.base.model import sha256_bytes
-from plainmind.base.pattern import pattern
 from plainmind.base.value import replace, value
 from plainmind.files.append import Tail, append
 from plainmind.files.atomic import write_atomically

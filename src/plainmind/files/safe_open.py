@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import cache
 
 from plainmind.base.errors import NotFound, PathNotAllowed, PlainmindError, WorkspaceError
-from plainmind.base.pattern import pattern
+from plainmind.base.lazy import pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from heapq import nlargest
 from itertools import compress, pairwise
 
 from plainmind.base.errors import IndexCorrupt
-from plainmind.base.pattern import pattern
+from plainmind.base.lazy import pattern
 from plainmind.index.vectors import is_numpy_due
 
 TYPE_CHECKING = False

@@ -10,8 +10,7 @@ from plainmind.base.model import Chunk, Document, EmbeddedChunk, Passage, split_
 from plainmind.base.value import replace, value
 from plainmind.embed.protocol import COMPUTED_HERE
 from plainmind.index.plan import ChunkingSettings
-from plainmind.text.dates import terms_of_day
-from plainmind.text.terms import document_terms
+from plainmind.text.terms import document_terms, terms_of_day
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ import os
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 
+from plainmind.base.lazy import pattern
 from plainmind.base.model import Source
-from plainmind.base.pattern import pattern
 from plainmind.files.system import explain_errors, hold_lock, try_lock
 
 TYPE_CHECKING = False

@@ -9,7 +9,7 @@ from urllib.parse import quote, unquote
 
 from plainmind.agent.recall import as_data
 from plainmind.base.errors import NotFound, PlainmindError
-from plainmind.base.pattern import pattern
+from plainmind.base.lazy import pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

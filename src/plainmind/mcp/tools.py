@@ -10,7 +10,7 @@ from plainmind.agent.recall import as_data, fence, lines_of, new_nonce
 from plainmind.agent.tool_calls import Call
 from plainmind.agent.tools import TOOLS, Tool, ToolAnswer, ToolBox
 from plainmind.base.errors import PlainmindError
-from plainmind.base.lazy import named
+from plainmind.base.lazy import find_by_name
 from plainmind.mcp.resources import address_of, place_in, split_citation
 
 TYPE_CHECKING = False
@@ -146,8 +146,8 @@ def _refused(reason: str, hint: str | None = None) -> ToolAnswer:
 
 
 # The entry memory is a guest: its tools, and how they are joined with those of the notes, are found by name.
-ENTRY_TOOLS: tuple[Tool, ...] = named("plainmind.guests.entries.tools:ENTRY_TOOLS")
-ALL_TOOLS: tuple[Tool, ...] = named("plainmind.guests.entries.tools:ALL_TOOLS")
+ENTRY_TOOLS: tuple[Tool, ...] = find_by_name("plainmind.guests.entries.tools:ENTRY_TOOLS")
+ALL_TOOLS: tuple[Tool, ...] = find_by_name("plainmind.guests.entries.tools:ALL_TOOLS")
 _ARE_ENTRIES_ON = "plainmind.guests.entries.access:are_entries_on"
 _REQUIRE_ENTRIES = "plainmind.guests.entries.access:require_entries"
 _JOIN_TOOLS = "plainmind.guests.entries.access:join_tools"
@@ -159,7 +159,7 @@ _OF_ENTRIES_ALONE = {tool.name for tool in ENTRY_TOOLS} - {tool.name for tool in
 def chosen_tools(
     names: Sequence[str] | None, *, read_only: bool, connector: bool, entries: bool = False
 ) -> tuple[Tool, ...]:
-    """The tools that were named, else all of ours; for a connector its two, and those that were named.
+    """The tools that were find_by_name, else all of ours; for a connector its two, and those that were find_by_name.
 
     `notes` and `entries` name all tools of one kind. `memory_forget` is for what the other tools are for.
     """
@@ -180,10 +180,10 @@ def offered_tools(
     memory: Memory, names: Sequence[str] | None, *, read_only: bool, connector: bool
 ) -> tuple[Tool, ...]:
     """The chosen tools of a memory. What lacks a package is refused: a client that was greeted would wait for it."""
-    entries = named(_ARE_ENTRIES_ON)(memory)
+    entries = find_by_name(_ARE_ENTRIES_ON)(memory)
     tools = chosen_tools(names, read_only=read_only, connector=connector, entries=entries)
     if has_entry_tools(tools):
-        named(_REQUIRE_ENTRIES)(memory.settings)
+        find_by_name(_REQUIRE_ENTRIES)(memory.settings)
     return tools
 
 
@@ -191,7 +191,7 @@ def box_of(memory: Memory, scoped: AgentMemory, tools: Sequence[Tool]) -> tuple[
     """What carries the tools out, and what closes everything beneath it but the memory."""
     if not has_entry_tools(tools):
         return ToolBox(scoped), lambda: None
-    joined: tuple[Tools, Callable[[], None]] = named(_JOIN_TOOLS)(memory, scoped, tools)
+    joined: tuple[Tools, Callable[[], None]] = find_by_name(_JOIN_TOOLS)(memory, scoped, tools)
     return joined
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 
 from plainmind.base.errors import ConfigError, PlainmindError
-from plainmind.base.lazy import named
+from plainmind.base.lazy import find_by_name
 from plainmind.base.model import SearchResult, Source, SyncReport
 from plainmind.base.value import field, replace, value
 from plainmind.files.atomic import write_atomically
@@ -494,7 +494,7 @@ def erase_in_engines(memory: Memory, *, of_every_agent: bool) -> None:
         memory.index.backend.erase()
     for name, erase in _ERASERS.items():
         for folder in _engine_folders(memory, name, of_every_agent=of_every_agent):
-            named(erase)(folder)
+            find_by_name(erase)(folder)
 
 
 def _engine_folders(memory: Memory, engine: str, *, of_every_agent: bool) -> Iterator[str]:

@@ -8,7 +8,7 @@ import stat
 from collections.abc import Callable, Iterator
 
 from plainmind.base.errors import PlainmindError, shell_word
-from plainmind.base.lazy import named
+from plainmind.base.lazy import find_by_name
 from plainmind.base.model import SyncReport
 from plainmind.base.value import value
 from plainmind.config.load import home_folder, user_home
@@ -199,7 +199,7 @@ def _index(memory: Memory) -> Iterator[Check]:
     if recovered := facts.get("recovered"):
         yield Check("index", "warning", f"a damaged index was replaced {recovered}")
     if memory.store_driver in _STORES:
-        yield from named(_STORES[memory.store_driver])(facts)
+        yield from find_by_name(_STORES[memory.store_driver])(facts)
 
 
 def _engine(memory: Memory) -> Iterator[Check]:
@@ -219,7 +219,7 @@ def _engine(memory: Memory) -> Iterator[Check]:
 
 
 def _entries(memory: Memory) -> Iterator[Check]:
-    checks: Iterator[Check] = named(_ENTRIES)(memory)
+    checks: Iterator[Check] = find_by_name(_ENTRIES)(memory)
     return checks
 
 

@@ -9,9 +9,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from plainmind.base.errors import ConflictError, NotFound, PlainmindError, ScopeDenied
-from plainmind.base.lazy import named
+from plainmind.base.lazy import find_by_name, pattern
 from plainmind.base.model import SyncReport, sha256_bytes, sha256_text, split_lines
-from plainmind.base.pattern import pattern
 from plainmind.base.value import replace, value
 from plainmind.files.replace import conflict_copies, erase_conflict_copies
 from plainmind.files.system import explain_errors
@@ -426,7 +425,7 @@ def _with_entries(keeper: EntryKeeper, chosen: Forgotten, entries: Sequence[Kept
 
 
 def _keeper(memory: Memory) -> EntryKeeper:
-    keeper: EntryKeeper = named(_ENTRY_KEEPER)(memory)
+    keeper: EntryKeeper = find_by_name(_ENTRY_KEEPER)(memory)
     return keeper
 
 

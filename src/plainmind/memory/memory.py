@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from plainmind.base.errors import WorkspaceError
-from plainmind.base.lazy import made_once, named
+from plainmind.base.lazy import find_by_name, made_once
 from plainmind.base.model import (
     EVERY_SCOPE,
     EXCERPT_LINES,
@@ -278,13 +278,13 @@ class Memory:
 
     def choice_of_provider(self) -> Choice:
         """Which provider embeds, and why."""
-        choice: Choice = named(_CHOICE)(self._loaded, self.environ)
+        choice: Choice = find_by_name(_CHOICE)(self._loaded, self.environ)
         return choice
 
     def _make_providers(self) -> Providers | None:
         if not translation.needs_providers(self.settings, self.environ):
             return None
-        providers: Providers = named(_PROVIDERS)(
+        providers: Providers = find_by_name(_PROVIDERS)(
             self._loaded,
             self.environ,
             home=self.places.home,
@@ -652,7 +652,7 @@ class Memory:
     def prepare_server(self, dsn: str | None, *, role: str | None, is_operator: bool = False) -> str:
         """Make the schema of this installation, or bring it up to date, and let a role use it; returns its name."""
         options = translation.store_options("postgres", self.settings, self.environ, dsn=dsn)
-        schema: str = named(_PREPARE_SERVER)(options, role=role, is_operator=is_operator)
+        schema: str = find_by_name(_PREPARE_SERVER)(options, role=role, is_operator=is_operator)
         return schema
 
     def close(self) -> None:

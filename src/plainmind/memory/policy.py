@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 
 from plainmind.agent.scope import Access, SearchContext, access_of
 from plainmind.base.errors import PathNotAllowed, ScopeDenied
+from plainmind.base.lazy import pattern
 from plainmind.base.model import PRIVATE
-from plainmind.base.pattern import pattern
 from plainmind.files.safe_open import check_relative
 
 TYPE_CHECKING = False

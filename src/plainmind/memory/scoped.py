@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from plainmind.agent.scope import NOTHING, Access, SearchContext
 from plainmind.base.errors import NotFound, PathNotAllowed, PlainmindError, ScopeDenied
-from plainmind.base.lazy import named
+from plainmind.base.lazy import find_by_name
 from plainmind.base.model import EXCERPT_LINES, Excerpt, SearchResult
 from plainmind.base.value import replace
 from plainmind.memory.policy import denial, file_of
@@ -140,7 +140,7 @@ class ScopedMemory:
         from plainmind.notes.memory_files import MemoryFiles
         from plainmind.notes.scopes import folder_of_scope
 
-        tool, access = named(_MEMORY_TOOL), self.access
+        tool, access = find_by_name(_MEMORY_TOOL), self.access
         # All notes are only for who may see all of them: a scope without a folder is no reason to open it.
         folder = "memory" if access.sees_everything else folder_of_scope(access.writes)
         if access.writes == NOTHING or folder is None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 
 from plainmind.base.errors import NotFound, PlainmindError
-from plainmind.base.pattern import pattern
+from plainmind.base.lazy import pattern
 from plainmind.base.value import value
 from plainmind.sessions.changes import ARCHIVED
 from plainmind.sessions.entries import Entry, Transcript, line_of, message_of, text_of, time_of

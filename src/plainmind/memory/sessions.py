@@ -6,9 +6,8 @@ import os
 from threading import RLock
 
 from plainmind.base.errors import PlainmindError
-from plainmind.base.lazy import made_once, named
+from plainmind.base.lazy import find_by_name, made_once, pattern
 from plainmind.base.model import PRIVATE
-from plainmind.base.pattern import pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -97,7 +96,7 @@ class Conversations:
         def folder_of(agent: str | None) -> str:
             return self.folder_of(None if into_one_agent else agent)
 
-        importer: Importer = named(_IMPORTER)(program, folder_of, again=again)
+        importer: Importer = find_by_name(_IMPORTER)(program, folder_of, again=again)
         return importer
 
     def close(self) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from plainmind import __version__
 from plainmind.base.errors import ConfigError, IndexCorrupt, IndexUnavailable, LockTimeout, PlainmindError
-from plainmind.base.lazy import named
+from plainmind.base.lazy import find_by_name
 from plainmind.base.model import FileFailure, FileState, IndexFingerprint, Source
 from plainmind.base.value import value
 from plainmind.files.tombstones import COMPACT_ABOVE_BYTES
@@ -111,7 +111,7 @@ def status_of(memory: Memory, *, deep: bool) -> Status:
         "engine": engine_of(memory.index, index, deep=deep),
     }
     for guest in _GUESTS:
-        facts |= named(guest)(memory, deep=deep)
+        facts |= find_by_name(guest)(memory, deep=deep)
     if deep:
         facts["sizes"] = sizes_of(memory)
         facts["bounds"] = bounds_of(memory)
@@ -155,7 +155,7 @@ def _kept_elsewhere(index: Index) -> str | None:
     if index.values.driver not in _DESTINATIONS:
         return None
     try:
-        found: str | None = named(_DESTINATIONS[index.values.driver])(index.values.options)
+        found: str | None = find_by_name(_DESTINATIONS[index.values.driver])(index.values.options)
     except ConfigError:
         return None  # nothing is sent there either
     return found

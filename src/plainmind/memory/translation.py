@@ -6,7 +6,7 @@ import os
 from functools import partial
 
 from plainmind.base.errors import ConfigError
-from plainmind.base.lazy import named
+from plainmind.base.lazy import find_by_name
 from plainmind.base.model import known_sources, sha256_text
 from plainmind.base.value import field, value
 from plainmind.config.load import home_folder, index_folder
@@ -35,7 +35,7 @@ _STORE_OPTIONS = {
     "postgres": "plainmind.guests.postgres.config:store_options",
 }
 
-# Providers that are always there; what else is named must be looked for before the first search.
+# Providers that are always there; what else is find_by_name must be looked for before the first search.
 _OURS = frozenset({"auto", "builtin", "none", "local", "openai", "gemini", "voyage"})
 
 
@@ -176,7 +176,7 @@ class Wishes:
 
     paths: tuple[ConfiguredPath, ...] = ()  # more places to read
     sessions: bool | None = None  # None: as `sources` says
-    program: str = ""  # which one it runs: when another is named, what failed before does not count
+    program: str = ""  # which one it runs: when another is find_by_name, what failed before does not count
 
 
 def places_of(settings: Settings, workspace: ResolvedWorkspace, environ: Mapping[str, str]) -> Places:
@@ -354,7 +354,7 @@ def wishes_of(settings: Settings) -> Wishes:
     """What the engine that was chosen asks for."""
     if settings.backend not in _WISHES:
         return Wishes()
-    wishes: Wishes = named(_WISHES[settings.backend])(settings)
+    wishes: Wishes = find_by_name(_WISHES[settings.backend])(settings)
     return wishes
 
 
@@ -407,7 +407,7 @@ def extra_paths(configured: Sequence[ConfiguredPath]) -> list[ExtraPath]:
 
 
 def memory_paths(settings: Settings) -> list[ExtraPath]:
-    """All places besides the workspace itself; those that were named for an engine are cited as `qmd/<name>/…`.
+    """All places besides the workspace itself; those that were find_by_name for an engine are cited as `qmd/<name>/…`.
 
     The built-in index has them too: it answers when the engine does not.
     """
@@ -426,7 +426,7 @@ def store_options(
     """What the factory of a store takes beside its folder; `instead` wins over the settings."""
     if driver not in _STORE_OPTIONS:
         return {}
-    options: Mapping[str, str | None] = named(_STORE_OPTIONS[driver])(settings, environ, **instead)
+    options: Mapping[str, str | None] = find_by_name(_STORE_OPTIONS[driver])(settings, environ, **instead)
     return {name: option for name, option in options.items() if option is not None}
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from plainmind.base.errors import NotFound, PlainmindError
+from plainmind.base.lazy import pattern
 from plainmind.base.model import EXCERPT_LINES, Excerpt
-from plainmind.base.pattern import pattern
 from plainmind.notes.workspace import Workspace
 
 TYPE_CHECKING = False

@@ -16,8 +16,8 @@ from plainmind.base.errors import (
     WorkspaceError,
     shell_word,
 )
+from plainmind.base.lazy import pattern
 from plainmind.base.model import PRIVATE, sha256_bytes, split_lines
-from plainmind.base.pattern import pattern
 from plainmind.base.value import value
 from plainmind.files.append import Tail, append
 from plainmind.files.history import APPEND, History

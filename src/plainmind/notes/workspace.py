@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
 from plainmind.base.errors import NotFound, PathNotAllowed, PlainmindError, WorkspaceError
+from plainmind.base.lazy import pattern
 from plainmind.base.model import PRIVATE, SHARED, SHARED_FOLDER, Document, FileState, Source, sha256_bytes
-from plainmind.base.pattern import pattern
 from plainmind.base.value import replace
 from plainmind.files.safe_open import Root, check_relative, printable
 from plainmind.notes.discovery import (

@@ -7,7 +7,7 @@ from binascii import a2b_base64
 from collections.abc import Iterator
 from functools import cache
 
-from plainmind.base.pattern import pattern
+from plainmind.base.lazy import pattern
 from plainmind.base.value import value
 from plainmind.redaction.findings import Found, Page
 from plainmind.redaction.plausible import is_password, is_random, is_stand_in

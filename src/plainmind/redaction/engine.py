@@ -13,8 +13,8 @@ from __future__ import annotations
 from binascii import b2a_base64
 from collections.abc import Iterable, Iterator
 
+from plainmind.base.lazy import pattern
 from plainmind.base.model import split_lines
-from plainmind.base.pattern import pattern
 from plainmind.redaction.credentials import (
     credentials_in_headers,
     passwords_in_addresses,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-from plainmind.base.pattern import pattern
+from plainmind.base.lazy import pattern
 from plainmind.base.value import value
 from plainmind.redaction.findings import Found, Page
 from plainmind.redaction.plausible import is_key, is_made_up, is_password

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from plainmind.base.pattern import pattern
+from plainmind.base.lazy import pattern
 
 _WORDS = frozenset(
     """

@@ -11,6 +11,7 @@ from functools import partial
 from itertools import islice
 
 from plainmind.base.errors import EmbeddingError
+from plainmind.base.lazy import pattern
 from plainmind.base.model import (
     Chunk,
     Mode,
@@ -21,7 +22,6 @@ from plainmind.base.model import (
     TermStatistics,
     Vector,
 )
-from plainmind.base.pattern import pattern
 from plainmind.base.value import field, replace, value
 from plainmind.search.pages import QuestionWords, RankedChunk, Shelf
 from plainmind.search.snippets import (
@@ -33,8 +33,15 @@ from plainmind.search.snippets import (
     prominence,
     read_closely,
 )
-from plainmind.text.dates import DayRange, mentioned_days, terms_of_span
-from plainmind.text.terms import clues, document_terms, letters_without_spaces, query_terms
+from plainmind.text.terms import (
+    DayRange,
+    clues,
+    document_terms,
+    letters_without_spaces,
+    mentioned_days,
+    query_terms,
+    terms_of_span,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

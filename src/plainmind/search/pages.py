@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import accumulate, repeat
 
+from plainmind.base.lazy import pattern
 from plainmind.base.model import Chunk, split_lines
-from plainmind.base.pattern import pattern
 from plainmind.text.terms import (
     clues,
     document_terms,

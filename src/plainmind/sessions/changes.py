@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from plainmind.base.errors import NotFound
-from plainmind.base.pattern import pattern
+from plainmind.base.lazy import pattern
 from plainmind.files.atomic import remove_abandoned, write_atomically
 from plainmind.files.ids import new_id
 from plainmind.files.system import System, explain_errors, make_folders

@@ -18,7 +18,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 
 from plainmind.base.errors import ConflictError, PlainmindError
-from plainmind.base.pattern import pattern
+from plainmind.base.lazy import pattern
 from plainmind.base.value import value
 from plainmind.files.atomic import remove_abandoned, write_atomically
 from plainmind.files.jsonl import open_plain_file

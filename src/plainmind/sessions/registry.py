@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from functools import partial
 
 from plainmind.base.errors import NotFound, PathNotAllowed, PlainmindError
-from plainmind.base.pattern import pattern
+from plainmind.base.lazy import pattern
 from plainmind.base.value import value
 from plainmind.files.atomic import remove_abandoned, write_atomically
 from plainmind.files.jsonl import forwards, open_plain_file

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from plainmind.base.errors import NotFound, PathNotAllowed
+from plainmind.base.lazy import pattern
 from plainmind.base.model import PRIVATE, Document, Excerpt, FileFailure, FileState, Source
-from plainmind.base.pattern import pattern
 from plainmind.base.value import replace
 from plainmind.files.safe_open import Root, check_relative, file_refusal, name_refusal, printable
 from plainmind.files.system import explain_errors

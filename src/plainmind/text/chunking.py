@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, pairwise
 
+from plainmind.base.lazy import pattern
 from plainmind.base.model import Passage, split_lines
-from plainmind.base.pattern import pattern
 from plainmind.base.value import value
 from plainmind.text.markdown import Block, read_blocks
 from plainmind.text.terms import WIDE_WEIGHT, weight, wide_run

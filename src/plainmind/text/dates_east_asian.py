@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterable
 
-from plainmind.base.pattern import pattern
+from plainmind.base.lazy import pattern
 from plainmind.text.spans import (
     HintedPattern,
     Match,

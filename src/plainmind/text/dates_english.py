@@ -6,7 +6,7 @@ import datetime as dt
 import re
 from collections.abc import Callable
 
-from plainmind.base.pattern import pattern
+from plainmind.base.lazy import pattern
 from plainmind.text.spans import (
     MONTHS_OF_SEASON,
     HintedPattern,

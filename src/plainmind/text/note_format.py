@@ -11,8 +11,8 @@ import datetime as dt
 import re
 from collections.abc import Sequence
 
+from plainmind.base.lazy import pattern
 from plainmind.base.model import split_lines
-from plainmind.base.pattern import pattern
 
 ID_MARK = "<!-- m:"  # what every id comment begins with
 

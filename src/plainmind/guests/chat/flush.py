@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from plainmind.agent.protocol import AgentMemory
 from plainmind.agent.tools import APPEND
 from plainmind.base.errors import ConflictError, PlainmindError, ScopeDenied
+from plainmind.base.lazy import pattern
 from plainmind.base.model import sha256_text
-from plainmind.base.pattern import pattern
 from plainmind.base.value import value
 from plainmind.guests.chat.context import RoomSettings, cut, retold
 from plainmind.guests.chat.models.protocol import (

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from plainmind.base.errors import PlainmindError
+from plainmind.base.lazy import pattern
 from plainmind.base.model import EVERY_SCOPE, PRIVATE
-from plainmind.base.pattern import pattern
 from plainmind.base.value import value
 
 TYPE_CHECKING = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
-from plainmind.base.pattern import pattern
+from plainmind.base.lazy import pattern
 from plainmind.guests.importers.originals import (
     JsonlConversation,
     ListedConversation,

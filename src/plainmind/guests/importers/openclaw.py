@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterator
 
 from plainmind.base.errors import PlainmindError
+from plainmind.base.lazy import pattern
 from plainmind.base.model import sha256_text
-from plainmind.base.pattern import pattern
 from plainmind.files.jsonl import open_plain_file
 from plainmind.files.system import SYSTEM, read_range
 from plainmind.guests.importers.openclaw_database import conversations_in, thaw

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from plainmind.base.errors import NotFound
+from plainmind.base.lazy import pattern
 from plainmind.base.model import sha256_text
-from plainmind.base.pattern import pattern
 from plainmind.base.value import record, value
 from plainmind.files.atomic import remove_abandoned, write_atomically
 from plainmind.files.ids import Clock

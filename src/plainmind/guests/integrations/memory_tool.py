@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from plainmind.agent.answers import ToolAnswer
 from plainmind.base.errors import ConflictError, NotFound, PathNotAllowed, PlainmindError
-from plainmind.base.pattern import pattern
+from plainmind.base.lazy import pattern
 from plainmind.base.value import value
 
 TYPE_CHECKING = False

@@ -10,7 +10,7 @@ from importlib import import_module
 
 from plainmind.base.errors import ConfigError, IndexUnavailable, PlainmindError, StorageFailure
 from plainmind.base.extras import install_hint
-from plainmind.base.pattern import pattern
+from plainmind.base.lazy import pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

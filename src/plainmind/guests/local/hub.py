@@ -18,8 +18,8 @@ from plainmind.base.errors import (
     PlainmindError,
     TransientEmbeddingError,
 )
+from plainmind.base.lazy import pattern
 from plainmind.base.model import ProgressCallback
-from plainmind.base.pattern import pattern
 from plainmind.base.value import field, value
 from plainmind.files.system import hold_lock
 from plainmind.guests.net.failures import (

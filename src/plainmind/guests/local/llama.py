@@ -20,8 +20,8 @@ from typing import Any
 
 from plainmind.base.errors import ConfigError, EmbeddingError
 from plainmind.base.extras import install_hint
+from plainmind.base.lazy import pattern
 from plainmind.base.model import EmbedderIdentity, ProgressCallback
-from plainmind.base.pattern import pattern
 from plainmind.base.value import value
 from plainmind.embed.protocol import EmbeddingSettings, usable_cores
 from plainmind.guests.local.gguf import GgufHeader, read_header

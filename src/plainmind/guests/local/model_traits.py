@@ -7,8 +7,8 @@ import os
 from collections.abc import Sequence
 
 from plainmind.base.errors import EmbeddingError
+from plainmind.base.lazy import pattern
 from plainmind.base.model import Vector
-from plainmind.base.pattern import pattern
 from plainmind.base.value import value
 from plainmind.embed.protocol import FullEmbedder, check_vectors
 

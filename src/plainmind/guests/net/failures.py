@@ -30,7 +30,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar, NoReturn
 
 from plainmind.base.errors import PlainmindError
-from plainmind.base.pattern import pattern
+from plainmind.base.lazy import pattern
 from plainmind.base.value import field, value
 
 _MOST_CHARACTERS = 200

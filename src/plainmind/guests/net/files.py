@@ -17,8 +17,8 @@ from typing import IO, TYPE_CHECKING
 from urllib.parse import quote, urljoin, urlsplit, urlunsplit
 
 from plainmind.base.errors import ConfigError, StorageFailure
+from plainmind.base.lazy import pattern
 from plainmind.base.model import Progress, ProgressCallback
-from plainmind.base.pattern import pattern
 from plainmind.base.value import value
 from plainmind.guests.net.address import Origin, split_base_url
 from plainmind.guests.net.failures import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from plainmind.base.errors import ConfigError
-from plainmind.base.pattern import pattern
+from plainmind.base.lazy import pattern
 from plainmind.base.value import value
 from plainmind.config.kinds import KEEPS, SENDS, Text, setting
 from plainmind.config.load import resolve_secret

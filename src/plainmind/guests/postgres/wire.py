@@ -13,8 +13,8 @@ from psycopg.adapt import Dumper, Loader
 from psycopg.pq import Format
 from psycopg.types import TypeInfo
 
+from plainmind.base.lazy import pattern
 from plainmind.base.model import Source
-from plainmind.base.pattern import pattern
 from plainmind.base.value import value
 from plainmind.index.vectors import BYTES_PER_NUMBER
 

@@ -9,8 +9,8 @@ import time
 from collections.abc import Iterable, Sequence
 
 from plainmind.base.errors import PlainmindError
+from plainmind.base.lazy import pattern
 from plainmind.base.model import EVERY_SCOPE, Document, SearchHit, split_lines
-from plainmind.base.pattern import pattern
 from plainmind.base.value import replace, value
 from plainmind.guests.qmd.collections import Collection, folded
 from plainmind.guests.qmd.program import TookTooLong

@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
+from plainmind.base.lazy import pattern
 from plainmind.base.model import SOURCES, FileFailure, Mode, SearchResult, SyncReport
-from plainmind.base.pattern import pattern
 from plainmind.config.load import absolute, home_folder
 from plainmind.files.safe_open import printable
 from plainmind.guests.qmd.answers import Hits, read_answers

@@ -7,8 +7,8 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from plainmind.base.lazy import pattern
 from plainmind.base.model import EVERY_SCOPE, PRIVATE, SHARED_FOLDER, Source, sha256_text
-from plainmind.base.pattern import pattern
 from plainmind.base.value import value
 from plainmind.files.safe_open import Root
 from plainmind.memory.backend import Place

@@ -14,8 +14,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 
 from plainmind.base.errors import PlainmindError
+from plainmind.base.lazy import pattern
 from plainmind.base.model import PRIVATE, Document, FileFailure, FileState
-from plainmind.base.pattern import pattern
 from plainmind.base.value import value
 from plainmind.files.atomic import write_atomically
 from plainmind.files.system import Erasures, explain_errors

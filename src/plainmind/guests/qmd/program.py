@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
-from plainmind.base.pattern import pattern
+from plainmind.base.lazy import pattern
 from plainmind.base.value import value
 from plainmind.guests.qmd.keeper import NOT_STARTED
 from plainmind.guests.qmd.options import QmdOptions, SearchMode

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from plainmind.base.pattern import pattern
+from plainmind.base.lazy import pattern
 from plainmind.base.value import replace
 from plainmind.guests.chat.models.dialect import (
     AnswerReader,

@@ -22,7 +22,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 import apsw
 
 from plainmind.base.errors import IndexCorrupt, IndexUnavailable, LockTimeout, StorageFailure
-from plainmind.base.pattern import pattern
+from plainmind.base.lazy import pattern
 from plainmind.files.system import SYSTEM, HeldLock, explain_errors, hold_lock, make_folders, try_lock
 
 TYPE_CHECKING = False
