@@ -8,7 +8,7 @@ from plainmind.base.value import value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
     from plainmind.agent.answers import ToolAnswer
@@ -46,6 +46,19 @@ class Tools(Protocol):
 
     def close(self) -> None:
         """Wait for calls that are still running."""
+
+
+class TurnHooks(Protocol):
+    """What happens by itself around a turn. What fails there is told, and costs no turn."""
+
+    def before(self, messages: Sequence[Mapping[str, Any]], tell: Callable[[str], None]) -> str:
+        """What the model is reminded of in this turn: data, for a user's turn; "" mostly.
+
+        It is not for the transcript: what is forgotten would stay there.
+        """
+
+    def after(self, messages: Sequence[Mapping[str, Any]], tell: Callable[[str], None]) -> None:
+        """Look at a turn that was answered just now."""
 
 
 class AgentMemory(Protocol):

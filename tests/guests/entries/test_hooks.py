@@ -10,12 +10,13 @@ from tests.support.scripted_chat_model import Call, Say, in_order
 
 from plainmind.base.model import EVERY_SCOPE, PRIVATE
 from plainmind.guests.chat.access import context_of_session
+from plainmind.guests.chat.context import with_reminder
 from plainmind.guests.chat.conversation import Conversation, ConversationSettings
 from plainmind.guests.chat.flush import FlushSettings
 from plainmind.guests.chat.models.protocol import ChatFailure
 from plainmind.guests.entries.access import entry_folder, entry_memory_of, tools_within
 from plainmind.guests.entries.entry_file import EntryFile
-from plainmind.guests.entries.toolbox import last_words, reminded
+from plainmind.guests.entries.toolbox import last_words
 
 BOTH = pytest.mark.parametrize("dialect", ["openai", "anthropic"])
 FACT = "The boat Ida lies at berth zanzibar"
@@ -199,9 +200,14 @@ def test_a_reminder_stands_before_what_the_user_said_last():
         {"role": "assistant", "content": [{"type": "toolCall"}]},
         {"role": "toolResult", "content": "four"},
     ]
-    assert [message["content"] for message in reminded(said, "psst")][:4] == ["one", "two", "psst", "three"]
-    assert reminded(said, "") == tuple(said)
-    assert reminded((), "psst") == ({"role": "user", "content": "psst"},)
+    assert [message["content"] for message in with_reminder(said, "psst")][:4] == [
+        "one",
+        "two",
+        "psst",
+        "three",
+    ]
+    assert with_reminder(said, "") == tuple(said)
+    assert with_reminder((), "psst") == ({"role": "user", "content": "psst"},)
     assert last_words(said) == "three"
     assert last_words([{"role": "user", "content": [{"type": "text", "text": "five"}]}]) == "five"
     assert last_words([{"role": "user", "content": [{"type": "image"}]}]) == ""

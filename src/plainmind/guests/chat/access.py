@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from plainmind.agent.scope import OWNER, SearchContext
 from plainmind.base.errors import ConfigError, PlainmindError
+from plainmind.base.lazy import find_by_name
 from plainmind.config.load import resolve_secret
 from plainmind.config.settings import Settings
 from plainmind.guests.chat.config import ChatConfig, FlushConfig
@@ -15,8 +16,6 @@ from plainmind.guests.chat.conversation import PROMPT, Conversation, Conversatio
 from plainmind.guests.chat.flush import REQUEST, SYSTEM, FlushSettings
 from plainmind.guests.chat.models.endpoint import EndpointModel, create_chat_model, dialect_of
 from plainmind.guests.chat.models.protocol import ChatModelSettings
-from plainmind.guests.entries.access import require_entries, tools_within
-from plainmind.guests.entries.config import EntryConfig
 from plainmind.guests.net.address import split_base_url
 from plainmind.memory.memory import Memory
 from plainmind.notes.scopes import group_in_key, person_in_key
@@ -113,6 +112,9 @@ def _is_at(base_url: str | None, other: str | None, default: str) -> bool:
 
 
 _MANY = frozenset({"group", "channel"})
+# Of the entry memory, which chat does not import.
+_REQUIRE_IF_ON = "plainmind.guests.entries.access:require_if_on"
+_TOOLS_WITHIN = "plainmind.guests.entries.access:tools_within"
 
 
 def usual_key(settings: Settings) -> str:
@@ -126,8 +128,7 @@ def open_conversation(
     """Continue the conversation of a key, or begin it; with `is_new` the one before goes to the archive."""
     settings = memory.settings
     chosen = chat_model_of(settings, memory.environ, model=model)  # before anything is begun or put away
-    if settings.section(EntryConfig).enabled:
-        require_entries(settings)
+    find_by_name(_REQUIRE_IF_ON)(settings)
     key = key or usual_key(settings)
     store = memory.sessions
     if is_new and any(row.key == key for row in store.list()):
@@ -150,7 +151,7 @@ def _with_model(memory: Memory, session: Session, chosen: EndpointModel) -> Conv
     settings = memory.settings
     entry = _counted_here(memory.sessions, session, chosen.context_window)
     context = context_of_session(session.key or session.id, entry)
-    tools, hooks = tools_within(memory, context)
+    tools, hooks = find_by_name(_TOOLS_WITHIN)(memory, context)
     return Conversation(
         memory.sessions,
         session,

@@ -204,3 +204,12 @@ def _told(message: Message) -> Iterable[str]:
             given = block.get("arguments")
             asked = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False, default=str)
             yield f"Assistant used {block.get('name')}: {cut(storable(asked), _MOST_CHARS_OF_A_RESULT)}"
+
+
+def with_reminder(messages: Sequence[Message], reminder: str) -> tuple[Message, ...]:
+    """Put a reminder before what the user said last."""
+    if not reminder:
+        return tuple(messages)
+    users = [place for place, message in enumerate(messages) if message.get("role") == "user"]
+    at = users[-1] if users else 0
+    return (*messages[:at], {"role": "user", "content": reminder}, *messages[at:])

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import date
 
 from plainmind.agent.prompt import recall_section
-from plainmind.agent.protocol import AgentMemory
+from plainmind.agent.protocol import AgentMemory, Tools, TurnHooks
 from plainmind.agent.tools import ToolBox
 from plainmind.base.value import value
 from plainmind.guests.chat.compaction import compact, to_sum_up
@@ -19,6 +19,7 @@ from plainmind.guests.chat.context import (
     result_of,
     to_answer,
     unfinished,
+    with_reminder,
 )
 from plainmind.guests.chat.flush import FAILED, SAVED, Flush, Flushed, FlushSettings, block_of
 from plainmind.guests.chat.models.protocol import (
@@ -33,7 +34,6 @@ from plainmind.guests.chat.models.protocol import (
 )
 from plainmind.guests.chat.models.protocol import FAILED as BROKEN_OFF
 from plainmind.guests.chat.models.tokens import tokens_in, tokens_of
-from plainmind.guests.entries.toolbox import AllTools, EntryHooks, reminded
 from plainmind.sessions.entries import Entry
 from plainmind.sessions.store import Session, SessionStore
 
@@ -90,8 +90,8 @@ class Conversation:
         model: ChatModel,
         settings: ConversationSettings,
         *,
-        tools: ToolBox | AllTools | None = None,
-        hooks: EntryHooks | None = None,
+        tools: Tools | None = None,
+        hooks: TurnHooks | None = None,
         today: Callable[[], date] = date.today,
         can_write: Callable[[], bool] = lambda: True,
     ) -> None:
@@ -200,7 +200,7 @@ class Conversation:
     def _answer(self, listener: Listener) -> Reply:
         """Ask until the model has answered; then make room, while the user reads."""
         if self._hooks is not None:
-            self._reminder = self._hooks.before(self.session.context().messages, listener)
+            self._reminder = self._hooks.before(self.session.context().messages, listener.notice)
         for number in range(self._settings.max_tool_rounds + 2):
             self.make_room(listener)
             reply = self._asked(listener)
@@ -216,7 +216,7 @@ class Conversation:
             listener.notice("the answer was cut: it is as long as `chat.maxOutputTokens` allows")
         if not listener.stopped():
             if self._hooks is not None:
-                self._hooks.after(self.session.context().messages, listener)
+                self._hooks.after(self.session.context().messages, listener.notice)
             self.make_room(listener)
         elif reply.stop != ABORTED:
             self._record(Reply("", stop=ABORTED))
@@ -227,7 +227,7 @@ class Conversation:
         def ask() -> Reply:
             context = self.session.context()
             summary = [{"role": "user", "content": _SUMMARY + context.summary}] if context.summary else []
-            said = reminded(paired(to_answer(context.messages)), self._reminder)
+            said = with_reminder(paired(to_answer(context.messages)), self._reminder)
             request = self._request((*summary, *said))
             return self.model.reply(request, on_text=listener.text, stopped=listener.stopped)
 

@@ -59,6 +59,12 @@ def require_entries(settings: Settings) -> None:
         )
 
 
+def require_if_on(settings: Settings) -> None:
+    """Raise ConfigError when the entries are switched on and what keeps them is not installed."""
+    if settings.section(EntryConfig).enabled:
+        require_entries(settings)
+
+
 def entry_memory_of(memory: Memory) -> EntryMemory:
     """Open the entries of the agent that the settings name; the caller closes them. Raises ConfigError."""
     from plainmind.guests.entries.memory import open_entries

@@ -35,9 +35,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, TypeVar
 
-    from plainmind.guests.chat.conversation import Listener
-    from plainmind.guests.chat.models.protocol import Message
-
     T = TypeVar("T")
 
 
@@ -512,22 +509,19 @@ def _explained(name: str, error: PlainmindError) -> ToolAnswer:
 
 
 class EntryHooks:
-    """Called by whoever leads a conversation; a memory that fails is mentioned, and costs no turn."""
+    """The entries around a turn: what is known comes before it, what was said is proposed after it."""
 
     def __init__(self, box: EntryToolBox, *, recalls: bool, captures: bool) -> None:
         self._box = box
         self._recalls = recalls
         self._captures = captures
 
-    def before(self, messages: Sequence[Message], listener: Listener) -> str:
-        """What the model is reminded of in this turn: data, for a user's turn; "" mostly.
-
-        It is not for the transcript: what is forgotten would stay there.
-        """
+    def before(self, messages: Sequence[Mapping[str, Any]], tell: Callable[[str], None]) -> str:
+        """What the model is reminded of in this turn."""
         said = last_words(messages)
-        return self._box.recalled_for(said, listener.notice) if self._recalls and said else ""
+        return self._box.recalled_for(said, tell) if self._recalls and said else ""
 
-    def after(self, messages: Sequence[Message], listener: Listener) -> None:
+    def after(self, messages: Sequence[Mapping[str, Any]], tell: Callable[[str], None]) -> None:
         """Propose what the user said in the turn that was answered just now."""
         said = last_words(messages)
         if not self._captures or not said:
@@ -535,24 +529,15 @@ class EntryHooks:
         try:
             proposed = self._box.capture([said])
         except PlainmindError as error:
-            listener.notice(f"what was said could not be proposed for keeping: {error}")
+            tell(f"what was said could not be proposed for keeping: {error}")
             return
         if proposed:
-            listener.notice("proposed for keeping; `plainmind entries review` shows it")
+            tell("proposed for keeping; `plainmind entries review` shows it")
 
 
-def last_words(messages: Sequence[Message]) -> str:
+def last_words(messages: Sequence[Mapping[str, Any]]) -> str:
     """What the user said last."""
     for message in reversed(messages):
         if message.get("role") == "user":
             return text_of(message.get("content"))
     return ""
-
-
-def reminded(messages: Sequence[Message], reminder: str) -> tuple[Message, ...]:
-    """Put a reminder before what the user said last."""
-    if not reminder:
-        return tuple(messages)
-    users = [place for place, message in enumerate(messages) if message.get("role") == "user"]
-    at = users[-1] if users else 0
-    return (*messages[:at], {"role": "user", "content": reminder}, *messages[at:])
