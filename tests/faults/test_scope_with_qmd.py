@@ -53,7 +53,7 @@ def _everything(argv):  # of the program that it becomes a part of
                     f"{each}/./{way}",
                     f"{each}/{folders[name]}/{path}",
                 ]
-            shown = f" -1,1  (0 before, 0 after)\n{text}"
+            shown = f"@@ -1,1 @@ (0 before, 0 after)\n{text}"
             answers += [
                 {"score": 0.9, "file": f"qmd://{place}", "line": 1, "title": path, "snippet": shown}
                 for place in places
