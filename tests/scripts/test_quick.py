@@ -23,7 +23,7 @@ def tree(tmp_path):
     ("changed", "tests"),
     [
         ("src/plainmind/text/terms.py", ["tests/text/test_terms.py", "tests/text"]),
-        ("src/plainmind/text/terms.py", ["tests/text"]),
+        ("src/plainmind/text/markdown.py", ["tests/text"]),
         ("src/plainmind/guests/qmd/program.py", ["tests/guests/qmd/test_program.py", "tests/guests/qmd"]),
         ("tests/scripts/test_lock.py", ["tests/scripts/test_lock.py"]),
         ("tests/text/conftest.py", ["tests/text"]),
@@ -39,7 +39,7 @@ def test_a_changed_file_has_tests_that_are_nearest(tree, changed, tests):
 
 def test_files_come_before_folders_and_the_most_changed_before_the_others(tree):
     changed = Counter(
-        {"src/plainmind/text/terms.py": 5, "scripts/lock.py": 9, "tests/scripts/test_lock.py": 1}
+        {"src/plainmind/text/markdown.py": 5, "scripts/lock.py": 9, "tests/scripts/test_lock.py": 1}
     )
 
     assert quick.nearest_tests(changed, root=tree) == [
