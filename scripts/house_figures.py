@@ -120,12 +120,15 @@ class Checkout:
         self._workspace, self._home = folder / "workspace", folder / "home"
         (self._workspace / "memory").mkdir(parents=True)
         name = package.upper()
-        kept = {one: text for one, text in os.environ.items() if not one.startswith((f"{name}_", "PYTHON"))}
+        kept = {
+            one: text
+            for one, text in os.environ.items()
+            if not one.startswith((f"{name}_", "PYTHON")) and not one.endswith("_API_KEY")
+        }
         self.environment = {
             **kept,
             f"{name}_HOME": str(self._home),
             f"{name}_WORKSPACE": str(self._workspace),
-            f"{name}_PROVIDER": "builtin",
         }
 
     def write(self, path: str, text: str) -> None:
