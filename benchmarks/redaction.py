@@ -78,19 +78,19 @@ def _print_reading(name: str, texts: list[str]) -> None:
 
 
 def _print_recall() -> None:
-    corpus = _module("tests.redaction.corpus")
+    samples = _module("tests.redaction.samples")
     tried: Counter[str] = Counter()
     missed: Counter[str] = Counter()
-    for name, make in corpus.TYPES.items():
+    for name, make in samples.TYPES.items():
         rng = random.Random(f"measured {name}")
         for _ in range(SECRETS_A_TYPE):
             snippet, secret = make(rng)
-            for _place, text in corpus.placed(snippet):
+            for _place, text in samples.placed(snippet):
                 tried[name] += 1
                 missed[name] += secret in REDACTOR.redact(text).text
     share = 1 - missed.total() / tried.total()
     worst = ", ".join(f"{name} {count}" for name, count in missed.most_common(3) if count) or "none"
-    places = len(list(corpus.placed("x")))
+    places = len(list(samples.placed("x")))
     print(
         f"recall   {share:.2%} of {tried.total()} secrets: {len(tried)} types in {places} places; missed: {worst}"
     )

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.redaction.corpus import TYPES, placed
+from tests.redaction.samples import TYPES, placed
 from tests.support.providers.server import KEY, Handler, Provider, serving
 
 from plainmind import Memory

@@ -8,7 +8,7 @@ import random
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from tests.redaction.corpus import PLAIN, TYPES, placed, some
+from tests.redaction.samples import PLAIN, TYPES, placed, some
 from tests.redaction.test_hostile_texts import WORDS, expressions
 
 from plainmind.base.model import split_lines
@@ -42,7 +42,7 @@ def test_a_secret_is_found_wherever_it_stands(name):
             assert REDACTOR.redact(copy) == Redacted(copy), place
 
 
-def test_the_corpus_is_as_wide_as_promised():
+def test_the_samples_are_as_wide_as_promised():
     assert len(TYPES) >= 60
     assert len(list(placed("x"))) >= 25
 

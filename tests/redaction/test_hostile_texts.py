@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 import pytest
-from tests.redaction.corpus import BASE64, HEX
+from tests.redaction.samples import BASE64, HEX
 
 from plainmind import redaction
 from plainmind.base.lazy import _Uncompiled

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from tests.redaction.corpus import BASE64, DASHED, HEX, PLAIN, some, uuid
+from tests.redaction.samples import BASE64, DASHED, HEX, PLAIN, some, uuid
 
 from plainmind.redaction.engine import Redactor
 

@@ -6,7 +6,7 @@ import random
 import string
 
 import pytest
-from tests.redaction.corpus import BASE64, some
+from tests.redaction.samples import BASE64, some
 
 from plainmind.redaction.engine import Redactor
 

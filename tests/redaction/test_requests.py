@@ -6,7 +6,7 @@ import base64
 import random
 
 import pytest
-from tests.redaction.corpus import BASE64, DASHED, HEX, PLAIN, TYPES, some
+from tests.redaction.samples import BASE64, DASHED, HEX, PLAIN, TYPES, some
 
 from plainmind.redaction.engine import Redactor
 from plainmind.redaction.tokens import is_card_number
