@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from plainmind.agent.protocol import Limits
 from plainmind.agent.recall import NOTICE, Recalled, as_data, fence, labels, lines_of
 from plainmind.base.lazy import pattern
-from plainmind.base.model import Excerpt, SearchHit, SearchResult, sha256_text
+from plainmind.base.model import Excerpt, SearchHit, SearchResult
 from plainmind.base.value import replace, value
 
 TYPE_CHECKING = False
@@ -168,17 +168,17 @@ def note_answer(note: Remembered) -> ToolAnswer:
     )
 
 
-def confirmation(chosen: Forgotten) -> str:
-    """A code that stands for exactly these lines of exactly these files."""
+def exactly(chosen: Forgotten) -> str:
+    """What a code has to stand for: these lines of these files as they are now."""
     lines = [[one.path, one.start_line, one.end_line, one.base_hash] for one in chosen.lines]
-    return sha256_text(json.dumps([lines, chosen.text, chosen.note_id]))[:8]
+    return json.dumps([lines, chosen.text, chosen.note_id])
 
 
 def forget_preview(
-    chosen: Forgotten, limits: Limits, *, nonce: str, warning: str | None = None
+    chosen: Forgotten, limits: Limits, *, code: str, nonce: str, warning: str | None = None
 ) -> ToolAnswer:
     """The lines that would go, and the code that makes them go."""
-    code, shown = confirmation(chosen), _first_lines(chosen, limits)
+    shown = _first_lines(chosen, limits)
     total = len(chosen.lines)
     content: dict[str, Any] = {"status": "preview", "lines": shown, "total": total, "confirm": code}
     if warning:

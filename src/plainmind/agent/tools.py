@@ -7,6 +7,7 @@ from functools import partial
 
 from plainmind.agent import answers
 from plainmind.agent.answers import ToolAnswer, reading_chars
+from plainmind.agent.codes import OF_THIS_PROCESS, Codes, wrong_code
 from plainmind.agent.pool import Pool
 from plainmind.agent.protocol import AgentMemory
 from plainmind.agent.recall import new_nonce
@@ -286,11 +287,17 @@ class ToolBox:
     """The tools of one agent in one conversation. Safe to share between threads."""
 
     def __init__(
-        self, memory: AgentMemory, tools: Sequence[Tool] = TOOLS, *, nonce: Callable[[], str] = new_nonce
+        self,
+        memory: AgentMemory,
+        tools: Sequence[Tool] = TOOLS,
+        *,
+        nonce: Callable[[], str] = new_nonce,
+        codes: Codes = OF_THIS_PROCESS,
     ) -> None:
         self._memory = memory
         self._tools = {tool.name: tool for tool in tools}
         self._nonce = nonce
+        self._codes = codes
         self._pool = Pool()
         self._calls: Mapping[str, Callable[..., ToolAnswer]] = {
             "memory_search": self._search,
@@ -348,12 +355,16 @@ class ToolBox:
 
     def _forget(self, what: str, confirm: str | None = None) -> ToolAnswer:
         limits, chosen = self._memory.limits, self._memory.forget(what, dry_run=True)
-        if confirm is None:
-            return answers.forget_preview(chosen, limits, nonce=self._nonce())
-        if confirm.strip() != answers.confirmation(chosen):
-            warning = "This code does not stand for these lines: the memory has changed, or the code is another one's."
-            return answers.forget_preview(chosen, limits, nonce=self._nonce(), warning=warning)
-        return answers.forget_answer(self._memory.forget(chosen))
+        shown = (repr(self._memory.context), answers.exactly(chosen))
+        if confirm is not None and self._codes.take(confirm, *shown):
+            return answers.forget_answer(self._memory.forget(chosen))
+        return answers.forget_preview(
+            chosen,
+            limits,
+            code=self._codes.make(*shown),
+            nonce=self._nonce(),
+            warning=None if confirm is None else wrong_code("these lines"),
+        )
 
     def _status(self) -> ToolAnswer:
         return answers.status_answer(self._memory.status(), self._nonce())

@@ -93,7 +93,9 @@ def entry_tools_of(memory: Memory, scoped: ScopedMemory, entries: EntryMemory) -
         wanted.capture_max_chars,
         by_words_only=memory.sends_questions_only,
     )
-    return EntryToolBox(entries, scoped.access, memory.limits, by_itself=by_itself)
+    return EntryToolBox(
+        entries, scoped.access, memory.limits, by_itself=by_itself, conversation=repr(scoped.context)
+    )
 
 
 def are_entries_on(memory: Memory) -> bool:

@@ -8,6 +8,7 @@ from functools import partial
 
 from plainmind.agent import answers
 from plainmind.agent.answers import ELLIPSIS, ToolAnswer
+from plainmind.agent.codes import OF_THIS_PROCESS, Codes, wrong_code
 from plainmind.agent.pool import Pool, TimedOut
 from plainmind.agent.protocol import Limits
 from plainmind.agent.recall import NOTICE, Recalled, as_data, fence, labels, new_nonce
@@ -15,7 +16,7 @@ from plainmind.agent.scope import NOTHING, Access
 from plainmind.agent.tool_calls import Call, Misuse, answer_call, carry_out, code_of
 from plainmind.agent.tools import Tool, ToolBox
 from plainmind.base.errors import NotFound, PlainmindError, ScopeDenied
-from plainmind.base.model import PRIVATE, SHARED, sha256_text
+from plainmind.base.model import PRIVATE, SHARED
 from plainmind.base.value import replace, value
 from plainmind.guests.entries.memory import LEAST_SCORE, EntryMemory
 from plainmind.guests.entries.model import CATEGORIES, USUAL_IMPORTANCE, Entry, Recall, RecalledEntry
@@ -65,12 +66,17 @@ class EntryToolBox:
         *,
         by_itself: ByItself | None = None,
         nonce: Callable[[], str] = new_nonce,
+        codes: Codes = OF_THIS_PROCESS,
+        conversation: str = "",
     ) -> None:
+        """`conversation` says in which one: a code that was shown in another one is worth nothing here."""
         self._entries = entries
         self._access = access
         self._limits = limits or Limits()
         self._by_itself = by_itself or ByItself()
         self._nonce = nonce
+        self._codes = codes
+        self._conversation = conversation
         self._pool = Pool()
         self._tools = {tool.name: tool for tool in ENTRY_TOOLS}
         self._calls: Mapping[str, Callable[..., ToolAnswer]] = {
@@ -239,18 +245,15 @@ class EntryToolBox:
     def _forget(self, what: str, confirm: str | None = None) -> ToolAnswer:
         self._check_writing()
         chosen = self._chosen(what)
-        code = sha256_text(json.dumps([[entry.id, entry.text] for entry in chosen]))[:8]
-        if confirm is not None and confirm.strip() == code:
+        exactly = json.dumps([[entry.id, entry.text] for entry in chosen])
+        if confirm is not None and self._codes.take(confirm, self._conversation, exactly):
             gone = self._entries.forget([entry.id for entry in chosen], scopes=self._writable())
             content = {"status": "forgotten", "total": len(gone), "ids": [entry.id for entry in gone]}
             return ToolAnswer(
                 content, f"Removed for good: {len(gone)} {'entry' if len(gone) == 1 else 'entries'}."
             )
-        warning = None
-        if confirm is not None:
-            warning = (
-                "This code does not stand for these entries: they have changed, or the code is another one's."
-            )
+        code = self._codes.make(self._conversation, exactly)
+        warning = None if confirm is None else wrong_code("these entries")
         content = {
             "status": "preview",
             "entries": [_shown(entry, self._limits) for entry in chosen],
@@ -386,12 +389,14 @@ class AllTools:
         tools: Sequence[Tool] = ALL_TOOLS,
         *,
         nonce: Callable[[], str] = new_nonce,
+        codes: Codes = OF_THIS_PROCESS,  # that the boxes have too
         on_close: Callable[[], None] = lambda: None,
     ) -> None:
         self._notes = notes
         self._entries = entries
         self._tools = {tool.name: tool for tool in tools}
         self._nonce = nonce
+        self._codes = codes
         self._on_close = on_close
 
     @property
@@ -441,9 +446,10 @@ class AllTools:
                 "search or recall it first, and give its place, its id or its words",
                 {"status": "not_found"},
             )
-        code = sha256_text(" ".join(answer.content["confirm"] for _, answer in seen))[:8]
-        if confirm is not None and confirm.strip() == code:
+        parts = [self._codes.meaning_of(answer.content["confirm"]) for _, answer in seen]
+        if confirm is not None and self._codes.take(confirm, *parts):
             return _joined([box.call("memory_forget", _confirmed(what, answer)) for box, answer in seen])
+        code = self._codes.make(*parts)
         return self._preview([answer.content for _, answer in seen], code, is_wrong=confirm is not None)
 
     def _preview(self, seen: Sequence[Mapping[str, Any]], code: str, *, is_wrong: bool) -> ToolAnswer:
@@ -459,10 +465,7 @@ class AllTools:
         }
         warning = ""
         if is_wrong:
-            warning = (
-                "This code does not stand for this: the memory has changed, or the code is another one's."
-            )
-            content["warning"] = warning
+            warning = content["warning"] = wrong_code("this")
         items = [Recalled(one["path"], one["text"], one["startLine"], one["endLine"]) for one in lines]
         items += [Recalled(f"entry {one['id']}", one["text"], source="entries") for one in entries]
         told = (
