@@ -176,7 +176,7 @@ def test_a_rule_about_a_channel_holds_however_the_channel_is_known(key, channel)
 
 
 words = st.sampled_from(
-    ["", OWNER, "direct", "group", "channel", "anna", "-100", GROUP_KEY, "cron:x", "a:dm:b"]
+    ["", "owner", "direct", "group", "channel", "anna", "-100", GROUP_KEY, "cron:x", "a:dm:b"]
 )
 texts = words | st.text(max_size=12)
 rules = st.lists(
@@ -191,7 +191,11 @@ rules = st.lists(
 )
 
 
-@given(st.builds(SearchContext, texts, texts, texts, texts, texts), rules, st.sampled_from(["allow", "deny"]))
+@given(
+    st.builds(SearchContext, texts | st.just(OWNER), texts, texts, texts, texts),
+    rules,
+    st.sampled_from(["allow", "deny"]),
+)
 @example(SearchContext(OWNER, "", GROUP_KEY), [Rule("allow", key_prefix="agent")], "allow")
 @example(SearchContext(OWNER, "direct", "agent:main:dm:b:group:7"), [Rule("allow")], "allow")
 @example(SearchContext(OWNER, "direct", "agent:group:main"), [Rule("allow")], "allow")
@@ -199,7 +203,7 @@ def test_everything_is_seen_by_the_owner_alone_and_never_where_a_group_reads_alo
     decided = access_of(context, rules, default)
 
     if decided.scopes == EVERY_SCOPE or PRIVATE in decided.scopes or decided.writes == PRIVATE:
-        assert context.principal == OWNER
+        assert context.principal is OWNER
         assert context.chat_type in {"direct", ""}
         assert not context.group
         assert ":group:" not in context.session_key.removeprefix("agent:group")

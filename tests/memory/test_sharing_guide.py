@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from plainmind import Memory, SearchContext
+from plainmind import OWNER, Memory, SearchContext
 from plainmind.notes.scopes import scope_of_path
 
 GUIDE = (Path(__file__).parents[2] / "docs" / "guides" / "share-with-groups.md").read_text()
@@ -50,7 +50,7 @@ def test_the_settings_in_the_guide_let_a_group_in(notes):
         assert not memory.within(
             SearchContext("anna", "group", "", channel="irc", group="7")
         ).access.is_allowed
-        assert memory.within(SearchContext("owner", "", "cron:daily")).access.sees_everything
+        assert memory.within(SearchContext(OWNER, "", "cron:daily")).access.sees_everything
 
 
 def test_the_folders_in_the_guide_are_those_of_their_scopes():

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from tests.support.scope_world import ARCHIVED, QUERIES, SPELLINGS, TEXTS, Text, as_flags
 
-from plainmind import Memory, PlainmindError, SearchContext
+from plainmind import OWNER, Memory, PlainmindError, SearchContext
 from plainmind.agent.tools import TOOLS, ToolBox
 
 Surface = Callable[[Memory, SearchContext], Iterator[str]]
@@ -100,7 +100,7 @@ def through_mcp(memory: Memory, context: SearchContext) -> Iterator[str]:
         yield memory.within(context).access.reason  # the program takes no such kind of chat
         return
     flags = {
-        "principal": context.principal,
+        "principal": "" if context.principal is OWNER else context.principal,
         "chat-type": context.chat_type,
         "session-key": context.session_key,
     }
@@ -117,6 +117,8 @@ def through_mcp(memory: Memory, context: SearchContext) -> Iterator[str]:
     argv += as_flags(Path(memory.workspace).parent, memory)
     argv += ["mcp", "--tools", ",".join((*(tool.name for tool in TOOLS), "search", "fetch"))]
     argv += [*(f"--{name}={given}" for name, given in flags.items() if given)]
+    if context.principal is OWNER:
+        argv.append("--owner")
     if context == SearchContext("", "", ""):
         argv.append("--principal=")
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:

@@ -16,7 +16,20 @@ from plainmind.notes.scopes import (
     person_scope,
 )
 
-OWNER = "owner"  # the person whose memory it is
+
+class Owner:
+    """The person whose memory it is: no text, so that no id, nick or key that a channel brings along can be it."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "OWNER"
+
+    def __reduce__(self) -> str:
+        return "OWNER"  # a copy is the same one
+
+
+OWNER = Owner()
 NOTHING = ""  # the scope of notes where none may be written
 
 _MANY = frozenset({"group", "channel"})
@@ -26,7 +39,9 @@ _MANY = frozenset({"group", "channel"})
 class SearchContext:
     """Who asks, and where the answer will be seen. Whoever calls must say: an unknown fact is "", and opens nothing."""
 
-    principal: str  # OWNER, or the id of another person
+    principal: (
+        Owner | str
+    )  # OWNER, which only the program itself can say; else the id that a channel gave somebody
     chat_type: str  # "direct", "group" or "channel"; "" for jobs and agents that talk to nobody
     session_key: str  # "" when there is no session
     channel: str = ""  # "telegram"
@@ -101,7 +116,7 @@ def _of_unknown_chat(context: SearchContext, rule: Rule | None) -> Access:
     """Jobs and agents that talk to nobody: only those whose kind of key somebody has thought of."""
     if rule is None or not rule.key_prefix:
         return _denial("it is not known where the answer will be seen")
-    if context.principal == OWNER:
+    if isinstance(context.principal, Owner):
         return _everything(context)
     return Access(is_allowed=True, scopes=frozenset({SHARED}))
 
@@ -111,7 +126,7 @@ def _of_direct_chat(context: SearchContext) -> Access:
         return _denial("the chat is said to be direct, but names a group")
     if not context.principal:
         return _denial("it is not known who asks")
-    if context.principal == OWNER:
+    if isinstance(context.principal, Owner):
         return _everything(context)
     # Whether a chat is in one channel or goes on in all of them, its key knows: its transcript has the same scope.
     is_told = person_in_key(context.session_key) is not None

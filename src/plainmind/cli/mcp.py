@@ -71,7 +71,9 @@ Reads the workspace, keeps its index in ~/.plainmind, and writes notes when a cl
 
 def _add_context(parser: argparse.ArgumentParser) -> None:
     context = parser.add_argument_group("for whom, when it is not the owner at their own machine")
-    context.add_argument("--principal", metavar="ID", help="who asks: `owner`, or the id of somebody else")
+    who = context.add_mutually_exclusive_group()
+    who.add_argument("--principal", metavar="ID", help="who asks, by the id that their channel gives them")
+    who.add_argument("--owner", action="store_true", help="the owner asks; no id says that, not even `owner`")
     context.add_argument(
         "--chat-type", choices=("direct", "group", "channel"), help="where the answers will be seen"
     )
@@ -91,6 +93,8 @@ def run_mcp(arguments: argparse.Namespace, console: Console) -> int:
             "the MCP server needs a package that is not installed", hint=f"install it: {install_hint('mcp')}"
         )
     _log_to_stderr()
+    if (arguments.principal or "").strip().casefold() == "owner":
+        console.note("`--principal owner` is somebody with that id; --owner says that the owner asks")
     if arguments.http:
         _serve_at_address(arguments, console)
         return 0
@@ -155,7 +159,7 @@ def _tools(arguments: argparse.Namespace, memory: Memory) -> Sequence[Tool]:
 
 def _context(arguments: argparse.Namespace) -> SearchContext:
     """Who asks. As soon as a gateway says anything about that, nothing else is taken for granted."""
-    from plainmind.agent.scope import THE_OWNER, SearchContext
+    from plainmind.agent.scope import OWNER, THE_OWNER, SearchContext
 
     named = (
         arguments.principal,
@@ -167,7 +171,7 @@ def _context(arguments: argparse.Namespace) -> SearchContext:
     if all(one is None for one in named):
         return THE_OWNER
     principal, chat_type, session_key, channel, group = (one or "" for one in named)
-    return SearchContext(principal, chat_type, session_key, channel, group)
+    return SearchContext(OWNER if arguments.owner else principal, chat_type, session_key, channel, group)
 
 
 def _names(text: str) -> Sequence[str]:

@@ -80,6 +80,12 @@ def person_in_key(session_key: str) -> str | None:
     return _id_after(_ONE, session_key)
 
 
+def is_key_of_direct_chat(session_key: str) -> bool:
+    """Whether a key says that it is of a direct chat with somebody, also when it does not say with whom."""
+    parts = _parts(session_key)
+    return bool(parts) and parts[_place_of_kind(parts)] in _ONE
+
+
 def channel_in_key(session_key: str) -> str | None:
     """The channel of the chat that a key names: `telegram` of `agent:main:telegram:work:direct:7`."""
     parts = _parts(session_key)

@@ -18,7 +18,7 @@ from plainmind.guests.chat.models.endpoint import EndpointModel, create_chat_mod
 from plainmind.guests.chat.models.protocol import ChatModelSettings
 from plainmind.guests.net.address import split_base_url
 from plainmind.memory.memory import Memory
-from plainmind.notes.scopes import group_in_key, person_in_key
+from plainmind.notes.scopes import group_in_key, is_key_of_direct_chat, person_in_key
 from plainmind.sessions.entries import Entry
 from plainmind.sessions.store import Session, SessionStore
 from plainmind.sessions.usage import place_of_count, with_place_of_count
@@ -181,12 +181,13 @@ def _counted_here(store: SessionStore, session: Session, context_window: int) ->
 
 def context_of_session(key: str, entry: Mapping[str, Any]) -> SearchContext:
     """Who reads along in a session: a group, another person, or nobody but the owner."""
-    kind, group = entry.get("chatType"), entry.get("groupId") or group_in_key(key)
+    kind, group = str(entry.get("chatType") or "direct"), entry.get("groupId") or group_in_key(key)
     channel = str(entry.get("channel") or "")
     if group or kind in _MANY:
-        return SearchContext("", str(kind if kind in _MANY else "group"), key, channel, str(group or ""))
-    # Its transcript has the same scope: see `scope_of_session`.
-    return SearchContext(person_in_key(key) or OWNER, "direct", key, channel)
+        return SearchContext("", kind if kind in _MANY else "group", key, channel, str(group or ""))
+    # Its transcript has the same scope: see `scope_of_session`. A key that names somebody, or forgets to, is not ours.
+    person = person_in_key(key) or "" if is_key_of_direct_chat(key) else OWNER
+    return SearchContext(person, kind, key, channel)
 
 
 def conversation_settings(settings: Settings, context_window: int) -> ConversationSettings:
