@@ -17,7 +17,7 @@ from mcp_types import jsonrpc_message_adapter
 from tests.support.mcp_http import HttpServer
 
 from plainmind.base.errors import PlainmindError
-from plainmind.mcp.guard import Bucket, Door, Guard, Refused, token_in, token_path
+from plainmind.mcp.guard import Bucket, Door, Guard, Refused, Slots, token_in, token_path
 from plainmind.mcp.http import door_of, is_loopback, listen, url_of
 
 pytestmark = [pytest.mark.timeout(60)]
@@ -369,7 +369,7 @@ DOOR = Door(frozenset({"h:1"}), frozenset(), "t")
 
 
 def test_strangers_cannot_use_up_the_requests_of_those_who_have_the_token():
-    guard = Guard(echo, DOOR, Bucket(burst=2, each_second=1.0, clock=lambda: 0.0))
+    guard = Guard(echo, DOOR, Bucket(burst=2, each_second=1.0, clock=lambda: 0.0), Slots(1))
 
     assert [asked_of(guard, authorization="Bearer x") for _ in range(5)] == [401] * 5
     assert [asked_of(guard) for _ in range(3)] == [200, 200, 429]
@@ -377,7 +377,7 @@ def test_strangers_cannot_use_up_the_requests_of_those_who_have_the_token():
 
 def test_a_body_that_never_comes_is_not_waited_for_forever(monkeypatch):
     monkeypatch.setattr("plainmind.mcp.guard._BODY_SECONDS", 0.05)
-    guard = Guard(echo, DOOR, Bucket(burst=2, each_second=1.0, clock=lambda: 0.0))
+    guard = Guard(echo, DOOR, Bucket(burst=2, each_second=1.0, clock=lambda: 0.0), Slots(1))
 
     assert asked_of(guard, body=None) == 408
 

@@ -8,7 +8,8 @@ import logging
 import os
 import secrets
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import anyio
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -72,6 +73,8 @@ PATH = "/mcp"
 MOST_BODY_BYTES = 1_000_000
 _BODY_SECONDS = 30.0
 _METHODS = ("DELETE", "GET", "POST")
+_JSON = "application/json"
+_UTF_8 = frozenset({"utf-8", "utf8", "us-ascii"})
 _HEADERS = (
     (b"cache-control", b"no-store"),
     (
@@ -109,7 +112,7 @@ class Door:
             raise Refused(403, "this is not the host that the server was started for")
         if _all(headers, b"origin") and _only(headers, b"origin") not in self.origins:
             raise Refused(403, "pages of other sites may not ask here")
-        if not self._knows_token(headers):
+        if not self.knows_token(headers):
             raise Refused(
                 401,
                 "the bearer token is missing or wrong; the server named its file when it started",
@@ -122,7 +125,8 @@ class Door:
         if method == "POST":
             _check_body_headers(headers)
 
-    def _knows_token(self, headers: list[tuple[bytes, bytes]]) -> bool:
+    def knows_token(self, headers: list[tuple[bytes, bytes]]) -> bool:
+        """Whether the token is right; without it nobody gets more than an answer that says so."""
         scheme, _, given = (_only(headers, b"authorization", lower=False) or "").partition(" ")
         # Compared in constant time, and always: how long it takes tells nothing.
         is_right = hmac.compare_digest(given.strip().encode("latin-1"), self.token.encode())
@@ -130,14 +134,46 @@ class Door:
 
 
 def _check_body_headers(headers: list[tuple[bytes, bytes]]) -> None:
-    kind = (_only(headers, b"content-type") or "").partition(";")[0].strip()
-    if kind != "application/json":
-        raise Refused(415, "the body must be application/json")
+    if not _is_json(_only(headers, b"content-type") or ""):
+        raise Refused(415, "the body must be application/json, in UTF-8")
     if _all(headers, b"content-encoding"):
         raise Refused(415, "the body must not be compressed")
     length = _only(headers, b"content-length") or "0"
     if not length.isdecimal() or len(length) > 18 or int(length) > MOST_BODY_BYTES:
         raise _too_large()
+
+
+def _is_json(media_type: str) -> bool:
+    """Whether a media type in small letters is that of JSON, whatever parameters it has but another encoding."""
+    kind, *parameters = (part.strip() for part in media_type.split(";"))
+    given = (parameter.partition("=")[::2] for parameter in parameters)
+    return kind == _JSON and all(
+        name.strip() != "charset" or value.strip(' "') in _UTF_8 for name, value in given
+    )
+
+
+def _with_plain_media_type(scope: Scope) -> Scope:
+    """The request for the SDK, which knows only one spelling of the media type that was found to be right."""
+    headers = [one for one in scope["headers"] if one[0].lower() != b"content-type"]
+    return {**scope, "headers": [*headers, (b"content-type", _JSON.encode())]}
+
+
+class Slots:
+    """How many requests may be under way. Only those with the token get one."""
+
+    def __init__(self, most: int) -> None:
+        self._left = most
+
+    @contextmanager
+    def one(self) -> Iterator[None]:
+        """Hold one. Raises Refused when all are taken."""
+        if self._left < 1:
+            raise Refused(503, "too many requests are under way", (b"retry-after", b"1"))
+        self._left -= 1
+        try:
+            yield
+        finally:
+            self._left += 1
 
 
 class Bucket:
@@ -160,8 +196,8 @@ class Bucket:
 class Guard:
     """An ASGI application that lets through to another one only what may pass."""
 
-    def __init__(self, app: ASGIApp, door: Door, bucket: Bucket) -> None:
-        self._app, self._door, self._bucket = app, door, bucket
+    def __init__(self, app: ASGIApp, door: Door, bucket: Bucket, slots: Slots) -> None:
+        self._app, self._door, self._bucket, self._slots = app, door, bucket, slots
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request, or say why not."""
@@ -169,14 +205,20 @@ class Guard:
             await self._app(scope, receive, send)
             return
         try:
+            # Who has not shown the token takes nothing from those who have: no request, and no place.
             self._door.check(scope["method"], scope["path"], scope["headers"])
-            self._bucket.take()  # strangers take nothing from it
-            body = await _whole_body(receive) if scope["method"] == "POST" else None
+            self._bucket.take()
+            with self._slots.one():
+                await self._serve(scope, receive, _with_headers(send))
         except Refused as refused:
             _log.info("refused a request: %s", refused)
             await _refuse(refused, send)
-            return
-        await self._app(scope, receive if body is None else _replaying(body, receive), _with_headers(send))
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["method"] == "POST":
+            receive = _replaying(await _whole_body(receive), receive)
+            scope = _with_plain_media_type(scope)
+        await self._app(scope, receive, send)
 
 
 async def _whole_body(receive: Receive) -> bytes:

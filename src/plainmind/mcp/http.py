@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import resource
 import signal
 import socket
 import time
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from ipaddress import ip_address
+from typing import cast
 
 import anyio
 import uvicorn
@@ -17,7 +20,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from plainmind.base.errors import PlainmindError
-from plainmind.mcp.guard import MOST_BODY_BYTES, PATH, Bucket, Door, Guard
+from plainmind.mcp.guard import MOST_BODY_BYTES, PATH, Bucket, Door, Guard, Slots
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -78,10 +81,15 @@ def url_of(bound: socket.socket) -> str:
     return f"http://{f'[{host}]' if ':' in host else host}:{port}{PATH}"
 
 
-_MOST_CONNECTIONS = 100
+_MOST_REQUESTS = 100  # at a time, of those who have the token
+# Connections that have not shown the token yet. Each has its seconds, and the oldest goes at once when there are more:
+# whoever has the token shows it right away.
+_MOST_STRANGERS = 256
+_STRANGER_SECONDS = 5.0
+_ACCEPTED_AT_ONCE = 128  # fewer than those, so that nobody is let go before what they sent is looked at
+_FILES_OF_OUR_OWN = 200
 _MOST_SESSIONS = 1_000  # clients often leave without saying so; after half an hour theirs ends
 _BURST, _EACH_SECOND = 200, 20.0
-_HEADER_SECONDS = 30.0
 _LAST_ANSWERS_SECONDS = 3
 
 
@@ -92,10 +100,12 @@ async def serve_http(
     sessions = StreamableHTTPSessionManager(
         server, json_response=True, max_request_body_size=MOST_BODY_BYTES, max_sessions=_MOST_SESSIONS
     )
-    app = Guard(_within(sessions), door, Bucket(burst=_BURST, each_second=_EACH_SECOND, clock=time.monotonic))
+    bucket = Bucket(burst=_BURST, each_second=_EACH_SECOND, clock=time.monotonic)
+    app = Guard(_within(sessions), door, bucket, Slots(_MOST_REQUESTS))
+    lobby = Lobby(_places_for_strangers())
     config = uvicorn.Config(
         app,
-        http=_Protocol,
+        http=cast("type[asyncio.Protocol]", partial(_Protocol, lobby, door)),  # it is only called
         ws="none",
         loop="asyncio",
         lifespan="off",
@@ -103,7 +113,7 @@ async def serve_http(
         access_log=False,  # an address may hold what somebody should not have put there
         server_header=False,
         proxy_headers=False,
-        limit_concurrency=_MOST_CONNECTIONS,
+        backlog=_ACCEPTED_AT_ONCE,
         timeout_graceful_shutdown=_LAST_ANSWERS_SECONDS,
     )
     program = _Program(config, started)
@@ -142,13 +152,54 @@ class _Program(uvicorn.Server):
         self._started()
 
 
+def _places_for_strangers() -> int:
+    """As many as the process can have open beside its own files and those who have the token."""
+    most_files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    spare = most_files - _FILES_OF_OUR_OWN - _MOST_REQUESTS
+    return _MOST_STRANGERS if most_files == resource.RLIM_INFINITY else max(16, min(_MOST_STRANGERS, spare))
+
+
+class Lobby:
+    """The connections that have not shown the token yet: a small share of all, so that they cannot use it up."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._inside: dict[_Protocol, None] = {}  # the oldest first
+
+    def enter(self, stranger: _Protocol) -> None:
+        """Let one wait, and the one go that has waited longest when there is no place."""
+        if len(self._inside) >= self._most:
+            self.throw_out(next(iter(self._inside)))
+        self._inside[stranger] = None
+
+    def leave(self, stranger: _Protocol) -> None:
+        """They have shown the token, or are gone."""
+        self._inside.pop(stranger, None)
+
+    def throw_out(self, stranger: _Protocol) -> None:
+        """Hang up on one who is still here."""
+        if stranger in self._inside:
+            self.leave(stranger)
+            stranger.transport.abort()
+
+
 class _Protocol(H11Protocol):
     """HTTP, for clients that send their headers in time."""
 
+    def __init__(self, lobby: Lobby, door: Door, **of_uvicorn: Any) -> None:
+        super().__init__(**of_uvicorn)
+        self._lobby, self._door = lobby, door
+
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self.loop.call_later(_HEADER_SECONDS, self._hang_up_on_the_silent)
+        self._lobby.enter(self)
+        self.loop.call_later(_STRANGER_SECONDS, self._lobby.throw_out, self)
 
-    def _hang_up_on_the_silent(self) -> None:
-        if not self.cycle:  # no request so far
-            self.transport.close()
+    def handle_events(self) -> None:
+        super().handle_events()
+        if self.headers is not None and self._door.knows_token(self.headers):
+            self._lobby.leave(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._lobby.leave(self)
+        super().connection_lost(exc)
