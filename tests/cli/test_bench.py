@@ -54,6 +54,19 @@ def test_programs_get_every_figure(cli, dataset):
     assert answer["absent"] == {"n": 1, "silent": 1.0}
 
 
+def test_questions_of_another_file_are_asked_and_compared_when_it_is_named(cli, dataset, tmp_path):
+    first = (dataset / "house" / "queries.jsonl").read_text().splitlines()[0]
+    (dataset / "house" / "kept.jsonl").write_text(first.replace('"a"', '"z"'))
+
+    for name in ("before", "after"):
+        answer = cli("bench", "eval", str(dataset), "--questions", "kept", "--out", str(tmp_path / name))
+        assert answer.out.splitlines()[-1].startswith("1 question, 1 workspace")
+
+    files = [str(tmp_path / name) for name in ("before", "after")]
+    assert cli("bench", "compare", *files, str(dataset), "--questions", "kept").status == 0
+    assert "no answer for 1 of 1" in cli("bench", "compare", *files, str(dataset)).err
+
+
 def test_results_go_to_the_file_that_is_named(cli, dataset, tmp_path):
     for name in ("before", "after"):
         assert cli("bench", "eval", str(dataset), "--out", str(tmp_path / name)).status == 0

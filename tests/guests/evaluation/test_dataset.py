@@ -45,6 +45,20 @@ def test_one_workspace_can_be_chosen(dataset):
     assert refused.value.hint == "it has attic, house"
 
 
+def test_another_file_of_questions_can_be_named(dataset):
+    (dataset / "house" / "kept.jsonl").write_text(GOOD.replace('"a"', '"kept"'))
+    (dataset / "attic").mkdir()
+    (dataset / "attic" / "queries.jsonl").write_text(GOOD)
+
+    (house,) = read_dataset(str(dataset), queries="kept")
+
+    assert [question.id for question in house.questions] == ["kept"]
+    assert read_dataset(str(dataset / "house"), queries="kept") == (house,)
+    with pytest.raises(NotFound) as refused:
+        read_dataset(str(dataset), queries="other")
+    assert "other.jsonl" in (refused.value.hint or "")
+
+
 @pytest.mark.parametrize("name", ["", "missing"])
 def test_a_folder_without_questions_is_an_error(tmp_path, name):
     with pytest.raises(NotFound, match="there are no questions"):

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from plainmind.base.value import replace
 from plainmind.guests.evaluation.dataset import Evidence, Question
 from plainmind.guests.evaluation.results import write_results
 from plainmind.guests.evaluation.runner import summarise
@@ -55,6 +56,15 @@ def test_one_line_proves_an_item_where_any_line_will_do():
 
     assert (figures["recall6"], figures["full6"], figures["hit1"]) == (0.5, 0.0, 1.0)
     assert scores_of(asked, [Shown("a.md", 5, 5, 10), Shown("b.md", 9, 9, 10)])["full6"] == 1.0
+
+
+def test_one_place_is_the_whole_answer_where_all_places_say_the_same():
+    asked = replace(question(Evidence("a.md", 1, 2), Evidence("b.md", 7, 7)), one_piece=True)
+
+    figures = scores_of(asked, [Shown("c.md", 1, 9, 10), Shown("b.md", 6, 7, 10), Shown("a.md", 1, 2, 10)])
+
+    assert (figures["recall6"], figures["full6"], figures["hit1"], figures["mrr10"]) == (1.0, 1.0, 0.0, 0.5)
+    assert scores_of(asked, [Shown("a.md", 3, 9, 10)])["recall6"] == 0.0
 
 
 def test_nothing_shown_is_nothing_found():

@@ -59,7 +59,8 @@ Only reads: indexes are made in a temporary folder and removed. Your own notes a
             "eval",
             "ask every question of a dataset and score what is shown",
             """\
-A dataset is a folder of workspaces with queries.jsonl in them, or one such workspace.
+A dataset is a folder of workspaces with queries.jsonl in them, or one such workspace. Other questions about them
+may stand in files of other names, which --questions reads.
 
 Only reads it; with --out the results go to a file, one line a question.""",
             (
@@ -83,6 +84,7 @@ Only reads.""",
     for name, text in (("before", "results of the first run"), ("after", "results of the second run")):
         comparing.add_argument(name, metavar="FILE", help=text)
     comparing.add_argument("dataset", metavar="DIR", help="the dataset that both runs were asked about")
+    _add_questions(comparing)
     comparing.add_argument(
         "--workspace", metavar="NAME", default=argparse.SUPPRESS, help="only this workspace of it"
     )
@@ -99,6 +101,7 @@ Only reads.""",
 
 def _add_eval(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("dataset", metavar="DIR", help="the dataset, or one workspace of it")
+    _add_questions(parser)
     parser.add_argument("--out", metavar="FILE", help="write what was shown there, one line a question")
     # In place of the option that every command has: here it is a name within the dataset.
     parser.add_argument(
@@ -127,6 +130,15 @@ def _add_eval(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--provider", metavar="NAME", help="who turns text into vectors (builtin)")
 
 
+def _add_questions(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--questions",
+        metavar="NAME",
+        default="queries",
+        help="ask those in NAME.jsonl of each workspace (queries)",
+    )
+
+
 def run_eval(arguments: argparse.Namespace, console: Console) -> int:
     """Ask, score and print."""
     from plainmind.guests.evaluation import baselines
@@ -134,7 +146,7 @@ def run_eval(arguments: argparse.Namespace, console: Console) -> int:
     from plainmind.guests.evaluation.results import write_results
     from plainmind.guests.evaluation.runner import Asking, evaluate, opened_memory, summarise
 
-    workspaces = read_dataset(arguments.dataset, only=arguments.workspace)
+    workspaces = read_dataset(arguments.dataset, only=arguments.workspace, queries=arguments.questions)
     settings = dict(arguments.settings)
     if arguments.provider is not None:
         settings["provider"] = arguments.provider
@@ -202,7 +214,7 @@ def run_compare(arguments: argparse.Namespace, console: Console) -> int:
     from plainmind.guests.evaluation.dataset import read_dataset
     from plainmind.guests.evaluation.results import compare, read_results
 
-    workspaces = read_dataset(arguments.dataset, only=arguments.workspace)
+    workspaces = read_dataset(arguments.dataset, only=arguments.workspace, queries=arguments.questions)
     count, differences = compare(workspaces, read_results(arguments.before), read_results(arguments.after))
     if console.json:
         console.result({"n": count, "differences": [_as_fields(one) for one in differences]})

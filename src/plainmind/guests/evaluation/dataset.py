@@ -1,4 +1,4 @@
-"""Questions whose evidence is known, read from `queries.jsonl` beside the workspace that they are about."""
+"""Questions whose evidence is known, read from a file beside the workspace that they are about."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from plainmind.base.errors import NotFound, PlainmindError
 from plainmind.base.value import value
 
-QUERIES = "queries.jsonl"
+QUERIES = "queries"  # with .jsonl behind it, the file that is read where no other is named
 META = "meta.json"
 # Today, for data that does not say when it was asked; fixed, so that a run can be repeated.
 WITHOUT_A_DAY = date(2026, 1, 1)
@@ -37,6 +37,7 @@ class Question:
     today: date
     evidence: tuple[Evidence, ...]
     any_line: bool = False  # one line of a piece of evidence proves it found; else every line counts
+    one_piece: bool = False  # the pieces are places that say the same: one of their lines is the whole answer
 
 
 @value
@@ -48,41 +49,42 @@ class AskedWorkspace:
     questions: tuple[Question, ...]
 
 
-def read_dataset(folder: str, *, only: str | None = None) -> tuple[AskedWorkspace, ...]:
+def read_dataset(
+    folder: str, *, only: str | None = None, queries: str = QUERIES
+) -> tuple[AskedWorkspace, ...]:
     """Read every workspace of a dataset, by name; a folder that is one workspace is a dataset of one.
 
+    A workspace may have several sets of questions: `queries` names the one to read, without `.jsonl`.
     Raises NotFound when there are no questions, PlainmindError for a line that cannot be understood.
     """
     top = os.path.abspath(os.path.expanduser(folder))
-    folders = {os.path.basename(top): top} if _has_queries(top) else dict(_workspaces_in(top))
+    name = f"{queries}.jsonl"
+    alone = os.path.isfile(os.path.join(top, name))
+    folders = {os.path.basename(top): top} if alone else dict(_workspaces_in(top, name))
     if not folders:
         raise NotFound(
             f"there are no questions in `{folder}`",
-            hint=f"name a folder with {QUERIES} in it, or one whose folders have it",
+            hint=f"name a folder with {name} in it, or one whose folders have it",
         )
     if only is not None and only not in folders:
         raise NotFound(
             f"there is no workspace `{only}` in `{folder}`", hint=f"it has {', '.join(sorted(folders))}"
         )
     chosen = [only] if only is not None else sorted(folders)
-    return tuple(AskedWorkspace(name, folders[name], tuple(_questions(folders[name]))) for name in chosen)
+    return tuple(AskedWorkspace(one, folders[one], tuple(_questions(folders[one], name))) for one in chosen)
 
 
-def _has_queries(folder: str) -> bool:
-    return os.path.isfile(os.path.join(folder, QUERIES))
-
-
-def _workspaces_in(top: str) -> Iterator[tuple[str, str]]:
+def _workspaces_in(top: str, queries: str) -> Iterator[tuple[str, str]]:
     if os.path.isdir(top):
         for name in os.listdir(top):
             folder = os.path.join(top, name)
-            if _has_queries(folder):
+            if os.path.isfile(os.path.join(folder, queries)):
                 yield name, folder
 
 
-def _questions(folder: str) -> Iterator[Question]:
+def _questions(folder: str, queries: str) -> Iterator[Question]:
     fallback = _day(_meta(folder), os.path.join(folder, META)) or WITHOUT_A_DAY
-    file = os.path.join(folder, QUERIES)
+    file = os.path.join(folder, queries)
     seen: set[str] = set()
     for number, line in enumerate(_text(file).split("\n"), 1):
         if not line.strip():
@@ -107,6 +109,7 @@ def _question(row: Mapping[str, Any], where: str, fallback: date) -> Question:
         today=_day(row, where) or fallback,
         evidence=tuple(_evidence(item, where) for item in gold),
         any_line=row.get("gold_mode") == "any",
+        one_piece=row.get("gold_mode") == "one",
     )
 
 

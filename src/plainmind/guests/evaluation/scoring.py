@@ -69,11 +69,13 @@ def means(rows: Sequence[Mapping[str, float]]) -> dict[str, float]:
 
 
 def pieces_of(question: Question) -> list[_Piece]:
-    """Take evidence apart into lines, each once; where one line proves a whole item, items stay whole."""
+    """Take evidence apart into lines, each once; where one line proves an item, or all of them, that is one piece."""
     items = [
         [(item.path, line) for line in range(item.first_line, item.last_line + 1)]
         for item in question.evidence
     ]
+    if question.one_piece:
+        return [frozenset(line for lines in items for line in lines)]
     if question.any_line:
         return [frozenset(lines) for lines in items]
     return [frozenset([line]) for line in dict.fromkeys(line for lines in items for line in lines)]
