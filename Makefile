@@ -5,6 +5,8 @@ PY      := $(BIN)/python
 WORKERS ?= 2
 TESTS   ?= tests
 EVALS   ?= ../shared/evals
+# The tests start a thousand processes: compiled once and not by each of them, whatever this machine's habit is.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help install demo quick test check fix faults bench eval lock docs site dist release clean node pytest coverage wheel

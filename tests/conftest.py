@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Generator
 
 import coverage
@@ -15,6 +16,10 @@ UNTRACED = frozenset({"faults", "integration"})
 TRACES_CHILDREN = "COVERAGE_PROCESS_CONFIG"
 # A time-out ends what would never end; a machine that is busy with something else takes its time.
 PATIENCE_S = 120
+
+# A thousand processes are started: what they import is compiled once, and not by each of them.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 settings.register_profile("plainmind", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("plainmind")

@@ -30,21 +30,24 @@ OLD_LOG = b"# A log\n\n- 09:00 an older note\nwithout its last line end"
 MOMENTS = [
     ("turn", 1, "asked"),
     ("turn", 1, "speaking"),
-    ("turn", 1, "said"),
-    ("turn", 2, "asked"),
-    ("turn", 3, "asked"),
     ("turn", 3, "said"),
     ("flush", 1, "asked"),
-    ("flush", 1, "speaking"),
     ("flush", 1, "said"),
-    ("flush", 2, "asked"),
     ("flush", 2, "said"),
-    ("flush", 3, "asked"),
     ("compaction", 1, "asked"),
-    ("compaction", 1, "speaking"),
     ("compaction", 1, "said"),
-    ("compaction", 2, "asked"),
 ]
+if FULL:
+    MOMENTS += [
+        ("turn", 1, "said"),
+        ("turn", 2, "asked"),
+        ("turn", 3, "asked"),
+        ("flush", 1, "speaking"),
+        ("flush", 2, "asked"),
+        ("flush", 3, "asked"),
+        ("compaction", 1, "speaking"),
+        ("compaction", 2, "asked"),
+    ]
 
 
 def script(asked: Asked) -> Say:
@@ -277,7 +280,7 @@ def test_a_kill_at_a_chosen_moment_of_a_request_loses_and_doubles_nothing(life, 
 
 def _steps() -> list[int]:
     """Steps on the disk, over the whole life of the first process; in the full run every one of them."""
-    return list(range(1, 211)) if FULL else [3, 19, 27, 43, 61, 79]
+    return list(range(1, 211)) if FULL else [3, 27, 61]
 
 
 @pytest.mark.parametrize("fatal", _steps())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import signal
 import subprocess
@@ -23,6 +24,7 @@ from plainmind.base.model import EVERY_SCOPE, SearchFilter
 from plainmind.index.plan import WITHOUT_VECTORS
 from plainmind.index.protocol import vector_candidates
 
+FULL = os.environ.get("PLAINMIND_FAULTS") == "full"
 ROOT = Path(__file__).resolve().parents[2]
 HASTE = {"queryTimeoutMs": 500, "documentTimeoutMs": 1000}
 NOTES = 6
@@ -84,9 +86,18 @@ def mend(memory: Memory, provider: Provider) -> None:
     memory.index.providers.succession.chosen.probe(anyway=True)
 
 
+# Whoever answers slowly is waited for by the transport, which all dialects share: in the small run one shows it.
+FAULTS_BY_DIALECT = [
+    (dialect, name)
+    for dialect in DIALECTS
+    for name in chaos.FAULTS
+    if FULL or dialect == DIALECTS[0] or name not in chaos.SLOW
+]
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(60)
-@pytest.mark.parametrize("name", chaos.FAULTS)
+@pytest.mark.parametrize(("provider", "name"), FAULTS_BY_DIALECT, indirect=["provider"])
 def test_no_fault_stores_a_bad_vector_or_stops_the_words(
     provider: Provider, workspace: Path, tmp_path: Path, name: str
 ) -> None:

@@ -112,7 +112,7 @@ def test_mcp_gives_notes_as_resources_whose_address_says_where_they_are_from(mem
 
 
 def test_an_entry_is_recalled_between_marks_whoever_asks_for_it(tmp_path):
-    entries = open_entries(str(tmp_path), NoEmbedder(), driver="memory")
+    entries = open_entries(str(tmp_path), NoEmbedder(), driver="sqlite")
     for number, text in CASES:
         assert entries.store(note(number, text), scope="private").entry is not None
     box = EntryToolBox(
