@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import re
 import string
 from collections.abc import Callable, Mapping
@@ -158,6 +160,12 @@ def _pem(length: int, chance: Random) -> str:
     return "\n".join(["MII" + lines[0][3:], *lines[1:], _some(ALPHABETS["base64"], 39, chance) + "="])
 
 
+def _claims(_length: int, chance: Random) -> str:
+    """The middle part of a JWT."""
+    claims = {"sub": _some(string.digits, 10, chance), "jti": _uuid(0, chance), "iat": 1772619669}
+    return base64.urlsafe_b64encode(json.dumps(claims).encode()).decode().rstrip("=")
+
+
 _MADE: Mapping[str, Callable[[int, Random], str]] = {
     "uuid": _uuid,
     "words": _words,
@@ -167,4 +175,5 @@ _MADE: Mapping[str, Callable[[int, Random], str]] = {
     "weakpassword": _weak_password,
     "base64pct": _percent_base64,
     "pem": _pem,
+    "claims": _claims,
 }
