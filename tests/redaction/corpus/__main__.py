@@ -25,7 +25,7 @@ def main() -> None:
     parser.add_argument("half", choices=HALVES)
     parser.add_argument("--seed", type=int, default=1, help="makes other values (1)")
     parser.add_argument(
-        "--every", action="store_true", help="every kind in every place that fits it (minutes)"
+        "--every", action="store_true", help="every kind in every place that fits it: some 18,000 cases"
     )
     parser.add_argument("--limit", type=int, help="take only the first cases")
     parser.add_argument(
