@@ -13,6 +13,8 @@ from hypothesis import HealthCheck, settings
 from plainmind.embed.protocol import KEY_VARIABLES
 
 UNTRACED = frozenset({"faults", "integration"})
+# What the servers of these tests run is run by those of others too, which are traced.
+UNTRACED_CHILDREN = frozenset({"test_second_client.py", "test_startup.py", "test_stdio.py"})
 TRACES_CHILDREN = "COVERAGE_PROCESS_CONFIG"
 # A time-out ends what would never end; a machine that is busy with something else takes its time.
 PATIENCE_S = 120
@@ -26,6 +28,9 @@ settings.load_profile("plainmind")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    # Files with slow tests first: at the end there are small ones left, to be shared among the workers.
+    slow = {item.path for item in items if is_slow(item)}
+    items.sort(key=lambda item: item.path not in slow)
     if config.getoption("--timeout") is not None:
         return
     for item in items:
@@ -41,17 +46,23 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     They repeat what other tests do, to see that it survives; the coverage floors are reached without them.
     """
     tracer = coverage.Coverage.current()
-    is_slow = item.get_closest_marker("slow") is not None or not UNTRACED.isdisjoint(item.path.parts)
-    if tracer is None or not is_slow:
+    is_untraced = is_slow(item)
+    if tracer is None or not (is_untraced or item.path.name in UNTRACED_CHILDREN):
         return (yield)
     for_children = os.environ.pop(TRACES_CHILDREN, None)
-    tracer.stop()
+    if is_untraced:
+        tracer.stop()
     try:
         return (yield)
     finally:
-        tracer.start()
+        if is_untraced:
+            tracer.start()
         if for_children is not None:
             os.environ[TRACES_CHILDREN] = for_children
+
+
+def is_slow(item: pytest.Item) -> bool:
+    return item.get_closest_marker("slow") is not None or not UNTRACED.isdisjoint(item.path.parts)
 
 
 @pytest.fixture(autouse=True)

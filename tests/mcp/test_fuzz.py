@@ -49,10 +49,9 @@ def test_ten_thousand_wrong_messages_neither_stop_it_nor_make_it_babble(workspac
 
 
 @pytest.mark.timeout(120)
-@pytest.mark.parametrize("seed", range(2, 5))
-def test_without_a_handshake_it_is_as_steady(workspace, seed):
+def test_without_a_handshake_it_is_as_steady(workspace):
     with McpProcess() as server:
-        for line in lines(random.Random(seed), 300):
+        for line in lines(random.Random(2), 900):
             server.say(line)
         server.say({"jsonrpc": "2.0", "id": "last", "method": "ping"})
         server.until(lambda: b'"last"' in bytes(server.written), timeout=60)

@@ -445,8 +445,8 @@ def test_only_this_machine_is_listened_to(workspace):
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1"])
-def test_an_address_that_others_reach_needs_a_word_more(workspace, process, host):
-    answer = process("mcp", "--http", "--port", "0", "--host", host)
+def test_an_address_that_others_reach_needs_a_word_more(workspace, cli, host):
+    answer = cli("mcp", "--http", "--port", "0", "--host", host)
 
     assert answer.status == 1
     assert "--expose" in answer.err
@@ -474,18 +474,18 @@ def test_every_address_of_this_machine_alone_can_be_served(workspace, host):
         pytest.skip(str(error))
 
 
-def test_a_name_that_leads_nowhere_is_said(workspace, process):
-    answer = process("mcp", "--http", "--host", "no.such.host.invalid")
+def test_a_name_that_leads_nowhere_is_said(workspace, cli):
+    answer = cli("mcp", "--http", "--host", "no.such.host.invalid")
 
     assert answer.status == 1
     assert "cannot serve on no.such.host.invalid" in answer.err
 
 
-def test_a_port_that_is_taken_is_said(workspace, process):
+def test_a_port_that_is_taken_is_said(workspace, cli):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        answer = process("mcp", "--http", "--port", str(taken.getsockname()[1]))
+        answer = cli("mcp", "--http", "--port", str(taken.getsockname()[1]))
 
     assert answer.status == 1
     assert "cannot serve on 127.0.0.1" in answer.err

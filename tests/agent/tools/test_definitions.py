@@ -1,4 +1,7 @@
-"""The tools are defined once, change only on purpose, and fit what every client asks for."""
+"""The tools are defined once, change only on purpose, and fit what every client asks for.
+
+The libraries of the clients take seconds to import: only whoever runs their tests waits for them.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,7 @@ import json
 import re
 
 import pytest
-from agents.strict_schema import ensure_strict_json_schema
-from anthropic.types import ToolParam
 from jsonschema import Draft202012Validator
-from mcp.types import Tool as McpTool
-from openai.lib._pydantic import _ensure_strict_json_schema
-from openai.types.chat import ChatCompletionFunctionToolParam
-from openai.types.responses import FunctionToolParam
 from pydantic import TypeAdapter
 
 from plainmind.agent.tools import TOOLS, VERSION, for_anthropic, for_mcp, for_openai, for_openai_chat
@@ -67,6 +64,9 @@ def _spoil(part):
 
 @pytest.mark.parametrize("tool", for_openai(), ids=lambda tool: tool["name"])
 def test_strict_mode_of_openai_has_nothing_to_change(tool):
+    from agents.strict_schema import ensure_strict_json_schema
+    from openai.lib._pydantic import _ensure_strict_json_schema
+
     parameters = tool["parameters"]
 
     assert ensure_strict_json_schema(copy.deepcopy(parameters)) == parameters
@@ -83,6 +83,11 @@ def test_what_may_be_left_out_may_be_null_in_strict_mode():
 
 
 def test_each_export_is_what_the_client_library_declares():
+    from anthropic.types import ToolParam
+    from mcp.types import Tool as McpTool
+    from openai.types.chat import ChatCompletionFunctionToolParam
+    from openai.types.responses import FunctionToolParam
+
     for tool in for_openai():
         TypeAdapter(FunctionToolParam).validate_python(tool)
     for tool in for_openai_chat():

@@ -8,15 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from anthropic.lib.tools import ToolError
-from anthropic.lib.tools._beta_builtin_memory_tool import BetaLocalFilesystemMemoryTool
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from plainmind.files.history import History
 from plainmind.files.system import Erasures
 from plainmind.guests.integrations.memory_tool import MemoryTool
-from plainmind.guests.integrations.memory_tool_sdk import PlainmindMemoryTool
 from plainmind.notes.memory_files import MemoryFiles
 from plainmind.notes.workspace import Workspace
 
@@ -68,6 +65,10 @@ class Both:
     """Two memories that get the same commands."""
 
     def __init__(self, folder: Path) -> None:
+        from anthropic.lib.tools._beta_builtin_memory_tool import BetaLocalFilesystemMemoryTool
+
+        from plainmind.guests.integrations.memory_tool_sdk import PlainmindMemoryTool
+
         self.reference = BetaLocalFilesystemMemoryTool(str(folder / "reference"))
         self.root = folder / "reference" / "memories"
         self.ours_root = folder / "workspace" / "memory"
@@ -91,6 +92,8 @@ class Both:
 
 
 def _answer(tool: Any, command: dict[str, Any]) -> tuple[str, str]:
+    from anthropic.lib.tools import ToolError
+
     try:
         return "ok", re.sub(r"(?m)^\S+(?=\t/memories(?:$|\S*/$))", "SIZE", tool.call(command))
     except ToolError as error:
