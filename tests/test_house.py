@@ -38,7 +38,7 @@ def test_a_host_in_the_lock_is_found(project):
     ]
 
 
-@pytest.mark.parametrize(("old", "new"), [("apsw>=3.50", "apsw>=3.51"), ("json5>=0.10", "yaml>=6")])
+@pytest.mark.parametrize(("old", "new"), [("apsw>=3.54", "apsw>=3.51"), ("json5>=0.10", "yaml>=6")])
 def test_a_dependency_that_was_not_locked_is_found(project, old, new):
     pyproject = project / "pyproject.toml"
     assert old in pyproject.read_text()

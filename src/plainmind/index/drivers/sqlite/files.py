@@ -9,6 +9,9 @@
 
 A database is never renamed over another one: a process that has the old file open would go on with a log
 that belongs to neither.
+
+Every page of a database ends in a checksum, made when the page is written and compared whenever it is read: no byte
+that has changed on the disk reaches SQLite. Pages that are still in the write-ahead log have SQLite's own checksums.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from __future__ import annotations
 import json
 import os
 import time
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 
@@ -30,7 +34,7 @@ if TYPE_CHECKING:
     from typing import Any, TypeAlias
 
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 
 Bindings: TypeAlias = "Sequence[Any] | Mapping[str, Any]"
 
@@ -40,6 +44,10 @@ _CACHE_KIB = 4_000
 # page fault or two: a small cache uses the same memory over and over.
 _CACHE_OF_READER_KIB = 500
 _PAGE_BYTES = 8_192  # holds fifteen vectors of 256 dimensions with little left over
+_CHECKSUM_BYTES = 4  # at the end of each page
+_HEADER_BYTES = 100  # of the first page: what SQLite reads first, and reads again with the page
+_RIGHT = 0x2144DF1C  # the CRC-32 of whatever ends in its own CRC-32
+_CHECKED = "plainmind-checked"
 _JOURNAL_LIMIT_BYTES = 64 * 1024 * 1024
 _SCHEMA = os.path.join(os.path.dirname(__file__), "schema.sql")
 
@@ -66,6 +74,55 @@ _MOST_RECOVERIES_PER_HOUR = 3
 
 class OlderFormat(IndexCorrupt):
     """An earlier version of the program made this index: it has to be made anew, and nothing is wrong with it."""
+
+
+class _CheckedFile(apsw.VFSFile):
+    """A database whose pages are compared with their checksums; the number of a page is part of its own."""
+
+    def xRead(self, amount: int, offset: int) -> bytes:  # noqa: N802 (SQLite's name)
+        """Read a page, or the beginning of one; what SQLite looks at before it knows the size of pages is no page."""
+        number, inside = divmod(offset, _PAGE_BYTES)
+        if inside or (amount == _HEADER_BYTES and not number):
+            return super().xRead(amount, offset)
+        page = super().xRead(_PAGE_BYTES, offset)
+        if zlib.crc32(page, number) != _RIGHT and (page or number):  # a new database has no first page yet
+            raise _damage_of(page, number)
+        return page if amount == _PAGE_BYTES else page[:amount]
+
+    def xWrite(self, data: Any, offset: int) -> None:  # noqa: N802
+        """Write a page with its checksum."""
+        content = bytes(data)[:-_CHECKSUM_BYTES]
+        checksum = zlib.crc32(content, offset // _PAGE_BYTES)
+        super().xWrite(content + checksum.to_bytes(_CHECKSUM_BYTES, "little"), offset)
+
+
+class _CheckedFiles(apsw.VFS):
+    """Opens databases so that they are checked, and all else as it is."""
+
+    def __init__(self) -> None:
+        super().__init__(_CHECKED, base="")
+
+    def xOpen(self, name: str | apsw.URIFilename | None, flags: list[int]) -> apsw.VFSFile:  # noqa: N802
+        """Open a file of a database."""
+        if flags[0] & apsw.SQLITE_OPEN_MAIN_DB:
+            return _CheckedFile("", name, flags)
+        return super().xOpen(name, flags)
+
+
+_CHECKED_FILES = _CheckedFiles()  # known to SQLite as long as it lives
+
+
+def _damage_of(page: bytes, number: int) -> IndexCorrupt:
+    """What to say of a page that does not have its checksum."""
+    is_unchecked = page[20:21] == b"\0"  # how many bytes of each page are not SQLite's
+    version = int.from_bytes(page[60:64])
+    if number == 0 and is_unchecked and 0 < version < SCHEMA_VERSION:
+        return _other_format(version)
+    what = "is cut off" if len(page) < _PAGE_BYTES else "has changed on the disk"
+    return IndexCorrupt(
+        f"the index is damaged (page {number + 1} {what})",
+        hint="run `plainmind sync`: it is rebuilt from your notes",
+    )
 
 
 @contextmanager
@@ -102,7 +159,7 @@ def connect(path: str, *, for_writing: bool) -> apsw.Connection:
                 f"the index file {os.path.basename(path)} is missing", hint="run `plainmind sync`"
             )
         try:
-            return _checked(apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE), for_writing=for_writing)
+            return _checked(_open(path, apsw.SQLITE_OPEN_READWRITE), for_writing=for_writing)
         except (apsw.CantOpenError, apsw.ReadOnlyError):
             if for_writing or os.access(os.path.dirname(path), os.W_OK):
                 raise
@@ -110,17 +167,18 @@ def connect(path: str, *, for_writing: bool) -> apsw.Connection:
         from urllib.parse import quote
 
         flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
-        return _checked(apsw.Connection(f"file:{quote(path)}?immutable=1", flags=flags), for_writing=False)
+        return _checked(_open(f"file:{quote(path)}?immutable=1", flags), for_writing=False)
 
 
 def create(path: str, *, write_ahead: bool) -> apsw.Connection:
     """Make an empty index in a new file that only its owner can read."""
     os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600))
     with explain_sqlite_errors():
-        db = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
+        db = _open(path, apsw.SQLITE_OPEN_READWRITE)
         try:
             db.set_busy_timeout(BUSY_TIMEOUT_MS)
             setting(db, f"page_size = {_PAGE_BYTES}")  # before the journal's mode, which fixes it
+            db.reserve_bytes("main", _CHECKSUM_BYTES)
             setting(db, f"journal_mode = {'wal' if write_ahead else 'truncate'}")
             _configure(db, for_writing=True)
             with open(_SCHEMA, encoding="utf-8") as schema, transaction(db):
@@ -179,6 +237,10 @@ def empty_log(db: apsw.Connection) -> bool:
     return not busy
 
 
+def _open(name: str, flags: int) -> apsw.Connection:
+    return apsw.Connection(name, flags=flags, vfs=_CHECKED)
+
+
 def _checked(db: apsw.Connection, *, for_writing: bool) -> apsw.Connection:
     """Make a connection ready for use, or close it."""
     try:
@@ -210,14 +272,18 @@ def _configure(db: apsw.Connection, *, for_writing: bool) -> None:
 def _check_schema(db: apsw.Connection) -> None:
     found = setting(db, "user_version")
     if found != SCHEMA_VERSION:
-        kind = OlderFormat if 0 < found < SCHEMA_VERSION else IndexCorrupt
-        raise kind(
-            f"the index has format {found}, this version of plainmind reads format {SCHEMA_VERSION}",
-            hint="run `plainmind sync`: it is rebuilt from your notes",
-        )
+        raise _other_format(found)
     if db.execute("SELECT value FROM revision").fetchone() is None:
         raise IndexCorrupt("the index has lost its revision", hint="run `plainmind sync`")
     db.execute("SELECT value FROM meta LIMIT 1").fetchone()
+
+
+def _other_format(found: int) -> IndexCorrupt:
+    kind = OlderFormat if 0 < found < SCHEMA_VERSION else IndexCorrupt
+    return kind(
+        f"the index has format {found}, this version of plainmind reads format {SCHEMA_VERSION}",
+        hint="run `plainmind sync`: it is rebuilt from your notes",
+    )
 
 
 class IndexFolder:
