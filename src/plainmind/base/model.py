@@ -54,9 +54,20 @@ class FileState:
     source: Source
     hash: str  # SHA-256 of the bytes
     size: int
-    mtime_ns: int
+    mtime_ns: int  # as `time_to_keep` makes it; below zero: it proves nothing to find the same time again
     inode: int
     scope: str = PRIVATE  # who may see it
+
+
+LATEST_NS = 2**63 - 1  # in the year 2262
+
+
+def time_to_keep(mtime_ns: int) -> int:
+    """When a file was changed, in 64 bits; a time before 1970 or after 2262 is kept as one that is yet to come.
+
+    A file whose time lies in the future is read again at every look, so that no change of it is missed.
+    """
+    return mtime_ns if 0 <= mtime_ns <= LATEST_NS else LATEST_NS
 
 
 @value

@@ -302,7 +302,6 @@ def run_list(arguments: argparse.Namespace, console: Console) -> int:
 
 
 def _row(memory: Memory, found: Any) -> dict[str, Any]:
-    from datetime import UTC, datetime
 
     from plainmind.base.model import split_lines
     from plainmind.notes.workspace import day_of
@@ -318,7 +317,7 @@ def _row(memory: Memory, found: Any) -> dict[str, Any]:
         "day": day_of(found.path),
         "bytes": found.size,
         "lines": lines,
-        "modifiedAt": datetime.fromtimestamp(found.mtime_ns / 1e9, UTC).isoformat(timespec="seconds"),
+        "modifiedAt": found.changed_at,
         "error": error,
     }
 

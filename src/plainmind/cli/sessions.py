@@ -209,9 +209,9 @@ def _row_as_json(row: Listed) -> dict[str, Any]:
 
 
 def _minute(milliseconds: int) -> str:
-    from datetime import datetime
+    from plainmind.sessions.transcript_reader import local_minute
 
-    return f"{datetime.fromtimestamp(milliseconds / 1000).astimezone():%Y-%m-%d %H:%M}"
+    return local_minute(milliseconds, None) or "at no time"
 
 
 def _add_changes(add: Add) -> None:

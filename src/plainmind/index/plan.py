@@ -153,6 +153,7 @@ def looks_the_same(found: FoundFile, known: FileState | None) -> bool:
         known is not None
         and (found.size, found.mtime_ns, found.inode, found.scope)
         == (known.size, known.mtime_ns, known.inode, known.scope)
+        and found.mtime_ns >= 0  # a time before 1970 may look like one that must match nothing
         and not reading_in(known.hash).is_older_than(found.reading)
     )
 

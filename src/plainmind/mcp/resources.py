@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-from datetime import UTC, datetime
 from urllib.parse import quote, unquote
 
 from plainmind.agent.recall import as_data
@@ -99,14 +98,14 @@ def resource_templates() -> dict[str, Any]:
 
 
 def _resource(file: FoundFile) -> dict[str, Any]:
-    changed = datetime.fromtimestamp(file.mtime_ns / 1e9, UTC).isoformat(timespec="seconds")
-    return {
+    facts = {
         "uri": address_of(file.path),
         "name": " ".join(as_data(file.path).split()),
         "mimeType": _MARKDOWN,
         "size": file.size,
-        "annotations": {"lastModified": changed},
     }
+    changed = file.changed_at
+    return facts if changed is None else {**facts, "annotations": {"lastModified": changed}}
 
 
 def _cursor_after(path: str) -> str:

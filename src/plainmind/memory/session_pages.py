@@ -189,11 +189,12 @@ def _openai(entry: Entry) -> dict[str, Any] | None:
 
 
 def _moment(time_ms: int | None) -> str:
-    if time_ms is None:
-        return ""
-    from datetime import UTC, datetime
+    from datetime import UTC
 
-    return f", {datetime.fromtimestamp(time_ms / 1000, UTC):%Y-%m-%d %H:%M} UTC"
+    from plainmind.sessions.transcript_reader import local_minute
+
+    minute = None if time_ms is None else local_minute(time_ms, UTC)
+    return f", {minute} UTC" if minute else ""
 
 
 def entry_of(session: Session) -> Entry:

@@ -222,6 +222,16 @@ class FoundFile:
         """Where it is on disk."""
         return os.path.join(self.root.real, self.relative)
 
+    @property
+    def changed_at(self) -> str | None:
+        """When it was last changed, such as `2026-02-10T09:31:00+00:00`; None for a time that no calendar has."""
+        from datetime import UTC, datetime
+
+        try:
+            return datetime.fromtimestamp(self.mtime_ns / 1e9, UTC).isoformat(timespec="seconds")
+        except (OverflowError, ValueError, OSError):
+            return None
+
 
 @value
 class Discovery:

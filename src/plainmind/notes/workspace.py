@@ -10,7 +10,16 @@ from functools import partial
 
 from plainmind.base.errors import NotFound, PathNotAllowed, PlainmindError, WorkspaceError
 from plainmind.base.lazy import pattern
-from plainmind.base.model import PRIVATE, SHARED, SHARED_FOLDER, Document, FileState, Source, sha256_bytes
+from plainmind.base.model import (
+    PRIVATE,
+    SHARED,
+    SHARED_FOLDER,
+    Document,
+    FileState,
+    Source,
+    sha256_bytes,
+    time_to_keep,
+)
 from plainmind.base.value import replace
 from plainmind.files.safe_open import Root, check_relative, printable
 from plainmind.notes.discovery import (
@@ -152,7 +161,7 @@ class Workspace:
             self.source,
             hashed,
             status.st_size,
-            status.st_mtime_ns,
+            time_to_keep(status.st_mtime_ns),
             status.st_ino,
             found.scope,
         )

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 
 from plainmind.base.errors import NotFound, PathNotAllowed
 from plainmind.base.lazy import pattern
-from plainmind.base.model import PRIVATE, Document, Excerpt, FileFailure, FileState, Source
+from plainmind.base.model import PRIVATE, Document, Excerpt, FileFailure, FileState, Source, time_to_keep
 from plainmind.base.value import replace
 from plainmind.files.safe_open import Root, check_relative, file_refusal, name_refusal, printable
 from plainmind.files.system import explain_errors
@@ -277,7 +277,7 @@ class Transcripts:
                 "",
                 # As long as there is more to come it looks like a file that has grown since.
                 status.st_size if lines.is_last else lines.end.offset,
-                status.st_mtime_ns if lines.is_last else _NEVER,
+                time_to_keep(status.st_mtime_ns) if lines.is_last else _NEVER,
                 status.st_ino,
                 file.scope,
             ),
