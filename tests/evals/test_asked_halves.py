@@ -21,8 +21,8 @@ SET = Path(__file__).resolve().parents[2] / "evals" / "plainmind"
 HALVES = ("dev", "unseen")
 LANGUAGES = {"en", "zh", "ja", "ko", "de", "es"}
 LEAST = {
-    "absent": 60, "across": 200, "code": 40, "date": 50, "fact": 60, "name": 40, "now": 40,
-    "paraphrase": 160, "title": 60, "typo": 30, "why": 40,
+    "absent": 80, "across": 220, "code": 50, "date": 60, "fact": 90, "name": 60, "now": 60,
+    "paraphrase": 240, "title": 110, "typo": 40, "why": 60,
 }  # fmt: skip
 WORKSPACES = sorted(file.parent.name for file in SET.glob("*/dev.jsonl"))
 _SCRIPTS = {"zh": "[\u4e00-\u9fff]", "ja": "[\u3040-\u30ff\u4e00-\u9fff]", "ko": "[\uac00-\ud7a3]"}
@@ -125,7 +125,7 @@ def test_there_are_enough_questions_of_every_kind():
 
     assert set(kinds) == set(LEAST)
     assert {kind: count for kind, count in kinds.items() if count < LEAST[kind]} == {}
-    assert kinds.total() >= 900
+    assert kinds.total() >= 1100
 
 
 def test_paraphrases_are_asked_in_at_least_five_languages():
@@ -187,7 +187,7 @@ def test_a_line_that_answers_a_question_of_one_half_answers_none_of_the_other():
 def test_the_halves_are_equally_large_in_every_kind():
     dev, unseen = (Counter(row["category"] for _, row in rows(half)) for half in HALVES)
 
-    assert abs(dev.total() - unseen.total()) <= 10
+    assert abs(dev.total() - unseen.total()) <= 20
     for kind in LEAST:
         assert abs(dev[kind] - unseen[kind]) <= max(4, 0.2 * dev[kind]), kind
 
