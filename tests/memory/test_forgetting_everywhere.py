@@ -296,8 +296,10 @@ def die_at(workspace, home, driver, what, module, step):
 
 @pytest.mark.slow
 @pytest.mark.timeout(120)
-@pytest.mark.parametrize("driver", DRIVERS)
-@pytest.mark.parametrize("by", ["text", "id", "citation"])
+# How the text is named and where the entries are kept have nothing to do with each other.
+@pytest.mark.parametrize(
+    ("by", "driver"), [("id", "sqlite"), ("citation", "sqlite"), *(("text", driver) for driver in DRIVERS)]
+)
 def test_killed_between_the_halves_the_same_again_does_the_rest(workspace, home, driver, by):
     with opened(workspace, home, driver) as memory:
         note = memory.remember(f"the {CANARY} is ripe")
