@@ -186,7 +186,7 @@ def forget_preview(
     items = [Recalled(one["path"], one["text"], one["startLine"], one["endLine"]) for one in shown]
     what = f"{total} {'place' if total == 1 else 'places'} would be removed for good"
     if not total:
-        what = "No file has this any more; it would be removed from older versions, for good"
+        what = "No file has this any more; it would be removed from older versions and the index, for good"
     more = f"; the first {len(shown)} of them are shown" if len(shown) < total else ""
     return ToolAnswer(
         content,

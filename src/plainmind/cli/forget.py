@@ -30,7 +30,8 @@ def add_forget(parser: argparse.ArgumentParser) -> None:
 Remove lines and entries for good. Shows them and asks first.
 
 They go from the files of the workspace, the entries, the index, the cache and the history: `restore` cannot bring them
-back. Conversations stay as they are; those that have the text too are named.""",
+back. So does a text that you deleted in an editor, and that only older versions or the index have. Conversations stay
+as they are; those that have the text too are named.""",
         examples=(
             'plainmind forget "the code of the door is"',
             "plainmind forget memory/2026-02-10.md#L3-L5 --dry-run",
@@ -83,6 +84,8 @@ def run_forget(arguments: argparse.Namespace, console: Console) -> int:
 
 
 def _show(chosen: Forgotten, console: Console) -> None:
+    if not chosen.lines and not chosen.entries:
+        console.say("no file has this any more; it would go from older versions and from the index")
     for lines in chosen.lines:
         last = "" if lines.end_line == lines.start_line else f"-{lines.end_line}"
         console.answer(console.style(f"{console.printable(lines.path)}:{lines.start_line}{last}", "path"))
@@ -98,6 +101,8 @@ def _show(chosen: Forgotten, console: Console) -> None:
 def _what_went(forgotten: Forgotten) -> str:
     lines = sum(part.end_line - part.start_line + 1 for part in forgotten.lines)
     entries, past = len(forgotten.entries), forgotten.versions_cleaned
+    if not lines and not entries and not past:
+        return "what was left of it in the index"
     went = [plural(lines, "line")] if lines or not entries else []
     went += [plural(entries, "entry", "entries")] if entries else []
     return " and ".join(went) + (f", also from {plural(past, 'older version')}" if past else "")

@@ -31,7 +31,8 @@ def add_sync(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
         """\
-Bring the index up to date now. A search does this by itself; this does it ahead of time and says what it did.
+Bring the index up to date now. A search does this by itself; this does it ahead of time and says what it did. It also
+leaves no word of deleted text in the files of the index, which otherwise takes an hour at most.
 
 Reads the workspace, writes only the index in ~/.plainmind.""",
         examples=("plainmind sync", "plainmind sync --force", "plainmind sync --no-wait"),
@@ -63,6 +64,7 @@ def run_sync(arguments: argparse.Namespace, console: Console) -> int:
                 wait=False if arguments.no_wait else None,
                 confirm=lambda cost: _agree(cost, console, yes=arguments.yes),
             )
+            memory.wipe()
         is_empty = not report.indexed and not report.unchanged and not report.withheld
         workspace = memory.workspace
     if console.json:

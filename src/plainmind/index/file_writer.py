@@ -70,7 +70,8 @@ class FileWriter:
         growth = grow(before, begin, piece, chunks, has_vectors=has_vectors)
         seen_ns = state.mtime_ns if growth.is_complete else unmatched_mtime(state.mtime_ns)
         state = replace(state, hash=growth.hash, mtime_ns=seen_ns)
-        if not self._replace(state, growth.chunks, replacing, growth.keeping):
+        is_growth = begin != START
+        if not self._replace(state, growth.chunks, replacing, growth.keeping, is_growth=is_growth):
             return False
         self._grown[path] = growth.hash, growth.after
         if not growth.is_complete:
@@ -92,7 +93,13 @@ class FileWriter:
         return file.replacing, extent_known_by(file.replacing), piece.begin
 
     def _replace(
-        self, state: FileState, chunks: Sequence[EmbeddedChunk], replacing: str | None, keeping: int
+        self,
+        state: FileState,
+        chunks: Sequence[EmbeddedChunk],
+        replacing: str | None,
+        keeping: int,
+        *,
+        is_growth: bool = False,
     ) -> bool:
         run = self._run
         if not run.store.replace_file(
@@ -101,6 +108,7 @@ class FileWriter:
             return False
         tally = run.tally
         tally.wrote((state.source, state.path), state)
+        tally.has_taken_out |= replacing is not None and not is_growth
         if not tally.indexed or tally.indexed[-1] != state.path:
             tally.indexed.append(state.path)
         tally.chunks += len(chunks)

@@ -239,6 +239,7 @@ class Tally:
     # What was changed in the index: the new state of a file, None when it was dropped; and in how many changes.
     written: dict[FileKey, FileState | None] = field(default_factory=dict)
     changes: int = 0
+    has_taken_out: bool = False  # text that was in the index, and of which words may stand in its bytes
     # The hash of what went in without vectors, because the provider failed.
     without_vectors: dict[FileKey, str] = field(default_factory=dict)
 

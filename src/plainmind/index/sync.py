@@ -66,6 +66,9 @@ if TYPE_CHECKING:
             """Do it, and say what was done. Unless `thorough`, the system's word on what has changed is enough."""
 
 
+REMOVED = "removed.json"  # beside the index as long as words of what was taken out may stand in its bytes
+
+
 class Disappearances:
     """One small file beside the index."""
 
@@ -198,8 +201,12 @@ class Indexer:
         erasures: Erasures,
         private: frozenset[Source] = frozenset(),
         clock: Callable[[], float] = time.time,
+        on_taken_out: Callable[[], None] = lambda: None,
     ) -> None:
-        """`private` sources are not embedded where text is sent away: words alone find what they say."""
+        """`private` sources are not embedded where text is sent away: words alone find what they say.
+
+        `on_taken_out` is called after a sync that has taken text out: words of it stay in bytes of the index.
+        """
         self._sources = tuple(sources)
         self._store = store
         self._embedder = embedder
@@ -209,6 +216,7 @@ class Indexer:
         self._erasures = erasures
         self._private = private
         self._clock = clock
+        self._on_taken_out = on_taken_out
         self._settled = Settled(self._sources)
 
     @property
@@ -258,6 +266,8 @@ class Indexer:
         if tally is None:
             tally = Tally(progress)
             rebuilt = self._look_at_everything(tally, conditions, view, force=force)
+        if tally.has_taken_out:
+            self._on_taken_out()
         return tally.report(rebuilt=rebuilt, seconds=time.perf_counter() - started)
 
     def _catch_up(
@@ -434,6 +444,7 @@ class Indexer:
         for path in removal.now:
             run.store.remove_file(source.source, path)
             run.tally.removed.append(path)
+            run.tally.has_taken_out = True
             run.tally.wrote((source.source, path), None)
         if removal.remember != seen_before:
             self._disappearances.write(source.source, removal.remember)

@@ -105,7 +105,7 @@ class Forgetting:
             chosen = Forgotten(tuple(self._note(what.strip())), note_id=what.strip())
         else:
             chosen = Forgotten(tuple(self._containing(what)), text=what.strip("\r\n"))
-        if not chosen.lines and not self._is_in_the_past(doomed_lines(chosen)):
+        if not chosen.lines and not self._is_anywhere(doomed_lines(chosen), chosen.text or ""):
             raise NotFound(
                 f"no line of the memory contains `{what}`",
                 hint="give a text as it stands in the file, a note id, or lines such as `MEMORY.md#L3-L5`",
@@ -134,7 +134,9 @@ class Forgetting:
             if self._only_in is None:
                 erase_conflict_copies(memory.places.state, doomed.are_in)
             memory.index.forget_vectors(hashes)
+            stamp = memory.index.remains.stamp()
             memory.index.store.erase("memory", *paths)
+            memory.index.remains.clear(stamp)
             self._erase_for_other_agents(paths, doomed)
             erase_notes_left_behind(memory.index, paths)
             erase_in_engines(memory, of_every_agent=True)
@@ -164,12 +166,30 @@ class Forgetting:
             path for path in outdated_paths(self._memory, store, doomed.are_in_text) if self._may_change(path)
         ]
 
-    def _is_in_the_past(self, doomed: DoomedLines) -> bool:
-        """Whether an older version or a conflict copy still has it."""
-        if self._past_paths(doomed):
+    def _is_anywhere(self, doomed: DoomedLines, text: str) -> bool:
+        """Whether an older version, a conflict copy or the index still has what no file has."""
+        if self._past_paths(doomed) or self._outdated(self._memory.index.store, doomed):
             return True
-        copies = conflict_copies(self._memory.places.state) if self._only_in is None else ()
-        return any(doomed.are_in(_content(copy)) for copy in copies)
+        if self._only_in is not None:
+            return False
+        copies = conflict_copies(self._memory.places.state)
+        return any(doomed.are_in(_content(copy)) for copy in copies) or self._is_in_bytes_of_index(text)
+
+    def _is_in_bytes_of_index(self, text: str) -> bool:
+        """Whether each word of a text that was taken out of the index may still stand in its files."""
+        index = self._memory.index
+        if not text or not index.has_remains:
+            return False
+        if index.values.driver != "sqlite":
+            return True  # what it packs and where is its own affair: it is written anew
+        from plainmind.text.terms import document_terms
+
+        folder = index.values.folder
+        names = [os.path.join(folder, name) for name in os.listdir(folder) if ".sqlite" in name]
+        return all(
+            any(_has_any(name, (term.encode("utf-8", "surrogatepass"),)) for name in names)
+            for term in document_terms(text)
+        )
 
     def _may_change(self, path: str) -> bool:
         return self._only_in is None or self._only_in(path)

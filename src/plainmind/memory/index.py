@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from threading import RLock
 
@@ -26,7 +28,7 @@ from plainmind.base.model import (
 )
 from plainmind.base.value import replace
 from plainmind.index.plan import Conditions, Patience
-from plainmind.index.sync import OpenView, SharedSync
+from plainmind.index.sync import REMOVED, OpenView, SharedSync
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     from plainmind.embed.protocol import Embedder
     from plainmind.index.plan import Meanwhile
     from plainmind.index.protocol import IndexStore
+    from plainmind.index.remains import Remains
     from plainmind.index.sync import Indexer
     from plainmind.memory.backend import FallbackBackend
     from plainmind.memory.memory import Notes
@@ -82,6 +85,7 @@ class Index:
         self._shared = SharedSync(self._sync_index)
         self._indexers: dict[Embedder, Indexer] = {}
         self._engines: dict[Embedder, SearchEngine] = {}
+        self._is_wiped_at_the_end = False
 
     @made_once
     def store(self) -> IndexStore:
@@ -241,8 +245,11 @@ class Index:
             report = self._shared.run(force=force, progress=progress, sync=sync)
         damage = self._damage() if report.rebuilt == NO_INDEX_YET else None
         report = replace(report, degraded=(*report.degraded, damage)) if damage else report
+        initiative = (wishes or {}).get("initiative", "asked" if thorough else "search")
+        trouble = self._wipe_if_due(initiative)
+        report = replace(report, degraded=(*report.degraded, trouble)) if trouble else report
         # An engine takes long: it catches up when a person asked for that, or in a thread of its own.
-        is_asked = thorough and (wishes or {}).get("initiative", "asked") == "asked"
+        is_asked = initiative == "asked"
         backend = self.backend if is_asked else None
         return report if backend is None else _both(report, backend.sync("asked", force=force))
 
@@ -277,16 +284,53 @@ class Index:
 
     def forget_vectors(self, hashes: Sequence[str]) -> None:
         """Erase vectors of every provider from the cache: it is there even where it is not used any more."""
-        import os
-
         if os.path.exists(self.values.cache.path):
             from plainmind.memory.cache import open_cache
 
             with open_cache(self.values.cache) as cache:
                 cache.forget(hashes)
 
+    @property
+    def has_remains(self) -> bool:
+        """Whether words of what was taken out may stand in the bytes of the index."""
+        return os.path.exists(os.path.join(self.values.folder, REMOVED))
+
+    @made_once
+    def remains(self) -> Remains:
+        """What was taken out and still stands in the bytes of the index."""
+        from plainmind.index.remains import Remains
+
+        return Remains(self.values.folder, lambda: self._now().timestamp())
+
+    def _note_remains(self) -> None:
+        self.remains.note()
+
+    def wipe(self) -> None:
+        """Write the index anew, so that no byte of it has a word of what was taken out."""
+        began, stamp = time.monotonic(), self.remains.stamp()
+        self.store.erase(self._notes.workspace.source)
+        self.remains.clear(stamp, time.monotonic() - began)
+
+    def _wipe_if_due(self, initiative: Initiative) -> str | None:
+        """Wipe what was taken out if it is time to; after an answer where somebody waits for one. Says what fails."""
+        if not self.has_remains:
+            return None
+        is_due = self.remains.is_due(soon=initiative == "asked")
+        if initiative == "search":
+            self._is_wiped_at_the_end |= is_due
+        elif is_due:
+            try:
+                self.wipe()
+            except PlainmindError as error:
+                return f"words of deleted text are still in the files of the index: {error}"
+        return None
+
     def close(self) -> None:
         """Let go of everything that was opened."""
+        if self._is_wiped_at_the_end:
+            self._is_wiped_at_the_end = False
+            with suppress(PlainmindError):  # the next one tries again
+                self.wipe()
         for name in ("backend", "store", "embedder", "providers"):
             part = vars(self).get(name)
             if part is not None:
@@ -318,6 +362,7 @@ class Index:
             Disappearances(self.values.folder),
             erasures=self._notes.erasures,
             private=self.values.private,
+            on_taken_out=self._note_remains,
         )
 
     def _new_engine(self, embedder: Embedder) -> SearchEngine:
