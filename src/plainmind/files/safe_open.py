@@ -218,11 +218,12 @@ _HINTS = {HARD_LINK: "replace the link by a copy of the file"}
 
 def file_refusal(status: os.stat_result) -> str | None:
     """Why what was found may not be read, or None when it may: a regular file with one name."""
-    if stat.S_ISREG(status.st_mode):
+    mode = status.st_mode
+    if stat.S_ISREG(mode):
         return HARD_LINK if status.st_nlink > 1 else None
-    if stat.S_ISLNK(status.st_mode):
+    if stat.S_ISLNK(mode):
         return SYMBOLIC_LINK
-    return "a folder, not a file" if stat.S_ISDIR(status.st_mode) else "not a regular file"
+    return "a folder, not a file" if stat.S_ISDIR(mode) else "not a regular file"
 
 
 def in_words(size: int) -> str:

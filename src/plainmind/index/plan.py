@@ -15,7 +15,7 @@ from plainmind.base.model import (
     SyncReport,
 )
 from plainmind.base.value import field, record, value
-from plainmind.notes.discovery import Discovery, FoundFile, reading_in
+from plainmind.notes.discovery import AS_IT_IS, Discovery, FoundFile, reading_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -151,10 +151,12 @@ def looks_the_same(found: FoundFile, known: FileState | None) -> bool:
     """Whether a file can be taken as unchanged without reading it."""
     return (
         known is not None
-        and (found.size, found.mtime_ns, found.inode, found.scope)
-        == (known.size, known.mtime_ns, known.inode, known.scope)
+        and found.size == known.size
+        and found.mtime_ns == known.mtime_ns
         and found.mtime_ns >= 0  # a time before 1970 may look like one that must match nothing
-        and not reading_in(known.hash).is_older_than(found.reading)
+        and found.inode == known.inode
+        and found.scope == known.scope
+        and (found.reading is AS_IT_IS or not reading_in(known.hash).is_older_than(found.reading))
     )
 
 

@@ -8,13 +8,12 @@ adds ten thousand small numbers in a microsecond. `arithmetic_numpy.py` does the
 from __future__ import annotations
 
 import math
-import re
 import struct
 import sys
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache, lru_cache
+from functools import lru_cache
 from itertools import accumulate, compress
 
 from plainmind.base.errors import BadVector
@@ -298,12 +297,16 @@ def nearest_by_signs(query: Sequence[bytes], parts: Sequence[SignPart], wanted: 
     within: Sequence[int] = range(len(absences.flags))
     if len(within) - absences.count > pool:
         (distances,) = sign_distances(query[:1], signs)
-        within = sorted(_least(_lanes(distances), absences, pool, most=8 * width))
+        within = _least(_lanes(distances), absences, pool, most=8 * width)
         signs = b"".join([signs[at * width : (at + 1) * width] for at in within])
         absences = Absences(bytes(len(within)))
     first, *others = (_lanes(row) for row in sign_distances(query, signs))
     most = 8 * width * (2 * len(query) - 1)
-    chosen = _least(len(query) * first + sum(others), absences, wanted, most=most)
+    totals = len(query) * first + sum(others)
+    numbers = _numbers(totals, len(absences.flags))
+    chosen = sorted(_least(totals, absences, wanted, most=most), key=numbers.__getitem__)  # among equals the first
+    if len(parts) == 1:
+        return [parts[0].first_id + within[at] for at in chosen]
     ends = list(accumulate(map(len, parts)))
     return [_id_at(within[at], parts, ends) for at in chosen]
 
@@ -326,8 +329,16 @@ def _lanes(numbers: memoryview) -> int:
     return int.from_bytes(numbers, "little")
 
 
+def _numbers(lanes: int, count: int) -> array[int]:
+    """The numbers of the first lanes."""
+    found = array("H", lanes.to_bytes(2 * count, sys.byteorder))
+    if sys.byteorder == "big":
+        found.reverse()  # the first lane is the lowest
+    return found
+
+
 def _least(lanes: int, absences: Absences, wanted: int, most: int) -> list[int]:
-    """The positions of the `wanted` least numbers, none above `most`, the least first; never where one is absent."""
+    """The positions of the `wanted` least numbers, none above `most`, in their order; never where one is absent."""
     count = len(absences.flags)
     wanted = min(wanted, count - absences.count)
     if wanted <= 0:
@@ -336,15 +347,17 @@ def _least(lanes: int, absences: Absences, wanted: int, most: int) -> list[int]:
         doubled = bytearray(2 * count)
         doubled[0::2] = doubled[1::2] = absences.flags
         lanes |= int.from_bytes(doubled, "little")
-    # Eight of the sixteen bits are enough to leave out nearly all that are too large.
+    # Eight of the sixteen bits are enough to choose nearly all: only those at the last level are looked at closely.
     dropped = max(0, most.bit_length() - 8)
     coarse = (lanes >> dropped).to_bytes(2 * count, "little")[0::2]
-    candidates = [match.start() for match in _up_to(_level_with(coarse, wanted)).finditer(coarse)]
-    exact = lanes.to_bytes(2 * count, "little")
-    low, high = exact[0::2], exact[1::2]
-    codes = [high[at] << 40 | low[at] << 32 | at for at in candidates]  # sorts by number, then by position
-    codes.sort()
-    return [code & 0xFFFFFFFF for code in codes[:wanted]]
+    level = _level_with(coarse, wanted)
+    near = list(compress(range(count), coarse.translate(b"\1" * (level + 1) + bytes(255 - level))))
+    if len(near) == wanted:
+        return near
+    last = compress(range(count), coarse.translate(bytes(level) + b"\1" + bytes(255 - level)))
+    by_number = sorted(last, key=_numbers(lanes, count).__getitem__)  # among equals the first
+    surplus = set(by_number[wanted - len(near) :])
+    return [at for at in near if at not in surplus]
 
 
 def _level_with(coarse: bytes, wanted: int) -> int:
@@ -358,8 +371,3 @@ def _level_with(coarse: bytes, wanted: int) -> int:
         else:
             low = middle + 1
     return low
-
-
-@cache
-def _up_to(level: int) -> re.Pattern[bytes]:
-    return re.compile(rb"[\x00-\x%02x]" % level)

@@ -356,7 +356,14 @@ class Sweep:
                 entries = sorted(listing, key=_by_name, reverse=True)
             while entries:
                 entry = entries.pop()  # and let go of, for each remembers all that was asked about it
-                if self._wanted is None or self._leads_to_wanted(folder.cited + entry.name):
+                name = entry.name
+                if self._wanted is not None and not self._leads_to_wanted(folder.cited + name):
+                    continue
+                if entry.is_symlink():
+                    self.skip(folder.cited + name, SYMBOLIC_LINK)
+                elif entry.is_dir(follow_symlinks=False):
+                    self._descend(folder, name)
+                elif name[-3:].lower() == ".md":
                     self._enter(folder, entry)
         except OSError as error:
             self._could_not_see(folder.cited.removesuffix("/"), error)
@@ -370,27 +377,23 @@ class Sweep:
     def _enter(self, folder: _Folder, entry: os.DirEntry[str]) -> None:
         name = entry.name
         cited = folder.cited + name
-        is_folder = entry.is_dir(follow_symlinks=False)
-        if entry.is_symlink():
-            self.skip(cited, SYMBOLIC_LINK)
-        elif not is_folder and name[-3:].lower() != ".md":
-            return
-        elif reason := _reason_to_skip(name):
+        if reason := _reason_to_skip(name):
             self.skip(cited, reason)
-        elif is_folder:
-            self._descend(folder, name)
+            return
+        try:
+            status = entry.stat(follow_symlinks=False)
+        except OSError as error:
+            self._could_not_see(cited, error, expected=False)  # or deleted while we looked
         else:
-            try:
-                status = entry.stat(follow_symlinks=False)
-            except OSError as error:
-                self._could_not_see(cited, error, expected=False)  # or deleted while we looked
-            else:
-                self._take(folder.mount, folder.relative + name, cited, status)
+            self._take(folder.mount, folder.relative + name, cited, status)
 
     def _descend(self, folder: _Folder, name: str) -> None:
         relative, cited, depth = folder.relative, folder.cited, folder.depth
-        if depth >= MAX_DEPTH:
-            self.skip(cited + name, f"more than {MAX_DEPTH} folders deep")
+        reason = _reason_to_skip(name)
+        if reason is None and depth >= MAX_DEPTH:
+            reason = f"more than {MAX_DEPTH} folders deep"
+        if reason is not None:
+            self.skip(cited + name, reason)
             return
         try:
             inner = os.open(name, FOLDER_FLAGS, dir_fd=folder.descriptor)
@@ -407,15 +410,16 @@ class Sweep:
             start = len(mount.cited) + 1 if mount.cited else 0
             if not mount.pattern.fullmatch(cited, start):
                 return False
+        size, inode = status.st_size, status.st_ino
         reason = file_refusal(status)
-        if reason is None and status.st_size > self._max_file_bytes:
-            reason = f"{in_words(status.st_size)}, over the limit of {in_words(self._max_file_bytes)}"
+        if reason is None and size > self._max_file_bytes:
+            reason = f"{in_words(size)}, over the limit of {in_words(self._max_file_bytes)}"
         if reason is not None:
             self.skip(cited, reason)
             return False
         # Some network file systems number no file at all.
-        identity = (status.st_dev, status.st_ino)
-        if status.st_ino and identity in self._identities:
+        identity = (status.st_dev, inode)
+        if inode and identity in self._identities:
             return True
         if cited in self._files:
             self.skip(cited, f"`{mount.real}` has a file of this name too; give that extra path a `name`")
@@ -423,9 +427,9 @@ class Sweep:
         self._identities.add(identity)
         self._files[cited] = FoundFile(
             cited,
-            status.st_size,
+            size,
             status.st_mtime_ns,
-            status.st_ino,
+            inode,
             status.st_ctime_ns,
             mount.root,
             relative,
@@ -455,4 +459,5 @@ def _reason_to_skip(name: str) -> str | None:
         return "hidden"
     if ".sync-conflict-" in name:
         return "a copy left by a sync conflict"
-    return name_refusal(name)
+    # Nearly all can be cited, and are seen to be without a call more for each.
+    return None if name.isprintable() and "\\" not in name else name_refusal(name)

@@ -331,12 +331,15 @@ class SqliteView:
 
     def files(self) -> Mapping[tuple[Source, str], FileState]:
         """Every indexed file, by (source, path)."""
-        found, scopes = {}, read_scopes(self.db)
-        for path, source, hash_, size, mtime_ns, inode, scope in self.db.execute(_FILES):
-            found[source, path] = FileState(
-                path, source, hash_, size, mtime_ns, _unsigned_64(inode), scopes[scope]
-            )
-        return MappingProxyType(found)
+        scopes = read_scopes(self.db)
+        return MappingProxyType(
+            {
+                (source, path): FileState(
+                    path, source, hash_, size, mtime_ns, inode if inode >= 0 else inode + 2**64, scopes[scope]
+                )  # which undoes `writer.signed_64`
+                for path, source, hash_, size, mtime_ns, inode, scope in self.db.execute(_FILES)
+            }
+        )
 
     def admitted(self, where: SearchFilter) -> list[Part]:
         """The segments that a filter lets through, each with the scopes by which some of it is hidden."""
@@ -583,8 +586,3 @@ def absent_with(flags: bytes, hidden: bytes) -> bytes:
     """Flags of absences, a byte for each position, with what is hidden among them."""
     either = int.from_bytes(flags, "little") | int.from_bytes(hidden, "little")
     return either.to_bytes(len(flags), "little")
-
-
-def _unsigned_64(number: int) -> int:
-    """Undo `writer.signed_64`."""
-    return number + 2**64 if number < 0 else number
