@@ -5,12 +5,17 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import random
+import subprocess
+import sys
 from datetime import date
 
 import pytest
 
 import plainmind
 from plainmind.cli.main import COMMANDS, build_parser, parse
+from plainmind.cli.options import UsageError
+from plainmind.cli.parser import read_line
 
 
 def all_commands():
@@ -217,3 +222,43 @@ def test_help_fits_the_width_that_is_there(cli, monkeypatch, columns, widest):
 
 def refuse_to_measure(*_):
     raise OSError("not a terminal")
+
+
+_ODD_WORDS = (
+    *("red", "", "-", "--", "-5", "-n", "3", "0.5", "--nothing", "-x", "a b", "-h", "--json=1", "all"),
+    *("2026-02-10", "memory/a.md", "KEY=VALUE"),
+)
+
+
+def outcome(read, line):
+    """What came of a line: its arguments, or why there are none."""
+    try:
+        found = dict(vars(read(line)))
+    except (UsageError, SystemExit) as refusal:
+        return type(refusal), str(refusal)
+    found.pop("parser", None)
+    return found
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_line_means_the_same_whether_argparse_reads_it_or_not(name, capsys):
+    chance = random.Random(name)
+    options = [
+        option for action in all_commands()[f"plainmind {name}"]._actions for option in action.option_strings
+    ]
+    for _ in range(60):
+        line = [name, *chance.choices([*options, *_ODD_WORDS], k=chance.randint(0, 5))]
+
+        assert outcome(parse, line) == outcome(lambda line: read_line(line, COMMANDS), line), line
+    capsys.readouterr()
+
+
+def test_a_plain_line_is_read_without_argparse():
+    program = (
+        "import sys; from plainmind.cli.main import parse;"
+        "print(vars(parse(sys.argv[1:]))['words'], 'argparse' in sys.modules)"
+    )
+    line = ["search", "red", "-n", "3", "apples", "--min-score", "0.5", "--json", "--source", "all"]
+    ended = subprocess.run([sys.executable, "-c", program, *line], capture_output=True, text=True, check=True)
+
+    assert ended.stdout == "['red', 'apples'] False\n"

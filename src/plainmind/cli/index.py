@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 
 from plainmind.cli.console import (
@@ -13,10 +12,11 @@ from plainmind.cli.console import (
     size_in_words,
     visible,
 )
-from plainmind.cli.options import commands_below, describe, open_memory, whole_number
+from plainmind.cli.options import commands_below, describe, open_memory, whole_number, wrong_value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import argparse
     from typing import Any
 
     from plainmind.base.model import SyncReport
@@ -377,5 +377,5 @@ def size(text: str) -> int:
     except (ValueError, KeyError):
         amount = -1.0
     if not 0 <= amount < 1e18:
-        raise argparse.ArgumentTypeError(f"`{text}` must be a size such as 100MB")
+        raise wrong_value(f"`{text}` must be a size such as 100MB")
     return int(amount)

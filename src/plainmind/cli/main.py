@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
-import argparse
 import errno
 import gc
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from io import TextIOWrapper
 
 from plainmind.base.errors import ConfigError, PlainmindError
+from plainmind.base.lazy import find_by_name
 from plainmind.base.value import value
 from plainmind.cli.console import Console
 from plainmind.cli.options import (
-    TAKING_A_VALUE,
-    HelpFormatter,
+    NO_DEFAULT,
+    Declarations,
+    NotPlain,
+    UsageError,
     add_shared_options,
     fill_in_shared_options,
 )
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import argparse
     from argparse import ArgumentParser
-    from typing import NoReturn
+    from types import SimpleNamespace
+    from typing import Any, NoReturn
 
 
 @value
@@ -36,10 +41,7 @@ class Command:
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Tell the parser what the command takes, and what it runs."""
-        from importlib import import_module
-
-        module = import_module(f"plainmind.{self.module}")
-        add: Callable[[ArgumentParser], None] = getattr(module, f"add_{self.name.replace('-', '_')}")
+        add = find_by_name(f"plainmind.{self.module}:add_{self.name.replace('-', '_')}")
         add(parser)
 
 
@@ -81,20 +83,6 @@ COMMANDS: Mapping[str, Command] = {command.name: command for command in _IN_ORDE
 
 FAILED, WRONG_USAGE, INTERRUPTED, PIPE_CLOSED = 1, 2, 130, 141
 
-_DESCRIPTION = """\
-The memory of an AI agent, kept in plain Markdown: found again by meaning and by word, on this machine.
-
-Notes stay in your workspace, a folder of Markdown files. The index, which can always be made anew, and the history
-of edits are kept in ~/.plainmind (PLAINMIND_HOME moves it)."""
-_EPILOG = """\
-Examples:
-
-    plainmind init
-    plainmind remember "The printer is on VLAN 40."
-    plainmind search "which VLAN is the printer on?"
-
-`plainmind COMMAND --help` explains a command. Exit status: 0 done, 1 failed, 2 wrong usage, 3 not everything could be
-consulted and --strict was given, 4 `redact` found secrets."""
 # Refusals of the operating system that a person can cause, and mend. Any other one is our mistake.
 _REFUSALS = {
     errno.EACCES: "check the permissions",
@@ -114,22 +102,6 @@ _REFUSALS = {
     errno.ESTALE: "mount the folder again",
     errno.ENOTCONN: "mount the folder again",
 }
-
-
-class UsageError(Exception):
-    """The command line cannot be understood."""
-
-    def __init__(self, message: str, hint: str) -> None:
-        super().__init__(message)
-        self.hint = hint
-
-
-class Parser(argparse.ArgumentParser):
-    """An argument parser that reports wrong usage the way every other error is reported."""
-
-    def error(self, message: str) -> NoReturn:
-        """Raise instead of leaving the program."""
-        raise UsageError(message, f"`{self.prog} --help` explains it")
 
 
 def run() -> NoReturn:
@@ -188,23 +160,34 @@ def main(argv: Sequence[str]) -> int:
     return status
 
 
-def parse(argv: Sequence[str]) -> argparse.Namespace:
+def parse(argv: Sequence[str]) -> argparse.Namespace | SimpleNamespace:
     """Read a command line. Raises UsageError, or SystemExit after a help text."""
-    name = _command_name(argv)
-    if name is not None and name not in COMMANDS:
-        raise _unknown_command(name)
-    parser = _parser_for([COMMANDS[name]] if name else [])
-    arguments, rest = parser.parse_known_args(argv)
-    _take_words_after_options(arguments, rest, help_of=f"plainmind {name}" if name else "plainmind")
+    with suppress(NotPlain):
+        return _read_plain_line(argv)
+    from plainmind.cli.parser import read_line
+
+    return read_line(argv, COMMANDS)
+
+
+def _read_plain_line(argv: Sequence[str]) -> SimpleNamespace:
+    """Read a line that begins with a command and is plain; any other raises NotPlain."""
+    command = COMMANDS.get(argv[0]) if argv else None
+    if command is None:
+        raise NotPlain
+    declared: Any = Declarations()
+    command.add_arguments(declared)
+    add_shared_options(declared, level=1, suppress=NO_DEFAULT)
+    arguments: SimpleNamespace = declared.read(argv[1:])
     fill_in_shared_options(arguments)
-    arguments.command = name
-    arguments.parser = parser
+    arguments.command = command.name
     return arguments
 
 
 def build_parser() -> argparse.ArgumentParser:
     """Make the parser of everything, for the reference pages and for completion."""
-    return _parser_for(COMMANDS.values())
+    from plainmind.cli.parser import parser_for
+
+    return parser_for(COMMANDS.values())
 
 
 def _run(argv: Sequence[str]) -> int:
@@ -215,63 +198,6 @@ def _run(argv: Sequence[str]) -> int:
     console = Console(json=arguments.json, quiet=arguments.quiet, color=not arguments.no_color)
     status: int = arguments.run(arguments, console)
     return status
-
-
-def _parser_for(commands: Iterable[Command]) -> argparse.ArgumentParser:
-    """Make a parser that knows the arguments of some commands; of the others it knows only that they exist."""
-    parser = Parser(
-        prog="plainmind",
-        description=_DESCRIPTION,
-        epilog=_EPILOG,
-        formatter_class=HelpFormatter,
-        allow_abbrev=False,
-    )
-    add_shared_options(parser, level=0)
-    below = parser.add_subparsers(title="commands", metavar="COMMAND", parser_class=Parser)
-    known = list(commands)
-    for command in known or COMMANDS.values():
-        added = below.add_parser(
-            command.name,
-            help=command.summary,
-            formatter_class=HelpFormatter,
-            allow_abbrev=False,
-        )
-        if known:
-            command.add_arguments(added)
-            add_shared_options(added, level=1)
-    return parser
-
-
-def _command_name(argv: Sequence[str]) -> str | None:
-    """Find the first word that is neither an option nor the value of one."""
-    words = iter(argv)
-    for word in words:
-        if word in TAKING_A_VALUE:
-            next(words, None)
-        elif not word.startswith("-"):
-            return word
-    return None
-
-
-def _unknown_command(name: str) -> UsageError:
-    from difflib import get_close_matches
-
-    close = get_close_matches(name[:50], COMMANDS, n=1)
-    hint = f"did you mean `plainmind {close[0]}`?" if close else "`plainmind --help` lists all commands"
-    return UsageError(f"there is no command `{name[:50]}`", hint)
-
-
-def _take_words_after_options(arguments: argparse.Namespace, rest: list[str], *, help_of: str) -> None:
-    """Let words go on after an option: `search red -n 3 apples`. argparse gives only the first run of words."""
-    words = rest[1:] if rest[:1] == ["--"] else rest
-    unknown = [word for word in words if word.startswith("-") and word != "-"] if words is rest else []
-    if unknown or (words and "words" not in vars(arguments)):
-        raise UsageError(
-            f"unknown {'option' if unknown else 'argument'}: {(unknown or words)[0]}",
-            f"`{help_of} --help` lists what there is",
-        )
-    if words:
-        arguments.words = [*arguments.words, *words]
 
 
 def _hint_for(error: PlainmindError) -> str:

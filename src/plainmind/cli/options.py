@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import SimpleNamespace
 
 from plainmind.base.errors import PlainmindError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import argparse
     from datetime import date
-    from typing import Any
+    from typing import Any, NoReturn
 
     from plainmind.memory.memory import Memory
 
+
+NO_DEFAULT = "no default"  # to `Declarations`, what SUPPRESS is to argparse, which knows it by identity
 
 # argparse gives a command a fresh namespace, which then overwrites the outer one: what is repeated on several
 # levels needs a name of its own on each.
@@ -28,25 +31,25 @@ _UNSET: Mapping[str, Any] = {
     "quiet": False,
     "no_color": False,
 }
-TAKING_A_VALUE = ("--workspace", "--home", "--agent", "--config")
 
 
-def add_shared_options(parser: argparse.ArgumentParser, *, level: int) -> None:
-    """Add the options of every command. Below the top only the two that matter most are shown in the help."""
+def add_shared_options(parser: argparse.ArgumentParser, *, level: int, suppress: str) -> None:
+    """Add the options of every command. Below the top only the two that matter most are shown in the help.
+
+    `suppress` is the mark for what has no default, and for what is not shown.
+    """
 
     def shown(text: str) -> str:
-        return argparse.SUPPRESS if level else text
+        return suppress if level else text
 
     shared = parser.add_argument_group("options everywhere" if level else "options before or after a command")
     shared.add_argument(
         "--workspace",
         metavar="DIR",
-        default=argparse.SUPPRESS,
+        default=suppress,
         help="the folder that holds the notes (default: the nearest one, then ~/.plainmind/workspace)",
     )
-    shared.add_argument(
-        "--json", action="store_true", default=argparse.SUPPRESS, help="print JSON for programs"
-    )
+    shared.add_argument("--json", action="store_true", default=suppress, help="print JSON for programs")
     hidden: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
         (("--home",), {"metavar": "DIR", "help": "where index and history are kept (~/.plainmind)"}),
         (("--agent",), {"metavar": "ID", "help": "whose index to use (main)"}),
@@ -66,10 +69,122 @@ def add_shared_options(parser: argparse.ArgumentParser, *, level: int) -> None:
     )
     for names, facts in hidden:
         facts["help"] = shown(facts["help"])
-        shared.add_argument(*names, default=argparse.SUPPRESS, **facts)
+        shared.add_argument(*names, default=suppress, **facts)
 
 
-def fill_in_shared_options(arguments: argparse.Namespace) -> None:
+class UsageError(Exception):
+    """The command line cannot be understood."""
+
+    def __init__(self, message: str, hint: str) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+_PLAIN_ACTIONS = frozenset({"store", "store_true", "append", "version"})
+
+
+class NotPlain(Exception):
+    """A command line, or what a command takes, is not as plain as `Declarations` are."""
+
+
+class Declarations:
+    """Hears what a command takes, as argparse would, and reads a plain command line: words, `--json`, `-n 3`.
+
+    Nearly all are plain, and argparse takes a cold search 7 ms to load and to set up. Whatever else there may be in one
+    (`--name=value`, `--`, a wrong value, something left out, a call for help) is for argparse: then NotPlain is raised.
+    """
+
+    def __init__(self) -> None:
+        self.description = self.epilog = ""
+        self._options: dict[str, tuple[str, str, Callable[[str], Any], Sequence[str]]] = {}
+        self._found: dict[str, Any] = {}
+        self._takes_words = False
+
+    def set_defaults(self, **facts: Any) -> None:
+        """Take over what is the same each time."""
+        self._found |= facts
+
+    def add_argument_group(self, _title: str) -> Declarations:
+        """Groups matter only for the help."""
+        return self
+
+    def add_subparsers(self, **_facts: Any) -> NoReturn:
+        """Refuse a command that has commands of its own."""
+        raise NotPlain
+
+    add_mutually_exclusive_group = add_subparsers
+
+    def add_argument(
+        self,
+        *names: str,
+        action: str = "store",
+        default: Any = None,
+        dest: str | None = None,
+        type: Callable[[str], Any] = str,  # noqa: A002 (as argparse calls it)
+        choices: Sequence[str] = (),
+        nargs: str | None = None,
+        metavar: str | None = None,
+        help: str | None = None,  # noqa: A002
+        **others: Any,
+    ) -> None:
+        """Hear of words, or of an option."""
+        del metavar, help
+        if names == ("words",) and nargs == "+" and not others:
+            self._takes_words = True
+            return
+        is_read_by_type = isinstance(default, str) and default is not NO_DEFAULT and type is not str
+        if (
+            not names[0].startswith("-")
+            or action not in _PLAIN_ACTIONS
+            or is_read_by_type
+            or nargs is not None
+        ):
+            raise NotPlain
+        if action == "version":
+            return
+        if others:
+            raise NotPlain
+        long = [name for name in names if name.startswith("--")]
+        name = dest or (long or names)[0].lstrip("-").replace("-", "_")
+        if default is not NO_DEFAULT:
+            self._found[name] = False if action == "store_true" and default is None else default
+        self._options |= dict.fromkeys(names, (name, action, type, choices))
+
+    def read(self, line: Iterable[str]) -> SimpleNamespace:
+        """Read what stands after the command. Raises NotPlain."""
+        found = dict(self._found)
+        words: list[str] = []
+        following = iter(line)
+        for word in following:
+            if word not in self._options:
+                if word.startswith("-") and word != "-":
+                    raise NotPlain
+                words.append(word)
+                continue
+            name, action, type_, choices = self._options[word]
+            if action == "store_true":
+                found[name] = True
+                continue
+            one = _read_value(next(following, "-"), type_, choices)
+            found[name] = one if action == "store" else [*found.get(name, ()), one]
+        if bool(words) != self._takes_words:
+            raise NotPlain
+        return SimpleNamespace(**found, **({"words": words} if words else {}))
+
+
+def _read_value(text: str, type_: Callable[[str], Any], choices: Sequence[str]) -> Any:
+    if text.startswith("-"):
+        raise NotPlain
+    try:
+        found = type_(text)
+    except Exception as error:  # argparse says it better
+        raise NotPlain from error
+    if choices and found not in choices:
+        raise NotPlain
+    return found
+
+
+def fill_in_shared_options(arguments: argparse.Namespace | SimpleNamespace) -> None:
     """Give every shared option a value, and collect the settings of all levels in `settings`."""
     given = vars(arguments)
     for name, value in _UNSET.items():
@@ -86,11 +201,18 @@ def fill_in_shared_options(arguments: argparse.Namespace) -> None:
         arguments.settings["agentId"] = names[0] if names else arguments.agent
 
 
+def wrong_value(message: str) -> Exception:
+    """Make the error by which the reader of a value refuses it."""
+    from argparse import ArgumentTypeError
+
+    return ArgumentTypeError(message)
+
+
 def key_and_value(text: str) -> tuple[str, str]:
     """Read `query.maxResults=3`."""
     key, separator, value = text.partition("=")
     if not separator or not key.strip():
-        raise argparse.ArgumentTypeError(f"`{text}` must be KEY=VALUE, such as query.maxResults=3")
+        raise wrong_value(f"`{text}` must be KEY=VALUE, such as query.maxResults=3")
     return key.strip(), value
 
 
@@ -103,7 +225,7 @@ def whole_number(least: int, most: int = 1_000_000_000) -> Callable[[str], int]:
         except ValueError:
             number = least - 1
         if not least <= number <= most:
-            raise argparse.ArgumentTypeError(f"`{text}` must be a whole number from {least} to {most:,}")
+            raise wrong_value(f"`{text}` must be a whole number from {least} to {most:,}")
         return number
 
     return read
@@ -112,7 +234,7 @@ def whole_number(least: int, most: int = 1_000_000_000) -> Callable[[str], int]:
 def some_text(text: str) -> str:
     """Read a text that says something."""
     if not text.strip():
-        raise argparse.ArgumentTypeError("it is empty")
+        raise wrong_value("it is empty")
     return text
 
 
@@ -123,7 +245,7 @@ def share(text: str) -> float:
     except ValueError:
         number = -1.0
     if not 0.0 <= number <= 1.0:
-        raise argparse.ArgumentTypeError(f"`{text}` must be a number from 0 to 1")
+        raise wrong_value(f"`{text}` must be a number from 0 to 1")
     return number
 
 
@@ -134,26 +256,7 @@ def day(text: str) -> date:
     try:
         return date.fromisoformat(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"`{text}` must be a date such as 2026-02-10") from None
-
-
-class HelpFormatter(argparse.HelpFormatter):
-    """Fills paragraphs to the width of the terminal and leaves indented ones, examples, as they are."""
-
-    def __init__(self, prog: str) -> None:
-        # argparse makes one for every argument, help or not, and would import `shutil` to measure the terminal.
-        super().__init__(prog, width=_columns() - 2)
-
-    def _fill_text(self, text: str, width: int, indent: str) -> str:
-        from textwrap import fill
-
-        paragraphs = text.strip("\n").split("\n\n")
-        return "\n\n".join(
-            part
-            if part.startswith(" ")
-            else fill(part, width, initial_indent=indent, subsequent_indent=indent)
-            for part in paragraphs
-        )
+        raise wrong_value(f"`{text}` must be a date such as 2026-02-10") from None
 
 
 def describe(
@@ -169,25 +272,17 @@ def describe(
 def commands_below(parser: argparse.ArgumentParser) -> Callable[..., argparse.ArgumentParser]:
     """Let a command have commands of its own: returns what adds one, `add(name, text, example, run)`."""
     below = parser.add_subparsers(title="what to do", metavar="WHAT")
+    from argparse import SUPPRESS
+
+    from plainmind.cli.parser import HelpFormatter
 
     def add(name: str, text: str, example: str, run: Callable[..., int]) -> argparse.ArgumentParser:
         added = below.add_parser(name, help=text, formatter_class=HelpFormatter, allow_abbrev=False)
         describe(added, f"{text[0].upper()}{text[1:]}.", examples=(example,), run=run)
-        add_shared_options(added, level=2)
+        add_shared_options(added, level=2, suppress=SUPPRESS)
         return added
 
     return add
-
-
-def _columns() -> int:
-    """How wide a help text may be: what COLUMNS says, or the terminal, or 80."""
-    wanted = os.environ.get("COLUMNS", "")
-    if wanted.isdecimal() and int(wanted):
-        return int(wanted)
-    try:
-        return os.get_terminal_size().columns or 80
-    except OSError:  # no terminal
-        return 80
 
 
 def _version() -> str:

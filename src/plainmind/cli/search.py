@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 
@@ -12,6 +11,7 @@ from plainmind.cli.options import day, describe, open_memory, share, text_of, wh
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import argparse
     from datetime import date
     from typing import Any
 

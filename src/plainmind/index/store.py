@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from importlib import import_module
 
 from plainmind.base.errors import ConfigError
+from plainmind.base.lazy import find_by_name
 from plainmind.base.model import EmbeddedChunk, FileState, IndexFingerprint, Source
 
 TYPE_CHECKING = False
@@ -148,9 +148,8 @@ def _factory(driver: str) -> Callable[..., IndexStore]:
     if target is None:
         known = ", ".join(sorted({*_BUILT_IN, *_installed()}))
         raise ConfigError(f"unknown store: `{driver}`", key="store.driver", hint=f"use one of {known}")
-    module, _, name = target.partition(":")
     try:
-        found: Callable[..., IndexStore] = getattr(import_module(module), name)
+        found: Callable[..., IndexStore] = find_by_name(target)
     except (ImportError, AttributeError, ValueError) as error:
         from plainmind.base.extras import install_hint
 

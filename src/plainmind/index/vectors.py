@@ -304,7 +304,9 @@ def nearest_by_signs(query: Sequence[bytes], parts: Sequence[SignPart], wanted: 
     most = 8 * width * (2 * len(query) - 1)
     totals = len(query) * first + sum(others)
     numbers = _numbers(totals, len(absences.flags))
-    chosen = sorted(_least(totals, absences, wanted, most=most), key=numbers.__getitem__)  # among equals the first
+    chosen = sorted(
+        _least(totals, absences, wanted, most=most), key=numbers.__getitem__
+    )  # among equals the first
     if len(parts) == 1:
         return [parts[0].first_id + within[at] for at in chosen]
     ends = list(accumulate(map(len, parts)))

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from plainmind.base.errors import PlainmindError
 from plainmind.cli.console import Console, duration_in_words, plural
-from plainmind.cli.options import HelpFormatter, add_shared_options, describe, share, whole_number
+from plainmind.cli.options import add_shared_options, describe, share, whole_number
+from plainmind.cli.parser import HelpFormatter
 
 if TYPE_CHECKING:
     from plainmind.guests.evaluation.results import Difference
@@ -51,7 +52,7 @@ Only reads: indexes are made in a temporary folder and removed. Your own notes a
             name, help=text, formatter_class=HelpFormatter, allow_abbrev=False, conflict_handler="resolve"
         )
         describe(added, f"{text[0].upper()}{text[1:]}. {more}", examples=examples, run=run)
-        add_shared_options(added, level=2)
+        add_shared_options(added, level=2, suppress=argparse.SUPPRESS)
         return added
 
     _add_eval(

@@ -1,0 +1,140 @@
+"""What argparse is for: help texts, wrong usage said in our words, and every command line that is not plain."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Iterable, Mapping, Sequence
+
+from plainmind.cli.options import UsageError, add_shared_options, fill_in_shared_options
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+    from plainmind.cli.main import Command
+
+_TAKING_A_VALUE = ("--workspace", "--home", "--agent", "--config")
+_DESCRIPTION = """\
+The memory of an AI agent, kept in plain Markdown: found again by meaning and by word, on this machine.
+
+Notes stay in your workspace, a folder of Markdown files. The index, which can always be made anew, and the history
+of edits are kept in ~/.plainmind (PLAINMIND_HOME moves it)."""
+_EPILOG = """\
+Examples:
+
+    plainmind init
+    plainmind remember "The printer is on VLAN 40."
+    plainmind search "which VLAN is the printer on?"
+
+`plainmind COMMAND --help` explains a command. Exit status: 0 done, 1 failed, 2 wrong usage, 3 not everything could be
+consulted and --strict was given, 4 `redact` found secrets."""
+
+
+class HelpFormatter(argparse.HelpFormatter):
+    """Fills paragraphs to the width of the terminal and leaves indented ones, examples, as they are."""
+
+    def __init__(self, prog: str) -> None:
+        # argparse makes one for every argument, help or not, and would import `shutil` to measure the terminal.
+        super().__init__(prog, width=_columns() - 2)
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        from textwrap import fill
+
+        paragraphs = text.strip("\n").split("\n\n")
+        return "\n\n".join(
+            part
+            if part.startswith(" ")
+            else fill(part, width, initial_indent=indent, subsequent_indent=indent)
+            for part in paragraphs
+        )
+
+
+def _columns() -> int:
+    """How wide a help text may be: what COLUMNS says, or the terminal, or 80."""
+    wanted = os.environ.get("COLUMNS", "")
+    if wanted.isdecimal() and int(wanted):
+        return int(wanted)
+    try:
+        return os.get_terminal_size().columns or 80
+    except OSError:  # no terminal
+        return 80
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser that reports wrong usage the way every other error is reported."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise instead of leaving the program."""
+        raise UsageError(message, f"`{self.prog} --help` explains it")
+
+
+def read_line(argv: Sequence[str], commands: Mapping[str, Command]) -> argparse.Namespace:
+    """Read a command line. Raises UsageError, or SystemExit after a help text."""
+    name = _command_name(argv)
+    if name is not None and name not in commands:
+        raise _unknown_command(name, commands)
+    parser = parser_for([commands[name]] if name else [], listed=commands.values())
+    arguments, rest = parser.parse_known_args(argv)
+    _take_words_after_options(arguments, rest, help_of=f"plainmind {name}" if name else "plainmind")
+    fill_in_shared_options(arguments)
+    arguments.command = name
+    arguments.parser = parser
+    return arguments
+
+
+def parser_for(commands: Iterable[Command], *, listed: Iterable[Command] = ()) -> argparse.ArgumentParser:
+    """Make a parser that knows the arguments of some commands, or without any that those listed exist."""
+    parser = Parser(
+        prog="plainmind",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+        formatter_class=HelpFormatter,
+        allow_abbrev=False,
+    )
+    add_shared_options(parser, level=0, suppress=argparse.SUPPRESS)
+    below = parser.add_subparsers(title="commands", metavar="COMMAND", parser_class=Parser)
+    known = list(commands)
+    for command in known or listed:
+        added = below.add_parser(
+            command.name,
+            help=command.summary,
+            formatter_class=HelpFormatter,
+            allow_abbrev=False,
+        )
+        if known:
+            command.add_arguments(added)
+            add_shared_options(added, level=1, suppress=argparse.SUPPRESS)
+    return parser
+
+
+def _command_name(argv: Sequence[str]) -> str | None:
+    """Find the first word that is neither an option nor the value of one."""
+    words = iter(argv)
+    for word in words:
+        if word in _TAKING_A_VALUE:
+            next(words, None)
+        elif not word.startswith("-"):
+            return word
+    return None
+
+
+def _unknown_command(name: str, commands: Iterable[str]) -> UsageError:
+    from difflib import get_close_matches
+
+    close = get_close_matches(name[:50], commands, n=1)
+    hint = f"did you mean `plainmind {close[0]}`?" if close else "`plainmind --help` lists all commands"
+    return UsageError(f"there is no command `{name[:50]}`", hint)
+
+
+def _take_words_after_options(arguments: argparse.Namespace, rest: list[str], *, help_of: str) -> None:
+    """Let words go on after an option: `search red -n 3 apples`. argparse gives only the first run of words."""
+    words = rest[1:] if rest[:1] == ["--"] else rest
+    unknown = [word for word in words if word.startswith("-") and word != "-"] if words is rest else []
+    if unknown or (words and "words" not in vars(arguments)):
+        raise UsageError(
+            f"unknown {'option' if unknown else 'argument'}: {(unknown or words)[0]}",
+            f"`{help_of} --help` lists what there is",
+        )
+    if words:
+        arguments.words = [*arguments.words, *words]
