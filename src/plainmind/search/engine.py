@@ -117,10 +117,17 @@ def parse(text: str, *, today: date) -> ParsedQuery:
         terms=found.terms,
         exact=found.exact,
         days=mentioned_days(text, today),
-        # The first word has a capital of its own: it names no person.
-        named=frozenset(word.casefold() for word in _CAPITALISED.findall(text.partition(" ")[2])),
+        named=_capitalised_words(text),
         is_spaceless=not text.isascii() and 2 * letters_without_spaces(text) > len(text.replace(" ", "")),
     )
+
+
+def _capitalised_words(text: str) -> frozenset[str]:
+    """The words with a capital but the first: that has one of its own, and names no person."""
+    others = text.partition(" ")[2]
+    if others.isascii() and others == others.lower():
+        return frozenset()
+    return frozenset(word.casefold() for word in _CAPITALISED.findall(others))
 
 
 def term_weights(terms: Sequence[str], statistics: TermStatistics) -> Mapping[str, float]:

@@ -55,7 +55,6 @@ _SCHEMA = os.path.join(os.path.dirname(__file__), "schema.sql")
 _DAMAGE = (apsw.CorruptError, apsw.NotADBError, apsw.SQLError, apsw.FormatError, apsw.MismatchError)
 
 _GENERATION = pattern(r"gen-(\d{6,18})\.(?:sqlite|lock)")
-_POINTER = pattern(r"gen-(\d{6,18})\n")
 _BAD = pattern(r"bad-\d+\.sqlite")
 _WRITER_TIMEOUT_S = 10.0
 _WITH_LOGS = ("-wal", "-shm", "-journal", "")
@@ -333,10 +332,10 @@ class IndexFolder:
                     content = file.read(64)
             except FileNotFoundError:
                 return None
-        match = _POINTER.fullmatch(content.decode("latin-1"))
-        if match is None:
+        number = content[4:-1]
+        if content != b"gen-%b\n" % number or not number.isdigit() or not 6 <= len(number) <= 18:
             raise IndexCorrupt("the pointer to the index is damaged", hint="run `plainmind sync`")
-        return int(match[1])
+        return int(number)
 
     def numbers(self) -> list[int]:
         """Every generation of which something is left, oldest first."""
