@@ -186,16 +186,19 @@ def test_a_second_redaction_hides_nothing_that_was_hidden_before(text):
 
 @given(st.text())
 def test_lower_case_keeps_every_character_in_its_place(text):
-    from plainmind.redaction.findings import Page
+    from plainmind.redaction.page import Page
 
-    assert len(Page(text).low) == len(text)
+    page = Page(text)
+
+    assert len(page.low) == len(page.text)
 
 
 def test_no_character_moves_others_when_it_becomes_lower_case():
-    from plainmind.redaction.findings import Page
+    from plainmind.redaction.page import Page
 
-    every = "".join(map(chr, range(0x110000)))
-    assert len(Page(every).low) == len(every)
+    page = Page("".join(map(chr, range(0x110000))))
+
+    assert len(page.low) == len(page.text)
 
 
 def test_a_value_of_json_is_copied_without_its_secrets():

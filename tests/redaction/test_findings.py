@@ -5,7 +5,8 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plainmind.redaction.findings import Page, settle
+from plainmind.redaction.findings import settle
+from plainmind.redaction.page import Page
 
 
 def test_what_overlaps_is_joined_and_takes_the_kind_of_the_first_scan():
@@ -36,6 +37,7 @@ def test_every_reported_character_is_covered_exactly_once(first, second):
 @given(st.text(st.sampled_from("aZ9_.- \n+é中\ud800"), max_size=200), st.integers(0, 60))
 def test_a_stretch_begins_where_twenty_letters_digits_or_joints_follow_each_other(text, more):
     text += "b" * more
-    found = re.finditer(r"(?<![A-Za-z0-9_.-])[A-Za-z0-9_.-]{20,}", text)
+    page = Page(text)
+    found = re.finditer(r"(?<![A-Za-z0-9_.-])[A-Za-z0-9_.-]{20,}", page.text)
 
-    assert Page(text).stretches == [stretch.start() for stretch in found]
+    assert page.stretches == [stretch.start() for stretch in found]

@@ -9,14 +9,15 @@ from functools import cache
 
 from plainmind.base.lazy import pattern
 from plainmind.base.value import value
-from plainmind.redaction.findings import Found, Page
-from plainmind.redaction.plausible import is_password, is_random, is_stand_in
+from plainmind.redaction.findings import Found
+from plainmind.redaction.page import Page
+from plainmind.redaction.plausible import is_made_up, is_password, is_random, is_stand_in
 
 # --- addresses: `postgres://user:password@host` ---
 
-# Greedy up to the last `@`: people forget to encode one in a password.
+# Greedy up to the last `@`: people forget to encode one in a password. A port is a number, all else is none.
 _WITH_PASSWORD = pattern(
-    r"""://[^\s/:@"'`<>?#\\]{0,128}+:([^\s/"'`<>?#\\]{1,256})@(?=[A-Za-z0-9_.%{$(\[\-])"""
+    r"""://[^\s/:@"'`<>?#\\]{0,128}+:(?![0-9]{1,5}[/?#])([^\s"'`<>\\]{1,256})@(?=[A-Za-z0-9_.%{$(\[\-])"""
 )
 _DATABASES = (
     "postgres", "postgresql", "mysql", "mysql2", "mariadb", "mongodb", "mongodb+srv", "redis", "rediss", "amqp",
@@ -123,28 +124,70 @@ class _Flag:
 
 _FLAGS = (
     _Flag(
-        "curl",
-        pattern(r""" -(?:u|-user)[ =]{1,2}(?:"[^\s:"]{1,128}:([^"\r\n]{4,256}+)|'[^\s:']{1,128}:([^'\r\n]{4,256}+)"""
-                r"""|[^\s:"']{1,128}:([^\s"']{4,256}+))"""),
-        ("curl",),
+        " -",
+        pattern(r""" -(?:u|a|U|-user|-auth|-proxy-user|-login)[ =]{0,2}(?:"[^\s:%"]{1,128}[:%]([^"\r\n]{4,256}+)"""
+                r"""|'[^\s:%']{1,128}[:%]([^'\r\n]{4,256}+)|[^\s:%"'=-]{1,128}[:%]([^\s"']{4,256}+))"""),
+        ("curl", "http ", "https ", "wget", "smbclient", "rpcclient"),
     ),
-    _Flag(" -p", pattern(f" -p{_ARGUMENT}"), ("mysql", "mariadb", "sshpass")),
-    _Flag(" -p ", pattern(f" -p {_ARGUMENT}"), ("docker login", "podman login", "sshpass")),
-    _Flag(" -a ", pattern(f" -a {_ARGUMENT}"), ("redis-cli",)),
+    _Flag(" -p", pattern(f" -p{_ARGUMENT}"), ("mysql", "mariadb", "sshpass", "7z", "7za", "unrar", "rar ")),
+    _Flag(
+        " -p ",
+        pattern(f" -p {_ARGUMENT}"),
+        ("docker login", "podman login", "sshpass", "mongo", "az login", "helm registry login", "oc login", "cqlsh",
+         "influx", "skopeo login", "nerdctl login", "rabbitmqadmin", "arangosh", "ansible"),
+    ),
+    _Flag(" -P ", pattern(f" -P {_ARGUMENT}"), ("zip ", "ipmitool", "sqlcmd", "bcp ", "isql", "tsql", "lftp", "svn")),
+    _Flag(" -w ", pattern(f" -w {_ARGUMENT}"), ("ldap",)),
+    _Flag(" -pw ", pattern(f" -pw {_ARGUMENT}"), ("plink", "pscp", "putty", "psftp")),
+    _Flag(" -a ", pattern(f" -a {_ARGUMENT}"), ("redis-cli", "valkey-cli")),
+    _Flag(" /p:", pattern(f" /p:{_ARGUMENT}"), ("rdp",)),
 )  # fmt: skip
 _FILES = (
     # `host:port:database:user:password`, as libpq keeps them.
     (":5432:", pattern(r":5432:[^\s:]{1,64}:[^\s:]{1,64}:([^\s:]{4,256}+)$", re.MULTILINE)),
     (":thin:", pattern(r":thin:[A-Za-z0-9_]{1,64}/([^\s@\"'/]{4,128}+)@")),
     ("WIFI:", pattern(r"WIFI:(?:[A-OQ-Z]:[^\s;]{0,64};){0,4}P:([^\s;]{4,64}+);")),
+    ("chpasswd", pattern(r""":([^\s"':]{4,256}+)["']?[ ]?\|[ ]?(?:sudo )?chpasswd""")),
+    ("htpasswd", pattern(r"htpasswd (?:-[A-Za-z]{1,6} ){1,3}[^\s]{1,128} [^\s]{1,64} [\"']?([^\s\"']{4,128}+)")),
+    ("net use", pattern(r"net use (?:[^\s]{1,128} ){1,2}([^\s]{4,128}) /user:")),
+    ("sudo -S", pattern(r"""echo ["']?([^\s"'|]{4,128}+)["']?[ ]?\|[ ]?sudo -S""")),
 )
+
+
+# --- `bob:…@host`, without a scheme before it ---
+
+_AT_HOST = pattern(
+    r""":(?<=[A-Za-z0-9_.+-]:)(?!//)([^\s:@/"'`<>|,;()\[\]{}]{4,64}+)@(?!sha[0-9])([A-Za-z0-9][A-Za-z0-9.-]{1,80}+)"""
+)
+_USER = pattern(r"[A-Za-z0-9_.+-]{1,40}$")
+# Behind one of these stands somebody's address.
+_LABELS = frozenset(
+    """
+    mail email e-mail mailto from to cc bcc author contact kontakt correo courriel reply-to sender xmpp sip sips acct jid
+    user owner maintainer committer npm pip pypi docker image git go gem cargo
+    """.split()  # noqa: SIM905
+)
+_VERSION = pattern(r"[0-9]{1,6}(?:\.[0-9]{1,6}){0,2}(?:[.-][a-z][a-z0-9]{0,16})?$")
+
+
+def passwords_before_hosts(page: Page) -> Iterator[Found]:
+    """Report the password of `user:password@host`."""
+    text = page.text
+    if "@" not in text or ":" not in text:
+        return
+    is_secret = cache(is_made_up)
+    for found in _AT_HOST.finditer(text):
+        if is_secret(found[1]) and not _VERSION.match(found[2]):
+            user = _USER.search(text, max(0, found.start() - 40), found.start())
+            if user is not None and user[0].lower() not in _LABELS:
+                yield *found.span(1), "password"
 
 
 def passwords_in_command_lines(page: Page) -> Iterator[Found]:
     """Report what is given to a program as a password."""
     text = page.text
     for flag in _FLAGS:
-        if flag.keyword in text and any(program in text for program in flag.programs):
+        if flag.keyword in text:
             yield from _behind(flag, text)
     for keyword, expression in _FILES:
         if keyword in text:
@@ -173,7 +216,7 @@ def _called_until(programs: tuple[str, ...], text: str, at: int) -> int:
     """Up to where one of the programs, standing before a place on its line, counts as called; 0 if there is none."""
     first = max(0, at - _LOOK_BACK)
     line = text.rfind("\n", first, at)
-    program = max(text.rfind(name, max(first, line), at) for name in programs)
+    program = max(text.rfind(name, max(first, line), at + 1) for name in programs)
     if program < 0:
         return 0
     end = text.find("\n", at, program + _LOOK_BACK)

@@ -17,13 +17,15 @@ from plainmind.base.lazy import pattern
 from plainmind.base.model import split_lines
 from plainmind.redaction.credentials import (
     credentials_in_headers,
+    passwords_before_hosts,
     passwords_in_addresses,
     passwords_in_command_lines,
 )
-from plainmind.redaction.findings import Finding, Found, Marks, Page, Redacted, marks_in, settle
+from plainmind.redaction.findings import Finding, Found, Marks, Redacted, marks_in, settle
 from plainmind.redaction.named_secrets import assigned_secrets_in, kind_of_named, plain_words_in
+from plainmind.redaction.page import Page
 from plainmind.redaction.plausible import is_stand_in
-from plainmind.redaction.tokens import private_keys_in, shapes_in, tokens_in
+from plainmind.redaction.tokens import private_keys_in, secrets_of_aws_in, shapes_in, tokens_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
 
 
 # What these rules hide is not what those of an earlier version hid: copies that are kept must be made anew.
-RULES_VERSION = 2
+RULES_VERSION = 3
 
 _LEAST_SECRET_NAME = 16
 
@@ -67,7 +69,7 @@ class Redactor:
     def without_configured(self, text: str) -> str:
         """Hide known secrets alone in a piece of an old copy, also those that its edges have cut off."""
         configured = self._configured
-        found = settle((configured.found_in(Page(text)), configured.cut_off_in(text)), marks_in(text))
+        found = settle((configured.found_in(text), configured.cut_off_in(text)), marks_in(text))
         return "".join(self._parts(text, found)) if found else text
 
     def digests(self) -> list[str]:
@@ -97,17 +99,25 @@ class Redactor:
         page = Page(text)
         # From what is certain to what is likely: where two overlap, the first one says what it is.
         scans = (
-            self._configured.found_in(page),
+            self._configured.found_in(page.text),
             private_keys_in(page),
             tokens_in(page),
             shapes_in(page),
+            secrets_of_aws_in(page),
             passwords_in_addresses(page),
+            passwords_before_hosts(page),
             credentials_in_headers(page),
             passwords_in_command_lines(page),
             assigned_secrets_in(page),
             plain_words_in(page),
         )
-        return settle(scans, marks_in(text))
+        found = settle(scans, marks_in(page.text))
+        if page.text == text:
+            return found
+        found = [(page.place_of(start), page.place_of(end - 1) + 1, kind) for start, end, kind in found]
+        # Of a secret that is known, a form may have what was taken out above, such as a backslash.
+        known = list(self._configured.found_in(text))
+        return settle((known, found), marks_in(text)) if known else found
 
     def _parts(self, text: str, found: list[Found]) -> list[str]:
         """The copy in pieces: what stays and what is shown in the place of a secret, in turns."""
@@ -162,9 +172,8 @@ class ConfiguredSecrets:
             for form in forms_of(secret):
                 self._secret_of.setdefault(form, secret)
 
-    def found_in(self, page: Page) -> Iterator[Found]:
+    def found_in(self, text: str) -> Iterator[Found]:
         """Report every place where a form of a known secret stands."""
-        text = page.text
         for form in self._secret_of:
             at = text.find(form)
             while at >= 0:

@@ -39,68 +39,6 @@ class Redacted:
     found: tuple[Finding, ...] = ()
 
 
-class Page:
-    """A text to be scanned, and what several scans need to know about it, each worked out when first asked for."""
-
-    __slots__ = ("_has_digits", "_in_bytes", "_low", "_stretches", "text")
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self._low: str | None = None
-        self._in_bytes: bytes | None = None
-        self._stretches: list[int] | None = None
-        self._has_digits: bool | None = None
-
-    @property
-    def low(self) -> str:
-        """The text in lower case, every character at its place."""
-        if self._low is None:
-            # This letter alone becomes two in lower case, and would move all that follow.
-            self._low = self.text.replace("\u0130", "i").lower()
-        return self._low
-
-    @property
-    def has_digits(self) -> bool:
-        """Whether there is a digit anywhere."""
-        if self._has_digits is None:
-            self._has_digits = any(digit in self.text for digit in "0123456789")
-        return self._has_digits
-
-    @property
-    def in_bytes(self) -> bytes:
-        """The text with one byte for each character, `?` for most that are not of the West."""
-        if self._in_bytes is None:
-            self._in_bytes = self.text.encode("latin-1", "replace")
-        return self._in_bytes
-
-    @property
-    def stretches(self) -> list[int]:
-        """Where letters, digits and `_.-` begin to follow each other, at least twenty in a row."""
-        if self._stretches is None:
-            self._stretches = _stretches_in(self.in_bytes)
-        return self._stretches
-
-
-_LONG = b"a" * 20
-_LETTERS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-_AS_LETTER_OR_BREAK = bytes(
-    ord("a") if byte in _LETTERS + b"0123456789_.-" else ord(" ") for byte in range(256)
-)
-
-
-def _stretches_in(text: bytes) -> list[int]:
-    """Find long stretches. When all that may be in one looks alike, the search steps over twenty characters at once."""
-    alike = text.translate(_AS_LETTER_OR_BREAK)
-    found: list[int] = []
-    at = alike.find(_LONG)
-    while at >= 0:
-        found.append(at)
-        at = alike.find(b" ", at + len(_LONG))
-        if at >= 0:
-            at = alike.find(_LONG, at)
-    return found
-
-
 def settle(scans: Iterable[Iterable[Found]], taken: Sequence[tuple[int, int]]) -> list[Found]:
     """Join overlapping reports into one that covers all of them, of the kind that the first scan said.
 

@@ -1,199 +1,342 @@
-"""Secrets that their name gives away: `password = …`, `"api_key": "…"`, `密码：…`, `my password is swordfish`."""
+"""Secrets that their name gives away: `password = …`, `"api_key": "…"`, `密码：…`, `set the root password to …`.
+
+Wherever a word for a secret stands, the text around it is looked at: how a value follows, and whether the value is one
+that somebody made up. What stood around a word once often stands there again, so each such piece is judged once.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 
 from plainmind.base.lazy import pattern
-from plainmind.base.value import value
-from plainmind.redaction.findings import Found, Page
-from plainmind.redaction.plausible import is_key, is_made_up, is_password
+from plainmind.redaction.findings import Found
+from plainmind.redaction.names import (
+    DOUBTFUL,
+    FAR_NAMES,
+    IS,
+    KEY,
+    KEY_OF,
+    KEY_OF_NOTHING,
+    LOGIN,
+    NAMES,
+    NOT_A_SECRET,
+    PASSWORD,
+    TO,
+    Name,
+)
+from plainmind.redaction.page import Page
+from plainmind.redaction.plausible import is_key, is_made_up, is_odd, is_password
+from plainmind.redaction.tables import cells_under, is_heading
 
-# --- how a value follows its name, as expressions on lower case ---
-
-# Between a name and its value: the end of a quotation or of bold type, and an equals sign in one of its many forms; or
-# what the secret is for. What has matched is not tried in another way: nothing would come of it but a longer search.
-_SIGN = r"(?:=>|={1,3}+|:(?:=|[ \t]{0,2}+[&a-z\[\]|]{2,16}+[ \t]{0,2}+=|(?!:))|[：＝](?!:)|->|→)"
-_IS = r"is|was|will be|ist|lautet|est|es|[éè]|era|jest|je"
-_CHANGED = r"(?:is |was |has been )?(?:changed|set|reset|updated) to"
-_WORDS = (
-    r"[–—-] |(?=[\"'`])|value=(?=[\"'])|\([^()\r\n]{1,24}+\)[ \t]?[:=]"
-    rf"|(?:{_IS}|{_CHANGED})(?: now)?+[: \t]"
-    r"|(?:for|to|of|on|at)(?: [^\s:=|]{1,24}){1,4}?(?:[:=]| (?:is|was|[=–—-]) )"
-)
-# How one of the words begins: most that follow a name do not, and are passed over at once.
-_OF_A_WORD = r"""(?=[–—"'`(acefhijlorstuvwéè-])"""
-_EQUALS = (
-    r"""(?>[\\"'`*_\])]{0,4}+"""
-    rf"(?:{_SIGN}|[|>]|\((?=[\"'])|[ \t](?:[ \t]{{0,7}}+{_SIGN}|[ \t]?+[|>]|{_OF_A_WORD}(?:{_WORDS}))))"
-)
-# Where words are not spaced, or come in another order.
-_FAR_EQUALS = (
-    r"""["'`*]{0,3}+[ \t]{0,4}+(?:[:：=＝]|[是为為][:：]?|[はが은는]|[–—-] """
-    r"|(?:هي|هو|היא|है|คือ|là|to|je|är) |(?<= )(?=[!-~]))"
-)
-_OPENING = r"""[ \t]{0,8}+[*_]{0,2}+[ \t]{0,2}+(?:[bfru]{1,2}(?=["']))?+"""
-_QUOTED = (
-    r"""\\["']([^"'\\\r\n]{4,2048}+)|"([^"\\\r\n]{0,2048}+(?:\\.[^"\\\r\n]{0,512}+){0,16}+)"""
-    r"""|'([^'\\\r\n]{4,2048}+)|`([^`\r\n]{4,512}+)|[“‘「『]([^”’」』\r\n]{4,256}+)"""
-)
-_BARE_GROUP = 6  # those before it are the five sorts of quotation
-# A comma or an ampersand belongs to a value unless white space or the next name follows.
-_FIRST = r"""[^\s"'`<>,;&|“”‘’「」『』，。；、（）(\[{=:\\]"""
-_OTHERS = r"""[^\s"'`<>,;&|“”‘’「」『』，。；、（）\\]"""
-_FURTHER = (
-    r"""(?:(?:[,;](?![a-z0-9_.\- ]{0,40}[=:])|&(?!(?:quot|[lg]t|apos|#[0-9]{2});|[a-z0-9_.-]{0,40}[=:]))"""
-    r"""[^\s"'`<>,;&|\\]{1,512}+){0,8}+"""
-)
-# An example, not worth a closer look.
-_A_NAME = r"""(?!\\?["'`]?(?:new|my|old|test|user)?_?(?:pass(?:word|wd)|secret|token)[\s"'`=:,;)\\])"""
-_A_WORD = r"""(?![a-z]{1,64}+[.:!?)\]}*_-]{0,3}+(?:[\s"'`<>|]|$|[,;&](?:\s|$|[a-z0-9_.\- ]{0,40}[=:])))"""
-_BARE_PASSWORD = rf"({_A_WORD}{_FIRST}{_OTHERS}{{3,2048}}+{_FURTHER})"
-_PASSWORD = rf"{_OPENING}{_A_NAME}(?:{_QUOTED}|{_BARE_PASSWORD})"
-_KEY = rf"{_OPENING}(?:{_QUOTED}|({_FIRST}{_OTHERS}{{9,4096}}+{_FURTHER}))"
-_FAR_PASSWORD = (
-    rf"{_OPENING}(?=[!-~“‘「『]){_A_NAME}(?:{_QUOTED}|([!#-&*+./-9?@^_a-z~-][!#-&*+.-:=?@^_a-z~-]{{3,256}}+))"
-)
-# `password2`, `password_prod`.
-_SUFFIX = r"(?:[_-]?(?:[0-9]{1,3}|prod|dev|test|staging|live|value|text|plain|confirm|b64|base64))?+"
-
-
-# --- names ---
-
-# `key` alone names anything.
-_KEY_OF = (
-    "api", "access", "secret", "private", "auth", "account", "encryption", "signing", "master", "service",
-    "subscription", "storage", "deploy", "app", "consumer", "admin", "client", "shared", "session", "jwt", "webhook",
-    "bot", "license", "root", "host", "server", "function",
-)  # fmt: skip
-_LONGEST_KEY_OF = 16
+_BEFORE = 64  # characters before an anchor that are looked at
+_AFTER = 192
+_MOST_KEPT = 4096
 _MOST_IN_FIELD = 2048
-_JOINTS = "_-. "
-_ENDS_OF_SENTENCES = ".:)]}*_"
-
-
-# There is a digit in it.
-_MADE_UP = rf"{_OPENING}(?=[^\s0-9]{{0,64}}+[0-9])(?:{_QUOTED}|{_BARE_PASSWORD})"
-
-
-@value
-class _Name:
-    kind: str
-    keyword: str
-    expression: re.Pattern[str]
-    is_secret: Callable[..., bool]  # given a value and `is_quoted`
-
-
-def _password(keyword: str, name: str) -> _Name:
-    return _Name("password", keyword, pattern(name + _equals(keyword) + _PASSWORD), is_password)
-
-
-def _doubtful(keyword: str, name: str, kind: str = "password") -> _Name:
-    """A name for a password that is more often something else: only what no person would say is one."""
-    return _Name(kind, keyword, pattern(f"{name}{_MADE_UP}"), is_made_up)
-
-
-def _key(kind: str, keyword: str, name: str) -> _Name:
-    return _Name(kind, keyword, pattern(name + _equals(keyword) + _KEY), is_key)
-
-
-def _equals(flag: str) -> str:
-    """What stands between a name and its value; behind a flag of a command line, a space."""
-    return f"(?:{_SUFFIX}(?=[^a-z0-9]){_EQUALS}| (?<=-{flag} )(?!-))"
-
-
-# Alone on the next line, or as the settings of a container have it.
-_NEXT_LINE = r"""["'*]{0,3}+[ \t]?:?["'*]{0,3}+[ \t]{0,2}\r?\n[ \t]{0,12}+(?:value[ \t]?:[ \t]?)?+"""
-_VALUE_BELOW = r"""["']?\r?\n[ \t]{0,12}+value: """
-# By a word that is in all of them: looking for one word instead of three takes next to no time.
-_NAMES: dict[str, tuple[_Name, ...]] = {
-    "pass": (
-        _password("pass", "pass(?:w(?:or[dt]|d)s?|ord|phrases?|codes?|(?<=[_-]pass)|(?<![a-z]pass)(?==))"),
-        _Name("password", "-pass", pattern(f"-pass(?:word|wd|phrase) (?!-){_PASSWORD}"), is_password),
-        _doubtful(
-            "pass",
-            r"pass(?:(?<=/pass)(?:word)?s?[ \t]?[:=][ \t]?[a-z0-9_.@-]{2,64}[ \t]?[/:]"
-            rf"""|(?<![a-z0-9]pass)["'\\*]{{0,3}}+[ \t]?:(?!:)|w(?:or)?d(?: |{_NEXT_LINE}))""",
-        ),
-        _password("mot de passe", "mot de passe"),
-        _Name("password", "login ", pattern(rf"login [^\s]{{1,64}} password {_PASSWORD}"), is_password),
-    ),
-    "pw": (_password("pwd", "pwd"), _password("pw", "pw(?<![a-z0-9]pw)(?=[:=])")),
-    "contrase": (_password("contrase", "contrase(?:ñ|n|n\u0303)a"),),
-    "parola": (_password("parola", "parola(?: d'ordine)?"),),
-    **{
-        name: (_password(name, name),)
-        for name in ("kennwort", "senha", "wachtwoord", "heslo", "salasana", "kata sandi")
-    },
-    "secret": (
-        _key(
-            "secret",
-            "secret",
-            r"secret(?:s(?!tring))?+(?:[_\-. ]?(?:access[_\-. ]?)?+(?:key|token|id|value|string))?+",
-        ),
-        _doubtful("secret", r"secret[ \t]?[:=](?![:=])", kind="secret"),
-    ),
-    "token": (_key("token", "token", "tokens?+"),),
-    "key": (_key("key", "key", r"key(?:s|[_-]?(?:data|value|secret))?+"),),
-    "identified by ": (
-        _Name("password", "identified by ", pattern(f"identified by {_PASSWORD}"), is_password),
-    ),
-    "value: ": (
-        _Name("secret", "value: ", pattern(rf"(?:token|secret|key|credentials){_VALUE_BELOW}{_KEY}"), is_key),
-    ),
-    "cred": (
-        _doubtful("cred", r"cred(?:ential)?s(?:[ \t]?[:=]| are)[ \t]?[a-z0-9_.@-]{2,64}[ \t]?[:/]"),
-        _key("secret", "credential", "credentials?+"),
-    ),
-}
-_FAR_NAMES = (
-    "(?:密[码碼]|密[钥鑰]|口令|令牌|パスワード|비밀번호|암호|пароль|лозинка|κωδικός|كلمة المرور|كلمة السر|رمز عبور"
-    "|סיסמה|סיסמא|पासवर्ड|รหัสผ่าน|mật khẩu|hasło|lösenord|şifre|jelszó)"
-)
-_FAR = _Name("password", "", pattern(_FAR_NAMES + _FAR_EQUALS + _FAR_PASSWORD), is_password)
 
 
 def assigned_secrets_in(page: Page) -> Iterator[Found]:
     """Report every value that is named as a secret and looks like one."""
     low = page.low
-    for keyword, names in _NAMES.items():
-        if keyword in low:
-            for name in names:
-                if name.keyword in low and (name.is_secret is not is_made_up or page.has_digits):
-                    yield from _values_of(name, page)
-    if not low.isascii():
-        yield from _values_of(_FAR, page)
+    for anchor, names in _names_by_anchor(is_far=False).items():
+        if anchor in low:
+            yield from _secrets_by(anchor, names, page)
+    if not page.original.isascii():
+        for anchor, names in _names_by_anchor(is_far=True).items():
+            if anchor in low:
+                yield from _secrets_by(anchor, names, page)
 
 
-def _values_of(name: _Name, page: Page) -> Iterator[Found]:
-    text, low, kind = page.text, page.low, name.kind
-    verdicts: dict[tuple[str, bool], bool] = {}  # what stands behind a name once often stands there again
-    for found in name.expression.finditer(low):
-        group = found.lastindex
-        assert group is not None
-        start, end = found.span(group)
-        given = text[start:end]
-        is_quoted = group != _BARE_GROUP
-        if not is_quoted:
-            given = given.rstrip(_ENDS_OF_SENTENCES)
-        if kind == "key" and not _is_named_key(low, found.start()):
+@cache
+def _names_by_anchor(*, is_far: bool) -> Mapping[str, tuple[Name, ...]]:
+    names: dict[str, tuple[Name, ...]] = {}
+    for name in FAR_NAMES if is_far else NAMES:
+        names[name.anchor] = (*names.get(name.anchor, ()), name)
+    return names
+
+
+def _secrets_by(anchor: str, names: tuple[Name, ...], page: Page) -> Iterator[Found]:
+    low, text = page.low, page.text
+    judged: dict[str, tuple[tuple[Found, ...], Name | None]] = {}
+    at = low.find(anchor)
+    while at >= 0:
+        first = at - _BEFORE
+        after = at + len(anchor)
+        if first > 0:
+            around = text[first : at + _AFTER]
+            verdict = judged.get(around)
+            if verdict is None:
+                if len(judged) > _MOST_KEPT:
+                    judged.clear()
+                verdict = judged[around] = _judge(names, around, _BEFORE)
+        else:
+            first = 0
+            verdict = _judge(names, text[: at + _AFTER], at)
+        found, heading = verdict
+        if heading is not None:
+            yield from cells_under(text, at, heading.kind, _CELLS[heading.sort](anchor))
+        for start, end, kind in found:
+            end += first
+            if end > at + _AFTER - _AT_THE_EDGE:  # it may go on where the piece ends
+                end = _end_of(text, end)
+            yield first + start, end, kind
+            after = max(after, end)
+        at = low.find(anchor, after)
+
+
+_AT_THE_EDGE = 4
+_REST = pattern(r"""[^\s"'`<>|,;\\]{0,16384}+""")
+
+
+def _end_of(text: str, end: int) -> int:
+    rest = _REST.match(text, end)
+    assert rest is not None  # it matches anything
+    return end + len(rest[0].rstrip(_ENDS))
+
+
+# --- what stands around a name ---
+
+# Between a name and its value: the end of a quotation or of bold type, then an equals sign in one of its many forms.
+_CLOSE = r"""[\\"'`*_\])}]{0,8}+"""
+_SIGN = (
+    r"(?:[ \t]{0,24}+(?:=>|={1,3}+|:(?:=|[ ]{0,2}[&a-z\[\]|.]{2,24}+[ ]{0,2}=|(?!:))|->|→|[|>](?!-)|,(?=[ ]?[\"'])|\((?=[\"']))"
+    r"|[ ]{0,4}\t[ \t]{0,8}+)"
+)
+_WORD = r"[^\s:=|\"'`<>!?;,(){}]{0,27}[^\s:=|\"'`<>!?;,.(){}]"
+# What leads from a name to its value in a sentence: a sign, or a word such as `is`, or one such as `to`.
+_LEADS = pattern(
+    rf"(?: ?[:=](?![:/=])| [=–—>-]{{1,2}}(?= )| ({'|'.join(IS)})(?=[ :])| ({'|'.join(TO)})(?=[ :]))(?: ?:)?"
+    r"(?: (?:now|currently|still|jetzt|nun|maintenant|desormais|ahora|agora|adesso|ora)(?= ))?"
+)
+_MOST_LEADS = 8
+# `<key>password</key><string>…`, `"name": "PASSWORD", "value": "…"`, and the same over two lines.
+_FIELD = (
+    r"""(?:["'<>/a-z,;:\]]{0,12}[ \t]{0,2}(?:\r?\n[ \t]{0,24})?["'<]?(?:value|default|content|string|val|text)["']?[ ]?[:=>])"""
+)
+_BELOW = r"""(?:[ \t]?[:=]?["'*]{0,3}(?:[ \t]?[|>][-+]?)?[ \t]{0,2}(?:\r?\n[ \t>]{0,12}){1,2}(?:- )?)"""
+_OPENING = r"""[ \t]{0,8}+[*_]{0,2}+[ \t]{0,2}+(?:[(\[{][ ]?(?=["']))?+(?:[bfrun$@]{1,2}(?=["']))?+"""
+_QUOTED = (
+    r"""\\{1,7}["']([^"'\\\r\n]{4,}+)|"((?:[^"\\\r\n]|\\.){4,}+)(?:"|$)|'((?:[^'\\\r\n]|\\.){4,}+)(?:'|$)|`([^`\r\n]{4,}+)"""
+)
+_BARE_GROUP = 5  # those before it are the four sorts of quotation
+_SIGNS = r"!#$%()*+\-./0-9:=?@\[\]^_a-z{}~\u00a1-\u024f\u0370-\u052f"
+# A comma or an ampersand belongs to a value unless white space or the next name follows.
+_BARE = (
+    rf"((?![(\[{{=:])[{_SIGNS}](?:[{_SIGNS}]|[,;](?![a-z0-9_.\- ]{{0,40}}[=:]|\s|$)"
+    r"|&(?![a-z0-9_.-]{0,40}[=:])|<(?![/a-z!]))*+)"
+)
+_VALUE = rf"{_OPENING}(?:{_QUOTED}|{_BARE})"
+_ASSIGNED = pattern(rf"{_CLOSE}(?:{_SIGN}| (?=[\"'`]))(?:[ ]?(?:value|default)[ ]?[:=])?{_VALUE}")
+_VALUE_ALONE = pattern(_VALUE)
+_IN_FIELD = pattern(rf"{_CLOSE}{_FIELD}{_VALUE}")
+_FOUND_BELOW = pattern(rf"{_CLOSE}{_BELOW}{_VALUE}")
+_FLAGGED = pattern(rf"[ \t]{{1,4}}(?!-){_VALUE}")
+_FAR = pattern(
+    rf"""{_CLOSE}[ ]{{0,2}}(?:\([^()\r\n]{{1,24}}+\))?[^\x00-\x7f。！？]{{0,18}}+[ ]{{0,2}}(?:[:=–—-]|->)?{_VALUE}"""
+)
+# Behind a flag of a command line, in a file for `netrc`, or behind a word of a file of settings, a space is enough.
+_TAKES_A_SPACE = pattern(r"(?:^|[\s\"'])--?[a-z0-9_-]{0,32}$|login \S{1,64} $|^(?:env|setx|set -[a-z]{1,3}) [a-z0-9_]{0,32}$")
+_DIRECTIVES = ("pass ", "masterauth ", "rootpw ", "identified by ")
+_ADJACENT = pattern(rf"{_CLOSE}[ \t,(]{{1,3}}{_VALUE}")
+# Whoever says one of these gives a value: `set the root password to …`.
+_SETS = pattern(r"set(?:zen|zt)?|chang|updat|reset|rotat|made|gean?dert|ander|andert|mis |defin|cambi|fij|alter|mud|impost|ingesteld|zmien")
+_IS_TO = ("hasl", "slo", "mật khẩu", "mat khau")
+# `bob / …`, `("bob", "…")`, `bob:…`.
+_PAIR = pattern(
+    rf"""{_CLOSE}(?:{_SIGN}|[ ](?:are|is|sind|sont|son|mit|with|as|als)|\()?[ ]{{0,2}}[(\[{{]?["'`]?(?:[a-z0-9_.@+-]{{1,64}})["'`]?"""
+    rf"""[ ]{{0,2}}(?:[:/,|、]|[ ](?:and|und|et|y|e)(?= )){_VALUE}"""
+)
+_ANOTHER = pattern(
+    rf"""["'`*]{{0,3}}[ ]?(?:[,/;、]|[ ](?:or|and|und|oder|et|ou|y|o|e)(?= )|\r?\n[ \t]{{0,8}}[-*]?){_VALUE}"""
+)
+# `password2`, `password_prod`, `secret.key.base`; and `tokenCount`, all in small letters.
+_SUFFIX = pattern(r"(?:[0-9]{1,3}(?![a-z0-9]))?+(?:[_.-][a-z0-9]{1,16}(?![a-z0-9])){0,3}+")
+_GLUED = pattern("[a-z]{2,12}")
+_SENTENCE_ENDS = pattern(r"[.!?](?:\s|$)|[。！？\n]")
+_TOKEN = pattern(r"[!#$%&*+\-./0-9:=?@A-Z^_a-z~]{6,}+")
+_ENDS = ".:)]}*_,;"
+_WITHIN = 96  # a value without an equals sign is not looked for farther away
+_LEAST_KEY = 16
+
+
+# Without a digit, something in quotation marks, a sign within a word or words joined by dashes nothing here is a secret.
+_MAY_HOLD = pattern(
+    r"""[0-9]|["'`][^\s"'`]{4,64}+["'`\\]|[!@#$%^&*~][a-z]|[a-z][-._][a-z]{3,12}[-._][a-z]|[a-z+/_-]{20}"""
+)
+
+
+def _judge(names: tuple[Name, ...], around: str, at: int) -> tuple[tuple[Found, ...], Name | None]:
+    """Find the secrets around an anchor, and whether it is the heading of a column of them."""
+    low = around.lower()
+    heading = None
+    if not _MAY_HOLD.search(low):
+        return (), None
+    for name in names:
+        called = name.expression.match(low, at)
+        if called is not None:
+            found = _of_name(name, around, low, called)
+            if found:
+                return found, None
+            if heading is None and name.sort is not LOGIN and is_heading(low, *called.span()):
+                heading = name
+    return (), heading
+
+
+def _of_name(name: Name, around: str, low: str, called: re.Match[str]) -> tuple[Found, ...]:
+    start, end = called.span()
+    if name.sort is LOGIN:
+        pair = _PAIR.match(low, end)
+        span = _span(pair, around) if pair else None
+        if span and is_made_up(around[span[0] : span[1]]):
+            return ((*span, name.kind),)
+        return ()
+    suffix = _SUFFIX.match(low, end)
+    assert suffix is not None  # it matches anything
+    glued = _GLUED.match(low, end)
+    parts = (glued[0],) if glued else suffix[0].replace("-", "_").replace(".", "_").split("_")
+    if not NOT_A_SECRET.isdisjoint(parts) or (
+        name.kind == "key" and name.anchor.isascii() and not _opens_something(around, low, start)
+    ):
+        return ()
+    end = suffix.end()
+    first = _value_of(name, around, low, start, end)
+    if first is None:
+        return ()
+    return ((*first, name.kind), *_others(name, around, low, first[1]))
+
+
+def _value_of(name: Name, around: str, low: str, start: int, end: int) -> tuple[int, int] | None:
+    ways = [_ASSIGNED, _IN_FIELD]
+    if _TAKES_A_SPACE.search(low[:start]) or low[start:].startswith(_DIRECTIVES):
+        ways.append(_FLAGGED)
+    if not low[start].isascii():
+        ways.append(_FAR)
+    for way in ways:
+        span = _span(way.match(low, end), around)
+        if span and _is_secret(name, around, span, has_sign=way is _ASSIGNED):
+            return span
+    span = _led_to(name, around, low, end)
+    if span:
+        return span
+    for way in (_ADJACENT, _FOUND_BELOW):
+        span = _span(way.match(low, end), around)
+        if span and _is_made_up(name, around, span):
+            return span
+    return _near(name, around, low, end) or _ahead(name, around, low, start)
+
+
+# Of a cell in a column of secrets; a cell that names one again is the heading of another table.
+_CELLS: dict[str, Callable[[str], Callable[[str], bool]]] = {
+    PASSWORD: lambda anchor: lambda cell: anchor not in cell.lower() and is_password(cell, is_quoted=False),
+    DOUBTFUL: lambda anchor: lambda cell: anchor not in cell.lower() and is_made_up(cell),
+    KEY: lambda anchor: lambda cell: anchor not in cell.lower() and is_key(cell),
+}
+
+
+def _span(found: re.Match[str] | None, around: str) -> tuple[int, int] | None:
+    """Where the value stands that one of the expressions has found."""
+    if found is None or found.lastindex is None:
+        return None
+    start, end = found.span(found.lastindex)
+    if found.lastindex == _BARE_GROUP:
+        end = start + len(around[start:end].rstrip(_ENDS))
+    return start, end
+
+
+def _is_secret(name: Name, around: str, span: tuple[int, int], *, has_sign: bool = False) -> bool:
+    given = around[span[0] : span[1]]
+    is_quoted = around[span[0] - 1] in "\"'`"
+    if name.sort is PASSWORD:
+        return is_password(given, is_quoted=is_quoted)
+    if name.sort is DOUBTFUL:
+        return is_made_up(given)
+    return is_key(given) or is_odd(given) or (has_sign and name.kind == "secret" and is_made_up(given))
+
+
+def _is_made_up(name: Name, around: str, span: tuple[int, int]) -> bool:
+    given = around[span[0] : span[1]]
+    if name.sort is KEY:
+        return (is_key(given) and len(given) >= _LEAST_KEY) or (name.kind == "secret" and is_odd(given))
+    return is_made_up(given)
+
+
+def _is_secret_without_sign(name: Name, given: str) -> bool:
+    return is_key(given) and len(given) >= _LEAST_KEY if name.sort is KEY else is_odd(given)
+
+
+def _led_to(name: Name, around: str, low: str, end: int) -> tuple[int, int] | None:
+    """A value to which the sentence leads: `the password for the wifi is …`, `Passwort für den Server: …`."""
+    over = _SENTENCE_ENDS.search(low, end, end + _WITHIN)
+    limit = over.start() if over else min(len(low), end + _WITHIN)
+    for _, lead in zip(range(_MOST_LEADS), _LEADS.finditer(low, end, limit), strict=False):
+        span = _span(_VALUE_ALONE.match(low, lead.end()), around)
+        if span is None:
             continue
-        is_secret = verdicts.get((given, is_quoted))
-        if is_secret is None:
-            is_secret = verdicts[given, is_quoted] = name.is_secret(given, is_quoted=is_quoted)
-        if is_secret:
-            yield start, start + len(given), kind
+        is_sure = not lead[2] or name.anchor in _IS_TO or _SETS.search(low[: lead.end()])
+        if (_is_secret if is_sure else _is_made_up)(name, around, span):
+            return span
+    return None
 
 
-def _is_named_key(low: str, at: int) -> bool:
-    before = low[max(0, at - _LONGEST_KEY_OF) : at]
-    return before.rstrip(_JOINTS).endswith(_KEY_OF) or before.endswith(("?", "&"))
+def _near(name: Name, around: str, low: str, end: int) -> tuple[int, int] | None:
+    """Something that nobody would say, in the same sentence behind the name."""
+    over = _SENTENCE_ENDS.search(low, end, end + _WITHIN)
+    limit = over.start() if over else min(len(low), end + _WITHIN)
+    for token in _TOKEN.finditer(around, end, limit):
+        start = token.start()
+        given = token[0].rstrip(_ENDS)
+        if _is_secret_without_sign(name, given):
+            return start, start + len(given)
+    return None
+
+
+_SAID_AHEAD = pattern(
+    rf"""([^\s"'`(),;:=]{{6,64}})["'`*]{{0,3}}[ ]?(?: (?:{"|".join((*IS, "as", "als", "comme", "como", "come", "for"))})(?: {_WORD}){{0,3}} ["'`*]{{0,2}}"""
+    r"|[是为為がをは이가을를][^\x00-\x7f]{0,8})$"
+)
+
+
+def _ahead(name: Name, around: str, low: str, start: int) -> tuple[int, int] | None:
+    """Something that nobody would say, called a secret afterwards: `use … as the password`."""
+    line = low.rfind("\n", 0, start) + 1
+    words_before = low.rfind(" ", 0, max(line, start - 1))
+    if words_before < 0:
+        return None
+    said = _SAID_AHEAD.search(low[line:start])
+    if said is None:
+        return None
+    first, last = said.span(1)
+    return (line + first, line + last) if _is_made_up(name, around, (line + first, line + last)) else None
+
+
+def _others(name: Name, around: str, low: str, end: int) -> Iterator[Found]:
+    """Further secrets behind the first one: `passwords: …, … and …`."""
+    while True:
+        span = _span(_ANOTHER.match(low, end), around)
+        if span is None or not _is_secret_without_sign(name, around[span[0] : span[1]]):
+            return
+        yield *span, name.kind
+        end = span[1]
+
+
+def _opens_something(around: str, low: str, at: int) -> bool:
+    """Whether a key is one that opens something: an `api_key`, a `STRIPE_KEY`, no primary key."""
+    before = low[:at].rstrip("_-. ")
+    if before.endswith(KEY_OF) or low[:at].endswith(("?", "&")):
+        return True
+    if around[at].isupper() and low[at - 1 : at] == "_":
+        return True
+    word = _LAST_WORD.search(before)
+    return word is not None and low[at - 1] == " " and word[0] not in KEY_OF_NOTHING
+
+
+_LAST_WORD = pattern(r"[a-z]{2,24}$")
 
 
 def _may_name_a_secret(name: str) -> bool:
     low = name.lower()
-    return not low.isascii() or any(keyword in low for keyword in _NAMES)
+    return not low.isascii() or any(anchor in low for anchor in _names_by_anchor(is_far=False))
 
 
 def kind_of_named(name: str, given: str) -> str | None:

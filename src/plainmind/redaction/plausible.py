@@ -67,7 +67,20 @@ _NAME = pattern(
 _NUMBERED = pattern(r"[0-9]{1,4}(?:[-+][a-z]{1,16}(?:-[a-z]{1,16}){0,3}|[a-z]{0,6})$")
 # `test_login_2`, `3.11.7`, `a=b`, `f(x)`; `step3`, `2nd`, `10px`.
 _NAME_OF_SOMETHING = pattern(r"[_/.:=(\[{<>|-]|^(?:[a-z]{1,64}+[0-9]|[0-9]{1,4}[a-z]{1,64}+)$", 2)
+# Words joined into a sentence that only its owner knows: `correct-horse-battery-staple`.
+_DASHED_WORDS = pattern(r"[a-z]{3,12}(?:([-._ ])[a-z]{3,12})(?:\1[a-z]{3,12}){2,6}", 2)
 _LEAST_MADE_UP = 6
+_LEAST_ODD = 7
+_LEAST_LETTERS_OF_ODD = 2
+_LEAST_TURNS = 5  # from letters to digits and back, in one that dashes cut into pieces
+_ODD_SIGN = pattern(r"[!#$%^&*~?](?=.)|[A-Za-z][0-9]{1,8}[!?]$|@(?![A-Za-z0-9-]{1,64}\.)")
+_PARTS = pattern("[A-Za-z0-9]{5,}+")
+# Letters and digits in turns that are a name: `sha256sum`, `2024Q3`, `1h30m`, `x86abi`.
+_KNOWN_MIX = pattern(
+    r"[a-z]{1,3}[0-9]{1,4}[a-z]{1,2}|[a-z]{2,5}(?:16|32|64|128|256|512|2|3|4|8)[a-z]{1,8}[0-9]?|[0-9]{1,4}[a-z]{1,2}[0-9]{1,4}[a-z]{0,3}|v[0-9]{1,3}[a-z]{1,5}[0-9]{1,4}"
+    r"|[0-9]{4}[a-z]{1,3}[0-9]{1,2}|[0-9]{1,2}[a-z]{3,9}[0-9]{4}|[0-9]{8}t[0-9]{4,9}z?",
+    2,
+)
 _WITHOUT_JOINTS = str.maketrans("", "", "-_./+:")
 _UUID = pattern(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$", 2)
 _STRETCH = pattern(r"[A-Za-z0-9]{8,}+")
@@ -80,7 +93,7 @@ _SORTS = bytes(
 
 def is_password(value: str, *, is_quoted: bool) -> bool:
     """Whether a person chose this as a password: short is enough, but a bare word is a word."""
-    if len(value) < _LEAST_PASSWORD or " " in value or (not is_quoted and value.isalpha()):
+    if len(value) < _LEAST_PASSWORD or " " in value or (not is_quoted and value.rstrip("!?").isalpha()):
         return False
     if not value.isalnum() and (_is_code(value) or _DOTTED_NAME.match(value)):
         return False
@@ -90,20 +103,32 @@ def is_password(value: str, *, is_quoted: bool) -> bool:
         return True
     if value.isdecimal():
         return len(value) >= _LEAST_DIGITS
-    return not value.translate(_WITHOUT_JOINTS).isalpha() and not _NUMBERED.match(value)
+    if value.translate(_WITHOUT_JOINTS).isalpha():
+        return _DASHED_WORDS.fullmatch(value) is not None
+    return not _NUMBERED.match(value)
 
 
 def is_made_up(value: str, **_: bool) -> bool:
-    """Whether this is a password whatever stands before it: letters and digits together, and no name or number."""
-    if (
-        len(value) < _LEAST_MADE_UP
-        or not value.isascii()
-        or value.isalpha()
-        or _NAME_OF_SOMETHING.search(value)
-    ):
+    """Whether this is a password when it stands behind a name that may mean something else: `hunter22`."""
+    if len(value) < _LEAST_MADE_UP or not value.isascii() or value.isalpha():
         return False
+    if _NAME_OF_SOMETHING.search(value):
+        return is_odd(value)
     letters = sum(map(str.isalpha, value))
     return letters > 1 and any(map(str.isdecimal, value)) and is_password(value, is_quoted=False)
+
+
+def is_odd(value: str) -> bool:
+    """Whether nobody would say this, so that a name somewhere near is enough: `Tr0ub4dor&3`, `kX9-mQ2-vT7`."""
+    if len(value) < _LEAST_ODD or not value.isascii() or not is_password(value, is_quoted=False):
+        return False
+    if not any(map(str.isdecimal, value)) or sum(map(str.isalpha, value)) < _LEAST_LETTERS_OF_ODD:
+        return False
+    if _ODD_SIGN.search(value, 1):
+        return True
+    if _turns(_sorts(value.translate(_WITHOUT_JOINTS))) >= _LEAST_TURNS:
+        return True
+    return any(_turns(_sorts(part)) > 1 and not _KNOWN_MIX.fullmatch(part) for part in _PARTS.findall(value))
 
 
 def is_key(value: str, **_: bool) -> bool:

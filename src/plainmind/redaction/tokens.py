@@ -8,7 +8,9 @@ from functools import cache
 
 from plainmind.base.lazy import pattern
 from plainmind.base.value import value
-from plainmind.redaction.findings import Found, Page
+from plainmind.redaction.findings import Found
+from plainmind.redaction.page import Page
+from plainmind.redaction.plausible import is_key
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -104,6 +106,30 @@ TOKENS: tuple[Token, ...] = (
     ("grafana", "glsa_", _WORD, 36, 60),
     ("newrelic", "NRAK-", _CAPITALS, 24, 32),
     ("sentry", "sntryu_", _HEX, 64, 64),
+    # Others
+    ("buildkite", "bkua_ bkct_ bkaj_", _PLAIN, 30, 80),
+    ("clojars", "CLOJARS_", _PLAIN, 50, 70),
+    ("dynatrace", "dt0c01. dt0s01. dt0s16.", "[A-Z0-9.]", 60, 110),
+    ("easypost", "EZAK EZTK", _PLAIN, 50, 60),
+    ("elastic", "essu_", _BASE64, 30, 120),
+    ("frameio", "fio-u-", _DASHED, 50, 80),
+    ("duffel", "duffel_test_ duffel_live_", _DASHED, 36, 60),
+    ("langfuse", "sk-lf-", _DASHED, 30, 50),
+    ("lob", "live_ test_", _HEX, 35, 35),
+    ("nuget", "oy2", "[a-z0-9]", 43, 43),
+    ("artifactory", "AKCp", _PLAIN, 60, 80),
+    ("artifactory", "cmVmdGtu", _PLAIN, 50, 80),
+    ("prefect", "pnu_ pnb_", _PLAIN, 36, 36),
+    ("pubnub", "sec-c-", _DASHED, 36, 60),
+    ("readme", "rdme_", _PLAIN, 60, 80),
+    ("shippo", "shippo_live_ shippo_test_", _HEX, 40, 40),
+    ("sourcegraph", "sgp_", _WORD, 40, 80),
+    ("typeform", "tfp_", _DASHED, 40, 70),
+    ("vault", "s.", _PLAIN, 24, 24),
+    ("vk", "vk1.a.", _DASHED, 60, 300),
+    ("wandb", "wandb_v1_", _WORD, 40, 120),
+    ("yandex", "AQVN", _DASHED, 35, 40),
+    ("clerk", "sk_prod_", _PLAIN, 20, 100),
     # Keys of people
     ("private-key", "AGE-SECRET-KEY-1", _CAPITALS, 58, 58),
     ("private-key", "xprv", _PLAIN, 100, 112),
@@ -119,6 +145,7 @@ SHAPED_TOKENS: tuple[ShapedToken, ...] = (
     ("openai", "sk-", r"(?:[A-Za-z0-9]{1,12}[_-]){0,3}[A-Za-z0-9]{20,64}(?![A-Za-z0-9_-])"),
     ("voyage", "pa-", r"(?=[a-z0-9_-]{0,20}[A-Z])[A-Za-z0-9_-]{40,48}(?![A-Za-z0-9_-])"),
     ("jwt", "eyJ", r"[A-Za-z0-9_-]{10,4096}(?:\.[A-Za-z0-9_-]{4,16384}){1,4}"),
+    ("mapbox", "sk.eyJ tk.eyJ", r"[A-Za-z0-9_-]{40,200}\.[A-Za-z0-9_-]{16,40}"),
     ("sendgrid", "SG.", r"[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{16,64}"),
     ("planetscale", "pscale_tkn_ pscale_pw_ pscale_oauth_", r"[A-Za-z0-9_.-]{29,69}[A-Za-z0-9_-]"),
     ("airtable", "pat", r"[A-Za-z0-9]{14}\.[0-9a-f]{64}"),
@@ -315,6 +342,30 @@ def shapes_in(page: Page) -> Iterator[Found]:
 def _has_many_digits(page: Page) -> bool:
     """Whether as many digits as the shortest card has follow each other, with or without something between them."""
     return _LEAST_DIGITS in page.in_bytes.translate(_AS_DIGIT_OR_BREAK, b" -")
+
+
+# --- the secrets of AWS, which nothing but an id in the neighbourhood tells from other long words ---
+
+_AWS_ID = pattern(r"A(?:KIA|SIA|BIA|CCA)[A-Z0-9]{16}(?![A-Za-z0-9])")
+_AWS_SECRET = pattern(r"(?<![A-Za-z0-9/+=])[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=])")
+_NEAR_AWS_ID = 300
+
+
+def secrets_of_aws_in(page: Page) -> Iterator[Found]:
+    """Report what has the length and the signs of such a secret and stands near an id."""
+    text = page.text
+    if not page.stretches or ("IA" not in text and "ACCA" not in text):
+        return
+    passed = 0
+    for found in _AWS_ID.finditer(text):
+        start = max(passed, found.start() - _NEAR_AWS_ID)
+        passed = found.end() + _NEAR_AWS_ID
+        for secret in _AWS_SECRET.finditer(text, start, passed):
+            if is_key(secret[0]) and not _HEXADECIMAL.fullmatch(secret[0]):
+                yield *secret.span(), "aws"
+
+
+_HEXADECIMAL = pattern("[0-9a-f]{40}|[0-9A-F]{40}")
 
 
 # --- private keys: PEM and PGP blocks, whole or cut off at either end, and bare base64 ---

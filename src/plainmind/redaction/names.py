@@ -1,0 +1,173 @@
+"""What people and programs call a secret, in many languages, and the words that say what one is."""
+
+from __future__ import annotations
+
+import re
+
+from plainmind.base.lazy import pattern
+from plainmind.base.value import value
+
+# Everything here is in lower case and without accents, as `Page` gives it.
+
+PASSWORD, DOUBTFUL, KEY, LOGIN = "password", "doubtful", "key", "login"
+
+
+@value
+class Name:
+    """What a secret is called: where its `anchor` stands, the expression says whether it is a name for one."""
+
+    kind: str
+    sort: str
+    anchor: str
+    expression: re.Pattern[str]
+
+
+def _name(sort: str, anchor: str, expression: str = "", kind: str = "password") -> Name:
+    return Name(kind, sort, anchor, pattern(expression or anchor))
+
+
+# A word of its own: not the end of another one, unless an escape of a line break stands before it.
+_ALONE = r"(?:(?<![a-z0-9])|(?<=\\[nrt]))"
+_OVER = "(?![a-z])"
+
+NAMES: tuple[Name, ...] = (
+    # English, and whatever programs say; German and Scandinavian words that sound alike
+    _name(LOGIN, "pass", rf"(?<=/)pass(?:word)?s?{_OVER}"),
+    _name(
+        PASSWORD,
+        "pass",
+        r"pass(?:wor[dt](?:e?s|e|er|ern)?|wd|phrases?|codes?|ords?|(?:(?<=de pass)|(?<=ra-pass)|(?<=ra pass))e)(?![a-z])"
+        r"|pass(?:word|wd|phrase)(?=(?:prod|dev|test|stag|live|value|text|plain|confirm|b64|base64))"
+        rf"|(?:(?<=[a-z0-9][_.-])|(?<=require)|(?<=--))pass{_OVER}|{_ALONE}passw?(?==)",
+    ),
+    _name(DOUBTFUL, "pass", rf"(?<!/){_ALONE}pass{_OVER}"),
+    _name(
+        PASSWORD,
+        "pw",
+        rf"pwds?{_OVER}|(?:{_ALONE}|(?<=[_-])|(?<=bind)|(?<=root)|(?<=user)|(?<=admin)|(?<=wifi)|(?<=db))pws?{_OVER}",
+    ),
+    _name(PASSWORD, "psk", rf"(?:{_ALONE}|(?<=[_-]))psk{_OVER}"),
+    _name(PASSWORD, "identified by"),
+    _name(
+        KEY,
+        "secret",
+        rf"secret(?:s|o|os|a|as|e|es|i)?{_OVER}|secret(?=key|accesskey|token|id|value|string)",
+        "secret",
+    ),
+    _name(KEY, "token", rf"tokens?{_OVER}|token(?=value|secret)", "token"),
+    _name(KEY, "key", rf"keys?{_OVER}|key(?=data|value|secret)", "key"),
+    _name(KEY, " codes", rf"(?:(?<=recovery)|(?<=.backup)|(?<=.rescue)|(?<=scratch)) codes{_OVER}", "secret"),
+    _name(LOGIN, "cred", rf"cred(?:entials?|enciai?s|encial(?:es)?|s)?{_OVER}"),
+    _name(KEY, "cred", rf"cred(?:ential)?s?{_OVER}", "secret"),
+    _name(LOGIN, "auth", rf"(?:{_ALONE}|(?<=basic)|(?<=_))auth(?![a-z0-9])"),
+    _name(PASSWORD, "auth", rf"(?<=master)auth{_OVER}"),
+    _name(LOGIN, "login", rf"logins?{_OVER}"),
+    # German
+    _name(PASSWORD, "kennw", rf"kennwor(?:t(?:e[ns]?|s|er|ern)?){_OVER}|kennworter"),
+    _name(PASSWORD, "zugang", rf"zugangscodes?{_OVER}"),
+    _name(LOGIN, "zugang", rf"zugang(?:sdaten)?{_OVER}"),
+    _name(KEY, "schlu", rf"schlue?ssels?{_OVER}", "key"),
+    _name(KEY, "geheim", rf"geheimni(?:s|sse)(?:es)?{_OVER}|geheimcode", "secret"),
+    # French
+    _name(PASSWORD, "mdp", rf"{_ALONE}mdp{_OVER}"),
+    _name(KEY, "jeton", rf"jetons?{_OVER}", "token"),
+    # Spanish, Portuguese, Italian
+    _name(PASSWORD, "contrase", r"contrasen(?:y|i)?as?"),
+    _name(DOUBTFUL, "clave", rf"{_ALONE}claves?{_OVER}"),
+    _name(PASSWORD, "senha", rf"{_ALONE}senhas?{_OVER}"),
+    _name(KEY, "chave", rf"{_ALONE}chaves?{_OVER}", "key"),
+    _name(KEY, "segre", rf"segre(?:do|dos|to|ti|ta){_OVER}", "secret"),
+    _name(PASSWORD, "parol", rf"{_ALONE}parol[ae] d'ordine"),
+    _name(DOUBTFUL, "parol", rf"{_ALONE}parol[ae]?{_OVER}"),
+    _name(KEY, "chiav", rf"{_ALONE}chiavi?e?{_OVER}", "key"),
+    # Other languages in Latin letters
+    _name(PASSWORD, "wachtwoord", "wachtwoord(?:en)?"),
+    _name(KEY, "sleutel", f"sleutels?{_OVER}", "key"),
+    _name(PASSWORD, "slo", rf"(?:(?<= ha)|(?<= he)|(?<=^ha)|(?<=^he)|(?<=\nha)|(?<=\nhe))slo{_OVER}"),
+    _name(PASSWORD, "kode", rf"(?<=adgangs)koden?{_OVER}|kodeord(?:et)?"),
+    _name(PASSWORD, "salasana", "salasana(?:n|si)?"),
+    _name(PASSWORD, "kata sandi"),
+)
+
+# These have a letter that is not ASCII, although it is not seen here, or are written without a space before the value.
+FAR_NAMES: tuple[Name, ...] = (
+    _name(KEY, "cle", rf"{_ALONE}cles?{_OVER}", "key"),
+    _name(LOGIN, "identifiants"),
+    _name(PASSWORD, "hasl", rf"{_ALONE}hasl[oaeu]m?{_OVER}"),
+    _name(KEY, "klucz", rf"{_ALONE}klucz[aeu]?{_OVER}", "key"),
+    _name(PASSWORD, "losenord", "losenord(?:et)?"),
+    _name(PASSWORD, "sifre", rf"{_ALONE}sifre(?:si|niz|m)?{_OVER}"),
+    _name(PASSWORD, "jelszo", "jelszo(?:t|m)?"),
+    *(
+        _name(PASSWORD, word)
+        for word in (
+            "密码", "密碼", "口令", "暗号", "暗號", "通行码",
+            "パスワード", "パスフレーズ", "パスコード", "合言葉",
+            "비밀번호", "암호", "패스워드", "비번",
+            "лозинка", "كلمة المرور", "كلمة السر", "رمز عبور", "סיסמה", "סיסמא", "पासवर्ड", "รหัสผ่าน",
+            "mật khẩu", "mat khau", "mạt khảu",
+        )
+    ),
+    _name(PASSWORD, "парол", "парол[а-яё]{0,3}"),
+    _name(PASSWORD, "κωδικο", "κωδικο[ςύσ]?"),
+    *(_name(LOGIN, word) for word in ("账号", "帐号", "账户", "登录", "ログイン", "アカウント", "로그인", "계정", "логин", "доступ")),
+    _name(KEY, "ключ", "ключ[а-яё]{0,3}", "key"),
+    _name(KEY, "токен", "токен[а-яё]{0,3}", "token"),
+    _name(KEY, "секрет", "секрет[а-яё]{0,3}", "secret"),
+    *(
+        _name(KEY, word, kind=kind)
+        for kind, words in (
+            ("key", ("密钥", "密鑰", "秘钥", "秘鑰", "私钥", "秘密鍵", "キー", "api 키", "api키", "비밀키", "비밀 키", "인증키", "인증 키", "액세스 키")),
+            ("token", ("令牌", "トークン", "토큰")),
+            ("secret", ("凭证", "凭据", "憑證", "シークレット", "시크릿", "認証情報")),
+        )
+        for word in words
+    ),
+)  # fmt: skip
+
+# With one of these behind it, a name is that of something else: `token_count`, `password_file`, `keyId`.
+NOT_A_SECRET = frozenset(
+    """
+    id ids name names url urls uri uris file files path paths count counts type types len length limit limits size
+    sizes min max policy policies field fields column columns expires expiry expiration expired ttl usage hint hints
+    prompt prompts label labels format formats scheme regex pattern version ref refs reset resets manager managers hash
+    hashes hashed digest algorithm algo rotation strength rule rules generator less izer ize protected error errors
+    endpoint address store exchange bucket budget ring board word words space spaces frame frames stone note pair pairs
+    dir folder provider class index stats per window
+    """.split()  # noqa: SIM905
+)
+
+# `key` alone names anything. Behind one of these words it opens something.
+KEY_OF = (
+    "api", "access", "secret", "private", "auth", "account", "encryption", "signing", "master", "service",
+    "subscription", "storage", "deploy", "app", "consumer", "admin", "client", "shared", "session", "jwt", "webhook",
+    "bot", "license", "licence", "root", "host", "server", "function", "product", "activation", "serial", "integration",
+    "preshared", "wpa", "wifi", "wlan", "project", "ingest", "ingestion", "write", "read", "personal", "platform", "live",
+    "hmac", "aes", "cipher", "crypto", "decryption", "recovery", "security", "network", "unlock", "wallet", "cdn",
+    "secrete", "acces", "privee", "privata", "privada", "secreta", "segreta", "zugriffs", "zugangs", "geheimer", "privater",
+    "netzwerk", "netzwerksicherheits", "sicherheits", "apis", "dienst", "kunden", "appli",
+)  # fmt: skip
+# Behind one of these it opens nothing.
+KEY_OF_NOTHING = frozenset(
+    """
+    primary foreign public cache object partition sort row hash idempotency issue translation composite natural
+    surrogate candidate unique lookup map dict dictionary json index registry shortcut hot arrow enter return escape esc
+    shift ctrl alt tab delete function group the a this that each every one any no its their right left wrong new old
+    same other first last second fingerprint answer piano low turn dedup deduplication message routing s3 redis config
+    sorting column host-key ssh
+    """.split()  # noqa: SIM905
+)
+
+# --- words between a name and its value ---
+
+# `password is`, `Passwort lautet`, `le mot de passe est`.
+IS = (
+    "is", "was", "are", "will be", "should be", "equals", "reads", "became", "has been", "ist", "lautet", "war", "heisst",
+    "sei", "wird", "est", "etait", "devient", "sera", "es", "era", "e", "fica", "ficou", "foi", "jest", "je", "ar",
+    "er", "это", "c'est", "est desormais", "steht auf", "là", "هي", "هو", "היא", "है", "คือ",
+)  # fmt: skip
+# `changed the password to`: what follows is a secret if it looks like one.
+TO = (
+    "to", "into", "as", "with", "auf", "zu", "in", "als", "mit", "a", "en", "par", "avec", "comme", "por", "para", "con",
+    "com", "como", "per", "come", "naar", "na", "til", "till", "on", "la", "это", "using", "via",
+)  # fmt: skip

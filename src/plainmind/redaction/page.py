@@ -1,0 +1,183 @@
+"""A text as the rules read it: odd signs made plain, what nobody sees taken out, every character with its old place."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from itertools import accumulate
+
+from plainmind.base.lazy import pattern
+
+# What is left out of the text that the rules read. All such signs become this one first, which keeps every place.
+_NOTHING = "\u200b"
+_ASCII = bytes(range(128))
+
+
+class Page:
+    """A text to be scanned, and what several scans need to know about it, each worked out when first asked for.
+
+    `text` is what the rules read; places in it become those of the `original` by `place_of`.
+    """
+
+    __slots__ = (
+        "_has_digits",
+        "_in_bytes",
+        "_low",
+        "_marked",
+        "_parts_until",
+        "_stretches",
+        "original",
+        "text",
+    )
+
+    def __init__(self, original: str) -> None:
+        self.original = original
+        self._marked = _as_plain_signs(original)
+        self.text = self._marked.replace(_NOTHING, "") if _NOTHING in self._marked else self._marked
+        self._parts_until: list[int] | None = None
+        self._low: str | None = None
+        self._in_bytes: bytes | None = None
+        self._stretches: list[int] | None = None
+        self._has_digits: bool | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing was taken out, so that places are those of the original."""
+        return len(self.text) == len(self.original)
+
+    def place_of(self, at: int) -> int:
+        """Say where a character of `text` stands in the original."""
+        if self._parts_until is None:
+            self._parts_until = list(accumulate(map(len, self._marked.split(_NOTHING))))
+        return at + bisect_right(self._parts_until, at)
+
+    @property
+    def low(self) -> str:
+        """The text in lower case, every character at its place."""
+        if self._low is None:
+            # This letter alone becomes two in lower case, and would move all that follow.
+            self._low = self.text.replace("\u0130", "i").lower()
+        return self._low
+
+    @property
+    def has_digits(self) -> bool:
+        """Whether there is a digit anywhere."""
+        if self._has_digits is None:
+            self._has_digits = any(digit in self.text for digit in "0123456789")
+        return self._has_digits
+
+    @property
+    def in_bytes(self) -> bytes:
+        """The text with one byte for each character, `?` for most that are not of the West."""
+        if self._in_bytes is None:
+            self._in_bytes = self.text.encode("latin-1", "replace")
+        return self._in_bytes
+
+    @property
+    def stretches(self) -> list[int]:
+        """Where letters, digits and `_.-` begin to follow each other, at least twenty in a row."""
+        if self._stretches is None:
+            self._stretches = _stretches_in(self.in_bytes)
+        return self._stretches
+
+
+# --- plain signs: nothing here moves a character ---
+
+
+def _plain_signs() -> dict[str, str]:
+    """Make the table of signs that are read as another one."""
+    plain = {chr(code): chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)}  # as wide as a Chinese one
+    for instead, signs in (
+        (" ", "\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"),
+        ('"', "“”„‟«»「」『』〝〞"),
+        ("'", "‘’‚‛‹›′"),
+        ("-", "‐‑‒−﹣"),
+        (":", "︰﹕꞉∶"),
+        ("=", "﹦"),
+        ("|", "│┃║¦"),
+        (".", "｡"),
+        ("a", "áàâäãåā"), ("e", "éèêëēęě"), ("i", "íìîïīı"), ("o", "óòôöõøō"), ("u", "úùûüūůű"), ("n", "ñńň"),
+        ("c", "çćč"), ("s", "śšş"), ("z", "źżž"), ("l", "ł"), ("y", "ýÿ"), ("r", "ř"), ("g", "ğ"),
+        ("α", "ά"), ("ε", "έ"), ("η", "ή"), ("ι", "ί"), ("ο", "ό"), ("υ", "ύ"), ("ω", "ώ"),
+        ("A", "ÁÀÂÄÃÅĀ"), ("E", "ÉÈÊËĒĘĚ"), ("I", "ÍÌÎÏĪİ"), ("O", "ÓÒÔÖÕØŌ"), ("U", "ÚÙÛÜŪŮŰ"), ("N", "ÑŃŇ"),
+        ("C", "ÇĆČ"), ("S", "ŚŠŞ"), ("Z", "ŹŻŽ"), ("L", "Ł"), ("Y", "Ý"), ("R", "Ř"), ("G", "Ğ"),
+        (_NOTHING, "\u00ad\u034f\u061c\u180e\u200c\u200d\u200e\u200f\u2060\u2061\u2062\u2063\u2064\ufeff"),
+    ):  # fmt: skip
+        plain |= dict.fromkeys(signs, instead)
+    # Marks of direction, marks that choose a variant, and accents that stand behind their letter.
+    for first, last in ((0x202A, 0x202E), (0x2066, 0x206F), (0xFE00, 0xFE0F), (0x0300, 0x036F)):
+        plain |= {chr(code): _NOTHING for code in range(first, last + 1)}
+    return plain
+
+
+_PLAIN = _plain_signs()
+# A backslash before one of these says that the sign means itself, in Markdown, JSON or a shell.
+_ESCAPES = {f"\\{sign}": f"{_NOTHING}{sign}" for sign in "_-*.~+#!$&@=/:|<>()[]{}%^,;? "}
+_ESCAPES |= {
+    form: sign + _NOTHING * 5
+    for code, sign in (("22", '"'), ("26", "&"), ("27", "'"), ("3a", ":"), ("3c", "<"), ("3d", "="), ("3e", ">"))
+    for form in (f"\\u00{code}", f"\\u00{code.upper()}")
+}
+_ENTITIES = {
+    entity: sign + _NOTHING * (len(entity) - 1)
+    for entity, sign in (
+        ("&quot;", '"'), ("&#34;", '"'), ("&#39;", "'"), ("&apos;", "'"), ("&amp;", "&"), ("&lt;", "<"), ("&gt;", ">"),
+        ("&#61;", "="), ("&nbsp;", " "),
+    )
+}  # fmt: skip
+_IN_ADDRESSES = {
+    form: sign + _NOTHING * 2
+    for code, sign in (("20", " "), ("22", '"'), ("26", "&"), ("27", "'"), ("3a", ":"), ("3d", "="), ("7b", "{"), ("7d", "}"))
+    for form in (f"%{code}", f"%{code.upper()}")
+}
+# By the sign with which all of them begin.
+_WRITTEN_OTHERWISE = {
+    "\\": (_ESCAPES, pattern(r"\\(?:[_\-*.~+#!$&@=/:|<>()\[\]{}%^,;? ]|u00(?:2[267]|3[acdeACDE]))")),
+    "&": (_ENTITIES, pattern(r"&(?:quot|#34|#39|apos|amp|lt|gt|#61|nbsp);")),
+    "%": (_IN_ADDRESSES, pattern(r"%(?:2[0267]|3[adAD]|7[bdBD])")),
+}
+_FEW = 64  # one in so many characters
+
+
+def _as_plain_signs(text: str) -> str:
+    """Write the text in signs that the rules know, each at its place; what is to be left out becomes one sign."""
+    if not text.isascii():
+        for sign in _odd_signs_of(text) & _PLAIN.keys():
+            text = text.replace(sign, _PLAIN[sign])
+    for opening, (meanings, expression) in _WRITTEN_OTHERWISE.items():
+        count = text.count(opening)
+        if not count:
+            continue
+        if count * _FEW < len(text):
+            text = expression.sub(lambda found, known=meanings: known[found[0]], text)  # type: ignore[misc]
+        else:  # so many that it is quicker to look for each in turn
+            for written, meant in meanings.items():
+                text = text.replace(written, meant)
+    return text
+
+
+def _odd_signs_of(text: str) -> set[str]:
+    """The signs that are not ASCII. Most texts have few, and taking all others out first is the quicker way."""
+    data = text.encode("utf-8", "surrogatepass").translate(None, _ASCII)
+    return set(data.decode("utf-8", "surrogatepass") if len(data) * 4 < len(text) else text)
+
+
+# --- stretches ---
+
+_LONG = b"a" * 20
+_LETTERS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_AS_LETTER_OR_BREAK = bytes(
+    ord("a") if byte in _LETTERS + b"0123456789_.-" else ord(" ") for byte in range(256)
+)
+
+
+def _stretches_in(text: bytes) -> list[int]:
+    """Find long stretches. When all that may be in one looks alike, the search steps over twenty characters at once."""
+    alike = text.translate(_AS_LETTER_OR_BREAK)
+    found: list[int] = []
+    at = alike.find(_LONG)
+    while at >= 0:
+        found.append(at)
+        at = alike.find(b" ", at + len(_LONG))
+        if at >= 0:
+            at = alike.find(_LONG, at)
+    return found

@@ -1,0 +1,62 @@
+"""Secrets in a column that its heading names: in Markdown, with commas or tabs between, or set apart by spaces."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from plainmind.base.lazy import pattern
+from plainmind.redaction.findings import Found
+
+_LONGEST_HEADING = 1_000
+_MOST_CELLS = 40
+_LONGEST_NAME = 40
+_MOST_ROWS = 100_000
+_CELL_OF_SPACES = pattern(r"(?:[^ \t\r\n]|[ ](?![ \t]))++")
+_CELLS = {sign: pattern(f"[^{sign}\\r\\n]*+") for sign in "|\t;,"}
+_RULE = pattern(r"[\s|:+=-]{3,}+")
+_AROUND = " \t\"'`*_"
+
+
+def is_heading(low: str, start: int, end: int) -> bool:
+    """Whether the name of a secret may be the heading of a column, looking at what stands on both sides of it."""
+    return _ENDS_CELL.match(low, end) is not None and _BEGINS_CELL.search(low, 0, start) is not None
+
+
+_ENDS_CELL = pattern(r"""["'`*)_]{0,3}[ ]{0,24}(?:[|,;\t\r\n]|(?<=  )\S)""")
+_BEGINS_CELL = pattern(r"""(?:^|[\n|,;\t]|  )[ "'`*(_]{0,4}(?:[^\s|,;]{1,20}[ _-]?){0,2}$""")
+
+
+def cells_under(text: str, at: int, kind: str, is_secret: Callable[[str], bool]) -> Iterator[Found]:
+    """Report what stands below a heading and is a secret; the table ends where a row has another number of cells."""
+    start = text.rfind("\n", 0, at) + 1
+    end = text.find("\n", at)
+    if end < 0 or end - start > _LONGEST_HEADING:
+        return
+    for cell_of in (*_CELLS.values(), _CELL_OF_SPACES):
+        heading = [cell for cell in cell_of.finditer(text, start, end) if cell[0]]
+        if 1 < len(heading) <= _MOST_CELLS:
+            number = next((place for place, cell in enumerate(heading) if cell.start() <= at < cell.end()), -1)
+            if number >= 0 and len(heading[number][0].strip(_AROUND)) <= _LONGEST_NAME:
+                yield from _column(text, end + 1, cell_of, len(heading), number, kind, is_secret)
+            return
+
+
+def _column(
+    text: str, start: int, cell_of: re.Pattern[str], count: int, number: int, kind: str, is_secret: Callable[[str], bool]
+) -> Iterator[Found]:
+    for _ in range(_MOST_ROWS):
+        end = text.find("\n", start)
+        end = len(text) if end < 0 else end
+        if end - start > _LONGEST_HEADING or start >= len(text):
+            return
+        if not _RULE.fullmatch(text, start, end):
+            row = [cell for cell in cell_of.finditer(text, start, end) if cell[0]]
+            if len(row) != count:
+                return
+            cell = row[number]
+            given = cell[0].strip(_AROUND + "\r")
+            if is_secret(given):
+                first = cell.start() + cell[0].index(given)
+                yield first, first + len(given), kind
+        start = end + 1
