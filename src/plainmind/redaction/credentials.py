@@ -17,7 +17,8 @@ from plainmind.redaction.plausible import is_made_up, is_password, is_random, is
 
 # Greedy up to the last `@`: people forget to encode one in a password. A port is a number, all else is none.
 _WITH_PASSWORD = pattern(
-    r"""://[^\s/:@"'`<>?#\\]{0,128}+:(?![0-9]{1,5}[/?#])([^\s"'`<>\\]{1,256})@(?=[A-Za-z0-9_.%{$(\[\-])"""
+    r"""://[^\s/:@"'`<>?#\\]{0,128}+:(?![0-9]{1,5}[/?#])"""
+    r"""((?:[^\s"'`<>\\@/]{1,256}+|/(?!/)|@(?=[^\s"'`<>\\@/]{1,128}+@)){1,16}+)@(?=[A-Za-z0-9_.%{$(\[\-])"""
 )
 _DATABASES = (
     "postgres", "postgresql", "mysql", "mysql2", "mariadb", "mongodb", "mongodb+srv", "redis", "rediss", "amqp",
@@ -45,10 +46,10 @@ def passwords_in_addresses(page: Page) -> Iterator[Found]:
 # --- requests: `Authorization`, `Bearer`, `Basic`, cookies ---
 
 _AUTHORIZATION = pattern(
-    r"""auth(?:orization)?["'\\\])]{0,3}[ \t]{0,3}[:=,][ \t]{0,3}["'\\]{0,3}(?:[a-z0-9-]{2,20}[ \t]{1,2})?+"""
-    r"""([^\s"'<>\\,;:]{8,8192})"""
+    r"""auth(?:orization)?["'\\\])]{0,3}[ \t]{0,3}[:=,][ \t]{0,3}[bfru]?["'\\]{0,3}(?:[a-z0-9-]{2,20}[ \t]{1,2})?+"""
+    r"""([^\s"'<>\\,;]{8,8192})"""
 )
-_BEARER = pattern(r"bearer[ \t]{1,3}([a-z0-9._~+/=%-]{16,8192})")
+_BEARER = pattern(r"bearer[ \t]{1,3}([a-z0-9._~+/=%:-]{16,8192})")
 _BASIC = pattern(r"basic[ \t]{1,2}([a-z0-9+/_-]{8,1024}={0,2})")
 _PAIR = r"""[a-z0-9_.!#$%&*+^|~-]{1,128}+=[^\s;,"'\\]{0,4096}+"""
 _COOKIE = pattern(
@@ -110,6 +111,7 @@ _SCHEMES = (
 # --- command lines, files of programs, codes for a wireless network ---
 
 _LOOK_BACK = 400
+_LONGEST_PROGRAM = 24
 _ARGUMENT = r"""(?:"([^"\r\n]{4,256}+)"|'([^'\r\n]{4,256}+)'|([^\s"'`|;<>&-][^\s"'`|;<>]{3,256}+))"""
 
 
@@ -119,7 +121,7 @@ class _Flag:
 
     keyword: str
     expression: re.Pattern[str]
-    programs: tuple[str, ...]
+    programs: re.Pattern[str]
 
 
 _FLAGS = (
@@ -127,20 +129,19 @@ _FLAGS = (
         " -",
         pattern(r""" -(?:u|a|U|-user|-auth|-proxy-user|-login)[ =]{0,2}(?:"[^\s:%"]{1,128}[:%]([^"\r\n]{4,256}+)"""
                 r"""|'[^\s:%']{1,128}[:%]([^'\r\n]{4,256}+)|[^\s:%"'=-]{1,128}[:%]([^\s"']{4,256}+))"""),
-        ("curl", "http ", "https ", "wget", "smbclient", "rpcclient"),
+        pattern("curl|https? |wget|smbclient|rpcclient"),
     ),
-    _Flag(" -p", pattern(f" -p{_ARGUMENT}"), ("mysql", "mariadb", "sshpass", "7z", "7za", "unrar", "rar ")),
+    _Flag(" -p", pattern(f" -p{_ARGUMENT}"), pattern("mysql|mariadb|sshpass|7za? |rar ")),
     _Flag(
         " -p ",
         pattern(f" -p {_ARGUMENT}"),
-        ("docker login", "podman login", "sshpass", "mongo", "az login", "helm registry login", "oc login", "cqlsh",
-         "influx", "skopeo login", "nerdctl login", "rabbitmqadmin", "arangosh", "ansible"),
+        pattern("(?:docker|podman|az|helm registry|oc|skopeo|nerdctl) login|sshpass|mongo|cqlsh|influx|rabbitmqadmin"),
     ),
-    _Flag(" -P ", pattern(f" -P {_ARGUMENT}"), ("zip ", "ipmitool", "sqlcmd", "bcp ", "isql", "tsql", "lftp", "svn")),
-    _Flag(" -w ", pattern(f" -w {_ARGUMENT}"), ("ldap",)),
-    _Flag(" -pw ", pattern(f" -pw {_ARGUMENT}"), ("plink", "pscp", "putty", "psftp")),
-    _Flag(" -a ", pattern(f" -a {_ARGUMENT}"), ("redis-cli", "valkey-cli")),
-    _Flag(" /p:", pattern(f" /p:{_ARGUMENT}"), ("rdp",)),
+    _Flag(" -P ", pattern(f" -P {_ARGUMENT}"), pattern("zip |ipmitool|sqlcmd|bcp |isql|tsql|lftp|svn")),
+    _Flag(" -w ", pattern(f" -w {_ARGUMENT}"), pattern("ldap")),
+    _Flag(" -pw ", pattern(f" -pw {_ARGUMENT}"), pattern("plink|pscp|putty|psftp")),
+    _Flag(" -a ", pattern(f" -a {_ARGUMENT}"), pattern("redis-cli|valkey-cli")),
+    _Flag(" /p:", pattern(f" /p:{_ARGUMENT}"), pattern("rdp")),
 )  # fmt: skip
 _FILES = (
     # `host:port:database:user:password`, as libpq keeps them.
@@ -148,8 +149,16 @@ _FILES = (
     (":thin:", pattern(r":thin:[A-Za-z0-9_]{1,64}/([^\s@\"'/]{4,128}+)@")),
     ("WIFI:", pattern(r"WIFI:(?:[A-OQ-Z]:[^\s;]{0,64};){0,4}P:([^\s;]{4,64}+);")),
     ("chpasswd", pattern(r""":([^\s"':]{4,256}+)["']?[ ]?\|[ ]?(?:sudo )?chpasswd""")),
-    ("htpasswd", pattern(r"htpasswd (?:-[A-Za-z]{1,6} ){1,3}[^\s]{1,128} [^\s]{1,64} [\"']?([^\s\"']{4,128}+)")),
-    ("net use", pattern(r"net use (?:[^\s]{1,128} ){1,2}([^\s]{4,128}) /user:")),
+    (
+        "htpasswd",
+        pattern(r"htpasswd (?:-[A-Za-z]{1,6} ){1,3}[^\s]{1,128} [^\s]{1,64} [\"']?([^\s\"']{4,128}+)"),
+    ),
+    (
+        "net use",
+        pattern(
+            r"net use (?:[^\s]{1,128} ){1,2}(?:([^\s\\]{4,128}) /user:|/user:[^\s]{1,64} ([^\s/]{4,128}+))"
+        ),
+    ),
     ("sudo -S", pattern(r"""echo ["']?([^\s"'|]{4,128}+)["']?[ ]?\|[ ]?sudo -S""")),
 )
 
@@ -157,13 +166,19 @@ _FILES = (
 # --- `bob:…@host`, without a scheme before it ---
 
 _AT_HOST = pattern(
-    r""":(?<=[A-Za-z0-9_.+-]:)(?!//)([^\s:@/"'`<>|,;()\[\]{}]{4,64}+)@(?!sha[0-9])([A-Za-z0-9][A-Za-z0-9.-]{1,80}+)"""
+    r""":(?<=[A-Za-z0-9_.+-]:)(?!//)([^\s:@/"'`<>|,;()\[\]{}]{4,64}+)@(?!sha[0-9])([A-Za-z0-9][A-Za-z0-9.-]{1,80}+)([:/(]?)"""
 )
+# `ada@example.com / …`
+_BEHIND_MAIL = pattern(
+    r"""@[A-Za-z0-9-]{1,64}(?:\.[A-Za-z0-9-]{1,32}){1,3}+["'`)]{0,2}[ \t]{0,2}(?:[/|,;\t][ \t]{0,2}|:(?![0-9]))["'`]?([^\s"'`<>|,;]{6,64}+)"""  # noqa: E501
+)
+_ADDRESS = pattern(r"[0-9.]{7,15}$")
 _USER = pattern(r"[A-Za-z0-9_.+-]{1,40}$")
 # Behind one of these stands somebody's address.
 _LABELS = frozenset(
     """
-    mail email e-mail mailto from to cc bcc author contact kontakt correo courriel reply-to sender xmpp sip sips acct jid
+    mail email e-mail mailto from to cc bcc author contact kontakt correo courriel reply-to sender xmpp sip sips acct
+    jid
     user owner maintainer committer npm pip pypi docker image git go gem cargo
     """.split()  # noqa: SIM905
 )
@@ -173,11 +188,16 @@ _VERSION = pattern(r"[0-9]{1,6}(?:\.[0-9]{1,6}){0,2}(?:[.-][a-z][a-z0-9]{0,16})?
 def passwords_before_hosts(page: Page) -> Iterator[Found]:
     """Report the password of `user:password@host`."""
     text = page.text
-    if "@" not in text or ":" not in text:
+    if "@" not in text:
         return
     is_secret = cache(is_made_up)
+    is_likely = cache(_is_bare_password)
+    for found in _BEHIND_MAIL.finditer(text):
+        if is_secret(found[1].rstrip(".)")):
+            yield found.start(1), found.start(1) + len(found[1].rstrip(".)")), "password"
     for found in _AT_HOST.finditer(text):
-        if is_secret(found[1]) and not _VERSION.match(found[2]):
+        is_host = found[3] or "." not in found[2] or _ADDRESS.match(found[2])
+        if (is_likely if is_host else is_secret)(found[1]) and not _VERSION.match(found[2]):
             user = _USER.search(text, max(0, found.start() - 40), found.start())
             if user is not None and user[0].lower() not in _LABELS:
                 yield *found.span(1), "password"
@@ -193,17 +213,20 @@ def passwords_in_command_lines(page: Page) -> Iterator[Found]:
         if keyword in text:
             is_secret = cache(_is_password)
             for found in expression.finditer(text):
-                if is_secret(found[1]):
-                    yield *found.span(1), "password"
+                group = found.lastindex
+                assert group is not None
+                if is_secret(found[group]):
+                    yield *found.span(group), "password"
 
 
 def _behind(flag: _Flag, text: str) -> Iterator[Found]:
     is_secret = cache(_is_password)  # what stands behind a flag once often stands there again
-    called_until = 0
+    called_until = looked_at = 0
     for found in flag.expression.finditer(text):
         at = found.start()
         if at >= called_until:
-            called_until = _called_until(flag.programs, text, at)
+            called_until = _called_until(flag.programs, text, max(looked_at, at - _LOOK_BACK), at)
+            looked_at = max(0, at - _LONGEST_PROGRAM)
             if at >= called_until:
                 continue
         group = found.lastindex
@@ -212,15 +235,19 @@ def _behind(flag: _Flag, text: str) -> Iterator[Found]:
             yield *found.span(group), "password"
 
 
-def _called_until(programs: tuple[str, ...], text: str, at: int) -> int:
+def _called_until(programs: re.Pattern[str], text: str, first: int, at: int) -> int:
     """Up to where one of the programs, standing before a place on its line, counts as called; 0 if there is none."""
-    first = max(0, at - _LOOK_BACK)
-    line = text.rfind("\n", first, at)
-    program = max(text.rfind(name, max(first, line), at + 1) for name in programs)
-    if program < 0:
+    called = None
+    for called in programs.finditer(text, max(first, text.rfind("\n", first, at)), at + 1):  # noqa: B007
+        pass
+    if called is None:
         return 0
-    end = text.find("\n", at, program + _LOOK_BACK)
-    return end if end >= 0 else program + _LOOK_BACK
+    end = text.find("\n", at, called.start() + _LOOK_BACK)
+    return end if end >= 0 else called.start() + _LOOK_BACK
+
+
+def _is_bare_password(given: str) -> bool:
+    return is_password(given, is_quoted=False)
 
 
 def _is_password(given: str) -> bool:

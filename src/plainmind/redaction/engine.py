@@ -24,7 +24,7 @@ from plainmind.redaction.credentials import (
 from plainmind.redaction.findings import Finding, Found, Marks, Redacted, marks_in, settle
 from plainmind.redaction.named_secrets import assigned_secrets_in, kind_of_named, plain_words_in
 from plainmind.redaction.page import Page
-from plainmind.redaction.plausible import is_stand_in
+from plainmind.redaction.plausible import is_random, is_stand_in
 from plainmind.redaction.tokens import private_keys_in, secrets_of_aws_in, shapes_in, tokens_in
 
 TYPE_CHECKING = False
@@ -111,13 +111,13 @@ class Redactor:
             assigned_secrets_in(page),
             plain_words_in(page),
         )
-        found = settle(scans, marks_in(page.text))
+        found = _with_next_lines(page.text, settle(scans, ()))
         if page.text == text:
             return found
         found = [(page.place_of(start), page.place_of(end - 1) + 1, kind) for start, end, kind in found]
         # Of a secret that is known, a form may have what was taken out above, such as a backslash.
         known = list(self._configured.found_in(text))
-        return settle((known, found), marks_in(text)) if known else found
+        return settle((known, found), marks_in(text))
 
     def _parts(self, text: str, found: list[Found]) -> list[str]:
         """The copy in pieces: what stays and what is shown in the place of a secret, in turns."""
@@ -136,6 +136,26 @@ class Redactor:
             copied = end
         parts.append(text[copied:])
         return parts
+
+
+# A long secret that a terminal or a mail has cut goes on at the beginning of the next line.
+_LEAST_CUT_LINE = 20
+_NEXT_LINE = pattern(r"=?\r?\n([A-Za-z0-9_.+/-]{12,}+=?)(?=\s|$)")
+
+
+def _with_next_lines(text: str, found: list[Found]) -> list[Found]:
+    """Add to each secret that ends with its line what looks like the rest of it."""
+    for number, (start, end, kind) in enumerate(found):
+        if text[end : end + 1] in _ENDS_OF_LINES and end - start >= _LEAST_CUT_LINE:
+            rest = _NEXT_LINE.match(text, end)
+            while rest is not None and is_random(rest[1]):
+                end = rest.end()  # noqa: PLW2901
+                rest = _NEXT_LINE.match(text, end - rest[0].endswith("="))
+            found[number] = (start, end, kind)
+    return settle((found,), ())
+
+
+_ENDS_OF_LINES = ("\n", "\r", "=")
 
 
 def _line_ends_of(secret: str) -> str:

@@ -116,6 +116,11 @@ class Marks:
         return blake2b(data, key=self._key, digest_size=_DIGEST_BYTES, person=b"known").hexdigest()
 
 
+def without_marks(text: str) -> str:
+    """Put dots in the place of every mark: the words in it would be taken for the name of a secret."""
+    return _MARK.sub(lambda found: "…" * len(found[0]), text) if _OPENING in text else text
+
+
 def marks_in(text: str) -> list[tuple[int, int]]:
     """Find the marks that an earlier redaction has left, in order."""
     if _OPENING not in text:

@@ -23,12 +23,14 @@ from plainmind.redaction.names import (
     NAMES,
     NOT_A_SECRET,
     PASSWORD,
+    PHRASE,
+    PIN,
     TO,
     Name,
 )
 from plainmind.redaction.page import Page
-from plainmind.redaction.plausible import is_key, is_made_up, is_odd, is_password
-from plainmind.redaction.tables import cells_under, is_heading
+from plainmind.redaction.plausible import is_grouped, is_key, is_made_up, is_odd, is_password, is_phrase
+from plainmind.redaction.tables import cells_under, is_heading, lines_under
 
 _BEFORE = 64  # characters before an anchor that are looked at
 _AFTER = 192
@@ -42,10 +44,30 @@ def assigned_secrets_in(page: Page) -> Iterator[Found]:
     for anchor, names in _names_by_anchor(is_far=False).items():
         if anchor in low:
             yield from _secrets_by(anchor, names, page)
+    yield from _minor_names(page)
     if not page.original.isascii():
         for anchor, names in _names_by_anchor(is_far=True).items():
             if anchor in low:
                 yield from _secrets_by(anchor, names, page)
+
+
+# Short words that are mostly a part of others.
+_PAT = pattern(r"pat(?<![b-rt-z]pat)[\"']{0,2}(?:[ ]?[:=]+|, ?\"value\":| is)[ ]?[\"']?([a-z0-9_-]{20,}+)")
+_PIN = pattern(
+    r"""pin(?:(?<![a-z0-9]pin)|(?<=[_-]pin))(?:[- ]?(?:code|number|nummer|码|番号|번호))?["'`*)\]]{0,3}"""
+    r"""(?: [^\s0-9:=.!?]{1,20}){0,5}?[ ]?(?:[:=]| (?:is|ist|lautet|est|es|e)(?= )|[是为は는은])?[ ]?["'`*]{0,2}([0-9]{4,8})(?![0-9a-z]|[.:][0-9])"""  # noqa: E501
+)
+
+
+def _minor_names(page: Page) -> Iterator[Found]:
+    low, text = page.low, page.text
+    if "pat" in low:
+        for found in _PAT.finditer(low):
+            if is_key(text[found.start(1) : found.end(1)]):
+                yield *found.span(1), "token"
+    if "pin" in low:
+        for found in _PIN.finditer(low):
+            yield *found.span(1), "pin"
 
 
 @cache
@@ -75,18 +97,20 @@ def _secrets_by(anchor: str, names: tuple[Name, ...], page: Page) -> Iterator[Fo
             verdict = _judge(names, text[: at + _AFTER], at)
         found, heading = verdict
         if heading is not None:
-            yield from cells_under(text, at, heading.kind, _CELLS[heading.sort](anchor))
+            is_secret = _CELLS[heading.sort](anchor)
+            yield from cells_under(text, at, heading.kind, is_secret)
+            yield from lines_under(text, at, heading.kind, is_secret)
         for start, end, kind in found:
-            end += first
+            end += first  # noqa: PLW2901
             if end > at + _AFTER - _AT_THE_EDGE:  # it may go on where the piece ends
-                end = _end_of(text, end)
+                end = _end_of(text, end)  # noqa: PLW2901
             yield first + start, end, kind
             after = max(after, end)
         at = low.find(anchor, after)
 
 
 _AT_THE_EDGE = 4
-_REST = pattern(r"""[^\s"'`<>|,;\\]{0,16384}+""")
+_REST = pattern(r"""[^\s"'`<>|,;&\\]{0,16384}+""")
 
 
 def _end_of(text: str, end: int) -> int:
@@ -100,25 +124,21 @@ def _end_of(text: str, end: int) -> int:
 # Between a name and its value: the end of a quotation or of bold type, then an equals sign in one of its many forms.
 _CLOSE = r"""[\\"'`*_\])}]{0,8}+"""
 _SIGN = (
-    r"(?:[ \t]{0,24}+(?:=>|={1,3}+|:(?:=|[ ]{0,2}[&a-z\[\]|.]{2,24}+[ ]{0,2}=|(?!:))|->|→|[|>](?!-)|,(?=[ ]?[\"'])|\((?=[\"']))"
-    r"|[ ]{0,4}\t[ \t]{0,8}+)"
+    r"(?:[ \t]{0,24}+(?:=>|[?+]?={1,3}+|:(?:=|[ ]{0,2}[&a-z\[\]|.]{2,24}+[ ]{0,2}=|(?!:))|->|→|\|(?!-)|>(?!-)(?:<[a-z0-9:]{1,24}>)?|</[a-z0-9]{1,12}>\s{0,4}<[a-z0-9]{1,12}>|,(?=[ ]?[\"'])|\((?=[\"']))"  # noqa: E501
+    r"|[ ]{0,4}\t[ \t]{0,8}+|(?<=\])(?=[a-z0-9])| is \\verb\|)"
 )
-_WORD = r"[^\s:=|\"'`<>!?;,(){}]{0,27}[^\s:=|\"'`<>!?;,.(){}]"
+_WORD = r"[^\s:=|\"'`<>!?;,(){}](?:[^\s:=|\"`<>!?;,(){}]{0,27}[^\s:=|\"'`<>!?;,.(){}])?"
 # What leads from a name to its value in a sentence: a sign, or a word such as `is`, or one such as `to`.
 _LEADS = pattern(
-    rf"(?: ?[:=](?![:/=])| [=–—>-]{{1,2}}(?= )| ({'|'.join(IS)})(?=[ :])| ({'|'.join(TO)})(?=[ :]))(?: ?:)?"
+    rf"(?: ?(?<![:=])[:=](?![:/=])| [=–—>-]{{1,2}}(?= )| ({'|'.join(IS)})(?=[ :])| ({'|'.join(TO)})(?=[ :]))(?: ?:)?"
     r"(?: (?:now|currently|still|jetzt|nun|maintenant|desormais|ahora|agora|adesso|ora)(?= ))?"
 )
 _MOST_LEADS = 8
 # `<key>password</key><string>…`, `"name": "PASSWORD", "value": "…"`, and the same over two lines.
-_FIELD = (
-    r"""(?:["'<>/a-z,;:\]]{0,12}[ \t]{0,2}(?:\r?\n[ \t]{0,24})?["'<]?(?:value|default|content|string|val|text)["']?[ ]?[:=>])"""
-)
-_BELOW = r"""(?:[ \t]?[:=]?["'*]{0,3}(?:[ \t]?[|>][-+]?)?[ \t]{0,2}(?:\r?\n[ \t>]{0,12}){1,2}(?:- )?)"""
-_OPENING = r"""[ \t]{0,8}+[*_]{0,2}+[ \t]{0,2}+(?:[(\[{][ ]?(?=["']))?+(?:[bfrun$@]{1,2}(?=["']))?+"""
-_QUOTED = (
-    r"""\\{1,7}["']([^"'\\\r\n]{4,}+)|"((?:[^"\\\r\n]|\\.){4,}+)(?:"|$)|'((?:[^'\\\r\n]|\\.){4,}+)(?:'|$)|`([^`\r\n]{4,}+)"""
-)
+_FIELD = r"""(?:["'<>/a-z,;:\]]{0,12}[ \t]{0,2}\{?(?:\r?\n(?:[^\n]{0,60}\n){0,2}?[ \t]{0,24})?["'<]?(?:value|default|content|string|val|text)["']?[ ]{0,8}[:=>])"""  # noqa: E501
+_BELOW = r"""(?:[ \t]?[:=]?["'*]{0,3}(?:[ \t]?[|>][-+]?)?[ \t]{0,2}(?:\r?\n[ \t>]{0,12}){1,2}(?:(?:[-*•]|[0-9]{1,2}[.)]) )?)"""  # noqa: E501
+_OPENING = r"""[ \t]{0,8}+[*_]{0,2}+[ \t]{0,2}+(?:[(\[][ ]?(?=["']))?+(?:[bfrun$@]{1,2}(?=["']))?+"""
+_QUOTED = r"""\\{1,7}["']([^"'\\\r\n]{4,}+)|"[ ]?((?:[^"\\\r\n]|\\.){4,}+)(?:"|$)|'((?:[^'\\\r\n]|\\.){4,}+)(?:'|$)|`([^`\r\n]{4,}+)"""  # noqa: E501
 _BARE_GROUP = 5  # those before it are the four sorts of quotation
 _SIGNS = r"!#$%()*+\-./0-9:=?@\[\]^_a-z{}~\u00a1-\u024f\u0370-\u052f"
 # A comma or an ampersand belongs to a value unless white space or the next name follows.
@@ -136,33 +156,52 @@ _FAR = pattern(
     rf"""{_CLOSE}[ ]{{0,2}}(?:\([^()\r\n]{{1,24}}+\))?[^\x00-\x7f。！？]{{0,18}}+[ ]{{0,2}}(?:[:=–—-]|->)?{_VALUE}"""
 )
 # Behind a flag of a command line, in a file for `netrc`, or behind a word of a file of settings, a space is enough.
-_TAKES_A_SPACE = pattern(r"(?:^|[\s\"'])--?[a-z0-9_-]{0,32}$|login \S{1,64} $|^(?:env|setx|set -[a-z]{1,3}) [a-z0-9_]{0,32}$")
+_TAKES_A_SPACE = pattern(
+    r"(?:^|[\s\"'])--?[a-z0-9_-]{0,32}$|login \S{1,64} $|^(?:env|setx|set -[a-z]{1,3}) [a-z0-9_]{0,32}$"
+)
 _DIRECTIVES = ("pass ", "masterauth ", "rootpw ", "identified by ")
-_ADJACENT = pattern(rf"{_CLOSE}[ \t,(]{{1,3}}{_VALUE}")
+_ADJACENT = pattern(
+    rf"{_CLOSE}[ \t,(]{{1,3}}(?:(?:still|now|again|new|old|currently|noch|jetzt|neu|alt|encore|toujours|todavia|ahora|aun)[: ])?{_VALUE}"  # noqa: E501
+)
+# A question, and an answer that is nothing else; or a sentence, and what is new below it.
+_ANSWERED = pattern(
+    rf"""[^\r\n]{{0,60}}?[?.:？。][ \t"'*]{{0,3}}(?:\r?\n[ \t>]{{0,8}}){{1,2}}(?:[-*] )?(?:[^\s:][^\r\n:]{{0,24}}: ?)?{_VALUE}(?=["'`.!]{{0,2}}[ \t]*+(?:[\r\n]|$))"""  # noqa: E501
+)
+_GROUPED = pattern(r"""[ \t]{0,4}[\\"'`*]{0,4}[ ]?([a-z0-9]{4,6}(?:[ -][a-z0-9]{4,6}){3,15})(?![a-z0-9])""")
+_PHRASE_OF_WORDS = pattern(
+    r"""[ \t]{0,4}[\\"'`*]{0,4}[ ]?([a-z]{3,12}(?: [a-z]{3,12}){3,23})(?=["'`*.,;:)|<\r\n\\]|$| [^a-z]| ?["'`])"""
+)
+_OF_DIGITS = pattern(r"""[ \t]{0,4}["'`*]{0,3}([0-9]{4,8})(?![0-9a-z]|[.:][0-9])""")
 # Whoever says one of these gives a value: `set the root password to …`.
-_SETS = pattern(r"set(?:zen|zt)?|chang|updat|reset|rotat|made|gean?dert|ander|andert|mis |defin|cambi|fij|alter|mud|impost|ingesteld|zmien")
+_SETS = pattern(
+    r"set(?:zen|zt)?|chang|updat|reset|rotat|made|gean?dert|ander|andert|mis |defin|cambi|fij|alter|mud|impost|ingesteld|zmien"  # noqa: E501
+)
 _IS_TO = ("hasl", "slo", "mật khẩu", "mat khau")
 # `bob / …`, `("bob", "…")`, `bob:…`.
 _PAIR = pattern(
-    rf"""{_CLOSE}(?:{_SIGN}|[ ](?:are|is|sind|sont|son|mit|with|as|als)|\()?[ ]{{0,2}}[(\[{{]?["'`]?(?:[a-z0-9_.@+-]{{1,64}})["'`]?"""
+    rf"""{_CLOSE}(?:{_SIGN}|[ ](?:are|is|sind|sont|son|mit|with|as|als)|\(|(?= ))[ ]{{0,2}}[(\[{{]?["'`]?(?:[a-z0-9_.@+-]{{1,64}})["'`]?"""  # noqa: E501
     rf"""[ ]{{0,2}}(?:[:/,|、]|[ ](?:and|und|et|y|e)(?= )){_VALUE}"""
 )
+# `getConnection("…", "bob", "…")`.
+_CALLED = pattern(r"""\((?:["'][^"'\r\n]{0,96}["'][ ]?,[ ]?){1,3}["']([^"'\r\n]{4,128})["'][ ]?\)""")
 _ANOTHER = pattern(
-    rf"""["'`*]{{0,3}}[ ]?(?:[,/;、]|[ ](?:or|and|und|oder|et|ou|y|o|e)(?= )|\r?\n[ \t]{{0,8}}[-*]?){_VALUE}"""
+    rf"""["'`*]{{0,3}}[ ]?(?:[,/;、]|->|=>|→|[ ](?:or|and|und|oder|et|ou|y|o|e|to|auf|a|en|zu|->)(?= )"""
+    rf"""|\r?\n[ \t]{{0,8}}(?:[-*•]|[0-9]{{1,2}}[.)])[ ]){_VALUE}"""
 )
 # `password2`, `password_prod`, `secret.key.base`; and `tokenCount`, all in small letters.
 _SUFFIX = pattern(r"(?:[0-9]{1,3}(?![a-z0-9]))?+(?:[_.-][a-z0-9]{1,16}(?![a-z0-9])){0,3}+")
 _GLUED = pattern("[a-z]{2,12}")
 _SENTENCE_ENDS = pattern(r"[.!?](?:\s|$)|[。！？\n]")
-_TOKEN = pattern(r"[!#$%&*+\-./0-9:=?@A-Z^_a-z~]{6,}+")
+_TOKEN = pattern(r"(?<![?&])[!#$%*+\-./0-9:?@A-Z^_a-z~][!#$%&*+\-./0-9:?@A-Z^_a-z~]{5,}+={0,2}(?!=)")
 _ENDS = ".:)]}*_,;"
 _WITHIN = 96  # a value without an equals sign is not looked for farther away
 _LEAST_KEY = 16
 
 
-# Without a digit, something in quotation marks, a sign within a word or words joined by dashes nothing here is a secret.
+# Without a digit, something in quotation marks, a sign within a word or words joined by dashes nothing here is a secret.  # noqa: E501
 _MAY_HOLD = pattern(
     r"""[0-9]|["'`][^\s"'`]{4,64}+["'`\\]|[!@#$%^&*~][a-z]|[a-z][-._][a-z]{3,12}[-._][a-z]|[a-z+/_-]{20}"""
+    r"""|[bcdfghjklmnpqrstvwxyz]{4}|["'`][a-z]{3,12} [a-z]{3,12} [a-z]{3,12} [a-z]|[a-z0-9]{4} [a-z0-9]{4} [a-z0-9]{4} [a-z0-9]{4}"""  # noqa: E501
 )
 
 
@@ -170,40 +209,71 @@ def _judge(names: tuple[Name, ...], around: str, at: int) -> tuple[tuple[Found, 
     """Find the secrets around an anchor, and whether it is the heading of a column of them."""
     low = around.lower()
     heading = None
-    if not _MAY_HOLD.search(low):
+    if not _MAY_HOLD.search(low) and all(name.sort is not PHRASE for name in names):
         return (), None
     for name in names:
         called = name.expression.match(low, at)
         if called is not None:
-            found = _of_name(name, around, low, called)
-            if found:
-                return found, None
             if heading is None and name.sort is not LOGIN and is_heading(low, *called.span()):
                 heading = name
+            found = _of_name(name, around, low, called)
+            if found:
+                return found, heading
     return (), heading
 
 
 def _of_name(name: Name, around: str, low: str, called: re.Match[str]) -> tuple[Found, ...]:
     start, end = called.span()
     if name.sort is LOGIN:
-        pair = _PAIR.match(low, end)
-        span = _span(pair, around) if pair else None
-        if span and is_made_up(around[span[0] : span[1]]):
-            return ((*span, name.kind),)
+        for way in (_PAIR, _CALLED):
+            span = _span(way.match(low, end), around)
+            if span and is_made_up(around[span[0] : span[1]]):
+                return ((*span, name.kind),)
         return ()
     suffix = _SUFFIX.match(low, end)
     assert suffix is not None  # it matches anything
     glued = _GLUED.match(low, end)
     parts = (glued[0],) if glued else suffix[0].replace("-", "_").replace(".", "_").split("_")
     if not NOT_A_SECRET.isdisjoint(parts) or (
-        name.kind == "key" and name.anchor.isascii() and not _opens_something(around, low, start)
+        name.anchor == "key" and not _opens_something(around, low, start)
     ):
         return ()
     end = suffix.end()
-    first = _value_of(name, around, low, start, end)
+    if low[end : end + 1] in ("_", "@", "&") and low[end + 1 : end + 2].isalnum():
+        return ()
+    first = _in_parts(name, around, low, end) or _value_of(name, around, low, start, end)
     if first is None:
         return ()
     return ((*first, name.kind), *_others(name, around, low, first[1]))
+
+
+_TO_PARTS = tuple(
+    pattern(rf"{_CLOSE}{way}")
+    for way in (rf"(?:{_SIGN}| (?=[\"'`]))", _FIELD, _BELOW, r"[^\x00-\x7f。！？]{0,18}+[ ]?[:=]?")
+)
+
+
+def _in_parts(name: Name, around: str, low: str, end: int) -> tuple[int, int] | None:
+    """A value with spaces in it: groups of letters and digits, the words of a phrase; or the digits of a PIN."""
+    over = _SENTENCE_ENDS.search(low, end, end + _WITHIN)
+    limit = over.start() if over else min(len(low), end + _WITHIN)
+    leads = [led for led in (way.match(low, end) for way in _TO_PARTS) if led]
+    for led in (*leads, *_LEADS.finditer(low, end, limit)):
+        at = led.end()
+        if name.sort is PIN:
+            digits = _OF_DIGITS.match(low, at)
+            if digits is not None:
+                return digits.span(1)
+            continue
+        grouped = _GROUPED.match(low, at)
+        if grouped is not None and is_grouped(around[grouped.start(1) : grouped.end(1)]):
+            return grouped.span(1)
+        words = _PHRASE_OF_WORDS.match(low, at)
+        if words is not None and is_phrase(words[1]):
+            is_quoted = around[words.start(1) - 1] in "\"'`"
+            if name.sort is PHRASE or (name.sort is PASSWORD and is_quoted):
+                return words.span(1)
+    return None
 
 
 def _value_of(name: Name, around: str, low: str, start: int, end: int) -> tuple[int, int] | None:
@@ -219,7 +289,7 @@ def _value_of(name: Name, around: str, low: str, start: int, end: int) -> tuple[
     span = _led_to(name, around, low, end)
     if span:
         return span
-    for way in (_ADJACENT, _FOUND_BELOW):
+    for way in (_ADJACENT, _FOUND_BELOW, _ANSWERED):
         span = _span(way.match(low, end), around)
         if span and _is_made_up(name, around, span):
             return span
@@ -230,8 +300,14 @@ def _value_of(name: Name, around: str, low: str, start: int, end: int) -> tuple[
 _CELLS: dict[str, Callable[[str], Callable[[str], bool]]] = {
     PASSWORD: lambda anchor: lambda cell: anchor not in cell.lower() and is_password(cell, is_quoted=False),
     DOUBTFUL: lambda anchor: lambda cell: anchor not in cell.lower() and is_made_up(cell),
-    KEY: lambda anchor: lambda cell: anchor not in cell.lower() and is_key(cell),
+    KEY: lambda anchor: lambda cell: anchor not in cell.lower() and (is_key(cell) or is_grouped(cell)),
+    PHRASE: lambda _: lambda cell: is_phrase(cell) or is_password(cell, is_quoted=False),
+    PIN: lambda _: lambda cell: cell.isdecimal(),
 }
+
+
+# `--from-literal=password=…`: the name of what follows is no part of it.
+_INNER_NAME = pattern(r"[a-z0-9_.-]{0,30}(?:pass|secret|token|key|pwd?|code|seed|pin)[a-z0-9_.-]{0,20}=", 2)
 
 
 def _span(found: re.Match[str] | None, around: str) -> tuple[int, int] | None:
@@ -239,19 +315,30 @@ def _span(found: re.Match[str] | None, around: str) -> tuple[int, int] | None:
     if found is None or found.lastindex is None:
         return None
     start, end = found.span(found.lastindex)
-    if found.lastindex == _BARE_GROUP:
-        end = start + len(around[start:end].rstrip(_ENDS))
-    return start, end
+    if found.lastindex != _BARE_GROUP:
+        return start, start + len(around[start:end].rstrip(" "))
+    given = around[start:end].rstrip(_ENDS)
+    inner = _INNER_NAME.match(given)
+    if inner is not None:
+        start, given = start + inner.end(), given[inner.end() :]
+    if given.endswith("(") and not around[end : end + 1].isascii():
+        given = given[:-1]
+    return start, start + len(given)
 
 
 def _is_secret(name: Name, around: str, span: tuple[int, int], *, has_sign: bool = False) -> bool:
     given = around[span[0] : span[1]]
     is_quoted = around[span[0] - 1] in "\"'`"
-    if name.sort is PASSWORD:
+    if name.sort in (PASSWORD, PHRASE):
         return is_password(given, is_quoted=is_quoted)
     if name.sort is DOUBTFUL:
         return is_made_up(given)
-    return is_key(given) or is_odd(given) or (has_sign and name.kind == "secret" and is_made_up(given))
+    return (
+        is_key(given)
+        or is_odd(given)
+        or is_grouped(given)
+        or (has_sign and name.kind == "secret" and is_made_up(given))
+    )
 
 
 def _is_made_up(name: Name, around: str, span: tuple[int, int]) -> bool:
@@ -292,7 +379,10 @@ def _near(name: Name, around: str, low: str, end: int) -> tuple[int, int] | None
 
 
 _SAID_AHEAD = pattern(
-    rf"""([^\s"'`(),;:=]{{6,64}})["'`*]{{0,3}}[ ]?(?: (?:{"|".join((*IS, "as", "als", "comme", "como", "come", "for"))})(?: {_WORD}){{0,3}} ["'`*]{{0,2}}"""
+    r"""(?:use|take|nimm|utilise|usa) ["'`]?((?:[a-z]{3,12} ){3,11}[a-z]{3,12})["'`]? (?:as|als|comme|como) (?:the|die|la|my)? ?$|"""  # noqa: E501
+    rf"""([^\s"'`(),;]{{6,64}})["'`*]{{0,3}}[ ]{{0,3}}(?:<-|←|<=|#|//|--)(?: {_WORD}){{0,3}} ["'`*]{{0,2}}$"""
+    rf"""|(?:type|enter|use|try|tippe|gib|nimm|nutze|saisis|tape|utilise|usa|escribe|pon) ["'`]?([^\s"'`(),;]{{6,64}})["'`*]{{0,3}}(?: {_WORD}){{1,8}} $"""  # noqa: E501
+    rf"""|([^\s"'`(),;:=]{{6,64}})["'`*]{{0,3}}[ ]?(?: (?:{"|".join((*IS, "as", "als", "comme", "como", "come", "for"))})(?: {_WORD}){{0,3}} ["'`*]{{0,2}}"""  # noqa: E501
     r"|[是为為がをは이가을를][^\x00-\x7f]{0,8})$"
 )
 
@@ -303,18 +393,21 @@ def _ahead(name: Name, around: str, low: str, start: int) -> tuple[int, int] | N
     words_before = low.rfind(" ", 0, max(line, start - 1))
     if words_before < 0:
         return None
-    said = _SAID_AHEAD.search(low[line:start])
+    said = _SAID_AHEAD.search(low[line:start].removesuffix("pass"))
     if said is None:
         return None
-    first, last = said.span(1)
-    return (line + first, line + last) if _is_made_up(name, around, (line + first, line + last)) else None
+    assert said.lastindex is not None
+    first, last = said.span(said.lastindex)
+    span = line + first, line + last
+    is_one = _is_secret(name, around, span) if name.sort is PHRASE else _is_made_up(name, around, span)
+    return span if is_one or (name.sort is PHRASE and is_phrase(low[span[0] : span[1]])) else None
 
 
 def _others(name: Name, around: str, low: str, end: int) -> Iterator[Found]:
     """Further secrets behind the first one: `passwords: …, … and …`."""
     while True:
         span = _span(_ANOTHER.match(low, end), around)
-        if span is None or not _is_secret_without_sign(name, around[span[0] : span[1]]):
+        if span is None or not _is_made_up(name, around, span):
             return
         yield *span, name.kind
         end = span[1]
@@ -325,13 +418,13 @@ def _opens_something(around: str, low: str, at: int) -> bool:
     before = low[:at].rstrip("_-. ")
     if before.endswith(KEY_OF) or low[:at].endswith(("?", "&")):
         return True
-    if around[at].isupper() and low[at - 1 : at] == "_":
-        return True
-    word = _LAST_WORD.search(before)
-    return word is not None and low[at - 1] == " " and word[0] not in KEY_OF_NOTHING
+    is_camel = around[at].isupper() and around[at - 1 : at].islower()
+    word = _LAST_WORD.search(around[:at] if is_camel else before)
+    is_joined = is_camel or low[at - 1 : at] in (" ", "_", "-", ".")
+    return word is not None and is_joined and word[0].lower() not in KEY_OF_NOTHING
 
 
-_LAST_WORD = pattern(r"[a-z]{2,24}$")
+_LAST_WORD = pattern(r"[A-Z]?[a-z]{2,24}$")
 
 
 def _may_name_a_secret(name: str) -> bool:

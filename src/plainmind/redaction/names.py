@@ -9,7 +9,7 @@ from plainmind.base.value import value
 
 # Everything here is in lower case and without accents, as `Page` gives it.
 
-PASSWORD, DOUBTFUL, KEY, LOGIN = "password", "doubtful", "key", "login"
+PASSWORD, DOUBTFUL, KEY, LOGIN, PHRASE, PIN = "password", "doubtful", "key", "login", "phrase", "pin"
 
 
 @value
@@ -32,13 +32,13 @@ _OVER = "(?![a-z])"
 
 NAMES: tuple[Name, ...] = (
     # English, and whatever programs say; German and Scandinavian words that sound alike
-    _name(LOGIN, "pass", rf"(?<=/)pass(?:word)?s?{_OVER}"),
+    _name(LOGIN, "pass", rf"(?<=[a-z]/)pass(?:word)?s?{_OVER}"),
     _name(
         PASSWORD,
         "pass",
-        r"pass(?:wor[dt](?:e?s|e|er|ern)?|wd|phrases?|codes?|ords?|(?:(?<=de pass)|(?<=ra-pass)|(?<=ra pass))e)(?![a-z])"
+        r"pass(?:wor[dt](?:e?s|e|er|ern)?|wd|phrases?|codes?|ords?|(?:(?<=de pass)|(?<=ra-pass)|(?<=ra pass))e)(?![a-z])"  # noqa: E501
         r"|pass(?:word|wd|phrase)(?=(?:prod|dev|test|stag|live|value|text|plain|confirm|b64|base64))"
-        rf"|(?:(?<=[a-z0-9][_.-])|(?<=require)|(?<=--))pass{_OVER}|{_ALONE}passw?(?==)",
+        rf"|(?:(?<=[a-z0-9][_.-])|(?<=require)|(?<=--)|(?<=[ \t]/))pass{_OVER}|{_ALONE}passw?(?==)",
     ),
     _name(DOUBTFUL, "pass", rf"(?<!/){_ALONE}pass{_OVER}"),
     _name(
@@ -56,7 +56,18 @@ NAMES: tuple[Name, ...] = (
     ),
     _name(KEY, "token", rf"tokens?{_OVER}|token(?=value|secret)", "token"),
     _name(KEY, "key", rf"keys?{_OVER}|key(?=data|value|secret)", "key"),
-    _name(KEY, " codes", rf"(?:(?<=recovery)|(?<=.backup)|(?<=.rescue)|(?<=scratch)) codes{_OVER}", "secret"),
+    _name(KEY, "recovery", rf"recovery[ _-]?(?:codes?|keys?){_OVER}", "secret"),
+    _name(KEY, "backup code", rf"backup codes?{_OVER}", "secret"),
+    _name(
+        PHRASE,
+        "phrase",
+        rf"(?:(?<=seed.)|(?<=seed)|(?<=pass)|(?<=very.)|(?<=nic.)|(?<=ret.))phrases?{_OVER}",
+        "passphrase",
+    ),
+    _name(PHRASE, "mnemonic", f"mnemonic{_OVER}", "passphrase"),
+    _name(LOGIN, "wifi", rf"{_ALONE}wifi{_OVER}"),
+    _name(LOGIN, "wlan", rf"{_ALONE}wlan{_OVER}"),
+    _name(LOGIN, "connect", r"connect(?:ion)?(?=\()"),
     _name(LOGIN, "cred", rf"cred(?:entials?|enciai?s|encial(?:es)?|s)?{_OVER}"),
     _name(KEY, "cred", rf"cred(?:ential)?s?{_OVER}", "secret"),
     _name(LOGIN, "auth", rf"(?:{_ALONE}|(?<=basic)|(?<=_))auth(?![a-z0-9])"),
@@ -67,11 +78,15 @@ NAMES: tuple[Name, ...] = (
     _name(PASSWORD, "zugang", rf"zugangscodes?{_OVER}"),
     _name(LOGIN, "zugang", rf"zugang(?:sdaten)?{_OVER}"),
     _name(KEY, "schlu", rf"schlue?ssels?{_OVER}", "key"),
+    _name(KEY, "wiederherstellungs", "wiederherstellungs(?:code|schlussel)s?", "secret"),
     _name(KEY, "geheim", rf"geheimni(?:s|sse)(?:es)?{_OVER}|geheimcode", "secret"),
     # French
     _name(PASSWORD, "mdp", rf"{_ALONE}mdp{_OVER}"),
     _name(KEY, "jeton", rf"jetons?{_OVER}", "token"),
+    _name(PHRASE, "phrase ", r"phrase (?:secrete|de recuperation|de passe)", "passphrase"),
     # Spanish, Portuguese, Italian
+    _name(KEY, "recupera", rf"recupera(?:ci|ti|ca|zi)on?{_OVER}", "secret"),
+    _name(PHRASE, "frase ", "frase (?:de contrasena|semilla|secreta|de recuperacion|segreta)", "passphrase"),
     _name(PASSWORD, "contrase", r"contrasen(?:y|i)?as?"),
     _name(DOUBTFUL, "clave", rf"{_ALONE}claves?{_OVER}"),
     _name(PASSWORD, "senha", rf"{_ALONE}senhas?{_OVER}"),
@@ -110,14 +125,18 @@ FAR_NAMES: tuple[Name, ...] = (
     ),
     _name(PASSWORD, "парол", "парол[а-яё]{0,3}"),
     _name(PASSWORD, "κωδικο", "κωδικο[ςύσ]?"),
-    *(_name(LOGIN, word) for word in ("账号", "帐号", "账户", "登录", "ログイン", "アカウント", "로그인", "계정", "логин", "доступ")),
+    _name(DOUBTFUL, "パス", "パス(?![ワフコ])"),
+    *(_name(PHRASE, word, kind="passphrase") for word in ("助记词", "助記詞", "口令", "シードフレーズ", "パスフレーズ", "시드 구문", "암호문")),  # noqa: E501
+    *(_name(PIN, word, kind="pin") for word in ("暗証番号", "비밀 번호")),
+    *(_name(KEY, word, kind="secret") for word in ("恢复码", "恢復碼", "リカバリーコード", "回復キー", "バックアップコード", "복구 코드", "복구 키", "백업 코드")),  # noqa: E501
+    *(_name(LOGIN, word) for word in ("账号", "帐号", "账户", "登录", "ログイン", "アカウント", "로그인", "계정", "логин", "доступ")),  # noqa: E501
     _name(KEY, "ключ", "ключ[а-яё]{0,3}", "key"),
     _name(KEY, "токен", "токен[а-яё]{0,3}", "token"),
     _name(KEY, "секрет", "секрет[а-яё]{0,3}", "secret"),
     *(
         _name(KEY, word, kind=kind)
         for kind, words in (
-            ("key", ("密钥", "密鑰", "秘钥", "秘鑰", "私钥", "秘密鍵", "キー", "api 키", "api키", "비밀키", "비밀 키", "인증키", "인증 키", "액세스 키")),
+            ("key", ("密钥", "密鑰", "秘钥", "秘鑰", "私钥", "秘密鍵", "キー", "api 키", "api키", "비밀키", "비밀 키", "인증키", "인증 키", "액세스 키", "개인 키", "개인키", "시크릿 키", "해제 키")),  # noqa: E501
             ("token", ("令牌", "トークン", "토큰")),
             ("secret", ("凭证", "凭据", "憑證", "シークレット", "시크릿", "認証情報")),
         )
@@ -142,9 +161,9 @@ KEY_OF = (
     "api", "access", "secret", "private", "auth", "account", "encryption", "signing", "master", "service",
     "subscription", "storage", "deploy", "app", "consumer", "admin", "client", "shared", "session", "jwt", "webhook",
     "bot", "license", "licence", "root", "host", "server", "function", "product", "activation", "serial", "integration",
-    "preshared", "wpa", "wifi", "wlan", "project", "ingest", "ingestion", "write", "read", "personal", "platform", "live",
+    "preshared", "wpa", "wifi", "wlan", "project", "ingest", "ingestion", "write", "read", "personal", "platform", "live",  # noqa: E501
     "hmac", "aes", "cipher", "crypto", "decryption", "recovery", "security", "network", "unlock", "wallet", "cdn",
-    "secrete", "acces", "privee", "privata", "privada", "secreta", "segreta", "zugriffs", "zugangs", "geheimer", "privater",
+    "secrete", "acces", "privee", "privata", "privada", "secreta", "segreta", "zugriffs", "zugangs", "geheimer", "privater",  # noqa: E501
     "netzwerk", "netzwerksicherheits", "sicherheits", "apis", "dienst", "kunden", "appli",
 )  # fmt: skip
 # Behind one of these it opens nothing.
@@ -162,12 +181,12 @@ KEY_OF_NOTHING = frozenset(
 
 # `password is`, `Passwort lautet`, `le mot de passe est`.
 IS = (
-    "is", "was", "are", "will be", "should be", "equals", "reads", "became", "has been", "ist", "lautet", "war", "heisst",
+    "is", "was", "are", "will be", "should be", "equals", "reads", "became", "has been", "ist", "lautet", "war", "heisst",  # noqa: E501
     "sei", "wird", "est", "etait", "devient", "sera", "es", "era", "e", "fica", "ficou", "foi", "jest", "je", "ar",
     "er", "это", "c'est", "est desormais", "steht auf", "là", "هي", "هو", "היא", "है", "คือ",
 )  # fmt: skip
 # `changed the password to`: what follows is a secret if it looks like one.
 TO = (
-    "to", "into", "as", "with", "auf", "zu", "in", "als", "mit", "a", "en", "par", "avec", "comme", "por", "para", "con",
-    "com", "como", "per", "come", "naar", "na", "til", "till", "on", "la", "это", "using", "via",
+    "to", "into", "as", "with", "auf", "zu", "in", "als", "mit", "a", "en", "par", "avec", "comme", "por", "para", "con",  # noqa: E501
+    "com", "como", "from", "von", "desde", "depuis", "per", "come", "naar", "na", "til", "till", "on", "la", "это", "using", "via",  # noqa: E501
 )  # fmt: skip

@@ -6,6 +6,7 @@ from bisect import bisect_right
 from itertools import accumulate
 
 from plainmind.base.lazy import pattern
+from plainmind.redaction.findings import without_marks
 
 # What is left out of the text that the rules read. All such signs become this one first, which keeps every place.
 _NOTHING = "\u200b"
@@ -32,7 +33,8 @@ class Page:
     def __init__(self, original: str) -> None:
         self.original = original
         self._marked = _as_plain_signs(original)
-        self.text = self._marked.replace(_NOTHING, "") if _NOTHING in self._marked else self._marked
+        plain = self._marked.replace(_NOTHING, "") if _NOTHING in self._marked else self._marked
+        self.text = without_marks(plain)
         self._parts_until: list[int] | None = None
         self._low: str | None = None
         self._in_bytes: bytes | None = None
@@ -114,7 +116,15 @@ _PLAIN = _plain_signs()
 _ESCAPES = {f"\\{sign}": f"{_NOTHING}{sign}" for sign in "_-*.~+#!$&@=/:|<>()[]{}%^,;? "}
 _ESCAPES |= {
     form: sign + _NOTHING * 5
-    for code, sign in (("22", '"'), ("26", "&"), ("27", "'"), ("3a", ":"), ("3c", "<"), ("3d", "="), ("3e", ">"))
+    for code, sign in (
+        ("22", '"'),
+        ("26", "&"),
+        ("27", "'"),
+        ("3a", ":"),
+        ("3c", "<"),
+        ("3d", "="),
+        ("3e", ">"),
+    )
     for form in (f"\\u00{code}", f"\\u00{code.upper()}")
 }
 _ENTITIES = {
@@ -126,7 +136,16 @@ _ENTITIES = {
 }  # fmt: skip
 _IN_ADDRESSES = {
     form: sign + _NOTHING * 2
-    for code, sign in (("20", " "), ("22", '"'), ("26", "&"), ("27", "'"), ("3a", ":"), ("3d", "="), ("7b", "{"), ("7d", "}"))
+    for code, sign in (
+        ("20", " "),
+        ("22", '"'),
+        ("26", "&"),
+        ("27", "'"),
+        ("3a", ":"),
+        ("3d", "="),
+        ("7b", "{"),
+        ("7d", "}"),
+    )
     for form in (f"%{code}", f"%{code.upper()}")
 }
 # By the sign with which all of them begin.
@@ -152,6 +171,8 @@ def _as_plain_signs(text: str) -> str:
         else:  # so many that it is quicker to look for each in turn
             for written, meant in meanings.items():
                 text = text.replace(written, meant)
+    if " + " in text:  # a text that a program puts together
+        text = text.replace('" + "', _NOTHING * 5).replace("' + '", _NOTHING * 5)
     return text
 
 

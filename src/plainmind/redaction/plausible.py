@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from plainmind.base.lazy import pattern
 
 _WORDS = frozenset(
@@ -68,7 +70,45 @@ _NUMBERED = pattern(r"[0-9]{1,4}(?:[-+][a-z]{1,16}(?:-[a-z]{1,16}){0,3}|[a-z]{0,
 # `test_login_2`, `3.11.7`, `a=b`, `f(x)`; `step3`, `2nd`, `10px`.
 _NAME_OF_SOMETHING = pattern(r"[_/.:=(\[{<>|-]|^(?:[a-z]{1,64}+[0-9]|[0-9]{1,4}[a-z]{1,64}+)$", 2)
 # Words joined into a sentence that only its owner knows: `correct-horse-battery-staple`.
-_DASHED_WORDS = pattern(r"[a-z]{3,12}(?:([-._ ])[a-z]{3,12})(?:\1[a-z]{3,12}){2,6}", 2)
+_DASHED_WORDS = pattern(r"[a-z]{3,12}(?:-[a-z]{3,12}){3,7}", 2)
+_WESTERN = pattern("[A-Za-z0-9\u00c0-\u024f\u0370-\u052f]")
+# Which letters often follow which.
+_COMMON_PAIRS = frozenset(
+    followers[0] + follower
+    for followers in """
+        abcdefgiklmnprstuvwxyz baeijlorsuy cacehikloprstuyqz dabdegikloprstuyjmvw eabcdefghijlmnopqrstuvwxyz
+        faefiloqrtuy
+        gaeghilmnoprstuy haeilmnorstuy iabcdefgjklmnopqrstuvxz jaeiou kadeilmnorstuy labcdefghiklmoprstuvwy
+        mabcdeimnopsuyl
+        nabcdefghijklmnoqrstuvxyz oabcdefghijklmnopqrstuvwxyz padeghiloprstuyf qu rabcdefghiklmnopqrstuvwyz
+        sabcdefghiklmnopqrtsuvwy tabcdefghilmnoprstuwyz uabcdefghijklmnoprstvwxyz vaeiolry waehilnorstuy xaceiopqtuy
+        yabcdefgilmnoprstuwxz zaehiloptuwyz
+        """.split()  # noqa: SIM905
+    for follower in followers[1:]
+)
+_LEAST_SCRAMBLED = 8
+_LONG_SCRAMBLED = 12
+_CHANGES_OF_CASE = pattern("[a-z][A-Z]|[A-Z][A-Z][a-z]")
+_LEAST_CHANGES = 3
+_CAMEL = pattern("(?:[A-Z]?[a-z]{2,32}+|[A-Z]{1,6}(?=[A-Z][a-z]|$)){1,16}+")
+_LEAST_WORDS, _MOST_WORDS = 4, 24
+_WORD = pattern("[a-z]{3,12}")
+_STOP_WORDS = frozenset(
+    """
+    the and for with that this must should have has had you your are was not from can will its one least long only never
+    ist und der die das den dem nicht mit von ein eine wird muss auf aus bei est pas les des pour dans avec que qui une
+    sur par los las para con una por como del sin mas este esta
+    """.split()  # noqa: SIM905
+)
+_GROUPS = pattern(
+    "[A-Za-z0-9]{4}(?:[ -][A-Za-z0-9]{4}){3,15}|[A-Za-z0-9]{5}(?:-[A-Za-z0-9]{5}){1,7}|[0-9]{6}(?:-[0-9]{6}){3,7}"
+    "|[0-9a-f]{8}-[0-9a-f]{8}|[A-Za-z0-9]{4}-[A-Za-z0-9]{4}(?:-[A-Za-z0-9]{4})?"
+)
+# `Badger_arena19`, `sandal363-Violin`.
+_TWO_WORDS = pattern(
+    "[A-Za-z]{3,16}[-_=?#$%&*!.+][A-Za-z]{3,16}[0-9]{2,4}|[A-Za-z]{3,16}[0-9]{2,4}[-_=?#$%&*!.+][A-Za-z]{3,16}"
+)
+_SIGN_AMONG_LETTERS = pattern(r"[A-Za-z][!#$%^&*~?][A-Za-z]")
 _LEAST_MADE_UP = 6
 _LEAST_ODD = 7
 _LEAST_LETTERS_OF_ODD = 2
@@ -91,9 +131,13 @@ _SORTS = bytes(
 ).ljust(256)
 
 
-def is_password(value: str, *, is_quoted: bool) -> bool:
+def is_password(value: str, *, is_quoted: bool) -> bool:  # noqa: PLR0911
     """Whether a person chose this as a password: short is enough, but a bare word is a word."""
-    if len(value) < _LEAST_PASSWORD or " " in value or (not is_quoted and value.rstrip("!?").isalpha()):
+    if len(value) < _LEAST_PASSWORD or " " in value or value.startswith("@"):
+        return False
+    if not is_quoted and value.rstrip("!?").isalpha() and not is_scrambled(value):
+        return False
+    if is_quoted and not _WESTERN.search(value):
         return False
     if not value.isalnum() and (_is_code(value) or _DOTTED_NAME.match(value)):
         return False
@@ -103,26 +147,64 @@ def is_password(value: str, *, is_quoted: bool) -> bool:
         return True
     if value.isdecimal():
         return len(value) >= _LEAST_DIGITS
-    if value.translate(_WITHOUT_JOINTS).isalpha():
-        return _DASHED_WORDS.fullmatch(value) is not None
+    letters = value.translate(_WITHOUT_JOINTS)
+    if letters.isalpha():
+        return is_scrambled(letters) or _DASHED_WORDS.fullmatch(value) is not None
     return not _NUMBERED.match(value)
+
+
+def is_scrambled(value: str) -> bool:
+    """Whether letters follow each other as in no word of a European language, or change case all the time."""
+    if len(value) < _LEAST_SCRAMBLED or not value.isascii() or not value.isalpha():
+        return False
+    low = value.lower()
+    rare = sum(pair not in _COMMON_PAIRS for pair in map("".join, pairwise(low)))
+    is_mixed = not (value.islower() or value.isupper())
+    if is_mixed and len(_CHANGES_OF_CASE.findall(value)) >= _LEAST_CHANGES and not _CAMEL.fullmatch(value):
+        return rare > 0
+    return rare * (5 if len(value) >= _LONG_SCRAMBLED else 2) >= len(value)
+
+
+def is_phrase(value: str) -> bool:
+    """Whether these are words that only their owner puts side by side: `correct horse battery staple`."""
+    words = value.split(" ")
+    return (
+        _LEAST_WORDS <= len(words) <= _MOST_WORDS
+        and all(_WORD.fullmatch(word) for word in words)
+        and _STOP_WORDS.isdisjoint(words)
+    )
+
+
+def is_grouped(value: str) -> bool:
+    """Whether this is cut into groups so that people can copy it: `abcd efgh ijkl mnop`, `K3J9-X2MF-8QWE`."""
+    if not _GROUPS.fullmatch(value):
+        return False
+    joined = value.replace(" ", "").replace("-", "")
+    return is_scrambled(joined) if joined.isalpha() else _turns(_sorts(joined)) > 1 or joined.isdecimal()
 
 
 def is_made_up(value: str, **_: bool) -> bool:
     """Whether this is a password when it stands behind a name that may mean something else: `hunter22`."""
-    if len(value) < _LEAST_MADE_UP or not value.isascii() or value.isalpha():
+    if len(value) < _LEAST_MADE_UP or not value.isascii():
         return False
+    if value.isalpha():
+        return is_scrambled(value)
     if _NAME_OF_SOMETHING.search(value):
+        return _TWO_WORDS.fullmatch(value) is not None or is_odd(value)
+    if not any(map(str.isdecimal, value)):
         return is_odd(value)
-    letters = sum(map(str.isalpha, value))
-    return letters > 1 and any(map(str.isdecimal, value)) and is_password(value, is_quoted=False)
+    return sum(map(str.isalpha, value)) > 1 and is_password(value, is_quoted=False)
 
 
-def is_odd(value: str) -> bool:
+def is_odd(value: str) -> bool:  # noqa: PLR0911
     """Whether nobody would say this, so that a name somewhere near is enough: `Tr0ub4dor&3`, `kX9-mQ2-vT7`."""
     if len(value) < _LEAST_ODD or not value.isascii() or not is_password(value, is_quoted=False):
         return False
-    if not any(map(str.isdecimal, value)) or sum(map(str.isalpha, value)) < _LEAST_LETTERS_OF_ODD:
+    if is_scrambled("".join(filter(str.isalpha, value))):
+        return True
+    if not any(map(str.isdecimal, value)):
+        return _SIGN_AMONG_LETTERS.search(value) is not None and not value.islower() and not value.isupper()
+    if sum(map(str.isalpha, value)) < _LEAST_LETTERS_OF_ODD:
         return False
     if _ODD_SIGN.search(value, 1):
         return True
@@ -133,6 +215,8 @@ def is_odd(value: str) -> bool:
 
 def is_key(value: str, **_: bool) -> bool:
     """Whether a machine made this, and it is no path or address."""
+    if len(value) >= _LEAST_LETTERS and (is_scrambled(value) or is_grouped(value)):
+        return True
     if not is_random(value) or is_stand_in(value) or _is_code(value):
         return False
     return not _DOTTED_NAME.match(value) or any(len(part) >= _LEAST_LETTERS for part in value.split("."))

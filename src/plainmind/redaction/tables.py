@@ -36,14 +36,47 @@ def cells_under(text: str, at: int, kind: str, is_secret: Callable[[str], bool])
     for cell_of in (*_CELLS.values(), _CELL_OF_SPACES):
         heading = [cell for cell in cell_of.finditer(text, start, end) if cell[0]]
         if 1 < len(heading) <= _MOST_CELLS:
-            number = next((place for place, cell in enumerate(heading) if cell.start() <= at < cell.end()), -1)
+            number = next(
+                (place for place, cell in enumerate(heading) if cell.start() <= at < cell.end()), -1
+            )
             if number >= 0 and len(heading[number][0].strip(_AROUND)) <= _LONGEST_NAME:
                 yield from _column(text, end + 1, cell_of, len(heading), number, kind, is_secret)
             return
 
 
-def _column(
-    text: str, start: int, cell_of: re.Pattern[str], count: int, number: int, kind: str, is_secret: Callable[[str], bool]
+# `Passwords:` and then `root: …`, `nas - …`.
+_ENTRY = pattern(
+    r"[ \t]*+(?:[-*•] )?([^\s:=|][^:=|\r\n]{0,40}?)[ \t]{0,4}(?:[:=]|[–—-](?= ))[ \t]{0,4}([^\s]{4,200}+)[ \t\r]*+"
+)
+_MOST_ENTRIES = 1_000
+_NOTHING_ELSE = pattern(r"[\w ]{0,24}[*_:：\s]{0,6}")
+
+
+def lines_under(text: str, at: int, kind: str, is_secret: Callable[[str], bool]) -> Iterator[Found]:
+    """Report what a list below a heading gives as secrets, line by line; it ends where a line is of another form."""
+    end = text.find("\n", at)
+    start = text.rfind("\n", 0, at) + 1
+    if end < 0 or end - start > _LONGEST_NAME or not _NOTHING_ELSE.fullmatch(text, at, end):
+        return
+    for _ in range(_MOST_ENTRIES):
+        entry = _ENTRY.match(text, end + 1)
+        if entry is None or text[entry.end() : entry.end() + 1] not in ("", "\n"):
+            return
+        given = entry[2].rstrip(".,;").strip("`\"'")
+        if is_secret(given):
+            first = entry.start(2) + entry[2].index(given)
+            yield first, first + len(given), kind
+        end = entry.end()
+
+
+def _column(  # noqa: PLR0917
+    text: str,
+    start: int,
+    cell_of: re.Pattern[str],
+    count: int,
+    number: int,
+    kind: str,
+    is_secret: Callable[[str], bool],
 ) -> Iterator[Found]:
     for _ in range(_MOST_ROWS):
         end = text.find("\n", start)
