@@ -1,7 +1,8 @@
-"""What is made when it is first used: regular expressions, the parts of an object, guests that are found by name."""
+"""What a cold start does without until it is used: patterns, the parts of an object, guests, all of `threading`."""
 
 from __future__ import annotations
 
+import _thread
 import re
 import sys
 from functools import cached_property
@@ -22,6 +23,12 @@ else:
                 return self
             with owner.making:
                 return super().__get__(owner, kind)
+
+
+# The same as those of `threading`, which takes a cold search a millisecond to load.
+Lock = _thread.allocate_lock
+RLock = _thread.RLock
+ThreadLocal = _thread._local  # noqa: SLF001
 
 
 class _Uncompiled:

@@ -12,7 +12,6 @@ import math
 import mmap
 import os
 import sys
-import threading
 from array import array
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -21,7 +20,7 @@ from heapq import heapify, heappop, heappush
 from itertools import accumulate
 
 from plainmind.base.errors import ConfigError, EmbeddingError
-from plainmind.base.lazy import pattern
+from plainmind.base.lazy import Lock, pattern
 from plainmind.base.model import EmbedderIdentity, Vector
 from plainmind.base.value import value
 from plainmind.embed.protocol import EmbeddingSettings, FullEmbedder
@@ -308,7 +307,7 @@ class BuiltinEmbedder(FullEmbedder):
 
     def __init__(self, model_dir: str | None = None) -> None:
         self._folder = model_dir or BUNDLED
-        self._opening = threading.Lock()
+        self._opening = Lock()
         self._model: StaticModel | None = None
         self._pooling: _Pooling | None = None
         self._few_left = _FEW_CHARACTERS

@@ -6,7 +6,6 @@ import errno
 import fcntl
 import json
 import os
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -14,6 +13,7 @@ from functools import cache
 from types import TracebackType
 
 from plainmind.base.errors import LockTimeout, PathNotAllowed, PlainmindError, StorageFailure, WorkspaceError
+from plainmind.base.lazy import Lock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -214,7 +214,7 @@ _LONGEST_PAUSE_S = 0.05
 _SIGNATURE_BYTES = 512
 
 # Guards `_open_locks` and is taken around every fork: a child finds each lock open and listed, or neither.
-_fork_guard = threading.Lock()
+_fork_guard = Lock()
 _open_locks: set[HeldLock] = set()
 
 

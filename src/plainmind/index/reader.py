@@ -5,10 +5,10 @@ What is read for one question stays in the memory of the process for the next, w
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 
+from plainmind.base.lazy import Lock
 from plainmind.base.model import (
     EVERY_SCOPE,
     Chunk,
@@ -56,7 +56,7 @@ class RecentlyUsed:
 
     def __init__(self, most_bytes: int) -> None:
         self.most_bytes = most_bytes
-        self._lock = threading.Lock()
+        self._lock = Lock()
         # By last use. A plain dictionary, too, has an order, but finding its first key again and again is slow.
         self._entries: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
         self._size = 0

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 
 from plainmind.base.errors import ConflictError
+from plainmind.base.lazy import Lock
 from plainmind.base.model import (
     FileFailure,
     IndexFingerprint,
@@ -144,8 +144,8 @@ class SharedSync:
 
     def __init__(self, sync: Sync) -> None:
         self._sync = sync
-        self._lock = threading.Lock()
-        self._guard = threading.Lock()
+        self._lock = Lock()
+        self._guard = Lock()
         self._arrived = 0
         self._served = 0  # every caller up to this number arrived before the last run began
         self._was_thorough = True

@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from threading import RLock
 
 from plainmind.base.errors import (
     ConfigError,
@@ -17,7 +16,7 @@ from plainmind.base.errors import (
     StorageFailure,
     WorkspaceError,
 )
-from plainmind.base.lazy import made_once
+from plainmind.base.lazy import RLock, made_once
 from plainmind.base.model import (
     ProgressCallback,
     SearchFilter,

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from plainmind.base.errors import WorkspaceError
-from plainmind.base.lazy import find_by_name, made_once
+from plainmind.base.lazy import RLock, find_by_name, made_once
 from plainmind.base.model import (
     EVERY_SCOPE,
     EXCERPT_LINES,
@@ -25,6 +24,7 @@ from plainmind.memory.translation import NotesValues
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # a search needs none of these, and pays for none of them
     from datetime import date, datetime
+    from threading import Event
     from types import TracebackType
     from typing import Any, Self
 
@@ -68,7 +68,7 @@ class Notes:
     """The files of a memory: read, written, and what they were before. A command opens only what it uses."""
 
     def __init__(self, values: NotesValues, now: Callable[[], datetime]) -> None:
-        self.making = threading.RLock()  # again and again: parts are made of parts
+        self.making = RLock()  # again and again: parts are made of parts
         self.values = values
         self._now = now
 
@@ -215,7 +215,7 @@ class Memory:
         loaded, resolved = load_here(
             workspace_flag=named_workspace, cwd=cwd, flags=config or {}, environ=environ
         )
-        self.making = threading.RLock()
+        self.making = RLock()
         self.environ = environ
         self._loaded: Loaded = loaded
         self._more_sources = more_sources
@@ -439,7 +439,7 @@ class Memory:
         if self.index.has_remains:
             self.index.wipe()
 
-    def watch(self, stop: threading.Event) -> Iterator[SyncReport]:
+    def watch(self, stop: Event) -> Iterator[SyncReport]:
         """Keep the index up to date until `stop` is set, yielding what each sync did."""
         self.notes.require_workspace()
         return self.index.watch(stop)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 import sys
-import threading
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import accumulate, repeat
 
-from plainmind.base.lazy import pattern
+from plainmind.base.lazy import Lock, pattern
 from plainmind.base.model import Chunk, split_lines
 from plainmind.text.terms import (
     clues,
@@ -272,7 +271,7 @@ class Shelf:
         self._misses = 0
         self._pages: dict[tuple[str, bool], Page] = {}
         self._readings: dict[int, int] = {}
-        self._lock = threading.Lock()
+        self._lock = Lock()
 
     def page(self, chunk: Chunk) -> Page:
         """The page of a chunk, with an index if it is worth one."""

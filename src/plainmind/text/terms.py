@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-import threading
 from collections.abc import Iterable, Iterator
 from functools import cache
 from operator import add
 
 import Stemmer
 
-from plainmind.base.lazy import pattern
+from plainmind.base.lazy import ThreadLocal, pattern
 from plainmind.base.model import sha256_text
 from plainmind.base.value import value
 
@@ -327,7 +326,7 @@ _UNDECOMPOSED = str.maketrans(
 )
 
 
-class _ThreadStemmer(threading.local):
+class _ThreadStemmer(ThreadLocal):
     """One Snowball stemmer a thread: they keep state while they work. Its own cache would double ours."""
 
     def __init__(self) -> None:

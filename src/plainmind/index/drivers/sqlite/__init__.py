@@ -8,7 +8,6 @@ generation is filled), `files.py` (which file is the index now), and this module
 from __future__ import annotations
 
 import os
-import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
@@ -16,6 +15,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 import apsw
 
 from plainmind.base.errors import IndexCorrupt, IndexUnavailable, PlainmindError
+from plainmind.base.lazy import Lock
 from plainmind.base.model import Chunk, IndexFingerprint, Source
 from plainmind.files.system import HeldLock
 from plainmind.index.drivers.sqlite.files import (
@@ -60,8 +60,8 @@ class Generation:
         self.path = path
         self._lock = lock
         self._cache = SqliteCache(number)
-        self._guard = threading.Lock()
-        self._one_writer = threading.Lock()
+        self._guard = Lock()
+        self._one_writer = Lock()
         self._idle: list[apsw.Connection] = []
         self._writer = db
         self._users = 0
@@ -173,7 +173,7 @@ class SqliteDriver:
     def __init__(self, folder: str, mounts: str | None) -> None:
         self._folder = IndexFolder(folder)
         self._mounts = mounts
-        self._guard = threading.Lock()  # never held while waiting for the writer lock
+        self._guard = Lock()  # never held while waiting for the writer lock
         self._generation: Generation | None = None
         self._signature: Signature | None = None
 

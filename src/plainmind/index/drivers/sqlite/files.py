@@ -39,10 +39,7 @@ SCHEMA_VERSION = 5
 Bindings: TypeAlias = "Sequence[Any] | Mapping[str, Any]"
 
 BUSY_TIMEOUT_MS = 5_000
-_CACHE_KIB = 4_000
-# What is read again and again is in our own cache. Of pages that are read once, each new one costs a cold search a
-# page fault or two: a small cache uses the same memory over and over.
-_CACHE_OF_READER_KIB = 500
+_CACHE_KIB = 4_000  # to read a page again, and to compare its checksum, takes longer than to find room for it
 _PAGE_BYTES = 8_192  # holds fifteen vectors of 256 dimensions with little left over
 _CHECKSUM_BYTES = 4  # at the end of each page
 _HEADER_BYTES = 100  # of the first page: what SQLite reads first, and reads again with the page
@@ -255,7 +252,7 @@ def _configure(db: apsw.Connection, *, for_writing: bool) -> None:
     db.set_busy_timeout(BUSY_TIMEOUT_MS)
     db.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
     setting(db, "cell_size_check = on")
-    setting(db, f"cache_size = -{_CACHE_KIB if for_writing else _CACHE_OF_READER_KIB}")
+    setting(db, f"cache_size = -{_CACHE_KIB}")
     if for_writing:
         setting(db, "synchronous = normal")  # a lost last transaction is re-indexed; a damaged file is not
         setting(db, "foreign_keys = on")
