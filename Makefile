@@ -11,7 +11,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help install demo quick test check fix faults bench eval lock docs site dist release clean node pytest coverage wheel
-.PHONY: types house
+.PHONY: types house costs
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
@@ -63,6 +63,9 @@ coverage: pytest
 
 wheel: install
 	@$(PY) scripts/check_wheel.py
+
+costs: install node ## the tests that cost most, in CPU seconds
+	@PYTHONPATH=scripts $(PY) -m pytest -q -n $(WORKERS) --dist worksteal -p cpu_cost $(TESTS)
 
 faults: install ## the fault tests at full size: thousands of kills, hundreds of rebuilds
 	@PLAINMIND_FAULTS=full $(PY) -m pytest --timeout=3600 tests/faults
