@@ -4,7 +4,9 @@ import json
 
 import pytest
 
+from plainmind.agent.protocol import Limits
 from plainmind.agent.scope import SearchContext
+from plainmind.mcp.tools import Connector
 
 
 def answer_of(result):
@@ -105,3 +107,15 @@ def test_a_message_that_is_fetched_is_said_to_be_of_a_conversation(with_client, 
 
     assert "sessions/s1.jsonl#L1-L2 · conversation\n" in fetched["text"]
     assert fetched["metadata"]["endLine"] == 2
+
+
+def test_a_search_is_waited_for_as_long_as_other_tools_are_and_then_says_so():
+    class Slow:
+        limits = Limits(timeout_ms=1_500)
+
+    call = Connector(Slow()).prepare("search", {"query": "tea"})
+
+    assert call.seconds == 1.5
+    assert call.late().is_error
+    assert "did not answer within 1500 ms" in call.late().text
+    assert Connector(Slow()).prepare("fetch", {"id": "MEMORY.md"}).seconds is None

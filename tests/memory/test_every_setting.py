@@ -165,7 +165,7 @@ def entries_of(settings, environ, places, monkeypatch):
         forget_vectors=None,
         limits=None,
         sends_questions_only=False,
-        within=lambda _: SimpleNamespace(access=None),
+        within=lambda context: SimpleNamespace(access=None, context=context),
     )
     entry_access.tools_within(memory, SearchContext(OWNER, "direct", "agent:main:main"))
     return repr(made)

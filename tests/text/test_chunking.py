@@ -245,3 +245,25 @@ def test_pieces_of_a_long_line_that_hold_no_words_are_dropped():
 def test_much_of_anything_takes_linear_time(unit):
     assert grows_evenly(lambda size: chunk_lines(unit * (size // len(unit))))
     assert grows_evenly(lambda size: chunk_markdown(unit * (size // len(unit))))
+
+
+HARDLY_MORE_THAN_HEADINGS = {
+    "marks": "#\n", "headings": "# h\n", "deepest": "###### x\n", "underlined": "x\n==\n", "with a word": "# a\nx\n",
+    "with a blank line": "## b\n\n", "up and down": "# a\n## b\n### c\n", "items": "# a\n- x\n", "wide": "# 漢\n字\n",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", HARDLY_MORE_THAN_HEADINGS)
+def test_headings_alone_make_no_passage_each(kind):
+    text = HARDLY_MORE_THAN_HEADINGS[kind] * 3_000
+
+    passages = chunk_markdown(text)
+
+    assert len(passages) <= len(text) / 32 + 1_000
+    assert_passages_are_true_to(text, passages, 800)
+
+
+def test_a_thousand_short_sections_stay_sections():
+    text = "".join(f"## {number}\n\na note\n\n" for number in range(1_000))
+
+    assert [passage.text for passage in chunk_markdown(text)] == [f"## {n}\n\na note" for n in range(1_000)]

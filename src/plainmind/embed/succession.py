@@ -16,6 +16,7 @@ from plainmind.embed.silent import Withheld
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
     from typing import Protocol
 
     class Remote(Protocol):
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 
         def cost_of(self, tokens: int) -> float:
             """What tokens cost, about, in USD."""
+
+        def hurrying(self) -> AbstractContextManager[None]:
+            """Give each request little time in a block: somebody waits for an answer."""
 
 
 @value

@@ -87,8 +87,12 @@ class Connector:
         self._memory = memory
 
     def prepare(self, name: str, arguments: Mapping[str, Any]) -> Call:
-        """One of the two, for a caller that has threads of its own."""
-        return Call(partial(self.call, name, arguments))
+        """One of the two, for a caller that has threads of its own; a search has the deadline of other tools."""
+        work = partial(self.call, name, arguments)
+        if name != SEARCH.name:
+            return Call(work)
+        timeout_ms = self._memory.limits.timeout_ms
+        return Call(work, timeout_ms / 1000, partial(_late, timeout_ms))
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> ToolAnswer:
         """Run one of the two; what a model can get wrong comes back as an answer that says so."""
@@ -139,6 +143,10 @@ def _title(hit: SearchHit) -> str:
 
 def _in_one_line(text: str) -> str:
     return " ".join(as_data(text).split())
+
+
+def _late(timeout_ms: int) -> ToolAnswer:
+    return _refused(f"the memory did not answer within {timeout_ms} ms", "ask again in a moment")
 
 
 def _refused(reason: str, hint: str | None = None) -> ToolAnswer:

@@ -71,6 +71,8 @@ Strategy: TypeAlias = "Literal['markdown', 'lines']"
 _CHARACTERS_PER_TOKEN = 4
 _SMALLEST_LIMIT = 32
 _BREADCRUMB = " › "
+_MANY = 1_000  # headings of a text
+_TINY = 32  # characters for each of them
 
 
 def chunk(text: str, *, strategy: Strategy, tokens: int, overlap: int) -> list[Passage]:
@@ -102,11 +104,16 @@ def chunk_lines(text: str, tokens: int = 400, overlap: int = 80) -> list[Passage
 def chunk_markdown(text: str, tokens: int = 200) -> list[Passage]:
     """Pack paragraphs, list items, tables and code blocks of one section, and split only what is too long.
 
-    A heading always starts a passage; `context` is the path of headings down to it.
+    A heading always starts a passage, unless there are thousands with next to nothing below them; `context` is the path
+    of headings down to it.
     """
-    lines = split_lines(text)
-    packer = _Packer(lines, _limit(tokens))
-    for block in read_blocks(lines):
+    lines, limit = split_lines(text), _limit(tokens)
+    blocks = read_blocks(lines)
+    headings = sum(block.level > 0 for block in blocks)
+    # Where there is hardly more than headings, a passage for each would cost a hundred times what the text does.
+    is_hardly_more = headings > _MANY and headings * _TINY > len(text)
+    packer = _Packer(lines, limit, least=min(4 * _TINY, limit // 2) if is_hardly_more else 0)
+    for block in blocks:
         if block.level:
             packer.open_section(block)
         else:
@@ -158,10 +165,12 @@ def _carry_over(pieces: Sequence[_Piece], budget: int) -> list[_Piece]:
 class _Packer:
     """Fills one passage at a time: lines `_first` to `_last` (0-based), none when `_first` is negative."""
 
-    def __init__(self, lines: Sequence[str], limit: int) -> None:
+    def __init__(self, lines: Sequence[str], limit: int, *, least: int) -> None:
+        """Sections that are smaller than `least` go together."""
         self.passages: list[Passage] = []
         self._lines = lines
         self._limit = limit
+        self._least = least
         self._size_before = list(accumulate((weight(line) + 1 for line in lines), initial=0))
         self._headings: list[Block] = []
         self._first = self._last = -1
@@ -170,13 +179,15 @@ class _Packer:
     def open_section(self, heading: Block) -> None:
         """Start a passage at a heading; one that follows its parent directly stays with it."""
         is_first_child = self._holds_only_headings and heading.level > self._headings[-1].level
-        if not is_first_child or self._size(self._first, heading.last) > self._limit:
+        has_room = self._first >= 0 and self._size(self._first, self._last) < self._least
+        if not (is_first_child or has_room) or self._size(self._first, heading.last) > self._limit:
             self.close_passage()
+        holds_only_headings = self._first < 0 or self._holds_only_headings
         while self._headings and self._headings[-1].level >= heading.level:
             self._headings.pop()
         self._headings.append(heading)
         self.add(heading.first, heading.last)
-        self._holds_only_headings = self._first >= 0
+        self._holds_only_headings = holds_only_headings and self._first >= 0
 
     def add(self, first: int, last: int, inner_starts: Sequence[int] = ()) -> None:
         """Add lines that belong together, in parts when they fit no passage."""

@@ -142,5 +142,6 @@ def _indent(line: str) -> int:
 
 def _title(line: str) -> str:
     words = without_note_ids(line[:1000]).strip().lstrip("#").strip()
-    words = re.sub(r"[ \t]+#+$", "", words)
+    if words.endswith("#"):
+        words = re.sub(r"[ \t]+#+$", "", words)
     return words if len(words) <= _LONGEST_TITLE else words[: _LONGEST_TITLE - 1].rstrip() + "…"

@@ -52,7 +52,10 @@ class RemoteConfig:
     )
     concurrency: int = setting(4, Whole(1, 32), SPENDS, "Requests at the same time.")
     query_timeout_ms: int = setting(
-        60_000, Whole(100, 600_000), SPENDS, "Longest wait for the vector of a question, retries included."
+        5_000,
+        Whole(100, 600_000),
+        SPENDS,
+        "Longest wait for the vector of a question, retries included; then words alone answer, and the answer says so.",
     )
     document_timeout_ms: int = setting(
         120_000, Whole(100, 3_600_000), SPENDS, "Longest wait for a request of notes, retries included."
@@ -84,7 +87,7 @@ class RemoteSettings:
     batch: BatchConfig = BatchConfig(enabled=True)
     concurrency: int = 4
     tokens_per_request: int = 8_000  # counted as one a character
-    query_timeout_s: float = 60.0
+    query_timeout_s: float = 5.0
     batch_timeout_s: float = 120.0
     max_tokens_per_day: int | None = None
     allow_private: bool = False  # the user typed `base_url`, so it may be on a private network

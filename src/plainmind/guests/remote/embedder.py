@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 # These say nothing about whether the provider works: most of them are our own decision not to ask.
 _NOT_ITS_FAULT = (Abandoned, AddressRefused, BudgetSpent, ProviderPaused, TextRefused, TextTooLong)
 _POLICY = RetryPolicy()
+_PROBE_S = 60.0
 
 
 class RemoteEmbedder(FullEmbedder):
@@ -54,6 +55,7 @@ class RemoteEmbedder(FullEmbedder):
         self._turn = threading.Lock()
         self._pool: ThreadPoolExecutor | None = None
         self._calls: set[threading.Event] = set()
+        self._hurries = 0  # how many blocks of `hurrying` there are
 
     def __repr__(self) -> str:
         return f"RemoteEmbedder({self.key.provider!r}, {self.key.model!r}, {str(self._origin)!r})"
@@ -93,7 +95,7 @@ class RemoteEmbedder(FullEmbedder):
         )
         vectors: dict[str, Vector | None] = {}
         if groups:
-            with self._call("document", self._settings.batch_timeout_s) as call:
+            with self._call("document", self._document_s) as call:
                 self._embed_groups(groups, call, vectors, keep)
         return [vectors.get(text) for text in texts]
 
@@ -105,8 +107,24 @@ class RemoteEmbedder(FullEmbedder):
         """Ask for one vector, and learn its dimensions; `anyway` ends a pause, because a person says so."""
         if anyway:
             self._client.breaker.reset()
-        with self._call("document", self._settings.query_timeout_s) as call:
+        with self._call("document", min(self._document_s, _PROBE_S)) as call:
             return self._client.probe(call)
+
+    @contextmanager
+    def hurrying(self) -> Iterator[None]:
+        """Within the block somebody waits for an answer: a request of notes has not much longer than a question."""
+        with self._turn:
+            self._hurries += 1
+        try:
+            yield
+        finally:
+            with self._turn:
+                self._hurries -= 1
+
+    @property
+    def _document_s(self) -> float:
+        most = self._settings.batch_timeout_s
+        return min(most, 2 * self._settings.query_timeout_s) if self._hurries else most
 
     def cost_of(self, tokens: int) -> float:
         """What tokens cost, about, in USD; 0 when the price is not known."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 
 from plainmind.base.errors import EmbeddingError
 from plainmind.base.model import IndexFingerprint, SyncReport
@@ -23,7 +24,12 @@ def sync_with(index: Index, providers: Providers, asked: Asked) -> SyncReport:
     The chosen provider is tried first. When it fails for good or is paused, the fallback makes an index of its own;
     when there is none, the old index stays, and files that changed go in without vectors for now.
     """
-    return _Sync(index, providers, asked).run()
+    with ExitStack() as hurried:
+        if asked.initiative == "search":
+            for provider in (providers.succession.chosen, providers.succession.fallback):
+                if provider is not None and provider.remote is not None:
+                    hurried.enter_context(provider.remote.hurrying())
+        return _Sync(index, providers, asked).run()
 
 
 class _Sync:
