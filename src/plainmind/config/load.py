@@ -12,6 +12,7 @@ from plainmind.base.lazy import pattern
 from plainmind.base.value import field, record, replace, value
 from plainmind.config.kinds import SHOWS, ExtraPath, Text, Unfit
 from plainmind.config.settings import GUEST_SECTIONS, ChunkingSettings, Settings, build
+from plainmind.files.safe_open import real_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,8 +54,8 @@ class ResolvedWorkspace:
 
 
 def home_folder(environ: Mapping[str, str]) -> str:
-    """Where our state is kept: `PLAINMIND_HOME`, or `~/.plainmind`."""
-    return os.path.abspath(absolute(environ.get("PLAINMIND_HOME") or "~/.plainmind", "", environ))
+    """Where our state is kept: `PLAINMIND_HOME`, or `~/.plainmind`; links are resolved here, and nowhere later."""
+    return real_path(os.path.abspath(absolute(environ.get("PLAINMIND_HOME") or "~/.plainmind", "", environ)))
 
 
 def resolve_workspace(
@@ -85,8 +86,10 @@ def resolve_workspace(
 
 def index_folder(template: str, *, home: str, agent_id: str, environ: Mapping[str, str]) -> str:
     """Fill in the folder that `store.path` means."""
-    filled = template.replace("{home}", home).replace("{agentId}", agent_id)
-    return absolute(filled, home, environ)
+    filled = absolute(template.replace("{home}", home).replace("{agentId}", agent_id), home, environ)
+    return (
+        filled if filled.startswith(home + "/") else real_path(filled)
+    )  # beneath the home, no link is followed
 
 
 def absolute(path: str, base: str, environ: Mapping[str, str]) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import math
 import os
+import stat
 import threading
 import time
 from array import array
@@ -18,6 +20,7 @@ from plainmind.base.errors import StorageFailure
 from plainmind.base.model import EmbedderIdentity, Vector, sha256_text
 from plainmind.base.value import value
 from plainmind.embed.protocol import EmbeddingCache, FullEmbedder
+from plainmind.files.system import SYSTEM, make_folders
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -63,7 +66,7 @@ class SharedFile:
 
     def __init__(self, path: str, prepare: Callable[[apsw.Connection], None]) -> None:
         self.path = path
-        os.makedirs(os.path.dirname(path) or ".", mode=0o700, exist_ok=True)
+        make_folders(SYSTEM, os.path.dirname(path))
         self._lock = _open_private(path + ".lock")
         try:
             fcntl.flock(self._lock, fcntl.LOCK_SH)
@@ -136,7 +139,7 @@ def set_aside(path: str, inode: int | None) -> str | None:
         bad = f"{path}.bad-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}"
         for part in _PARTS:
             with suppress(FileNotFoundError):
-                os.rename(path + part, bad + part)
+                SYSTEM.replace(path + part, bad + part)
     except BlockingIOError:
         return None
     finally:
@@ -147,14 +150,18 @@ def set_aside(path: str, inode: int | None) -> str | None:
 def drop_damaged_copies(path: str) -> None:
     """Delete what `set_aside` has kept."""
     folder, name = os.path.split(path)
-    for entry in os.listdir(folder or "."):
+    for entry in SYSTEM.listdir(folder or "."):
         if entry.startswith(name + ".bad-"):
             with suppress(FileNotFoundError):
-                os.unlink(os.path.join(folder, entry))
+                SYSTEM.unlink(os.path.join(folder, entry))
 
 
 def _open_private(path: str) -> int:
-    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    fd = SYSTEM.open(path, os.O_RDWR | os.O_CREAT)
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise OSError(errno.ENXIO, "it is not a plain file", path)
+    return fd
 
 
 def _prepare(connection: apsw.Connection) -> None:

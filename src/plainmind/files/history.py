@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 import time
 import zlib
 from collections.abc import Callable, Iterator
@@ -17,7 +18,14 @@ from plainmind.base.value import replace, value
 from plainmind.files.append import Tail, append
 from plainmind.files.atomic import write_atomically
 from plainmind.files.ids import Clock, new_id
-from plainmind.files.system import SYSTEM, System, explain_errors, hold_lock, read_range, write_all
+from plainmind.files.system import (
+    SYSTEM,
+    System,
+    explain_errors,
+    hold_lock,
+    read_file,
+    write_all,
+)
 
 _HASH = pattern(r"[0-9a-f]{64}")
 
@@ -192,12 +200,9 @@ class History:
 
     def _prune_once_a_day(self) -> None:
         mark, now, last = os.path.join(self._folder, "pruned"), self._clock(), float("-inf")
-        with explain_errors("read", mark, outcome="nothing was pruned"):
-            try:
-                with open(mark, "rb") as file:
-                    last = float(file.read(64))
-            except (FileNotFoundError, ValueError):
-                pass  # never done, or the mark is damaged
+        never = suppress(FileNotFoundError, ValueError)  # or the mark is damaged
+        with explain_errors("read", mark, outcome="nothing was pruned"), never:
+            last = float(read_file(mark, system=self._system, most=64))
         # A day in either direction: a clock that was set back must not put it off for years.
         if abs(now - last) >= _PRUNED_EVERY_S:
             self._prune()
@@ -235,7 +240,7 @@ class History:
     def _read_content(self, name: str) -> bytes | None:
         try:
             return self._blobs.get(name)
-        except StorageFailure:
+        except _Damage:
             return None  # what a damaged content still contains is unknown, so erasing takes it too
 
     def _tell(
@@ -277,17 +282,11 @@ class History:
         """Read the journal: its lines, oldest first, and those that cannot be read."""
         with explain_errors("read", self._journal, outcome="nothing was changed"):
             try:
-                fd = self._system.open(self._journal, os.O_RDONLY)
+                raw = read_file(self._journal, system=self._system, last=last_bytes)
             except FileNotFoundError:
                 return [], []
-            try:
-                size = self._system.fstat(fd).st_size
-                start = max(0, size - last_bytes) if last_bytes is not None else 0
-                raw = read_range(self._system, fd, start, size)
-            finally:
-                self._system.close(fd)
-        if start:
-            raw = raw.partition(b"\n")[2]
+        if last_bytes is not None and len(raw) == last_bytes:
+            raw = raw.partition(b"\n")[2]  # begins in the middle of a line
         lines: list[Version] = []
         unreadable: list[bytes] = []
         for text in raw.splitlines():
@@ -382,8 +381,7 @@ class Blobs:
         path = self._path(name)
         with explain_errors("read", path, outcome="nothing was changed"):
             try:
-                with open(path, "rb") as file:
-                    packed = file.read()
+                packed = read_file(path, system=self._system)
             except FileNotFoundError:
                 return None
         try:
@@ -396,7 +394,8 @@ class Blobs:
 
     def sizes(self) -> dict[str, int]:
         """Every stored content and the bytes it takes on the disk."""
-        return {name: os.stat(self._path(name)).st_size for name in self}
+        with explain_errors("look at", self._folder, outcome="nothing was changed"):
+            return {name: self._system.stat(self._path(name)).st_size for name in self}
 
     def __iter__(self) -> Iterator[str]:
         return (name for name in sorted(self._names()) if _HASH.fullmatch(name))
@@ -430,18 +429,22 @@ class Blobs:
 
 
 def scrub(path: str, system: System) -> None:
-    """Overwrite a file with zeros, durably, before its name goes."""
+    """Overwrite a file with zeros, durably, before its name goes; one with a second name elsewhere only loses this."""
     fd = system.open(path, os.O_WRONLY)
     try:
-        write_all(system, fd, bytes(system.fstat(fd).st_size))
-        system.fsync(fd)
+        status = system.fstat(fd)
+        if stat.S_ISREG(status.st_mode) and status.st_nlink == 1:
+            write_all(system, fd, bytes(status.st_size))
+            system.fsync(fd)
     finally:
         system.close(fd)
     system.unlink(path)
     system.fsync_folder(os.path.dirname(path) or ".")
 
 
-def _damage_at(path: str) -> StorageFailure:
-    return StorageFailure(
-        f"{path} is damaged", hint="check the disk; this old version cannot be read any more"
-    )
+class _Damage(StorageFailure):
+    """A content that is not the one it was stored as; unlike one that could not be read this time."""
+
+
+def _damage_at(path: str) -> _Damage:
+    return _Damage(f"{path} is damaged", hint="check the disk; this old version cannot be read any more")

@@ -26,6 +26,7 @@ from plainmind.files.system import (
     hold_lock,
     lock_path_for,
     make_folders,
+    read_file,
     read_range,
 )
 
@@ -235,9 +236,7 @@ def erase_conflict_copies(
     erased = 0
     for copy in conflict_copies(state_dir, system=system):
         with explain_errors("erase", copy, outcome="it still exists"):
-            with open(copy, "rb") as file:
-                forgotten = matches(file.read())
-            if forgotten:
+            if matches(read_file(copy, system=system)):
                 scrub(copy, system)
                 erased += 1
     return erased

@@ -1,4 +1,4 @@
-"""A folder that nothing read through it can escape: no `..`, no symbolic link, no hard link, no race."""
+"""A folder that nothing done through it can escape: no `..`, no symbolic link, no hard link, no race."""
 
 from __future__ import annotations
 
@@ -27,9 +27,13 @@ FILE_FLAGS = READ_FLAGS | os.O_NONBLOCK
 FOLDER_FLAGS = READ_FLAGS | os.O_DIRECTORY
 # Passing through a folder needs only the permission to search it, where the platform can say so.
 PASSAGE_FLAGS = FOLDER_FLAGS | getattr(os, "O_PATH", 0)
+_RESOLVE_FLAGS = PASSAGE_FLAGS & ~os.O_NOFOLLOW
 
 # Control characters, line and paragraph separators, lone surrogates (a name that is not UTF-8), backslash.
 UNCITABLE = pattern("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\\\\]")
+
+# Linux tells here which folder a descriptor stands for, by a path without links.
+_HANDLES = "/proc/self/fd/"
 
 _OPENAT2 = 437  # the same number on every Linux architecture that CPython supports
 _RESOLVE_NO_MAGICLINKS, _RESOLVE_NO_SYMLINKS, _RESOLVE_BENEATH = 0x02, 0x04, 0x08
@@ -112,7 +116,7 @@ class Root:
         self._opener = opener or ThriftyOpener()
         self._real: str | None = None
         if os.path.isdir(self.path):
-            self._real = os.path.realpath(self.path)
+            self._real = real_path(self.path)
 
     def __repr__(self) -> str:
         return f"Root({self.path!r})"
@@ -123,7 +127,7 @@ class Root:
         if self._real is None:
             if not os.path.isdir(self.path):
                 return self.path
-            self._real = os.path.realpath(self.path)
+            self._real = real_path(self.path)
         return self._real
 
     def open_folder(self, relative: str = "") -> int:
@@ -131,7 +135,7 @@ class Root:
 
         Never uses openat2, so that a sweep over a workspace does not pay for loading ctypes.
         """
-        root = os.open(self.real, FOLDER_FLAGS)
+        root = open_real_folder(self.real)
         if not relative:
             return root
         try:
@@ -177,9 +181,9 @@ class Root:
 
     def _open_root(self) -> int:
         try:
-            return os.open(self.real, FOLDER_FLAGS)
+            return open_real_folder(self.real)
         except OSError as error:
-            if os.path.islink(self.real):
+            if error.errno == errno.ELOOP:
                 raise PathNotAllowed(
                     f"the folder `{printable(self.path)}` was replaced by a symbolic link",
                     hint="if you meant it, start the program again: links are resolved once, at the start",
@@ -209,6 +213,52 @@ class Root:
                 break
             os.close(descriptor)
         return descriptor
+
+
+def real_path(path: str) -> str:
+    """Resolve the links of a path that the operator chose: done once, and from then on no link is followed."""
+    try:
+        folder = os.open(path, _RESOLVE_FLAGS)
+    except OSError:
+        return os.path.realpath(path)  # not there yet, or not a folder
+    try:
+        real = os.readlink(f"{_HANDLES}{folder}")
+    except OSError:
+        return os.path.realpath(path)
+    finally:
+        os.close(folder)
+    return real if real.startswith("/") and os.path.lexists(real) else os.path.realpath(path)
+
+
+def open_real_folder(path: str, flags: int = FOLDER_FLAGS) -> int:
+    """Open a folder by its absolute path, in which no part may be a link. Raises OSError.
+
+    What is then done by names in that folder happens there, whatever is put in the place of any folder meanwhile.
+    """
+    try:
+        folder = os.open(path, flags)
+    except FileNotFoundError:
+        raise
+    except OSError:
+        return _open_each(path, flags)  # which says more exactly what is in the way
+    try:
+        if os.readlink(f"{_HANDLES}{folder}") == path:
+            return folder  # one call for all parts: had one of them been a link, it would be another path
+    except OSError:
+        pass  # not on Linux
+    os.close(folder)
+    return _open_each(path, flags)
+
+
+def _open_each(path: str, flags: int) -> int:
+    relative = os.path.abspath(path).strip("/")
+    top = os.open("/", PASSAGE_FLAGS if relative else flags)
+    if not relative:
+        return top
+    try:
+        return open_by_components(top, relative, flags)
+    finally:
+        os.close(top)
 
 
 HARD_LINK = "a hard link: the same bytes have another name"

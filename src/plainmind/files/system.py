@@ -6,6 +6,7 @@ import errno
 import fcntl
 import json
 import os
+import stat
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -14,6 +15,7 @@ from types import TracebackType
 
 from plainmind.base.errors import LockTimeout, PathNotAllowed, PlainmindError, StorageFailure, WorkspaceError
 from plainmind.base.lazy import Lock
+from plainmind.files.safe_open import PASSAGE_FLAGS, open_real_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,8 +26,17 @@ if TYPE_CHECKING:
 _NO_FOLDER_SYNC = frozenset({errno.EINVAL, errno.ENOTSUP, errno.EBADF})
 
 
+# A link at the end is not followed, other programs do not inherit it, and a FIFO does not make us wait.
+_SAFELY = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+
+
 class System:
-    """Thin over `os`: no call does more than its name says, and none follows a symlink at the end."""
+    """Thin over `os`: no call does more than its name says, and none follows a link, not even in the middle of a path.
+
+    What opens, makes, renames or removes a name does so in the folder's own handle, opened without following any link:
+    a folder that is swapped for a link meanwhile leads nowhere. So paths are absolute and without links; what the
+    operator chose is resolved before, once (`real_path`).
+    """
 
     def __init__(self) -> None:
         if type(self) is System:
@@ -33,8 +44,12 @@ class System:
             self.fstat, self.stat, self.flock = os.fstat, os.lstat, fcntl.flock  # type: ignore[method-assign,assignment]
 
     def open(self, path: str, flags: int, mode: int = 0o600) -> int:
-        """Open without following a final symlink (ELOOP) or giving the descriptor to other programs."""
-        return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
+        """Open without following a link (ELOOP), waiting for a FIFO, or giving the descriptor to other programs."""
+        folder, name = _open_folder_of(path)
+        try:
+            return os.open(name, flags | _SAFELY, mode, dir_fd=folder)
+        finally:
+            os.close(folder)
 
     def close(self, fd: int) -> None:
         """Close a descriptor."""
@@ -74,19 +89,77 @@ class System:
 
     def replace(self, source: str, target: str) -> None:
         """Rename over the target in one step."""
-        os.replace(source, target)
+        old, old_name = _open_folder_of(source)
+        try:
+            if os.path.dirname(source) == os.path.dirname(target):
+                os.replace(old_name, os.path.basename(target), src_dir_fd=old, dst_dir_fd=old)
+                return
+            new, new_name = _open_folder_of(target)
+            try:
+                os.replace(old_name, new_name, src_dir_fd=old, dst_dir_fd=new)
+            finally:
+                os.close(new)
+        finally:
+            os.close(old)
 
     def unlink(self, path: str) -> None:
         """Remove a name."""
-        os.unlink(path)
+        folder, name = _open_folder_of(path)
+        try:
+            os.unlink(name, dir_fd=folder)
+        finally:
+            os.close(folder)
 
     def mkdir(self, path: str, mode: int = 0o700) -> None:
         """Make one folder."""
-        os.mkdir(path, mode)
+        folder, name = _open_folder_of(path)
+        try:
+            os.mkdir(name, mode, dir_fd=folder)
+        finally:
+            os.close(folder)
+
+    def rmdir(self, path: str) -> None:
+        """Remove an empty folder."""
+        folder, name = _open_folder_of(path)
+        try:
+            os.rmdir(name, dir_fd=folder)
+        finally:
+            os.close(folder)
+
+    def remove_tree(self, path: str) -> None:
+        """Remove a folder with all that is in it; links in it are removed, never followed."""
+        import shutil
+
+        folder, name = _open_folder_of(path)
+        try:
+            shutil.rmtree(name, dir_fd=folder)
+        finally:
+            os.close(folder)
+
+    def symlink(self, target: str, path: str) -> None:
+        """Make a link at a path."""
+        folder, name = _open_folder_of(path)
+        try:
+            os.symlink(target, name, dir_fd=folder)
+        finally:
+            os.close(folder)
+
+    def link(self, source: str, target: str) -> None:
+        """Give a file a second name in the same folder; FileExistsError when something has it."""
+        folder, name = _open_folder_of(source)
+        try:
+            new = os.path.basename(target)
+            os.link(name, new, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
+        finally:
+            os.close(folder)
 
     def listdir(self, path: str) -> list[str]:
         """List the names in a folder."""
-        return os.listdir(path)
+        folder = open_real_folder(path)
+        try:
+            return os.listdir(folder)
+        finally:
+            os.close(folder)
 
     def flock(self, fd: int, operation: int) -> None:
         """Lock or unlock a whole file; BlockingIOError when LOCK_NB and another holds it."""
@@ -102,7 +175,7 @@ class System:
 
     def fsync_folder(self, path: str) -> None:
         """Wait until the names in a folder are on the disk."""
-        fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        fd = open_real_folder(path)
         try:
             _sync(fd, os.fsync)
         except OSError as error:
@@ -110,6 +183,12 @@ class System:
                 raise
         finally:
             os.close(fd)
+
+
+def _open_folder_of(path: str) -> tuple[int, str]:
+    """Open the folder that a path's last name is in; the descriptor and the name."""
+    folder, name = os.path.split(path)
+    return open_real_folder(folder or os.curdir, PASSAGE_FLAGS), name
 
 
 def _sync(fd: int, sync: Callable[[int], None]) -> None:
@@ -138,15 +217,31 @@ def read_range(system: System, fd: int, start: int, end: int) -> bytes:
     return b"".join(parts)
 
 
-def make_folders(system: System, folder: str) -> None:
-    """Make a folder and those above it that are missing, private to the user, each name durable."""
+def read_file(
+    path: str, *, system: System = SYSTEM, most: int | None = None, last: int | None = None
+) -> bytes:
+    """Read a file of ours, at most so many bytes of it, or the last so many. Raises OSError for all but plain files."""
+    fd = system.open(path, os.O_RDONLY)
+    try:
+        status = system.fstat(fd)
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError(errno.ENXIO, "it is not a plain file", path)
+        size = status.st_size
+        start = 0 if last is None else max(0, size - last)
+        return read_range(system, fd, start, size if most is None else min(most, size))
+    finally:
+        system.close(fd)
+
+
+def make_folders(system: System, folder: str, mode: int = 0o700) -> None:
+    """Make a folder and those above it that are missing, each name durable; private to the user, unless `mode` says."""
     missing: list[str] = []
     while folder and not os.path.isdir(folder):
         missing.append(folder)
         folder = os.path.dirname(folder)
     for name in reversed(missing):
         try:
-            system.mkdir(name)
+            system.mkdir(name, mode)
         except FileExistsError:
             continue  # another process was faster
         system.fsync_folder(os.path.dirname(name) or ".")
@@ -257,9 +352,8 @@ class HeldLock:
 
 
 def lock_path_for(state_dir: str, path: str) -> str:
-    """Name the lock of a file: outside the workspace, and the same for every spelling of the file's path."""
-    folder, name = os.path.split(path)
-    spelled = os.path.join(os.path.realpath(folder), name).casefold()
+    """Name the lock of a file: outside the workspace, and the same however the file's name is spelled."""
+    spelled = os.path.abspath(path).casefold()
     if not spelled.isascii():
         # Twins that differ only by Unicode form may be one file (macOS) or two: one lock is right for both.
         import unicodedata
@@ -361,9 +455,15 @@ def _still_there(lock: HeldLock) -> bool:
     """Make sure that the file has its name still: a lock on a deleted file would keep no process out."""
     try:
         named = lock.system.stat(lock.path)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return False
-    return os.path.samestat(named, lock.system.fstat(lock.fd))
+    status = lock.system.fstat(lock.fd)
+    if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
+        raise PathNotAllowed(
+            f"the lock {lock.path} is not a plain file with one name",
+            hint="remove it: the next process makes it anew",
+        )
+    return os.path.samestat(named, status)
 
 
 def _sign(lock: HeldLock, operation: str) -> None:
@@ -377,8 +477,7 @@ def _sign(lock: HeldLock, operation: str) -> None:
 
 def _holder(path: str) -> str:
     try:
-        with open(path, "rb") as file:
-            signed = json.loads(file.read(_SIGNATURE_BYTES))
+        signed = json.loads(read_file(path, most=_SIGNATURE_BYTES))
         pid, boot, operation = int(signed["pid"]), str(signed["boot"]), str(signed["operation"])
         # A text that a dead process left behind says nothing about who holds the lock now: probably a reader.
         alive = boot == _boot_id() and _is_alive(pid)

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from plainmind.files.append import Tail, append
 from plainmind.files.atomic import write_atomically
 from plainmind.files.ids import Clock, new_id
-from plainmind.files.system import SYSTEM, System, explain_errors, hold_lock, lock_path_for
+from plainmind.files.system import SYSTEM, System, explain_errors, hold_lock, lock_path_for, read_file
 
 _KEPT_S = 24 * 3600.0
 COMPACT_ABOVE_BYTES = 1 << 18
@@ -58,13 +58,13 @@ class Tombstones:
     def _refresh(self) -> None:
         with explain_errors("read", self._path, outcome="it is not known what was forgotten"):
             try:
-                status = os.stat(self._path)
+                status = self._system.stat(self._path)
             except FileNotFoundError:
                 self._seen, self._buried_at = None, {}
                 return
             seen = (status.st_ino, status.st_size, status.st_mtime_ns)
             if seen != self._seen:
-                self._buried_at = _burials(self._path)
+                self._buried_at = _burials(self._path, self._system)
                 self._seen = seen
 
     def _drop_expired(self) -> None:
@@ -74,7 +74,7 @@ class Tombstones:
         lock = lock_path_for(self._folder, self._path)
         with hold_lock(lock, operation="drop expired tombstones", system=self._system):
             with explain_errors("read", self._path):
-                burials = _burials(self._path)
+                burials = _burials(self._path, self._system)
             now = self._clock()
             by_time: dict[float, list[str]] = {}
             for text_hash, at in burials.items():
@@ -86,16 +86,15 @@ class Tombstones:
             write_atomically(self._path, "".join(lines).encode(), system=self._system)
 
 
-def _burials(path: str) -> dict[str, float]:
+def _burials(path: str, system: System) -> dict[str, float]:
     """Read when each hash was buried last; a line that cannot be read was never acknowledged."""
     found: dict[str, float] = {}
-    with open(path, "rb") as file:
-        for line in file:
-            try:
-                entry = json.loads(line)
-                at = float(entry["at"])
-                hashes = [str(text_hash) for text_hash in entry["hashes"]]
-            except (ValueError, KeyError, TypeError):
-                continue
-            found.update((text_hash, max(at, found.get(text_hash, at))) for text_hash in hashes)
+    for line in read_file(path, system=system).splitlines():
+        try:
+            entry = json.loads(line)
+            at = float(entry["at"])
+            hashes = [str(text_hash) for text_hash in entry["hashes"]]
+        except (ValueError, KeyError, TypeError):
+            continue
+        found.update((text_hash, max(at, found.get(text_hash, at))) for text_hash in hashes)
     return found

@@ -8,7 +8,7 @@ from contextlib import ExitStack, closing, suppress
 
 from plainmind.base.lazy import pattern
 from plainmind.base.model import Source
-from plainmind.files.system import explain_errors, hold_lock, try_lock
+from plainmind.files.system import SYSTEM, explain_errors, hold_lock, try_lock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,16 +61,14 @@ def _deleted(place: str) -> bool:
 def _delete(path: str) -> None:
     with explain_errors("delete", path), suppress(FileNotFoundError):
         if os.path.isdir(path):
-            import shutil
-
-            shutil.rmtree(path)
+            SYSTEM.remove_tree(path)
         else:
-            os.unlink(path)
+            SYSTEM.unlink(path)
 
 
 def _names(place: str, wanted: re.Pattern[str]) -> list[str]:
     try:
-        names = sorted(os.listdir(place))
+        names = sorted(SYSTEM.listdir(place))
     except FileNotFoundError:
         return []
     return [name for name in names if wanted.fullmatch(name)]

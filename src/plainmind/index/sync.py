@@ -18,7 +18,7 @@ from plainmind.base.model import (
     SyncReport,
 )
 from plainmind.base.value import replace
-from plainmind.files.system import Erasures
+from plainmind.files.system import Erasures, read_file
 from plainmind.index.plan import (
     UNCONDITIONALLY,
     Agreement,
@@ -97,8 +97,7 @@ class Disappearances:
 
     def _entries(self) -> dict[str, Any]:
         try:
-            with open(self._path, encoding="utf-8") as file:
-                entries = json.load(file)
+            entries = json.loads(read_file(self._path))
         except (FileNotFoundError, ValueError):
             # Losing this note only starts the minute of grace anew.
             return {}

@@ -181,9 +181,10 @@ class Record:
 def _facts_in(path: str) -> dict[str, Any]:
     import json
 
+    from plainmind.files.system import read_file
+
     try:
-        with open(path, "rb") as file:
-            found = json.loads(file.read(1 << 20))
+        found = json.loads(read_file(path, most=1 << 20))
     except (OSError, ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}

@@ -12,8 +12,9 @@ from plainmind.base.errors import ConflictError, NotFound, PlainmindError, Scope
 from plainmind.base.lazy import find_by_name, pattern
 from plainmind.base.model import SyncReport, sha256_bytes, sha256_text, split_lines
 from plainmind.base.value import replace, value
+from plainmind.files.jsonl import open_plain_file
 from plainmind.files.replace import conflict_copies, erase_conflict_copies
-from plainmind.files.system import explain_errors
+from plainmind.files.system import explain_errors, read_file
 from plainmind.index.plan import plan_sync
 from plainmind.memory.backend import erase_in_engines
 from plainmind.memory.indexes import (
@@ -341,8 +342,8 @@ def _notes_of_several_lines(lines: list[str]) -> Iterator[str]:
 
 
 def _content(path: str) -> bytes:
-    with explain_errors("read", path, outcome="nothing was changed"), open(path, "rb") as file:
-        return file.read()
+    with explain_errors("read", path, outcome="nothing was changed"):
+        return read_file(path)
 
 
 def _chosen(path: str, data: bytes, lines: list[str], first: int, last: int) -> ForgottenLines:
@@ -540,10 +541,10 @@ def _transcripts(memory: Memory) -> Iterator[tuple[str, str]]:
 def _has_any(path: str, spellings: Sequence[bytes]) -> bool:
     with explain_errors("read", path):
         try:
-            with open(path, "rb") as file:
-                if os.fstat(file.fileno()).st_size == 0:
+            with open_plain_file(path) as fd:
+                if os.fstat(fd).st_size == 0:
                     return False
-                with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+                with mmap.mmap(fd, 0, access=mmap.ACCESS_READ) as content:
                     return any(content.find(spelling) >= 0 for spelling in spellings)
-        except FileNotFoundError:
+        except NotFound:
             return False

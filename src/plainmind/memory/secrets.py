@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from plainmind.base.model import SearchResult
 from plainmind.base.value import replace
 from plainmind.files.atomic import write_atomically
-from plainmind.files.system import SYSTEM, explain_errors, write_all
+from plainmind.files.system import SYSTEM, explain_errors, read_file, write_all
 from plainmind.redaction.engine import RULES_VERSION, Redactor
 
 _KEY_BYTES = 32
@@ -50,8 +50,7 @@ def known_since(home: str, digests: Iterable[str], *, at_ms: int) -> int:
 
 def _read_moments(path: str) -> dict[str, int]:
     try:
-        with open(path, "rb") as file:
-            noted = json.loads(file.read())
+        noted = json.loads(read_file(path))
     except (FileNotFoundError, ValueError):
         return {}  # then all are new, and copies are made once more
     noted = noted if isinstance(noted, dict) else {}
@@ -81,8 +80,7 @@ def redaction_key(home: str) -> bytes:
 
 def _read(path: str) -> bytes | None:
     try:
-        with open(path, "rb") as file:
-            key = file.read(_KEY_BYTES)
+        key = read_file(path, most=_KEY_BYTES)
     except FileNotFoundError:
         return None
     return key if len(key) == _KEY_BYTES else None
@@ -98,7 +96,7 @@ def _make(path: str) -> None:
     finally:
         SYSTEM.close(fd)
     try:
-        os.link(temporary, path)
+        SYSTEM.link(temporary, path)
     except FileExistsError:
         if _read(path) is None:  # a torn one
             SYSTEM.replace(temporary, path)

@@ -148,12 +148,12 @@ class SessionScopes:
 
 
 def _read(places: Places, registry: str) -> dict[str, str]:
+    from plainmind.files.system import read_file
     from plainmind.notes.scopes import scope_of_session
     from plainmind.sessions.json5_transcript import read_object
 
     try:
-        with open(registry, "rb") as file:
-            sessions = read_object(file.read(_MOST_BYTES)) or {}
+        sessions = read_object(read_file(registry, most=_MOST_BYTES)) or {}
     except OSError:
         return {}
     scopes: dict[str, str] = {}

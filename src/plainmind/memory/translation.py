@@ -10,6 +10,7 @@ from plainmind.base.lazy import find_by_name
 from plainmind.base.model import known_sources, sha256_text
 from plainmind.base.value import field, value
 from plainmind.config.load import home_folder, index_folder
+from plainmind.files.safe_open import real_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -184,7 +185,7 @@ def places_of(settings: Settings, workspace: ResolvedWorkspace, environ: Mapping
     home = home_folder(environ)
     of_agent = partial(index_folder, home=home, agent_id=settings.agent_id, environ=environ)
     agent = of_agent(settings.store.path)
-    real = os.path.realpath(workspace.path)
+    real = real_path(workspace.path)
     name = "".join(c if c.isalnum() or c in "-_" else "-" for c in os.path.basename(real))[:40]
     key = f"{name or 'root'}-{sha256_text(real)[:8]}"
     return Places(

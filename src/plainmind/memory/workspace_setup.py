@@ -9,7 +9,8 @@ from plainmind.base.errors import ConflictError, PlainmindError, WorkspaceError
 from plainmind.base.model import sha256_bytes
 from plainmind.base.value import value
 from plainmind.files.replace import replace
-from plainmind.files.system import explain_errors
+from plainmind.files.safe_open import real_path
+from plainmind.files.system import SYSTEM, explain_errors, make_folders, read_file
 from plainmind.memory.memory import Notes
 from plainmind.notes.workspace import Workspace, day_of, decode
 
@@ -46,13 +47,13 @@ def create_workspace(notes: Notes) -> tuple[str, ...]:
         raise WorkspaceError(f"`{top}` is not a folder", hint="choose another place for the workspace")
     made: list[str] = []
     with explain_errors("create", top):
-        os.makedirs(top, exist_ok=True)
+        make_folders(SYSTEM, real_path(top), 0o777)
         if not any(os.path.lexists(os.path.join(top, name)) for name in ("MEMORY.md", "memory.md")):
             _write(notes, "MEMORY.md", CURATED.encode(), base_hash=None)
             made.append("MEMORY.md")
-        folder = os.path.join(top, "memory")
+        folder = os.path.join(notes.workspace.root.real, "memory")
         if not os.path.isdir(folder):
-            os.mkdir(folder)
+            SYSTEM.mkdir(folder, 0o777)
             made.append("memory/")
     return tuple(made)
 
@@ -66,8 +67,8 @@ def tell_agents(notes: Notes) -> ToldAgents:
     if not names:
         _write(notes, name, RECALL_INSTRUCTION.encode() + b"\n", base_hash=None)
         return ToldAgents(path, changed=True)
-    with explain_errors("read", path), open(path, "rb") as file:
-        old = file.read()
+    with explain_errors("read", path):
+        old = read_file(os.path.join(notes.workspace.root.real, name))
     try:
         text = old.decode()
     except UnicodeDecodeError as error:

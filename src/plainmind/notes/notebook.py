@@ -22,6 +22,7 @@ from plainmind.base.value import value
 from plainmind.files.append import Tail, append
 from plainmind.files.history import APPEND, History
 from plainmind.files.ids import new_id
+from plainmind.files.jsonl import open_plain_file
 from plainmind.files.replace import replace
 from plainmind.files.system import Erasures, explain_errors, hold_lock, lock_path_for
 from plainmind.notes.scopes import folder_of_scope
@@ -362,12 +363,12 @@ def _not_exactly_once(path: str, data: bytes, wanted: bytes, count: int) -> NotF
 
 def _line_at(path: str, offset: int) -> int:
     """The number of the line that begins at an offset."""
-    breaks, last, left = 0, b"", offset
-    with explain_errors("read", path, outcome="the note was written"), open(path, "rb") as file:
-        while left and (block := file.read(min(left, _BLOCK_BYTES))):
+    breaks, last, at = 0, b"", 0
+    with open_plain_file(path) as fd, explain_errors("read", path, outcome="the note was written"):
+        while at < offset and (block := os.pread(fd, min(offset - at, _BLOCK_BYTES), at)):
             # A break of two bytes that the blocks cut apart is one break.
             breaks += block.count(b"\n") + block.count(b"\r") - (last + block).count(b"\r\n")
-            last, left = block[-1:], left - len(block)
+            last, at = block[-1:], at + len(block)
     return breaks + 1
 
 

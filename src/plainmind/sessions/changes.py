@@ -120,11 +120,12 @@ def forget_leftovers(shelf: Shelf) -> None:
 def _forget(shelf: Shelf, folder: str, made_by: re.Pattern[str]) -> None:
     if not os.path.isdir(folder):
         return
-    for name in shelf.system.listdir(folder):
-        maker = made_by.fullmatch(name)
-        if maker is not None and not _is_running(int(maker[1])):
-            with suppress(FileNotFoundError):  # another process was faster
-                shelf.system.unlink(os.path.join(folder, name))
+    with explain_errors("sweep", folder, outcome="nothing was changed"):
+        for name in shelf.system.listdir(folder):
+            maker = made_by.fullmatch(name)
+            if maker is not None and not _is_running(int(maker[1])):
+                with suppress(FileNotFoundError):  # another process was faster
+                    shelf.system.unlink(os.path.join(folder, name))
 
 
 def _is_running(process: int) -> bool:

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from plainmind.base.errors import PlainmindError
 from plainmind.cli.console import Console, is_terminal, visible
 from plainmind.files.atomic import write_atomically
+from plainmind.files.system import read_file
 from plainmind.guests.chat.conversation import Conversation, Listener
 
 TYPE_CHECKING = False
@@ -297,8 +298,8 @@ class TypedLines:
 
     def _read(self) -> list[str]:
         try:
-            with open(self._path, "rb") as file:
-                return file.read(_MOST_BYTES).decode("utf-8", "replace").splitlines()[-_MOST_LINES:]
+            typed = read_file(self._path, most=_MOST_BYTES)
+            return typed.decode("utf-8", "replace").splitlines()[-_MOST_LINES:]
         except OSError:
             return []  # none yet, or not ours to read: then there is nothing to scroll through
 

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from plainmind.base.errors import PathNotAllowed
 from plainmind.files.append import Tail, append
 from plainmind.files.atomic import remove_abandoned, write_atomically
-from plainmind.files.system import SYSTEM, explain_errors, hold_lock, make_folders
+from plainmind.files.system import SYSTEM, explain_errors, hold_lock, make_folders, read_file
 from plainmind.guests.entries.model import Entry, entry_of
 
 TYPE_CHECKING = False
@@ -83,7 +83,7 @@ class EntryFile:
         )
         for name in self._torn():
             with explain_errors("read", name):
-                data = _bytes_of(name)
+                data = read_file(name)
             if _is_piece_of(data, doomed.values()):
                 with explain_errors("remove", name):
                     SYSTEM.unlink(name)
@@ -124,7 +124,7 @@ class EntryFile:
     def _lines(self) -> list[bytes]:
         with explain_errors("read", self.path):
             try:
-                data = _bytes_of(self.path)
+                data = read_file(self.path)
             except FileNotFoundError:
                 return []
         return [line for line in data.removeprefix(_BOM).split(b"\n") if line.strip()]
@@ -132,15 +132,10 @@ class EntryFile:
     def _signature(self) -> Signature:
         with explain_errors("look at", self.path):
             try:
-                found = os.stat(self.path)
+                found = SYSTEM.stat(self.path)
             except FileNotFoundError:
                 return _NO_FILE
         return found.st_ino, found.st_size, found.st_mtime_ns
-
-
-def _bytes_of(path: str) -> bytes:
-    with open(path, "rb") as file:
-        return file.read()
 
 
 def _is_piece_of(line: bytes, doomed: Iterable[Entry]) -> bool:

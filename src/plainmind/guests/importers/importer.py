@@ -19,7 +19,7 @@ from plainmind.base.errors import (
 from plainmind.base.model import FileFailure, Progress, ProgressCallback
 from plainmind.base.value import record, value
 from plainmind.files.ids import Clock
-from plainmind.files.jsonl import MAX_LINE_BYTES
+from plainmind.files.jsonl import MAX_LINE_BYTES, open_plain_file
 from plainmind.files.system import SYSTEM, System
 from plainmind.guests.importers.originals import find_originals, fingerprint
 from plainmind.guests.importers.protocol import (
@@ -265,8 +265,8 @@ def _with_parent(entry: Entry, parent: str | None) -> Entry:
 def _date(path: str, latest_ms: int) -> None:
     """Give our copy the time of its last message: so it stands among the others where it belongs."""
     if latest_ms > 0:
-        with suppress(OSError):  # only the order of a list
-            os.utime(path, ns=(latest_ms * 1_000_000, latest_ms * 1_000_000))
+        with suppress(OSError, PlainmindError), open_plain_file(path) as fd:  # only the order of a list
+            os.utime(fd, ns=(latest_ms * 1_000_000, latest_ms * 1_000_000))
 
 
 # --- the import ---

@@ -17,7 +17,15 @@ from contextlib import contextmanager, suppress
 
 from plainmind.base.errors import IndexCorrupt, IndexUnavailable
 from plainmind.files.atomic import write_atomically
-from plainmind.files.system import SYSTEM, System, explain_errors, hold_lock, make_folders, try_lock
+from plainmind.files.system import (
+    SYSTEM,
+    System,
+    explain_errors,
+    hold_lock,
+    make_folders,
+    read_file,
+    try_lock,
+)
 from plainmind.guests.lancedb.library import connect
 from plainmind.guests.lancedb.pointer import (
     NOTHING,
@@ -112,14 +120,12 @@ class LocalPlace:
 
     def drop(self, generation: int) -> None:
         """Drop a table with all its files, whatever state they are in, also while others drop or write them."""
-        import shutil
-
         path = self._table(generation)
         deadline = time.monotonic() + _READERS_TIMEOUT_S
         with explain_errors("delete", path):
             while os.path.lexists(path):
                 try:
-                    shutil.rmtree(path)
+                    self._system.remove_tree(path)
                 except FileNotFoundError:
                     pass  # another process deletes it too: what is left of it may be ours to delete
                 except OSError as error:
@@ -151,8 +157,8 @@ class LocalPlace:
         """The pointer as it stands in its file; raises IndexCorrupt when that is none."""
         with explain_errors("read", self._pointer):
             try:
-                with open(self._pointer, "rb") as file:
-                    return pointer_of_json(file.read(_MOST_POINTER_BYTES).decode("ascii", "replace"))
+                written = read_file(self._pointer, system=self._system, most=_MOST_POINTER_BYTES)
+                return pointer_of_json(written.decode("ascii", "replace"))
             except FileNotFoundError:
                 return NOTHING
 
@@ -187,7 +193,7 @@ class LocalPlace:
         with lock:
             self.drop(number)
             with suppress(FileNotFoundError):
-                os.unlink(self._lock(number))
+                self._system.unlink(self._lock(number))
         return True
 
     def _lock(self, generation: int) -> str:

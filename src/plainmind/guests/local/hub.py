@@ -21,6 +21,7 @@ from plainmind.base.errors import (
 from plainmind.base.lazy import pattern
 from plainmind.base.model import ProgressCallback
 from plainmind.base.value import field, value
+from plainmind.files.safe_open import real_path
 from plainmind.files.system import hold_lock
 from plainmind.guests.net.failures import (
     Answer,
@@ -105,7 +106,9 @@ class Hub:
     def folder_of(self, repo: str, revision: str = "main") -> str:
         """Where the files of a repository are."""
         return os.path.join(
-            os.path.abspath(os.path.expanduser(self.cache_dir)), *repo.split("/"), *revision.split("/")
+            real_path(os.path.abspath(os.path.expanduser(self.cache_dir))),
+            *repo.split("/"),
+            *revision.split("/"),
         )
 
     def has_folder(self, repo: str) -> bool:

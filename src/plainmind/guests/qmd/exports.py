@@ -18,7 +18,7 @@ from plainmind.base.lazy import pattern
 from plainmind.base.model import PRIVATE, Document, FileFailure, FileState
 from plainmind.base.value import value
 from plainmind.files.atomic import write_atomically
-from plainmind.files.system import Erasures, explain_errors
+from plainmind.files.system import SYSTEM, Erasures, explain_errors, read_file
 from plainmind.guests.qmd.collections import EVERY_NOTE, Collection, key_of_scope
 from plainmind.memory.backend import BackendBusy
 from plainmind.notes.discovery import FoundFile
@@ -68,8 +68,7 @@ def ledger_after(piece: Piece, begins: Sequence[Mark]) -> Ledger:
 def read_ledger(path: str, found: FoundFile) -> Ledger:
     """What was copied of a transcript; nothing, when that cannot be told."""
     try:
-        with open(path, "rb") as file:
-            written = json.loads(file.read())
+        written = json.loads(read_file(path))
         size, mtime_ns, inode = map(int, written["seen"])
         begins = tuple(map(_mark, written["begins"]))
         resumes_at = _mark(written["resumesAt"])
@@ -276,4 +275,4 @@ def _names_in(folder: str) -> list[str]:
 
 def _remove(path: str) -> None:
     with explain_errors("remove", path), suppress(FileNotFoundError):
-        os.unlink(path)
+        SYSTEM.unlink(path)

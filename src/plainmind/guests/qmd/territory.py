@@ -184,7 +184,7 @@ class Territory:
         shared = os.path.join(cache, "qmd", "models")
         if os.path.isabs(shared) and os.path.isdir(shared):
             with explain_errors("link", self.homes.models), suppress(FileExistsError):
-                os.symlink(shared, self.homes.models)
+                SYSTEM.symlink(shared, self.homes.models)
 
 
 def exports_in(folder: str) -> str:
@@ -197,7 +197,7 @@ def delete_index(homes: Homes) -> None:
     for ending in _BESIDE_THE_INDEX:
         path = homes.index_file + ending
         with explain_errors("remove", path), suppress(FileNotFoundError):
-            os.unlink(path)
+            SYSTEM.unlink(path)
 
 
 def erase_folder(folder: str) -> None:

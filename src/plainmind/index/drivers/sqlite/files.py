@@ -27,7 +27,15 @@ import apsw
 
 from plainmind.base.errors import IndexCorrupt, IndexUnavailable, LockTimeout, StorageFailure
 from plainmind.base.lazy import pattern
-from plainmind.files.system import SYSTEM, HeldLock, explain_errors, hold_lock, make_folders, try_lock
+from plainmind.files.system import (
+    SYSTEM,
+    HeldLock,
+    explain_errors,
+    hold_lock,
+    make_folders,
+    read_file,
+    try_lock,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -168,7 +176,7 @@ def connect(path: str, *, for_writing: bool) -> apsw.Connection:
 
 def create(path: str, *, write_ahead: bool) -> apsw.Connection:
     """Make an empty index in a new file that only its owner can read."""
-    os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600))
+    SYSTEM.close(SYSTEM.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR))
     with explain_sqlite_errors():
         db = _open(path, apsw.SQLITE_OPEN_READWRITE)
         try:
@@ -325,8 +333,7 @@ class IndexFolder:
         """The generation that answers; None before the first. Raises IndexCorrupt for a damaged pointer."""
         with explain_errors("read", self._pointer):
             try:
-                with open(self._pointer, "rb") as file:
-                    content = file.read(64)
+                content = read_file(self._pointer, most=64)
             except FileNotFoundError:
                 return None
         number = content[4:-1]
@@ -338,7 +345,7 @@ class IndexFolder:
         """Every generation of which something is left, oldest first."""
         with explain_errors("list", self.path):
             found = {
-                int(match[1]) for name in os.listdir(self.path) if (match := _GENERATION.fullmatch(name))
+                int(match[1]) for name in SYSTEM.listdir(self.path) if (match := _GENERATION.fullmatch(name))
             }
         return sorted(found)
 
@@ -373,7 +380,7 @@ class IndexFolder:
             if alone:
                 with explain_errors("delete", self.database(number)):
                     _delete_database(self.database(number))
-                    os.unlink(self._lock(number))
+                    SYSTEM.unlink(self._lock(number))
         return alone
 
     def set_aside(self, number: int) -> None:
@@ -386,12 +393,12 @@ class IndexFolder:
             with explain_errors("rename", name):
                 for suffix in _WITH_LOGS:
                     with suppress(FileNotFoundError):
-                        os.rename(name + suffix, self._bad(number) + suffix)
-                os.unlink(self._lock(number))
+                        SYSTEM.replace(name + suffix, self._bad(number) + suffix)
+                SYSTEM.unlink(self._lock(number))
 
     def bad(self) -> list[str]:
         """The names of damaged databases that are kept."""
-        return sorted(name for name in os.listdir(self.path) if _BAD.fullmatch(name))
+        return sorted(name for name in SYSTEM.listdir(self.path) if _BAD.fullmatch(name))
 
     def delete_bad(self) -> None:
         """Delete damaged databases. Needs the writer lock."""
@@ -418,7 +425,7 @@ class IndexFolder:
 def _delete_database(path: str) -> None:
     for suffix in _WITH_LOGS:  # the database last: logs without it are not found again
         with suppress(FileNotFoundError):
-            os.unlink(path + suffix)
+            SYSTEM.unlink(path + suffix)
 
 
 def file_system_of(folder: str, *, mounts: str = MOUNTS) -> str:
