@@ -65,7 +65,8 @@ def _discard(temporary: str, system: System) -> None:
 def remove_abandoned(path: str, system: System) -> None:
     """Remove what killed processes left of earlier tries; the caller holds the lock of `path`."""
     folder, name = os.path.split(path)
-    for entry in system.listdir(folder or "."):
-        match = _TEMPORARY.fullmatch(entry)
-        if match and match["name"] == name:
-            system.unlink(os.path.join(folder, entry))
+    with explain_errors("sweep up beside", path):
+        for entry in system.listdir(folder or "."):
+            match = _TEMPORARY.fullmatch(entry)
+            if match and match["name"] == name:
+                system.unlink(os.path.join(folder, entry))

@@ -18,7 +18,7 @@ from plainmind.base.model import (
     SyncReport,
 )
 from plainmind.base.value import replace
-from plainmind.files.system import Erasures, read_file
+from plainmind.files.system import Erasures, explain_errors, read_file
 from plainmind.index.plan import (
     UNCONDITIONALLY,
     Agreement,
@@ -96,11 +96,10 @@ class Disappearances:
         write_atomically(self._path, json.dumps(entries).encode())
 
     def _entries(self) -> dict[str, Any]:
-        try:
+        entries = None
+        lost = suppress(FileNotFoundError, ValueError)  # which only starts the minute of grace anew
+        with explain_errors("read", self._path, outcome="nothing was indexed"), lost:
             entries = json.loads(read_file(self._path))
-        except (FileNotFoundError, ValueError):
-            # Losing this note only starts the minute of grace anew.
-            return {}
         return entries if isinstance(entries, dict) else {}
 
 
