@@ -205,6 +205,12 @@ def saves_by_rename(file: Path, text: bytes) -> None:
     os.replace(beside, file)
 
 
+def write_long_ago(file: Path, text: bytes) -> None:
+    """Write a file that nobody could be saving just now."""
+    file.write_bytes(text)
+    os.utime(file, (1_700_000_000, 1_700_000_000))
+
+
 SAVES: dict[str, Callable[[Path, bytes], None]] = {
     "by rename": saves_by_rename,
     "in place": lambda file, text: (file.write_bytes(text), None)[1],
@@ -221,7 +227,7 @@ def test_a_save_at_any_moment_of_an_append_loses_neither_text(
     old = b"# Monday\n- a note\n"
     quiet = FaultySystem()
     add(note)  # makes the lock file too: from now on every append makes the same calls
-    note.write_bytes(old)
+    write_long_ago(note, old)
     add(note, system=quiet, look_back_bytes=look_back)
     # After its last look at the name, or at its bytes in the file, an append cannot notice any more.
     last_look = max(
@@ -230,7 +236,7 @@ def test_a_save_at_any_moment_of_an_append_loses_neither_text(
     moments = last_look if loaded == "before the append" else len(quiet.calls)
 
     for moment in range(1, moments + 1):
-        note.write_bytes(old)
+        write_long_ago(note, old)
 
         def save(_: str, number: int, moment: int = moment) -> None:
             if number == moment:
@@ -334,5 +340,5 @@ def test_the_bytes_are_synced_then_the_name_then_both_are_looked_at(note: Path) 
     after_the_record = system.calls[len(system.calls) - system.calls[::-1].index("write") :]
     assert after_the_record == [
         *("position", "fdatasync", "fsync_folder", "stat", "fstat", "pread"),
-        *("close", "flock", "close"),
+        *("fstat", "close", "pwrite", "flock", "close"),
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from plainmind.base.errors import shell_word
 from plainmind.cli.console import Console, plural, size_in_words, visible
@@ -99,11 +99,19 @@ def _lines(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         )
     for note in facts.get("notes", ()):
         yield "remark", note
-    skipped = facts["skipped"]
-    for left in skipped[:_MOST_SKIPPED]:
-        yield "left out", f"{left['path']}: {left['reason']}"
-    if len(skipped) > _MOST_SKIPPED:
-        yield "", f"and {len(skipped) - _MOST_SKIPPED} more; --json lists them all"
+    yield from _first_of("missing", [_missing_note(lost) for lost in facts["missingNotes"]])
+    yield from _first_of("left out", [f"{left['path']}: {left['reason']}" for left in facts["skipped"]])
+
+
+def _missing_note(lost: Mapping[str, str]) -> str:
+    return f"a note is no longer in {lost['path']}, perhaps saved over: `plainmind restore {lost['id']}` puts it back"
+
+
+def _first_of(name: str, lines: Sequence[str]) -> Iterator[tuple[str, str]]:
+    for line in lines[:_MOST_SKIPPED]:
+        yield name, line
+    if len(lines) > _MOST_SKIPPED:
+        yield "", f"and {len(lines) - _MOST_SKIPPED} more; --json lists them all"
 
 
 def _place(facts: Mapping[str, Any]) -> str:

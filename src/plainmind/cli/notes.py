@@ -111,10 +111,15 @@ def run_remember(arguments: argparse.Namespace, console: Console) -> int:
         note = memory.remember(text, durable=arguments.durable)
     if console.json:
         fields = {"path": note.path, "startLine": note.start_line, "endLine": note.end_line, "id": note.id}
-        console.result(fields)
+        console.result(fields | ({"missing": list(note.missing)} if note.missing else {}))
     else:
         last = "" if note.end_line == note.start_line else f"-{note.end_line}"
         console.say(f"noted in {console.style(f'{note.path}:{note.start_line}{last}', 'path')}")
+    if note.missing:
+        are = "an earlier note is" if len(note.missing) == 1 else f"{len(note.missing)} earlier notes are"
+        console.note(f"{are} no longer in {note.path}: an editor may have saved an older text over it")
+        for name in note.missing:
+            console.hint(f"`plainmind restore {name}` puts it back, `plainmind forget {name}` lets it go")
     return 0
 
 
@@ -399,7 +404,8 @@ def add_restore(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
         """\
-Bring back what a file was. What it is now goes into the history first, so this can be undone too.
+Bring back what a file was. What it is now goes into the history first, so this can be undone too. The id of a note puts
+the note back that an editor has saved over, at the end of its file.
 
 Changes the file in the workspace.""",
         examples=("plainmind history MEMORY.md", "plainmind restore 01JM2V7Q9Z5W8K3B4N6P7R8S9T"),

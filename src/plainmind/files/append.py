@@ -13,6 +13,7 @@ from functools import partial
 
 from plainmind.base.errors import PathNotAllowed, PlainmindError, StorageFailure
 from plainmind.base.value import replace, value
+from plainmind.files.atomic import put_in_place, write_temporary
 from plainmind.files.jsonl import end_of_last_line
 from plainmind.files.system import (
     SYSTEM,
@@ -34,6 +35,11 @@ if TYPE_CHECKING:
 Read: TypeAlias = Callable[[int, int], bytes]  # the bytes from one offset to another, fewer at the end
 
 _SEARCH_BYTES = 1 << 20
+# An editor that saves in place empties the file and writes it in pieces: it is left alone until it has been still for
+# so long, longer when it came between, or for as long as somebody is willing to wait.
+_STILL_S = 0.01
+_STILL_AGAIN_S = 0.05
+_LONGEST_WAIT_S = 0.5
 
 
 class Tail(enum.Enum):
@@ -59,6 +65,7 @@ class Appended:
     length: int
     created: bool  # the file did not exist before
     already_there: bool = False  # an earlier try had written it
+    was_changed: bool = False  # by others, since the last append
 
 
 @value
@@ -73,6 +80,8 @@ class _Wanted:
     separator: bytes
     look_back: int | None
     system: System
+    known: bytes = b""  # how the file looked when it was last added to
+    is_again: bool = False  # somebody saved the file while it was being added to
 
 
 def append(
@@ -97,19 +106,21 @@ def append(
     empty file gets `header` first; otherwise `separator` goes between what is there and the record.
 
     Raises StorageFailure, WorkspaceError, PathNotAllowed or LockTimeout; none of them acknowledges anything.
-    An editor that loaded the file before the append and saves after it still drops the record: that looks like a
-    deletion on purpose, and only the history knows.
+    An editor that saves just now is waited for. One that loaded the file before the append and saves after it still
+    drops the record: that looks like a deletion on purpose, and only the history knows.
     """
     wanted = _Wanted(path, record, record_id.encode(), tail, header, separator, look_back_bytes, system)
     _check(wanted)
     deadline = time.monotonic() + timeout_s
     lock = lock_path_for(state_dir, path)
     operation = f"append to {os.path.basename(path)}"
-    with hold_lock(lock, operation=operation, timeout_s=timeout_s, system=system):
+    with hold_lock(lock, operation=operation, timeout_s=timeout_s, system=system) as held:
+        wanted = replace(wanted, known=held.mark())
         while True:
             with explain_errors("append to", path):
-                appended = _try_once(wanted)
+                appended, looks = _try_once(wanted)
             if appended is not None:
+                held.leave_mark(looks)
                 return appended
             if time.monotonic() > deadline:
                 raise StorageFailure(
@@ -117,7 +128,7 @@ def append(
                     hint="find out which program saves it again and again; nothing was acknowledged",
                 )
             # The new file is another text, in which a person may have moved the record anywhere.
-            wanted = replace(wanted, look_back=None)
+            wanted = replace(wanted, look_back=None, is_again=True)
 
 
 def _check(wanted: _Wanted) -> None:
@@ -129,17 +140,24 @@ def _check(wanted: _Wanted) -> None:
         raise ValueError("a JSONL record is exactly one line")
 
 
-def _try_once(wanted: _Wanted) -> Appended | None:
-    """Append to the file that now has the name; None when it then lost the name, or our bytes."""
+def _try_once(wanted: _Wanted) -> tuple[Appended | None, bytes]:
+    """Append to the file that now has the name, and say how it looks; None when it then lost the name, or our bytes."""
     fd, created = _open(wanted.path, wanted.system)
     try:
         status = wanted.system.fstat(fd)
         _refuse_links(status, wanted.path)
-        found, payload, lead = _plan(wanted, fd, status.st_size)
-        start = _write_whole(wanted, fd, payload) if payload else status.st_size
+        size = status.st_size if created else _size_when_still(wanted, fd, status)
+        was_changed = bool(wanted.known) and _looks(status) != wanted.known
+        found, payload, lead = _plan(wanted, fd, size)
+        start = _write_whole(wanted, fd, payload) if payload else size
         offset = found.start if found is not None else start + lead
-        if not _make_durable(wanted, fd, start, payload):
-            return None
+        if start != size and wanted.is_again and _was_there(wanted, fd, start, payload):
+            return None, b""
+        if not _make_durable(wanted, fd, start, payload) or (wanted.is_again and _remove_copies(wanted, fd)):
+            return None, b""
+        looks = b""
+        with suppress(OSError):  # it is acknowledged all the same; the next one may wait a moment
+            looks = _looks(wanted.system.fstat(fd))
     except BaseException:
         if created:
             _take_back_empty_file(wanted, fd)
@@ -147,7 +165,58 @@ def _try_once(wanted: _Wanted) -> Appended | None:
     finally:
         with suppress(OSError):  # the bytes are synced and read back, or an error is on its way
             wanted.system.close(fd)
-    return Appended(offset, len(wanted.record), created=created, already_there=found is not None)
+    was_there = found is not None
+    appended = Appended(offset, len(wanted.record), created, already_there=was_there, was_changed=was_changed)
+    return appended, looks
+
+
+def _looks(status: os.stat_result) -> bytes:
+    """How a file looks from outside: another look is another content."""
+    return b"%d %d %d" % (status.st_ino, status.st_size, status.st_mtime_ns)
+
+
+def _size_when_still(wanted: _Wanted, fd: int, status: os.stat_result) -> int:
+    """Wait until an editor that saves the file just now is done with it; how large it is then.
+
+    What we left ourselves is nobody's work; and what was left alone for long enough is done.
+    """
+    age_s = time.time() - status.st_mtime_ns / 1e9
+    is_fresh = 0 <= age_s < _STILL_S and _looks(status) != wanted.known
+    if not (wanted.is_again or (is_fresh and wanted.tail is Tail.MARKDOWN)):
+        return status.st_size
+    now = time.monotonic()
+    last, since, deadline = _looks(status), now, now + _LONGEST_WAIT_S
+    enough_s = _STILL_AGAIN_S if wanted.is_again else _STILL_S
+    while now - since < enough_s and now < deadline:
+        time.sleep(_STILL_S / 4)
+        status = wanted.system.fstat(fd)
+        now = time.monotonic()
+        if _looks(status) != last:
+            last, since = _looks(status), now
+    return status.st_size
+
+
+def _was_there(wanted: _Wanted, fd: int, start: int, payload: bytes) -> bool:
+    """Take our bytes back if a save that came between our look and our write has the record already."""
+    read = partial(read_range, wanted.system, fd)
+    found = find_record(read, 0, start, wanted.record, wanted.record_id)
+    return found is not None and not found.missing and _take_back(wanted, fd, start, len(payload))
+
+
+def _remove_copies(wanted: _Wanted, fd: int) -> bool:
+    """Write the file anew with one copy of the record, when a save kept one and we added another; False for one."""
+    status = wanted.system.fstat(fd)
+    data = read_range(wanted.system, fd, 0, status.st_size)
+    before, record, after = data.partition(wanted.record)
+    if wanted.tail is Tail.JSONL or wanted.record not in after:
+        return False
+    single = before + record + after.replace(wanted.record, b"")
+    temporary = write_temporary(wanted.path, single, 0o600, status, wanted.system)
+    if _still_named(wanted, fd) and _looks(wanted.system.fstat(fd)) == _looks(status):
+        put_in_place(temporary, wanted.path, wanted.system)
+    else:
+        wanted.system.unlink(temporary)  # saved again: another look tells what there is now
+    return True
 
 
 def _open(path: str, system: System) -> tuple[int, bool]:

@@ -48,6 +48,7 @@ class Version:
     hash: str
     previous: str | None  # the content before, None when there was no file
     available: bool = False  # whether `read` can give it back
+    text: str | None = None  # of an appended record, so that it can be put back when somebody saves over it
 
 
 @value
@@ -96,10 +97,13 @@ class History:
         length: int,
         previous: str | None,
         record_id: str | None = None,
+        text: str | None = None,
     ) -> Version:
-        """Tell the journal of a change that was made; an `APPEND` names its record, to be verified later."""
+        """Tell the journal of a change that was made; an `APPEND` names its record, to be verified and put back."""
         with self._hold(f"record {operation}"):
-            version = self._tell(path, operation, new_hash, length, previous=previous, record_id=record_id)
+            version = self._tell(
+                path, operation, new_hash, length, previous=previous, record_id=record_id, text=text
+            )
             with suppress(PlainmindError):  # the change is made and told; the next one prunes again
                 self._prune_once_a_day()
             return version
@@ -121,6 +125,8 @@ class History:
         """Give the content of a version back; NotFound when it is unknown, pruned or erased."""
         lines, _ = self._read_journal()
         for line in reversed(lines):
+            if line.id == version_id and line.text is not None:
+                return line.text.encode()
             if line.id == version_id and (data := self._blobs.get(line.hash)) is not None:
                 return data
         raise NotFound(
@@ -153,22 +159,41 @@ class History:
                 doomed.append(name)
                 if cleaned is not None:
                     renamed[name] = (self._blobs.put(cleaned), len(cleaned))
-            if renamed:
-                lines, unreadable = self._read_journal()
-                self._write_journal([_rename_contents(line, renamed) for line in lines], unreadable)
+            lines, unreadable = self._read_journal()
+            cleaned_lines = [_rename_contents(_without_text(line, without), renamed) for line in lines]
+            if cleaned_lines != lines:
+                self._write_journal(cleaned_lines, unreadable)
             for name in doomed:
                 self._blobs.destroy(name)
-            return len(doomed)
+            forgotten = sum(old.text != new.text for old, new in zip(lines, cleaned_lines, strict=True))
+            return len(doomed) + forgotten
 
     def paths_with(self, matches: Callable[[bytes], bool]) -> list[str]:
         """Name the paths of the stored contents that match; "" for one of which the journal tells nothing."""
         with self._hold("look through"):
             found = {name for name in self._blobs if matches(self._read_content(name) or b"")}
-            if not found:
-                return []
             lines, _ = self._read_journal()
         told = {line.hash: line.path for line in lines} | {line.previous: line.path for line in lines}
-        return sorted({told.get(name, "") for name in found})
+        appended = {line.path for line in lines if line.text is not None and matches(line.text.encode())}
+        return sorted({told.get(name, "") for name in found} | appended)
+
+    def missing(
+        self, read_file: Callable[[str], bytes | None], *, path: str | None = None, days: int = 7
+    ) -> list[Version]:
+        """Name the records that were appended lately and are not in their file any more, though it is there.
+
+        We did not remove them: an editor that had read the file earlier may have saved over them.
+        """
+        since = _iso(self._now() - timedelta(days=days))
+        lines, _ = self._read_journal(last_bytes=None if path is None else _RECENT_JOURNAL_BYTES)
+        missing: list[Version] = []
+        for name, records in _expected_records(lines).items():
+            wanted = [line for line in records if line.at >= since and line.text is not None]
+            if not wanted or path not in {None, name}:
+                continue
+            data = read_file(name)
+            missing += [line for line in wanted if data is not None and line.id.encode() not in data]
+        return missing
 
     def verify(self, read_file: Callable[[str], bytes | None]) -> list[Problem]:
         """Check every stored content, and that every journalled append is still in its file.
@@ -186,15 +211,17 @@ class History:
                 self._blobs.get(name)
             except StorageFailure as error:
                 problems.append(Problem(name, str(error)))
-        for path, ids in _expected_records(lines).items():
+        for path, records in _expected_records(lines).items():
             data = read_file(path)
             if data is None:
                 problems.append(Problem(path, "the file is gone; it was not removed by plainmind"))
                 continue
             problems += [
-                Problem(path, f"the note `{name}` is no longer in the file; it was not removed by plainmind")
-                for name in ids
-                if name.encode() not in data
+                Problem(
+                    path, f"the note `{line.id}` is no longer in the file; it was not removed by plainmind"
+                )
+                for line in records
+                if line.id.encode() not in data
             ]
         return problems
 
@@ -252,6 +279,7 @@ class History:
         *,
         previous: str | None,
         record_id: str | None = None,
+        text: str | None = None,
     ) -> Version:
         version = Version(
             id=record_id or new_id(self._clock),
@@ -261,6 +289,7 @@ class History:
             length=length,
             hash=new_hash,
             previous=previous,
+            text=text,
         )
         append(
             self._journal,
@@ -299,7 +328,13 @@ class History:
 
     def _write_journal(self, lines: list[Version], unreadable: list[bytes]) -> None:
         data = b"".join(raw + b"\n" for raw in unreadable) + b"".join(map(_line, lines))
-        write_atomically(self._journal, data, system=self._system)
+        with explain_errors("erase", self._journal, outcome="it still has the old text"):
+            old = self._system.open(self._journal, os.O_WRONLY)
+            try:
+                write_atomically(self._journal, data, system=self._system)
+                _overwrite(old, self._system)  # it has no name any more, but its bytes are still on the disk
+            finally:
+                self._system.close(old)
 
     @contextmanager
     def _hold(self, operation: str) -> Iterator[None]:
@@ -318,6 +353,8 @@ def _iso(at: datetime) -> str:
 def _line(version: Version) -> bytes:
     fields = ("id", "at", "path", "operation", "length", "hash", "previous")
     entry = {field: getattr(version, field) for field in fields}
+    if version.text is not None:
+        entry["text"] = version.text
     return json.dumps(entry, ensure_ascii=True, separators=(",", ":")).encode() + b"\n"
 
 
@@ -333,13 +370,21 @@ def _parse(text: bytes) -> Version | None:
             length=int(entry["length"]),
             hash=str(entry["hash"]),
             previous=None if previous is None else str(previous),
+            text=text if isinstance(text := entry.get("text"), str) else None,
         )
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, AttributeError):
         return None
 
 
 def _with_availability(line: Version, stored: set[str]) -> Version:
-    return replace(line, available=line.hash in stored)
+    return replace(line, available=line.hash in stored or line.text is not None)
+
+
+def _without_text(line: Version, without: Callable[[bytes], bytes | None]) -> Version:
+    """A note of which something is forgotten is not kept at all: it could not be put back."""
+    if line.text is None or without(line.text.encode()) == line.text.encode():
+        return line
+    return replace(line, text=None)
 
 
 def _rename_contents(line: Version, renamed: dict[str, tuple[str, int]]) -> Version:
@@ -348,12 +393,12 @@ def _rename_contents(line: Version, renamed: dict[str, tuple[str, int]]) -> Vers
     return replace(line, hash=name, length=length, previous=previous)
 
 
-def _expected_records(lines: list[Version]) -> dict[str, list[str]]:
+def _expected_records(lines: list[Version]) -> dict[str, list[Version]]:
     """Name the records that must be in each file: those appended after its last rewrite."""
-    expected: dict[str, list[str]] = {}
+    expected: dict[str, list[Version]] = {}
     for line in lines:
         if line.operation == APPEND:
-            expected.setdefault(line.path, []).append(line.id)
+            expected.setdefault(line.path, []).append(line)
         elif not line.operation.startswith("before "):
             expected.pop(line.path, None)
     return expected
@@ -428,14 +473,18 @@ class Blobs:
         return os.path.join(self._folder, name)
 
 
+def _overwrite(fd: int, system: System) -> None:
+    status = system.fstat(fd)
+    if stat.S_ISREG(status.st_mode) and status.st_nlink <= 1:
+        write_all(system, fd, bytes(status.st_size))
+        system.fsync(fd)
+
+
 def scrub(path: str, system: System) -> None:
     """Overwrite a file with zeros, durably, before its name goes; one with a second name elsewhere only loses this."""
     fd = system.open(path, os.O_WRONLY)
     try:
-        status = system.fstat(fd)
-        if stat.S_ISREG(status.st_mode) and status.st_nlink == 1:
-            write_all(system, fd, bytes(status.st_size))
-            system.fsync(fd)
+        _overwrite(fd, system)
     finally:
         system.close(fd)
     system.unlink(path)

@@ -63,6 +63,10 @@ class System:
         """Write once; the result may be less than asked for."""
         return os.write(fd, data)
 
+    def pwrite(self, fd: int, data: bytes, offset: int) -> int:
+        """Write once at a place of one's own; the result may be less than asked for."""
+        return os.pwrite(fd, data, offset)
+
     def position(self, fd: int) -> int:
         """Where the last write on this descriptor ended, also when O_APPEND chose the place."""
         return os.lseek(fd, 0, os.SEEK_CUR)
@@ -307,6 +311,7 @@ def explain_errors(action: str, path: str, *, outcome: str = "nothing was writte
 _FIRST_PAUSE_S = 0.001
 _LONGEST_PAUSE_S = 0.05
 _SIGNATURE_BYTES = 512
+_MARK_BYTES = 128
 
 # Guards `_open_locks` and is taken around every fork: a child finds each lock open and listed, or neither.
 _fork_guard = Lock()
@@ -322,6 +327,17 @@ class HeldLock:
         self.path = path
         self.fd = fd
         self.system = system
+
+    def mark(self) -> bytes:
+        """What the last holder left for the next one; nothing when that cannot be read."""
+        with suppress(OSError):
+            return self.system.pread(self.fd, _MARK_BYTES, _SIGNATURE_BYTES).rstrip()
+        return b""
+
+    def leave_mark(self, mark: bytes) -> None:
+        """Leave something for the next holder; a full disk must not prevent a lock."""
+        with suppress(OSError):
+            self.system.pwrite(self.fd, mark.ljust(_MARK_BYTES), _SIGNATURE_BYTES)
 
     def release(self) -> None:
         """Let go; more than once does no harm."""
@@ -373,12 +389,12 @@ def hold_lock(
     timeout_s: float = 10.0,
     shared: bool = False,
     system: System = SYSTEM,
-) -> Iterator[None]:
+) -> Iterator[HeldLock]:
     """Hold the lock during a block; after `timeout_s` of waiting, LockTimeout names the holder."""
     with explain_errors("lock", path):
         held = _wait_for_lock(path, operation, timeout_s, system, shared=shared)
     try:
-        yield
+        yield held
     finally:
         held.release()
 

@@ -56,6 +56,7 @@ def examine(memory: Memory, *, verify: bool) -> list[Check]:
         _entries,
         _sharing,
         _settings,
+        _missing_notes,
     ]
     if verify:
         examiners += [_written_notes, _index_equals_files]
@@ -245,6 +246,16 @@ def _sharing(memory: Memory) -> Iterator[Check]:
 def _settings(memory: Memory) -> Iterator[Check]:
     for note in memory.remarks:
         yield Check("settings", "warning", note)
+
+
+def _missing_notes(memory: Memory) -> Iterator[Check]:
+    for note in memory.missing_notes():
+        yield Check(
+            "missing notes",
+            "warning",
+            f"a note of {note.at[:16].replace('T', ' ')} is no longer in {note.path}, perhaps saved over by an editor",
+            f"`plainmind restore {note.id}` puts it back, `plainmind forget {note.id}` lets it go",
+        )
 
 
 def _written_notes(memory: Memory) -> Iterator[Check]:

@@ -408,6 +408,13 @@ class Memory:
         """What a file was in a version that `history` lists as available."""
         return self.notes.history.read(version_id)
 
+    def missing_notes(self) -> Sequence[Version]:
+        """Notes that were added lately and are in no file any more: an editor may have saved over them.
+
+        `restore` puts one back, by its id; `forget` lets it go for good.
+        """
+        return self.notes.notebook.missing_notes()
+
     def keep_version(self, path: str, *, reason: str) -> str:
         """Keep what a file is now, before it is edited by other means; where it is on disk."""
         return self.notes.notebook.keep(path, reason=reason)

@@ -94,6 +94,9 @@ def status_of(memory: Memory, *, deep: bool) -> Status:
         ],
         "pending": pending,
         "skipped": [_failure(failure) for failure in found.skipped],
+        "missingNotes": [
+            {"id": note.id, "path": note.path, "at": note.at} for note in memory.missing_notes()
+        ],
         "cache": _cache(memory.index),
         "fts": {"enabled": chosen["keywords"], "available": index.trouble is None},
         "vector": {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Sequence
-from datetime import datetime
+from datetime import date, datetime
 
 from plainmind.base.errors import (
     ConflictError,
@@ -20,13 +20,13 @@ from plainmind.base.lazy import pattern
 from plainmind.base.model import PRIVATE, sha256_bytes, split_lines
 from plainmind.base.value import value
 from plainmind.files.append import Tail, append
-from plainmind.files.history import APPEND, History
+from plainmind.files.history import APPEND, History, Version
 from plainmind.files.ids import new_id
 from plainmind.files.jsonl import open_plain_file
 from plainmind.files.replace import replace
 from plainmind.files.system import Erasures, explain_errors, hold_lock, lock_path_for
 from plainmind.notes.scopes import folder_of_scope
-from plainmind.notes.workspace import Workspace, decode
+from plainmind.notes.workspace import Workspace, day_of, decode
 from plainmind.text.note_format import day_header, find_note, format_note
 
 # A note longer than this is a document: it belongs in a file of its own.
@@ -48,6 +48,9 @@ class Remembered:
     start_line: int
     end_line: int
     id: str
+    missing: tuple[
+        str, ...
+    ] = ()  # ids of notes that were in the file and are not any more: found out on the way
 
 
 @value
@@ -185,6 +188,7 @@ class Notebook:
                 length=len(record),
                 previous=None,
                 record_id=note_id,
+                text=record.decode(),
             )
         except PlainmindError as error:
             raise StorageFailure(
@@ -192,7 +196,25 @@ class Notebook:
                 hint="do not write it again; " + (error.hint or "check the disk"),
             ) from error
         first = _line_at(target, appended.offset)
-        return Remembered(path, first, first + note.count("\n") - 1, note_id)
+        # Whoever changed the file since the last note may have had an older one open, and saved over notes.
+        missing = self.missing_notes(path) if appended.was_changed else ()
+        return Remembered(path, first, first + note.count("\n") - 1, note_id, tuple(v.id for v in missing))
+
+    def missing_notes(self, path: str | None = None) -> tuple[Version, ...]:
+        """Notes of the last days that are in no file any more, though nothing of ours removed them."""
+        missing = self._history.missing(self._content, path=path)
+        if missing:
+            files = [self._content(found.path) or b"" for found in self._workspace.discover().files]
+            missing = [
+                version for version in missing if not any(version.id.encode() in data for data in files)
+            ]
+        return tuple(missing)
+
+    def _content(self, path: str) -> bytes | None:
+        try:
+            return self.read_bytes(path)[1]
+        except PlainmindError:
+            return None  # it is gone with all that was in it, or cannot be read: neither is a save
 
     def edit(
         self, path: str, old: str, new: str, *, base_hash: str | None = None, allow_shrink: bool = False
@@ -259,6 +281,8 @@ class Notebook:
                 hint="`plainmind history` lists the versions that are kept",
             )
         data = self._history.read(version_id)
+        if version.operation == APPEND:
+            return self._put_back(version, data)
         try:
             target, current = self.read_bytes(version.path)
             base: str | None = sha256_bytes(current)
@@ -275,6 +299,23 @@ class Notebook:
             allow_shrink=True,
         )
         return Edited(version.path, 1, replaced.new_hash)
+
+    def _put_back(self, version: Version, record: bytes) -> Edited:
+        """Add a note to its file again, unless it is there."""
+        day = day_of(version.path)
+        header = "" if day is None else day_header(date.fromisoformat(day))
+        target = self._target(version.path)
+        appended = append(
+            target,
+            record,
+            state_dir=self._state_dir,
+            record_id=f"<!-- m:{version.id} -->",
+            tail=Tail.MARKDOWN,
+            header=header.encode(),
+            separator=b"\n" if record.count(b"\n") > 1 else b"",
+        )
+        _, data = self.read_bytes(version.path)
+        return Edited(version.path, _line_at(target, appended.offset), sha256_bytes(data))
 
     def read_bytes(self, path: str) -> tuple[str, bytes]:
         """Where a file of the memory is, and its bytes."""

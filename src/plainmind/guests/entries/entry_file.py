@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from types import MappingProxyType
 
-from plainmind.base.errors import PathNotAllowed
 from plainmind.files.append import Tail, append
 from plainmind.files.atomic import remove_abandoned, write_atomically
 from plainmind.files.system import SYSTEM, explain_errors, hold_lock, make_folders, read_file
@@ -106,11 +105,6 @@ class EntryFile:
                 kept.append(_written(new))
             elif new is not None or (entry is None and is_kept(line)):
                 kept.append(line + b"\n")
-        if os.path.islink(self.path):
-            raise PathNotAllowed(
-                f"{self.path} is a link, and what is to go would stay in the file that it leads to",
-                hint="put the file itself in its place; the folder may be elsewhere (`entries.path`)",
-            )
         with explain_errors("look into", self.folder):
             remove_abandoned(self.path, SYSTEM)  # a killed writer's copy has everything that is to go
         write_atomically(self.path, b"".join(kept))
