@@ -13,7 +13,7 @@ from tests.faults.editor import KINDS
 from plainmind import Memory
 
 FULL = os.environ.get("PLAINMIND_FAULTS") == "full"
-SAVES = int(os.environ.get("SAVES", 500)) if FULL else 25
+SAVES = 500 if FULL else 25
 EDITOR = Path(__file__).with_name("editor.py")
 
 
