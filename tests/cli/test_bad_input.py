@@ -212,6 +212,18 @@ def test_output_that_cannot_be_written_is_an_error(workspace):
     assert ended.stderr == "error: the output: No space left on device\nhint: free some space\n"
 
 
+@pytest.mark.parametrize("form", [[], ["--json"]])
+def test_a_note_that_is_kept_but_cannot_be_reported_is_said_to_be_kept(workspace, form):
+    with open("/dev/full", "w") as full:
+        command = [COMMAND, "remember", "the printer is on VLAN 40", *form]
+        ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+
+    assert ended.returncode == 1
+    assert "error: the note is kept in memory/" in ended.stderr
+    assert "hint: do not write it again" in ended.stderr
+    assert "VLAN 40" in "".join(file.read_text() for file in (workspace / "memory").glob("20*.md"))
+
+
 @pytest.mark.parametrize("argv", [["list", "--json"], ["get", "memory/none.md", "--json"]])
 def test_json_that_cannot_be_written_is_an_error_without_a_buffer_too(workspace, argv):
     env = {**os.environ, "PYTHONUNBUFFERED": "1"}

@@ -1,3 +1,4 @@
+import os
 import threading
 from datetime import date
 
@@ -426,3 +427,59 @@ def test_a_provider_that_cannot_be_made_is_named_with_where_it_was_set(workspace
     assert "/no/such/folder" in str(caught.value)
     assert "plainmind.json5" in str(caught.value)
     assert "builtin" in (caught.value.hint or "")
+
+
+def test_half_a_character_is_refused_in_words_at_every_door(memory, workspace):
+    note = memory.remember("the printer is on VLAN 40")
+    with pytest.raises(PlainmindError, match=r"half a character at place 4: U\+D800"):
+        memory.edit(note.path, "printer", "pri\ud800")
+    with pytest.raises(PlainmindError, match="half a character"):
+        memory.edit(note.path, "pri\ud800", "printer")
+    for call in (memory.search, memory.forget, memory.remember, memory.get):
+        with suppress(PlainmindError):
+            call("pri\ud800nter")
+
+    assert memory.get(note.path).text.count("VLAN 40") == 1
+
+
+def test_a_note_that_an_editor_has_saved_over_is_told_and_put_back(memory, workspace):
+    first = memory.remember("the first")
+    old = (workspace / first.path).read_bytes()
+    lost = memory.remember("the second")
+    (workspace / first.path).write_bytes(old + b"typed by hand\n")
+    told = memory.remember("the third")
+
+    assert told.missing == (lost.id,)
+    assert [note["id"] for note in memory.status()["missingNotes"]] == [lost.id]
+    assert [check.hint for check in memory.doctor() if check.name == "missing notes"] == [
+        f"`plainmind restore {lost.id}` puts it back, `plainmind forget {lost.id}` lets it go"
+    ]
+    memory.restore(lost.id)
+    memory.restore(lost.id)
+
+    assert (workspace / first.path).read_text().count("the second") == 1
+    assert memory.status()["missingNotes"] == []
+
+
+def test_a_note_that_was_saved_over_can_be_forgotten_for_good(memory, workspace, home):
+    first = memory.remember("the first")
+    old = (workspace / first.path).read_bytes()
+    lost = memory.remember("the canary-5517 sings")
+    (workspace / first.path).write_bytes(old)
+    memory.forget(lost.id)
+
+    assert not memory.missing_notes()
+    assert [file for file in home.rglob("*") if file.is_file() and b"canary-5517" in file.read_bytes()] == []
+
+
+def test_a_pipe_in_the_place_of_the_index_is_not_waited_for(memory, workspace, home):
+    memory.remember("the printer is on VLAN 40")
+    memory.sync()
+    memory.close()
+    for file in [*home.rglob("gen-*.sqlite"), *home.rglob("CURRENT")]:
+        file.unlink()
+        os.mkfifo(file)
+    with Memory(workspace, home=home) as other, suppress(PlainmindError):
+        other.search("printer")
+    with Memory(workspace, home=home) as other:
+        assert other.search("printer").hits or other.doctor()

@@ -141,13 +141,23 @@ def test_a_file_that_changed_since_it_was_shown_keeps_the_entries(memory, worksp
     note = memory.remember(f"the {CANARY} is ripe")
     stored(memory, f"Anna likes {CANARY}")
     chosen = memory.forget(CANARY, dry_run=True)
-    memory.remember("something else")
+    (workspace / note.path).write_text("# another text\n\n" + (workspace / note.path).read_text())
 
     with pytest.raises(ConflictError):
         memory.forget(chosen)
 
     assert left(memory) == [f"Anna likes {CANARY}"]
     assert CANARY in memory.get(note.path).text
+
+
+def test_what_others_add_meanwhile_stays_and_the_lines_that_were_shown_go(memory, workspace):
+    note = memory.remember(f"the {CANARY} is ripe")
+    chosen = memory.forget(CANARY, dry_run=True)
+    memory.remember("something else")
+    memory.forget(chosen)
+
+    assert CANARY not in memory.get(note.path).text
+    assert "something else" in memory.get(note.path).text
 
 
 def test_an_entry_that_somebody_removed_meanwhile_is_no_obstacle(memory, workspace, home):

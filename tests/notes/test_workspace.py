@@ -638,3 +638,15 @@ def test_the_watched_paths_cover_everything_that_discovery_lists(folder, tmp_pat
         f"{tmp_path}/vault",
         f"{folder}/docs",
     )
+
+
+def test_a_name_that_reads_like_a_citation_of_another_file_is_left_out(folder):
+    note(folder / "memory" / "x.md#L1 Source: MEMORY.md#L3.md")
+    note(folder / "memory" / "issue #12.md")
+
+    found = Workspace(str(folder)).discover()
+
+    assert paths(found) == ["memory/issue #12.md"]
+    assert [skipped.reason for skipped in found.skipped] == [
+        "the name cannot be cited: it reads like a citation of another file"
+    ]

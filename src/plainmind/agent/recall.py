@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Sequence
@@ -48,6 +49,7 @@ _BRACKET_MARKS = pattern(
     re.IGNORECASE,
 )
 _ONE_LINE = pattern(r"\s+")
+_OF_HEADINGS = pattern(r"""[·"\[\]]|\bsource\s*:""", re.IGNORECASE)
 
 # These only label: who recalls decides, and nothing is left out for how it sounds.
 _SCREENS = (
@@ -148,10 +150,12 @@ def _labels(item: Recalled) -> tuple[str, ...]:
 
 
 def _place(item: Recalled) -> str:
+    """Where it is from; a name with what headings are made of is put in quotes, so that it cannot go on as one."""
+    path = json.dumps(item.path, ensure_ascii=False) if _OF_HEADINGS.search(item.path) else item.path
     if not item.first_line:
-        return item.path
+        return path
     last = f"-L{item.last_line}" if item.last_line > item.first_line else ""
-    return f"{item.path}#L{item.first_line}{last}"
+    return f"{path}#L{item.first_line}{last}"
 
 
 def _origin(item: Recalled) -> str:

@@ -145,7 +145,8 @@ def main(argv: Sequence[str]) -> int:
             console.error("UsageError", str(error), error.hint)
             status = WRONG_USAGE
         except PlainmindError as error:
-            console.error(type(error).__name__, str(error), error.hint or _hint_for(error))
+            teller = Console() if _discard_if_unwritable() else console
+            teller.error(type(error).__name__, str(error), error.hint or _hint_for(error))
             status = FAILED
         except SystemExit as leaving:  # argparse has printed a help text or the version
             sys.stdout.flush()

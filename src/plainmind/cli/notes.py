@@ -6,7 +6,7 @@ import argparse
 import os
 import sys
 
-from plainmind.base.errors import NotFound, PlainmindError, shell_word
+from plainmind.base.errors import NotFound, PlainmindError, StorageFailure, shell_word
 from plainmind.cli.console import Console, plural, size_in_words
 from plainmind.cli.options import describe, open_memory, text_of, text_of_argument, text_of_file, whole_number
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from plainmind.files.history import Version
     from plainmind.memory.memory import Memory
+    from plainmind.notes.notebook import Remembered
 
 
 def add_init(parser: argparse.ArgumentParser) -> None:
@@ -109,6 +110,20 @@ def run_remember(arguments: argparse.Namespace, console: Console) -> int:
     text = text_of(arguments.words)
     with open_memory(arguments) as memory:
         note = memory.remember(text, durable=arguments.durable)
+    try:
+        _tell_where(note, console)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise StorageFailure(
+            f"the note is kept in {note.path}:{note.start_line}, but that could not be printed: {error.strerror}",
+            hint="do not write it again; the output is full or gone",
+        ) from error
+    return 0
+
+
+def _tell_where(note: Remembered, console: Console) -> None:
     if console.json:
         fields = {"path": note.path, "startLine": note.start_line, "endLine": note.end_line, "id": note.id}
         console.result(fields | ({"missing": list(note.missing)} if note.missing else {}))
@@ -120,7 +135,6 @@ def run_remember(arguments: argparse.Namespace, console: Console) -> int:
         console.note(f"{are} no longer in {note.path}: an editor may have saved an older text over it")
         for name in note.missing:
             console.hint(f"`plainmind restore {name}` puts it back, `plainmind forget {name}` lets it go")
-    return 0
 
 
 def add_edit(parser: argparse.ArgumentParser) -> None:

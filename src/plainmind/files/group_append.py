@@ -351,7 +351,7 @@ class StandingLock:
         self._system = system
         self._fd = -1
         self._signed = (0, 0, 0)  # the file as it was when we had written our name in it
-        self._waited: AbstractContextManager[None] | None = None
+        self._waited: AbstractContextManager[object] | None = None
         _standing_locks.add(self)
 
     def __del__(self) -> None:

@@ -166,7 +166,7 @@ class History:
             for name in doomed:
                 self._blobs.destroy(name)
             forgotten = sum(old.text != new.text for old, new in zip(lines, cleaned_lines, strict=True))
-            return len(doomed) + forgotten
+            return len(doomed) or forgotten
 
     def paths_with(self, matches: Callable[[bytes], bool]) -> list[str]:
         """Name the paths of the stored contents that match; "" for one of which the journal tells nothing."""

@@ -32,6 +32,8 @@ _RESOLVE_FLAGS = PASSAGE_FLAGS & ~os.O_NOFOLLOW
 # Control characters, line and paragraph separators, lone surrogates (a name that is not UTF-8), backslash.
 UNCITABLE = pattern("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\\\\]")
 
+_CITATION = pattern("#L[0-9]")
+
 # Linux tells here which folder a descriptor stands for, by a path without links.
 _HANDLES = "/proc/self/fd/"
 
@@ -99,6 +101,8 @@ def _uncitable_reason(path: str) -> str | None:
 def name_refusal(name: str) -> str | None:
     """Why a name found on disk cannot be cited, or None when it can."""
     reason = _uncitable_reason(name)
+    if reason is None and "#L" in name and _CITATION.search(name):
+        reason = "it reads like a citation of another file"
     return reason and "the name cannot be cited: " + reason
 
 

@@ -388,11 +388,16 @@ def hold_lock(
     operation: str,
     timeout_s: float = 10.0,
     shared: bool = False,
+    is_urgent: bool = False,
     system: System = SYSTEM,
 ) -> Iterator[HeldLock]:
-    """Hold the lock during a block; after `timeout_s` of waiting, LockTimeout names the holder."""
+    """Hold the lock during a block; after `timeout_s` of waiting, LockTimeout names the holder.
+
+    Who waits for many that share it is urgent: a pause between two tries is then so short that their gaps are met.
+    """
+    longest_s = _FIRST_PAUSE_S if is_urgent else _LONGEST_PAUSE_S
     with explain_errors("lock", path):
-        held = _wait_for_lock(path, operation, timeout_s, system, shared=shared)
+        held = _wait_for_lock(path, operation, timeout_s, system, shared=shared, longest_s=longest_s)
     try:
         yield held
     finally:
@@ -409,7 +414,9 @@ def try_lock(path: str, *, operation: str, shared: bool = False, system: System 
                 return lock if taken else None
 
 
-def _wait_for_lock(path: str, operation: str, timeout_s: float, system: System, *, shared: bool) -> HeldLock:
+def _wait_for_lock(
+    path: str, operation: str, timeout_s: float, system: System, *, shared: bool, longest_s: float
+) -> HeldLock:
     deadline = time.monotonic() + timeout_s
     pause = _FIRST_PAUSE_S
     while True:
@@ -425,7 +432,7 @@ def _wait_for_lock(path: str, operation: str, timeout_s: float, system: System, 
                 hint="wait for it to finish, or end it if it hangs; the lock goes away with its process",
             )
         time.sleep(pause)
-        pause = min(pause * 2, _LONGEST_PAUSE_S)
+        pause = min(pause * 2, longest_s)
 
 
 def _open_lock(path: str, system: System, *, shared: bool) -> HeldLock:
@@ -571,7 +578,7 @@ class Erasures:
         from plainmind.files.atomic import write_atomically
         from plainmind.files.ids import new_id
 
-        with hold_lock(self._lock, operation="forget", timeout_s=_ERASURE_TIMEOUT_S):
+        with hold_lock(self._lock, operation="forget", timeout_s=_ERASURE_TIMEOUT_S, is_urgent=True):
             write_atomically(self._mark, new_id().encode())
             try:
                 yield

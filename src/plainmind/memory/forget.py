@@ -6,6 +6,7 @@ import json
 import mmap
 import os
 import re
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from plainmind.base.errors import ConflictError, NotFound, PlainmindError, ScopeDenied
@@ -82,6 +83,7 @@ _NOTE_ID = pattern(r"[0-9A-HJKMNP-TV-Z]{26}")
 NOTE_ID_COMMENT = pattern(r"<!-- m:[0-9A-Za-z_-]+ -->")
 # Shorter texts match far more than is meant.
 LEAST_TEXT = 3
+_PATIENCE_S = 10.0  # with those who save a file again and again
 
 
 class Forgetting:
@@ -127,11 +129,7 @@ class Forgetting:
             hashes = _hashes_of_chunks(memory.index, "memory", paths)
             memory.notes.tombstones.bury(hashes)
             for path, ranges in by_path.items():
-                memory.notes.notebook.remove_lines(
-                    path,
-                    [(lines.start_line, lines.end_line) for lines in ranges],
-                    base_hash=ranges[0].base_hash,
-                )
+                self._remove_lines(path, ranges)
             if self._only_in is None:
                 erase_conflict_copies(memory.places.state, doomed.are_in)
             memory.index.forget_vectors(hashes)
@@ -150,11 +148,39 @@ class Forgetting:
 
     def require_unchanged(self, chosen: Forgotten) -> None:
         """Raise ScopeDenied or ConflictError when `apply` would."""
-        hashes = {lines.path: lines.base_hash for lines in reversed(chosen.lines)}
-        for path in hashes:
+        for path in dict.fromkeys(lines.path for lines in chosen.lines):
             self._require_change_of(path)
-        for path, base_hash in hashes.items():
-            self._memory.notes.notebook.read_unchanged(path, base_hash)
+        for path in dict.fromkeys(lines.path for lines in chosen.lines):
+            self._base_of([lines for lines in chosen.lines if lines.path == path])
+
+    def _remove_lines(self, path: str, ranges: Sequence[ForgottenLines]) -> None:
+        """Take lines out of a file that others may be adding to: whatever they add stays, and the lines go."""
+        deadline = time.monotonic() + _PATIENCE_S
+        while True:
+            try:
+                self._memory.notes.notebook.remove_lines(
+                    path,
+                    [(lines.start_line, lines.end_line) for lines in ranges],
+                    base_hash=self._base_of(ranges),
+                )
+            except ConflictError:
+                if time.monotonic() > deadline:
+                    raise
+            else:
+                return
+
+    def _base_of(self, ranges: Sequence[ForgottenLines]) -> str:
+        """The hash of a file as it is now; ConflictError unless the lines stand in it where they were chosen."""
+        path = ranges[0].path
+        _, data = self._memory.notes.notebook.read_bytes(path)
+        lines = split_lines(decode(data))
+        for chosen in ranges:
+            if "\n".join(lines[chosen.start_line - 1 : chosen.end_line]) != chosen.text:
+                raise ConflictError(
+                    f"`{path}` has changed since the lines were chosen; they were not removed",
+                    hint="choose them again",
+                )
+        return sha256_bytes(data)
 
     def _erase_for_other_agents(self, paths: Iterable[str], doomed: DoomedLines) -> None:
         """Take the files out of what other agents have indexed; their next sync reads what is left of them."""
@@ -372,8 +398,15 @@ def forget_everywhere(memory: Memory, what: str | Forgotten, *, dry_run: bool) -
     The entries go first: whatever stops this half-way, the lines that they were chosen with are still there, and the
     same call again does the rest.
     """
-    chosen = _select(memory, what) if isinstance(what, str) else what
-    return chosen if dry_run else _apply(memory, chosen)
+    deadline = time.monotonic() + _PATIENCE_S
+    while True:
+        chosen = _select(memory, what) if isinstance(what, str) else what
+        try:
+            return chosen if dry_run else _apply(memory, chosen)
+        except ConflictError:
+            # Saved by somebody between our look and our write: what is meant is looked for again.
+            if not isinstance(what, str) or time.monotonic() > deadline:
+                raise
 
 
 def _select(memory: Memory, what: str) -> Forgotten:

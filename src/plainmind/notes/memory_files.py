@@ -15,6 +15,7 @@ from plainmind.files.replace import remove, replace
 from plainmind.files.safe_open import Root, check_relative, file_refusal, name_refusal
 from plainmind.files.system import Erasures, explanation
 from plainmind.notes.discovery import MAX_DEPTH
+from plainmind.notes.notebook import encode_text
 from plainmind.notes.workspace import Workspace
 
 CURATED = ("MEMORY.md", "memory.md")
@@ -97,12 +98,12 @@ class MemoryFiles:
     def create(self, name: str, text: str) -> None:
         """Write a file that does not exist yet. ConflictError when it does."""
         with self._erasures.hold_off():
-            self._create(name, _encode(text), "create")
+            self._create(name, encode_text(text), "create")
 
     def rewrite(self, name: str, text: str, *, base_hash: str, reason: str) -> None:
         """Replace what a file says, if it is still what `base_hash` stands for. ConflictError when it is not."""
         with self._erasures.hold_off():
-            self._replace(name, _encode(text), base_hash, reason)
+            self._replace(name, encode_text(text), base_hash, reason)
 
     def delete(self, name: str) -> tuple[str, ...]:
         """Delete a file, or a folder with all its notes, and say which; each can be restored. NotFound when none is."""
@@ -333,11 +334,6 @@ class MemoryFiles:
             raise NotFound(f"`{relative}` does not exist") from error
         except OSError as error:
             raise explanation(error, "remove", relative, outcome="its notes were removed") from error
-
-
-def _encode(text: str) -> bytes:
-    """The bytes that a text was read from."""
-    return text.encode("utf-8", "surrogateescape")
 
 
 def _is_visible(name: str, status: os.stat_result) -> bool:

@@ -376,10 +376,21 @@ def _check_note(text: str) -> str:
     return text
 
 
+def encode_text(text: str) -> bytes:
+    """The bytes that a text was read from. Raises PlainmindError for half a character, which no file can hold."""
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError as error:
+        raise PlainmindError(
+            f"the text has half a character at place {error.start + 1}: U+{ord(text[error.start]):04X} cannot be written",
+            hint="leave it out, or write the whole character",
+        ) from error
+
+
 def _in_endings_of(data: bytes, text: str) -> bytes:
     """Write a text with the line endings that the file has."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
-    raw = text.encode("utf-8", "surrogateescape")
+    raw = encode_text(text)
     return raw.replace(b"\n", b"\r\n") if b"\r\n" in data else raw
 
 

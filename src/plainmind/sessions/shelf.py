@@ -60,7 +60,7 @@ class Shelf:
             return Json5Transcript(path, state_dir=state_dir, system=system, timeout_s=timeout_s)
         return JsonlTranscript(path, state_dir=state_dir, system=system, timeout_s=timeout_s)
 
-    def hold(self, path: str, operation: str) -> AbstractContextManager[None]:
+    def hold(self, path: str, operation: str) -> AbstractContextManager[object]:
         """Keep all others from adding to a transcript; taken while the registry is held, never the other way round."""
         lock = lock_path_for(self.places.state_dir, path)
         return hold_lock(lock, operation=operation, timeout_s=self._timeout_s, system=self.system)

@@ -37,7 +37,7 @@ class EntryFile:
         self._guard = threading.Lock()
         self._known: tuple[Signature, Entries] = (_NO_FILE, MappingProxyType({}))
 
-    def changing(self, operation: str) -> AbstractContextManager[None]:
+    def changing(self, operation: str) -> AbstractContextManager[object]:
         """Wait to be the only one who changes the file."""
         with explain_errors("make", self.folder):
             make_folders(SYSTEM, self.folder)

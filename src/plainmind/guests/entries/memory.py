@@ -247,7 +247,7 @@ class EntryMemory:
         """Let go of the index."""
         self._index.close()
 
-    def _changing(self, operation: str) -> AbstractContextManager[None]:
+    def _changing(self, operation: str) -> AbstractContextManager[object]:
         """Wait to be the only one who changes the entries."""
         self._index.open()
         return self._file.changing(operation)

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 import time
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -162,6 +163,7 @@ def connect(path: str, *, for_writing: bool) -> apsw.Connection:
             raise IndexCorrupt(
                 f"the index file {os.path.basename(path)} is missing", hint="run `plainmind sync`"
             )
+        _refuse_pipes(path)
         try:
             return _checked(_open(path, apsw.SQLITE_OPEN_READWRITE), for_writing=for_writing)
         except (apsw.CantOpenError, apsw.ReadOnlyError):
@@ -172,6 +174,17 @@ def connect(path: str, *, for_writing: bool) -> apsw.Connection:
 
         flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
         return _checked(_open(f"file:{quote(path)}?immutable=1", flags), for_writing=False)
+
+
+def _refuse_pipes(path: str) -> None:
+    """Let SQLite open nothing that it would wait for, or that lies elsewhere."""
+    for suffix in _WITH_LOGS:
+        with suppress(FileNotFoundError):
+            if not stat.S_ISREG(os.lstat(path + suffix).st_mode):
+                raise IndexCorrupt(
+                    f"the index file {os.path.basename(path)}{suffix} is not a plain file",
+                    hint="run `plainmind sync`",
+                )
 
 
 def create(path: str, *, write_ahead: bool) -> apsw.Connection:
@@ -308,7 +321,7 @@ class IndexFolder:
         """The file of a generation."""
         return os.path.join(self.path, f"gen-{number:06d}.sqlite")
 
-    def writer_lock(self, operation: str) -> AbstractContextManager[None]:
+    def writer_lock(self, operation: str) -> AbstractContextManager[object]:
         """Wait to be the only one who changes the index."""
         return hold_lock(self._writer, operation=operation, timeout_s=_WRITER_TIMEOUT_S)
 
