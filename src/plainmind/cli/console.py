@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Mapping
 
+from plainmind.base.errors import PlainmindError
 from plainmind.base.lazy import pattern
 
 TYPE_CHECKING = False
@@ -22,6 +23,10 @@ SCHEMA_VERSION = 1
 _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "path": "36"}
 # Escape sequences in a note must not reach the terminal of its reader.
 _CONTROL = pattern(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+class OutputLost(PlainmindError):
+    """Something was done that could not be told: the output is full, or gone."""
 
 
 class Console:

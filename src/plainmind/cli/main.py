@@ -14,7 +14,7 @@ from io import TextIOWrapper
 from plainmind.base.errors import ConfigError, PlainmindError
 from plainmind.base.lazy import find_by_name
 from plainmind.base.value import value
-from plainmind.cli.console import Console
+from plainmind.cli.console import Console, OutputLost
 from plainmind.cli.options import (
     NO_DEFAULT,
     Declarations,
@@ -145,8 +145,7 @@ def main(argv: Sequence[str]) -> int:
             console.error("UsageError", str(error), error.hint)
             status = WRONG_USAGE
         except PlainmindError as error:
-            teller = Console() if _discard_if_unwritable() else console
-            teller.error(type(error).__name__, str(error), error.hint or _hint_for(error))
+            _report(console, error)
             status = FAILED
         except SystemExit as leaving:  # argparse has printed a help text or the version
             sys.stdout.flush()
@@ -210,6 +209,13 @@ def _hint_for(error: PlainmindError) -> str:
     if isinstance(error, ConfigError):
         return "correct it, or leave it out: every setting has a default"
     return "`plainmind doctor` looks for the cause"
+
+
+def _report(console: Console, error: PlainmindError) -> None:
+    if isinstance(error, OutputLost):
+        _discard_output()
+        console = Console()
+    console.error(type(error).__name__, str(error), error.hint or _hint_for(error))
 
 
 def _report_refusal(console: Console, error: OSError) -> None:

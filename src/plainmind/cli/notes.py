@@ -6,8 +6,8 @@ import argparse
 import os
 import sys
 
-from plainmind.base.errors import NotFound, PlainmindError, StorageFailure, shell_word
-from plainmind.cli.console import Console, plural, size_in_words
+from plainmind.base.errors import NotFound, PlainmindError, shell_word
+from plainmind.cli.console import Console, OutputLost, plural, size_in_words
 from plainmind.cli.options import describe, open_memory, text_of, text_of_argument, text_of_file, whole_number
 
 TYPE_CHECKING = False
@@ -116,7 +116,7 @@ def run_remember(arguments: argparse.Namespace, console: Console) -> int:
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise StorageFailure(
+        raise OutputLost(
             f"the note is kept in {note.path}:{note.start_line}, but that could not be printed: {error.strerror}",
             hint="do not write it again; the output is full or gone",
         ) from error

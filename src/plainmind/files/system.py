@@ -292,7 +292,7 @@ def explanation(
     error: OSError, action: str, path: str, *, outcome: str = "nothing was written"
 ) -> PlainmindError:
     """Turn a refusal into the error that says it in words; `outcome` says what became of the bytes."""
-    reason = os.strerror(error.errno) if error.errno else str(error)
+    reason = error.strerror or str(error)
     kind, advice = _EXPLANATIONS.get(error.errno or 0, _ANY_OTHER)
     return kind(f"could not {action} {path}: {reason}", hint=f"{advice}; {outcome}")
 

@@ -381,8 +381,9 @@ def encode_text(text: str) -> bytes:
     try:
         return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError as error:
+        half = f"U+{ord(text[error.start]):04X}"
         raise PlainmindError(
-            f"the text has half a character at place {error.start + 1}: U+{ord(text[error.start]):04X} cannot be written",
+            f"the text has half a character at place {error.start + 1}: {half} cannot be written",
             hint="leave it out, or write the whole character",
         ) from error
 
