@@ -81,6 +81,7 @@ def test_what_many_writers_were_told_is_there_is_there_once_even_when_two_are_ki
     with store.reading() as reader:
         files = {path for _, path in reader.files()}
         chunks = reader.counts().chunks["memory"]
+        assert reader.revision()[1] == len(files)  # one change each, and none was lost
     assert told <= files
     assert len(files) - len(told) <= 2  # a writer may have been killed between its change and its word
     assert chunks == 2 * len(files)
