@@ -106,5 +106,8 @@ class AgentMemory(Protocol):
     def status(self) -> Mapping[str, Any]:
         """Facts, ready for JSON; places on disk and counts of what others see are for the owner only."""
 
+    def hide_secrets(self, text: str) -> str:
+        """A text as it may reach an agent: without secrets, unless the settings say otherwise."""
+
     def start_context(self) -> StartContext:
         """What a session begins with: the curated memory if it is private, and the logs of the last two days."""

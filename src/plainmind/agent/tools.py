@@ -14,7 +14,7 @@ from plainmind.agent.recall import new_nonce
 from plainmind.agent.tool_calls import Call, answer_call, carry_out, code_of
 from plainmind.base.errors import NotFound, PlainmindError, ScopeDenied
 from plainmind.base.model import EXCERPT_LINES
-from plainmind.base.value import value
+from plainmind.base.value import replace, value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -358,8 +358,9 @@ class ToolBox:
         shown = (repr(self._memory.context), answers.exactly(chosen))
         if confirm is not None and self._codes.take(confirm, *shown):
             return answers.forget_answer(self._memory.forget(chosen))
+        lines = tuple(replace(one, text=self._memory.hide_secrets(one.text)) for one in chosen.lines)
         return answers.forget_preview(
-            chosen,
+            replace(chosen, lines=lines),
             limits,
             code=self._codes.make(*shown),
             nonce=self._nonce(),

@@ -318,6 +318,13 @@ class Settings:
     citations: str = setting(
         "auto", OneOf("auto", "on", "off"), ALLOWED, "Name file and lines; `auto` does so in direct chats."
     )
+    redact_notes: bool = setting(
+        True,
+        Flag(),
+        SENDS,
+        "Hide secrets of notes in what agents are shown; files stay as they are.",
+        name="redaction.notes",
+    )
     reserve_tokens_floor: int = setting(
         20_000, Whole(0, 10_000_000), ALLOWED, "Tokens of the context window that stay free."
     )

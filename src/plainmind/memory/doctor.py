@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 from plainmind.base.errors import PlainmindError, shell_word
 from plainmind.base.lazy import find_by_name
-from plainmind.base.model import SyncReport
+from plainmind.base.model import SyncReport, split_lines
 from plainmind.base.value import value
 from plainmind.config.load import home_folder, user_home
 from plainmind.files.system import hold_lock, try_lock
@@ -47,6 +47,7 @@ def examine(memory: Memory, *, verify: bool) -> list[Check]:
         _former_home,  # before anything else has made the new one
         _workspace,
         _skipped_files,
+        _secrets,
         _permissions,
         _disk_space,
         _locks,
@@ -98,6 +99,40 @@ def _skipped_files(memory: Memory) -> Iterator[Check]:
         conflict = "sync conflict" in skipped.reason
         hint = "merge it by hand, then delete the copy" if conflict else None
         yield Check("skipped files", "warning", f"{skipped.path}: {skipped.reason}", hint)
+
+
+_MOST_SECRETS_NAMED = 20
+
+
+def _secrets(memory: Memory) -> Iterator[Check]:
+    """Name the places of secrets in notes, and their kind; never the secret itself."""
+    redactor = memory.redactor()
+    places: list[str] = []
+    for file in memory.notes.workspace.discover().files:
+        try:
+            text = memory.notes.workspace.read(file.path)[0].text
+        except (PlainmindError, OSError):
+            continue  # said by another check
+        for found in redactor.redact(text).found:
+            line = len(split_lines(f"{text[: found.start]}."))
+            places.append(f"{file.path}:{line}: {found.kind}")
+    if not places:
+        return
+    hidden = memory.policy.values.hides_secrets
+    for place in places[:_MOST_SECRETS_NAMED]:
+        yield Check("secrets", "warning", place)
+    left = (
+        f"; {len(places) - _MOST_SECRETS_NAMED} more are not named here"
+        if len(places) > _MOST_SECRETS_NAMED
+        else ""
+    )
+    shown = "agents see marks in their place" if hidden else "agents see them: `redaction.notes` is false"
+    yield Check(
+        "secrets",
+        "warning",
+        f"{len(places)} {'secret' if len(places) == 1 else 'secrets'} in notes{left}; {shown}",
+        "keep secrets in a password manager, and in the note where to look; `plainmind redact FILE` shows the lines",
+    )
 
 
 def _former_home(memory: Memory) -> Iterator[Check]:

@@ -63,7 +63,8 @@ class ScopedMemory:
                 snippet_chars=limits.max_snippet_chars,
             )
         hits = self._memory.policy.checkpoint.passed(self.access, result.hits, "a search")
-        return self._without_others_names(replace(result, hits=hits))
+        shown = tuple(replace(hit, snippet=self._shown(hit.path, hit.snippet, hit.source)) for hit in hits)
+        return self._without_others_names(replace(result, hits=shown))
 
     def get(
         self,
@@ -79,7 +80,7 @@ class ScopedMemory:
             found = self._memory.get(path, first_line=first_line, line_count=line_count, max_chars=max_chars)
         # What was read is what was asked for, unless some spelling of a path leads elsewhere.
         self._memory.policy.checkpoint.require(self.access, found.path)
-        return found
+        return replace(found, text=self._shown(found.path, found.text))
 
     def list(self) -> tuple[FoundFile, ...]:
         """List the memory files that may be seen here."""
@@ -127,7 +128,7 @@ class ScopedMemory:
             begun = start_context(
                 self.access,
                 self._memory.now().date(),
-                self._whole_text,
+                self._text_to_show,
                 max_chars=self.limits.max_start_chars,
                 nonce=new_nonce(),
             )
@@ -164,6 +165,28 @@ class ScopedMemory:
             memory.index.sync_in_background()
 
         return tool(files, changing=memory.require_place_for_notes, changed=changed)
+
+    def hide_secrets(self, text: str) -> str:
+        """A text as it may reach an agent: without secrets, unless the settings say otherwise."""
+        return self._memory.redactor().without_secrets(text) if self._hides_secrets else text
+
+    @property
+    def _hides_secrets(self) -> bool:
+        return self._memory.policy.values.hides_secrets
+
+    def _shown(self, path: str, part: str, source: str = "memory") -> str:
+        """A part of a file without its secrets: the whole file tells what is one, a part may have lost its name."""
+        if not self._hides_secrets:
+            return part
+        from plainmind.memory.secrets import part_without_secrets
+
+        is_note = source == "memory" and not path.startswith("sessions/")
+        whole = self._whole_text(path) if is_note else None
+        return part_without_secrets(part, whole, self._memory.redactor())
+
+    def _text_to_show(self, path: str) -> str | None:
+        text = self._whole_text(path)
+        return text and self.hide_secrets(text)
 
     def _whole_text(self, path: str) -> str | None:
         self._memory.policy.checkpoint.require(self.access, path)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import time
 from collections.abc import Iterable
+from functools import lru_cache
 
 from plainmind.base.model import SearchResult
 from plainmind.base.value import replace
@@ -64,6 +66,48 @@ def without_known_secrets(result: SearchResult, redactor: Redactor) -> SearchRes
         for hit in result.hits
     )
     return replace(result, hits=hits)
+
+
+# A piece of a secret that the edge of an excerpt has cut off; shorter ones tell nobody anything.
+_LEAST_PIECE = 6
+_AROUND_PIECE = "… \t\r\n"
+_STANDS_ALONE_BELOW = 8
+_NOTES_KEPT = 64
+
+
+def part_without_secrets(part: str, whole: str | None, redactor: Redactor) -> str:
+    """Hide the secrets in a part of a note; what the whole note tells to be one is hidden too, also cut off."""
+    for secret, mark in _secrets_of(redactor, whole) if whole else ():
+        if len(secret) < _STANDS_ALONE_BELOW:
+            part = re.sub(rf"(?<!\w){re.escape(secret)}(?!\w)", lambda _, mark=mark: mark, part)  # type: ignore[misc]
+        else:
+            part = _without_pieces(part.replace(secret, mark), secret, mark)
+    return redactor.without_secrets(part)
+
+
+def _without_pieces(part: str, secret: str, mark: str) -> str:
+    """Hide the end of a secret with which a part begins, and the beginning of one with which it ends."""
+    first = len(part) - len(part.lstrip(_AROUND_PIECE))
+    at = secret.rfind(part[first : first + _LEAST_PIECE])
+    if at > 0 and len(part) - first >= _LEAST_PIECE and part.startswith(secret[at:], first):
+        part = part[:first] + mark + part[first + len(secret) - at :]
+    last = len(part.rstrip(_AROUND_PIECE))
+    end = secret.find(part[max(0, last - _LEAST_PIECE) : last]) + _LEAST_PIECE
+    if _LEAST_PIECE <= end < len(secret) and part.endswith(secret[:end], 0, last):
+        part = part[: last - end] + mark + part[last:]
+    return part
+
+
+@lru_cache(_NOTES_KEPT)
+def _secrets_of(redactor: Redactor, whole: str) -> tuple[tuple[str, str], ...]:
+    """The secrets of a note and their marks, the longest first; one of several lines is several."""
+    found = {
+        line: one.mark
+        for one in redactor.redact(whole).found
+        for line in whole[one.start : one.end].splitlines()
+        if line.strip()
+    }
+    return tuple(sorted(found.items(), key=lambda item: -len(item[0])))
 
 
 def redaction_key(home: str) -> bytes:

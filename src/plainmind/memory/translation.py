@@ -160,6 +160,7 @@ class PolicyValues:
     default: str
     citations: str
     limits: Limits
+    hides_secrets: bool  # of notes, in what agents are shown
 
 
 @value
@@ -301,6 +302,7 @@ def policy_values(settings: Settings) -> PolicyValues:
         default=settings.scope.default,
         citations=settings.citations,
         limits=limits_of(settings),
+        hides_secrets=settings.redact_notes,
     )
 
 

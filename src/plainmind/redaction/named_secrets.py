@@ -253,6 +253,9 @@ _TO_PARTS = tuple(
 )
 
 
+_OF_A_ROW = pattern("[,;|]")  # what stands below is a row of a table
+
+
 def _in_parts(name: Name, around: str, low: str, end: int) -> tuple[int, int] | None:
     """A value with spaces in it: groups of letters and digits, the words of a phrase; or the digits of a PIN."""
     over = _SENTENCE_ENDS.search(low, end, end + _WITHIN)
@@ -291,7 +294,11 @@ def _value_of(name: Name, around: str, low: str, start: int, end: int) -> tuple[
         return span
     for way in (_ADJACENT, _FOUND_BELOW, _ANSWERED):
         span = _span(way.match(low, end), around)
-        if span and _is_made_up(name, around, span):
+        if (
+            span
+            and (way is _ADJACENT or not _OF_A_ROW.search(around, *span))
+            and _is_made_up(name, around, span)
+        ):
             return span
     return _near(name, around, low, end) or _ahead(name, around, low, start)
 

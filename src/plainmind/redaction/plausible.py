@@ -227,7 +227,7 @@ def is_random(value: str) -> bool:
     if len(value) < _LEAST_KEY:
         return False
     if value.isalnum() and value.isascii():
-        return _is_random(value[:_ENOUGH])
+        return not _CAMEL.fullmatch(value) and _is_random(value[:_ENOUGH])
     if any(map(_is_random, _STRETCH.findall(value[:_ENOUGH]))) or _UUID.match(value):
         return True
     return len(value) >= _LEAST_BROKEN and _turn_often(_sorts(value[:_ENOUGH]))

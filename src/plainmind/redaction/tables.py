@@ -23,7 +23,7 @@ def is_heading(low: str, start: int, end: int) -> bool:
     return _ENDS_CELL.match(low, end) is not None and _BEGINS_CELL.search(low, 0, start) is not None
 
 
-_ENDS_CELL = pattern(r"""["'`*)_]{0,3}[ ]{0,24}(?:[|,;\t\r\n]|(?<=  )\S)""")
+_ENDS_CELL = pattern(r"""["'`*)_]{0,3}[ ]{0,24}:?[*]{0,2}(?:[|,;\t\r\n]|(?<=  )\S)""")
 _BEGINS_CELL = pattern(r"""(?:^|[\n|,;\t]|  )[ "'`*(_]{0,4}(?:[^\s|,;]{1,20}[ _-]?){0,2}$""")
 
 
