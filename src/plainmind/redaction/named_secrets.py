@@ -52,7 +52,9 @@ def assigned_secrets_in(page: Page) -> Iterator[Found]:
 
 
 # Short words that are mostly a part of others.
-_PAT = pattern(r"pat(?<![b-rt-z]pat)[\"']{0,2}(?:[ ]?[:=]+|, ?\"value\":| is)[ ]?[\"']?([a-z0-9_-]{20,}+)")
+_PAT = pattern(
+    r"pat(?![a-z0-9])[^a-z0-9\r\n]{1,12}(?:\r?\n[ \t]{1,8})?(?:[a-z]{2,7}[^a-z0-9]{1,12}){0,4}?([a-z0-9_-]{20,}+)"
+)
 _PIN = pattern(
     r"""pin(?:(?<![a-z0-9]pin)|(?<=[_-]pin))(?:[- ]?(?:code|number|nummer|码|番号|번호))?["'`*)\]]{0,3}"""
     r"""(?: [^\s0-9:=.!?]{1,20}){0,5}?[ ]?(?:[:=]| (?:is|ist|lautet|est|es|e)(?= )|[是为は는은])?[ ]?["'`*]{0,2}([0-9]{4,8})(?![0-9a-z]|[.:][0-9])"""  # noqa: E501
@@ -104,13 +106,23 @@ def _secrets_by(anchor: str, names: tuple[Name, ...], page: Page) -> Iterator[Fo
             end += first  # noqa: PLW2901
             if end > at + _AFTER - _AT_THE_EDGE:  # it may go on where the piece ends
                 end = _end_of(text, end)  # noqa: PLW2901
-            yield first + start, end, kind
+            yield _start_of(text, first + start) if start == 0 < first else first + start, end, kind
             after = max(after, end)
         at = low.find(anchor, after)
 
 
 _AT_THE_EDGE = 4
 _REST = pattern(r"""[^\s"'`<>|,;&\\]{0,16384}+""")
+
+
+def _start_of(text: str, start: int) -> int:
+    """Where a value begins of which the piece that was looked at has the end."""
+    before = text[max(0, start - _LONGEST_BEFORE) : start]
+    return start - len(before) + len(_WITHOUT_LAST_WORD.sub("", before))
+
+
+_LONGEST_BEFORE = 1_000
+_WITHOUT_LAST_WORD = pattern(r"""[^\s"'`<>|,;()]{1,1000}+$""")
 
 
 def _end_of(text: str, end: int) -> int:
@@ -150,7 +162,7 @@ _VALUE = rf"{_OPENING}(?:{_QUOTED}|{_BARE})"
 _ASSIGNED = pattern(rf"{_CLOSE}(?:{_SIGN}| (?=[\"'`]))(?:[ ]?(?:value|default)[ ]?[:=])?{_VALUE}")
 _VALUE_ALONE = pattern(_VALUE)
 _IN_FIELD = pattern(rf"{_CLOSE}{_FIELD}{_VALUE}")
-_FOUND_BELOW = pattern(rf"{_CLOSE}{_BELOW}{_VALUE}")
+_FOUND_BELOW = pattern(rf"{_CLOSE}{_BELOW}{_VALUE}(?=[\"'`.,!]{{0,3}}[ \t]*+(?:[\r\n]|$))")
 _FLAGGED = pattern(rf"[ \t]{{1,4}}(?!-){_VALUE}")
 _FAR = pattern(
     rf"""{_CLOSE}[ ]{{0,2}}(?:\([^()\r\n]{{1,24}}+\))?[^\x00-\x7f。！？]{{0,18}}+[ ]{{0,2}}(?:[:=–—-]|->)?{_VALUE}"""
@@ -196,6 +208,8 @@ _TOKEN = pattern(r"(?<![?&])[!#$%*+\-./0-9:?@A-Z^_a-z~][!#$%&*+\-./0-9:?@A-Z^_a-
 _ENDS = ".:)]}*_,;"
 _WITHIN = 96  # a value without an equals sign is not looked for farther away
 _LEAST_KEY = 16
+_LEAST_DIGITS = 8
+_LEAST_NEAR_KEY = 12
 
 
 # Without a digit, something in quotation marks, a sign within a word or words joined by dashes nothing here is a secret.  # noqa: E501
@@ -300,7 +314,11 @@ def _value_of(name: Name, around: str, low: str, start: int, end: int) -> tuple[
             and _is_made_up(name, around, span)
         ):
             return span
-    return _near(name, around, low, end) or _ahead(name, around, low, start)
+    return (
+        _near(name, around, low, end)
+        or _ahead(name, around, low, start)
+        or _beside(name, around, low, start, end)
+    )
 
 
 # Of a cell in a column of secrets; a cell that names one again is the heading of another table.
@@ -314,7 +332,9 @@ _CELLS: dict[str, Callable[[str], Callable[[str], bool]]] = {
 
 
 # `--from-literal=password=…`: the name of what follows is no part of it.
-_INNER_NAME = pattern(r"[a-z0-9_.-]{0,30}(?:pass|secret|token|key|pwd?|code|seed|pin)[a-z0-9_.-]{0,20}=", 2)
+_INNER_NAME = pattern(
+    r"(?:[a-z0-9]{1,16}[_.-]){0,4}(?:pass[a-z]{0,6}|secret|token|key|pwd?|code|seed|pin)=(?=.{4})", 2
+)
 
 
 def _span(found: re.Match[str] | None, around: str) -> tuple[int, int] | None:
@@ -339,7 +359,7 @@ def _is_secret(name: Name, around: str, span: tuple[int, int], *, has_sign: bool
     if name.sort in (PASSWORD, PHRASE):
         return is_password(given, is_quoted=is_quoted)
     if name.sort is DOUBTFUL:
-        return is_made_up(given)
+        return is_made_up(given) or (has_sign and given.isdecimal() and len(given) >= _LEAST_DIGITS)
     return (
         is_key(given)
         or is_odd(given)
@@ -356,7 +376,9 @@ def _is_made_up(name: Name, around: str, span: tuple[int, int]) -> bool:
 
 
 def _is_secret_without_sign(name: Name, given: str) -> bool:
-    return is_key(given) and len(given) >= _LEAST_KEY if name.sort is KEY else is_odd(given)
+    if name.sort is KEY:
+        return (is_key(given) and len(given) >= _LEAST_NEAR_KEY) or (name.kind == "secret" and is_odd(given))
+    return is_made_up(given)
 
 
 def _led_to(name: Name, around: str, low: str, end: int) -> tuple[int, int] | None:
@@ -377,19 +399,45 @@ def _near(name: Name, around: str, low: str, end: int) -> tuple[int, int] | None
     """Something that nobody would say, in the same sentence behind the name."""
     over = _SENTENCE_ENDS.search(low, end, end + _WITHIN)
     limit = over.start() if over else min(len(low), end + _WITHIN)
-    for token in _TOKEN.finditer(around, end, limit):
+    for token in _TOKEN.finditer(around, end):
         start = token.start()
+        if start >= limit:
+            break
         given = token[0].rstrip(_ENDS)
         if _is_secret_without_sign(name, given):
             return start, start + len(given)
     return None
 
 
+def _beside(name: Name, around: str, low: str, start: int, end: int) -> tuple[int, int] | None:
+    """Something that cannot be said at all, before the name on its line, or alone on one of the next lines."""
+    line = low.rfind("\n", 0, start) + 1
+    for token in _TOKEN.finditer(around, line, start):
+        given = token[0].rstrip(_ENDS)
+        if ":" not in given and _is_beyond_doubt(name, given) and token.end() < start - 1:
+            return token.start(), token.start() + len(given)
+    alone = _ALONE_BELOW.match(around, end)
+    if alone is not None and _is_beyond_doubt(name, alone[1]):
+        return alone.span(1)
+    return None
+
+
+_ALONE_BELOW = pattern(
+    r"""[^\r\n]{0,64}+(?:\r?\n[ \t>]*+(?:`{3}[a-z]{0,12})?){1,4}+(?:[-*•] )?["'`*]{0,3}([^\s"'`,;|]{8,}+)["'`*]{0,3}[ \t]*+(?=[\r\n]|$)"""  # noqa: E501
+)
+
+
+def _is_beyond_doubt(name: Name, given: str) -> bool:
+    if name.sort is KEY:
+        return is_key(given) and len(given) >= _LEAST_KEY
+    return is_odd(given)
+
+
 _SAID_AHEAD = pattern(
     r"""(?:use|take|nimm|utilise|usa) ["'`]?((?:[a-z]{3,12} ){3,11}[a-z]{3,12})["'`]? (?:as|als|comme|como) (?:the|die|la|my)? ?$|"""  # noqa: E501
     rf"""([^\s"'`(),;]{{6,64}})["'`*]{{0,3}}[ ]{{0,3}}(?:<-|←|<=|#|//|--)(?: {_WORD}){{0,3}} ["'`*]{{0,2}}$"""
     rf"""|(?:type|enter|use|try|tippe|gib|nimm|nutze|saisis|tape|utilise|usa|escribe|pon) ["'`]?([^\s"'`(),;]{{6,64}})["'`*]{{0,3}}(?: {_WORD}){{1,8}} $"""  # noqa: E501
-    rf"""|([^\s"'`(),;:=]{{6,64}})["'`*]{{0,3}}[ ]?(?: (?:{"|".join((*IS, "as", "als", "comme", "como", "come", "for"))})(?: {_WORD}){{0,3}} ["'`*]{{0,2}}"""  # noqa: E501
+    rf"""|([^\s"'`(),;:]{{6,64}})["'`*]{{0,3}}[ ]?(?: (?:{"|".join((*IS, "as", "als", "comme", "como", "come", "for"))})(?: {_WORD}){{0,3}} ["'`*]{{0,2}}"""  # noqa: E501
     r"|[是为為がをは이가을를][^\x00-\x7f]{0,8})$"
 )
 

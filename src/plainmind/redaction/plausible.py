@@ -90,6 +90,7 @@ _LEAST_SCRAMBLED = 8
 _LONG_SCRAMBLED = 12
 _CHANGES_OF_CASE = pattern("[a-z][A-Z]|[A-Z][A-Z][a-z]")
 _LEAST_CHANGES = 3
+_LEAST_DIFFERENT_LETTERS = 5
 _CAMEL = pattern("(?:[A-Z]?[a-z]{2,32}+|[A-Z]{1,6}(?=[A-Z][a-z]|$)){1,16}+")
 _LEAST_WORDS, _MOST_WORDS = 4, 24
 _WORD = pattern("[a-z]{3,12}")
@@ -158,6 +159,8 @@ def is_scrambled(value: str) -> bool:
     if len(value) < _LEAST_SCRAMBLED or not value.isascii() or not value.isalpha():
         return False
     low = value.lower()
+    if len(set(low)) < _LEAST_DIFFERENT_LETTERS:
+        return False
     rare = sum(pair not in _COMMON_PAIRS for pair in map("".join, pairwise(low)))
     is_mixed = not (value.islower() or value.isupper())
     if is_mixed and len(_CHANGES_OF_CASE.findall(value)) >= _LEAST_CHANGES and not _CAMEL.fullmatch(value):
@@ -219,7 +222,12 @@ def is_key(value: str, **_: bool) -> bool:
         return True
     if not is_random(value) or is_stand_in(value) or _is_code(value):
         return False
-    return not _DOTTED_NAME.match(value) or any(len(part) >= _LEAST_LETTERS for part in value.split("."))
+    if not _DOTTED_NAME.match(value):
+        return True
+    return any(
+        len(part) >= _LEAST_LETTERS and not _CAMEL.fullmatch(part) and "_" not in part
+        for part in value.split(".")
+    )
 
 
 def is_random(value: str) -> bool:

@@ -24,7 +24,7 @@ def is_heading(low: str, start: int, end: int) -> bool:
 
 
 _ENDS_CELL = pattern(r"""["'`*)_]{0,3}[ ]{0,24}:?[*]{0,2}(?:[|,;\t\r\n]|(?<=  )\S)""")
-_BEGINS_CELL = pattern(r"""(?:^|[\n|,;\t]|  )[ "'`*(_]{0,4}(?:[^\s|,;]{1,20}[ _-]?){0,2}$""")
+_BEGINS_CELL = pattern(r"""(?:^|[\n|,;\t]|  )[ "'`*(_]{0,4}(?:[^\s|,;]{1,20}[ _-]?){0,4}$""")
 
 
 def cells_under(text: str, at: int, kind: str, is_secret: Callable[[str], bool]) -> Iterator[Found]:
@@ -56,7 +56,8 @@ def lines_under(text: str, at: int, kind: str, is_secret: Callable[[str], bool])
     """Report what a list below a heading gives as secrets, line by line; it ends where a line is of another form."""
     end = text.find("\n", at)
     start = text.rfind("\n", 0, at) + 1
-    if end < 0 or end - start > _LONGEST_NAME or not _NOTHING_ELSE.fullmatch(text, at, end):
+    is_field = ":" in text[start:at] or "=" in text[start:at]
+    if end < 0 or is_field or end - start > _LONGEST_NAME or not _NOTHING_ELSE.fullmatch(text, at, end):
         return
     for _ in range(_MOST_ENTRIES):
         entry = _ENTRY.match(text, end + 1)
