@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from contextlib import closing
 
 from tests.support.hashing_embedder import HashingEmbedder
 
@@ -12,7 +13,7 @@ from plainmind.base.model import Document, FileState, Vector
 from plainmind.index import sync_process
 from plainmind.index.chunks import Preparation
 from plainmind.index.plan import ChunkingSettings
-from plainmind.index.sync_process import ReadFile, prepare_files
+from plainmind.index.sync_process import ReadFile, batches, preparer_for
 
 TEXTS = [f"file {number} " + "word " * 30_000 for number in range(12)]
 FILES = [
@@ -22,6 +23,14 @@ FILES = [
     for number, text in enumerate(TEXTS)
 ]
 SIZE = sum(map(len, TEXTS))
+
+
+def prepare_files(files, here, *, total_bytes):
+    """Prepare files as a sync does, and give what is done as soon as it is."""
+    with closing(preparer_for(here, total_bytes=total_bytes, tell=print)) as preparer:
+        for batch in batches(files, here):
+            yield from preparer.add(batch)
+        yield from preparer.finish()
 
 
 class Waiting(HashingEmbedder):
@@ -52,7 +61,7 @@ class Waiting(HashingEmbedder):
 
 def test_the_next_batch_is_asked_for_while_the_first_is_under_way_and_order_is_kept() -> None:
     embedder = Waiting()
-    ready = [*prepare_files(FILES, Preparation(ChunkingSettings(), embedder), total_bytes=SIZE, tell=print)]
+    ready = [*prepare_files(FILES, Preparation(ChunkingSettings(), embedder), total_bytes=SIZE)]
 
     assert [file.state.path for batch, _ in ready for file in batch] == [file.state.path for file in FILES]
     assert len(ready) > 3
@@ -64,7 +73,7 @@ def test_the_next_batch_is_asked_for_while_the_first_is_under_way_and_order_is_k
 
 def test_a_batch_that_fails_says_so_and_the_others_do_not() -> None:
     preparation = Preparation(ChunkingSettings(), Waiting(failing="file 7 "))
-    ready = [*prepare_files(FILES, preparation, total_bytes=SIZE, tell=print)]
+    ready = [*prepare_files(FILES, preparation, total_bytes=SIZE)]
     failed = [batch for batch, made in ready if made.failure is not None]
 
     assert len(failed) == 1
@@ -72,7 +81,7 @@ def test_a_batch_that_fails_says_so_and_the_others_do_not() -> None:
 
 
 def test_whoever_gives_up_leaves_no_thread_behind() -> None:
-    ready = prepare_files(FILES, Preparation(ChunkingSettings(), Waiting()), total_bytes=SIZE, tell=print)
+    ready = prepare_files(FILES, Preparation(ChunkingSettings(), Waiting()), total_bytes=SIZE)
     next(ready)
     ready.close()
 
@@ -84,7 +93,7 @@ def test_whoever_gives_up_leaves_no_thread_behind() -> None:
 
 def test_a_little_is_prepared_without_threads() -> None:
     embedder = Waiting(alone=True)
-    few = prepare_files(FILES[:3], Preparation(ChunkingSettings(), embedder), total_bytes=1000, tell=print)
+    few = prepare_files(FILES[:3], Preparation(ChunkingSettings(), embedder), total_bytes=1000)
     assert len([*few]) >= 1
     assert embedder.most == 1
     assert sync_process.REMOTE_CHARACTERS > 1000

@@ -21,11 +21,19 @@ class SlowSync:
         return SyncReport(unchanged=self.runs)
 
 
+def run(shared, sync, *, force=False, thorough=True):
+    """Take a turn, as the index of a memory does."""
+    with shared.turn(thorough=thorough, alone=force) as turn:
+        if turn.report is None:
+            turn.report = sync(force=force, thorough=thorough)
+    return turn.report
+
+
 def test_callers_who_wait_share_the_next_run():
     slow = SlowSync()
-    shared = SharedSync(slow)
+    shared = SharedSync()
     reports = []
-    threads = [threading.Thread(target=lambda: reports.append(shared.run())) for _ in range(6)]
+    threads = [threading.Thread(target=lambda: reports.append(run(shared, slow))) for _ in range(6)]
     threads[0].start()
     assert slow.started.wait(60)
     for thread in threads[1:]:
@@ -43,9 +51,9 @@ def test_callers_who_wait_share_the_next_run():
 def test_a_run_that_began_before_the_call_does_not_count():
     slow = SlowSync()
     slow.go_on.set()
-    shared = SharedSync(slow)
-    shared.run()
-    shared.run()
+    shared = SharedSync()
+    run(shared, slow)
+    run(shared, slow)
 
     assert slow.runs == 2
 
@@ -59,19 +67,21 @@ def test_after_a_failure_the_next_caller_tries_again():
             raise OSError("disk")
         return SyncReport()
 
-    shared = SharedSync(sometimes)
+    shared = SharedSync()
     with pytest.raises(OSError, match="disk"):
-        shared.run()
+        run(shared, sometimes)
 
-    assert shared.run(force=True) == SyncReport()
+    assert run(shared, sometimes, force=True) == SyncReport()
     assert calls == [False, True]
 
 
 def test_a_thorough_caller_is_not_content_with_a_run_that_was_not():
     slow = SlowSync()
-    shared = SharedSync(slow)
-    threads = [threading.Thread(target=shared.run, kwargs={"thorough": False}) for _ in range(2)]
-    threads.append(threading.Thread(target=shared.run))
+    shared = SharedSync()
+    threads = [
+        threading.Thread(target=run, args=(shared, slow), kwargs={"thorough": False}) for _ in range(2)
+    ]
+    threads.append(threading.Thread(target=run, args=(shared, slow)))
     threads[0].start()
     assert slow.started.wait(60)
     for thread in threads[1:]:

@@ -9,7 +9,7 @@ from plainmind.base.value import replace, value
 from plainmind.files.system import Erasures
 from plainmind.index.chunks import ChunksOnDemand, Prepared
 from plainmind.index.file_reader import ReadFile, extent_known_by
-from plainmind.index.plan import NEVER, WITHOUT_VECTORS, Left, Run, unmatched_mtime
+from plainmind.index.plan import NEVER, WITHOUT_VECTORS, Left, RebuildGivenUp, Run, unmatched_mtime
 from plainmind.notes.source import START, Extent, Mark
 
 TYPE_CHECKING = False
@@ -29,8 +29,19 @@ class FileWriter:
         # Of files that are written piece by piece: what the index holds of them by now.
         self._grown: dict[str, tuple[str, Extent]] = {}
 
-    def write(self, batch: Sequence[ReadFile], prepared: Prepared, *, has_vectors: bool) -> None:
-        """Write files; those that could not be written are left, each with the reason."""
+    def write(self, batches: Iterable[tuple[Sequence[ReadFile], Prepared]]) -> None:
+        """Write files; those that could not be written are left, each with the reason.
+
+        A batch may lack its vectors, and then says why; an index that has to be whole is given up: RebuildGivenUp.
+        """
+        for batch, prepared in batches:
+            if prepared.failure is not None:
+                if self._run.is_whole:
+                    raise RebuildGivenUp(prepared.failure)
+                self._run.tally.degraded[prepared.failure] = None
+            self._write_batch(batch, prepared, has_vectors=prepared.failure is None and not self._is_patient)
+
+    def _write_batch(self, batch: Sequence[ReadFile], prepared: Prepared, *, has_vectors: bool) -> None:
         kept = prepared.kept or [0] * len(batch)
         # Nothing is erased between this look and the last commit, so forgotten text cannot come back here.
         with self._erasures.hold_off(), self._run.store.joined():

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, closing, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
 
 from plainmind.base.errors import ConflictError
 from plainmind.base.lazy import Lock
@@ -27,7 +27,6 @@ from plainmind.index.plan import (
     Conditions,
     Disappearance,
     Left,
-    RebuildGivenUp,
     Run,
     Settled,
     SyncPlan,
@@ -43,7 +42,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
     from types import TracebackType
-    from typing import Any, Protocol
+    from typing import Any
 
     from plainmind.embed.protocol import Embedder
     from plainmind.index.chunks import Preparation
@@ -51,19 +50,6 @@ if TYPE_CHECKING:
     from plainmind.index.protocol import IndexReader, IndexStore
     from plainmind.notes.change_queue import Since
     from plainmind.notes.source import TextSource
-
-    class Sync(Protocol):
-        """Brings an index up to date."""
-
-        def __call__(
-            self,
-            *,
-            force: bool = False,
-            progress: ProgressCallback | None = None,
-            thorough: bool = True,
-            view: OpenView | None = None,
-        ) -> SyncReport:
-            """Do it, and say what was done. Unless `thorough`, the system's word on what has changed is enough."""
 
 
 REMOVED = "removed.json"  # beside the index as long as words of what was taken out may stand in its bytes
@@ -133,15 +119,23 @@ class OpenView:
         self._held.close()
 
 
+class Turn:
+    """One caller's part of a shared sync: the report, at once or when the caller has made it."""
+
+    __slots__ = ("report",)
+
+    def __init__(self, report: SyncReport | None = None) -> None:
+        self.report = report
+
+
 class SharedSync:
-    """Runs a sync for many threads.
+    """Lets threads share a sync.
 
     A caller must see its own writes, so a run that began before the call does not count: it may have passed the
     file already. The first to get the lock runs; the others who were waiting by then take that run's report.
     """
 
-    def __init__(self, sync: Sync) -> None:
-        self._sync = sync
+    def __init__(self) -> None:
         self._lock = Lock()
         self._guard = Lock()
         self._arrived = 0
@@ -149,34 +143,27 @@ class SharedSync:
         self._was_thorough = True
         self._report = SyncReport()
 
-    def run(
-        self,
-        *,
-        force: bool = False,
-        progress: ProgressCallback | None = None,
-        thorough: bool = True,
-        sync: Sync | None = None,
-        view: OpenView | None = None,
-    ) -> SyncReport:
-        """Return the report of a run that began after this call, and that was as thorough as asked for.
+    @contextmanager
+    def turn(self, *, thorough: bool = True, alone: bool = False) -> Iterator[Turn]:
+        """Wait for a turn: it has the report of a run that began after this call and was as thorough as asked for.
 
-        With a `sync` of its own a caller gets a run of its own; others who wait may share it. A caller who shares the
-        run of another gets no `view`.
+        Or it has none: then the caller runs, and gives its report to those who wait. Who wants to run `alone` always
+        does; others who wait may share it.
         """
         with self._guard:
             self._arrived += 1
             mine = self._arrived
         with self._lock:
-            may_be_shared = not force and sync is None
-            if self._served >= mine and may_be_shared and self._was_thorough >= thorough:
-                return self._report
+            if self._served >= mine and not alone and self._was_thorough >= thorough:
+                yield Turn(self._report)
+                return
             with self._guard:
                 covers = self._arrived
-            run = sync or self._sync
-            report = run(force=force, progress=progress, thorough=thorough, view=view)
+            turn = Turn()
+            yield turn
             # Only a run that succeeded counts for those who waited: after a failure each tries for itself.
-            self._report, self._served, self._was_thorough = report, covers, thorough
-            return report
+            if turn.report is not None:
+                self._report, self._served, self._was_thorough = turn.report, covers, thorough
 
 
 SCHEMA_VERSION = 3
@@ -263,7 +250,19 @@ class Indexer:
         tally = None if thorough or force else self._catch_up(progress, conditions, view)
         if tally is None:
             tally = Tally(progress)
-            rebuilt = self._look_at_everything(tally, conditions, view, force=force)
+            made, found = self._look_at_everything(tally, conditions, view, force=force)
+            if isinstance(found, str):
+                rebuilt = found
+                is_whole = made is not None and conditions.rebuilding == "whole"
+                self._rebuild(rebuilt, tally, conditions, is_whole=is_whole)
+            else:
+                try:
+                    self._bring_up_to_date(
+                        self._store, found, tally, conditions, made=made or self.fingerprint
+                    )
+                except ConflictError as error:
+                    # Another process has just rebuilt the index with other settings: its vectors do not mix with ours.
+                    tally.degraded[f"the index was left as it is: {error}"] = None
         if tally.has_taken_out:
             self._on_taken_out()
         return tally.report(rebuilt=rebuilt, seconds=time.perf_counter() - started)
@@ -298,8 +297,8 @@ class Indexer:
 
     def _look_at_everything(
         self, tally: Tally, conditions: Conditions, view: OpenView | None, *, force: bool
-    ) -> str | None:
-        """Compare all files with the index, and bring it up to date; say why it was made anew, if it was."""
+    ) -> tuple[IndexFingerprint | None, Comparison | str]:
+        """How the index was made, and in what all files differ from it, or why it has to be made anew."""
         with ExitStack() as open_views:
             reader = open_views.enter_context(self._store.reading())
             made = reader.fingerprint()
@@ -313,17 +312,9 @@ class Indexer:
                 compared = self._compare(reader)
                 if view is not None and not compared.has_work:
                     view.hold(open_views, reader)
-        if reason is not None:
-            self._settled.forget()
-            is_whole = made is not None and conditions.rebuilding == "whole"
-            self._rebuild(reason, tally, conditions, is_whole=is_whole)
-            return reason
-        try:
-            self._bring_up_to_date(self._store, compared, tally, conditions, made=made or self.fingerprint)
-        except ConflictError as error:
-            # Another process has just rebuilt the index with other settings; its vectors are not ours to mix with.
-            tally.degraded[f"the index was left as it is: {error}"] = None
-        return None
+                return made, compared
+        self._settled.forget()
+        return made, reason
 
     def _index_changed(self, run: Run, source: TextSource, since: Since) -> bool:
         """Index files that have changed, also those that look the same; False when all must be looked at.
@@ -456,25 +447,19 @@ class Indexer:
         for some, is_patient in self._by_patience(run, source, files):
             from plainmind.index.file_reader import pending_bytes  # not for a search that finds all as it was
             from plainmind.index.file_writer import FileWriter
-            from plainmind.index.sync_process import prepare_files
+            from plainmind.index.sync_process import batches, preparer_for
 
             size = sum(pending_bytes(found, run.known.get((source.source, found.path))) for found in some)
             preparation = self._preparation_of(run, source, some, size, is_patient=is_patient)
             reader = self._reader(run, source, by_words=is_patient or preparation.is_refused)
             writer = FileWriter(run, self._erasures, is_patient=is_patient)
-            prepared = prepare_files(
-                reader.read_changed(some),
-                preparation,
-                total_bytes=size,
-                tell=lambda why: run.tally.degraded.setdefault(why, None),
+            preparer = preparer_for(
+                preparation, total_bytes=size, tell=lambda why: run.tally.degraded.setdefault(why, None)
             )
-            with closing(prepared):  # at once when writing fails, for a second process may be at work
-                for batch, made in prepared:
-                    if made.failure is not None:
-                        if run.is_whole:
-                            raise RebuildGivenUp(made.failure)
-                        run.tally.degraded[made.failure] = None
-                    writer.write(batch, made, has_vectors=made.failure is None and not is_patient)
+            with closing(preparer):  # at once when writing fails, for a second process may be at work
+                for batch in batches(reader.read_changed(some), preparation):
+                    writer.write(preparer.add(batch))
+                writer.write(preparer.finish())
             left |= writer.left
         return left
 

@@ -13,7 +13,7 @@ import os
 import sys
 from array import array
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 
 from plainmind.base.errors import PlainmindError
@@ -26,9 +26,23 @@ from plainmind.text.terms import TERMS_VERSION
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from concurrent.futures import Future
     from queue import SimpleQueue
     from subprocess import Popen
-    from typing import IO, Any, BinaryIO, Self, TypeAlias
+    from typing import IO, Any, BinaryIO, Protocol, Self, TypeAlias
+
+    class Preparer(Protocol):
+        """Prepares batches, in their order."""
+
+        def add(self, batch: Batch) -> Iterable[tuple[Batch, Prepared]]:
+            """Take one more; those that are done by now."""
+
+        def finish(self) -> Iterable[tuple[Batch, Prepared]]:
+            """Those that were not done yet."""
+
+        def close(self) -> None:
+            """End what works beside this thread."""
+
 
 Batch: TypeAlias = "list[ReadFile]"
 
@@ -313,8 +327,9 @@ def _widen(pipe: IO[bytes] | None) -> BinaryIO:
     return pipe  # type: ignore[return-value]
 
 
-def batches(files: Iterable[ReadFile], most_characters: int) -> Iterator[Batch]:
+def batches(files: Iterable[ReadFile], here: Preparation) -> Iterator[Batch]:
     """Group files so that requests to an embedder cross file boundaries."""
+    most_characters = SHARED_CHARACTERS if _is_computed_here(here) else REMOTE_CHARACTERS
     batch: list[ReadFile] = []
     characters = 0
     for file in files:
@@ -327,46 +342,63 @@ def batches(files: Iterable[ReadFile], most_characters: int) -> Iterator[Batch]:
         yield batch
 
 
-def prepare_files(
-    files: Iterable[ReadFile], here: Preparation, *, total_bytes: int, tell: Callable[[str], None]
-) -> Generator[tuple[Batch, Prepared], None, None]:
-    """Prepare files, in their order. `tell` hears why a second process did not help though it should have."""
-    is_computed_here = here.embedder.identity.provider in COMPUTED_HERE
-    read = batches(files, SHARED_CHARACTERS if is_computed_here else REMOTE_CHARACTERS)
-    if not is_computed_here and total_bytes > REMOTE_CHARACTERS:
-        yield from _prepare_ahead(read, here)
-        return
+def _is_computed_here(here: Preparation) -> bool:
+    return here.embedder.identity.provider in COMPUTED_HERE
+
+
+def preparer_for(here: Preparation, *, total_bytes: int, tell: Callable[[str], None]) -> Preparer:
+    """What prepares so much text soonest. `tell` hears why a second process did not help though it should have."""
+    if not _is_computed_here(here) and total_bytes > REMOTE_CHARACTERS:
+        return _Ahead(here)
     if total_bytes < WORTH_IT_BYTES or not can_share(here.embedder.identity):
-        for batch in read:
-            yield batch, _prepare_here(batch, here)
-        return
-    two = _TwoProcesses(here, tell)
-    try:
-        for batch in read:
-            two.add(batch)
-            yield from two.finished(most_waiting=_MOST_WAITING)
-        yield from two.finished(most_waiting=0)
-    finally:
-        two.close()
+        return _AtOnce(here)
+    return _TwoProcesses(here, tell)
 
 
-def _prepare_ahead(read: Iterable[Batch], here: Preparation) -> Iterator[tuple[Batch, Prepared]]:
-    """Prepare the next batches while one is written, so that a provider never waits for us to ask."""
-    from concurrent.futures import Future, ThreadPoolExecutor
+class _AtOnce:
+    """Each batch when it comes."""
 
-    waiting: deque[tuple[Batch, Future[Prepared]]] = deque()
-    pool = ThreadPoolExecutor(_AHEAD, thread_name_prefix="plainmind-prepare")
-    try:
-        for batch in read:
-            waiting.append((batch, pool.submit(_prepare_here, batch, here)))
-            if len(waiting) > _AHEAD:
-                first, made = waiting.popleft()
-                yield first, made.result()
-        for last, made in waiting:
-            yield last, made.result()
-    finally:
-        # What is still on its way when a sync is given up ends by itself, or when the embedder is closed.
-        pool.shutdown(wait=False, cancel_futures=True)
+    def __init__(self, here: Preparation) -> None:
+        self._here = here
+
+    def add(self, batch: Batch) -> Iterable[tuple[Batch, Prepared]]:
+        """Prepare a batch."""
+        return ((batch, _prepare_here(batch, self._here)),)
+
+    def finish(self) -> Iterable[tuple[Batch, Prepared]]:
+        """Nothing waits."""
+        return ()
+
+    def close(self) -> None:
+        """Nothing was opened."""
+
+
+class _Ahead:
+    """The next batches while one is written, so that a provider never waits for us to ask."""
+
+    def __init__(self, here: Preparation) -> None:
+        from concurrent.futures import ThreadPoolExecutor
+
+        self._here = here
+        self._waiting: deque[tuple[Batch, Future[Prepared]]] = deque()
+        self._pool = ThreadPoolExecutor(_AHEAD, thread_name_prefix="plainmind-prepare")
+
+    def add(self, batch: Batch) -> Iterable[tuple[Batch, Prepared]]:
+        """Have a batch prepared; the first that waits, if there are enough behind it."""
+        self._waiting.append((batch, self._pool.submit(_prepare_here, batch, self._here)))
+        if len(self._waiting) <= _AHEAD:
+            return ()
+        first, made = self._waiting.popleft()
+        return ((first, made.result()),)
+
+    def finish(self) -> Iterable[tuple[Batch, Prepared]]:
+        """Wait for the others."""
+        for batch, made in self._waiting:
+            yield batch, made.result()
+
+    def close(self) -> None:
+        """Let go of the threads; what is still on its way ends by itself, or when the embedder is closed."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
 
 
 class _TwoProcesses:
@@ -382,8 +414,16 @@ class _TwoProcesses:
         except WorkerFailed as error:
             self._give_up(error)
 
-    def add(self, batch: Batch) -> None:
-        """Give a batch to the other process, or prepare it here."""
+    def add(self, batch: Batch) -> Iterable[tuple[Batch, Prepared]]:
+        """Give a batch to the other process, or prepare it here; those that are done by now, in order."""
+        self._give(batch)
+        return self._finished(most_waiting=_MOST_WAITING)
+
+    def finish(self) -> Iterable[tuple[Batch, Prepared]]:
+        """Wait for the others."""
+        return self._finished(most_waiting=0)
+
+    def _give(self, batch: Batch) -> None:
         try:
             if self._other is not None and self._other.has_room and not _has_large(batch):
                 self._other.give(_documents(batch))
@@ -393,7 +433,7 @@ class _TwoProcesses:
             self._give_up(error)
         self._waiting.append((batch, _prepare_here(batch, self._here)))
 
-    def finished(self, *, most_waiting: int) -> Iterator[tuple[Batch, Prepared]]:
+    def _finished(self, *, most_waiting: int) -> Iterator[tuple[Batch, Prepared]]:
         """The batches that are done, in order; waits for the first as long as more than so many wait behind it."""
         while self._waiting:
             batch, made = self._waiting[0]

@@ -6,7 +6,6 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
 
 from plainmind.base.errors import (
     ConfigError,
@@ -81,7 +80,7 @@ class Index:
         self._make_backend = make_backend
         self._explain_provider = explain_provider
         self._now = now
-        self._shared = SharedSync(self._sync_index)
+        self._shared = SharedSync()
         self._indexers: dict[Embedder, Indexer] = {}
         self._engines: dict[Embedder, SearchEngine] = {}
         self._is_wiped_at_the_end = False
@@ -236,15 +235,31 @@ class Index:
 
         if self._notes.refusal() is not None and not self.has_files():
             self._notes.require_workspace()
-        sync = None if wishes is None else partial(self._sync_index, wishes=wishes)
-        try:
-            report = self._shared.run(force=force, progress=progress, thorough=thorough, sync=sync, view=view)
-        except IndexCorrupt:
-            # The damaged one is set aside by now.
-            report = self._shared.run(force=force, progress=progress, sync=sync)
+        initiative = (wishes or {}).get("initiative", "asked" if thorough else "search")
+        report, is_again = None, False
+        while report is None:
+            try:
+                with self._shared.turn(thorough=thorough, alone=force or wishes is not None) as turn:
+                    if turn.report is None and self.providers is None:
+                        conditions = Conditions(patience=self.patience(initiative))
+                        turn.report = self.indexer.sync(
+                            force=force,
+                            progress=progress,
+                            thorough=thorough,
+                            conditions=conditions,
+                            view=view,
+                        )
+                    elif turn.report is None:
+                        asked = {"initiative": initiative, **(wishes or {})}
+                        turn.report = self._sync_by_providers(asked, progress, force=force, thorough=thorough)
+                report = turn.report
+            except IndexCorrupt:
+                if is_again:
+                    raise
+                # The damaged one is set aside by now, and everything has to be looked at.
+                is_again, thorough, view = True, True, None
         damage = self._damage() if report.rebuilt == NO_INDEX_YET else None
         report = replace(report, degraded=(*report.degraded, damage)) if damage else report
-        initiative = (wishes or {}).get("initiative", "asked" if thorough else "search")
         trouble = self._wipe_if_due(initiative)
         report = replace(report, degraded=(*report.degraded, trouble)) if trouble else report
         # An engine takes long: it catches up when a person asked for that, or in a thread of its own.
@@ -385,24 +400,13 @@ class Index:
             # Yesterday's index answers better than nothing, as long as it says so.
             return SyncReport(degraded=(f"the latest changes may be missing: {error}",))
 
-    def _sync_index(
-        self,
-        *,
-        force: bool = False,
-        progress: ProgressCallback | None = None,
-        thorough: bool = True,
-        wishes: Mapping[str, Any] | None = None,
-        view: OpenView | None = None,
+    def _sync_by_providers(
+        self, wishes: Mapping[str, Any], progress: ProgressCallback | None, *, force: bool, thorough: bool
     ) -> SyncReport:
-        wishes = {"initiative": "asked" if thorough else "search", **(wishes or {})}
-        patience = self.patience(wishes["initiative"])
-        if self.providers is None:
-            conditions = Conditions(patience=patience)
-            return self.indexer.sync(
-                force=force, progress=progress, thorough=thorough, conditions=conditions, view=view
-            )
         from plainmind.memory.providers import Asked
 
+        assert self.providers is not None
+        patience = self.patience(wishes["initiative"])
         asked = Asked(force=force, progress=progress, thorough=thorough, patience=patience, **wishes)
         return self.providers.sync(self, asked)
 
