@@ -112,6 +112,7 @@ _SCHEMES = (
 
 _LOOK_BACK = 400
 _LONGEST_PROGRAM = 24
+_SHORT = 64
 _ARGUMENT = r"""(?:"([^"\r\n]{4,256}+)"|'([^'\r\n]{4,256}+)'|([^\s"'`|;<>&-][^\s"'`|;<>]{3,256}+))"""
 
 
@@ -222,12 +223,19 @@ def passwords_in_command_lines(page: Page) -> Iterator[Found]:
 def _behind(flag: _Flag, text: str) -> Iterator[Found]:
     is_secret = cache(_is_password)  # what stands behind a flag once often stands there again
     called_until = looked_at = 0
+    is_called: dict[str, bool] = {}  # by what stands between two flags, which often is the same
     for found in flag.expression.finditer(text):
         at = found.start()
         if at >= called_until:
+            between = text[looked_at : at + 1] if at - looked_at <= _SHORT else ""
+            if between and is_called.get(between) is False:
+                looked_at = max(0, at - _LONGEST_PROGRAM)
+                continue
             called_until = _called_until(flag.programs, text, max(looked_at, at - _LOOK_BACK), at)
             looked_at = max(0, at - _LONGEST_PROGRAM)
             if at >= called_until:
+                if between:
+                    is_called[between] = False
                 continue
         group = found.lastindex
         assert group is not None

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
+from itertools import chain
 
 from plainmind.base.lazy import pattern
 from plainmind.redaction.findings import Found
@@ -41,14 +42,57 @@ _MOST_IN_FIELD = 2048
 def assigned_secrets_in(page: Page) -> Iterator[Found]:
     """Report every value that is named as a secret and looks like one."""
     low = page.low
-    for anchor, names in _names_by_anchor(is_far=False).items():
-        if anchor in low:
-            yield from _secrets_by(anchor, names, page)
+    budget = _Budget(len(low))
     yield from _minor_names(page)
+    for anchor, names in _names(page):
+        if anchor in low and not _is_empty_talk(anchor, low):
+            yield from _secrets_by(anchor, names, page, budget)
+
+
+def _names(page: Page) -> Iterator[tuple[str, tuple[Name, ...]]]:
+    names = _names_by_anchor(is_far=False)
+    if not page.has_digits and not any(sign in page.text for sign in _SIGNS_OF_VALUES):
+        # Without a digit and without a sign only words can be secrets.
+        yield from ((anchor, names[anchor]) for anchor in _BEFORE_WORDS)
+        return
+    yield from names.items()
     if not page.original.isascii():
-        for anchor, names in _names_by_anchor(is_far=True).items():
-            if anchor in low:
-                yield from _secrets_by(anchor, names, page)
+        yield from _names_by_anchor(is_far=True).items()
+
+
+_SIGNS_OF_VALUES = "\"'`!#$%&*~^"
+_BEFORE_WORDS = ("pass", "pw", "secret", "token", "key", "phrase", "mnemonic", "kennw", "contrase", "senha")
+
+
+class _Budget:
+    """How many places of a text are looked at in every way: hundreds, and more for a long text.
+
+    No text that people write has more. One that was made to keep us busy has, and there only what follows a name
+    directly is looked at from then on: the time stays in proportion to the length.
+    """
+
+    def __init__(self, length: int) -> None:
+        self.left = _LOOKED_AT + length // _LENGTH_OF_ONE
+        self.headings = _MOST_HEADINGS
+
+
+_LOOKED_AT = 500
+_LENGTH_OF_ONE = 2_000
+_MOST_HEADINGS = 200
+# An anchor that comes so often is looked at together with all that follows it.
+_OFTEN = 24
+_MOST_PIECES = 64
+_LONGEST_PIECE = 48
+
+
+def _is_empty_talk(anchor: str, low: str) -> bool:
+    """Whether a word is repeated all the time, with nothing behind it that could be a secret."""
+    if low.count(anchor) * _OFTEN < len(low):
+        return False
+    pieces = set(low.split(anchor))
+    return len(pieces) < _MOST_PIECES and not any(
+        len(piece) > _LONGEST_PIECE or _MAY_HOLD.search(piece) for piece in pieces
+    )
 
 
 # Short words that are mostly a part of others.
@@ -80,7 +124,7 @@ def _names_by_anchor(*, is_far: bool) -> Mapping[str, tuple[Name, ...]]:
     return names
 
 
-def _secrets_by(anchor: str, names: tuple[Name, ...], page: Page) -> Iterator[Found]:
+def _secrets_by(anchor: str, names: tuple[Name, ...], page: Page, budget: _Budget) -> Iterator[Found]:
     low, text = page.low, page.text
     judged: dict[str, tuple[tuple[Found, ...], Name | None]] = {}
     at = low.find(anchor)
@@ -93,15 +137,16 @@ def _secrets_by(anchor: str, names: tuple[Name, ...], page: Page) -> Iterator[Fo
             if verdict is None:
                 if len(judged) > _MOST_KEPT:
                     judged.clear()
-                verdict = judged[around] = _judge(names, around, _BEFORE)
+                verdict = judged[around] = _judge(names, around, _BEFORE, budget)
         else:
             first = 0
-            verdict = _judge(names, text[: at + _AFTER], at)
+            verdict = _judge(names, text[: at + _AFTER], at, budget)
         found, heading = verdict
-        if heading is not None:
-            is_secret = _CELLS[heading.sort](anchor)
-            yield from cells_under(text, at, heading.kind, is_secret)
-            yield from lines_under(text, at, heading.kind, is_secret)
+        if heading is not None and budget.headings:
+            budget.headings -= 1
+            under = cells_under(text, at, _CELLS[heading.sort]), lines_under(text, at, _CELLS[heading.sort])
+            for start, end in chain.from_iterable(under):
+                yield start, end, heading.kind
         for start, end, kind in found:
             end += first  # noqa: PLW2901
             if end > at + _AFTER - _AT_THE_EDGE:  # it may go on where the piece ends
@@ -117,12 +162,13 @@ _REST = pattern(r"""[^\s"'`<>|,;&\\]{0,16384}+""")
 
 def _start_of(text: str, start: int) -> int:
     """Where a value begins of which the piece that was looked at has the end."""
-    before = text[max(0, start - _LONGEST_BEFORE) : start]
-    return start - len(before) + len(_WITHOUT_LAST_WORD.sub("", before))
+    backwards = text[max(0, start - _LONGEST_BEFORE) : start][::-1]
+    more = _REST.match(backwards)
+    assert more is not None  # it matches anything
+    return start - more.end()
 
 
 _LONGEST_BEFORE = 1_000
-_WITHOUT_LAST_WORD = pattern(r"""[^\s"'`<>|,;()]{1,1000}+$""")
 
 
 def _end_of(text: str, end: int) -> int:
@@ -219,7 +265,9 @@ _MAY_HOLD = pattern(
 )
 
 
-def _judge(names: tuple[Name, ...], around: str, at: int) -> tuple[tuple[Found, ...], Name | None]:
+def _judge(
+    names: tuple[Name, ...], around: str, at: int, budget: _Budget
+) -> tuple[tuple[Found, ...], Name | None]:
     """Find the secrets around an anchor, and whether it is the heading of a column of them."""
     low = around.lower()
     heading = None
@@ -228,6 +276,12 @@ def _judge(names: tuple[Name, ...], around: str, at: int) -> tuple[tuple[Found, 
     for name in names:
         called = name.expression.match(low, at)
         if called is not None:
+            if budget.left <= 0:
+                span = _span(_ASSIGNED.match(low, called.end()), around)
+                if span and name.sort is not LOGIN and _is_secret(name, around, span, has_sign=True):
+                    return ((*span, name.kind),), None
+                continue
+            budget.left -= 1
             if heading is None and name.sort is not LOGIN and is_heading(low, *called.span()):
                 heading = name
             found = _of_name(name, around, low, called)
@@ -321,16 +375,14 @@ def _value_of(name: Name, around: str, low: str, start: int, end: int) -> tuple[
     )
 
 
-# Of a cell in a column of secrets; a cell that names one again is the heading of another table.
-_CELLS: dict[str, Callable[[str], Callable[[str], bool]]] = {
-    PASSWORD: lambda anchor: lambda cell: anchor not in cell.lower() and is_password(cell, is_quoted=False),
-    DOUBTFUL: lambda anchor: lambda cell: anchor not in cell.lower() and is_made_up(cell),
-    KEY: lambda anchor: lambda cell: anchor not in cell.lower() and (is_key(cell) or is_grouped(cell)),
-    PHRASE: lambda _: lambda cell: is_phrase(cell) or is_password(cell, is_quoted=False),
-    PIN: lambda _: lambda cell: cell.isdecimal(),
+# Of a cell in a column of secrets.
+_CELLS: dict[str, Callable[[str], bool]] = {
+    PASSWORD: lambda cell: is_password(cell, is_quoted=False),
+    DOUBTFUL: is_made_up,
+    KEY: lambda cell: is_key(cell) or is_grouped(cell),
+    PHRASE: lambda cell: is_phrase(cell) or is_password(cell, is_quoted=False),
+    PIN: str.isdecimal,
 }
-
-
 # `--from-literal=password=…`: the name of what follows is no part of it.
 _INNER_NAME = pattern(
     r"(?:[a-z0-9]{1,16}[_.-]){0,4}(?:pass[a-z]{0,6}|secret|token|key|pwd?|code|seed|pin)=(?=.{4})", 2

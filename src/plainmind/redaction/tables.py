@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from plainmind.base.lazy import pattern
-from plainmind.redaction.findings import Found
+from plainmind.base.value import value
 
 _LONGEST_HEADING = 1_000
 _MOST_CELLS = 40
@@ -27,7 +27,7 @@ _ENDS_CELL = pattern(r"""["'`*)_]{0,3}[ ]{0,24}:?[*]{0,2}(?:[|,;\t\r\n]|(?<=  )\
 _BEGINS_CELL = pattern(r"""(?:^|[\n|,;\t]|  )[ "'`*(_]{0,4}(?:[^\s|,;]{1,20}[ _-]?){0,4}$""")
 
 
-def cells_under(text: str, at: int, kind: str, is_secret: Callable[[str], bool]) -> Iterator[Found]:
+def cells_under(text: str, at: int, is_secret: Callable[[str], bool]) -> Iterator[tuple[int, int]]:
     """Report what stands below a heading and is a secret; the table ends where a row has another number of cells."""
     start = text.rfind("\n", 0, at) + 1
     end = text.find("\n", at)
@@ -40,7 +40,8 @@ def cells_under(text: str, at: int, kind: str, is_secret: Callable[[str], bool])
                 (place for place, cell in enumerate(heading) if cell.start() <= at < cell.end()), -1
             )
             if number >= 0 and len(heading[number][0].strip(_AROUND)) <= _LONGEST_NAME:
-                yield from _column(text, end + 1, cell_of, len(heading), number, kind, is_secret)
+                column = _Column(cell_of, len(heading), number, heading[number][0].strip(_AROUND).lower())
+                yield from _secrets_of(column, text, end + 1, is_secret)
             return
 
 
@@ -52,7 +53,7 @@ _MOST_ENTRIES = 1_000
 _NOTHING_ELSE = pattern(r"[\w ]{0,24}[*_:：\s]{0,6}")
 
 
-def lines_under(text: str, at: int, kind: str, is_secret: Callable[[str], bool]) -> Iterator[Found]:
+def lines_under(text: str, at: int, is_secret: Callable[[str], bool]) -> Iterator[tuple[int, int]]:
     """Report what a list below a heading gives as secrets, line by line; it ends where a line is of another form."""
     end = text.find("\n", at)
     start = text.rfind("\n", 0, at) + 1
@@ -66,31 +67,37 @@ def lines_under(text: str, at: int, kind: str, is_secret: Callable[[str], bool])
         given = entry[2].rstrip(".,;").strip("`\"'")
         if is_secret(given):
             first = entry.start(2) + entry[2].index(given)
-            yield first, first + len(given), kind
+            yield first, first + len(given)
         end = entry.end()
 
 
-def _column(  # noqa: PLR0917
-    text: str,
-    start: int,
-    cell_of: re.Pattern[str],
-    count: int,
-    number: int,
-    kind: str,
-    is_secret: Callable[[str], bool],
-) -> Iterator[Found]:
+@value
+class _Column:
+    """Where the cells of a column are: how cells are told, how many a row has, and which of them it is."""
+
+    cell_of: re.Pattern[str]
+    count: int
+    number: int
+    heading: str
+
+
+def _secrets_of(
+    column: _Column, text: str, start: int, is_secret: Callable[[str], bool]
+) -> Iterator[tuple[int, int]]:
     for _ in range(_MOST_ROWS):
         end = text.find("\n", start)
         end = len(text) if end < 0 else end
         if end - start > _LONGEST_HEADING or start >= len(text):
             return
         if not _RULE.fullmatch(text, start, end):
-            row = [cell for cell in cell_of.finditer(text, start, end) if cell[0]]
-            if len(row) != count:
+            row = [cell for cell in column.cell_of.finditer(text, start, end) if cell[0]]
+            if len(row) != column.count:
                 return
-            cell = row[number]
+            cell = row[column.number]
             given = cell[0].strip(_AROUND + "\r")
+            if given.lower() == column.heading:
+                return  # another table begins
             if is_secret(given):
                 first = cell.start() + cell[0].index(given)
-                yield first, first + len(given), kind
+                yield first, first + len(given)
         start = end + 1

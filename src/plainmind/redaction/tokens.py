@@ -264,20 +264,6 @@ _AS_DIGIT_OR_BREAK = bytes(ord("0") if byte in b"0123456789" else ord(" ") for b
 # between. The sign before a group of shapes is in all their keywords: looking for one sign, or for one word instead of
 # three, takes next to no time.
 _SHAPES: dict[str, tuple[Shape, ...]] = {
-    "/private-": (Shape("link", "/private-", pattern(r"/private-([0-9a-f]{32})")),),
-    "ABSK": (Shape("aws", "ABSK", pattern(rf"(ABSK{_preceded(4)}[A-Za-z0-9+/=_-]{{60,400}}+)")),),
-    "IQoJb3JpZ2lu": (Shape("aws", "IQoJb3JpZ2lu", pattern(r"(IQoJb3JpZ2lu[A-Za-z0-9+/=_-]{60,4096}+)")),),
-    ":APA91b": (Shape("google", ":APA91b", pattern(r"(:APA91b[A-Za-z0-9_-]{100,200})"), before=11),),
-    "LS0tLS1CRUdJTi": (
-        Shape(
-            "private-key",
-            "LS0tLS1CRUdJTi",
-            pattern(
-                "(LS0tLS1CRUdJTi(?:BQUklWQVRF|BFQyBQUklWQVRF|BSU0EgUFJJVkFURS|BPUEVOU1NI|BFTkNSWVBURUQ|BQR1AgUFJJVkFURS"
-                "|BEU0EgUFJJVkFURS)[A-Za-z0-9+/=]{40,16384}+)"
-            ),
-        ),
-    ),
     "hook": (
         Shape(
             "slack",
@@ -327,6 +313,18 @@ _SHAPES: dict[str, tuple[Shape, ...]] = {
 }
 # These are a part of a long stretch.
 _STRETCHED_SHAPES = (
+    Shape("link", "/private-", pattern(r"/private-([0-9a-f]{32})")),
+    Shape("aws", "ABSK", pattern(rf"(ABSK{_preceded(4)}[A-Za-z0-9+/=_-]{{60,400}}+)")),
+    Shape("aws", "IQoJb3JpZ2lu", pattern(r"(IQoJb3JpZ2lu[A-Za-z0-9+/=_-]{60,4096}+)")),
+    Shape("google", ":APA91b", pattern(r"(:APA91b[A-Za-z0-9_-]{100,200})"), before=11),
+    Shape(
+        "private-key",
+        "LS0tLS1CRUdJTi",
+        pattern(
+            "(LS0tLS1CRUdJTi(?:BQUklWQVRF|BFQyBQUklWQVRF|BSU0EgUFJJVkFURS|BPUEVOU1NI|BFTkNSWVBURUQ|BQR1AgUFJJVkFURS"
+            "|BEU0EgUFJJVkFURS)[A-Za-z0-9+/=]{40,16384}+)"
+        ),
+    ),
     Shape(
         "terraform",
         ".atlasv1.",
