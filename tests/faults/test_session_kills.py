@@ -80,7 +80,7 @@ def check_messages(folder: Path, writers: list[Writer]) -> int:
 @pytest.mark.slow
 @pytest.mark.timeout(3600 if FULL else 60)
 def test_no_acknowledged_message_is_missing_doubled_torn_or_out_of_order(tmp_path: Path, seed: int) -> None:
-    kills = 2_000 if FULL else 40
+    kills = 2_000 if FULL else 20
     writers = rage(tmp_path, "messages", kills, seed)
 
     total = check_messages(tmp_path, writers)
@@ -93,7 +93,7 @@ def test_no_acknowledged_message_is_missing_doubled_torn_or_out_of_order(tmp_pat
 @pytest.mark.slow
 @pytest.mark.timeout(3600 if FULL else 60)
 def test_the_registry_is_whole_and_has_every_acknowledged_change(tmp_path: Path, seed: int) -> None:
-    kills = 2_000 if FULL else 30
+    kills = 2_000 if FULL else 15
     writers = rage(tmp_path, "registry", kills, seed)
 
     entry = json.loads((tmp_path / "sessions.json").read_text())["storm"]
