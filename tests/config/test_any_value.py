@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plainmind.base.errors import ConfigError
-from plainmind.config.keys import all_keys, section_names
+from plainmind.config.keys import all_keys
 from plainmind.config.load import Loaded, load_settings
 from plainmind.config.show import get_value, rows
 
@@ -17,7 +17,8 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
     max_leaves=12,
 )
-NAMES = st.sampled_from(sorted(all_keys()) + sorted(section_names())) | st.text()
+SECTIONS = {name.rpartition(".")[0] for name in all_keys()}
+NAMES = st.sampled_from(sorted({*all_keys(), *SECTIONS})) | st.text()
 
 
 def load(flags=(), environ=(), home="/nonexistent"):

@@ -217,6 +217,11 @@ class IndexFingerprint:
     keywords: str  # version of the term rules in text/
     schema: int
 
+    @classmethod
+    def from_facts(cls, facts: Mapping[str, Any]) -> IndexFingerprint:
+        """What `asdict` has made a dictionary of. Raises TypeError or KeyError for anything else."""
+        return cls(**{**facts, "embedder": EmbedderIdentity(**facts["embedder"])})
+
     def difference(self, wanted: IndexFingerprint) -> str | None:
         """Say in words what differs, or None when the index is as wanted."""
         mine, theirs = self.embedder, wanted.embedder

@@ -106,14 +106,6 @@ def is_section(name: str) -> bool:
 
 
 @cache
-def section_names() -> frozenset[str]:
-    """List the names that hold settings rather than being one."""
-    spelled = _spelled_sections()
-    parents = {name[:at] for name in (*all_keys(), *spelled) for at, sign in enumerate(name) if sign == "."}
-    return frozenset({"", *parents, *spelled})
-
-
-@cache
 def _spelled_sections() -> tuple[str, ...]:
     # Those that mean one setting mean one of the kernel: no guest need be asked.
     return tuple(name for name, _ in _OTHER_SPELLINGS if canonical(name) not in _kernel_keys())

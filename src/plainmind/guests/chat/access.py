@@ -27,9 +27,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from plainmind.config.settings import Settings
-    from plainmind.guests.chat.models.endpoint import EndpointModel
-
 
 def chat_model_of(
     settings: Settings, environ: Mapping[str, str], *, model: str | None = None

@@ -11,7 +11,7 @@ import time
 from contextlib import AbstractContextManager
 
 from plainmind.base.errors import IndexCorrupt
-from plainmind.base.model import EmbedderIdentity, IndexFingerprint
+from plainmind.base.model import IndexFingerprint
 from plainmind.base.value import asdict, replace, value
 
 TYPE_CHECKING = False
@@ -122,7 +122,7 @@ def pointer_of_json(kept: str) -> Pointer:
         facts = json.loads(kept)
         made = facts.pop("fingerprint")
         if made is not None:
-            made = IndexFingerprint(**{**made, "embedder": EmbedderIdentity(**made["embedder"])})
+            made = IndexFingerprint.from_facts(made)
         return Pointer(**facts, fingerprint=made)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise IndexCorrupt("the pointer to the index is damaged", hint="run `plainmind sync`") from error

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from psycopg import sql
 
 from plainmind.base.errors import IndexCorrupt
-from plainmind.base.model import EVERY_SCOPE, EmbedderIdentity, IndexFingerprint
+from plainmind.base.model import EVERY_SCOPE, IndexFingerprint
 from plainmind.base.value import asdict, value
 from plainmind.guests.postgres.wire import to_stored
 
@@ -210,8 +210,7 @@ def fingerprint_json(fingerprint: IndexFingerprint) -> str:
 def fingerprint_of(stored: str) -> IndexFingerprint:
     """How an index is made."""
     try:
-        facts = json.loads(stored)
-        return IndexFingerprint(**{**facts, "embedder": EmbedderIdentity(**facts["embedder"])})
+        return IndexFingerprint.from_facts(json.loads(stored))
     except (ValueError, TypeError, KeyError) as error:
         raise IndexCorrupt(
             "the index does not say how it was made", hint="run `plainmind sync --force`"

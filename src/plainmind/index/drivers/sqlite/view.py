@@ -16,7 +16,6 @@ from plainmind.base.errors import IndexCorrupt
 from plainmind.base.model import (
     EVERY_SCOPE,
     Chunk,
-    EmbedderIdentity,
     FileState,
     IndexFingerprint,
     SearchFilter,
@@ -506,10 +505,7 @@ def _read_overview(db: apsw.Connection, generation: int, revision: int, contents
 def read_fingerprint(db: apsw.Connection) -> IndexFingerprint | None:
     """How the index is made; None when it was never built."""
     row = db.execute(_FINGERPRINT).fetchone()
-    if row is None:
-        return None
-    facts = json.loads(row[0])
-    return IndexFingerprint(**{**facts, "embedder": EmbedderIdentity(**facts["embedder"])})
+    return None if row is None else IndexFingerprint.from_facts(json.loads(row[0]))
 
 
 class _Scopes(dict[int, str]):
