@@ -117,22 +117,6 @@ class _Shape:
         self.few_left = _FEW
         self.compared = _getter_of([name for name, each in known.items() if each.compare])
 
-    def fill(self, instance: object, given: tuple[Any, ...], named: dict[str, Any]) -> bool:
-        """Set every field of a new instance; False when the arguments do not fit."""
-        values = dict(zip(self.fields, given, strict=False))
-        if len(values) < len(given) or not values.keys().isdisjoint(named):
-            return False
-        values |= named
-        for name, each in self.fields.items():
-            if name in values:
-                one = values.pop(name)
-            else:  # as `start` does, which would be a call more for every field
-                one = each.default if each.default_factory is None else each.default_factory()
-            if one is MISSING:
-                return False
-            object.__setattr__(instance, name, one)
-        return not values
-
     def constructor(self) -> Callable[..., None]:
         """Compile the constructor that one would write by hand for the class, and give it to the class."""
         scope: dict[str, Any] = {"_MISSING": MISSING}
@@ -212,10 +196,24 @@ def _plain(found: Any) -> Any:
 
 
 def _construct(self: Any, /, *given: Any, **named: Any) -> None:
+    """Set every field; the constructor of its own that a class gets knows best how to say what does not fit."""
     shape: _Shape = self.__value_shape__
     shape.few_left -= 1
-    if shape.few_left < 0 or not shape.fill(self, given, named):
-        shape.constructor()(self, *given, **named)  # which knows best how to say that an argument is missing
+    values = dict(zip(shape.fields, given, strict=False))
+    fits = shape.few_left >= 0 and len(values) == len(given) and values.keys().isdisjoint(named)
+    if fits:
+        values |= named
+        for name, each in shape.fields.items():
+            if name in values:
+                one = values.pop(name)
+            else:  # as `start` does, which would be a call more for every field
+                one = each.default if each.default_factory is None else each.default_factory()
+            if one is MISSING:
+                fits = False
+                break
+            object.__setattr__(self, name, one)
+    if not fits or values:
+        shape.constructor()(self, *given, **named)
 
 
 def _equal(self: Any, other: Any) -> Any:
