@@ -11,6 +11,8 @@ from plainmind import Memory
 from plainmind.base.errors import NotFound
 from plainmind.cli.main import main
 
+pytestmark = [pytest.mark.timeout(600)]  # every byte of LanceDB's many files is inflated, in full
+
 IS_FULL = os.environ.get("PLAINMIND_FAULTS") == "full"
 FILES = 300 if IS_FULL else 6
 SECRETS = ("kumquatzephyr", "xylobrontosaur", "Wolkenkratzerschlüssel")

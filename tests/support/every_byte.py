@@ -12,13 +12,12 @@ _MOST_INFLATED = 4_096  # of one stream: the words that are looked for stand nea
 def places_with(folder: Path, words: Sequence[str], *, inflated: bool = True) -> list[str]:
     """Where any of the words stands, whatever its case: "file: word"."""
     wanted = [word.casefold().encode() for word in words]
-    return [
-        f"{path.relative_to(folder)}: {word.decode()}"
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
-        for word in wanted
-        if any(word in content.lower() for content in _contents(path, inflated=inflated))
-    ]
+    found: list[str] = []
+    for path in sorted(folder.rglob("*")):
+        if path.is_file():
+            content = b"\n".join(_contents(path, inflated=inflated)).lower()
+            found += [f"{path.relative_to(folder)}: {word.decode()}" for word in wanted if word in content]
+    return found
 
 
 def _contents(path: Path, *, inflated: bool) -> Iterator[bytes]:

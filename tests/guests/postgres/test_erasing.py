@@ -61,6 +61,20 @@ def test_text_terms_and_names_of_erased_files_are_in_no_file_of_a_table(store, w
 
 @pytest.mark.slow
 @pytest.mark.timeout(60)
+def test_what_was_removed_before_is_wiped_without_naming_it(store, words):
+    put(store, "kept.md", *(f"plain text {number}" for number in range(40)))
+    store.remove_file("memory", f"{words[0]}.md")
+    assert files_with(words[:1]) != []
+
+    store.erase("memory")
+
+    assert files_with(words) == []
+    assert len(found_texts(store, "plain", limit=100)) == 40
+    store.digest()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(60)
 def test_a_long_transaction_of_somebody_else_keeps_nothing(store, words):
     with psycopg.connect(running_server().dsn) as db:
         db.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
