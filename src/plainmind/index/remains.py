@@ -33,10 +33,10 @@ class Remains:
 
     def note(self) -> None:
         """Something has been taken out."""
-        try:
+        with explain_errors("note in", self._mark), suppress(FileNotFoundError):
             os.utime(self._mark)  # who is wiping just now sees that there is more
-        except FileNotFoundError:
-            write_atomically(self._mark, json.dumps({"since": self._clock()}).encode())
+            return
+        write_atomically(self._mark, json.dumps({"since": self._clock()}).encode())
 
     def is_due(self, *, soon: bool) -> bool:
         """Whether it is time: after an hour anyway; `soon` is now, unless that takes too much of the time."""
