@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.redaction.corpus.measurement import measure
 
 from plainmind.redaction.engine import Redactor
 from plainmind.redaction.page import Page
@@ -147,3 +148,12 @@ def test_a_copy_is_not_redacted_again():
     once = REDACTOR.redact(text).text
 
     assert REDACTOR.redact(once).text == once
+
+
+@pytest.mark.parametrize(("half", "least"), [("dev", 0.99), ("unseen", 0.955)])
+def test_of_the_corpus_so_much_is_hidden_and_hardly_a_word_more(half, least):
+    figures = measure(REDACTOR.without_secrets, half, seed=1)
+
+    assert figures.secrets.share >= least
+    assert figures.words.share >= 0.995
+    assert len(figures.alarms) <= 2

@@ -54,14 +54,16 @@ def _names(page: Page) -> Iterator[tuple[str, tuple[Name, ...]]]:
     if not page.has_digits and not any(sign in page.text for sign in _SIGNS_OF_VALUES):
         # Without a digit and without a sign only words can be secrets.
         yield from ((anchor, names[anchor]) for anchor in _BEFORE_WORDS)
-        return
-    yield from names.items()
+    else:
+        yield from names.items()
     if not page.original.isascii():
         yield from _names_by_anchor(is_far=True).items()
 
 
 _SIGNS_OF_VALUES = "\"'`!#$%&*~^"
-_BEFORE_WORDS = ("pass", "pw", "secret", "token", "key", "phrase", "mnemonic", "kennw", "contrase", "senha")
+_BEFORE_WORDS = (
+    "pass", "pw", "secret", "token", "key", "phrase", "phrase ", "frase ", "mnemonic", "cred", "kennw", "contrase", "senha",  # noqa: E501
+)  # fmt: skip
 
 
 class _Budget:
@@ -183,7 +185,7 @@ def _end_of(text: str, end: int) -> int:
 _CLOSE = r"""[\\"'`*_\])}]{0,8}+"""
 _SIGN = (
     r"(?:[ \t]{0,24}+(?:=>|[?+]?={1,3}+|:(?:=|[ ]{0,2}[&a-z\[\]|.]{2,24}+[ ]{0,2}=|(?!:))|->|→|\|(?!-)|>(?!-)(?:<[a-z0-9:]{1,24}>)?|</[a-z0-9]{1,12}>\s{0,4}<[a-z0-9]{1,12}>|,(?=[ ]?[\"'])|\((?=[\"']))"  # noqa: E501
-    r"|[ ]{0,4}\t[ \t]{0,8}+|(?<=\])(?=[a-z0-9])| is \\verb\|)"
+    r"|[ ]{0,4}\t[ \t]{0,8}+| \.(?= [\"'])|(?<=\])(?=[a-z0-9])| is \\verb\|)"
 )
 _WORD = r"[^\s:=|\"'`<>!?;,(){}](?:[^\s:=|\"`<>!?;,(){}]{0,27}[^\s:=|\"'`<>!?;,.(){}])?"
 # What leads from a name to its value in a sentence: a sign, or a word such as `is`, or one such as `to`.
@@ -194,8 +196,8 @@ _LEADS = pattern(
 _MOST_LEADS = 8
 # `<key>password</key><string>…`, `"name": "PASSWORD", "value": "…"`, and the same over two lines.
 _FIELD = r"""(?:["'<>/a-z,;:\]]{0,12}[ \t]{0,2}\{?(?:\r?\n(?:[^\n]{0,60}\n){0,2}?[ \t]{0,24})?["'<]?(?:value|default|content|string|val|text)["']?[ ]{0,8}[:=>])"""  # noqa: E501
-_BELOW = r"""(?:[ \t]?[:=]?["'*]{0,3}(?:[ \t]?[|>][-+]?)?[ \t]{0,2}(?:\r?\n[ \t>]{0,12}){1,2}(?:(?:[-*•]|[0-9]{1,2}[.)]) )?)"""  # noqa: E501
-_OPENING = r"""[ \t]{0,8}+[*_]{0,2}+[ \t]{0,2}+(?:[(\[][ ]?(?=["']))?+(?:[bfrun$@]{1,2}(?=["']))?+"""
+_BELOW = r"""(?:[ \t]?[:=]?["'*]{0,3}(?:[ \t]?[|>][-+]?)?[ \t]{0,2}(?:\r?\n[ \t>]{0,12}){1,2}(?:(?:[-*•]|[0-9]{1,2}[.)]) )?(?:send(?:line)?[ (]{1,2})?)"""  # noqa: E501
+_OPENING = r"""[ \t]{0,8}+(?:!!?[a-z]{2,10} )?+[*_]{0,2}+[ \t]{0,2}+(?:[(\[] ?(?=["']))?+(?:[bfrun$@]{1,2}(?=["']))?+"""
 _QUOTED = r"""\\{1,7}["']([^"'\\\r\n]{4,}+)|"[ ]?((?:[^"\\\r\n]|\\.){4,}+)(?:"|$)|'((?:[^'\\\r\n]|\\.){4,}+)(?:'|$)|`([^`\r\n]{4,}+)"""  # noqa: E501
 _BARE_GROUP = 5  # those before it are the four sorts of quotation
 _SIGNS = r"!#$%()*+\-./0-9:=?@\[\]^_a-z{}~\u00a1-\u024f\u0370-\u052f"
@@ -237,8 +239,9 @@ _SETS = pattern(
 _IS_TO = ("hasl", "slo", "mật khẩu", "mat khau")
 # `bob / …`, `("bob", "…")`, `bob:…`.
 _PAIR = pattern(
-    rf"""{_CLOSE}(?:{_SIGN}|[ ](?:are|is|sind|sont|son|mit|with|as|als)|\(|(?= ))[ ]{{0,2}}[(\[{{]?["'`]?(?:[a-z0-9_.@+-]{{1,64}})["'`]?"""  # noqa: E501
-    rf"""[ ]{{0,2}}(?:[:/,|、]|[ ](?:and|und|et|y|e)(?= )){_VALUE}"""
+    rf"""{_CLOSE}(?:{_SIGN}|[ ](?:are|is|sind|sont|son|mit|with|as|als|-)|\(|(?= ))(?: (?:avec|con|mit|with|as|als|user))?"""  # noqa: E501
+    rf"""[ ]{{0,2}}[(\[{{]?["'`]?(?:[a-z0-9_.@+-]{{1,64}})["'`]?"""
+    rf"""[ ]{{0,2}}(?:[:/,|、](?: ?(?:key|pass|pw|schlussel) )?|[ ](?:and|und|et|y|e|with|mit|avec|con)(?= )){_VALUE}"""
 )
 # `getConnection("…", "bob", "…")`.
 _CALLED = pattern(r"""\((?:["'][^"'\r\n]{0,96}["'][ ]?,[ ]?){1,3}["']([^"'\r\n]{4,128})["'][ ]?\)""")
@@ -249,6 +252,7 @@ _ANOTHER = pattern(
 # `password2`, `password_prod`, `secret.key.base`; and `tokenCount`, all in small letters.
 _SUFFIX = pattern(r"(?:[0-9]{1,3}(?![a-z0-9]))?+(?:[_.-][a-z0-9]{1,16}(?![a-z0-9])){0,3}+")
 _GLUED = pattern("[a-z]{2,12}")
+_STATEMENT_ENDS = pattern(r"[.!](?:\s|$)|[。！\n]")
 _SENTENCE_ENDS = pattern(r"[.!?](?:\s|$)|[。！？\n]")
 _TOKEN = pattern(r"(?<![?&])[!#$%*+\-./0-9:?@A-Z^_a-z~][!#$%&*+\-./0-9:?@A-Z^_a-z~]{5,}+={0,2}(?!=)")
 _ENDS = ".:)]}*_,;"
@@ -281,7 +285,7 @@ def _judge(
                 if span and name.sort is not LOGIN and _is_secret(name, around, span, has_sign=True):
                     return ((*span, name.kind),), None
                 continue
-            budget.left -= 1
+            budget.left -= name.sort is not LOGIN
             if heading is None and name.sort is not LOGIN and is_heading(low, *called.span()):
                 heading = name
             found = _of_name(name, around, low, called)
@@ -448,8 +452,8 @@ def _led_to(name: Name, around: str, low: str, end: int) -> tuple[int, int] | No
 
 
 def _near(name: Name, around: str, low: str, end: int) -> tuple[int, int] | None:
-    """Something that nobody would say, in the same sentence behind the name."""
-    over = _SENTENCE_ENDS.search(low, end, end + _WITHIN)
+    """Something that nobody would say, in the same sentence behind the name, or in the answer to a question."""
+    over = _STATEMENT_ENDS.search(low, end, end + _WITHIN)
     limit = over.start() if over else min(len(low), end + _WITHIN)
     for token in _TOKEN.finditer(around, end):
         start = token.start()
@@ -487,9 +491,9 @@ def _is_beyond_doubt(name: Name, given: str) -> bool:
 
 _SAID_AHEAD = pattern(
     r"""(?:use|take|nimm|utilise|usa) ["'`]?((?:[a-z]{3,12} ){3,11}[a-z]{3,12})["'`]? (?:as|als|comme|como) (?:the|die|la|my)? ?$|"""  # noqa: E501
-    rf"""([^\s"'`(),;]{{6,64}})["'`*]{{0,3}}[ ]{{0,3}}(?:<-|←|<=|#|//|--)(?: {_WORD}){{0,3}} ["'`*]{{0,2}}$"""
+    rf"""([^\s"'`(),;:]{{6,64}})["'`*]{{0,3}} \((?:{_WORD} ){{0,3}}$|([^\s"'`(),;]{{6,64}})["'`*]{{0,3}}[ ]{{0,3}}(?:<-|←|<=|#|//|--)(?: {_WORD}){{0,3}} ["'`*]{{0,2}}$"""  # noqa: E501
     rf"""|(?:type|enter|use|try|tippe|gib|nimm|nutze|saisis|tape|utilise|usa|escribe|pon) ["'`]?([^\s"'`(),;]{{6,64}})["'`*]{{0,3}}(?: {_WORD}){{1,8}} $"""  # noqa: E501
-    rf"""|([^\s"'`(),;:]{{6,64}})["'`*]{{0,3}}[ ]?(?: (?:{"|".join((*IS, "as", "als", "comme", "como", "come", "for"))})(?: {_WORD}){{0,3}} ["'`*]{{0,2}}"""  # noqa: E501
+    rf"""|([^\s"'`(),;:]{{6,64}})["'`*]{{0,3}}[ ]?(?: (?:{"|".join((*IS, "as", "als", "en", "still", "comme", "como", "come", "for"))})(?: {_WORD}){{0,3}} ["'`*]{{0,2}}"""  # noqa: E501
     r"|[是为為がをは이가을를][^\x00-\x7f]{0,8})$"
 )
 
