@@ -47,7 +47,7 @@ def passwords_in_addresses(page: Page) -> Iterator[Found]:
 
 _AUTHORIZATION = pattern(
     r"""auth(?:orization)?["'\\\])]{0,3}[ \t]{0,3}[:=,][ \t]{0,3}[bfru]?["'\\]{0,3}(?:[a-z0-9-]{2,20}[ \t]{1,2})?+"""
-    r"""([^\s"'<>\\,;]{8,8192})"""
+    r"""(?!auth)([^\s"'<>\\,;]{8,8192})"""
 )
 _BEARER = pattern(r"bearer[ \t]{1,3}([a-z0-9._~+/=%:-]{16,8192})")
 _BASIC = pattern(r"basic[ \t]{1,2}([a-z0-9+/_-]{8,1024}={0,2})")
@@ -208,7 +208,7 @@ def passwords_before_hosts(page: Page) -> Iterator[Found]:
 def passwords_in_command_lines(page: Page) -> Iterator[Found]:
     """Report what is given to a program as a password."""
     text = page.text
-    for flag in _FLAGS:
+    for flag in _FLAGS if " -" in text or " /p:" in text else ():
         if flag.keyword in text:
             yield from _behind(flag, text)
     for keyword, expression in _FILES:

@@ -273,6 +273,8 @@ def _judge(
     names: tuple[Name, ...], around: str, at: int, budget: _Budget
 ) -> tuple[tuple[Found, ...], Name | None]:
     """Find the secrets around an anchor, and whether it is the heading of a column of them."""
+    if budget.left <= 0:
+        return _directly_behind(names, around, at), None
     low = around.lower()
     heading = None
     if not _MAY_HOLD.search(low) and all(name.sort is not PHRASE for name in names):
@@ -280,11 +282,6 @@ def _judge(
     for name in names:
         called = name.expression.match(low, at)
         if called is not None:
-            if budget.left <= 0:
-                span = _span(_ASSIGNED.match(low, called.end()), around)
-                if span and name.sort is not LOGIN and _is_secret(name, around, span, has_sign=True):
-                    return ((*span, name.kind),), None
-                continue
             budget.left -= name.sort is not LOGIN
             if heading is None and name.sort is not LOGIN and is_heading(low, *called.span()):
                 heading = name
@@ -292,6 +289,17 @@ def _judge(
             if found:
                 return found, heading
     return (), heading
+
+
+def _directly_behind(names: tuple[Name, ...], around: str, at: int) -> tuple[Found, ...]:
+    """The value that a sign assigns to a name: all that is looked for in a text that was made to keep us busy."""
+    low = around.lower()
+    for name in names:
+        called = name.expression.match(low, at) if name.sort is not LOGIN else None
+        span = _span(_ASSIGNED.match(low, called.end()), around) if called else None
+        if span and _is_secret(name, around, span, has_sign=True):
+            return ((*span, name.kind),)
+    return ()
 
 
 def _of_name(name: Name, around: str, low: str, called: re.Match[str]) -> tuple[Found, ...]:

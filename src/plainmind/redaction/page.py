@@ -164,7 +164,7 @@ def _as_plain_signs(text: str) -> str:
             text = text.replace(sign, _PLAIN[sign])
     for opening, (meanings, expression) in _WRITTEN_OTHERWISE.items():
         count = text.count(opening)
-        if not count:
+        if not count or not expression.search(text):
             continue
         if count * _FEW < len(text):
             text = expression.sub(lambda found, known=meanings: known[found[0]], text)  # type: ignore[misc]
