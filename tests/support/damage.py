@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import shutil
+import signal
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -64,7 +68,15 @@ class Outcome:
 class Specimen:
     """A small memory with an index that has been changed since it was built, and what it answers while it is whole."""
 
-    def __init__(self, place: Path, config: Mapping[str, Any], chance: random.Random, *, files: int) -> None:
+    def __init__(
+        self,
+        place: Path,
+        config: Mapping[str, Any],
+        chance: random.Random,
+        *,
+        files: int,
+        leaves_log: bool = False,
+    ) -> None:
         self.workspace, self.home, self.config = place / "notes", place / "home", config
         self._whole = place / "whole"
         self._chance, self._files = chance, files
@@ -77,13 +89,28 @@ class Specimen:
             for number in range(0, files, 7):  # holes, and a second segment
                 self._write_note(number)
                 memory.sync()
+        if leaves_log:
+            self._write_note(0)
+            self._sync_and_die()
         self.questions = [f"landmark{number % files}x{number}" for number in range(QUESTIONS)]
         shutil.copytree(self.home, self._whole)
         self.expected = self.ask_all()
+        self.restore()  # whoever has asked has put the log away
 
     def open(self) -> Memory:
         """A memory that has read nothing yet."""
         return Memory(self.workspace, self.home, self.config)
+
+    def _sync_and_die(self) -> None:
+        """Sync in a process that leaves everything as it is, its log too."""
+        program = (
+            "import json, os, signal, sys; from plainmind import Memory;"
+            " memory = Memory(*sys.argv[1:3], json.loads(sys.argv[3])); memory.sync();"
+            " os.kill(os.getpid(), signal.SIGKILL)"
+        )
+        places = [str(self.workspace), str(self.home), json.dumps(dict(self.config))]
+        done = subprocess.run([sys.executable, "-c", program, *places], check=False)
+        assert done.returncode == -signal.SIGKILL
 
     def attacks(self, pattern: str, kinds: Iterable[str] = KINDS) -> Iterator[Attack]:
         """Every kind of damage to every block of the files of the index."""
@@ -100,7 +127,7 @@ class Specimen:
         return folder
 
     def restore(self) -> None:
-        """Make it whole again."""
+        """Make it what it was when its last writer died."""
         shutil.rmtree(self.home)
         shutil.copytree(self._whole, self.home)
 
@@ -108,6 +135,20 @@ class Specimen:
         """What it answers."""
         with self.open() as memory:
             return [_answer(memory.search(question)) for question in self.questions]
+
+    def ask_elsewhere(self, question: str, *, processes: int) -> list[list[str]]:
+        """The paths that each of some processes, all at once, gets for a question."""
+        program = (
+            "import json, sys; from plainmind import Memory;"
+            " memory = Memory(*sys.argv[1:3], json.loads(sys.argv[3]));"
+            " print(json.dumps([hit.path for hit in memory.search(sys.argv[4]).hits]))"
+        )
+        places = [str(self.workspace), str(self.home), json.dumps(dict(self.config)), question]
+        begun = [
+            subprocess.Popen([sys.executable, "-c", program, *places], stdout=subprocess.PIPE, text=True)
+            for _ in range(processes)
+        ]
+        return [json.loads(each.communicate()[0]) for each in begun]
 
     def suffer(self, attacks: Iterable[Attack], *, spoil: Callable[[Attack], None] | None = None) -> Outcome:
         """Try attacks one by one: each answer must be right, and damage that was met must be told."""

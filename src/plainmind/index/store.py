@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 
-from plainmind.base.errors import ConfigError
+from plainmind.base.errors import ConfigError, IndexCorrupt
 from plainmind.base.lazy import find_by_name
 from plainmind.base.model import EmbeddedChunk, FileState, IndexFingerprint, Source
 
@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from plainmind.index.driver import Driver, NewIndex
+    from plainmind.index.driver import Change, Driver, NewIndex
     from plainmind.index.protocol import IndexStore, Neighbours
     from plainmind.index.reader import Reader
 
@@ -35,6 +35,10 @@ _OPTIONS: Mapping[str, frozenset[str]] = {
 _EXTRAS = frozenset({"lancedb", "postgres"})
 
 
+# What no driver raises whose rows are as they were written, whatever is asked of it.
+_SURPRISES = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+
+
 def leave_as_is(_store: IndexStore) -> None:
     """Catch up on nothing: for an index that only one process writes to."""
 
@@ -50,9 +54,11 @@ class Store:
         """None: most indexes are folders of their own."""
         return None
 
-    def reading(self) -> AbstractContextManager[Reader]:
+    @contextmanager
+    def reading(self) -> Iterator[Reader]:
         """Open one consistent view, of the newest published index."""
-        return self.driver.reading()
+        with self._looking_into_surprises(), self.driver.reading() as reader:
+            yield reader
 
     def replace_file(
         self,
@@ -68,19 +74,19 @@ class Store:
 
         writer.check_following(chunks, keeping)
         portions = writer.prepare_chunks(self.driver, chunks)
-        with self.driver.changing("index a file") as change:
+        with self._changing("index a file") as change:
             return writer.replace_file(
                 change, file, portions, expecting=expecting, replacing=replacing, keeping=keeping
             )
 
     def touch_file(self, file: FileState) -> None:
         """Record a new size, mtime or inode of a file whose text did not change."""
-        with self.driver.changing("touch a file") as change:
+        with self._changing("touch a file") as change:
             change.touch(file)
 
     def remove_file(self, source: Source, path: str) -> None:
         """Drop a file and all its chunks."""
-        with self.driver.changing("remove a file") as change:
+        with self._changing("remove a file") as change:
             change.remove(source, path)
 
     def joined(self) -> AbstractContextManager[None]:
@@ -119,6 +125,37 @@ class Store:
     def close(self) -> None:
         """Let go of files and locks; the next use opens them again."""
         self.driver.close()
+
+    @contextmanager
+    def _changing(self, operation: str) -> Iterator[Change]:
+        with self._looking_into_surprises(), self.driver.changing(operation) as change:
+            yield change
+
+    @contextmanager
+    def _looking_into_surprises(self) -> Iterator[None]:
+        """When a block fails in a way that nobody expected, look whether the index is to blame.
+
+        All of it is read, and its parts are compared: a damaged one raises IndexCorrupt here, and its driver sets it
+        aside. If there is nothing wrong with it, the mistake is not the index's, and goes on as it came.
+        """
+        try:
+            yield
+        except _SURPRISES as error:
+            if not self.driver.is_being_built:
+                self._examine(error)
+            raise
+
+    def _examine(self, surprise: Exception) -> None:
+        from plainmind.index.digest import digest_of
+
+        with self.driver.contents() as contents:
+            try:
+                digest_of(contents)
+            except _SURPRISES as error:
+                raise IndexCorrupt(
+                    f"the index is damaged ({type(surprise).__name__}: {surprise})",
+                    hint="run `plainmind sync`: it is rebuilt from your notes",
+                ) from error
 
     @contextmanager
     def _rebuild(

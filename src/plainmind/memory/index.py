@@ -179,8 +179,8 @@ class Index:
         before = self._catch_up(progress, view) if values.syncs_before_search else SyncReport()
         where = SearchFilter(frozenset(known_sources(sources or values.sources)), scopes)
 
-        def ask() -> SearchResult:
-            return self._answering_engine().search(
+        def ask(engine: SearchEngine | None = None) -> SearchResult:
+            return (engine or self._answering_engine()).search(
                 query,
                 view=view,
                 where=where,
@@ -198,7 +198,12 @@ class Index:
             except IndexCorrupt:
                 # It is set aside by now, and all that it knew stands in the files.
                 before = self._catch_up(progress)
-                result = ask()
+                try:
+                    result = ask()
+                except IndexCorrupt as error:
+                    told = self._read_files(error, progress)
+                    result = self._without_secrets(ask(self.stand_in[1]))
+                    return replace(result, degraded=(*result.degraded, *told))
             return self._with_remarks(self._without_secrets(result), before, sources or ())
 
         if self.backend is None or not query.strip():
@@ -362,7 +367,7 @@ class Index:
                 made[embedder] = make(embedder)
             return made[embedder]
 
-    def _new_indexer(self, embedder: Embedder) -> Indexer:
+    def _new_indexer(self, embedder: Embedder, store: IndexStore | None = None) -> Indexer:
         from plainmind.index.sync import Disappearances, Indexer
 
         sources: list[TextSource] = [self._notes.workspace, *self.more_sources]
@@ -370,7 +375,7 @@ class Index:
             sources.append(self._conversations().transcripts)
         return Indexer(
             sources,
-            self.store,
+            store or self.store,
             embedder,
             self.values.chunking,
             Disappearances(self.values.folder),
@@ -394,11 +399,32 @@ class Index:
         """Sync before a search, which may go on with the `view` that has shown that nothing is to be done."""
         try:
             return self.sync(progress=progress, thorough=False, view=view)
+        except IndexCorrupt:
+            return SyncReport()  # for good: who asks will meet it, and read the files
         except (LockTimeout, StorageFailure, WorkspaceError) as error:
             if not self.has_files():
                 raise
             # Yesterday's index answers better than nothing, as long as it says so.
             return SyncReport(degraded=(f"the latest changes may be missing: {error}",))
+
+    @made_once
+    def stand_in(self) -> tuple[Indexer, SearchEngine]:
+        """What answers when the index is damaged and no other can take its place: one in the memory of the process."""
+        from plainmind.index.drivers.memory import MemoryStore
+        from plainmind.search.engine import SearchEngine
+
+        embedder = self.embedder
+        if self.providers is not None:
+            from plainmind.embed.silent import NoEmbedder
+
+            embedder = NoEmbedder()  # vectors that cost money, or long, are for an index that stays
+        store = MemoryStore()
+        return self._new_indexer(embedder, store), SearchEngine(store, embedder, self.values.ranking())
+
+    def _read_files(self, error: IndexCorrupt, progress: ProgressCallback | None) -> Sequence[str]:
+        """Make ready what answers in place of the index, and say so."""
+        report = self.stand_in[0].sync(progress=progress)
+        return *remarks_of(report), f"answered from your files alone, without an index: {error}"
 
     def _sync_by_providers(
         self, wishes: Mapping[str, Any], progress: ProgressCallback | None, *, force: bool, thorough: bool

@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 
 import apsw
 
-from plainmind.base.errors import IndexCorrupt, IndexUnavailable, PlainmindError
+from plainmind.base.errors import IndexCorrupt, IndexUnavailable, LockTimeout, PlainmindError, StorageFailure
 from plainmind.base.lazy import Lock
 from plainmind.base.model import Chunk, IndexFingerprint, Source
 from plainmind.files.system import HeldLock
@@ -377,6 +377,14 @@ class SqliteDriver:
 
     def _recover(self, damage: _Damage, *, writer_locked: bool) -> None:
         """Put an empty generation, which asks for a rebuild, in the place of a damaged or missing one."""
+        try:
+            self._replace(damage, writer_locked=writer_locked)
+        except (IndexUnavailable, LockTimeout, StorageFailure) as error:
+            if damage.number is None:
+                raise
+            raise IndexCorrupt(f"{damage}, and could not be replaced: {error}", hint=error.hint) from error
+
+    def _replace(self, damage: _Damage, *, writer_locked: bool) -> None:
         self._folder.make()
         with nullcontext() if writer_locked else self._folder.writer_lock("replace a damaged index"):
             try:

@@ -61,7 +61,7 @@ _SCHEMA = os.path.join(os.path.dirname(__file__), "schema.sql")
 _DAMAGE = (apsw.CorruptError, apsw.NotADBError, apsw.SQLError, apsw.FormatError, apsw.MismatchError)
 
 _GENERATION = pattern(r"gen-(\d{6,18})\.(?:sqlite|lock)")
-_BAD = pattern(r"bad-\d+\.sqlite")
+_BAD = pattern(r"(bad-\d+\.sqlite)(?:-wal|-shm|-journal)?")
 _WRITER_TIMEOUT_S = 10.0
 _WITH_LOGS = ("-wal", "-shm", "-journal", "")
 
@@ -410,8 +410,8 @@ class IndexFolder:
                 SYSTEM.unlink(self._lock(number))
 
     def bad(self) -> list[str]:
-        """The names of damaged databases that are kept."""
-        return sorted(name for name in SYSTEM.listdir(self.path) if _BAD.fullmatch(name))
+        """The names of damaged databases of which something is kept; who set one aside may have died half-way."""
+        return sorted({match[1] for name in SYSTEM.listdir(self.path) if (match := _BAD.fullmatch(name))})
 
     def delete_bad(self) -> None:
         """Delete damaged databases. Needs the writer lock."""
