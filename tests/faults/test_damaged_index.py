@@ -19,7 +19,7 @@ from plainmind.base.errors import IndexCorrupt
 from plainmind.index.drivers.sqlite import files as index_files
 
 FULL = os.environ.get("PLAINMIND_FAULTS") == "full"
-SAMPLE = 6
+SAMPLE = 4
 SQLITE = {"store": {"driver": "sqlite"}}
 
 
@@ -30,7 +30,7 @@ def chance(seed: int) -> random.Random:
 
 @pytest.mark.timeout(3600 if FULL else 120)
 def test_a_damaged_index_answers_rightly_and_says_so(tmp_path: Path, chance: random.Random) -> None:
-    specimen = Specimen(tmp_path, SQLITE, chance, files=24 if FULL else 8, leaves_log=True)
+    specimen = Specimen(tmp_path, SQLITE, chance, files=24 if FULL else 5, leaves_log=True)
     attacks = list(specimen.attacks("*"))
     assert {"gen-000002.sqlite", "gen-000002.sqlite-wal", "CURRENT"} <= {each.file for each in attacks}
     outcome = specimen.suffer(attacks if FULL else chance.sample(attacks, SAMPLE))
