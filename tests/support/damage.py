@@ -20,7 +20,8 @@ from plainmind.base.model import SearchResult
 
 BLOCK = 8_192
 QUESTIONS = 50
-KINDS = ("zeroed", "flipped", "cut", "cut inside")
+_SCRAMBLED = 256  # bytes
+KINDS = ("zeroed", "flipped", "scrambled", "cut", "cut inside")
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,9 @@ class Attack:
                 content = bytearray(file.read(end - start))
                 if self.kind == "zeroed":
                     content = bytearray(len(content))
+                elif self.kind == "scrambled":
+                    at = chance.randrange(max(1, len(content) - _SCRAMBLED))
+                    content[at : at + _SCRAMBLED] = chance.randbytes(min(_SCRAMBLED, len(content) - at))
                 else:
                     bit = chance.randrange(8 * len(content))
                     content[bit // 8] ^= 1 << bit % 8
@@ -92,7 +96,9 @@ class Specimen:
         if leaves_log:
             self._write_note(0)
             self._sync_and_die()
-        self.questions = [f"landmark{number % files}x{number}" for number in range(QUESTIONS)]
+        # Half of them ask for a word that stands in one place, half for one that stands in many.
+        self.questions = [f"landmark{number % files}x{number}" for number in range(0, QUESTIONS, 2)]
+        self.questions += chance.sample(self._words, QUESTIONS - len(self.questions))
         shutil.copytree(self.home, self._whole)
         self.expected = self.ask_all()
         self.restore()  # whoever has asked has put the log away

@@ -410,7 +410,7 @@ class Index:
     @made_once
     def stand_in(self) -> tuple[Indexer, SearchEngine]:
         """What answers when the index is damaged and no other can take its place: one in the memory of the process."""
-        from plainmind.index.drivers.memory import MemoryStore
+        from plainmind.index.store import open_store
         from plainmind.search.engine import SearchEngine
 
         embedder = self.embedder
@@ -418,7 +418,7 @@ class Index:
             from plainmind.embed.silent import NoEmbedder
 
             embedder = NoEmbedder()  # vectors that cost money, or long, are for an index that stays
-        store = MemoryStore()
+        store = open_store("memory")
         return self._new_indexer(embedder, store), SearchEngine(store, embedder, self.values.ranking())
 
     def _read_files(self, error: IndexCorrupt, progress: ProgressCallback | None) -> Sequence[str]:
