@@ -48,6 +48,23 @@ MAY_PROBE = frozenset(
 # Settings become small values here; every other part is given what it needs.
 MAY_READ_SETTINGS = frozenset({"memory/backend.py", "memory/memory.py", "memory/translation.py"})
 MOST_SETTING_READERS = 3  # to be lowered to none, never raised
+# What lies in the workspace or in the home is written through `files/`, in the handle of its folder.
+MAY_WRITE_BY_PATH = frozenset(
+    {
+        "cli/export.py",  # into a file that the user names
+        "cli/main.py",  # to /dev/null, in the place of a closed stream
+        "guests/evaluation/results.py",  # into a file that the user names
+        "guests/importers/openclaw_database.py",  # into a folder of its own that nobody else can name
+        "guests/local/hub.py",  # models, in a cache that other programs share
+        "guests/net/files.py",  # the same
+        "guests/qmd/keeper.py",  # to /dev/null
+        "mcp/introduction.py",  # to /dev/null
+    }
+)
+_CHANGES_A_NAME = re.compile(
+    "chmod|link|makedirs|mkdir|remove|renames?|replace|rmdir|symlink|truncate|unlink|utime"
+)
+_WRITES = re.compile("O_(?:APPEND|CREAT|RDWR|TRUNC|WRONLY)")
 MAY_IMPORT_DATACLASSES = frozenset({"base/value.py"})  # what it makes must be one to `dataclasses`
 HOST = re.compile(r"https?://([^/\"\s]+)")
 
@@ -149,6 +166,36 @@ def setting_readers(root: Path = ROOT) -> Iterator[str]:
                 yield f"{SOURCE / path}:{node.lineno}: reads settings; it should be given what it needs"
 
 
+def path_writers(root: Path = ROOT) -> Iterator[str]:
+    """Name each place outside of `files/` that writes, renames or removes by a path, which may lead through a link."""
+    for path, module in sources(root):
+        if path.startswith("files/") or path in MAY_WRITE_BY_PATH:
+            continue
+        for node in ast.walk(module):
+            if isinstance(node, ast.Call) and _writes_by_path(node):
+                yield f"{SOURCE / path}:{node.lineno}: writes by a path; `files/` does it in the folder's handle"
+
+
+def _writes_by_path(call: ast.Call) -> bool:
+    if isinstance(call.func, ast.Name):
+        modes = [*call.args[1:2], *(word.value for word in call.keywords if word.arg == "mode")]
+        return call.func.id == "open" and any(
+            isinstance(mode, ast.Constant) and set(str(mode.value)) & set("wax+") for mode in modes
+        )
+    if not isinstance(call.func, ast.Attribute):
+        return False
+    name, owner = call.func.attr, call.func.value
+    of = owner.id if isinstance(owner, ast.Name) else ""
+    if any(word.arg and word.arg.endswith("dir_fd") for word in call.keywords):
+        return False
+    if of == "os":
+        first = call.args[0] if call.args else None
+        by_descriptor = isinstance(first, ast.Name) and first.id == "fd"
+        opens = name == "open" and _WRITES.search(ast.unparse(call)) is not None
+        return opens or (_CHANGES_A_NAME.fullmatch(name) is not None and not by_descriptor)
+    return (of == "shutil" and name != "disk_usage") or name in {"write_bytes", "write_text"}
+
+
 def beyond(most: int, found: list[str]) -> list[str]:
     """Nothing while there are no more than so many; else all of them, since nobody knows which one is new."""
     return found if len(found) > most else []
@@ -211,6 +258,7 @@ def main() -> int:
         *probes(),
         *beyond(MOST_SETTING_READERS, list(setting_readers())),
         *dataclass_imports(),
+        *path_writers(),
         *number_of_files(),
         *lock_faults(),
         *pyproject_faults(),

@@ -105,6 +105,28 @@ def test_no_page_or_hint_installs_another_package_under_our_name():
     assert list(check_house.install_lines()) == []
 
 
+def test_nothing_outside_of_files_writes_by_a_path():
+    assert list(check_house.path_writers()) == []
+
+
+def test_what_writes_by_a_path_is_found_and_what_has_a_handle_is_not(package):
+    package.write_text(
+        "os.replace(a, b)\n"
+        "os.open(a, os.O_RDWR | os.O_CREAT)\n"
+        "open(a, 'wb')\n"
+        "path.write_text(a)\n"
+        "shutil.rmtree(a)\n"
+        "os.replace(a, b, src_dir_fd=c, dst_dir_fd=c)\n"
+        "os.open(a, os.O_RDONLY)\n"
+        "open(a, 'rb')\n"
+        "SYSTEM.replace(a, b)\n"
+        "text.replace(a, b)\n"
+    )
+    root = package.parents[3]
+
+    assert [int(fault.split(":")[1]) for fault in check_house.path_writers(root)] == [1, 2, 3, 4, 5]
+
+
 def test_a_probe_for_a_capability_is_found(package, tmp_path):
     package.write_text(
         "import os\n\n"

@@ -72,7 +72,8 @@ class SharedFile:
             fcntl.flock(self._lock, fcntl.LOCK_SH)
             os.close(_open_private(path))  # SQLite gives its own files the mode of this one
             self.inode = inode_of(path)
-            self.connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
+            flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_NOFOLLOW
+            self.connection = apsw.Connection(path, flags=flags)
         except BaseException:
             os.close(self._lock)
             raise

@@ -106,6 +106,14 @@ class System:
         finally:
             os.close(old)
 
+    def touch(self, path: str) -> None:
+        """Give what stands at a path the time of now."""
+        folder, name = _open_folder_of(path)
+        try:
+            os.utime(name, dir_fd=folder, follow_symlinks=False)
+        finally:
+            os.close(folder)
+
     def unlink(self, path: str) -> None:
         """Remove a name."""
         folder, name = _open_folder_of(path)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from plainmind.files.atomic import write_atomically
-from plainmind.files.system import explain_errors
+from plainmind.files.system import SYSTEM, explain_errors, read_file
 from plainmind.index.sync import REMOVED
 
 TYPE_CHECKING = False
@@ -34,7 +34,7 @@ class Remains:
     def note(self) -> None:
         """Something has been taken out."""
         with explain_errors("note in", self._mark), suppress(FileNotFoundError):
-            os.utime(self._mark)  # who is wiping just now sees that there is more
+            SYSTEM.touch(self._mark)  # who is wiping just now sees that there is more
             return
         write_atomically(self._mark, json.dumps({"since": self._clock()}).encode())
 
@@ -59,11 +59,11 @@ class Remains:
             write_atomically(self._last, json.dumps({"at": self._clock(), "seconds": seconds}).encode())
         if before is not None and before == self.stamp():
             with explain_errors("delete", self._mark), suppress(FileNotFoundError):
-                os.unlink(self._mark)
+                SYSTEM.unlink(self._mark)
 
 
 def _number(path: str, name: str) -> float:
     """A number of a small file; 0 when it cannot be read: then it was long ago."""
-    with suppress(OSError, ValueError, KeyError, TypeError), open(path, encoding="utf-8") as file:
-        return float(json.load(file)[name])
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        return float(json.loads(read_file(path))[name])
     return 0.0

@@ -255,7 +255,8 @@ def empty_log(db: apsw.Connection) -> bool:
 
 
 def _open(name: str, flags: int) -> apsw.Connection:
-    return apsw.Connection(name, flags=flags, vfs=_CHECKED)
+    # SQLite opens by path: it refuses one with a link in it, and what it would create is made by us before.
+    return apsw.Connection(name, flags=flags | apsw.SQLITE_OPEN_NOFOLLOW, vfs=_CHECKED)
 
 
 def _checked(db: apsw.Connection, *, for_writing: bool) -> apsw.Connection:
