@@ -51,7 +51,7 @@ def main() -> None:
     print("ready", flush=True)
     kept = read(path)
     for number in range(1, saves + 1):
-        time.sleep(chance.random() * 0.05)
+        time.sleep(chance.random() * 0.12)
         if kind == "appending":
             with open(path, "ab", buffering=0) as file:
                 file.write(b"added by hand %d\n" % number)

@@ -280,7 +280,8 @@ def attack(top: Path, places: tuple[str, ...], kind: str, seed: int, swaps: int)
                 after = look_at(outside)
                 if after != before:
                     counts["outside"] += 1
-                    counts[f"outside: {name}"] += 1
+                    others = sorted(path for path, _ in before.items() ^ after.items())
+                    counts[f"outside: {name}: {os.path.relpath(others[0], outside)}"] += 1
                     before = after
     doors.close()
     if FULL:

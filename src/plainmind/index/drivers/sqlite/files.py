@@ -28,6 +28,7 @@ import apsw
 
 from plainmind.base.errors import IndexCorrupt, IndexUnavailable, LockTimeout, StorageFailure
 from plainmind.base.lazy import pattern
+from plainmind.files.safe_open import PASSAGE_FLAGS, open_real_folder
 from plainmind.files.system import (
     SYSTEM,
     HeldLock,
@@ -108,10 +109,26 @@ class _CheckedFiles(apsw.VFS):
         super().__init__(_CHECKED, base="")
 
     def xOpen(self, name: str | apsw.URIFilename | None, flags: list[int]) -> apsw.VFSFile:  # noqa: N802
-        """Open a file of a database."""
+        """Open a file of a database, in a folder that no link leads to."""
+        _require_real_folder(name)
         if flags[0] & apsw.SQLITE_OPEN_MAIN_DB:
             return _CheckedFile("", name, flags)
         return super().xOpen(name, flags)
+
+    def xDelete(self, name: str, sync: bool) -> None:  # noqa: N802, FBT001
+        """Remove a log, in a folder that no link leads to."""
+        _require_real_folder(name)
+        super().xDelete(name, sync)
+
+
+def _require_real_folder(name: str | apsw.URIFilename | None) -> None:
+    """SQLite knows files by their paths alone: right before it uses one, no part of it may be a link."""
+    if name is not None:  # a temporary file has no name
+        path = name if isinstance(name, str) else name.filename()
+        try:
+            os.close(open_real_folder(os.path.dirname(path), PASSAGE_FLAGS))
+        except OSError as error:
+            raise apsw.CantOpenError(f"{path}: {error.strerror}") from error
 
 
 _CHECKED_FILES = _CheckedFiles()  # known to SQLite as long as it lives
@@ -412,7 +429,9 @@ class IndexFolder:
 
     def bad(self) -> list[str]:
         """The names of damaged databases of which something is kept; who set one aside may have died half-way."""
-        return sorted({match[1] for name in SYSTEM.listdir(self.path) if (match := _BAD.fullmatch(name))})
+        with explain_errors("list", self.path):
+            names = SYSTEM.listdir(self.path)
+        return sorted({match[1] for name in names if (match := _BAD.fullmatch(name))})
 
     def delete_bad(self) -> None:
         """Delete damaged databases. Needs the writer lock."""
