@@ -61,3 +61,33 @@ def test_what_is_forgotten_is_in_no_byte_while_others_rebuild_and_are_killed(tmp
         lived = memory.index.store.digest()
         memory.sync(force=True)
         assert memory.index.store.digest() == lived, f"seed {seed}"
+
+
+_ADDING = """
+import sys
+from plainmind import Memory
+
+with Memory(sys.argv[1], home=sys.argv[2]) as memory:
+    print("ready", flush=True)
+    while True:
+        memory.remember("a note of somebody else")
+"""
+
+
+@pytest.mark.slow
+def test_forgetting_succeeds_while_others_add_to_the_same_file_without_a_pause(tmp_path):
+    (tmp_path / "workspace" / "memory").mkdir(parents=True)
+    places = (str(tmp_path / "workspace"), str(tmp_path / "home"))
+    with Memory(places[0], home=places[1]) as memory:
+        memory.remember("the first")
+        command = [sys.executable, "-c", _ADDING, *places]
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as adding:
+            assert adding.stdout is not None
+            adding.stdout.readline()
+            try:
+                for number in range(156 if FULL else 4):
+                    note = memory.remember(f"canary-{number:04} is ripe")
+                    assert memory.forget(f"canary-{number:04}").applied
+                    assert f"canary-{number:04}" not in (tmp_path / "workspace" / note.path).read_text()
+            finally:
+                adding.kill()
