@@ -78,8 +78,8 @@ class _Budget:
         self.headings = _MOST_HEADINGS
 
 
-_LOOKED_AT = 500
-_LENGTH_OF_ONE = 2_000
+_LOOKED_AT = 300
+_LENGTH_OF_ONE = 3_000
 _MOST_HEADINGS = 200
 # An anchor that comes so often is looked at together with all that follows it.
 _OFTEN = 24
@@ -133,6 +133,9 @@ def _secrets_by(anchor: str, names: tuple[Name, ...], page: Page, budget: _Budge
     while at >= 0:
         first = at - _BEFORE
         after = at + len(anchor)
+        if budget.left <= 0 and not _SIGN_SOON.search(low, after, after + _SOON):
+            at = low.find(anchor, after)
+            continue
         if first > 0:
             around = text[first : at + _AFTER]
             verdict = judged.get(around)
@@ -159,6 +162,8 @@ def _secrets_by(anchor: str, names: tuple[Name, ...], page: Page, budget: _Budge
 
 
 _AT_THE_EDGE = 4
+_SOON = 16
+_SIGN_SOON = pattern(r"[:=|>(\t]")
 _REST = pattern(r"""[^\s"'`<>|,;&\\]{0,16384}+""")
 
 
