@@ -10,6 +10,7 @@ import os
 import stat
 import threading
 import time
+import zlib
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -45,7 +46,7 @@ _CREATE = (
         provider_key TEXT NOT NULL,     -- SHA-256 of the endpoint; never a credential
         used_at      INTEGER NOT NULL,  -- nanoseconds since 1970
         dims         INTEGER NOT NULL,
-        embedding    BLOB NOT NULL,     -- float32, little-endian, unit length
+        embedding    BLOB NOT NULL,     -- float32, little-endian, unit length; then its checksum
         PRIMARY KEY (hash, provider, model, provider_key)
     )
     """,
@@ -203,6 +204,7 @@ def _write_ahead(connection: apsw.Connection) -> None:
 
 _HASHES_A_QUERY = 400
 _UNIT_TOLERANCE = 1e-3
+_CHECKSUM_BYTES = 4
 _ATTEMPTS = 3
 
 _LOOKUP = """
@@ -382,7 +384,7 @@ class SqliteEmbeddingCache:
                 inode = inode_of(self._path) if self._file is None else self._file.inode
                 try:
                     return work(self._open())
-                except Damaged:
+                except (*Damaged, UnicodeDecodeError):  # a text of a row is none
                     with suppress(*Damaged):
                         self.close()
                     self._set_aside += set_aside(self._path, inode) is not None
@@ -408,7 +410,7 @@ class SqliteEmbeddingCache:
         for some in _portions(hashes):
             parameters = {**_key(identity), "dims": identity.dims, "hashes": some}
             for name, embedding in connection.execute(_LOOKUP, parameters):
-                vector = _sound_vector(embedding, identity.dims)
+                vector = _sound_vector(embedding, identity, name)
                 if vector is not None:
                     found[name] = vector
         # The order of use is advice. A disk that is full, read-only or busy must not hide what was found.
@@ -435,7 +437,7 @@ class SqliteEmbeddingCache:
                     "hash": name,
                     "now": self._now_ns(),
                     "dims": len(vector),
-                    "embedding": vector.tobytes(),
+                    "embedding": _with_checksum(vector.tobytes(), identity, name),
                 }
                 for name, vector in vectors.items()
                 if not self._buried(name)
@@ -467,11 +469,22 @@ def _portions(hashes: Sequence[str]) -> list[str]:
     ]
 
 
-def _sound_vector(embedding: bytes, dims: int) -> Vector | None:
-    """Read a stored vector; one that is not of unit length was damaged on disk and counts as unknown."""
-    if len(embedding) != dims * 4:
+def _with_checksum(numbers: bytes, identity: EmbedderIdentity, name: str) -> bytes:
+    """The numbers of a vector and a checksum of them, of who made them and of which text they are."""
+    owner = "\0".join((name, *_key(identity).values())).encode("utf-8", "surrogatepass")
+    return numbers + zlib.crc32(numbers, zlib.crc32(owner)).to_bytes(_CHECKSUM_BYTES, "little")
+
+
+def _sound_vector(embedding: bytes, identity: EmbedderIdentity, name: str) -> Vector | None:
+    """Read a stored vector; one that was damaged on disk, or is of another text, counts as unknown."""
+    numbers = embedding[: identity.dims * 4]
+    # Earlier versions wrote no checksum: then its length has to do.
+    if (
+        embedding not in {_with_checksum(numbers, identity, name), numbers}
+        or len(numbers) != identity.dims * 4
+    ):
         return None
-    vector = array("f", embedding)
+    vector = array("f", numbers)
     return vector if abs(math.hypot(*vector) - 1) < _UNIT_TOLERANCE else None
 
 
