@@ -336,3 +336,20 @@ print(*sorted(set(sys.modules) - before))
     assert ended.stderr == ""
     imported = {"__future__", "_operator", "operator", "plainmind", "plainmind.base", "plainmind.base.value"}
     assert set(ended.stdout.split()) <= imported
+
+
+def test_a_class_that_inherits_from_a_value_made_in_numbers_stays_what_it_is() -> None:
+    @value
+    class Place:
+        path: str
+        line: int = 1
+
+    class Named(Place):
+        @property
+        def name(self) -> str:
+            return self.path.upper()
+
+    for number in range(100):
+        assert Place("a", number).line == number
+        named = Named("a", number)
+        assert (type(named), named.name, named.line) == (Named, "A", number)

@@ -124,10 +124,16 @@ def test_a_file_system_without_folder_sync_is_no_error_but_a_failing_one_is(
     ],
 )
 def test_every_refusal_becomes_a_sentence_with_a_hint(code: int, kind: type[PlainmindError]) -> None:
-    error = explanation(OSError(code, "x"), "write", "/a/b", outcome="the old text is intact")
+    error = explanation(OSError(code, os.strerror(code)), "write", "/a/b", outcome="the old text is intact")
     assert type(error) is kind
     assert str(error) == f"could not write /a/b: {os.strerror(code)}"
     assert str(error.hint).endswith("; the old text is intact")
+
+
+def test_a_refusal_with_words_of_its_own_keeps_them() -> None:
+    error = explanation(OSError(errno.ELOOP, "a link stands there"), "write", "/a/b")
+
+    assert str(error) == "could not write /a/b: a link stands there"
 
 
 def test_an_error_without_a_number_keeps_its_own_words() -> None:

@@ -120,27 +120,33 @@ class _Shape:
     def constructor(self) -> Callable[..., None]:
         """Compile the constructor that one would write by hand for the class, and give it to the class."""
         scope: dict[str, Any] = {"_MISSING": MISSING}
-        parameters, lines = ["self"], []
-        put = "self.{0} = {1}"
-        if self.frozen and self.owner.__bases__ == (object,):
-            # A twin that is not frozen, for as long as the fields are set: each takes a tenth of the time.
-            scope["_twin"] = type(self.owner.__name__, (), {"__slots__": tuple(self.fields)})
-            scope["_owner"], scope["_turn"] = self.owner, object.__dict__["__class__"].__set__
-            lines.append("_turn(self, _twin)")
-        elif self.frozen:
-            put = "_put_{0}(self, {1})"
+        parameters, plain, guarded = ["self"], [], []
         for name, each in self.fields.items():
             scope[f"_put_{name}"] = getattr(self.owner, name).__set__
             scope[f"_make_{name}"], scope[f"_default_{name}"] = each.default_factory, each.default
+            given = name
             if each.default_factory is not None:
                 parameters.append(f"{name}=_MISSING")
-                lines.append(put.format(name, f"_make_{name}() if {name} is _MISSING else {name}"))
+                given = f"_make_{name}() if {name} is _MISSING else {name}"
             else:
                 parameters.append(name if each.default is MISSING else f"{name}=_default_{name}")
-                lines.append(put.format(name, name))
-        if "_twin" in scope:
-            lines.append("self.__class__ = _owner")
-        exec(f"def __init__({', '.join(parameters)}): {'; '.join(lines) or 'pass'}", scope)  # noqa: S102
+            plain.append(f"self.{name} = {given}")
+            guarded.append(f"_put_{name}(self, {given})")
+        head = f"def __init__({', '.join(parameters)}):"
+        if not self.frozen:
+            body = f" {'; '.join(plain) or 'pass'}"
+        elif self.owner.__bases__ == (object,) and plain:
+            # A twin that is not frozen, for as long as the fields are set: each takes a tenth of the time.
+            # A class that inherits has another layout, and stays what it is.
+            scope["_twin"] = type(self.owner.__name__, (), {"__slots__": tuple(self.fields)})
+            scope["_owner"], scope["_turn"] = self.owner, object.__dict__["__class__"].__set__
+            body = (
+                f"\n if self.__class__ is _owner: _turn(self, _twin); {'; '.join(plain)}; self.__class__ = _owner"
+                f"\n else: {'; '.join(guarded)}"
+            )
+        else:
+            body = f" {'; '.join(guarded) or 'pass'}"
+        exec(f"{head}{body}", scope)  # noqa: S102
         made: Callable[..., None] = scope["__init__"]
         made.__qualname__ = f"{self.owner.__qualname__}.__init__"
         self.owner.__init__ = made  # type: ignore[misc]

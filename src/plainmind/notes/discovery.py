@@ -460,4 +460,4 @@ def _reason_to_skip(name: str) -> str | None:
     if ".sync-conflict-" in name:
         return "a copy left by a sync conflict"
     # Nearly all can be cited, and are seen to be without a call more for each.
-    return None if name.isprintable() and "\\" not in name else name_refusal(name)
+    return None if name.isprintable() and "\\" not in name and "#L" not in name else name_refusal(name)
