@@ -97,5 +97,5 @@ release: test site ## everything that must hold, both archives tried in empty en
 
 clean: ## remove what the other targets made, .venv included
 	@rm -rf .venv dist site build .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
-	@rm -rf src/plainmind/embed/model tests/support/node/node_modules tests/support/qmd/node_modules
+	@rm -rf tests/support/node/node_modules tests/support/qmd/node_modules
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -12,8 +12,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 STAMP = ROOT / ".venv" / ".installed"
-INPUTS = ("uv.lock", "pyproject.toml", "hatch_build.py", "scripts/install.py")
-MODEL = ROOT / "src" / "plainmind" / "embed" / "model" / "model.json"
+INPUTS = ("uv.lock", "pyproject.toml", "scripts/install.py")
 
 
 def fingerprint() -> str:
@@ -26,9 +25,8 @@ def fingerprint() -> str:
 
 
 def is_current() -> bool:
-    """Whether nothing is left to do: same inputs as last time, and the built-in model still in its place."""
-    model_is_there = MODEL.exists() or not (ROOT / "hatch_build.py").exists()
-    return STAMP.exists() and STAMP.read_text() == fingerprint() and model_is_there
+    """Whether nothing is left to do: the same inputs as last time."""
+    return STAMP.exists() and STAMP.read_text() == fingerprint()
 
 
 def locked_uv() -> str:
@@ -63,7 +61,7 @@ def uv_environment() -> dict[str, str]:
 
 
 def install() -> None:
-    """Install uv by pip, what is locked by uv, then the project (its build makes the built-in model)."""
+    """Install uv by pip, what is locked by uv, then the project."""
     STAMP.unlink(missing_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         wanted = Path(folder) / "uv.txt"

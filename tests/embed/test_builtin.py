@@ -15,6 +15,8 @@ from plainmind.base.errors import ConfigError, EmbeddingError
 from plainmind.embed.builtin import BUNDLED, BuiltinEmbedder, create
 from plainmind.embed.protocol import EmbeddingSettings
 
+FILES = ("vectors.i8", "scales.f32", "pieces", "ends.u32")
+
 IN_A_FRESH_PROCESS = """
 import sys
 
@@ -79,14 +81,34 @@ def test_texts_about_one_thing_are_nearer_than_texts_about_two(embedder: Builtin
     )
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "unlike"),
+    [
+        ("Wer füttert die Katze?", "who feeds the cat", "the printer needs toner"),
+        ("비밀번호는 어디에 있나요?", "where is the password?", "we planted tomatoes"),
+        ("¿Cuándo es el cumpleaños de Ana?", "Ana's birthday is in May", "the server runs in the cellar"),
+        ("我的狗叫什么名字？", "what is my dog called?", "when is the rent due?"),
+        ("薬を飲む時間", "time to take the medicine", "the train to Hamburg"),
+    ],
+)
+def test_texts_of_two_languages_meet(embedder: BuiltinEmbedder, one: str, other: str, unlike: str) -> None:
+    def cosine(left: str, right: str) -> float:
+        return sum(
+            a * b for a, b in zip(embedder.embed_query(left), embedder.embed_query(right), strict=True)
+        )
+
+    assert cosine(one, other) > 0.1 + cosine(one, unlike)
+
+
 def test_the_model_is_what_its_card_says() -> None:
     card = json.loads((Path(BUNDLED) / "model.json").read_text())
     digest = hashlib.sha256(str(card["format"]).encode())
-    for name in ("vectors.i8", "rows.f32", "vocab"):
+    for name in FILES:
         digest.update((Path(BUNDLED) / name).read_bytes())
 
     assert digest.hexdigest() == card["digest"]
-    assert "MIT License" in (Path(BUNDLED) / "LICENSE").read_text()
+    assert card["sizes"] == {name: (Path(BUNDLED) / name).stat().st_size for name in FILES}
+    assert sum(card["sizes"].values()) <= 14_000_000
 
 
 def test_another_model_under_the_same_name_has_another_identity(copied_model: Path) -> None:
@@ -105,7 +127,7 @@ def test_a_missing_model_says_how_to_get_it(tmp_path: Path) -> None:
     assert "make install" in str(caught.value.hint)
 
 
-@pytest.mark.parametrize("name", ["vectors.i8", "rows.f32", "vocab"])
+@pytest.mark.parametrize("name", FILES)
 def test_a_model_without_one_of_its_files_is_not_used(copied_model: Path, name: str) -> None:
     (copied_model / name).unlink()
 
@@ -115,7 +137,7 @@ def test_a_model_without_one_of_its_files_is_not_used(copied_model: Path, name: 
     assert "reinstall" in str(caught.value.hint)
 
 
-@pytest.mark.parametrize("name", ["vectors.i8", "rows.f32", "vocab", "model.json"])
+@pytest.mark.parametrize("name", [*FILES, "model.json"])
 def test_a_model_with_a_cut_file_is_not_used(copied_model: Path, name: str) -> None:
     content = (copied_model / name).read_bytes()
     (copied_model / name).write_bytes(content[: len(content) // 2])
@@ -133,7 +155,8 @@ def test_a_model_of_another_format_is_not_used(copied_model: Path) -> None:
 
 
 def test_a_text_of_words_that_weigh_nothing_has_no_vector(copied_model: Path) -> None:
-    (copied_model / "rows.f32").write_bytes(bytes(32_000 * 8))
+    scales = copied_model / "scales.f32"
+    scales.write_bytes(bytes(scales.stat().st_size))
     embedder = BuiltinEmbedder(str(copied_model))
 
     assert embedder.embed_documents(["weightless words"]) == [None]
@@ -153,4 +176,4 @@ def test_asking_for_a_model_it_does_not_have_is_a_configuration_error() -> None:
         create(EmbeddingSettings(provider="builtin", model="text-embedding-3-small"))
 
     assert caught.value.key == "model"
-    assert "wordllama-l2-supercat-256" in str(caught.value.hint)
+    assert "plainmind-pieces-1" in str(caught.value.hint)

@@ -1,8 +1,14 @@
 """The provider `builtin`: a static model in our own wheel, so vectors work offline from the first second.
 
-A text's vector is the weighted mean of its tokens' vectors, brought to unit length. Every token counts as an
-integer multiple of its int8 row, so sums are exact in float64 and the same whatever the order or the batch:
-indexing a text twice gives the same bytes.
+A text's vector is the sum of its pieces' vectors, brought to unit length. Every piece counts as an integer multiple
+of its int8 row, so sums are exact in float64 and the same whatever the order or the batch: indexing a text twice
+gives the same bytes.
+
+A text is brought to one form (NFKC, small letters) and cut into runs of letters, digits and single signs; each run
+is taken apart from left to right, always the longest piece that is known. A piece inside a word begins with `-`:
+"printers" → `printer` `-s`. Chinese characters and kana have no words to be inside of, so their pieces have no mark.
+A character that no piece knows gets one of a few shared rows, chosen by its number: scripts that the model was not
+trained on still find themselves again.
 """
 
 from __future__ import annotations
@@ -13,11 +19,10 @@ import mmap
 import os
 import sys
 from array import array
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from heapq import heapify, heappop, heappush
-from itertools import accumulate
 
 from plainmind.base.errors import ConfigError, EmbeddingError
 from plainmind.base.lazy import Lock, pattern
@@ -30,200 +35,141 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-_FIRST_PIECE = 259  # before it stand the special pieces and those of single bytes, which nothing is joined to
-_LONGEST_RUN = 16  # of spaces in one piece
-# A search takes some 50 µs, the dictionary of all pieces 4 ms.
-_FEW = 48
-_BLOCK = 8_192  # bytes, whose lines are counted once
+SHARED_ROWS = 512
+INSIDE = "-"  # no letter, so no piece of a word can begin with it by chance
+LONGEST_PIECE = 20
+_LONGEST_UNSPACED = 8
+
+# Written without spaces between words: Han characters, hiragana, katakana and what stands among them.
+_UNSPACED = "⺀-⿟々-〇〡-〩ぁ-ゖゝ-ゟァ-ヿㇰ-ㇿ㐀-䶿一-鿿豈-﫿"
+_RUNS = pattern(rf"[{_UNSPACED}]+|[^\W\d_{_UNSPACED}]+|\d+|[^\w\s]")
+_HUMPS = pattern(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_FIRST_UNSPACED = "⺀"
+_FIRST_HANGUL, _LAST_HANGUL = "가", "힣"
+_FIRST_PICTURE = "⌀"  # signs from here on, emoji among them, mean something; commas and quotes do not
+
+_REMEMBERED_WORDS = 65_536
+_REMEMBERED_LENGTH = 32  # longer ones (links, hashes, unspaced scripts) seldom come again
+# A search takes some 8 µs, the dictionary of all pieces 10 ms.
+_FEW = 400
 
 
 class Vocabulary:
-    """Knows every piece of a file that has one a line, in the order of their ids. Safe to share between threads."""
+    """Knows every piece: `text` has them in the order of their bytes, `ends` says where each one ends."""
 
-    def __init__(self, data: bytes) -> None:
-        self._lines = b"\n%b\n" % data
+    def __init__(self, text: bytes | memoryview, ends: memoryview | array[int]) -> None:
+        self._text = text
+        self._ends = ends
+        self.size = len(ends)
         self._few_left = _FEW
-        self._few: dict[str, int | None] = {}  # that were searched for
-        self._ranks: dict[str, int] = {}
-        starts = range(0, len(self._lines), _BLOCK)
-        counts = [self._lines.count(b"\n", start, start + _BLOCK) for start in starts]
-        self._lines_before = list(accumulate(counts, initial=0))  # by block
-        self.size = self._lines_before[-1] - 1
-        self.rank_of: Callable[[str], int | None] = self._search_few
+        self._known: dict[str, int] = {}
+        self.find: Callable[[str], int | None] = self._search
 
-    def _search_few(self, piece: str) -> int | None:
-        few = self._few
-        if piece not in few:
-            if not self._few_left:
-                return self._look_up(piece)
-            self._few_left -= 1
-            few[piece] = self._search(piece)
-        return few[piece]
+    def _bytes_at(self, at: int) -> bytes:
+        return bytes(self._text[self._ends[at - 1] if at else 0 : self._ends[at]])
 
     def _search(self, piece: str) -> int | None:
-        if "\n" in piece:
-            return None
-        at = self._lines.find(b"\n%b\n" % piece.encode("utf-8", "surrogatepass"))
-        if at < 0:
-            return None
-        id_ = self._id_at(at)
-        return self._rank(piece, id_) if id_ >= _FIRST_PIECE else None
-
-    def _id_at(self, line_end: int) -> int:
-        block = line_end // _BLOCK
-        return self._lines_before[block] + self._lines.count(b"\n", block * _BLOCK, line_end)
+        if not self._few_left:
+            return self._look_up(piece)
+        self._few_left -= 1
+        wanted = piece.encode("utf-8", "surrogatepass")
+        at = bisect_left(range(self.size), wanted, key=self._bytes_at)
+        return at if at < self.size and self._bytes_at(at) == wanted else None
 
     def _look_up(self, piece: str) -> int | None:
-        if not self._ranks:
-            pieces = self._lines.decode().split("\n")[1 + _FIRST_PIECE : -1]
-            self._ranks = {known: self._rank(known, id_) for id_, known in enumerate(pieces, _FIRST_PIECE)}
-            self.rank_of = self._ranks.get
-        return self._ranks.get(piece)
-
-    def _rank(self, piece: str, id_: int) -> int:
-        """A piece's rank is its id, but runs of spaces are joined after everything else."""
-        return id_ + self.size if piece in _RUNS else id_
-
-
-_RUNS = frozenset("▁" * length for length in range(2, _LONGEST_RUN + 1))
-
-
-_SPECIAL = {"<unk>": 0, "<s>": 1, "</s>": 2}
-_FIRST_BYTE = 3  # ids 3 to 258 stand for the bytes 0 to 255
-
-_SPECIALS = pattern("(<unk>|<s>|</s>)")
-# Cuts that no piece of the vocabulary reaches over, so nothing is ever joined across them: before a `▁`,
-# between letters and signs, around digits, line ends and tabs.
-# (`²` counts as a sign: it has pieces such as `²,`.)
-_UNITS = pattern(r"▁*[^\W\d_²]+|▁*(?:[^\w▁\n\t]|[_²])+|▁+|[\d\n\t]")
-
-# No piece joins one of these with anything: characters of Chinese, Japanese and Korean stand for themselves.
-_ALL_SINGLE = pattern("▁?[⺀-鿿가-힣豈-﫿]+")
-_FIRST_SINGLE = "⺀"
-
-_REMEMBERED_UNITS = 65_536
-_REMEMBERED_LENGTH = 32  # longer ones (links, hashes, unspaced scripts) seldom come again
+        if not self._known:
+            self._known = {self._bytes_at(at).decode(): at for at in range(self.size)}
+            self.find = self._known.get
+        return self._known.get(piece)
 
 
 class Tokenizer:
-    """Llama's byte-pair tokenizer, for the vocabulary of this model. Safe to share between threads.
-
-    A space is written `▁` and one stands before the text: `"a cat"` → `▁a` `▁cat`. Neighbours are joined as long
-    as the vocabulary knows the result, the piece with the lowest id first; unknown characters become bytes.
-    """
+    """Cuts texts into the ids of pieces. Safe to share between threads."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
-        self._units = _Units(vocabulary)
-        self._words = _Words(self._units, "▁")
-        self._first_words = _Words(self._units, "")
+        self._words = _Words(vocabulary)
 
     def encode(self, text: str) -> array[int]:
-        """Ids of `text` as unsigned 16-bit numbers; the empty text has none."""
+        """Ids of `text` as unsigned 16-bit numbers; signs that mean nothing have none."""
         ids = array("H")
-        if "<" not in text:
-            ids.frombytes(self._encode(text))
-            return ids
-        for part in _SPECIALS.split(text):
-            if part in _SPECIAL:
-                ids.append(_SPECIAL[part])
-            else:
-                ids.frombytes(self._encode(part))
+        ids.frombytes(b"".join(map(self._words.__getitem__, text.split())))
         return ids
-
-    def _encode(self, text: str) -> bytes:
-        if not text:
-            return b""
-        if "▁" in text:  # it may stand beside a space, and then belongs to the same run
-            return self._units.of("▁" + text.replace(" ", "▁"))
-        return self._units["\n"].join(map(self._encode_line, f" {text}".split("\n")))
-
-    def _encode_line(self, line: str) -> bytes:
-        """Look up whole words: to cut each one anew takes four times as long."""
-        if "  " in line:
-            return self._units.of(line.replace(" ", "▁"))
-        first, *others = line.split(" ")
-        return self._first_words[first] + b"".join(map(self._words.__getitem__, others))
 
 
 class _Words(dict[str, bytes]):
-    """Remembers the ids of what stands between two spaces or ends of lines; `before` is what it begins with."""
-
-    def __init__(self, units: _Units, before: str) -> None:
-        super().__init__()
-        self._units = units
-        self._before = before
-
-    def __missing__(self, word: str) -> bytes:
-        ids = self._units.of(self._before + word)
-        if len(word) <= _REMEMBERED_LENGTH:
-            if len(self) >= _REMEMBERED_UNITS:
-                self.clear()  # words in use come back at once; cheaper than keeping an order
-            self[word] = ids
-        return ids
-
-
-class _Units(dict[str, bytes]):
-    """Remembers the ids of each run of characters between two cuts, as the bytes of an `array("H")`."""
+    """Remembers the ids of what stands between two spaces."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         super().__init__()
         self._vocabulary = vocabulary
 
-    def of(self, text: str) -> bytes:
-        """Cut a text, in which spaces are written `▁`, and give the ids of all that comes of it."""
-        return b"".join(map(self.__getitem__, _UNITS.findall(text)))
+    def __missing__(self, word: str) -> bytes:
+        ids = array("H")
+        for run in self._runs(word):
+            ids.extend(cut(run, self._vocabulary))
+        result = ids.tobytes()
+        if len(word) <= _REMEMBERED_LENGTH:
+            if len(self) >= _REMEMBERED_WORDS:
+                self.clear()  # words in use come back at once; cheaper than keeping an order
+            self[sys.intern(word)] = result
+        return result
 
-    def __missing__(self, unit: str) -> bytes:
-        rank = self._vocabulary.rank_of(unit)
-        if rank is not None:
-            # Every piece of this vocabulary is what its own characters join to.
-            ids = array("H", [rank % self._vocabulary.size]).tobytes()
-        elif len(unit) == 1:
-            ids = array("H", [_FIRST_BYTE + byte for byte in unit.encode("utf-8", "surrogatepass")]).tobytes()
+    def _runs(self, word: str) -> list[str]:
+        """Cut at capitals inside a word (`fooBar`), unless it is known as a whole (`GitHub`)."""
+        parts = runs(word)
+        if word[1:] == word[1:].lower() or word.isupper():
+            return parts
+        if all(self._vocabulary.find(part) is not None for part in parts if part[0].isalpha()):
+            return parts
+        return [part for hump in _HUMPS.sub(" ", word).split() for part in runs(hump)]
+
+
+def runs(word: str) -> list[str]:
+    """What a piece never reaches over: runs of letters of one kind, of digits, single signs."""
+    if not word.isascii():
+        import unicodedata
+
+        word = unicodedata.normalize("NFKC", word)
+    return _RUNS.findall(word.lower())
+
+
+def is_unspaced(run: str) -> bool:
+    """Whether a run is of Chinese characters or kana, whose pieces have no mark."""
+    first = run[0]
+    return first >= _FIRST_UNSPACED and not _FIRST_HANGUL <= first <= _LAST_HANGUL and first.isalnum()
+
+
+def cut(run: str, vocabulary: Vocabulary) -> list[int]:
+    """Ids of one run: the longest piece that is known, again and again."""
+    find = vocabulary.find
+    whole = find(run) if len(run) <= LONGEST_PIECE else None
+    if whole is not None:
+        return [whole]
+    if not run[0].isalnum():
+        return [_shared_row(run, vocabulary)] if run >= _FIRST_PICTURE else []
+    ids: list[int] = []
+    mark, longest = ("", _LONGEST_UNSPACED) if is_unspaced(run) else (INSIDE, LONGEST_PIECE)
+    before, start, length = "", 0, len(run)
+    while start < length:
+        for end in range(min(length, start + longest), start, -1):
+            found = find(before + run[start:end])
+            if found is not None:
+                ids.append(found)
+                start = end
+                break
         else:
-            # Only a unit that ends with such a character is worth the pattern, which takes 2 ms to compile.
-            is_all_single = unit[-1] >= _FIRST_SINGLE and _ALL_SINGLE.fullmatch(unit)
-            pieces = unit if is_all_single else filter(None, self._join_neighbours(unit))
-            ids = b"".join(map(self.__getitem__, pieces))
-        if len(unit) <= _REMEMBERED_LENGTH:
-            if len(self) >= _REMEMBERED_UNITS:
-                self.clear()
-            self[unit] = ids
-        return ids
+            ids.append(_shared_row(run[start], vocabulary))
+            start += 1
+        before = mark
+    return ids
 
-    def _join_neighbours(self, unit: str) -> list[str]:
-        """Join neighbours by rank, then from left to right; what its left neighbour takes in becomes ''."""
-        pieces = list(unit)
-        count = len(pieces)
-        rank_of = self._vocabulary.rank_of
-        pairs = [
-            (rank, at, joined)
-            for at in range(count - 1)
-            if (rank := rank_of(joined := unit[at : at + 2])) is not None
-        ]
-        heapify(pairs)
-        before, after = list(range(-1, count - 1)), list(range(1, count + 1))
-        while pairs:
-            _, at, joined = heappop(pairs)
-            taken = after[at]
-            if taken == count or not pieces[at] or pieces[at] + pieces[taken] != joined:
-                continue  # one of the two was joined with its other neighbour meanwhile
-            pieces[at], pieces[taken] = joined, ""
-            after[at] = following = after[taken]
-            if following < count:
-                before[following] = at
-                wider = joined + pieces[following]
-                if (rank := rank_of(wider)) is not None:
-                    heappush(pairs, (rank, at, wider))
-            if (preceding := before[at]) >= 0:
-                wider = pieces[preceding] + joined
-                if (rank := rank_of(wider)) is not None:
-                    heappush(pairs, (rank, preceding, wider))
-        return pieces
+
+def _shared_row(character: str, vocabulary: Vocabulary) -> int:
+    return vocabulary.size + ord(character[0]) % SHARED_ROWS
 
 
 BUNDLED = os.path.join(os.path.dirname(__file__), "model")
-_FORMAT = 1
+_FORMAT = 2
 _REINSTALL = "reinstall the plainmind package; in a source tree run `make install`"
 
 
@@ -239,12 +185,12 @@ class ModelCard:
 
 @value
 class StaticModel:
-    """One vector a token. The value of row i, column j is `vectors[i * dims + j] * rows[2 * i]`."""
+    """One vector a piece. The value of row i, column j is `vectors[i * dims + j] * scales[i]`."""
 
     card: ModelCard
     tokenizer: Tokenizer
     vectors: memoryview[int]  # int8
-    rows: memoryview[float]  # float32: scale and pooling weight of each row in turn
+    scales: memoryview[float]  # float32
 
 
 def read_card(folder: str) -> ModelCard:
@@ -271,21 +217,19 @@ def read_card(folder: str) -> ModelCard:
 def open_model(folder: str) -> StaticModel:
     """Map the model into memory rather than read it: a query touches only its own rows.
 
-    What its files hold is described in `hatch_build.py`. Raises EmbeddingError when one is missing or wrong.
+    What its files hold is described in `training/model_files.py`. Raises EmbeddingError when one is missing or wrong.
     """
     card = read_card(folder)
     try:
-        with open(os.path.join(folder, "vocab"), "rb") as file:
-            vocabulary = Vocabulary(file.read())
+        ends = _map_file(os.path.join(folder, "ends.u32"), (card.rows - SHARED_ROWS) * 4).cast("I")
+        pieces = _map_file(os.path.join(folder, "pieces"), ends[-1])
         vectors = _map_file(os.path.join(folder, "vectors.i8"), card.rows * card.dims)
-        rows = _map_file(os.path.join(folder, "rows.f32"), card.rows * 8)
+        scales = _map_file(os.path.join(folder, "scales.f32"), card.rows * 4)
     except (OSError, ValueError) as error:
         raise EmbeddingError(
             f"the builtin embedding model cannot be opened: {error}", hint=_REINSTALL
         ) from error
-    if vocabulary.size != card.rows:
-        raise EmbeddingError("the vocabulary of the builtin embedding model is damaged", hint=_REINSTALL)
-    return StaticModel(card, Tokenizer(vocabulary), vectors.cast("b"), rows.cast("f"))
+    return StaticModel(card, Tokenizer(Vocabulary(pieces, ends)), vectors.cast("b"), scales.cast("f"))
 
 
 def _map_file(path: str, size: int) -> memoryview:
@@ -360,10 +304,10 @@ def _pool(model: StaticModel, text: str) -> Vector | None:
     """Make one vector in plain Python, so that a question or an edit does not wait for numpy."""
     if _blank(text):
         return None
-    dims, vectors, rows = model.card.dims, model.vectors, model.rows
+    dims, vectors, scales = model.card.dims, model.vectors, model.scales
     sums = [0.0] * dims
     for token, count in Counter(model.tokenizer.encode(text)).items():
-        factor = count * float(round(rows[2 * token] * rows[2 * token + 1] * _FIXED_POINT))
+        factor = count * float(round(scales[token] * _FIXED_POINT))
         row = vectors[token * dims : (token + 1) * dims]
         sums = [total + factor * one for total, one in zip(sums, row, strict=True)]
     norm = math.hypot(*sums)
@@ -381,8 +325,7 @@ class _Pooling:
         self._np = np
         self._encode = model.tokenizer.encode
         self._vectors = np.asarray(model.vectors).reshape(-1, model.card.dims)
-        rows = np.asarray(model.rows, dtype=np.float64).reshape(-1, 2)
-        self._factors = np.rint(rows[:, 0] * rows[:, 1] * _FIXED_POINT)
+        self._factors = np.rint(np.asarray(model.scales, dtype=np.float64) * _FIXED_POINT)
 
     def pool(self, text: str) -> Vector | None:
         """Make one unit vector, or None for a text without words."""

@@ -1,0 +1,193 @@
+"""Every step that makes the models runs in small, on made data, without a GPU."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+np = pytest.importorskip("numpy")
+pytest.importorskip("jax", reason="the group `dev` has it")
+
+from plainmind.embed.builtin import SHARED_ROWS, BuiltinEmbedder, Tokenizer  # noqa: E402
+from training import candidates, model_files, overlap, reranker, table, transformer, vocabulary  # noqa: E402
+
+WORDS = ["cat", "dog", "printer", "server", "garden", "tomato", "train", "ticket", "doctor", "pill"]
+
+
+@pytest.fixture(scope="module")
+def pieces() -> list[str]:
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    return sorted({*WORDS, *letters, *(f"-{letter}" for letter in letters), "猫", "犬"}, key=str.encode)
+
+
+def encoder(kind: str, vocabulary_size: int, width: int = 24, layers: int = 1) -> transformer.Parameters:
+    chance = np.random.default_rng(3)
+
+    def made(*shape: int) -> np.ndarray:
+        return (0.05 * chance.standard_normal(shape)).astype(np.float32)
+
+    arrays = {
+        "embeddings.word_embeddings.weight": made(vocabulary_size, width),
+        "embeddings.position_embeddings.weight": made(300, width),
+        "embeddings.LayerNorm.weight": np.ones(width, np.float32),
+        "embeddings.LayerNorm.bias": made(width),
+        "pooler.dense.weight": made(width, width),
+    }
+    bert = kind == "bert"
+    if bert:
+        arrays["embeddings.token_type_embeddings.weight"] = made(2, width)
+    else:
+        arrays["encoder.relative_attention_bias.weight"] = made(32, 12)
+    attention = (
+        ("self.query", "self.key", "self.value", "output.dense")
+        if bert
+        else ("attn.q", "attn.k", "attn.v", "attn.o")
+    )
+    for layer in range(layers):
+        start = f"encoder.layer.{layer}."
+        for name in attention:
+            arrays[f"{start}attention.{name}.weight"] = made(width, width)
+            arrays[f"{start}attention.{name}.bias"] = made(width)
+        for name in ("attention.output.LayerNorm" if bert else "attention.LayerNorm", "output.LayerNorm"):
+            arrays[f"{start}{name}.weight"], arrays[f"{start}{name}.bias"] = (
+                np.ones(width, np.float32),
+                made(width),
+            )
+        for name, shape in (("intermediate", (4 * width, width)), ("output", (width, 4 * width))):
+            arrays[f"{start}{name}.dense.weight"], arrays[f"{start}{name}.dense.bias"] = (
+                made(*shape),
+                made(shape[0]),
+            )
+    return transformer.canonical(arrays)
+
+
+def test_what_an_evaluation_set_says_is_left_out() -> None:
+    barred = overlap.collect(
+        [
+            "the quick brown fox jumps over the lazy dog today",
+            "昨日の夜に駅前の新しい店で食べたラーメンがおいしかった",
+        ]
+    )
+
+    assert overlap.shares(barred, "He said: the quick brown fox jumps over the lazy cat")
+    assert overlap.shares(barred, "店の話。昨日の夜に駅前の新しい店で食べたラーメンがまずかった")
+    assert not overlap.shares(barred, "the quick brown fox sleeps under the lazy dog today")
+
+
+def test_a_vocabulary_has_whole_words_and_every_common_letter() -> None:
+    chance = random.Random(1)
+    texts = {"en": [" ".join(chance.choices(WORDS, k=30)) for _ in range(200)], "ja": ["猫と犬" * 50] * 30}
+    counts = vocabulary.count_runs(texts, seed=1, characters=40_000)
+    chosen = vocabulary.choose(counts, vocabulary.merge_pieces(counts, 200), {"kitten": 0.5}, 400, ["pill"])
+
+    assert {*WORDS, "kitten", "c", "-c", "猫"} <= set(chosen)
+    assert chosen == sorted(set(chosen), key=str.encode)
+
+
+@pytest.mark.slow
+def test_a_table_learns_what_its_teacher_says(pieces: list[str], tmp_path: Path) -> None:
+    import jax.numpy as jnp
+
+    chance = np.random.default_rng(5)
+    tokenizer = Tokenizer(vocabulary.make_vocabulary(pieces))
+    said = {word: table.unit(chance.standard_normal(256)) for word in WORDS}
+    texts = [[str(one) for one in chance.choice(WORDS, 3)] for _ in range(400)]
+    ids = [np.array(tokenizer.encode(" ".join(words)), np.int32) for words in texts]
+    targets = np.stack([table.unit(sum(said[word] for word in words)) for words in texts]).astype(np.float32)
+    drawn = table.Texts(
+        jnp.asarray(table.pad(ids, 8)), jnp.asarray(targets), jnp.linspace(0, 1, len(texts) + 1)[1:]
+    )
+    pairs = table.Pairs(jnp.asarray(table.pad(ids, 8)), jnp.asarray(table.pad(ids, 8)))
+    start = 0.1 * chance.standard_normal((len(pieces) + SHARED_ROWS, 256)).astype(np.float32)
+
+    def nearness(rows: np.ndarray) -> float:
+        vectors = table.unit(np.stack([rows[one].sum(0) for one in ids]))
+        return float((vectors * targets).sum(1).mean())
+
+    plan = table.Plan(steps=100, batch=32, rate=0.02)
+    learned = table.train(start, drawn, drawn, pairs, pairs, plan, 1, lambda _: None)
+    again = table.train(start, drawn, drawn, pairs, pairs, plan, 1, lambda _: None)
+    model_files.write(tmp_path / "model", pieces, learned)
+    embedder = BuiltinEmbedder(str(tmp_path / "model"))
+
+    assert nearness(start) < 0.2
+    assert nearness(learned) > 0.8
+    assert np.array_equal(learned, again)
+    ours = np.array(embedder.embed_query("cat garden train"))
+    assert float(ours @ table.unit(sum(said[word] for word in ("cat", "garden", "train")))) > 0.8
+    assert json.loads((tmp_path / "model" / "model.json").read_text())["rows"] == len(pieces) + SHARED_ROWS
+
+
+def test_targets_of_two_teachers_put_a_translation_near_its_original() -> None:
+    chance = np.random.default_rng(2)
+    wide = table.unit(chance.standard_normal((300, 32)))
+    english = table.unit(wide @ chance.standard_normal((32, 48)))
+    ours, theirs, of_wide = table.make_targets(english, wide, wide[:50], 16, 0.6)
+
+    assert float((ours[:50] * theirs).sum(1).min()) > 0.95
+    assert np.allclose(of_wide(wide[:50]), theirs)
+
+
+@pytest.mark.parametrize("kind", ["bert", "mpnet"])
+def test_weights_survive_being_packed_and_padding_changes_nothing(kind: str) -> None:
+    shape = transformer.MINILM if kind == "bert" else transformer.MPNET
+    parameters = encoder(kind, 600)
+    packed = transformer.unpack(transformer.pack(parameters))
+    tokens = np.full((2, 12), shape.padding)
+    tokens[:, :7] = np.arange(110, 117)
+    vectors = np.asarray(transformer.mean_vectors(parameters, shape, tokens[:, :7]))
+
+    assert np.allclose(vectors, transformer.mean_vectors(parameters, shape, tokens), atol=1e-5)
+    assert np.allclose(vectors, transformer.mean_vectors(packed, shape, tokens), atol=0.02)
+
+
+@pytest.mark.slow
+def test_a_teacher_learns_which_passage_answers_and_a_student_learns_it_from_the_teacher() -> None:
+    chance = np.random.default_rng(1)
+    # Passages with an even number have the word 150, which makes them answers.
+    questions = [np.array([110 + number]) for number in range(12)]
+    passages = [np.array([*chance.integers(200, 400, 4), 151 if number % 2 else 150]) for number in range(24)]
+    data = reranker.Questions(
+        questions, passages, 2 * np.arange(12), [[] for _ in range(12)],
+        np.array([[(2 * number + 2 * step + 1) % 24 for step in range(8)] for number in range(12)]),
+        np.full(12, 1 / 12),
+    )  # fmt: skip
+    short = 16
+    group = reranker.draw_group(data, 3, chance)
+    assert group[0] == 6
+    assert len(group) == reranker.GROUP
+    assert all(one % 2 for one in group[1:7])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reranker, "LENGTH", short)
+        log: list[str] = []
+        stream = reranker.batches(data, (transformer.MPNET,), 8, 1)
+        start = reranker.add_head(encoder("mpnet", 600), 1)
+        teacher = reranker.train_teacher(start, transformer.MPNET, stream, 0, 3e-3, log.append, steps=40)
+        both = reranker.batches(data, (transformer.MPNET, transformer.MINILM), 8, 2)
+        first = reranker.add_head(encoder("bert", 600), 1)
+        student = reranker.distil(
+            first, transformer.MINILM, teacher, transformer.MPNET, both, 0, 3e-3, log.append, steps=40
+        )
+
+    def apart(parameters: object, shape: transformer.Shape) -> float:
+        """How much higher answers score than the rest."""
+        offset = 4 if shape.kind == "mpnet" else 0
+        rows = [transformer.join_pair(shape, questions[0] + offset, one + offset, short) for one in passages]
+        tokens, kinds = (np.stack([row[part] for row in rows]) for part in (0, 1))
+        scores = np.asarray(transformer.pair_scores(parameters, shape, tokens, kinds))
+        return float(scores[::2].mean() - scores[1::2].mean())
+
+    assert apart(teacher, transformer.MPNET) > apart(start, transformer.MPNET) + 1
+    assert apart(student, transformer.MINILM) > apart(first, transformer.MINILM) + 1
+    assert log[-1].startswith("40 steps")
+
+
+def test_a_second_look_is_measured_by_the_evidence_it_puts_first() -> None:
+    rows = [{"q": "?", "n": 1, "c": [{"s": 0.9, "t": "no", "g": []}, {"s": 0.1, "t": "yes", "g": [0]}]}]
+    right = [np.array([0.0, 1.0])]
+
+    assert candidates.figures(rows, right, 0.0) == (1.0, 0.0)
+    assert candidates.figures(rows, right, 0.9) == (1.0, 1.0)
