@@ -77,7 +77,19 @@ def contents(root: Path = ROOT) -> str:
             names.insert(0, "index")
         parts.append((part.capitalize(), [f"{part}/{name}" for name in names]))
     parts.append(
-        ("More", ["architecture", "performance", "quality", "proof", "evals", "CONTRIBUTING", "SECURITY", "CHANGELOG"])
+        (
+            "More",
+            [
+                "architecture",
+                "performance",
+                "quality",
+                "proof",
+                "evals",
+                "CONTRIBUTING",
+                "SECURITY",
+                "CHANGELOG",
+            ],
+        )
     )
     return "".join(
         f"\n```{{toctree}}\n:hidden:\n:caption: {caption}\n\n" + "\n".join(names) + "\n```\n"
