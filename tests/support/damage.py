@@ -93,8 +93,9 @@ class Specimen:
             for number in range(0, files, 7):  # holes, and a second segment
                 self._write_note(number)
                 memory.sync()
+            memory.wipe()  # now, and not by the sync that leaves a log
         if leaves_log:
-            self._write_note(0)
+            self._write_note(files)
             self._sync_and_die()
         # Half of them ask for a word that stands in one place, half for one that stands in many.
         self.questions = [f"landmark{number % files}x{number}" for number in range(0, QUESTIONS, 2)]
