@@ -2,8 +2,8 @@
 
     vectors.i8   rows × 256 int8, row by row: one a piece, then the rows that unknown characters share
     scales.f32   a little-endian float32 a row: what its int8 values are multiplied with
-    pieces       the pieces in the order of their bytes, UTF-8, without anything between them
-    ends.u32     a little-endian uint32 a piece: where it ends in `pieces`
+    pieces       the pieces in the order of their bytes, UTF-8, a line each
+    ends.u32     a little-endian uint32 a piece: where its line ends in `pieces`
     model.json   name, sizes, and a digest of the four files above
 
 Several tables of one training, tried with different plans, are averaged.
@@ -33,7 +33,7 @@ def write(folder: Path, pieces: list[str], table: np.ndarray) -> None:
     if pieces != sorted(set(pieces), key=str.encode):
         raise ValueError("pieces stand in the order of their bytes, each once")
     rows, scales = quantise(table)
-    encoded = [piece.encode() for piece in pieces]
+    encoded = [piece.encode() + b"\n" for piece in pieces]
     contents = {
         "vectors.i8": rows.tobytes(),
         "scales.f32": scales.astype("<f4").tobytes(),

@@ -201,7 +201,7 @@ def _use(counts: Mapping[str, int], pieces: Sequence[str]) -> Counter[str]:
 
 def make_vocabulary(pieces: Sequence[str]) -> Vocabulary:
     """The vocabulary as the runtime knows it."""
-    encoded = [piece.encode() for piece in pieces]
+    encoded = [piece.encode() + b"\n" for piece in pieces]
     ends = array("I")
     at = 0
     for piece in encoded:

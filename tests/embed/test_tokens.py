@@ -17,7 +17,7 @@ from plainmind.embed.builtin import BUNDLED, SHARED_ROWS, Tokenizer, Vocabulary
 
 TEXT = (Path(BUNDLED) / "pieces").read_bytes()
 ENDS = array("I", (Path(BUNDLED) / "ends.u32").read_bytes())
-PIECES = [TEXT[start:end].decode() for start, end in zip([0, *ENDS], ENDS, strict=False)]
+PIECES = TEXT.decode().split("\n")[:-1]
 
 FRAGMENTS = [
     *(" ", "  ", "\n", "\t", "\r\n", "\u3000", "\x00", "\u200b", "\ufffd\ufffd", "-", "--", "_"),

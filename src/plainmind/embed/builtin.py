@@ -55,7 +55,7 @@ _FEW = 400
 
 
 class Vocabulary:
-    """Knows every piece: `text` has them in the order of their bytes, `ends` says where each one ends."""
+    """Knows every piece: `text` has them a line each, in the order of their bytes; `ends` says where each line ends."""
 
     def __init__(self, text: bytes | memoryview, ends: memoryview | array[int]) -> None:
         self._text = text
@@ -66,10 +66,10 @@ class Vocabulary:
         self.find: Callable[[str], int | None] = self._search
 
     def _bytes_at(self, at: int) -> bytes:
-        return bytes(self._text[self._ends[at - 1] if at else 0 : self._ends[at]])
+        return bytes(self._text[self._ends[at - 1] if at else 0 : self._ends[at] - 1])
 
     def _search(self, piece: str) -> int | None:
-        if not self._few_left:
+        if self._few_left <= 0:
             return self._look_up(piece)
         self._few_left -= 1
         wanted = piece.encode("utf-8", "surrogatepass")
@@ -78,7 +78,8 @@ class Vocabulary:
 
     def _look_up(self, piece: str) -> int | None:
         if not self._known:
-            self._known = {self._bytes_at(at).decode(): at for at in range(self.size)}
+            pieces = bytes(self._text).decode().split("\n")[:-1]
+            self._known = dict(zip(pieces, range(self.size), strict=True))
             self.find = self._known.get
         return self._known.get(piece)
 
@@ -111,7 +112,7 @@ class _Words(dict[str, bytes]):
         if len(word) <= _REMEMBERED_LENGTH:
             if len(self) >= _REMEMBERED_WORDS:
                 self.clear()  # words in use come back at once; cheaper than keeping an order
-            self[sys.intern(word)] = result
+            self[word] = result
         return result
 
     def _runs(self, word: str) -> list[str]:
