@@ -19,7 +19,7 @@ from plainmind.base.errors import (
 from plainmind.base.lazy import pattern
 from plainmind.base.model import PRIVATE, sha256_bytes, split_lines
 from plainmind.base.value import value
-from plainmind.files.append import Tail, append
+from plainmind.files.append import Appended, Tail, append
 from plainmind.files.history import APPEND, History, Version
 from plainmind.files.ids import new_id
 from plainmind.files.jsonl import open_plain_file
@@ -171,15 +171,7 @@ class Notebook:
     def _append(self, path: str, note: str, note_id: str, *, header: str) -> Remembered:
         record = note.encode("utf-8", "replace")
         target = self._target(path)
-        appended = append(
-            target,
-            record,
-            state_dir=self._state_dir,
-            record_id=f"<!-- m:{note_id} -->",
-            tail=Tail.MARKDOWN,
-            header=header.encode(),
-            separator=b"\n" if note.count("\n") > 1 else b"",
-        )
+        appended = self._append_record(target, record, note_id, header)
         try:
             self._history.record(
                 path,
@@ -305,17 +297,20 @@ class Notebook:
         day = day_of(version.path)
         header = "" if day is None else day_header(date.fromisoformat(day))
         target = self._target(version.path)
-        appended = append(
+        appended = self._append_record(target, record, version.id, header)
+        _, data = self.read_bytes(version.path)
+        return Edited(version.path, _line_at(target, appended.offset), sha256_bytes(data))
+
+    def _append_record(self, target: str, record: bytes, note_id: str, header: str) -> Appended:
+        return append(
             target,
             record,
             state_dir=self._state_dir,
-            record_id=f"<!-- m:{version.id} -->",
+            record_id=f"<!-- m:{note_id} -->",
             tail=Tail.MARKDOWN,
             header=header.encode(),
             separator=b"\n" if record.count(b"\n") > 1 else b"",
         )
-        _, data = self.read_bytes(version.path)
-        return Edited(version.path, _line_at(target, appended.offset), sha256_bytes(data))
 
     def read_bytes(self, path: str) -> tuple[str, bytes]:
         """Where a file of the memory is, and its bytes."""
