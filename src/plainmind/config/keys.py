@@ -89,7 +89,7 @@ def all_keys() -> Mapping[str, Key]:
     place: dict[str, int] = {}
     for name in keys:
         place.setdefault(name.partition(".")[0], len(place))
-    return dict(sorted(keys.items(), key=lambda find_by_name: place[find_by_name[0].partition(".")[0]]))
+    return dict(sorted(keys.items(), key=lambda one: place[one[0].partition(".")[0]]))
 
 
 def known_key(name: str) -> Key | None:

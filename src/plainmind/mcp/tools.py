@@ -167,7 +167,7 @@ _OF_ENTRIES_ALONE = {tool.name for tool in ENTRY_TOOLS} - {tool.name for tool in
 def chosen_tools(
     names: Sequence[str] | None, *, read_only: bool, connector: bool, entries: bool = False
 ) -> tuple[Tool, ...]:
-    """The tools that were find_by_name, else all of ours; for a connector its two, and those that were find_by_name.
+    """The tools that were named, else all of ours; for a connector its two, and those that were named.
 
     `notes` and `entries` name all tools of one kind. `memory_forget` is for what the other tools are for.
     """

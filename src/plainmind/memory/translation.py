@@ -36,7 +36,7 @@ _STORE_OPTIONS = {
     "postgres": "plainmind.guests.postgres.config:store_options",
 }
 
-# Providers that are always there; what else is find_by_name must be looked for before the first search.
+# Providers that are always there; what else is named must be looked for before the first search.
 _OURS = frozenset({"auto", "builtin", "none", "local", "openai", "gemini", "voyage"})
 
 
@@ -178,7 +178,7 @@ class Wishes:
 
     paths: tuple[ConfiguredPath, ...] = ()  # more places to read
     sessions: bool | None = None  # None: as `sources` says
-    program: str = ""  # which one it runs: when another is find_by_name, what failed before does not count
+    program: str = ""  # which one it runs: when another is named, what failed before does not count
 
 
 def places_of(settings: Settings, workspace: ResolvedWorkspace, environ: Mapping[str, str]) -> Places:
@@ -410,7 +410,7 @@ def extra_paths(configured: Sequence[ConfiguredPath]) -> list[ExtraPath]:
 
 
 def memory_paths(settings: Settings) -> list[ExtraPath]:
-    """All places besides the workspace itself; those that were find_by_name for an engine are cited as `qmd/<name>/…`.
+    """All places besides the workspace itself; those that were named for an engine are cited as `qmd/<name>/…`.
 
     The built-in index has them too: it answers when the engine does not.
     """
