@@ -262,3 +262,18 @@ def test_a_plain_line_is_read_without_argparse():
     ended = subprocess.run([sys.executable, "-c", program, *line], capture_output=True, text=True, check=True)
 
     assert ended.stdout == "['red', 'apples'] False\n"
+
+
+@pytest.mark.parametrize("line", [["search", "--json", "x"], ["get", "--json", "nothing.md"]])
+def test_an_error_in_json_reaches_a_pipe_whose_writer_keeps_it_back(tmp_path, line):
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    ended = subprocess.run(
+        [sys.executable, "-m", "plainmind", *line, "--workspace", str(tmp_path / "none")],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**environment, "PLAINMIND_HOME": str(tmp_path / "home")},
+    )
+
+    assert ended.returncode == 1
+    assert json.loads(ended.stdout)["error"]["type"] == "WorkspaceError"

@@ -111,8 +111,9 @@ def run() -> NoReturn:
     gc.set_threshold(50_000, 20, 100)
     _open_what_is_closed()
     status = main(sys.argv[1:])
-    if "threading" not in sys.modules and not atexit._ncallbacks():  # noqa: SLF001 (nothing else tells it)
-        # Nothing is left to be done: taking everything apart would take a search 3 ms, and the system does it anyway.
+    if not status and "threading" not in sys.modules and not atexit._ncallbacks():  # noqa: SLF001 (nothing else tells it)
+        # Nothing is left to be done, and what was printed is out: taking everything apart would take a search 3 ms, and
+        # the system does it anyway.
         sys.stderr.flush()
         os._exit(status)
     gc.freeze()
