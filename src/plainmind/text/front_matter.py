@@ -1,0 +1,208 @@
+"""What a note is called and what it is about, in its own words: front matter, title, other names and tags."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from plainmind.base.lazy import pattern
+from plainmind.base.value import value
+
+# A front matter is a few lines; what goes on for longer is a text between two rules.
+_MOST_LINES = 500
+_ENDS = {"---": ("---", "..."), "+++": ("+++",)}  # YAML; TOML, as Hugo writes it
+_TITLES, _ALIASES, _TAGS = ("title",), ("aliases", "alias"), ("tags", "tag", "keywords")
+
+_FIELD = pattern(r"([A-Za-z0-9_][\w .-]*?)[ \t]*(?::(?=[ \t]|$)|=)[ \t]*(.*)")
+_PROPERTY = pattern(r"(?:[-*][ \t]+)?([A-Za-z0-9_][\w-]*)::[ \t]+(\S.*)")  # as Logseq writes it
+_ITEM = pattern(r"[ \t]*-(?:[ \t]+(.*))?$")
+_COMMENT = pattern(r"(?:^|[ \t])#(?:[ \t].*)?$")
+_QUOTED = pattern(r'"(?:[^"\\]|\\.)*"|\'(?:[^\']|\'\')*\'')
+_PART = pattern(r'"(?:[^"\\]|\\.)*"|\'(?:[^\']|\'\')*\'|[^,"\'\[\]\s][^,\]]*')
+_FENCE = pattern(r"[ \t]*(`{3,}(?=[^`]*$)|~{3,})")
+_CODE = pattern(r"(`+)(?!`).*?(?<!`)\1(?!`)")
+_TAG = pattern(
+    r"(?:^|(?<=[\s\[{,;\"'“„«（、，。])|(?<=[^\]]\()|(?<=^\())#([^\s#.,;:!?()\[\]{}<>\"'`*=+|\\@$%^&~“”„«»（）、，。！？；：]+)"
+)
+_HEADING = pattern(r" {0,3}#[ \t]+(.+)$")
+_UNDERLINE = pattern(r" {0,3}=+[ \t]*$")
+_MARKS = pattern(r"[ \t]*(?:<!--.*?-->|\^[\w-]+$)|[ \t]+#+[ \t]*$")
+
+
+@value
+class FrontMatter:
+    """The fields at the top of a note by their names in lower case, and how many lines they take with their marks."""
+
+    fields: Mapping[str, tuple[str, ...]]
+    line_count: int
+
+    def first(self, *names: str) -> str:
+        """The first value of the first of these fields that has one."""
+        return next((found[0] for name in names if (found := self.fields.get(name))), "")
+
+    def all(self, *names: str) -> tuple[str, ...]:
+        """All values of these fields."""
+        return tuple(given for name in names for given in self.fields.get(name, ()))
+
+
+NONE = FrontMatter({}, 0)
+
+
+@value
+class NoteNames:
+    """What a note can be asked for by. Tags have no `#`, and a nested one is whole: `projects/lighthouse`."""
+
+    name: str  # of the file, without `.md`
+    title: str  # of the front matter, else the first top heading; empty when it has neither
+    aliases: tuple[str, ...]
+    tags: tuple[str, ...]
+    front_matter_lines: int
+
+
+def note_names(path: str, lines: Sequence[str]) -> NoteNames:
+    """What a note is called, by its cited path and its lines."""
+    matter = read_front_matter(lines)
+    own_tags = (tag for given in matter.all(*_TAGS) for tag in _words_of_tags(given))
+    tags = dict.fromkeys((*own_tags, *(tag for _, tag in tags_in(lines, start=matter.line_count))))
+    aliases = dict.fromkeys(alias for given in matter.all(*_ALIASES) if (alias := given.strip()))
+    return NoteNames(
+        name=name_of(path),
+        title=matter.first(*_TITLES) or title_in(lines, start=matter.line_count),
+        aliases=tuple(aliases),
+        tags=tuple(tags),
+        front_matter_lines=matter.line_count,
+    )
+
+
+def name_of(path: str) -> str:
+    """The name of a file as a wiki link says it: `Hash Table` of `cs/Hash Table.md`."""
+    name = path.rpartition("/")[2]
+    return name[:-3] if name[-3:].lower() == ".md" else name
+
+
+# --- the lines at the top ---
+
+
+def read_front_matter(lines: Sequence[str]) -> FrontMatter:
+    """Read what stands between the marks at the top, or the properties there. What makes no sense is passed over."""
+    if not lines:
+        return NONE
+    opening = lines[0].rstrip()
+    if opening not in _ENDS:
+        return _read_properties(lines) if "::" in lines[0] else NONE
+    ends = _ENDS[opening]
+    for last in range(1, min(len(lines), _MOST_LINES)):
+        if lines[last].rstrip() in ends:
+            return FrontMatter(_read_fields(lines[1:last]), last + 1)
+    return NONE
+
+
+def _read_properties(lines: Sequence[str]) -> FrontMatter:
+    fields: dict[str, tuple[str, ...]] = {}
+    for line in lines[:_MOST_LINES]:
+        found = _PROPERTY.match(line)
+        if found is None:
+            break
+        fields[found[1].casefold()] = tuple(part.strip("[]# ") for part in found[2].split(","))
+    return FrontMatter(fields, 0)  # they are lines of the text as well
+
+
+def _read_fields(lines: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    fields: dict[str, tuple[str, ...]] = {}
+    name, is_folded, open_list = "", False, ""
+    for line in lines:
+        if open_list:
+            open_list += " " + line.strip()
+            fields[name] = _values_of(open_list)
+            open_list = "" if "]" in line else open_list
+        elif found := _FIELD.match(line):
+            name, given = found[1].casefold(), found[2].strip()
+            is_folded = given[:1] in {"|", ">"}
+            open_list = given if given[:1] == "[" and "]" not in given else ""
+            fields[name] = () if is_folded else _values_of(given)
+        elif name and line.strip():
+            fields[name] = _with_line(fields[name], line, is_folded=is_folded)
+    return {name: tuple(filter(None, given)) for name, given in fields.items()}
+
+
+def _with_line(given: tuple[str, ...], line: str, *, is_folded: bool) -> tuple[str, ...]:
+    """The values of a field with what one more line says: an item of a list, or a value that goes on."""
+    if is_folded:
+        return (" ".join((*given, line.strip())),)
+    if item := _ITEM.match(line):
+        return given + _values_of(item[1] or "")
+    return (*given[:-1], " ".join((*given[-1:], line.strip())))
+
+
+def _values_of(given: str) -> tuple[str, ...]:
+    """One value, or those of a list in brackets; `[[Note]]` is a link and no list."""
+    given = given.strip()
+    if given[:1] == "[" and given[:2] != "[[":
+        return tuple(_plain(part[0]) for part in _PART.finditer(given[1:].rpartition("]")[0] or given[1:]))
+    return (_plain(given),) if given and given[0] != "{" else ()
+
+
+def _plain(given: str) -> str:
+    given = given.strip()
+    quoted = _QUOTED.match(given)
+    if quoted is not None:
+        inner = quoted[0][1:-1]
+        return (re.sub(r"\\(.)", r"\1", inner) if given[0] == '"' else inner.replace("''", "'")).strip()
+    if given[:1] != "#":
+        given = _COMMENT.sub("", given)
+    return given.strip()
+
+
+def _words_of_tags(given: str) -> Iterator[str]:
+    """Tags may stand in one value, as `a, b` or `a b`."""
+    parts = given.split(",") if "," in given else given.split()
+    for part in parts:
+        tag = part.strip().lstrip("#").strip("/")
+        if tag:
+            yield re.sub(r"\s+", "-", tag)
+
+
+# --- the text ---
+
+
+def title_in(lines: Sequence[str], *, start: int = 0) -> str:
+    """The first heading of the highest level, outside of code; empty when there is none."""
+    for number, line in text_lines(lines, start):
+        if heading := _HEADING.match(line):
+            return _MARKS.sub("", heading[1]).strip()
+        is_underline = number > start and line[:4].lstrip()[:1] == "=" and _UNDERLINE.match(line)
+        if is_underline and lines[number - 1].strip():
+            return _MARKS.sub("", lines[number - 1]).strip()
+    return ""
+
+
+def tags_in(lines: Sequence[str], *, start: int = 0) -> Iterator[tuple[int, str]]:
+    """Each `#tag` of the text with its line (0-based): outside of code, and never a number alone."""
+    for number, line in text_lines(lines, start):
+        if "#" in line:
+            for found in _TAG.finditer(without_code(line)):
+                tag = found[1].strip("/-")
+                if tag and not tag.isdecimal():
+                    yield number, tag
+
+
+def text_lines(lines: Sequence[str], start: int = 0) -> Iterator[tuple[int, str]]:
+    """The lines (0-based) that are no code between fences."""
+    fence = ""
+    for number in range(start, len(lines)):
+        line = lines[number]
+        mark = _FENCE.match(line) if line.lstrip(" \t")[:3] in {"```", "~~~"} else None
+        if fence:
+            if mark and mark[1].startswith(fence) and line.strip() == mark[1]:
+                fence = ""
+        elif mark:
+            fence = mark[1]
+        else:
+            yield number, line
+
+
+def without_code(line: str) -> str:
+    """A line without the code that stands within it; as many characters as before."""
+    if "`" not in line:
+        return line
+    return _CODE.sub(lambda found: " " * len(found[0]), line)
