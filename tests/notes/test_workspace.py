@@ -634,6 +634,10 @@ def test_the_watched_paths_cover_everything_that_discovery_lists(folder, tmp_pat
     assert workspace.watched_paths() == (
         f"{folder}/MEMORY.md",
         f"{folder}/memory.md",
+        f"{folder}/USER.md",
+        f"{folder}/TOOLS.md",
+        f"{folder}/IDENTITY.md",
+        f"{folder}/SOUL.md",
         f"{folder}/memory",
         f"{tmp_path}/vault",
         f"{folder}/docs",

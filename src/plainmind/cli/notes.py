@@ -7,7 +7,7 @@ import os
 import sys
 
 from plainmind.base.errors import NotFound, PlainmindError, shell_word
-from plainmind.cli.console import Console, OutputLost, plural, size_in_words
+from plainmind.cli.console import Console, OutputLost, plural, size_in_words, visible
 from plainmind.cli.options import describe, open_memory, text_of, text_of_argument, text_of_file, whole_number
 
 TYPE_CHECKING = False
@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
     from plainmind.files.history import Version
     from plainmind.memory.memory import Memory
+    from plainmind.notes.discovery import Discovery
     from plainmind.notes.notebook import Remembered
+
+_MOST_SHOWN = 8
 
 
 def add_init(parser: argparse.ArgumentParser) -> None:
@@ -26,12 +29,25 @@ def add_init(parser: argparse.ArgumentParser) -> None:
         """\
 Make a workspace: MEMORY.md for what stays true, memory/ for daily notes. What is there already is left alone.
 
+A folder that holds Markdown becomes a folder of notes: all of it is the memory, but what .gitignore and
+.plainmindignore name, hidden folders, templates and node_modules. Says what will be indexed; searching such a folder
+works without `init` too.
+
 Goes to DIR, or to the workspace that is used anyway (`plainmind status` names it), at first
 ~/.plainmind/workspace.""",
-        examples=("plainmind init", "plainmind init ~/notes", "plainmind init . --write-agents-md"),
+        examples=(
+            "plainmind init",
+            "plainmind init ~/vault",
+            "plainmind init . --agent-workspace --write-agents-md",
+        ),
         run=run_init,
     )
     parser.add_argument("folder", metavar="DIR", nargs="?", help="the folder to make a workspace of")
+    parser.add_argument(
+        "--agent-workspace",
+        action="store_true",
+        help="make MEMORY.md and memory/ although the folder holds notes: then only these are read",
+    )
     parser.add_argument(
         "--agents", action="store_true", help="print a few lines that tell a coding agent to use the memory"
     )
@@ -51,18 +67,31 @@ def run_init(arguments: argparse.Namespace, console: Console) -> int:
     if arguments.folder is not None:
         arguments.workspace = arguments.folder
     with open_memory(arguments) as memory:
-        created = memory.create_workspace()
+        created = memory.create_workspace(of_agent=arguments.agent_workspace)
         told = memory.tell_agents() if arguments.write else None
         origin = memory.workspace_origin
+        is_folder = memory.is_folder_of_notes
+        look = memory.look()
     if console.json:
-        fields = {"workspaceDir": memory.workspace, "created": list(created)}
+        fields = {"workspaceDir": memory.workspace, "created": list(created), "isFolderOfNotes": is_folder}
+        left_out = [{"path": skipped.path, "reason": skipped.reason} for skipped in look.skipped]
         agents = None if told is None else {"path": told.path, "changed": told.changed}
-        console.result({**fields, "agentsFile": agents, "instruction": RECALL_INSTRUCTION})
+        console.result(
+            {
+                **fields,
+                "notes": len(look.files),
+                "leftOut": left_out,
+                "agentsFile": agents,
+                "instruction": RECALL_INSTRUCTION,
+            }
+        )
         return 0
     if created:
         console.say(f"made {' and '.join(created)} in {memory.workspace}")
     else:
         console.say(f"{memory.workspace} is a workspace already; nothing was changed")
+    if is_folder:
+        _tell_what_is_read(console, look)
     if told is not None:
         console.say(
             f"{'wrote the instruction into' if told.changed else 'the instruction is already in'} {told.path}"
@@ -72,6 +101,17 @@ def run_init(arguments: argparse.Namespace, console: Console) -> int:
     else:
         _next_steps(console, memory.workspace, must_be_named=origin.kind == "flag")
     return 0
+
+
+def _tell_what_is_read(console: Console, look: Discovery) -> None:
+    size = size_in_words(sum(found.size for found in look.files))
+    console.say(f"all Markdown in it is the memory: {plural(len(look.files), 'note')}, {size}")
+    for skipped in look.skipped[:_MOST_SHOWN]:
+        console.say(f"  left out: {visible(skipped.path)} ({skipped.reason})")
+    if len(look.skipped) > _MOST_SHOWN:
+        console.say(f"  and {len(look.skipped) - _MOST_SHOWN} more, which `plainmind status` names")
+    console.say("the index is kept elsewhere; only `remember` and `edit` write into this folder")
+    console.say("`plainmind init --agent-workspace` makes MEMORY.md and memory/ here, and reads only those")
 
 
 def _next_steps(console: Console, workspace: str, *, must_be_named: bool) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -13,6 +12,7 @@ from plainmind.base.value import field, record, replace, value
 from plainmind.config.kinds import SHOWS, ExtraPath, Text, Unfit
 from plainmind.config.settings import GUEST_SECTIONS, ChunkingSettings, Settings, build
 from plainmind.files.safe_open import real_path
+from plainmind.notes.discovery import holds_markdown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +23,9 @@ _HOME, _WORKSPACE = PREFIX + "HOME", PREFIX + "WORKSPACE"
 _NAMES = ("plainmind.json5", "plainmind.json")
 _PROJECT_NAMES = (".plainmind.json5", ".plainmind.json")
 
-OriginKind: TypeAlias = "Literal['default', 'openclaw', 'user', 'project', 'environment', 'flag', 'found']"
+OriginKind: TypeAlias = (
+    "Literal['default', 'openclaw', 'user', 'project', 'environment', 'flag', 'found', 'here']"
+)
 
 
 @value
@@ -38,11 +40,6 @@ class Origin:
 
 
 DEFAULT = Origin("default")
-
-
-# Enough for any real `memory/`; a folder of that name in a large source tree must not cost a walk.
-_MAX_DEPTH = 3
-_MAX_ENTRIES = 2_000
 
 
 @value
@@ -67,7 +64,10 @@ def resolve_workspace(
     *,
     configured_by: Origin | None = None,
 ) -> ResolvedWorkspace:
-    """Flag, then environment, then configuration, then the nearest one above `cwd`, then ours in `home`."""
+    """Flag, then environment, then configuration, then the nearest one above `cwd`, then ours in `home`.
+
+    Before there is one in `home`, a `cwd` that holds Markdown is a folder of notes.
+    """
     if flag is not None:
         if not flag or "\0" in flag:
             raise ConfigError("`--workspace` must name a folder", key="workspace", hint="it is empty")
@@ -81,7 +81,12 @@ def resolve_workspace(
         marker = _marker_in(folder)
         if marker is not None:
             return ResolvedWorkspace(folder, Origin("found", marker))
-    return ResolvedWorkspace(os.path.join(home, "workspace"), Origin("default"))
+    own = os.path.join(home, "workspace")
+    if not os.path.isdir(own) and _is_folder_of_notes(cwd, user_home(environ)):
+        return ResolvedWorkspace(
+            os.path.normpath(cwd), Origin("here", "the folder you are in holds Markdown")
+        )
+    return ResolvedWorkspace(own, Origin("default"))
 
 
 def index_folder(template: str, *, home: str, agent_id: str, environ: Mapping[str, str]) -> str:
@@ -125,12 +130,27 @@ def _marker_in(folder: str) -> str | None:
     # In a folder like /tmp every user may put a MEMORY.md above the work of others.
     if shared == stat.S_ISVTX | stat.S_IWOTH:
         return None
-    for name in ("MEMORY.md", "memory.md"):
+    for name in ("MEMORY.md", "memory.md", ".plainmindignore"):
         path = os.path.join(folder, name)
         if _is(path, stat.S_ISREG):
             return path
+    path = os.path.join(folder, ".obsidian")
+    if _is(path, stat.S_ISDIR):
+        return path
     path = os.path.join(folder, "memory")
-    return path if _is(path, stat.S_ISDIR) and _holds_markdown(path) else None
+    return path if _is(path, stat.S_ISDIR) and holds_markdown(path) else None
+
+
+def _is_folder_of_notes(folder: str, user_home: str) -> bool:
+    """Whether a folder without any sign of a workspace is searched all the same; a home is too wide for that."""
+    homes = (user_home + "/", os.path.realpath(user_home) + "/")
+    if any(home.startswith(os.path.normpath(folder).rstrip("/") + "/") for home in homes):
+        return False
+    try:
+        is_shared = os.stat(folder).st_mode & stat.S_ISVTX
+    except OSError:
+        return False
+    return not is_shared and holds_markdown(folder)
 
 
 def _is(path: str, of_type: Callable[[int], bool]) -> bool:
@@ -138,33 +158,6 @@ def _is(path: str, of_type: Callable[[int], bool]) -> bool:
         return of_type(os.lstat(path).st_mode)  # a link does not count: links are never followed
     except OSError:
         return False
-
-
-def _holds_markdown(folder: str) -> bool:
-    """Whether there is a Markdown file in it, or not far below."""
-    left = _MAX_ENTRIES
-    level = [folder]
-    for _ in range(_MAX_DEPTH):
-        below: list[str] = []
-        for path in level:
-            for entry in _entries(path):
-                left -= 1
-                if entry.name.lower().endswith(".md") and entry.is_file(follow_symlinks=False):
-                    return True
-                if left <= 0:
-                    return False
-                if entry.is_dir(follow_symlinks=False) and not entry.name.startswith("."):
-                    below.append(entry.path)
-        level = below
-    return False
-
-
-def _entries(folder: str) -> list[os.DirEntry[str]]:
-    try:
-        with os.scandir(folder) as found:
-            return list(itertools.islice(found, _MAX_ENTRIES))
-    except OSError:
-        return []  # a folder that cannot be read is no reason to choose it
 
 
 # `${NAME}` is how OpenClaw writes the same.

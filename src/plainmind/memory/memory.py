@@ -52,7 +52,7 @@ if TYPE_CHECKING:  # a search needs none of these, and pays for none of them
     from plainmind.memory.sessions import Conversations, ImportReport
     from plainmind.memory.status import Status
     from plainmind.memory.workspace_setup import ExportedFile, ToldAgents
-    from plainmind.notes.discovery import FoundFile
+    from plainmind.notes.discovery import Discovery, FoundFile
     from plainmind.notes.notebook import Edited, Forgotten, Notebook, Remembered
     from plainmind.notes.source import TextSource
     from plainmind.notes.workspace import Workspace
@@ -79,7 +79,10 @@ class Notes:
 
         values = self.values
         return Workspace(
-            values.workspace, extra_paths=values.extra_paths, max_file_bytes=values.max_file_bytes
+            values.workspace,
+            extra_paths=values.extra_paths,
+            max_file_bytes=values.max_file_bytes,
+            user_home=values.user_home,
         )
 
     @made_once
@@ -371,10 +374,19 @@ class Memory:
             transcripts=self.conversations.transcripts if of_session else None,
         )
 
+    @property
+    def is_folder_of_notes(self) -> bool:
+        """Whether all Markdown of the folder is the memory; else it is an agent's workspace."""
+        return self.notes.workspace.is_folder_of_notes
+
+    def look(self) -> Discovery:
+        """The files of the memory, and what was left out of it and why."""
+        self.notes.require_workspace()
+        return self.notes.workspace.discover()
+
     def list(self) -> tuple[FoundFile, ...]:
         """List the files of the memory."""
-        self.notes.require_workspace()
-        return self.notes.workspace.discover().files
+        return self.look().files
 
     def remember(self, text: str, *, durable: bool = False) -> Remembered:
         """Add a note to today's log, or with `durable` to the curated memory. On disk when this returns."""
@@ -481,7 +493,15 @@ class Memory:
         return export_files(self.notes.workspace)
 
     def require_place_for_notes(self) -> None:
-        """Raise WorkspaceError when a note would land beneath the disk that the memory is on."""
+        """Raise WorkspaceError when a note would land beneath the disk that the memory is on, or where nobody chose."""
+        if self.workspace_origin.kind == "here":
+            from plainmind.base.errors import shell_word
+
+            raise WorkspaceError(
+                f"`{self.workspace}` is searched because you are in it; nothing is written into it unasked",
+                hint=f"`plainmind init {shell_word(self.workspace)}` makes a memory of this folder,"
+                " `plainmind init ~/.plainmind/workspace` one of your own",
+            )
 
         def count() -> int:
             return self.index.count_of_files()  # which opens the index, where that is needed
@@ -603,11 +623,15 @@ class Memory:
 
         return still_there(self, forgotten)
 
-    def create_workspace(self) -> tuple[str, ...]:
-        """Make what is missing of the workspace; the names of what was made. Nothing is overwritten."""
+    def create_workspace(self, *, of_agent: bool = False) -> tuple[str, ...]:
+        """Make what is missing of the workspace; the names of what was made. Nothing is overwritten.
+
+        A folder that holds Markdown becomes a folder of notes, all of it the memory; `of_agent` makes `MEMORY.md` and
+        `memory/` in it, which are then all that is read.
+        """
         from plainmind.memory.workspace_setup import create_workspace
 
-        return create_workspace(self.notes)
+        return create_workspace(self.notes, of_agent=of_agent)
 
     def tell_agents(self) -> ToldAgents:
         """Put the lines that tell a coding agent to use the memory into the workspace's AGENTS.md."""

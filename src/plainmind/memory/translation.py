@@ -9,7 +9,7 @@ from plainmind.base.errors import ConfigError
 from plainmind.base.lazy import find_by_name
 from plainmind.base.model import known_sources, sha256_text
 from plainmind.base.value import field, value
-from plainmind.config.load import home_folder, index_folder
+from plainmind.config.load import home_folder, index_folder, user_home
 from plainmind.files.safe_open import real_path
 
 TYPE_CHECKING = False
@@ -50,6 +50,7 @@ class Places:
     index: str  # of this agent and workspace
     cache: str  # of this agent, shared by its workspaces
     sessions: str  # of this agent
+    user_home: str  # the person's own folder, in which all of these may lie
 
     @property
     def history(self) -> str:
@@ -91,6 +92,7 @@ class NotesValues:
     """What the notes of a memory are made of."""
 
     workspace: str
+    user_home: str
     extra_paths: tuple[ExtraPath, ...]
     max_file_bytes: int
     state: str
@@ -196,6 +198,7 @@ def places_of(settings: Settings, workspace: ResolvedWorkspace, environ: Mapping
         index=os.path.join(agent, key),
         cache=os.path.join(agent, "cache.sqlite"),
         sessions=of_agent(settings.sessions.path),
+        user_home=user_home(environ),
     )
 
 
@@ -235,6 +238,7 @@ def notes_values(settings: Settings, places: Places) -> NotesValues:
     """Translate what concerns the files."""
     return NotesValues(
         workspace=places.workspace.path,
+        user_home=places.user_home,
         extra_paths=tuple(memory_paths(settings)),
         max_file_bytes=settings.max_file_bytes,
         state=places.state,

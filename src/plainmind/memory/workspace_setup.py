@@ -12,7 +12,8 @@ from plainmind.files.replace import replace
 from plainmind.files.safe_open import real_path
 from plainmind.files.system import SYSTEM, explain_errors, make_folders, read_file
 from plainmind.memory.memory import Notes
-from plainmind.notes.workspace import Workspace, day_of, decode
+from plainmind.notes.notebook import mark_as_folder_of_notes
+from plainmind.notes.workspace import OWN_IGNORE, Workspace, day_of, decode
 
 CURATED = """\
 # Memory
@@ -40,11 +41,21 @@ class ToldAgents:
     changed: bool
 
 
-def create_workspace(notes: Notes) -> tuple[str, ...]:
-    """Make what is missing of a workspace; the names of what was made. Nothing is overwritten."""
+# What stands at the top of many folders and makes no folder of notes of them.
+_NO_NOTES = frozenset({"README.md", "AGENTS.md", "CLAUDE.md", "GEMINI.md"})
+
+
+def create_workspace(notes: Notes, *, of_agent: bool = False) -> tuple[str, ...]:
+    """Make what is missing of a workspace; the names of what was made. Nothing is overwritten.
+
+    A folder that holds Markdown becomes a folder of notes, unless it is to be a workspace `of_agent`.
+    """
     top = notes.workspace.path
     if os.path.lexists(top) and not os.path.isdir(top):
         raise WorkspaceError(f"`{top}` is not a folder", hint="choose another place for the workspace")
+    if not of_agent and _holds_notes(notes.workspace):
+        is_new = mark_as_folder_of_notes(notes.workspace, state_dir=notes.values.state, history=notes.history)
+        return (OWN_IGNORE,) if is_new else ()
     made: list[str] = []
     with explain_errors("create", top):
         make_folders(SYSTEM, real_path(top), 0o777)
@@ -56,6 +67,13 @@ def create_workspace(notes: Notes) -> tuple[str, ...]:
             SYSTEM.mkdir(folder, 0o777)
             made.append("memory/")
     return tuple(made)
+
+
+def _holds_notes(workspace: Workspace) -> bool:
+    if not os.path.isdir(workspace.path) or not workspace.is_folder_of_notes:
+        return False
+    is_marked = os.path.lexists(os.path.join(workspace.path, OWN_IGNORE))
+    return is_marked or any(found.path not in _NO_NOTES for found in workspace.discover().files)
 
 
 def tell_agents(notes: Notes) -> ToldAgents:

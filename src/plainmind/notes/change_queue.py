@@ -17,6 +17,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 
 from plainmind.base.value import value
+from plainmind.notes.discovery import RULE_FILES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -228,6 +229,8 @@ class ChangeQueue:
         """Which notes events are about: only in folders that are cited in one way, and not while that may change."""
         if events is None:
             return None
+        if any(name in RULE_FILES for _, name in events):
+            return None  # other files may be notes now
         notes = [event for event in events if self._matters(event[1])]
         folders = {self._folders.get(watch) for watch, _ in notes}
         if notes and (self._looking or None in folders):

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import errno
+import itertools
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from operator import attrgetter
 
-from plainmind.base.errors import ConfigError, PathNotAllowed
+from plainmind.base.errors import ConfigError, PathNotAllowed, WorkspaceError
 from plainmind.base.model import PRIVATE, FileFailure
-from plainmind.base.value import field, value
+from plainmind.base.value import field, replace, value
 from plainmind.files.safe_open import (
     FOLDER_FLAGS,
     SYMBOLIC_LINK,
@@ -25,6 +26,8 @@ from plainmind.files.safe_open import (
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TypeAlias
+
+    from plainmind.notes.ignore import Ignore
 
 
 EVERY_NOTE = "**/*.md"
@@ -91,6 +94,7 @@ class Mount:
     pattern: re.Pattern[str] | None = None
     expected: bool = True  # missing is worth telling
     scope: str = PRIVATE  # who may see what is found here, if nothing else is said about it
+    ignore: Ignore | None = None  # where ignore files are heeded: the rules at its top
 
     @property
     def real(self) -> str:
@@ -170,6 +174,9 @@ def _numbered(name: str) -> Iterator[str]:
 
 # Each level on the way down holds one descriptor open.
 MAX_DEPTH = 64
+# A folder of notes that has more than this in it is not one: each search would look at all of it.
+MOST_ENTRIES = 400_000
+RULE_FILES = frozenset({".gitignore", ".plainmindignore"})
 
 # Told of each open folder, and how what is in it is cited ("" or with a final slash), before it is listed.
 Enter: TypeAlias = "Callable[[int, str], None]"
@@ -259,6 +266,7 @@ class _Folder:
     relative: str
     cited: str
     depth: int
+    ignore: Ignore | None
 
 
 class Sweep:
@@ -285,6 +293,7 @@ class Sweep:
         self._skipped: list[FileFailure] = []
         self._unseen: list[str] = []
         self._identities: set[tuple[int, int]] = set()
+        self._entry_count = 0
 
     def result(self, *, root_missing: bool = False) -> Discovery:
         """Everything collected so far."""
@@ -317,7 +326,7 @@ class Sweep:
             self._could_not_see(mount.cited, error, expected=mount.expected)
         else:
             relative, cited = mount.base and mount.base + "/", mount.cited and mount.cited + "/"
-            self._walk(_Folder(mount, folder, relative, cited, depth=1))
+            self._walk(_Folder(mount, folder, relative, cited, 1, mount.ignore))
 
     def visit_file(self, mount: Mount) -> bool:
         """Look at a single file. Returns whether the memory has it now."""
@@ -354,6 +363,8 @@ class Sweep:
                 self._enter_folder(folder.descriptor, folder.cited)
             with os.scandir(folder.descriptor) as listing:
                 entries = sorted(listing, key=_by_name, reverse=True)
+            if folder.ignore is not None:
+                folder = self._with_rules(folder, [entry.name for entry in entries])
             while entries:
                 entry = entries.pop()  # and let go of, for each remembers all that was asked about it
                 name = entry.name
@@ -370,6 +381,20 @@ class Sweep:
         finally:
             os.close(folder.descriptor)
 
+    def _with_rules(self, folder: _Folder, names: Sequence[str]) -> _Folder:
+        """An open folder with the ignore files that are in it."""
+        self._entry_count += len(names)
+        if self._entry_count > MOST_ENTRIES:
+            raise WorkspaceError(
+                f"`{printable(folder.mount.real)}` has more than {MOST_ENTRIES:,} files and folders in it: that is more"
+                " than a folder of notes",
+                hint="name a folder further down, or write what holds no notes into `.plainmindignore`",
+            )
+        rules = RULE_FILES.intersection(names)
+        if not rules or folder.ignore is None:
+            return folder
+        return replace(folder, ignore=folder.ignore.within(folder.descriptor, folder.relative, sorted(rules)))
+
     def _leads_to_wanted(self, path: str) -> bool:
         assert self._wanted is not None
         return path == self._wanted or self._wanted.startswith(path + "/")
@@ -377,7 +402,10 @@ class Sweep:
     def _enter(self, folder: _Folder, entry: os.DirEntry[str]) -> None:
         name = entry.name
         cited = folder.cited + name
-        if reason := _reason_to_skip(name):
+        reason = _reason_to_skip(name)
+        if reason is None and folder.ignore is not None:
+            reason = folder.ignore.reason(folder.relative + name, is_folder=False)
+        if reason:
             self.skip(cited, reason)
             return
         try:
@@ -392,6 +420,8 @@ class Sweep:
         reason = _reason_to_skip(name)
         if reason is None and depth >= MAX_DEPTH:
             reason = f"more than {MAX_DEPTH} folders deep"
+        if reason is None and folder.ignore is not None:
+            reason = folder.ignore.reason(relative + name, is_folder=True)
         if reason is not None:
             self.skip(cited + name, reason)
             return
@@ -402,7 +432,10 @@ class Sweep:
         except OSError as error:
             self._could_not_see(cited + name, error, expected=False)
         else:
-            self._walk(_Folder(folder.mount, inner, f"{relative}{name}/", f"{cited}{name}/", depth + 1))
+            below = _Folder(
+                folder.mount, inner, f"{relative}{name}/", f"{cited}{name}/", depth + 1, folder.ignore
+            )
+            self._walk(below)
 
     def _take(self, mount: Mount, relative: str, cited: str, status: os.stat_result) -> bool:
         """Add a file unless a rule forbids it. Returns whether the memory has it now."""
@@ -461,3 +494,41 @@ def _reason_to_skip(name: str) -> str | None:
         return "a copy left by a sync conflict"
     # Nearly all can be cited, and are seen to be without a call more for each.
     return None if name.isprintable() and "\\" not in name and "#L" not in name else name_refusal(name)
+
+
+# Enough for any real `memory/`; a folder of that name in a large source tree must not cost a walk.
+_DEPTH_ASKED = 3
+_MOST_ENTRIES_ASKED = 2_000
+
+
+def holds_markdown(folder: str) -> bool:
+    """Whether there is a Markdown file in it, or not far below."""
+    left = _MOST_ENTRIES_ASKED
+    level = [folder]
+    for _ in range(_DEPTH_ASKED):
+        below: list[str] = []
+        for path in level:
+            for entry in _entries_in(path):
+                left -= 1
+                if entry.name.lower().endswith(".md") and entry.is_file(follow_symlinks=False):
+                    return True
+                if left <= 0:
+                    return False
+                if entry.is_dir(follow_symlinks=False) and not entry.name.startswith("."):
+                    below.append(entry.path)
+        level = below
+    return False
+
+
+def _entries_in(folder: str) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as found:
+            return list(itertools.islice(found, _MOST_ENTRIES_ASKED))
+    except OSError:
+        return []  # a folder that cannot be read is no reason to choose it
+
+
+def holds_other_files(folder: str) -> bool:
+    """Whether there are files in it, and no Markdown is among them or not far below."""
+    entries = [entry for entry in _entries_in(folder) if not entry.name.startswith(".")]
+    return any(entry.is_file(follow_symlinks=False) for entry in entries) and not holds_markdown(folder)

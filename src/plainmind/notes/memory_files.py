@@ -15,7 +15,7 @@ from plainmind.files.replace import remove, replace
 from plainmind.files.safe_open import Root, check_relative, file_refusal, name_refusal
 from plainmind.files.system import Erasures, explanation
 from plainmind.notes.discovery import MAX_DEPTH
-from plainmind.notes.notebook import encode_text
+from plainmind.notes.notebook import encode_text, keep_as_folder_of_notes
 from plainmind.notes.workspace import Workspace
 
 CURATED = ("MEMORY.md", "memory.md")
@@ -289,6 +289,7 @@ class MemoryFiles:
         relative = self._relative(name)
         check_relative(relative)
         self._require_root()
+        keep_as_folder_of_notes(self._workspace, relative, state_dir=self._state_dir, history=self._history)
         folders = relative.split("/")[:-1]
         for count in range(1, len(folders) + 1):
             folder = "/".join(folders[:count])

@@ -26,7 +26,7 @@ from plainmind.files.jsonl import open_plain_file
 from plainmind.files.replace import replace
 from plainmind.files.system import Erasures, explain_errors, hold_lock, lock_path_for
 from plainmind.notes.scopes import folder_of_scope
-from plainmind.notes.workspace import Workspace, day_of, decode
+from plainmind.notes.workspace import OWN_IGNORE, Workspace, day_of, decode
 from plainmind.text.note_format import day_header, find_note, format_note
 
 # A note longer than this is a document: it belongs in a file of its own.
@@ -334,6 +334,7 @@ class Notebook:
 
     def _target(self, path: str) -> str:
         """The place on disk to write a file of the memory to; never through a link."""
+        keep_as_folder_of_notes(self._workspace, path, state_dir=self._state_dir, history=self._history)
         root, relative = self._workspace.place_of(path)
         folder, _, name = relative.rpartition("/")
         try:
@@ -352,6 +353,41 @@ class Notebook:
                 hint="it must be a plain folder of the workspace, not a link",
             ) from error
         return os.path.join(root.real, folder, name)
+
+
+OWN_IGNORE_TEXT = """\
+# All Markdown in this folder and beneath is the memory of Plainmind, because this file is here.
+# Write below what is left out, in the way of a .gitignore; `!name` takes something back.
+# What .gitignore names, hidden folders, templates/ and node_modules/ are left out already.
+"""
+
+
+def keep_as_folder_of_notes(workspace: Workspace, path: str, *, state_dir: str, history: History) -> None:
+    """Before the first `MEMORY.md` or `memory/` of a folder of notes: say in a file that it stays one."""
+    is_own = path in {"MEMORY.md", "memory.md"} or path.startswith("memory/")
+    if not is_own or not workspace.is_folder_of_notes or not workspace.discover().files:
+        return
+    mark_as_folder_of_notes(workspace, state_dir=state_dir, history=history)
+
+
+def mark_as_folder_of_notes(workspace: Workspace, *, state_dir: str, history: History) -> bool:
+    """Write the file that makes all Markdown of a folder its memory; whether it was not there."""
+    place = os.path.join(workspace.root.real, OWN_IGNORE)
+    if os.path.lexists(place):
+        return False
+    try:
+        replace(
+            place,
+            OWN_IGNORE_TEXT.encode(),
+            base_hash=None,
+            state_dir=state_dir,
+            history=history,
+            reason="init",
+            name=OWN_IGNORE,
+        )
+    except ConflictError:
+        return False  # it was made between our look and our write, and stays
+    return True
 
 
 def byte_lines(data: bytes) -> list[bytes]:

@@ -29,6 +29,7 @@ from plainmind.notes.discovery import (
     FoundFile,
     Mount,
     Sweep,
+    holds_other_files,
     mounts_of,
     system_reason,
 )
@@ -43,6 +44,10 @@ if TYPE_CHECKING:
 MAX_FILE_BYTES = 16_000_000
 
 _CURATED = ("MEMORY.md", "memory.md")
+# What an agent of OpenClaw is told about its person, its tools and itself.
+_STANDING = ("USER.md", "TOOLS.md", "IDENTITY.md", "SOUL.md")
+_TOP_FILES = (*_CURATED, *_STANDING)
+OWN_IGNORE = ".plainmindignore"
 _MOST_NAMES_COMPARED = 5_000
 
 # ASCII digits only: `\d` would also accept the digits of other scripts.
@@ -52,16 +57,27 @@ _LEFT_OUT_HINT = "`plainmind status` lists everything that is left out, and why"
 
 
 class Workspace:
-    """`MEMORY.md`, `memory/**/*.md` and the extra paths: what discovery lists is all that can be read."""
+    """The files of a memory, and the extra paths: what discovery lists is all that can be read.
+
+    An agent's workspace has `MEMORY.md`, `memory/**/*.md` and what OpenClaw keeps beside them. Any other folder is a
+    folder of notes: all its Markdown, but what its ignore files name. `.plainmindignore` makes one of every folder.
+    """
 
     def __init__(
-        self, path: str, *, extra_paths: Sequence[ExtraPath] = (), max_file_bytes: int = MAX_FILE_BYTES
+        self,
+        path: str,
+        *,
+        extra_paths: Sequence[ExtraPath] = (),
+        max_file_bytes: int = MAX_FILE_BYTES,
+        user_home: str = "",
     ) -> None:
+        """`user_home` is too wide to be a folder of notes, and so is all that is above it."""
         self.root = Root(path)
         self.max_file_bytes = max_file_bytes
-        daily = Mount(self.root, "memory", "memory", expected=False)
-        self._mounts = (daily, *mounts_of(self.root, extra_paths))
-        self._has_shared_mounts = any(mount.scope != PRIVATE for mount in self._mounts)
+        self._user_home = user_home
+        self._daily = Mount(self.root, "memory", "memory", expected=False)
+        self._extras = mounts_of(self.root, extra_paths)
+        self._has_shared_mounts = any(mount.scope != PRIVATE for mount in self._extras)
         self._has_looked = False
         self._queues: dict[str, ChangeQueue] = {}  # the one of this workspace, once it is needed
 
@@ -79,8 +95,21 @@ class Workspace:
         """The workspace folder as the operator named it, absolute."""
         return self.root.path
 
+    @property
+    def is_folder_of_notes(self) -> bool:
+        """Whether all Markdown in it is the memory: it is no agent's workspace, or `.plainmindignore` says so."""
+        top = self.root.real
+        if os.path.lexists(os.path.join(top, OWN_IGNORE)):
+            return True
+        if any(os.path.lexists(os.path.join(top, name)) for name in _CURATED):
+            return False
+        daily = os.path.join(top, "memory")
+        if os.path.islink(daily) or not os.path.isdir(daily):
+            return not os.path.lexists(daily)
+        return holds_other_files(daily)  # a folder of that name in source code is no memory
+
     def discover(self) -> Discovery:
-        """List the files of the memory, always in the same order. Never raises for what is on disk."""
+        """List the files of the memory, always in the same order. Raises WorkspaceError for a tree that is too wide."""
         changes = self._changes_of_second_look()
         if changes is None:
             return self._find(self._sweep())
@@ -106,7 +135,8 @@ class Workspace:
             return known
         from plainmind.notes.change_queue import ChangeQueue
 
-        made = ChangeQueue(partial(_anchors, self.root, self._mounts), has_looked=self._has_looked)
+        anchors = partial(_anchors, self.root, (self._daily, *self._extras))
+        made = ChangeQueue(anchors, has_looked=self._has_looked)
         return self._queues.setdefault("changes", made)  # one step: threads that come at once get the same
 
     def changed_since(self, moment: int | None) -> Since | None:
@@ -179,31 +209,40 @@ class Workspace:
             from plainmind.notes.scopes import scope_of_path  # most workspaces have no such folder
 
             return scope_of_path(path)
-        if not self._has_shared_mounts or path in _CURATED or path.startswith("memory/"):
+        if not self._has_shared_mounts or path in _TOP_FILES or path.startswith("memory/"):
             return PRIVATE
         real = os.path.join(root.real, relative)
-        if real in (os.path.join(self.root.real, name) for name in _CURATED):
+        if real in (os.path.join(self.root.real, name) for name in _TOP_FILES):
             return PRIVATE
         # Shared only when everything that names it says so: a private folder in a shared one stays private.
-        naming = [mount.scope for mount in self._mounts if mount.covers(real)]
+        naming = [mount.scope for mount in (self._daily, *self._extras) if mount.covers(real)]
         return SHARED if naming and all(scope == SHARED for scope in naming) else PRIVATE
 
     def place_of(self, path: str) -> tuple[Root, str]:
         """Where a file with this cited path belongs, also when it is gone. NotFound when no place has its name."""
-        if path in _CURATED:
+        if path in _TOP_FILES or _is_beneath(path, self._daily.cited):
             return self.root, path
-        for mount in self._mounts:
+        is_folder = self.is_folder_of_notes
+        if is_folder and os.path.lexists(os.path.join(self.root.real, path)):
+            return self.root, path
+        for mount in self._extras:
             if _is_beneath(path, mount.cited):
                 rest = path.removeprefix(mount.cited).removeprefix("/")
                 return mount.root, "/".join(filter(None, (mount.base, rest)))
+        if is_folder:
+            return self.root, path
         raise NotFound(
             f"`{path}` is not part of the memory any more", hint="name its folder in `extraPaths` again"
         )
 
     def watched_paths(self) -> tuple[str, ...]:
         """Files and folders where a change may matter, for `watch`."""
-        curated = (os.path.join(self.root.real, name) for name in _CURATED)
-        return tuple(dict.fromkeys((*curated, *(mount.real for mount in self._mounts))))
+        top = self.root.real
+        extras = (mount.real for mount in self._extras)
+        if self.is_folder_of_notes:
+            return tuple(dict.fromkeys((top, *extras)))
+        files = (os.path.join(top, name) for name in _TOP_FILES)
+        return tuple(dict.fromkeys((*files, self._daily.real, *extras)))
 
     def _sweep(self, *, wanted: str | None = None, enter: Enter | None = None) -> Sweep:
         return Sweep(max_file_bytes=self.max_file_bytes, scope_of=self._scope_at, wanted=wanted, enter=enter)
@@ -217,11 +256,32 @@ class Workspace:
             if not isinstance(error, FileNotFoundError):
                 sweep.skip("", system_reason(error))
         if not root_missing:
-            sweep.visit_curated(self.root)
-        for mount in self._mounts:
+            self._visit_own(sweep)
+        for mount in self._extras:
             if not (root_missing and mount.root is self.root):
                 sweep.visit(mount)
         return sweep.result(root_missing=root_missing)
+
+    def _visit_own(self, sweep: Sweep) -> None:
+        if self.is_folder_of_notes:
+            from plainmind.notes.ignore import Ignore  # an agent's workspace has none
+
+            self._refuse_what_is_too_wide()
+            sweep.visit(Mount(self.root, "", "", ignore=Ignore()))
+            return
+        sweep.visit_curated(self.root)
+        for name in _STANDING:
+            sweep.visit_file(Mount(self.root, name, name, expected=False))
+        sweep.visit(self._daily)
+
+    def _refuse_what_is_too_wide(self) -> None:
+        top = self.root.real
+        homes = {self._user_home, os.path.realpath(self._user_home)} if self._user_home else set()
+        if top == "/" or any(_is_beneath(home, top) for home in homes):
+            raise WorkspaceError(
+                f"`{printable(top)}` is too wide to be a folder of notes: all Markdown in it would be read",
+                hint="name the folder that holds the notes; or `plainmind init --agent-workspace` makes a memory/ here",
+            )
 
     def _absolute_path_refused(self, path: str) -> PathNotAllowed:
         hint = "name a file by its path inside the memory, for example `memory/2026-02-10.md`"
@@ -249,7 +309,9 @@ class Workspace:
             return PathNotAllowed(
                 f"`{path}` is not part of the memory: only `.md` files are", hint=self._hint(path)
             )
-        if path in _CURATED or any(_is_beneath(path, mount.cited) for mount in self._mounts):
+        places = (self._daily, *self._extras)
+        is_ours = path in _TOP_FILES or any(_is_beneath(path, mount.cited) for mount in places)
+        if is_ours or self.is_folder_of_notes:
             return NotFound(f"`{path}` is not in the memory", hint=self._hint(path))
         return PathNotAllowed(f"`{path}` is not part of the memory", hint=self._hint(path))
 
@@ -257,6 +319,8 @@ class Workspace:
         near = nearest(path, (found.path for found in self.discover().files))
         if near:
             return "did you mean " + " or ".join(f"`{name}`" for name in near) + "?"
+        if self.is_folder_of_notes:
+            return "`plainmind list` names the notes of this folder"
         return "the memory is `MEMORY.md`, the `.md` files beneath `memory/`, and the extra paths"
 
 

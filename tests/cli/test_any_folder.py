@@ -1,0 +1,118 @@
+"""A vault, a `docs/`, a zettelkasten: searched at once, and not a byte is written into it unasked."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+
+@pytest.fixture
+def vault(tmp_path, monkeypatch):
+    folder = tmp_path / "vault"
+    (folder / "Home").mkdir(parents=True)
+    (folder / "Home" / "Printer.md").write_text("# Printer\n\nIt is on VLAN 40.\n")
+    (folder / "templates").mkdir()
+    (folder / "templates" / "daily.md").write_text("# VLAN template\n")
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def contents(folder):
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return {path: (path.stat().st_mtime_ns, path.read_text()) for path in files}
+
+
+def test_the_folder_one_is_in_is_searched_and_stays_as_it_is(cli, vault):
+    before = contents(vault)
+
+    answer = cli("search", "which VLAN is the printer on", "--json").json
+
+    assert [hit["path"] for hit in answer["results"]] == ["Home/Printer.md"]
+    assert cli("status", "--json").json["workspaceDir"] == str(vault)
+    assert contents(vault) == before
+
+
+def test_a_vault_is_found_from_the_folders_in_it(cli, vault, monkeypatch):
+    (vault / ".obsidian").mkdir()
+    (vault / "Empty").mkdir()
+    monkeypatch.chdir(vault / "Empty")
+
+    assert "VLAN 40" in cli("search", "printer VLAN").out
+
+
+def test_one_who_has_a_workspace_of_their_own_keeps_it_in_a_folder_with_markdown(
+    cli, vault, home, monkeypatch
+):
+    monkeypatch.chdir(home.parent)
+    cli("init")
+    cli("remember", "The modem is blue.")
+    monkeypatch.chdir(vault)
+
+    assert "modem" in cli("search", "modem blue").out
+    assert "VLAN 40" in cli("search", "printer VLAN", "--workspace", ".").out
+
+
+def test_nothing_is_written_into_a_folder_that_nobody_chose(cli, vault):
+    before = contents(vault)
+
+    answer = cli("remember", "The modem is blue.")
+
+    assert answer.status == 1
+    assert f"plainmind init {vault}" in answer.err
+    assert contents(vault) == before
+
+
+def test_init_says_what_it_will_index_and_what_not(cli, vault):
+    said = cli("init").out
+    told = cli("init", "--json").json
+
+    assert "made .plainmindignore" in said
+    assert "1 note" in said
+    assert "left out: templates" in said
+    assert told["created"] == []
+    assert (told["isFolderOfNotes"], told["notes"]) == (True, 1)
+    assert [left["path"] for left in told["leftOut"]] == ["templates"]
+    assert sorted(os.listdir(vault)) == [".plainmindignore", "Home", "templates"]
+
+
+def test_what_is_remembered_in_a_vault_lies_beside_its_notes_and_both_are_found(cli, vault):
+    cli("init")
+    cli("remember", "The modem is blue.")
+    cli("remember", "--durable", "Prefers tea.")
+
+    assert sorted(os.listdir(vault)) == [".plainmindignore", "Home", "MEMORY.md", "memory", "templates"]
+    assert "VLAN 40" in cli("search", "printer VLAN").out
+    assert "blue" in cli("search", "modem blue").out
+
+
+def test_a_note_for_a_folder_named_by_its_path_keeps_the_others_in_the_memory(cli, vault):
+    cli("remember", "The modem is blue.", "--workspace", str(vault))
+
+    assert "VLAN 40" in cli("search", "printer VLAN", "--workspace", str(vault)).out
+    assert "All Markdown" in (vault / ".plainmindignore").read_text()
+
+
+def test_an_agents_workspace_can_be_made_in_a_folder_with_notes(cli, vault):
+    assert cli("init", ".", "--agent-workspace", "--json").json["created"] == ["MEMORY.md", "memory/"]
+    assert cli("list", "--json").json["files"][0]["path"] == "MEMORY.md"
+
+
+def test_a_readme_makes_no_folder_of_notes(cli, tmp_path):
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project" / "README.md").write_text("# Project\n")
+
+    assert cli("init", "project", "--json").json["created"] == ["MEMORY.md", "memory/"]
+
+
+def test_a_home_is_refused_with_a_way_out(cli, tmp_path, monkeypatch):
+    (tmp_path / "person").mkdir()
+    (tmp_path / "person" / "note.md").write_text("x\n")
+    monkeypatch.setenv("HOME", str(tmp_path / "person"))
+
+    answer = cli("search", "x", "--workspace", str(tmp_path / "person"))
+
+    assert answer.status == 1
+    assert "too wide" in answer.err
+    monkeypatch.chdir(tmp_path / "person")
+    assert cli("status", "--json").json["workspaceDir"] != str(tmp_path / "person")
