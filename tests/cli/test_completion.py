@@ -45,7 +45,7 @@ def test_bash_offers_every_command(offered):
 
 
 def test_bash_offers_options_and_their_choices(offered):
-    assert offered("plainmind", "search", "--s") == ["--source", "--snippet-chars", "--strict"]
+    assert offered("plainmind", "search", "--s") == ["--source", "--since", "--snippet-chars", "--strict"]
     assert offered("plainmind", "search", "q", "--source", "") == ["memory", "sessions", "all"]
     assert offered("plainmind", "completion", "") == ["bash", "zsh", "fish"]
 

@@ -27,6 +27,37 @@ def test_hits_are_printed_with_score_place_and_indented_lines(cli, workspace):
     assert (answer.status, answer.err) == (0, "")
 
 
+def test_filters_are_options_or_part_of_the_question_and_are_explained(cli, workspace):
+    by_option = cli(
+        "search", "backups", "--path", "2026-02-10", "--path", "x", "--until", "2026-02-10", "--explain"
+    )
+    in_question = cli("search", "gateway -printer path:network", "--json").json
+
+    assert by_option.out.startswith("only what is in 2026-02-10 or x, until 2026-02-10\n\n")
+    assert {line for line in by_option.out.splitlines() if ".md:" in line} == {by_option.out.splitlines()[2]}
+    assert {hit["path"] for hit in in_question["results"]} == {"memory/network.md"}
+    assert in_question["understood"] == ["in network", "without “printer”"]
+
+
+def test_a_filter_that_lets_nothing_pass_is_named(cli, workspace):
+    answer = cli("search", "gateway", "--tag", "nobody")
+
+    assert answer.out == ""
+    assert "nothing was found tagged #nobody" in answer.err
+
+
+def test_a_day_that_is_none_is_explained(cli, workspace):
+    assert "`since` names no day: whenever" in cli("search", "gateway", "--since", "whenever").err
+
+
+def test_a_word_to_leave_out_needs_no_quotes(cli, workspace):
+    answer = cli("search", "gateway", "-host", "-n", "3", "-path:people", "--json").json
+
+    assert answer["query"] == "gateway -host -path:people"
+    assert answer["understood"] == ["not in people", "without “host”"]
+    assert "unknown option: -x" in cli("search", "gateway", "-x").err
+
+
 def test_a_blank_line_stands_between_hits(cli, workspace):
     blocks = cli("search", "printer gateway backups", "--min-score", "0").out.split("\n\n")
 

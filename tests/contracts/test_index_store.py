@@ -27,7 +27,7 @@ from tests.support.index_contents import (
 from tests.support.stores import DRIVERS, PARAMS, open_for_test
 
 from plainmind.base.errors import BadVector, ConflictError, IndexUnavailable
-from plainmind.base.model import EVERY_SCOPE, PRIVATE, SHARED, SearchFilter
+from plainmind.base.model import EVERY_SCOPE, PRIVATE, SHARED, Restriction, SearchFilter
 from plainmind.index.drivers.memory import MemoryStore
 from plainmind.index.protocol import keyword_candidates, vector_candidates
 
@@ -521,6 +521,50 @@ def test_hidden_rows_do_not_take_the_places_of_visible_ones(store):
 
     assert len(found_texts(store, "studio", where=MEMORY_ONLY, limit=3)) == 1
     assert len(near_texts(store, f"{STUDIO} studio 4", where=MEMORY_ONLY, limit=3)) == 1
+
+
+def restricted(where=EVERYWHERE, **wishes):
+    return replace(where, only=Restriction(**wishes))
+
+
+def test_what_does_not_pass_takes_no_place_of_what_does(store):
+    put(store, "best.md", *(f"{STUDIO} studio {number}" for number in range(30)))
+    put(store, "projects/a.md", *(f"studio and much more of it {number}" for number in range(5)))
+    put(store, "s.jsonl", f"{STUDIO} studio", source="sessions")
+    put(store, "gone/b.md", f"{STUDIO} studio")
+    store.remove_file("memory", "gone/b.md")
+
+    for wishes in (
+        {"paths": ("projects", "gone")},
+        {"phrases": ("much more",)},
+        {"without": ("gateway",)},
+        {"without_paths": ("best", "s.jsonl")},
+    ):
+        where = restricted(**wishes)
+        found = found_texts(store, "studio", where=where, limit=3), near_texts(store, STUDIO, where, limit=3)
+        assert [len(texts) for texts in found] == [3, 3], wishes
+        assert all("much more" in text for texts in found for text in texts), wishes
+
+
+def test_a_restriction_shows_nothing_that_a_scope_hides(store):
+    put(store, "notes/own.md", "studio of the group", scope=GROUP)
+    put(store, "notes/other.md", "studio of others", scope=OTHER_GROUP)
+
+    for wishes in ({"paths": ("notes",)}, {"phrases": ("studio of",)}, {"without": ("gateway",)}):
+        where = restricted(seen_by(GROUP), **wishes)
+        assert both_retrievers(store, where) == (["studio of the group"], ["studio of the group"])
+
+
+def test_scores_are_the_same_with_a_restriction(store):
+    put(store, "a.md", STUDIO, "the studio is cold")
+    put(store, "b.md", HETZNER, "a studio")
+
+    with store.reading() as reader:
+        every = keyword_candidates(reader, ["studio"], where=EVERYWHERE, limit=9)
+        some = keyword_candidates(reader, ["studio"], where=restricted(paths=("a.md",)), limit=9)
+        assert some == [each for each in every if each.chunk.path == "a.md"]
+        assert reader.passing(restricted(paths=("b.md",))) != []
+        assert reader.passing(restricted(without=("cold",))) is None
 
 
 # --- scopes --------------------------------------------------------------------------------------------------

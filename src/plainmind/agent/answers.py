@@ -90,6 +90,8 @@ def search_answer(
         "mode": result.mode,
         "degraded": [as_data(reason) for reason in result.degraded],
     }
+    if result.understood:
+        content["understood"] = [as_data(part) for part in result.understood]
     if warning:
         content["warning"] = warning
     if hits:
@@ -101,6 +103,9 @@ def search_answer(
         for hit, marks in zip(hits, careful, strict=True)
     ]
     remarks = [f"not everything was consulted: {reason}" for reason in result.degraded]
+    remarks += result.notes
+    if result.understood:
+        remarks.append(f"the question was taken to ask: {'; '.join(result.understood)}")
     parts = ["" if hits else NOTHING_FOUND, fence(items, nonce, remarks=remarks), warning]
     return ToolAnswer(content, "\n".join(filter(None, parts)))
 

@@ -84,9 +84,17 @@ class AgentMemory(Protocol):
         """How much recalled text may reach a model at once."""
 
     def search(
-        self, query: str, *, max_results: int | None = None, min_score: float | None = None
+        self,
+        query: str,
+        *,
+        max_results: int | None = None,
+        min_score: float | None = None,
+        paths: Sequence[str] = (),
+        tags: Sequence[str] = (),
+        since: str | None = None,
+        until: str | None = None,
     ) -> SearchResult:
-        """Find the lines that answer a question, among what may be seen here."""
+        """Find the lines that answer a question, among what may be seen here, as `Memory.search` does."""
 
     def get(
         self, path: str, *, first_line: int = 1, line_count: int | None = 120, max_chars: int | None = None

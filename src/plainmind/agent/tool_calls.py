@@ -29,7 +29,15 @@ if TYPE_CHECKING:
 
 
 # More is a mistake, and would only be searched for slowly. A note has a limit of its own.
-MOST_CHARS = {"query": 4_000, "path": 4_096, "what": 20_000, "confirm": 100}
+MOST_CHARS = {
+    "query": 4_000,
+    "path": 4_096,
+    "what": 20_000,
+    "confirm": 100,
+    "tag": 200,
+    "since": 100,
+    "until": 100,
+}
 
 _LARGEST = 1e300  # beyond it arithmetic gives up; NaN is on neither side of it
 

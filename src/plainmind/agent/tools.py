@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 # Grows with every change of a definition: clients may keep what they were told.
-VERSION = 1
+VERSION = 2
 
 
 @value
@@ -86,9 +86,21 @@ SEARCH = Tool(
     ),
     input_schema=takes(
         {
-            "query": {"type": "string", "description": "What to find: a question or a few words."},
+            "query": {
+                "type": "string",
+                "description": (
+                    'What to find: a question or a few words; "exact phrase", -word, title:word, tag:word restrict it.'
+                ),
+            },
             "maxResults": {"type": "integer", "minimum": 1, "description": "At most this many results."},
             "minScore": {"type": "number", "description": "Leave out what scores less, from 0 to 1."},
+            "path": {
+                "type": "string",
+                "description": "Only files that match this glob: `memory/2026-*`, `projects`.",
+            },
+            "tag": {"type": "string", "description": "Only notes with this tag."},
+            "since": {"type": "string", "description": "Only from this day on: `2026-11-02`, `yesterday`."},
+            "until": {"type": "string", "description": "Only up to this day."},
         },
         "query",
     ),
@@ -100,6 +112,7 @@ SEARCH = Tool(
             "mode": _TEXT,
             "citations": {"enum": ["on", "off"]},
             "degraded": {"type": "array", "items": _TEXT},
+            "understood": {"type": "array", "items": _TEXT},
             "denied": _FLAG,
             "unavailable": _FLAG,
             "timedOut": _FLAG,
@@ -331,14 +344,30 @@ class ToolBox:
         self._pool.close()
 
     def _search(
-        self, query: str, max_results: int | None = None, min_score: float | None = None
+        self,
+        query: str,
+        max_results: int | None = None,
+        min_score: float | None = None,
+        *,
+        path: str | None = None,
+        tag: str | None = None,
+        since: str | None = None,
+        until: str | None = None,
     ) -> ToolAnswer:
         limits = self._memory.limits
         warning = None
         if max_results is not None and max_results > limits.max_results:
             warning = f"At most {limits.max_results} results are given at once."
             max_results = limits.max_results
-        result = self._memory.search(query, max_results=max_results, min_score=min_score)
+        result = self._memory.search(
+            query,
+            max_results=max_results,
+            min_score=min_score,
+            paths=(path,) if path else (),
+            tags=(tag,) if tag else (),
+            since=since or None,
+            until=until or None,
+        )
         shows_citations = self._memory.shows_citations
         return answers.search_answer(
             result, limits, shows_citations=shows_citations, warning=warning, nonce=self._nonce()
@@ -378,6 +407,10 @@ class ToolBox:
         more: dict[str, Any] = {}
         if isinstance(error, NotFound) and name != "memory_search":
             more["status"] = "not_found"
+        if (
+            name == "memory_search" and type(error) is PlainmindError
+        ):  # about what was asked, not about the memory
+            return answers.failure(name, "INVALID_ARGUMENTS", message, action)
         if name == "memory_search":
             more |= {"disabled": True, "unavailable": True, "warning": "the memory could not be searched"}
         return answers.failure(name, code, message, action, more)

@@ -138,11 +138,30 @@ class TermStatistics:
 
 
 @value
+class Restriction:
+    """What the answers to a question must be: only passages for which all of it is true are ranked."""
+
+    paths: tuple[str, ...] = ()  # globs: one of them is the path's, or a folder's above it
+    tags: tuple[str, ...] = ()  # without `#`: the note has them all, or the passage does
+    titles: tuple[str, ...] = ()  # words: the name, the title or another name of the note has them
+    phrases: tuple[str, ...] = ()  # stand there word for word
+    since: str | None = None  # ISO days, both included
+    until: str | None = None
+    without_paths: tuple[str, ...] = ()
+    without_tags: tuple[str, ...] = ()
+    without_titles: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()  # words and phrases that must not stand there
+
+
+@value
 class SearchFilter:
     """Which rows a search may see. Enforced inside the store's query, never after it."""
 
     sources: frozenset[Source]
     scopes: frozenset[str]  # there is no default: every search must say who asks
+    only: Restriction | None = (
+        None  # what a person has asked for; the engine looks after it, whichever driver
+    )
 
     def admits(self, source: Source, scope: str) -> bool:
         """Whether files of a source and scope may be seen."""
@@ -176,6 +195,9 @@ class SearchResult:
     fallback: Mapping[str, str] | None = None  # {from, to, reason} when another provider's index answered
     notes: tuple[str, ...] = ()  # worth knowing, though nothing is missing: where text was sent to
     timings: Mapping[str, float] = field(default_factory=dict)  # milliseconds by stage
+    understood: tuple[
+        str, ...
+    ] = ()  # what the question was taken to say: which days it names, what it leaves out
 
 
 EXCERPT_LINES = 120  # when no number is given

@@ -166,7 +166,7 @@ class Declarations:
                 found[name] = True
                 continue
             one = _read_value(next(following, "-"), type_, choices)
-            found[name] = one if action == "store" else [*found.get(name, ()), one]
+            found[name] = one if action == "store" else [*(found.get(name) or ()), one]
         if bool(words) != self._takes_words:
             raise NotPlain
         return SimpleNamespace(**found, **({"words": words} if words else {}))

@@ -6,6 +6,7 @@ import argparse
 import os
 from collections.abc import Iterable, Mapping, Sequence
 
+from plainmind.base.lazy import pattern
 from plainmind.cli.options import UsageError, add_shared_options, fill_in_shared_options
 
 TYPE_CHECKING = False
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from plainmind.cli.main import Command
 
 _TAKING_A_VALUE = ("--workspace", "--home", "--agent", "--config")
+# No option of ours has one dash and several letters.
+_LEFT_OUT = pattern(r"-[^\W\d_]{2}\S*|-(?:tag|title|path):.+")
 _DESCRIPTION = """\
 The memory of an AI agent, kept in plain Markdown: found again by meaning and by word, on this machine.
 
@@ -75,8 +78,11 @@ def read_line(argv: Sequence[str], commands: Mapping[str, Command]) -> argparse.
     if name is not None and name not in commands:
         raise _unknown_command(name, commands)
     parser = parser_for([commands[name]] if name else [], listed=commands.values())
-    arguments, rest = parser.parse_known_args(argv)
-    _take_words_after_options(arguments, rest, help_of=f"plainmind {name}" if name else "plainmind")
+    left_out = [word for word in argv if _LEFT_OUT.fullmatch(word)] if "search" in argv[:2] else []
+    arguments, rest = parser.parse_known_args([word for word in argv if word not in left_out])
+    _take_words_after_options(
+        arguments, [*rest, *left_out], left_out, help_of=f"plainmind {name}" if name else "plainmind"
+    )
     fill_in_shared_options(arguments)
     arguments.command = name
     arguments.parser = parser
@@ -127,10 +133,16 @@ def _unknown_command(name: str, commands: Iterable[str]) -> UsageError:
     return UsageError(f"there is no command `{name[:50]}`", hint)
 
 
-def _take_words_after_options(arguments: argparse.Namespace, rest: list[str], *, help_of: str) -> None:
-    """Let words go on after an option: `search red -n 3 apples`. argparse gives only the first run of words."""
+def _take_words_after_options(
+    arguments: argparse.Namespace, rest: list[str], left_out: Sequence[str], *, help_of: str
+) -> None:
+    """Let words go on after an option: `search red -n 3 apples`. argparse gives only the first run of words.
+
+    Those that a search is to leave out, as in `search apples -red`, are words too.
+    """
     words = rest[1:] if rest[:1] == ["--"] else rest
-    unknown = [word for word in words if word.startswith("-") and word != "-"] if words is rest else []
+    known = ("-", *left_out)
+    unknown = [word for word in words if word.startswith("-") and word not in known] if words is rest else []
     if unknown or (words and "words" not in vars(arguments)):
         raise UsageError(
             f"unknown {'option' if unknown else 'argument'}: {(unknown or words)[0]}",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 
@@ -32,9 +33,13 @@ def add_search(parser: argparse.ArgumentParser) -> None:
         """\
 Find the lines that answer a question, by meaning and by word, best first. Every edit that was saved before is seen.
 
+In the question, "an exact phrase" must stand there word for word, -word must not, and tag:garden, title:printer,
+path:projects, since:2026-11 and until:yesterday restrict where to look. A shell takes quotes away: put others around.
+
 Reads the workspace and keeps an index of it in ~/.plainmind; nothing else is written.""",
         examples=(
             "plainmind search which VLAN is the printer on",
+            """plainmind search 'printer "paper jam" -office' --path 'projects/**' --since 'last month'""",
             "plainmind search ERR_LEDGER_SKEW -n 1 --explain",
             "echo 'what did we decide on Friday?' | plainmind search - --json",
         ),
@@ -50,6 +55,22 @@ Reads the workspace and keeps an index of it in ~/.plainmind; nothing else is wr
         "--min-score", metavar="S", type=share, help="leave out hits below S, from 0 to 1 (0.35)"
     )
     parser.add_argument("--source", choices=tuple(_SOURCES), help="look only here")
+    parser.add_argument(
+        "--path",
+        dest="paths",
+        metavar="GLOB",
+        action="append",
+        help="only in files or folders of this name, such as projects, '2026-*' or 'work/**/plan.md'; may be repeated",
+    )
+    parser.add_argument(
+        "--tag", dest="tags", metavar="TAG", action="append", help="only what has this tag; with several, all"
+    )
+    parser.add_argument(
+        "--since",
+        metavar="DAY",
+        help="only from this day on: 2026-11-02, 2026-11, yesterday; a note without a day has that of its file",
+    )
+    parser.add_argument("--until", metavar="DAY", help="only up to this day")
     parser.add_argument(
         "--snippet-chars",
         metavar="C",
@@ -81,7 +102,7 @@ def run_search(arguments: argparse.Namespace, console: Console) -> int:
             if not result.hits:
                 # How much others have is not known here.
                 is_empty = not _asks_several(arguments) and not memory.status()["files"]
-                _explain_nothing(console, query, is_empty=is_empty, workspace=memory.workspace)
+                _explain_nothing(console, result, is_empty=is_empty, workspace=memory.workspace)
                 is_partial = "sessions" not in memory.sources
                 if is_partial and arguments.source is None and memory.sessions.list():
                     console.hint(
@@ -101,6 +122,10 @@ def _answer(
         "snippet_chars": arguments.snippet_chars,
         "explain": arguments.explain,
         "today": arguments.today,
+        "paths": arguments.paths or (),
+        "tags": arguments.tags or (),
+        "since": arguments.since,
+        "until": arguments.until,
     }
     if _asks_several(arguments):
         return memory.search_agents(query, arguments.asked_agents or None, **wanted)
@@ -140,14 +165,19 @@ def _as_json(result: SearchResult, *, with_citations: bool) -> dict[str, Any]:
         answer["fallback"] = dict(result.fallback)
     if result.notes:
         answer["notes"] = list(result.notes)
+    if result.understood:
+        answer["understood"] = list(result.understood)
     return answer
 
 
-def _explain_nothing(console: Console, query: str, *, is_empty: bool, workspace: str) -> None:
+def _explain_nothing(console: Console, result: SearchResult, *, is_empty: bool, workspace: str) -> None:
     if is_empty:
         console.note(f"there is nothing to search in {workspace} yet")
         console.hint('write something down: plainmind remember "…", or put Markdown files into memory/')
-    elif not query.strip():
+    elif result.understood:
+        console.note(f"nothing was found {', '.join(result.understood)}")
+        console.hint("leave one of these out, or try other words")
+    elif not result.query.strip():
         console.note("the question is empty")
     else:
         console.note(
@@ -161,13 +191,27 @@ def citation(hit: SearchHit) -> str:
     return f"{hit.path}#L{hit.start_line}{last}"
 
 
+# What a question says of where to look, and not of what to look for.
+_FILTERS = pattern(
+    r"""(?<!\S)(?:-(?=[\w"])|-?(?:tag|path|since|until):)(?:"[^"]*"|\S+)|(?<!\S)title:""", re.IGNORECASE
+)
+
+
+def words_asked(result: SearchResult) -> str:
+    """The question without its filters."""
+    return _FILTERS.sub(" ", result.query) if result.understood else result.query
+
+
 def print_hits(console: Console, result: SearchResult, *, today: date) -> None:
     """Print all hits, then on stderr what was not consulted."""
     wanted: AbstractSet[str] = frozenset()
     if console.has_colors:
         from plainmind.text.terms import query_terms
 
-        wanted = frozenset(query_terms(result.query).terms)
+        wanted = frozenset(query_terms(words_asked(result)).terms)
+    if result.understood and any(hit.explanation is not None for hit in result.hits):
+        console.answer(console.style(f"only what is {', '.join(result.understood)}", "dim"))
+        console.answer()
     for number, hit in enumerate(result.hits):
         if number:
             console.answer()
@@ -178,7 +222,9 @@ def print_hits(console: Console, result: SearchResult, *, today: date) -> None:
             console.answer(f"  {emphasise(console, line, wanted)}".rstrip())
         if hit.explanation is not None:
             console.answer(
-                console.style(f"  why: {reason(hit.explanation, result.query, hit.path, today)}", "dim")
+                console.style(
+                    f"  why: {reason(hit.explanation, words_asked(result), hit.path, today)}", "dim"
+                )
             )
     for note in (*result.degraded, *result.notes):
         console.note(note)

@@ -183,6 +183,9 @@ class View(Protocol[S, A]):
         Raises IndexCorrupt. Nothing to do for a driver that makes sure of it in `chunks`.
         """
 
+    def ids_of(self, names: Sequence[tuple[Source, str]]) -> Sequence[int]:
+        """The ids of all chunks of some files, in any order."""
+
     def chunks_between(self, source: Source, path: str, first_line: int, last_line: int) -> list[Chunk]:
         """The chunks of one file that share a line with the range, in order."""
 

@@ -73,6 +73,12 @@ class IndexReader(Protocol):
         Raises BadVector when `vector` is not of this index: other dimensions, not of unit length.
         """
 
+    def passing(self, where: SearchFilter) -> list[int] | None:
+        """The ids of the chunks that pass what `where` restricts a search to; None: all but those it leaves out.
+
+        `by_words` and `by_vector` find among these as if there were no others, too.
+        """
+
     def chunks(self, ids: Sequence[int]) -> list[Chunk]:
         """The chunks of ids that this view has proposed."""
 

@@ -19,7 +19,7 @@ from plainmind.base.model import (
     TermStatistics,
     Vector,
 )
-from plainmind.base.value import value
+from plainmind.base.value import replace, value
 from plainmind.index import bm25
 from plainmind.index.bm25 import WordPart, word_arithmetic, words_in
 from plainmind.index.vectors import choose_dots, cosine_score, pack_vector, unpack_vector
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from plainmind.index.bm25 import Postings
     from plainmind.index.driver import Part, Segment, View
+    from plainmind.index.filters import Passing
 
     T = TypeVar("T")
     from typing import TypeAlias
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
     Ranked: TypeAlias = Sequence[tuple[int, float]]
 
 
+# So many vectors are sooner compared than found among all others.
+COMPARED = 4_096
 OVERHEAD = 200  # bytes of an entry: its key, its value's header, its place in a dictionary
 _ABSENT = object()
 
@@ -240,6 +243,7 @@ class Reader:
         self._scopes: dict[
             int, frozenset[str]
         ] = {}  # of proposed chunks: those of the filter that let them through
+        self._passed: dict[SearchFilter, Passing] = {}
 
     def fingerprint(self) -> IndexFingerprint | None:
         """How this index was made; None asks for a rebuild."""
@@ -274,9 +278,14 @@ class Reader:
         # Who sees everything may still ask for one source; for others, what is in sight is what is admitted.
         admitted = self._view.admitted(where) if where.scopes == EVERY_SCOPE else sight.parts
         arithmetic = word_arithmetic(sum(sight.counted[term] for term in weights))
-        places = arithmetic.best_by_words(
-            self._word_parts(admitted, weights), list(weights.values()), sight.average_length, limit
-        )
+        parts = self._word_parts(admitted, weights)
+        if where.only is not None:
+            passing = self._passing(where)
+            parts = [
+                WordPart(part.first_id, passing.lengths(part.first_id, part.lengths), part.postings)
+                for part in parts
+            ]
+        places = arithmetic.best_by_words(parts, list(weights.values()), sight.average_length, limit)
         ids = self._view.ids_at([place for place, _ in places])
         sight.scored.setdefault(tuple(weights), {}).update(
             zip(ids, [score for _, score in places], strict=True)
@@ -285,7 +294,8 @@ class Reader:
 
     def expect_vector(self, vector: Vector, *, where: SearchFilter, limit: int) -> None:
         """Let the driver begin with what `by_vector` will be asked for."""
-        if self._now.fingerprint is not None and limit > 0 and (parts := self._view.admitted(where)):
+        is_due = self._now.fingerprint is not None and limit > 0 and where.only is None
+        if is_due and (parts := self._view.admitted(where)):
             self._view.expect(pack_vector(vector, self._now.dims), parts, where, limit)
 
     def by_vector(self, vector: Vector, *, where: SearchFilter, limit: int) -> list[int]:
@@ -295,15 +305,42 @@ class Reader:
         query = pack_vector(vector, self._now.dims)
         if limit <= 0 or not (parts := self._view.admitted(where)):
             return []
-        near = self._view.near(
-            query,
-            parts,
-            where,
-            limit,
-            besides=[id_ for id_, scopes in self._scopes.items() if scopes == where.scopes],
-            compare=lambda ids: self._cosines(query, ids),
-        )
+        if where.only is not None:
+            near = self._near_that_pass(query, parts, where, limit)
+        else:
+            near = self._view.near(
+                query,
+                parts,
+                where,
+                limit,
+                besides=[id_ for id_, scopes in self._scopes.items() if scopes == where.scopes],
+                compare=lambda ids: self._cosines(query, ids),
+            )
         return self._propose([id_ for id_, _ in bm25.best(near, limit)], where)
+
+    def passing(self, where: SearchFilter) -> list[int] | None:
+        """The ids of the chunks that a filter with a restriction lets through; None for all but a few."""
+        within = self._passing(where).within
+        return within if within is None else self._propose(self._view.ids_at(sorted(within)), where)
+
+    def places_with(self, *terms: str, where: SearchFilter) -> set[int]:
+        """The places of the living chunks that may be seen and have any of some terms."""
+        stored, parts = [bm25.storable_term(term) for term in terms], self._view.admitted(where)
+        self._fetch([segment for segment, _ in parts], stored)
+        found: set[int] = set()
+        for (segment, _), lengths in zip(parts, self._cache.lengths(self._view, parts), strict=True):
+            for postings in filter(None, [self._postings[segment.number, term] for term in stored]):
+                found.update([segment.first_place + at for at in postings.positions if lengths[at]])
+        return found
+
+    def places_of_files(self, names: Sequence[tuple[Source, str]]) -> set[int]:
+        """The places of all chunks of files. The caller has made sure that they may be seen."""
+        ids = self._view.ids_of(names) if names else ()
+        return {place for _, place in self._places(ids)}
+
+    def chunks_at(self, places: Sequence[int], *, where: SearchFilter) -> list[Chunk]:
+        """The chunks at some places that the same filter has given."""
+        return self.chunks(self._propose(self._view.ids_at(places), where))
 
     def chunks(self, ids: Sequence[int]) -> list[Chunk]:
         """The chunks of ids that were proposed."""
@@ -363,8 +400,43 @@ class Reader:
         self._scopes.update(dict.fromkeys(ids, where.scopes))
         return list(ids)
 
+    def _passing(self, where: SearchFilter) -> Passing:
+        """What passes the restriction of a filter."""
+        found = self._passed.get(where)
+        if found is None:
+            from plainmind.index.filters import passing
+
+            found = self._passed[where] = passing(self, where)
+        return found
+
+    def _near_that_pass(
+        self, query: bytes, parts: Sequence[Part[Any, Any]], where: SearchFilter, limit: int
+    ) -> Mapping[int, float]:
+        """Cosines of the nearest chunks that pass: of all, where they are few; or more are asked for until enough."""
+        passing = self._passing(where)
+        if passing.within is not None and len(passing.within) <= COMPARED:
+            return self._cosines(query, self._view.ids_at(sorted(passing.within)))
+        asked, most = limit, self._now.chunk_count
+        while True:
+            found = self._view.near(
+                query, parts, where, asked, besides=(), compare=lambda ids: self._cosines(query, ids)
+            )
+            kept = {id_: found[id_] for id_, place in self._places(list(found)) if passing.has(place)}
+            if len(kept) >= limit or asked >= most:
+                return kept
+            asked = min(8 * asked, most)
+
+    def _places(self, ids: Sequence[int]) -> list[tuple[int, int]]:
+        """Ids with their places."""
+        return [
+            (id_, segment.first_place + position)
+            for segment, own, positions in self._view.locate(ids)
+            for id_, position in zip(own, positions, strict=True)
+        ]
+
     def _sight(self, where: SearchFilter) -> _Sight:
         """What words are weighed by: all there is, for who may see all of it; else what they may see."""
+        where = where if where.only is None else replace(where, only=None)
         key = None if where.scopes == EVERY_SCOPE else where
         found = self._sights.get(key)
         if found is None:

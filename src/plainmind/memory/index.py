@@ -168,6 +168,10 @@ class Index:
         snippet_chars: int | None = None,
         explain: bool = False,
         today: date | None = None,
+        paths: Sequence[str] = (),
+        tags: Sequence[str] = (),
+        since: date | str | None = None,
+        until: date | str | None = None,
         progress: ProgressCallback | None = None,
     ) -> SearchResult:
         """Find the lines that answer a question, among files of these scopes. Sees every write that came before it."""
@@ -177,14 +181,20 @@ class Index:
         deadline = time.monotonic() + values.timeout_s
         view = OpenView() if self.backend is None else None
         before = self._catch_up(progress, view) if values.syncs_before_search else SyncReport()
-        where = SearchFilter(frozenset(known_sources(sources or values.sources)), scopes)
+        today = today or self._now().date()
+        only = None
+        if paths or tags or since is not None or until is not None:
+            from plainmind.index.filters import restriction_of
+
+            only = restriction_of(today, paths=paths, tags=tags, since=since, until=until)
+        where = SearchFilter(frozenset(known_sources(sources or values.sources)), scopes, only)
 
         def ask(engine: SearchEngine | None = None) -> SearchResult:
             return (engine or self._answering_engine()).search(
                 query,
                 view=view,
                 where=where,
-                today=today or self._now().date(),
+                today=today,
                 max_results=max_results,
                 min_score=min_score,
                 snippet_chars=snippet_chars,
@@ -212,6 +222,10 @@ class Index:
             finally:
                 if view is not None:
                     view.close()
+        if self._is_restricted(query, where, today):
+            note = f"{self.backend.name} has no filters; this is from the built-in index"
+            result = ask_index()
+            return replace(result, notes=(*result.notes, note))
         from plainmind.memory.backend import Question
 
         question = Question(
@@ -225,6 +239,11 @@ class Index:
             explain=explain,
         )
         return self.backend.search(question, ask_index)
+
+    def _is_restricted(self, query: str, where: SearchFilter, today: date) -> bool:
+        from plainmind.search.engine import restricted
+
+        return restricted(query, where, today)[1].only is not None
 
     def sync(
         self,
@@ -470,7 +489,7 @@ class Index:
         """Add to an answer what was not consulted, and what the sync before it had to say."""
         degraded = (*result.degraded, *remarks_of(before), *self._sources_without_files(asked_for))
         if degraded or before.notes:
-            result = replace(result, degraded=degraded, notes=before.notes)
+            result = replace(result, degraded=degraded, notes=(*result.notes, *before.notes))
         if self.providers is None:
             return result
         fallback = before.fallback or self.providers.standing_in(self.made_with())

@@ -63,12 +63,17 @@ def search_agents(
     snippet_chars: int | None = None,
     explain: bool = False,
     today: date | None = None,
+    paths: Sequence[str] = (),
+    tags: Sequence[str] = (),
+    since: date | str | None = None,
+    until: date | str | None = None,
     now: Callable[[], datetime],
 ) -> SearchResult:
     """Ask the indexes as they are, and put the best answers together; paths begin with the agent and the workspace.
 
     Nothing is brought up to date: the files of other agents may be on other hosts.
     """
+    from plainmind.index.filters import restriction_of
     from plainmind.search.engine import SearchEngine
 
     values = index.values
@@ -76,7 +81,10 @@ def search_agents(
     if not asked:
         raise NotFound("there is no index to search", hint="run `plainmind sync`")
     wanted = max_results or values.max_results
-    where = SearchFilter(frozenset(known_sources(sources or values.sources)), EVERY_SCOPE)
+    today = today or now().date()
+    only = restriction_of(today, paths=paths, tags=tags, since=since, until=until)
+    where = SearchFilter(frozenset(known_sources(sources or values.sources)), EVERY_SCOPE, only)
+    understood: tuple[str, ...] = ()
     hits: list[SearchHit] = []
     degraded: list[str] = []
     for each in asked:
@@ -85,7 +93,7 @@ def search_agents(
                 result = SearchEngine(store, index.embedder, values.ranking()).search(
                     query,
                     where=where,
-                    today=today or now().date(),
+                    today=today,
                     max_results=wanted,
                     min_score=min_score,
                     snippet_chars=snippet_chars,
@@ -97,6 +105,7 @@ def search_agents(
             continue
         hits += [replace(hit, path=f"{each.name}:{hit.path}") for hit in result.hits]
         degraded += [f"{each.name}: {note}" for note in result.degraded]
+        understood = result.understood
     hits.sort(key=lambda hit: -hit.score)
     identity = index.embedder.identity
     return SearchResult(
@@ -106,6 +115,7 @@ def search_agents(
         model=identity.model,
         mode="hybrid" if identity.dims else "keyword",
         degraded=tuple(degraded),
+        understood=understood,
     )
 
 

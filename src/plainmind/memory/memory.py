@@ -329,11 +329,17 @@ class Memory:
         snippet_chars: int | None = None,
         explain: bool = False,
         today: date | None = None,
+        paths: Sequence[str] = (),
+        tags: Sequence[str] = (),
+        since: date | str | None = None,
+        until: date | str | None = None,
         progress: ProgressCallback | None = None,
     ) -> SearchResult:
         """Find the lines that answer a question. Sees every write that came before it.
 
-        `max_results` and `min_score` are those of the settings (6 and 0.35) when they are left out.
+        `max_results` and `min_score` are those of the settings (6 and 0.35) when they are left out. A file must match
+        one of the globs `paths`, a note must have all `tags`, and days may be given in words ("last monday"). The
+        question itself may have `"exact phrases"`, `-words` to avoid, `title:`, `tag:`, `path:`, `since:`, `until:`.
         """
         return self.index.search(
             query,
@@ -344,6 +350,10 @@ class Memory:
             snippet_chars=snippet_chars,
             explain=explain,
             today=today,
+            paths=paths,
+            tags=tags,
+            since=since,
+            until=until,
             progress=progress,
         )
 

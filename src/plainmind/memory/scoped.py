@@ -50,7 +50,15 @@ class ScopedMemory:
         return self._memory.policy.values.limits
 
     def search(
-        self, query: str, *, max_results: int | None = None, min_score: float | None = None
+        self,
+        query: str,
+        *,
+        max_results: int | None = None,
+        min_score: float | None = None,
+        paths: Sequence[str] = (),
+        tags: Sequence[str] = (),
+        since: str | None = None,
+        until: str | None = None,
     ) -> SearchResult:
         """Find the lines that answer a question, among what may be seen here."""
         with self._telling_only_its_own():
@@ -61,6 +69,10 @@ class ScopedMemory:
                 max_results=max_results or limits.max_results,
                 min_score=min_score,
                 snippet_chars=limits.max_snippet_chars,
+                paths=paths,
+                tags=tags,
+                since=since,
+                until=until,
             )
         hits = self._memory.policy.checkpoint.passed(self.access, result.hits, "a search")
         shown = tuple(replace(hit, snippet=self._shown(hit.path, hit.snippet, hit.source)) for hit in hits)

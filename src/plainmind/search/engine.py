@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from functools import partial
 from itertools import islice
@@ -15,6 +15,7 @@ from plainmind.base.lazy import pattern
 from plainmind.base.model import (
     Chunk,
     Mode,
+    Restriction,
     SearchFilter,
     SearchHit,
     SearchResult,
@@ -396,33 +397,42 @@ class SearchEngine:
         settings = self._settings
         clock = Stopwatch(time.perf_counter)
         wanted = max_results or settings.max_results
+        asked_text = " ".join(text[:LONGEST_QUESTION].split())
+        text, where = restricted(asked_text, where, today)
         query = parse(text, today=today)
         vector, degraded = self._embed(query)
         clock.lap("embed")
         with view or self._store.reading() as reader:
             vector, degraded = self._drop_foreign_vector(reader, vector, degraded)
+            where, notes = _without_missing_phrases(reader, query, where)
             everything = wanted > settings.read_closely
             ranked, weights = self._rank(reader, query, vector, where, clock, everything=everything)
-            asked, files = self._read_closely(reader, query, ranked, weights, today)
+            between = partial(_allowed_between, reader, where.only)
+            asked, files = self._read_closely(between, query, ranked, weights, today)
             clock.lap("read")
             # More than wanted only where the order can still change: then always as many, whatever is wanted.
             pool = max(wanted, REORDERED) if query.exact or settings.diversity.enabled else wanted
-            snippets = list(
-                islice(grow_snippets(files, budget=snippet_chars or settings.snippet_chars), pool)
-            )
+            grown = grow_snippets(files, budget=snippet_chars or settings.snippet_chars)
+            if where.only is not None and where.only.phrases:
+                grown = _with_a_phrase(grown, where.only)
+            snippets = list(islice(grown, pool))
         hits = self._hits(query, snippets, self._explanations(query, asked, today) if explain else None)
         floor = settings.min_score if min_score is None else min_score
+        if query.is_empty:  # all that was asked for is what it has to be, and it is
+            hits = [replace(hit, score=1.0) for hit in hits]
         kept = [hit for hit in hits if hit.score >= floor][:wanted]
         clock.lap("rank")
         identity = self._embedder.identity
         return SearchResult(
-            query=query.text,
+            query=asked_text,
             hits=tuple(kept),
             provider=identity.provider,
             model=identity.model,
             mode=self._mode(vector),
             degraded=degraded,
+            notes=notes,
             timings=clock.milliseconds(),
+            understood=_understood(where),
         )
 
     def _embed(self, query: ParsedQuery) -> tuple[Vector | None, tuple[str, ...]]:
@@ -464,6 +474,8 @@ class SearchEngine:
     ) -> tuple[list[RankedChunk], Mapping[str, float]]:
         """The chunks worth reading closely, best first, and what each term of the question weighs."""
         settings = self._settings
+        if query.is_empty and where.only is not None:
+            return _newest_first(reader, where, settings.proposals), {}
         weights = term_weights(query.terms, reader.term_statistics(query.terms, where=where))
         if vector is not None:
             reader.expect_vector(vector, where=where, limit=settings.proposals)
@@ -518,7 +530,7 @@ class SearchEngine:
 
     def _read_closely(
         self,
-        reader: IndexReader,
+        between: Callable[[Source, str, int, int], Sequence[Chunk]],
         query: ParsedQuery,
         ranked: Sequence[RankedChunk],
         term_weights: Mapping[str, float],
@@ -545,7 +557,7 @@ class SearchEngine:
             chunk = item.ranked.chunk
             key = chunk.source, chunk.path
             if key not in files:
-                files[key] = KnownFile(partial(reader.chunks_between, *key))
+                files[key] = KnownFile(partial(between, *key))
             # A message is whole by itself, and a dozen around it may be a hundred pages.
             files[key].add(item, with_margin=number < CHUNKS_WITH_MARGIN and chunk.source != "sessions")
         return asked, list(files.values())
@@ -582,6 +594,81 @@ class SearchEngine:
         return self._settings.diversity.reorder(
             [(hit, hit.score, frozenset(hit.snippet.split())) for hit in hits]
         )
+
+
+# What a question with a filter has in it; most have none, and need not load what reads them.
+_FILTER_MARKS = ('"', "“", "„", " -", "tag:", "title:", "path:", "since:", "until:")
+
+
+def restricted(text: str, where: SearchFilter, today: date) -> tuple[str, SearchFilter]:
+    """The words of a question, and the filter with what it restricts itself to."""
+    lowered = text.lower()
+    if not text.startswith("-") and not any(mark in lowered for mark in _FILTER_MARKS):
+        return text, where
+    from plainmind.index.filters import restrict
+
+    return restrict(text, where, today)
+
+
+def _without_missing_phrases(
+    reader: IndexReader, query: ParsedQuery, where: SearchFilter
+) -> tuple[SearchFilter, tuple[str, ...]]:
+    """Let go of phrases in a longer question that stand nowhere: people quote what they remember roughly."""
+    only = where.only
+    if only is None or not only.phrases or reader.passing(where):
+        return where, ()
+    if query.text in only.phrases:
+        return where, ()
+    told = " and ".join(f"“{phrase}”" for phrase in only.phrases)
+    left = replace(only, phrases=())
+    return (
+        replace(where, only=None if left == Restriction() else left),
+        (f"nothing has {told} word for word: these are the nearest",),
+    )
+
+
+def _newest_first(reader: IndexReader, where: SearchFilter, most: int) -> list[RankedChunk]:
+    """What passes, where nothing else was asked: the newest first, and each note from its beginning."""
+    ids = reader.passing(where) or []
+    found = sorted(
+        zip(reader.chunks(ids), ids, strict=True), key=lambda each: (each[0].path, each[0].ordinal)
+    )
+    found.sort(key=lambda each: each[0].day or "", reverse=True)
+    return [
+        RankedChunk(chunk, 0.0, 0.0, 1.0 - at / len(found), id_=id_)
+        for at, (chunk, id_) in enumerate(found[:most])
+    ]
+
+
+def _allowed_between(  # noqa: PLR0917 (those of a filter, then those of a range of lines)
+    reader: IndexReader, only: Restriction | None, source: Source, path: str, first: int, last: int
+) -> Sequence[Chunk]:
+    """The lines around a snippet, without those that must not be shown."""
+    chunks = reader.chunks_between(source, path, first, last)
+    if only is None or not (only.without or only.since or only.until):
+        return chunks
+    from plainmind.index.filters import may_stand_beside
+
+    return [chunk for chunk in chunks if may_stand_beside(chunk, only)]
+
+
+def _with_a_phrase(snippets: Iterable[Snippet], only: Restriction) -> Iterator[Snippet]:
+    """The snippets that show one of the phrases that were asked for, or stand below it."""
+    from plainmind.index.filters import has_phrase, plain_form
+
+    phrases = [plain_form(phrase) for phrase in only.phrases]
+    for snippet in snippets:
+        form = plain_form(f"{snippet.best[0].ranked.chunk.context}\n{snippet.text}")
+        if any(has_phrase(form, phrase) for phrase in phrases):
+            yield snippet
+
+
+def _understood(where: SearchFilter) -> tuple[str, ...]:
+    if where.only is None:
+        return ()
+    from plainmind.index.filters import in_words
+
+    return in_words(where.only)
 
 
 class Stopwatch:

@@ -62,6 +62,28 @@ def box(memory):
     box.box.close()
 
 
+def test_a_search_can_be_restricted_and_says_how_it_was_understood(box):
+    answer = box.ok("memory_search", query='"Mac Studio" -coffee', path="MEMORY.md", since="2000")
+
+    assert [hit["path"] for hit in answer.content["results"]] == ["MEMORY.md"]
+    assert answer.content["understood"] == [
+        "in MEMORY.md",
+        "with “Mac Studio” word for word",
+        "since 2000-01-01",
+        "without “coffee”",
+    ]
+    assert "without “coffee”" in answer.text
+    assert box.ok("memory_search", query="gateway", tag="none").content["results"] == []
+
+
+def test_words_that_name_no_day_are_a_mistake_of_the_call_and_not_of_the_memory(box):
+    answer = box.call("memory_search", {"query": "gateway", "until": "whenever"})
+
+    assert (answer.is_error, answer.content["code"]) == (True, "INVALID_ARGUMENTS")
+    assert "unavailable" not in answer.content
+    assert "names no day" in answer.text
+
+
 def test_a_search_gives_hits_with_their_place(box):
     answer = box.ok("memory_search", query="where does the gateway run?")
 

@@ -584,3 +584,12 @@ def test_an_explanation_names_the_words_that_were_found(memory_with):
 
     assert hit.explanation["matched"] == ["gateway", "tern"]
     assert hit.explanation["collection"] == "memory-dir-main"
+
+
+def test_a_question_with_filters_is_for_the_built_in_index(memory_with):
+    memory = memory_with()
+
+    for result in (memory.search("gateway -builds"), memory.search("gateway", paths=["MEMORY.md"])):
+        assert result.provider == "builtin"
+        assert result.notes == ("qmd has no filters; this is from the built-in index",)
+    assert memory.search("gateway").provider == "qmd"

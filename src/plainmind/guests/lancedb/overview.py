@@ -100,6 +100,12 @@ class Numbers:
         """Which of the chunks a file has: a flag for each."""
         return self.owners == self._owners_by_name.get((source, path), 0)
 
+    def of_files(self, names: Iterable[tuple[Source, str]]) -> Any:
+        """Which of the chunks some files have: a flag for each."""
+        import numpy as np
+
+        return np.isin(self.owners, [self._owners_by_name[name] for name in names])
+
     def admitted(self, where: SearchFilter) -> frozenset[int] | None:
         """The audiences that a filter lets through; None when it lets through all there are."""
         found = frozenset(

@@ -148,6 +148,12 @@ class LanceView:
     def confirm(self, ids: Sequence[int], where: SearchFilter) -> None:
         """Do nothing: each chunk has its audience in its own row."""
 
+    def ids_of(self, names: Sequence[tuple[Source, str]]) -> list[int]:
+        """The ids of all chunks of some files."""
+        now = self.overview.numbers
+        ids: list[int] = now.ids[now.of_files(names)].tolist()
+        return ids
+
     def chunks_between(self, source: Source, path: str, first_line: int, last_line: int) -> list[Chunk]:
         """The chunks of one file that share a line with the range, in order."""
         now = self.overview.numbers

@@ -66,6 +66,9 @@ _CHUNKS_BETWEEN = """SELECT f.path, f.source, c.ordinal, c.start_line, c.end_lin
                       WHERE f.name = %(name)s AND c.end_line >= %(first)s
                         AND c.start_line BETWEEN %(first)s - f.tallest AND %(last)s
                       ORDER BY c.ordinal"""
+_IDS_OF = """SELECT c.id, f.source, f.scope
+               FROM {files} f JOIN {chunks} c ON c.file = f.id
+              WHERE f.name = ANY(%s)"""
 _VECTORS = "SELECT id, vector FROM {vectors} WHERE id = ANY(%s)"
 _VECTORS_OF = """SELECT v.vector
                    FROM {files} f JOIN {chunks} c ON c.file = f.id LEFT JOIN {vectors} v ON v.id = c.id
@@ -284,6 +287,13 @@ class PostgresView:
 
     def confirm(self, ids: Sequence[int], where: SearchFilter) -> None:
         """Do nothing: the server makes sure of it when the chunks are read."""
+
+    def ids_of(self, names: Sequence[tuple[Source, str]]) -> list[int]:
+        """The ids of all chunks of some files."""
+        asked = [file_name(*name) for name in names]
+        rows = self._db.execute(self._tables(_IDS_OF), (asked,)).fetchall()
+        self._owners.update({id_: (source, from_stored(scope)) for id_, source, scope in rows})
+        return [id_ for id_, _, _ in rows]
 
     def chunks_between(self, source: Source, path: str, first_line: int, last_line: int) -> list[Chunk]:
         """The chunks of one file that share a line with the range, in order."""

@@ -198,6 +198,10 @@ class MemoryView:
     def confirm(self, ids: Sequence[int], where: SearchFilter) -> None:
         """Do nothing: a segment has the scope of its file."""
 
+    def ids_of(self, names: Sequence[tuple[Source, str]]) -> list[int]:
+        """The ids of all chunks of some files."""
+        return [row.id for name in names for row in self._rows(*name)]
+
     def chunks_between(self, source: Source, path: str, first_line: int, last_line: int) -> list[Chunk]:
         """The chunks of one file that share a line with the range."""
         chunks = [row.chunk for row in self._rows(source, path)]

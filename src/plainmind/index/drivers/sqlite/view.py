@@ -171,6 +171,10 @@ _CHUNKS_BETWEEN = """SELECT c.id
                       WHERE f.source = :source AND f.path = :path
                         AND c.start_line BETWEEN :first - f.tallest AND :last AND c.end_line >= :first
                       ORDER BY c.ordinal"""
+_IDS_OF = """SELECT c.id
+               FROM json_each(?) named
+                    CROSS JOIN files f ON f.source = named.value ->> 0 AND f.path = named.value ->> 1
+                    CROSS JOIN chunks c ON c.file_id = f.id"""
 _VECTORS = "SELECT id, vector FROM vectors WHERE id IN (SELECT value FROM json_each(?))"
 _VECTORS_BETWEEN = "SELECT id, vector FROM vectors WHERE id >= ? AND id < ? ORDER BY id"
 _VECTORS_OF = """SELECT v.vector
@@ -437,6 +441,10 @@ class SqliteView:
                     "the index contradicts itself: a segment shows what its files do not",
                     hint="run `plainmind sync`: it is rebuilt from your notes",
                 )
+
+    def ids_of(self, names: Sequence[tuple[Source, str]]) -> list[int]:
+        """The ids of all chunks of some files."""
+        return [id_ for (id_,) in self.db.execute(_IDS_OF, (json.dumps(names),))]
 
     def chunks_between(self, source: Source, path: str, first_line: int, last_line: int) -> list[Chunk]:
         """The chunks of one file that share a line with the range, in order."""
