@@ -58,7 +58,7 @@ MAY_WRITE_BY_PATH = frozenset(
         "guests/local/hub.py",  # models, in a cache that other programs share
         "guests/net/files.py",  # the same
         "guests/qmd/keeper.py",  # to /dev/null
-        "mcp/introduction.py",  # to /dev/null
+        "mcp/stdio.py",  # to /dev/null
     }
 )
 _CHANGES_A_NAME = re.compile(

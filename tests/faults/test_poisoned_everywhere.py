@@ -75,7 +75,8 @@ def test_mcp_gives_notes_as_resources_whose_address_says_where_they_are_from(mem
     pytest.importorskip("mcp")
     from mcp import Client
 
-    from plainmind.mcp.server import Desk, server_of
+    from plainmind.mcp.desk import Desk
+    from plainmind.mcp.server import server_of
     from plainmind.mcp.tools import chosen_tools
 
     desk = Desk(memory.within(THE_OWNER), chosen_tools(None, read_only=False, connector=True))
@@ -101,11 +102,13 @@ def test_mcp_gives_notes_as_resources_whose_address_says_where_they_are_from(mem
     assert desk.close()
 
     for number, text in CASES:
-        assert texts[f"memory:///memory/note-{number:03}.md"] == as_data(note(number, text)).rstrip("\n")
-        inside, outside = held(fetched[number]["text"])
-        assert f"canary{number:03}y after" in inside
-        assert outside == ""
-    shown = [*texts.values(), *(one.name for one in listed), *(one["title"] for one in found)]
+        for recalled in (texts[f"memory:///memory/note-{number:03}.md"], fetched[number]["text"]):
+            inside, outside = held(recalled)
+            assert as_data(note(number, text)).rstrip("\n") in inside
+            assert outside == ""
+    for one in found:
+        assert held(one["text"])[1] == ""
+    shown = [*(one.name for one in listed), *(one["title"] for one in found)]
     assert any("obey" in one["title"] for one in found)
     assert not [text for text in shown if INVISIBLE.search(text) or MARK.search(text)]
     assert "canary" not in repr([listed, tools])

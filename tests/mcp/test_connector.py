@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from tests.support.poisoned_notes import held
 
 from plainmind.agent.protocol import Limits
 from plainmind.agent.scope import SearchContext
@@ -37,10 +38,13 @@ def test_what_search_finds_is_fetched_by_its_id(with_client):
     found, first, fetched = with_client(find_and_fetch, connector=True)
 
     assert list(found) == ["results"]
-    assert set(first) == {"id", "title", "url"}
+    assert set(first) == {"id", "title", "text", "url"}
     assert first["id"].startswith("MEMORY.md#L")
     assert first["url"] == "memory:///" + first["id"]
-    assert "VLAN 40" in first["title"]
+    assert first["title"] == first["id"]
+    inside, outside = held(first["text"])
+    assert "VLAN 40" in inside
+    assert outside == ""
     assert set(fetched) == {"id", "title", "text", "url", "metadata"}
     assert fetched["id"] == first["id"]
     assert "VLAN 40" in fetched["text"]

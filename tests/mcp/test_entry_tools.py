@@ -10,7 +10,7 @@ import sys
 import anyio
 import pytest
 from mcp import Client
-from tests.support.mcp_process import INITIALIZE, McpProcess
+from tests.support.mcp_process import INITIALIZE, McpProcess, code_in
 
 from plainmind import Memory
 from plainmind.agent.scope import THE_OWNER, SearchContext
@@ -20,7 +20,8 @@ from plainmind.base.model import PRIVATE
 from plainmind.guests.entries.access import entry_memory_of, entry_tools_of
 from plainmind.guests.entries.toolbox import AllTools
 from plainmind.guests.entries.tools import ALL_TOOLS, ENTRY_TOOLS, FORGET, FORGET_EVERYWHERE
-from plainmind.mcp.server import Desk, server_of
+from plainmind.mcp.desk import Desk
+from plainmind.mcp.server import server_of
 from plainmind.mcp.tools import chosen_tools, has_entry_tools
 
 SWITCHED_ON = {"PLAINMIND_ENTRIES_ENABLED": "true", "PLAINMIND_ENTRIES_DRIVER": "sqlite"}
@@ -101,16 +102,14 @@ def test_a_client_stores_recalls_and_forgets(workspace, home):
         def call(number, name, **arguments):
             answer = server.ask(number, "tools/call", 50, name=name, arguments=arguments)["result"]
             assert not answer.get("isError"), answer
-            return answer["structuredContent"]
+            assert "structuredContent" not in answer, "what is recalled stands between its marks alone"
+            return answer["content"][0]["text"]
 
         call(3, "memory_store", text="Ana prefers tea over coffee")
-        assert call(4, "memory_recall", query="Ana tea coffee")["entries"][0]["text"].startswith(
-            "Ana prefers"
-        )
-        code = call(5, "memory_forget", what="Ana")
-        assert len(code["lines"]) == 1
-        assert len(code["entries"]) == 1
-        call(6, "memory_forget", what="Ana", confirm=code["confirm"])
+        assert "\nAna prefers" in call(4, "memory_recall", query="Ana tea coffee")
+        preview = call(5, "memory_forget", what="Ana")
+        assert "2 places would be removed" in preview
+        call(6, "memory_forget", what="Ana", confirm=code_in(preview))
     files = [path for folder in (home, workspace) for path in folder.rglob("*") if path.is_file()]
     assert [path for path in files if b"prefers tea" in path.read_bytes()] == []
 
@@ -143,7 +142,8 @@ def test_a_group_gets_nothing_of_the_owner(workspace):
 
         def asked(context):
             scoped = memory.within(context)
-            desk = Desk(scoped, ALL_TOOLS, AllTools(ToolBox(scoped), entry_tools_of(memory, scoped, entries)))
+            box = AllTools(ToolBox(scoped), entry_tools_of(memory, scoped, entries))
+            desk = Desk(scoped, ALL_TOOLS, lambda: box)
 
             async def ask():
                 async with Client(server_of(desk)) as client:

@@ -5,6 +5,7 @@ import random
 import pytest
 from mcp_types import JSONRPCError, JSONRPCResponse, jsonrpc_message_adapter
 from mcp_types.methods import parse_server_result
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from tests.support.mcp_messages import lines
 from tests.support.mcp_process import INITIALIZE, McpProcess
 
@@ -40,7 +41,7 @@ def test_ten_thousand_wrong_messages_neither_stop_it_nor_make_it_babble(workspac
         messages = judged(server)
         errors = bytes(server.errors)
 
-    assert found["structuredContent"]["results"], "it still answers as before"
+    assert "VLAN 40" in found["content"][0]["text"], "it still answers as before"
     assert len(messages) > MESSAGES / 4
     assert {message.error.code for message in messages if isinstance(message, JSONRPCError)} <= {
         -32700, -32600, -32601, -32602, -32000, -32022,
@@ -61,14 +62,23 @@ def test_without_a_handshake_it_is_as_steady(workspace):
         assert b"Traceback" not in bytes(server.errors)
 
 
+ENVELOPE = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientInfo": INITIALIZE["clientInfo"],
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+
+
 @pytest.mark.timeout(60)
-def test_every_answer_has_the_shape_that_its_method_is_given(workspace):
+@pytest.mark.parametrize("version", [VERSION, "2026-07-28"])
+def test_every_answer_has_the_shape_that_its_method_is_given(workspace, version):
     asked = {
         "tools": ("tools/list", {}),
         "resources": ("resources/list", {}),
         "templates": ("resources/templates/list", {}),
         "read": ("resources/read", {"uri": "memory:///MEMORY.md"}),
-        "ping": ("ping", {}),
+        "prompts": ("prompts/list", {}),
+        "prompt": ("prompts/get", {"name": "recall", "arguments": {"question": "printer"}}),
         **{
             f"call {number}": ("tools/call", {"name": name, "arguments": arguments})
             for number, (name, arguments) in enumerate(
@@ -84,10 +94,12 @@ def test_every_answer_has_the_shape_that_its_method_is_given(workspace):
             )
         },
     }
+    envelope = {"_meta": ENVELOPE} if version in MODERN_PROTOCOL_VERSIONS else {}
+    first = ("server/discover", {}) if envelope else ("initialize", INITIALIZE)
     with McpProcess() as server:
-        parse_server_result("initialize", VERSION, server.begin())
-        for request_id, (method, params) in asked.items():
-            answer = server.ask(request_id, method, **params)
-            parse_server_result(method, VERSION, answer["result"])
+        for request_id, (method, params) in {"first": first, **asked}.items():
+            answer = server.ask(request_id, method, **params, **envelope)
+            parse_server_result(method, version, answer["result"])
+            assert ("resultType" in answer["result"]) is bool(envelope)
         assert server.end() == 0
         assert len(judged(server)) == len(asked) + 1

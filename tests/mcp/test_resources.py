@@ -2,6 +2,7 @@
 
 import pytest
 from mcp.shared.exceptions import MCPError
+from tests.support.poisoned_notes import held
 
 from plainmind.agent.scope import SearchContext
 from plainmind.base.errors import NotFound
@@ -50,7 +51,7 @@ def test_a_cursor_of_somebody_else_is_refused(with_client):
     assert with_client(look) == -32602
 
 
-def test_a_file_is_read_as_it_stands_on_disk(with_client, workspace):
+def test_a_file_is_read_with_its_words_between_marks(with_client, workspace):
     (workspace / "memory" / "ümläut %20 & more.md").write_text("# Grüße\n\n<b>as it is</b>\n")
 
     async def read(client):
@@ -59,14 +60,17 @@ def test_a_file_is_read_as_it_stands_on_disk(with_client, workspace):
 
     [content] = with_client(read)
 
-    assert content.text == "# Grüße\n\n<b>as it is</b>"
+    inside, outside = held(content.text)
+    assert inside.endswith("\n# Grüße\n\n<b>as it is</b>")
+    assert outside == ""
     assert content.mime_type == "text/markdown"
 
 
 def test_lines_are_read_by_a_citation(with_client):
     [content] = with_client(lambda client: client.read_resource("memory:///MEMORY.md#L3")).contents
 
-    assert content.text == "- The printer is on VLAN 40."
+    assert "\n- The printer is on VLAN 40.\n</recalled" in content.text
+    assert "MEMORY.md#L3 · " in content.text
 
 
 def test_the_template_makes_addresses_from_paths(with_client):
@@ -135,7 +139,7 @@ def test_a_group_sees_its_own_files_alone(with_client, workspace):
         uris, text = with_client(look, context=GROUP, of=memory)
 
     assert uris == ["memory:///memory/shared-with/group--100/2026-02-10.md"]
-    assert text == "- The group meets on Tuesday."
+    assert "\n- The group meets on Tuesday.\n</recalled" in text
 
 
 def test_addresses_lead_back_to_what_they_were_made_from():

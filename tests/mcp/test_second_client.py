@@ -39,25 +39,25 @@ def judge(seen, workspace):
     assert seen["complaints"] == []
     assert seen["server"]["name"] == "plainmind"
     assert seen["instructions"].startswith("## Memory Recall")
-    assert set(seen["capabilities"]) == {"tools", "resources"}
+    assert set(seen["capabilities"]) == {"prompts", "resources", "tools"}
     assert [tool["name"] for tool in seen["tools"]] == [
         "memory_search", "memory_get", "memory_append", "memory_forget", "memory_status",
     ]  # fmt: skip
-    assert (
-        seen["found"]["structuredContent"]["results"][0]["path"] == seen["saved"]["structuredContent"]["path"]
-    )
+    assert seen["saved"]["structuredContent"]["path"] in seen["found"]["content"][0]["text"]
     assert "bridge eleven" in seen["found"]["content"][0]["text"]
     assert "bridge eleven" in seen["read"]["content"][0]["text"]
     assert seen["wrong"]["isError"]
-    assert seen["missing"]["structuredContent"]["status"] == "not_found"
-    assert seen["preview"]["structuredContent"]["status"] == "preview"
-    assert seen["forgotten"]["structuredContent"]["status"] == "forgotten"
+    assert seen["missing"]["isError"]
+    assert "Nothing was removed yet" in seen["preview"]["content"][0]["text"]
+    assert "Removed for good" in seen["forgotten"]["content"][0]["text"]
     assert "kingfisher" not in (workspace / seen["saved"]["structuredContent"]["path"]).read_text()
     assert not seen["status"].get("isError")
     assert "memory:///MEMORY.md" in [one["uri"] for one in seen["resources"]]
     assert [one["uriTemplate"] for one in seen["templates"]] == ["memory:///{+path}"]
     assert "VLAN 40" in seen["contents"][0]["text"]
     assert seen["unknown"] == -32602
+    assert [one["name"] for one in seen["prompts"]] == ["recall", "remember", "what-do-you-know-about"]
+    assert "VLAN 40" in seen["prompt"]["messages"][0]["content"]["text"]
 
 
 def test_the_typescript_client_is_content_over_standard_input_and_output(workspace):

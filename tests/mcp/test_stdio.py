@@ -12,6 +12,7 @@ import anyio
 import pytest
 from mcp import Client, StdioServerParameters
 from mcp_types import jsonrpc_message_adapter
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from tests.cli.terminal import at_a_terminal
 from tests.support.mcp_process import COMMAND, INITIALIZE, McpProcess
 
@@ -45,15 +46,17 @@ def test_the_official_client_uses_every_kind_of_request(workspace, mode):
             listed = await client.list_resources()
             read = await client.read_resource("memory:///" + saved.structured_content["path"])
             status = await client.call_tool("memory_status", {})
-        return tools, found, listed, read, status
+            prompt = await client.get_prompt("recall", {"question": "which VLAN is the printer on"})
+        return tools, found, listed, read, status, prompt
 
-    tools, found, listed, read, status = anyio.run(talk)
+    tools, found, listed, read, status, prompt = anyio.run(talk)
 
     assert len(tools.tools) == 5
-    assert found.structured_content["results"][0]["path"] == "MEMORY.md"
+    assert "1/1] MEMORY.md#L1-L4 · " in found.content[0].text
     assert "memory:///MEMORY.md" in [one.uri for one in listed.resources]
     assert "pier nine" in read.contents[0].text
     assert not status.is_error
+    assert "VLAN 40" in prompt.messages[0].content.text
 
 
 def test_answers_come_in_any_order_and_each_question_gets_one(workspace):
@@ -107,9 +110,9 @@ def test_questions_are_read_from_a_file_too_and_from_a_last_line_without_an_end(
 NOISY = """\
     import os, subprocess, sys
     sys.argv = ["plainmind", "mcp"]
-    from plainmind.mcp import server
+    from plainmind.mcp import service
 
-    plain = server.Desk.__init__
+    plain = service.Desk.__init__
 
     def noisy(self, *given):
         print("a library says hello")
@@ -120,7 +123,7 @@ NOISY = """\
         assert sys.stdin.read() == "", "what the client sends is not for others"
         plain(self, *given)
 
-    server.Desk.__init__ = noisy
+    service.Desk.__init__ = noisy
     from plainmind.cli.main import main
     sys.exit(main(["mcp"]))
 """
@@ -230,20 +233,154 @@ def test_wrong_options_are_refused(workspace, process, options, status, said):
     assert said in answer.err
 
 
-def test_without_its_package_it_says_what_to_install(workspace):
-    program = "import sys; from plainmind.cli.main import main; sys.exit(main(['mcp']))"
-    ended = subprocess.run(
-        [sys.executable, "-S", "-c", program],
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "src")},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+WITHOUT_PACKAGES = """\
+    import sys
+    sys.modules.update(dict.fromkeys(("mcp", "mcp_types", "pydantic", "anyio", "uvicorn", "starlette")))
+    from plainmind.cli.main import main
+    sys.exit(main(["mcp", *sys.argv[1:]]))
+"""
 
-    assert ended.returncode == 1
-    assert "'PATH[mcp]'" in ended.stderr
+
+def test_it_needs_no_package_of_its_own_and_over_http_it_says_what_to_install(workspace):
+    bare = (sys.executable, "-c", textwrap.dedent(WITHOUT_PACKAGES))
+    with McpProcess(command=bare) as server:
+        server.begin()
+        assert "VLAN 40" in server.call(1, "memory_search", query="printer VLAN")["content"][0]["text"]
+        assert server.end() == 0
+    with McpProcess("--http", command=bare) as server:
+        assert server.process.wait(60) == 1
+        said = server.end() and bytes(server.errors).decode()
+
+    assert "[mcp]'" in said
+
+
+LOADED = """\
+    import atexit, sys
+    at_start = set(sys.modules)
+    from plainmind.cli.main import main
+    status = main(["mcp"])
+    print(*(set(sys.modules) - at_start), file=sys.stderr)
+    sys.exit(status)
+"""
+
+
+def test_the_first_answers_wait_for_nothing_that_is_slow_to_load(workspace):
+    with McpProcess(command=(sys.executable, "-c", textwrap.dedent(LOADED))) as server:
+        server.begin()
+        assert len(server.ask(1, "tools/list")["result"]["tools"]) == 5
+        assert len(server.ask(2, "prompts/list")["result"]["prompts"]) == 3
+        assert server.end() == 0
+        loaded = set(bytes(server.errors).decode().split())
+
+    assert "plainmind.mcp.desk" in loaded
+    assert loaded.isdisjoint(
+        {"mcp", "pydantic", "anyio", "asyncio", "typing", "argparse", "logging", "sqlite3"}
+    )
+    assert not [
+        name for name in loaded if name.startswith(("plainmind.index", "plainmind.embed", "plainmind.search"))
+    ]
+
+
+SLOW = """\
+    import os, sys, time
+    from plainmind.memory.scoped import ScopedMemory
+
+    find, go = ScopedMemory.search, sys.argv.pop()
+
+    def search(self, query, **wanted):
+        while "slow" in query and not os.path.exists(go):
+            time.sleep(0.005)
+        return find(self, query, **wanted)
+
+    ScopedMemory.search = search
+    from plainmind.cli.main import main
+    sys.exit(main(["mcp", *sys.argv[1:]]))
+"""
+
+
+@pytest.fixture
+def slow(workspace, tmp_path):
+    """A server in which a search for something slow ends when a file appears."""
+
+    def start(*options):
+        return McpProcess(*options, go, command=(sys.executable, "-c", textwrap.dedent(SLOW)))
+
+    go = tmp_path / "go"
+    start.go = go
+    return start
+
+
+def search_for(query):
+    return {"name": "memory_search", "arguments": {"query": query}}
+
+
+def test_other_questions_are_answered_while_a_search_runs(slow):
+    with slow() as server:
+        server.begin()
+        server.say(json.loads(request(1, "tools/call", **search_for("slow printer"))))
+        server.ask(2, "ping")
+        assert "VLAN 40" in server.call(3, "memory_search", query="printer")["content"][0]["text"]
+        assert 1 not in [one["id"] for one in server.messages]
+        slow.go.touch()
+        assert "VLAN 40" in server.answer_to(1)["result"]["content"][0]["text"]
+        assert server.end() == 0
+
+
+def test_what_was_cancelled_is_not_answered_and_takes_nobody_s_place(slow):
+    with slow() as server:
+        server.begin()
+        for number in range(9):
+            server.say(json.loads(request(number, "tools/call", **search_for("slow printer"))))
+        server.ask("all", "ping")
+        for number in reversed(
+            range(9)
+        ):  # those that wait first, or they would take the places of the others
+            server.tell("notifications/cancelled", requestId=number, reason="changed my mind")
+        assert "VLAN 40" in server.call("last", "memory_get", path="MEMORY.md")["content"][0]["text"]
+        slow.go.touch()
+        assert server.end() == 0
+        assert [one["id"] for one in server.messages] == ["begin", "all", "last"]
+
+
+def test_a_search_that_takes_too_long_is_answered_with_that(slow):
+    with slow("--config", "limits.timeoutMs=100") as server:
+        server.begin()
+        for number in range(6):
+            server.say(json.loads(request(number, "tools/call", **search_for("slow printer"))))
+        late = [server.answer_to(number)["result"] for number in range(6)]
+        slow.go.touch()
+        assert server.end() == 0
+
+    assert all("did not answer within 100 ms" in one["content"][0]["text"] for one in late), late
+
+
+@pytest.mark.parametrize("version", [*HANDSHAKE_PROTOCOL_VERSIONS, "1900-01-01", "2026-07-28"])
+def test_both_sides_agree_on_a_revision(workspace, version):
+    with McpProcess() as server:
+        told = server.ask(1, "initialize", **INITIALIZE | {"protocolVersion": version})["result"]
+
+    known = version in HANDSHAKE_PROTOCOL_VERSIONS
+    assert told["protocolVersion"] == (version if known else HANDSHAKE_PROTOCOL_VERSIONS[-1])
+    assert told["serverInfo"]["name"] == "plainmind"
+
+
+def test_the_revision_that_has_batches_gets_their_answers_together(workspace):
+    batch = [
+        {"jsonrpc": "2.0", "id": 1, "method": "ping"},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": search_for("printer")},
+        {"jsonrpc": "2.0", "id": 3, "method": "no/such"},
+        7,
+    ]
+    with McpProcess() as server:
+        server.ask("begin", "initialize", **INITIALIZE | {"protocolVersion": "2025-03-26"})
+        server.say([batch[1]])
+        server.say(batch)
+        server.until(lambda: len(server.messages) == 2)
+        [_, answers] = server.messages
+
+    assert {one["id"] for one in answers} == {1, 2, 3, None}
+    assert "VLAN 40" in next(one for one in answers if one["id"] == 2)["result"]["content"][0]["text"]
 
 
 @pytest.mark.parametrize("stdin", ["<&-", "</dev/null"])
@@ -274,7 +411,8 @@ def test_a_gateway_says_on_whose_behalf_it_asks(workspace):
         saved = server.call(1, "memory_append", text="The group meets on Tuesday.")
         found = server.call(2, "memory_search", query="printer VLAN meets Tuesday")
 
-    assert denied["structuredContent"]["denied"] is True
+    assert denied["isError"]
+    assert "scope" in denied["content"][0]["text"]
     assert saved["structuredContent"]["path"].startswith("memory/shared-with/telegram/group--100/")
     assert "Tuesday" in found["content"][0]["text"]
     assert "VLAN 40" not in json.dumps(found)
@@ -284,4 +422,4 @@ def test_the_owner_is_not_taken_for_granted_once_anything_else_is_said(workspace
     with McpProcess("--session-key", "agent:main:cron:1") as server:
         server.begin()
 
-        assert server.call(1, "memory_search", query="printer")["structuredContent"]["denied"] is True
+        assert server.call(1, "memory_search", query="printer")["isError"]

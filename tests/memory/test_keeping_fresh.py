@@ -33,7 +33,9 @@ def memory_with(tmp_path):
 
 def keeping(memory, told=None, **quick):
     tell = (lambda _: None) if told is None else told.append
-    return BackgroundSync(upkeep_values(memory.settings), memory.index, tell, begins_after_s=0, **quick)
+    return BackgroundSync(
+        upkeep_values(memory.settings), lambda: memory.index, tell, begins_after_s=0, **quick
+    )
 
 
 def indexed(memory):
@@ -82,7 +84,9 @@ def test_who_wants_none_of_it_gets_no_thread(memory_with):
 def test_it_ends_with_its_block_even_before_it_has_begun(memory_with):
     memory = memory_with(watch=True)
 
-    with BackgroundSync(upkeep_values(memory.settings), memory.index, print, begins_after_s=600) as fresh:
+    with BackgroundSync(
+        upkeep_values(memory.settings), lambda: memory.index, print, begins_after_s=600
+    ) as fresh:
         assert fresh.is_running
 
     assert not fresh.is_running

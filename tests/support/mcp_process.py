@@ -19,6 +19,11 @@ INITIALIZE = {
 }
 
 
+def code_in(preview):
+    """The code that a preview of `memory_forget` gives."""
+    return preview.rpartition('"confirm": "')[2].partition('"')[0]
+
+
 class McpProcess:
     """One server and what it wrote."""
 

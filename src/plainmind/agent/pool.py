@@ -6,9 +6,21 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar
 
-T = TypeVar("T")
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Generic, TypeVar
+
+    T = TypeVar("T")
+else:  # a server answers its first question before `typing` would be there
+
+    class Generic:
+        """What stands for the kind of a result, when nobody checks it."""
+
+        def __class_getitem__(cls, _kind: object) -> type:
+            return cls
+
+    T = None
 
 _IDLE_S = 60.0  # how long a thread stays for the next work: it keeps what it has made, such as a stemmer
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 from plainmind.base.value import value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from typing import Any
+    from typing import Any, Protocol
 
     from plainmind.agent.answers import ToolAnswer
     from plainmind.agent.scope import Access, SearchContext
@@ -18,6 +16,8 @@ if TYPE_CHECKING:
     from plainmind.agent.tools import Tool
     from plainmind.base.model import Excerpt, SearchResult
     from plainmind.notes.notebook import Forgotten, Remembered
+else:
+    Protocol = object
 
 
 @value

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 # Grows with every change of a definition: clients may keep what they were told.
-VERSION = 2
+VERSION = 3
 
 
 @value
@@ -37,6 +37,9 @@ class Tool:
     is_read_only: bool = True
     is_destructive: bool = False
     is_idempotent: bool = True
+    # Whether an MCP client gets the answer as structure too. Many hand on nothing else to the model, so that nothing
+    # recalled may stand there outside of its marks.
+    is_structured: bool = False
 
 
 def takes(properties: Mapping[str, Any], *required: str) -> Mapping[str, Any]:
@@ -179,6 +182,7 @@ APPEND = Tool(
     ),
     is_read_only=False,
     is_idempotent=False,
+    is_structured=True,
 )
 
 FORGET = Tool(
@@ -250,7 +254,7 @@ def for_mcp(tools: Sequence[Tool] = TOOLS) -> list[dict[str, Any]]:
             "title": tool.title,
             "description": tool.description,
             "inputSchema": _copy(tool.input_schema),
-            "outputSchema": _copy(tool.output_schema),
+            **({"outputSchema": _copy(tool.output_schema)} if tool.is_structured else {}),
             "annotations": {
                 "title": tool.title,
                 "readOnlyHint": tool.is_read_only,

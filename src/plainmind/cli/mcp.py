@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
 
 from plainmind.base.errors import PlainmindError
 from plainmind.cli.console import Console, is_terminal
-from plainmind.cli.options import describe, open_memory, whole_number
+from plainmind.cli.options import UsageError, describe, open_memory, whole_number, wrong_value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import argparse
+
     from plainmind.agent.scope import SearchContext
     from plainmind.agent.tools import Tool
     from plainmind.memory.memory import Memory
@@ -71,9 +72,12 @@ Reads the workspace, keeps its index in ~/.plainmind, and writes notes when a cl
 
 def _add_context(parser: argparse.ArgumentParser) -> None:
     context = parser.add_argument_group("for whom, when it is not the owner at their own machine")
-    who = context.add_mutually_exclusive_group()
-    who.add_argument("--principal", metavar="ID", help="who asks, by the id that their channel gives them")
-    who.add_argument("--owner", action="store_true", help="the owner asks; no id says that, not even `owner`")
+    context.add_argument(
+        "--principal", metavar="ID", help="who asks, by the id that their channel gives them"
+    )
+    context.add_argument(
+        "--owner", action="store_true", help="the owner asks; no id says that, not even `owner`"
+    )
     context.add_argument(
         "--chat-type", choices=("direct", "group", "channel"), help="where the answers will be seen"
     )
@@ -84,18 +88,12 @@ def _add_context(parser: argparse.ArgumentParser) -> None:
 
 def run_mcp(arguments: argparse.Namespace, console: Console) -> int:
     """Serve until the client goes or a signal comes."""
-    from importlib.util import find_spec
-
-    if find_spec("mcp") is None:
-        from plainmind.base.extras import install_hint
-
-        raise PlainmindError(
-            "the MCP server needs a package that is not installed", hint=f"install it: {install_hint('mcp')}"
-        )
-    _log_to_stderr()
+    if arguments.owner and arguments.principal is not None:
+        raise UsageError("--owner and --principal say two different things", "leave one of them out")
     if (arguments.principal or "").strip().casefold() == "owner":
         console.note("`--principal owner` is somebody with that id; --owner says that the owner asks")
     if arguments.http:
+        _log_to_stderr()
         _serve_at_address(arguments, console)
         return 0
     for name in ("port", "host", "expose", "allow_host"):
@@ -108,12 +106,12 @@ def run_mcp(arguments: argparse.Namespace, console: Console) -> int:
 
 
 def _serve_on_wire(arguments: argparse.Namespace, console: Console) -> None:
-    from plainmind.mcp.introduction import take_wire
+    from plainmind.mcp.stdio import take_wire
 
     if sys.stdin is not None and is_terminal(sys.stdin):
         console.note("waiting for an MCP client on standard input; Ctrl-C ends it")
         console.hint("`plainmind mcp --help` shows how a client starts this; --http serves over HTTP")
-    wire = take_wire()  # before anything is imported that might print
+    wire = take_wire()  # before anything might print
     from plainmind.mcp.service import serve_on_wire
 
     memory = open_memory(arguments)
@@ -121,6 +119,14 @@ def _serve_on_wire(arguments: argparse.Namespace, console: Console) -> None:
 
 
 def _serve_at_address(arguments: argparse.Namespace, console: Console) -> None:
+    from importlib.util import find_spec
+
+    if find_spec("mcp") is None:
+        from plainmind.base.extras import install_hint
+
+        raise PlainmindError(
+            "MCP over HTTP needs a package that is not installed", hint=f"install it: {install_hint('mcp')}"
+        )
     from plainmind.mcp.guard import token_in, token_path
     from plainmind.mcp.http import door_of, listen, url_of
     from plainmind.mcp.service import serve_at_address
@@ -177,5 +183,5 @@ def _context(arguments: argparse.Namespace) -> SearchContext:
 def _names(text: str) -> Sequence[str]:
     names = [name.strip() for name in text.split(",") if name.strip()]
     if not names:
-        raise argparse.ArgumentTypeError("name at least one tool")
+        raise wrong_value("name at least one tool")
     return names

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-from urllib.parse import quote, unquote
-
-from plainmind.agent.recall import as_data
+from plainmind.agent.recall import as_data, fence, lines_of, new_nonce
 from plainmind.base.errors import NotFound, PlainmindError
 from plainmind.base.lazy import pattern
 
@@ -30,11 +26,15 @@ _MARKDOWN = "text/markdown"
 
 def address_of(path: str, lines: str = "") -> str:
     """The address of a file; `lines` are what `place_in` gives."""
+    from urllib.parse import quote
+
     return PREFIX + quote(path, safe="/") + lines
 
 
 def cited_by(address: str) -> str:
     """The path, with its lines if it names any, that an address stands for. Raises NotFound."""
+    from urllib.parse import unquote
+
     path, mark, lines = address.removeprefix(PREFIX).partition("#")
     try:
         if not address.startswith(PREFIX):
@@ -73,12 +73,12 @@ def resource_page(memory: ScopedMemory, cursor: str | None) -> dict[str, Any]:
 def resource_text(memory: ScopedMemory, address: str) -> dict[str, Any]:
     """The text of one file, or of the lines that the address names (`#L3-L7`).
 
-    Its words are those on the disk; what only a model would read is left out, as from every recalled copy.
+    A client puts it before a model: it stands between marks, as whatever is recalled.
     """
     excerpt = memory.get(cited_by(address), line_count=None, max_chars=_MOST_CHARS)
-    text = as_data(excerpt.text)
+    text = fence((lines_of(excerpt),), new_nonce())
     if excerpt.next_line is not None and "#" not in address:
-        text += f"\n\n(cut here: the file goes on at line {excerpt.next_line})"
+        text += f"\n(cut here: the file goes on at line {excerpt.next_line})"
     return {"contents": [{"uri": address, "mimeType": _kind_of(excerpt.path), "text": text}]}
 
 
@@ -109,11 +109,15 @@ def _resource(file: FoundFile) -> dict[str, Any]:
 
 
 def _cursor_after(path: str) -> str:
+    import base64
+
     return base64.urlsafe_b64encode(path.encode()).decode()
 
 
 def _path_of(cursor: str) -> str:
+    import base64
+
     try:
         return base64.b64decode(cursor, altchars=b"-_", validate=True).decode()
-    except (binascii.Error, UnicodeError):
+    except ValueError:
         raise PlainmindError("this cursor was not given by this server") from None

@@ -1,4 +1,4 @@
-"""One memory served over one transport, from its first client to the last: the SDK is imported only in here."""
+"""One memory served over one transport, from its first client to the last."""
 
 from __future__ import annotations
 
@@ -6,29 +6,25 @@ import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from plainmind.mcp.introduction import Greeter, Wire, instructions_for
+from plainmind.mcp.desk import Desk
+from plainmind.mcp.tools import box_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
-    from mcp.server.lowlevel import Server
-
+    from plainmind.agent.protocol import Tools
     from plainmind.agent.scope import SearchContext
     from plainmind.agent.tools import Tool
     from plainmind.mcp.guard import Door
+    from plainmind.mcp.stdio import Wire
     from plainmind.memory.memory import Memory
 
 
 def serve_on_wire(memory: Memory, context: SearchContext, tools: Sequence[Tool], wire: Wire) -> None:
     """Serve one client over standard input and output, until it closes its end or a signal comes."""
-    greeter = Greeter(wire, instructions_for(memory.within(context), tools))
-    import anyio
-
     from plainmind.mcp.stdio import serve_stdio
 
-    with _server(memory, context, tools) as server:
-        anyio.run(serve_stdio, server, wire, greeter.finish())
+    with _open_desk(memory, context, tools) as desk:
+        serve_stdio(desk, wire)
 
 
 def serve_at_address(
@@ -44,28 +40,33 @@ def serve_at_address(
     import anyio
 
     from plainmind.mcp.http import serve_http
+    from plainmind.mcp.server import server_of
 
-    with _server(memory, context, tools) as server:
-        anyio.run(serve_http, server, bound, door, started)
+    with _open_desk(memory, context, tools) as desk:
+        anyio.run(serve_http, server_of(desk), bound, door, started)
 
 
 @contextmanager
-def _server(memory: Memory, context: SearchContext, tools: Sequence[Tool]) -> Iterator[Server[Any]]:
-    """Make the server, and close the memory when nothing is using it any more."""
-    from plainmind.mcp.server import Desk, server_of
-    from plainmind.mcp.tools import box_of
-
+def _open_desk(memory: Memory, context: SearchContext, tools: Sequence[Tool]) -> Iterator[Desk]:
+    """Open the desk of a memory, and close the memory when nothing is using it any more."""
     scoped = memory.within(context)
-    box, close_guest = box_of(memory, scoped, tools)
-    desk = Desk(scoped, tools, box)
+    closing: list[Callable[[], None]] = []
+
+    def open_box() -> Tools:
+        box, close_guest = box_of(memory, scoped, tools)
+        closing.append(close_guest)
+        return box
+
+    desk = Desk(scoped, tools, open_box)
     fresh = memory.kept_fresh(_warn)
     try:
         with fresh:
-            yield server_of(desk)
+            yield desk
     finally:
         # A call that takes longer than is waited for keeps its files; to be cut off does no harm to any of them.
         if desk.close() and not fresh.is_running:
-            close_guest()
+            for close in closing:
+                close()
             memory.close()
 
 

@@ -6,7 +6,8 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from plainmind.agent.recall import as_data, fence, lines_of, new_nonce
+from plainmind.agent.answers import shorten
+from plainmind.agent.recall import Recalled, as_data, fence, lines_of, new_nonce
 from plainmind.agent.tool_calls import Call
 from plainmind.agent.tools import TOOLS, Tool, ToolAnswer, ToolBox
 from plainmind.base.errors import PlainmindError
@@ -22,14 +23,14 @@ if TYPE_CHECKING:
     from plainmind.memory.memory import Memory
 
 
-_TITLE_CHARS = 100
+_BEGINNING_CHARS = 200
 _WHOLE_CHARS = 20_000
 _LINES_BEFORE = 20
 
 _TEXT = {"type": "string"}
 _RESULT = {
     "type": "object",
-    "properties": {"id": _TEXT, "title": _TEXT, "url": _TEXT},
+    "properties": {"id": _TEXT, "title": _TEXT, "text": _TEXT, "url": _TEXT},
     "required": ["id", "title", "url"],
 }
 
@@ -51,6 +52,7 @@ SEARCH = Tool(
     is_read_only=True,
     is_destructive=False,
     is_idempotent=True,
+    is_structured=True,
 )
 FETCH = Tool(
     name="fetch",
@@ -76,6 +78,7 @@ FETCH = Tool(
     is_read_only=True,
     is_destructive=False,
     is_idempotent=True,
+    is_structured=True,
 )
 CONNECTOR_TOOLS = (SEARCH, FETCH)
 
@@ -107,7 +110,7 @@ class Connector:
         return ToolAnswer(content=content, text=json.dumps(content, ensure_ascii=False), is_error=False)
 
     def _search(self, query: str) -> dict[str, Any]:
-        return {"results": [_result(hit) for hit in self._memory.search(query).hits]}
+        return {"results": [_result(hit, new_nonce()) for hit in self._memory.search(query).hits]}
 
     def _fetch(self, cited: str) -> dict[str, Any]:
         """Read the whole file if it is short; of a long one what begins a little before the cited lines."""
@@ -129,16 +132,17 @@ class Connector:
         }
 
 
-def _result(hit: SearchHit) -> dict[str, str]:
+def _result(hit: SearchHit, nonce: str) -> dict[str, str]:
+    """A model chooses by this what to fetch: a title with the place, and how the text begins, as data."""
     lines = place_in(hit.start_line, hit.end_line)
-    return {"id": hit.path + lines, "title": _title(hit), "url": address_of(hit.path, lines)}
-
-
-def _title(hit: SearchHit) -> str:
-    """The path and how the text begins: a model chooses by the title alone what to fetch."""
-    words = _in_one_line(hit.snippet)
-    shown = words if len(words) <= _TITLE_CHARS else words[: _TITLE_CHARS - 1] + "…"
-    return f"{_in_one_line(hit.path)}: {shown}"
+    begins = shorten(hit, _BEGINNING_CHARS)
+    piece = Recalled(hit.path, begins.snippet, hit.start_line, begins.end_line, hit.source)
+    return {
+        "id": hit.path + lines,
+        "title": _in_one_line(hit.path + lines),
+        "text": fence((piece,), nonce),
+        "url": address_of(hit.path, lines),
+    }
 
 
 def _in_one_line(text: str) -> str:

@@ -27,15 +27,18 @@ class BackgroundSync:
     def __init__(
         self,
         values: UpkeepValues,
-        index: Index,
+        open_index: Callable[[], Index],
         tell: Callable[[str], None],
         *,
         begins_after_s: float = BEGINS_AFTER_S,
         minute_s: float = _MINUTE_S,
     ) -> None:
-        """`tell` is given each new problem, once; a search that follows tells of it too."""
+        """`open_index` is called when there is something to do: loading what an index needs takes its time.
+
+        `tell` is given each new problem, once; a search that follows tells of it too.
+        """
         self._values = values
-        self._index = index
+        self._open_index = open_index
         self._tell = tell
         self._begins_after_s = begins_after_s
         self._minute_s = minute_s
@@ -84,16 +87,22 @@ class BackgroundSync:
 
     def _reports(self) -> Iterator[SyncReport]:
         values = self._values
+        try:
+            index = self._open_index()
+        except PlainmindError as error:
+            yield SyncReport(degraded=(str(error),))
+            return
         if values.watches:
-            yield from self._index.watch(self._stop)  # which looks at all files to begin with
+            yield from index.watch(self._stop)  # which looks at all files to begin with
             return
         if values.at_start:
-            yield self._sync()
+            yield _sync(index)
         while values.interval_minutes and not self._stop.wait(self._minute_s * values.interval_minutes):
-            yield self._sync()
+            yield _sync(index)
 
-    def _sync(self) -> SyncReport:
-        try:
-            return self._index.sync_in_background()
-        except PlainmindError as error:
-            return SyncReport(degraded=(str(error),))
+
+def _sync(index: Index) -> SyncReport:
+    try:
+        return index.sync_in_background()
+    except PlainmindError as error:
+        return SyncReport(degraded=(str(error),))

@@ -481,7 +481,7 @@ class Memory:
         """
         from plainmind.memory.background import BackgroundSync
 
-        return BackgroundSync(translation.upkeep_values(self.settings), self.index, tell)
+        return BackgroundSync(translation.upkeep_values(self.settings), lambda: self.index, tell)
 
     def status(self, *, deep: bool = False) -> Status:
         """What is known, where it is kept, and what leaves this machine."""

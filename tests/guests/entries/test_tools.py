@@ -205,9 +205,9 @@ def test_the_tools_are_exported_for_every_kind_of_client():
     assert [tool["name"] for tool in for_mcp(ENTRY_TOOLS)] == names
     assert [tool["name"] for tool in for_openai(ENTRY_TOOLS)] == names
     assert [tool["function"]["name"] for tool in for_openai_chat(ENTRY_TOOLS)] == names
-    for tool in for_mcp(ENTRY_TOOLS):
-        Draft202012Validator.check_schema(tool["inputSchema"])
-        Draft202012Validator.check_schema(tool["outputSchema"])
+    for tool in ENTRY_TOOLS:
+        Draft202012Validator.check_schema(tool.input_schema)
+        Draft202012Validator.check_schema(tool.output_schema)
     destructive = {tool["name"]: tool["annotations"]["destructiveHint"] for tool in for_mcp(ENTRY_TOOLS)}
     assert destructive == {"memory_store": False, "memory_recall": False, "memory_forget": True}
 

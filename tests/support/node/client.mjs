@@ -34,13 +34,15 @@ seen.missing = await call("memory_get", { path: "memory/none.md" });
 seen.preview = await call("memory_forget", { what: "kingfisher" });
 seen.forgotten = await call("memory_forget", {
   what: "kingfisher",
-  confirm: seen.preview.structuredContent.confirm,
+  confirm: seen.preview.content[0].text.match(/"confirm": "(\w+)"/)[1],
 });
 seen.status = await call("memory_status", {});
 seen.resources = (await client.listResources()).resources;
 seen.templates = (await client.listResourceTemplates()).resourceTemplates;
 seen.contents = (await client.readResource({ uri: "memory:///MEMORY.md" })).contents;
 seen.unknown = await client.readResource({ uri: "memory:///none.md" }).catch((error) => error.code);
+seen.prompts = (await client.listPrompts()).prompts;
+seen.prompt = await client.getPrompt({ name: "recall", arguments: { question: "which VLAN is the printer on" } });
 await Promise.all(Array.from({ length: 20 }, (_, number) => call("memory_search", { query: `printer ${number}` })));
 await client.ping();
 if (kind === "http") await transport.terminateSession();
