@@ -8,11 +8,37 @@ import pytest
 
 from plainmind.cli.console import (
     age_in_words,
+    cells,
     duration_in_words,
     first_few,
+    fitting,
     plural,
     size_in_words,
+    wrapped,
 )
+
+
+def test_a_wide_letter_takes_two_columns():
+    assert (cells("abc"), cells("日本"), cells("cafe\u0301")) == (3, 4, 4)
+
+
+def test_what_does_not_fit_is_cut_and_says_so():
+    assert fitting("short", 5) == "short"
+    assert fitting("a longer one", 8) == "a longe…"
+    assert fitting("日本語です", 7) == "日本語…"
+
+
+@pytest.mark.parametrize(
+    ("line", "parts"),
+    [
+        ("fits", ["fits"]),
+        ("- one two three four", ["- one two", "  three", "  four"]),
+        ("x" * 20, ["x" * 10, "x" * 10]),
+        ("- 上周五开会决定", ["- 上周五开", "  会决定"]),
+    ],
+)
+def test_a_long_line_is_wrapped_below_its_beginning(line, parts):
+    assert wrapped(line, 10) == parts
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import shutil
 from datetime import date
 
 import pytest
+from tests.cli.terminal import at_a_terminal
 
 from plainmind.base.model import SearchHit, SearchResult
 from plainmind.cli.console import Console
@@ -81,12 +82,85 @@ def test_the_json_has_exactly_the_promised_shape(cli, workspace):
         "gateway host", "builtin", "hybrid", [],
     )  # fmt: skip
     best = answer["results"][0]
-    assert list(best) == ["path", "startLine", "endLine", "score", "snippet", "source", "citation"]
+    assert list(best) == [
+        "path",
+        "startLine",
+        "endLine",
+        "score",
+        "snippet",
+        "source",
+        "headings",
+        "citation",
+    ]
     assert (best["path"], best["source"]) == ("memory/network.md", "memory")
     lines = (workspace / "memory" / "network.md").read_text().splitlines()
     assert best["snippet"].splitlines() == lines[best["startLine"] - 1 : best["endLine"]]
     assert best["citation"] == f"memory/network.md#L{best['startLine']}-L{best['endLine']}"
     assert all(milliseconds >= 0 for milliseconds in answer["timings"].values())
+
+
+NOTE = """# Harbour
+
+## Office
+
+- The printer talks too much.
+
+## Lighthouse
+
+### Known errors
+
+- `ERR_SKEW`: the clock of the gateway ran ahead, so that an entry was dated after its day had closed, and again.
+- `ERR_GAP`: a price list ended too early.
+
+## Decided
+
+- No telephones.
+"""
+
+
+@pytest.fixture
+def harbour(workspace):
+    (workspace / "memory" / "harbour.md").write_text(NOTE)
+
+
+def test_a_hit_stands_below_its_path_of_headings_and_begins_with_what_answers(cli, harbour):
+    lines = cli("search", "known errors ERR_GAP", "-n", "1").out.splitlines()
+
+    assert lines[0].endswith("memory/harbour.md:7-16")
+    assert lines[1] == "  Harbour › Lighthouse › Known errors"
+    assert lines[2].startswith("  - `ERR_SKEW`")
+    assert "  ## Decided" in lines
+
+
+def test_brief_is_one_line_a_hit(cli, harbour):
+    answer = cli("search", "which error was a price list", "--brief", "-n", "2", "--min-score", "0")
+
+    first, second = answer.out.splitlines()
+    assert first.endswith("memory/harbour.md:12  `ERR_GAP`: a price list ended too early.")
+    assert ".md:" in second
+    assert cli("search", "known errors of the lighthouse", "--brief", "-n", "1").out.endswith(
+        "  Known errors: `ERR_SKEW`: the clock of the gateway ran ahead, so that an entry was dated after its day had"
+        " closed, and again.\n"
+    )
+
+
+def test_a_terminal_shows_what_fits(workspace, harbour, tmp_path):
+    size = {"COLUMNS": "60", "LINES": "12", "NO_COLOR": "1", "PLAINMIND_HOME": str(tmp_path / "home")}
+    where = ("--workspace", str(workspace))
+
+    printed, _ = at_a_terminal("search", "known errors ERR_SKEW ERR_GAP", "-n", "2", *where, env=size)
+    whole, _ = at_a_terminal("search", "ERR_GAP", "-n", "1", "--snippet-chars", "700", *where, env=size)
+    brief, _ = at_a_terminal("search", "ERR_SKEW", "-n", "1", "--brief", *where, env=size)
+
+    shown = printed.replace("\r", "").partition("harbour.md:")[2].partition("\n\n")[0].splitlines()
+    assert shown[1:] == [
+        "  Harbour › Lighthouse › Known errors",
+        "  - `ERR_SKEW`: the clock of the gateway ran ahead, so that",
+        "    an entry was dated after its day had closed, and again.",
+        "  - `ERR_GAP`: a price list ended too early.",
+    ]
+    assert "## Decided" in whole
+    assert len(brief.rstrip().splitlines()[-1]) <= 60
 
 
 def test_citations_can_be_switched_off(cli, workspace):

@@ -143,3 +143,79 @@ def test_another_file_comes_before_the_third_helping_of_the_same_one():
     other = file_of(("other", 0.46))
 
     assert [snippet.file for snippet in grow_snippets([long, other], budget=60)] == [0, 0, 1, 0]
+
+
+class Note(File):
+    """The lines of a Markdown text; those that are named have a score, all others very little."""
+
+    def __init__(self, text, **scores):
+        super().__init__()
+        texts = text.split("\n")
+        worth = {int(name.removeprefix("line")): score for name, score in scores.items()}
+        self._lines = [((at, 0), line, worth.get(at, 0.01)) for at, line in enumerate(texts, 1)]
+        self.chunks = [ScoredChunk(self._lines, None)]
+        self.most = self.chunks[0].most
+
+
+def texts(note, budget=700):
+    return [snippet.text for snippet in grow_snippets([note], budget=budget)]
+
+
+def test_a_snippet_begins_at_its_heading_and_not_in_the_section_before():
+    note = Note("## Shape\n\n- flat\n- round\n\n## Errors\n\n- E1: skew\n- E2: gap", line8=0.9, line4=0.5)
+
+    assert texts(note) == ["## Errors\n\n- E1: skew\n- E2: gap", "## Shape\n\n- flat\n- round"]
+
+
+def test_headings_that_stand_right_above_each_other_stay_together():
+    assert (
+        texts(Note("intro\n# Book\n\n## Chapter\n\nwords", line6=0.9))[0] == "# Book\n\n## Chapter\n\nwords"
+    )
+
+
+def test_a_snippet_does_not_end_with_what_begins_something_else():
+    note = Note("- the answer\n\n---\n\n## Next\n\n" + "x" * 80, line1=0.9)
+
+    assert texts(note, budget=40)[0] == "- the answer"
+
+
+def test_a_snippet_does_not_end_with_the_fence_of_code_that_does_not_fit():
+    assert texts(Note("answer\n\n```sh\n" + "x" * 80 + "\n```", line1=0.9), budget=20)[0] == "answer"
+
+
+def test_a_snippet_does_not_begin_with_a_rule_or_with_front_matter():
+    note = Note("---\ntags: [a]\n---\nthe answer\nand more", line4=0.9)
+
+    assert texts(note)[0] == "the answer\nand more"
+
+
+def test_a_snippet_does_not_begin_with_the_end_of_code():
+    note = Note("```\n" + "x" * 50 + "\n```\n\nthe answer", line5=0.9, line3=0.8)
+
+    assert texts(note, budget=30)[0] == "the answer"
+
+
+def test_a_snippet_does_not_begin_in_the_middle_of_an_item():
+    note = Note("- a long item " + "x" * 50 + "\n  goes on here\n- the answer", line3=0.9, line2=0.8)
+
+    assert texts(note, budget=40)[0] == "- the answer"
+
+
+def test_the_best_line_is_shown_even_in_the_middle_of_a_paragraph():
+    assert texts(Note("first " + "x" * 50 + "\nthe answer", line2=0.9), budget=20)[0] == "the answer"
+
+
+def test_a_comment_in_code_is_no_heading():
+    note = Note("Run this:\n\n```sh\n# build it\nmake\n```", line5=0.9)
+
+    assert texts(note) == ["Run this:\n\n```sh\n# build it\nmake\n```"]
+
+
+def test_a_heading_whose_section_was_shown_is_no_snippet_of_its_own():
+    note = Note("# Book\n\n" + "y" * 60 + "\n\n## Chapter\n\nwords", line3=0.9, line1=0.5, line5=0.4)
+
+    assert texts(note, budget=62) == ["y" * 60, "## Chapter\n\nwords"]
+
+
+def test_a_note_that_is_nothing_but_a_heading_is_shown():
+    assert texts(Note("# Buy milk", line1=0.9)) == ["# Buy milk"]

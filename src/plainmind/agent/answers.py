@@ -53,11 +53,20 @@ def fit(hits: Sequence[SearchHit], limits: Limits) -> list[SearchHit]:
 
 
 def shorten(hit: SearchHit, room: int) -> SearchHit:
-    """A hit whose snippet has at most `room` characters: whole lines, or the beginning of the first."""
+    """A hit whose snippet has at most `room` characters: whole lines, or the beginning of the first.
+
+    It goes on from the line that answers, where that would be cut off.
+    """
     if len(hit.snippet) <= room:
         return hit
     # Lines of a conversation have other numbers than their place in the snippet says.
     has_every_line = hit.snippet.count("\n") == hit.end_line - hit.start_line
+    if has_every_line and hit.start_line < hit.best_line <= hit.end_line:
+        lines = hit.snippet.split("\n")
+        until_best = lines[: hit.best_line - hit.start_line + 1]
+        if len("\n".join(until_best)) > room:
+            rest = "\n".join(lines[len(until_best) - 1 :])
+            return shorten(replace(hit, snippet=rest, start_line=hit.best_line), room)
     end = hit.snippet.rfind("\n", 0, room + 1)
     if end > 0:
         text = hit.snippet[:end].rstrip("\n")
@@ -77,7 +86,9 @@ def search_answer(
 ) -> ToolAnswer:
     """The hits of a search that fit the budget, and what was not consulted for them."""
     hits = fit(result.hits, limits)
-    careful = [labels(hit.snippet) for hit in result.hits[: len(hits)]]  # before anything was cleaned
+    careful = [
+        labels(f"{hit.headings}\n{hit.snippet}") for hit in result.hits[: len(hits)]
+    ]  # before anything was cleaned
     content: dict[str, Any] = {
         "results": [
             _hit(hit, marks, shows_citations=shows_citations)
@@ -97,9 +108,7 @@ def search_answer(
     if hits:
         content["notice"] = NOTICE
     items = [
-        Recalled(
-            hit.path, hit.snippet, hit.start_line, hit.end_line, hit.source, f"score {hit.score:.2f}", marks
-        )
+        Recalled(hit.path, hit.snippet, hit.start_line, hit.end_line, hit.source, _remark(hit), marks)
         for hit, marks in zip(hits, careful, strict=True)
     ]
     remarks = [f"not everything was consulted: {reason}" for reason in result.degraded]
@@ -108,6 +117,12 @@ def search_answer(
         remarks.append(f"the question was taken to ask: {'; '.join(result.understood)}")
     parts = ["" if hits else NOTHING_FOUND, fence(items, nonce, remarks=remarks), warning]
     return ToolAnswer(content, "\n".join(filter(None, parts)))
+
+
+def _remark(hit: SearchHit) -> str:
+    """What is said of a hit beside where it is from; headings are text of the memory, and quoted so that it shows."""
+    under = f", under {json.dumps(_short(hit.headings), ensure_ascii=False)}" if hit.headings else ""
+    return f"score {hit.score:.2f}{under}"
 
 
 def _hit(hit: SearchHit, careful: tuple[str, ...], *, shows_citations: bool) -> dict[str, Any]:
@@ -119,6 +134,8 @@ def _hit(hit: SearchHit, careful: tuple[str, ...], *, shows_citations: bool) -> 
         "snippet": hit.snippet,
         "source": hit.source,
     }
+    if hit.headings:
+        fields["headings"] = _short(hit.headings)
     if careful:
         fields["careful"] = list(careful)
     if shows_citations:

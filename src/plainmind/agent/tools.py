@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 # Grows with every change of a definition: clients may keep what they were told.
-VERSION = 3
+VERSION = 4
 
 
 @value
@@ -69,6 +69,7 @@ _HIT = gives(
         "score": {"type": "number"},
         "snippet": _TEXT,
         "source": {"enum": ["memory", "sessions"]},
+        "headings": _TEXT,
         "citation": _TEXT,
     },
     "path", "startLine", "endLine", "score", "snippet", "source",

@@ -180,6 +180,8 @@ class SearchHit:
     source: Source
     citation: str | None = None
     explanation: Mapping[str, Any] | None = None
+    headings: str = ""  # above the lines that answer, "Projects › Lighthouse"; empty where there are none
+    best_line: int = 0  # the one of the cited lines that answers best; 0 when it is not known
 
 
 @value

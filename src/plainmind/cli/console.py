@@ -129,6 +129,61 @@ def _in_style(text: str, style: str) -> str:
     return f"\x1b[{_STYLES[style]}m{text}\x1b[0m"
 
 
+def columns() -> int:
+    """How wide an answer may be: what COLUMNS says, or the terminal, or 80."""
+    return _size("COLUMNS", 0, 80)
+
+
+def rows() -> int:
+    """How many lines fit the screen: what LINES says, or the terminal, or 24."""
+    return _size("LINES", 1, 24)
+
+
+def _size(name: str, position: int, otherwise: int) -> int:
+    wanted = os.environ.get(name, "")
+    if wanted.isdecimal() and int(wanted):
+        return int(wanted)
+    try:
+        return os.get_terminal_size()[position] or otherwise
+    except OSError:  # no terminal
+        return otherwise
+
+
+def cells(text: str) -> int:
+    """How many columns a text takes on a terminal: two for a wide letter, none for what goes onto another."""
+    if text.isascii():
+        return len(text)
+    from unicodedata import combining, east_asian_width
+
+    return sum(0 if combining(sign) else 2 if east_asian_width(sign) in "WF" else 1 for sign in text)
+
+
+def fitting(text: str, width: int) -> str:
+    """A text, or its beginning and `…`, in at most so many columns."""
+    if cells(text) <= width:
+        return text
+    end = min(len(text), width)
+    while end and cells(text[:end]) > width - 1:
+        end -= 1
+    return text[:end].rstrip() + "…"
+
+
+def wrapped(line: str, width: int) -> list[str]:
+    """A line in parts that fit: broken at spaces, between wide letters, or anywhere; all but the first are indented."""
+    indent = " " * min(len(line) - len(line.lstrip(" -*+>")), width // 2)
+    parts = []
+    while cells(line) > width:
+        end = min(len(line), width)
+        while cells(line[:end]) > width:
+            end -= 1
+        space = line.rfind(" ", len(indent) + 1, end + 1)
+        if space > end // 2 or line[:end].isascii():
+            end = space if space > len(indent) else end
+        parts.append(line[:end].rstrip())
+        line = indent + line[end:].lstrip()
+    return [*parts, line]
+
+
 _UNITS = ("kB", "MB", "GB", "TB")
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Iterable, Mapping, Sequence
 
 from plainmind.base.lazy import pattern
+from plainmind.cli.console import columns
 from plainmind.cli.options import UsageError, add_shared_options, fill_in_shared_options
 
 TYPE_CHECKING = False
@@ -39,7 +39,7 @@ class HelpFormatter(argparse.HelpFormatter):
 
     def __init__(self, prog: str) -> None:
         # argparse makes one for every argument, help or not, and would import `shutil` to measure the terminal.
-        super().__init__(prog, width=_columns() - 2)
+        super().__init__(prog, width=columns() - 2)
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         from textwrap import fill
@@ -51,17 +51,6 @@ class HelpFormatter(argparse.HelpFormatter):
             else fill(part, width, initial_indent=indent, subsequent_indent=indent)
             for part in paragraphs
         )
-
-
-def _columns() -> int:
-    """How wide a help text may be: what COLUMNS says, or the terminal, or 80."""
-    wanted = os.environ.get("COLUMNS", "")
-    if wanted.isdecimal() and int(wanted):
-        return int(wanted)
-    try:
-        return os.get_terminal_size().columns or 80
-    except OSError:  # no terminal
-        return 80
 
 
 class Parser(argparse.ArgumentParser):

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 DEGRADED = 3
 _SOURCES = {"memory": ("memory",), "sessions": ("sessions",), "all": ("memory", "sessions")}
 _WORD = pattern(r"\S+")
+# What stands at the beginning of a line and is none of its words.
+_MARKS_BEFORE = pattern(r"^\s*(?:[-*+>]\s+|#+\s+|\d+[.)]\s+|\[[ xX]\]\s+)*")
+_LEAST_LINES = 4  # of a hit: fewer tell nothing
 _PUNCTUATION = "\"'`*_.,;:!?()[]{}<>…“”‘’"
 
 
@@ -82,6 +85,9 @@ Reads the workspace and keeps an index of it in ~/.plainmind; nothing else is wr
         action="store_true",
         help="ask the indexes of all agents as they are, or of some with --agent a,b; on a server an operator may",
     )
+    parser.add_argument(
+        "--brief", action="store_true", help="print one line a hit: the one that answers best"
+    )
     parser.add_argument("--explain", action="store_true", help="say why each hit is where it is")
     parser.add_argument("--today", metavar="DATE", type=day, help="search as if it were this day")
     parser.add_argument(
@@ -98,7 +104,9 @@ def run_search(arguments: argparse.Namespace, console: Console) -> int:
         if console.json:
             console.result(_as_json(result, with_citations=memory.shows_citations))
         else:
-            print_hits(console, result, today=arguments.today or memory.now().date())
+            today = arguments.today or memory.now().date()
+            whole = not console.is_terminal or arguments.snippet_chars is not None
+            print_hits(console, result, today=today, whole=whole, brief=arguments.brief)
             if not result.hits:
                 # How much others have is not known here.
                 is_empty = not _asks_several(arguments) and not memory.status()["files"]
@@ -147,6 +155,8 @@ def _as_json(result: SearchResult, *, with_citations: bool) -> dict[str, Any]:
             "snippet": hit.snippet,
             "source": hit.source,
         }
+        if hit.headings:
+            fields["headings"] = hit.headings
         if with_citations:
             fields["citation"] = hit.citation or citation(hit)
         if hit.explanation is not None:
@@ -202,8 +212,10 @@ def words_asked(result: SearchResult) -> str:
     return _FILTERS.sub(" ", result.query) if result.understood else result.query
 
 
-def print_hits(console: Console, result: SearchResult, *, today: date) -> None:
-    """Print all hits, then on stderr what was not consulted."""
+def print_hits(
+    console: Console, result: SearchResult, *, today: date, whole: bool = True, brief: bool = False
+) -> None:
+    """Print all hits, each whole or as much as fits the terminal, then on stderr what was not consulted."""
     wanted: AbstractSet[str] = frozenset()
     if console.has_colors:
         from plainmind.text.terms import query_terms
@@ -212,24 +224,106 @@ def print_hits(console: Console, result: SearchResult, *, today: date) -> None:
     if result.understood and any(hit.explanation is not None for hit in result.hits):
         console.answer(console.style(f"only what is {', '.join(result.understood)}", "dim"))
         console.answer()
+    room = None if whole else _room_for(len(result.hits))
     for number, hit in enumerate(result.hits):
+        if brief:
+            _print_briefly(console, hit, wanted)
+            continue
         if number:
             console.answer()
-        last = "" if hit.end_line == hit.start_line else f"-{hit.end_line}"
-        place = console.style(f"{visible(hit.path)}:{hit.start_line}{last}", "path")
-        console.answer(f"{hit.score:.2f}  {place}")
-        for line in console.printable(hit.snippet).split("\n"):
-            console.answer(f"  {emphasise(console, line, wanted)}".rstrip())
+        _print_hit(console, hit, wanted, room)
         if hit.explanation is not None:
-            console.answer(
-                console.style(
-                    f"  why: {reason(hit.explanation, words_asked(result), hit.path, today)}", "dim"
-                )
-            )
+            why = reason(hit.explanation, words_asked(result), hit.path, today)
+            console.answer(console.style(f"  why: {why}", "dim"))
     for note in (*result.degraded, *result.notes):
         console.note(note)
     if result.fallback is not None:
         console.note("{to} answers in place of {from}: {reason}".format(**result.fallback))
+
+
+def _print_hit(
+    console: Console, hit: SearchHit, wanted: AbstractSet[str], room: tuple[int, int] | None
+) -> None:
+    last = "" if hit.end_line == hit.start_line else f"-{hit.end_line}"
+    place = console.style(f"{visible(hit.path)}:{hit.start_line}{last}", "path")
+    console.answer(f"{hit.score:.2f}  {place}")
+    if hit.headings:
+        console.answer(console.style(f"  {_headings_that_fit(hit.headings, room)}", "dim"))
+    for line in _lines_to_print(console.printable(hit.snippet), hit, room):
+        console.answer(f"  {emphasise(console, line, wanted)}".rstrip())
+
+
+def _print_briefly(console: Console, hit: SearchHit, wanted: AbstractSet[str]) -> None:
+    """Print the line of a hit that answers best, as much of it as fits."""
+    lines = hit.snippet.split("\n")
+    best = hit.best_line - hit.start_line
+    below = lines[best:] if 0 <= best < len(lines) else lines
+    text = _words_alone(below[0])
+    if below[0].startswith("#"):
+        text = ": ".join([text, *[_words_alone(line) for line in below[1:] if line.strip()][:1]])
+    place = f"{visible(hit.path)}:{hit.best_line or hit.start_line}"
+    if console.is_terminal:
+        from plainmind.cli.console import columns, fitting
+
+        width = columns() - len(place) - 8
+        text = text if len(text) < width // 2 else fitting(text, max(width, 20))
+    console.answer(f"{hit.score:.2f}  {console.style(place, 'path')}  {emphasise(console, text, wanted)}")
+
+
+def _words_alone(line: str) -> str:
+    return " ".join(_MARKS_BEFORE.sub("", visible(line)).split())
+
+
+def _room_for(hits: int) -> tuple[int, int]:
+    """How many columns and lines of text each of some hits has, so that all fit a terminal, if they are few."""
+    from plainmind.cli.console import columns, rows
+
+    return max(columns() - 2, 20), max(_LEAST_LINES, (rows() - 2) // max(hits, 1) - 3)
+
+
+def _headings_that_fit(headings: str, room: tuple[int, int] | None) -> str:
+    """The path of headings, without its first ones where it is too long."""
+    if room is None:
+        return visible(headings)
+    from plainmind.cli.console import cells, fitting
+
+    parts = visible(headings).split(" › ")
+    while len(parts) > 2 and cells(" › ".join(parts)) > room[0]:
+        parts[:2] = ["…"]
+    if len(parts) == 2 and cells(" › ".join(parts)) > room[0]:
+        parts[0] = fitting(parts[0], max(room[0] - cells(parts[1]) - 3, 8))
+    return fitting(" › ".join(parts), room[0])
+
+
+def _lines_to_print(snippet: str, hit: SearchHit, room: tuple[int, int] | None) -> list[str]:
+    """The lines of a snippet below its headings, from the one that answers where they are too many."""
+    lines = snippet.split("\n")
+    known = hit.headings.split(" › ")
+    first = 0
+    while first < len(lines) - 1 and (not lines[first] or lines[first].lstrip("# ") in known):
+        first += 1
+    if room is None:
+        return lines[first:]
+    from plainmind.cli.console import wrapped
+
+    width, most = room
+    best = hit.best_line - hit.start_line if len(lines) == hit.end_line - hit.start_line + 1 else 0
+    before = [part for line in lines[first:best] for part in wrapped(line, width)]
+    if len(before) >= most:  # what answers would not be seen
+        first = best
+    # Other sections fill up what an agent reads; a person sees where they are.
+    end = next(
+        (at for at in range(max(first, best) + 1, len(lines)) if lines[at].startswith("#")), len(lines)
+    )
+    shown = [part for line in lines[first:end] for part in wrapped(line.rstrip(), width)]
+    while len(shown) > 1 and not shown[-1]:
+        shown.pop()
+    if len(shown) > most:
+        shown = shown[:most]
+        while not shown[-1]:
+            shown.pop()
+        shown[-1] += " …" if len(shown[-1]) < width - 2 else "…"
+    return shown
 
 
 def emphasise(console: Console, line: str, wanted: AbstractSet[str]) -> str:

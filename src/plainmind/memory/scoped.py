@@ -75,7 +75,14 @@ class ScopedMemory:
                 until=until,
             )
         hits = self._memory.policy.checkpoint.passed(self.access, result.hits, "a search")
-        shown = tuple(replace(hit, snippet=self._shown(hit.path, hit.snippet, hit.source)) for hit in hits)
+        shown = tuple(
+            replace(
+                hit,
+                snippet=self._shown(hit.path, hit.snippet, hit.source),
+                headings=self._shown(hit.path, hit.headings, hit.source) if hit.headings else "",
+            )
+            for hit in hits
+        )
         return self._without_others_names(replace(result, hits=shown))
 
     def get(

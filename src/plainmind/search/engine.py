@@ -586,6 +586,8 @@ class SearchEngine:
                 snippet=snippet.text,
                 source=best.ranked.chunk.source,
                 explanation=explanations.of(best, unit, score, exact=exact) if explanations else None,
+                headings=best.ranked.chunk.context,
+                best_line=best.places[unit][0],
             )
             hits.append(hit)
         hits.sort(key=lambda hit: -hit.score)  # an exact token may have lifted one over those before it

@@ -10,6 +10,7 @@ from heapq import heapify, heappop, heapreplace
 from itertools import pairwise
 from operator import getitem, itemgetter
 
+from plainmind.base.lazy import pattern
 from plainmind.base.model import Chunk
 from plainmind.base.value import fields, replace, value
 from plainmind.search.pages import (
@@ -360,9 +361,10 @@ _UNREAD = (0, 0)
 class Lines:
     """The known lines of one file in reading order, or pieces of lines: those of one line have the same number."""
 
-    __slots__ = ("chunks", "places", "texts", "units")
+    __slots__ = ("_kinds", "chunks", "places", "texts", "units")
 
     def __init__(self) -> None:
+        self._kinds: list[int] | None = None
         self.places: list[Place] = []
         self.texts: list[str] = []
         # The chunk that each is of and its position there; no chunk when it only fills up a snippet.
@@ -382,10 +384,52 @@ class Lines:
         self.chunks += chunks
         self.units += units
 
+    @property
+    def kinds(self) -> Sequence[int]:
+        """What each of them is in Markdown."""
+        if self._kinds is None:
+            self._kinds = kinds_of(self.texts, self.places)
+        return self._kinds
+
     def score(self, position: int) -> float:
         """What a line is worth; nothing when it is blank or only fills up."""
         chunk = self.chunks[position]
         return chunk.scores[self.units[position]] if chunk and self.texts[position].strip() else 0.0
+
+
+# What a line is in Markdown.
+TEXT, BLANK, HEADING, ITEM, RULE, OPENING, CODE, CLOSING = range(8)
+_HEADS = frozenset({HEADING, BLANK, RULE})
+_MARKERS = frozenset("#-*+_=`~0123456789")
+_HEADING = pattern(r" {0,3}#{1,6}(?:[ \t]|$)")
+_ITEM = pattern(r"[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]")
+_RULE = pattern(r" {0,3}([-*_=])(?:[ \t]*\1){2,}[ \t]*$")
+
+
+def kinds_of(texts: Sequence[str], places: Sequence[Place]) -> list[int]:
+    """What lines are: code between fences, and everything else by how it begins."""
+    kinds = []
+    fence = ""
+    for text, (_, piece) in zip(texts, places, strict=True):
+        bare = text.lstrip()
+        if fence:
+            is_closing = bare.startswith(fence) and not bare.strip().strip(fence[0])
+            kinds.append(CLOSING if is_closing else CODE)
+            fence = "" if is_closing else fence
+        elif not bare:
+            kinds.append(BLANK)
+        elif bare[0] not in _MARKERS or piece:
+            kinds.append(TEXT)
+        elif bare.startswith(("```", "~~~")):
+            fence = bare[:3]
+            kinds.append(OPENING)
+        elif _HEADING.match(text):
+            kinds.append(HEADING)
+        elif _RULE.match(text):
+            kinds.append(RULE)
+        else:
+            kinds.append(ITEM if _ITEM.match(text) else TEXT)
+    return kinds
 
 
 class LinesOfFile(Protocol):
@@ -463,8 +507,8 @@ class _Source:
         heappop(self._seeds)
         return True
 
-    def grow(self, budget: int) -> tuple[tuple[ReadChunk, int], tuple[int, int], str]:
-        """Take the next snippet: what it grew from, the lines to cite, and its text."""
+    def grow(self, budget: int) -> tuple[tuple[ReadChunk, int], tuple[int, int], str] | None:
+        """Take the next snippet: what it grew from, the lines to cite, and its text; None for one that says nothing."""
         lines = self._lines
         assert lines is not None
         _, place, number = self._seeds[0]
@@ -473,11 +517,23 @@ class _Source:
         if wider is not None:
             lines = self._lines = wider
             first, last = _grow(lines, place, budget, self._shown)
+        first, last = _trim(lines, first, last, bisect_left(lines.places, place))
         self._shown.update(lines.places[first : last + 1])
+        if self._is_left_over(lines, first, last):
+            return None
         self._taken += 1
         unit = lines.units[bisect_left(lines.places, place)]
         cited = lines.places[first][0], lines.places[last][0]
         return (self._file.chunks[number], unit), cited, _snippet_text(lines, first, last, budget)
+
+    def _is_left_over(self, lines: Lines, first: int, last: int) -> bool:
+        """Whether these are headings, and what stands below them is shown already."""
+        kinds, below = lines.kinds, last + 1
+        if not _HEADS.issuperset(kinds[first : last + 1]):
+            return False
+        while below < len(kinds) and kinds[below] == BLANK:
+            below += 1
+        return below < len(kinds) and lines.places[below] in self._shown
 
 
 def _best_first(chunk: ReadChunk) -> Iterator[tuple[float, Place]]:
@@ -503,7 +559,9 @@ def grow_snippets(files: Sequence[LinesOfFile], *, budget: int) -> Iterator[Snip
         if source is None:
             source = opened[number] = _Source(files[number])
         elif not source.read_on():
-            yield Snippet(number, *source.grow(budget), score=-worth)
+            grown = source.grow(budget)
+            if grown is not None:
+                yield Snippet(number, *grown, score=-worth)
         following = source.most()
         if following is None:
             heappop(waiting)
@@ -512,7 +570,7 @@ def grow_snippets(files: Sequence[LinesOfFile], *, budget: int) -> Iterator[Snip
 
 
 def _grow(lines: Lines, best: Place, budget: int, shown: AbstractSet[Place]) -> tuple[int, int]:
-    """Widen a range towards whichever neighbour is worth more, while it fits."""
+    """Widen a range towards whichever neighbour is worth more, while it fits: up to its heading, and no further."""
     score = lines.score
     first = last = bisect_left(lines.places, best)
     left: float = budget - len(lines.texts[first])
@@ -538,8 +596,45 @@ def _step(lines: Lines, position: int, direction: int, shown: AbstractSet[Place]
     places = lines.places
     if not 0 <= beside < len(places) or places[beside] in shown:
         return float("inf")
+    if direction < 0 and (lines.kinds[beside] == RULE or _begins_section(lines, position)):
+        return float("inf")
     gap = abs(places[beside][0] - places[position][0])  # 0 between pieces of one line
     return len(lines.texts[beside]) + gap if gap <= NEAR_LINES else float("inf")
+
+
+def _begins_section(lines: Lines, position: int) -> bool:
+    """Whether a line is a heading, and what stands above it no heading that it belongs to."""
+    kinds = lines.kinds
+    if kinds[position] != HEADING:
+        return False
+    above = position - 1
+    while above > 0 and kinds[above] == BLANK:
+        above -= 1
+    return kinds[above] != HEADING
+
+
+def _trim(lines: Lines, first: int, last: int, best: int) -> tuple[int, int]:
+    """Let a range begin with a heading, an item, a paragraph or code, and not end with what begins something else."""
+    kinds = lines.kinds
+    while last > best and kinds[last] in {BLANK, HEADING, RULE, OPENING}:
+        last -= 1
+    start = first
+    while start < best and not _begins_well(lines, start):
+        start += 1
+    return (start if _begins_well(lines, start) else first), last
+
+
+def _begins_well(lines: Lines, position: int) -> bool:
+    kind = lines.kinds[position]
+    if kind != TEXT:
+        return kind not in {BLANK, RULE, CLOSING, CODE}
+    # A line of text goes on with the one above it, whether that is an item or a paragraph.
+    return not position or lines.kinds[position - 1] not in {TEXT, ITEM} or not _is_next(lines, position)
+
+
+def _is_next(lines: Lines, position: int) -> bool:
+    (before, _), (line, piece) = lines.places[position - 1], lines.places[position]
+    return line == before + 1 or (line == before and piece > 0)
 
 
 def _snippet_text(lines: Lines, first: int, last: int, budget: int) -> str:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from plainmind.agent.answers import fit, reading_chars, shorten
 from plainmind.agent.protocol import Limits
 from plainmind.base.model import SearchHit
+from plainmind.base.value import replace
 
 
 def hit(text: str, first: int = 3) -> SearchHit:
@@ -30,6 +31,14 @@ def test_a_line_that_is_too_long_by_itself_is_cut_and_says_so():
     short = shorten(hit("x" * 50 + "\nmore"), 10)
 
     assert (short.snippet, short.end_line) == ("x" * 9 + "…", 3)
+
+
+def test_a_snippet_that_is_cut_goes_on_from_the_line_that_answers():
+    found = replace(hit("one\ntwo\nthe answer\nmore"), best_line=5)
+
+    assert shorten(found, 17) == replace(found, snippet="the answer\nmore", start_line=5)
+    assert shorten(found, 12) == replace(found, snippet="the answer", start_line=5, end_line=5)
+    assert shorten(replace(found, best_line=4), 8).snippet == "one\ntwo"
 
 
 def test_the_lines_of_a_conversation_keep_their_numbers():
