@@ -10,7 +10,7 @@ EVALS   ?= ../shared/evals
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo quick test check fix faults bench eval lock docs site dist release clean node pytest coverage wheel
+.PHONY: help install demo quick test check fix faults hosts bench eval lock docs site dist release clean node pytest coverage wheel
 .PHONY: types house costs
 
 help: ## list what can be made
@@ -69,6 +69,9 @@ costs: install node ## the tests that cost most, in CPU seconds
 
 faults: install ## the fault tests at full size: thousands of kills, hundreds of rebuilds
 	@PLAINMIND_FAULTS=full $(PY) -m pytest --timeout=3600 tests/faults
+
+hosts: install ## connect real agents from npm, talk with them, disconnect them; UPGRADE=1 takes the newest
+	@PLAINMIND_HOSTS="$$(./scripts/hosts.sh)" $(PY) -m pytest --timeout=900 tests/integration/test_hosts.py
 
 bench: install ## measure speed at several sizes, BENCH=full for a million chunks; the figures go to docs/performance.md
 	@$(PY) scripts/add_group.py bench || true  # the figures say what was not measured

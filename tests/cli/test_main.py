@@ -34,7 +34,7 @@ def test_every_command_that_was_promised_is_there():
     assert list(COMMANDS) == [
         "init", "remember", "search", "get", "list", "edit", "forget", "history", "restore", "sync", "watch", "status",
         "doctor", "config", "migrate-store", "cache", "sessions", "entries", "chat", "flush", "mcp",
-        "import", "redact", "export", "bench", "completion",
+        "connect", "disconnect", "hook", "import", "redact", "export", "bench", "completion",
     ]  # fmt: skip
 
 

@@ -120,6 +120,23 @@ def fence(items: Sequence[Recalled], nonce: str, *, remarks: Sequence[str] = ())
     return "\n".join((*pieces, f"</{TAG} {nonce}>"))
 
 
+_FENCED = pattern(
+    rf"(?:<|&lt;){TAG} (?P<nonce>[0-9a-f]{{16}})(?:>|&gt;).*?(?:(?:<|&lt;)/{TAG} (?P=nonce)(?:>|&gt;)|\Z)",
+    re.DOTALL,
+)
+_PRIVATE = pattern(r"<private>.*?(?:</private>|\Z)", re.DOTALL | re.IGNORECASE)
+
+
+def without_recalled(text: str) -> str:
+    """A text as it may be kept: without what was recalled into it, and without what is `<private>…</private>`.
+
+    Both go to their closing mark, or to the end when that is missing.
+    """
+    if "private>" in text.casefold():
+        text = _PRIVATE.sub("", text)
+    return _FENCED.sub("", text) if TAG in text else text
+
+
 def as_data(text: str) -> str:
     """Copy a text without what is invisible in it, and with every mark that could be taken for structure broken."""
     text = _SURROGATES.sub("\ufffd", _INVISIBLE.sub("", _with_its_lines(text)))

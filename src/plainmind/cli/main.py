@@ -71,6 +71,11 @@ _IN_ORDER = (
     Command("flush", "guests.chat.commands", "save what lasts of a conversation before it is compacted"),
     Command("mcp", "cli.mcp", "serve the memory to any program that speaks MCP"),
     Command(
+        "connect", "guests.hosts.commands", "let an agent use this memory: Claude Code, Codex and others"
+    ),
+    Command("disconnect", "guests.hosts.commands", "take it out of an agent's settings again"),
+    Command("hook", "guests.hosts.hook", "answer an agent's hooks; `connect` sees to it"),
+    Command(
         "import", "guests.importers.commands", "copy the conversations of other programs, to search them"
     ),
     Command("redact", "cli.redact", "show which secrets of a text would be hidden"),
@@ -163,7 +168,8 @@ def main(argv: Sequence[str]) -> int:
         unwritable = _discard_if_unwritable() or error.filename is None
         _report_refusal(Console() if unwritable else console, error)
         status = FAILED
-    return status
+    # To a host, an exit status of 2 from its hook means: stop what the user wants.
+    return 0 if argv[:1] == ["hook"] else status
 
 
 def parse(argv: Sequence[str]) -> argparse.Namespace | SimpleNamespace:

@@ -27,13 +27,17 @@ class NotUnderstood(Exception):
 
 @value
 class Entry:
-    """One `key: value` of an object; `members` is None when the value is not an object."""
+    """One `key: value` of an object, or one item of a list, which has no name.
+
+    `members` is None when the value is not an object; `items` when it is no list.
+    """
 
     name: str
     key_start: int
     value_start: int
     value_end: int
     members: tuple[Entry, ...] | None
+    items: tuple[Entry, ...] | None = None
 
     def walk(self, above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Entry]]:
         """Give this entry and all below it, each with the names that lead to it."""
@@ -45,10 +49,10 @@ class Entry:
 def outline(text: str) -> Entry:
     """Find everything in the object that the text is, as an entry without a name. Raises NotUnderstood."""
     start = after_gap(text, 0)
-    end, members = _value(text, start, 0)
-    if members is None or after_gap(text, end) != len(text):
+    whole = _entry(text, "", 0, start, 0)
+    if whole.members is None or after_gap(text, whole.value_end) != len(text):
         raise NotUnderstood
-    return Entry("", 0, start, end, members)
+    return whole
 
 
 def after_gap(text: str, at: int) -> int:
@@ -82,18 +86,20 @@ def _line_of(text: str, at: int) -> int:
     return text.count("\n", 0, at) + 1
 
 
-def _value(text: str, at: int, depth: int) -> tuple[int, tuple[Entry, ...] | None]:
-    """Find the end of the value that starts at `at`, and its members when it is an object."""
+def _entry(text: str, name: str, key_start: int, start: int, depth: int) -> Entry:
+    """Find the end of the value that starts at `start`, and what is in it when it is an object or a list."""
     if depth > _MAX_DEPTH:
         raise NotUnderstood
-    if text.startswith("{", at):
-        return _object(text, at, depth)
-    if text.startswith("[", at):
-        return _list_end(text, at, depth), None
-    match = _STRING.match(text, at) or _BARE.match(text, at)
+    if text.startswith("{", start):
+        end, members = _object(text, start, depth)
+        return Entry(name, key_start, start, end, members)
+    if text.startswith("[", start):
+        end, items = _list(text, start, depth)
+        return Entry(name, key_start, start, end, None, items)
+    match = _STRING.match(text, start) or _BARE.match(text, start)
     if match is None:
         raise NotUnderstood
-    return match.end(), None
+    return Entry(name, key_start, start, match.end(), None)
 
 
 def _object(text: str, at: int, depth: int) -> tuple[int, tuple[Entry, ...]]:
@@ -105,18 +111,18 @@ def _object(text: str, at: int, depth: int) -> tuple[int, tuple[Entry, ...]]:
         if key is None or not text.startswith(":", colon):
             raise NotUnderstood
         start = after_gap(text, colon + 1)
-        end, inner = _value(text, start, depth + 1)
-        members.append(Entry(_key_name(key[0]), at, start, end, inner))
-        at = _after_comma(text, end, "}")
+        members.append(_entry(text, _key_name(key[0]), at, start, depth + 1))
+        at = _after_comma(text, members[-1].value_end, "}")
     return at + 1, tuple(members)
 
 
-def _list_end(text: str, at: int, depth: int) -> int:
+def _list(text: str, at: int, depth: int) -> tuple[int, tuple[Entry, ...]]:
+    items: list[Entry] = []
     at = after_gap(text, at + 1)
     while not text.startswith("]", at):
-        end, _ = _value(text, at, depth + 1)
-        at = _after_comma(text, end, "]")
-    return at + 1
+        items.append(_entry(text, "", at, at, depth + 1))
+        at = _after_comma(text, items[-1].value_end, "]")
+    return at + 1, tuple(items)
 
 
 def _after_comma(text: str, at: int, closing: str) -> int:
@@ -157,7 +163,7 @@ def with_setting(text: str, name: str, value: Any, *, bare_keys: bool) -> tuple[
     names, entry = _section_for(name, whole)
     rest = tuple(name.removeprefix(canonical(".".join(names))).lstrip(".").split("."))
     line = render(rest, value, bare_keys=bare_keys and _has_bare_keys(text, whole))
-    return _with_member(text, entry, line), (*names, *rest)
+    return with_member(text, entry, line), (*names, *rest)
 
 
 def without_setting(text: str, name: str) -> tuple[str, tuple[str, ...]] | None:
@@ -166,7 +172,7 @@ def without_setting(text: str, name: str) -> tuple[str, tuple[str, ...]] | None:
     for names, entry in whole.walk() if whole is not None else ():
         for place, member in enumerate(entry.members or ()):
             if canonical(".".join((*names, member.name))) == name:
-                return _without_member(text, entry, place), (*names, member.name)
+                return without_member(text, entry, place), (*names, member.name)
     return None
 
 
@@ -224,16 +230,18 @@ def _section_for(name: str, whole: Entry) -> tuple[tuple[str, ...], Entry]:
     return best
 
 
-def _with_member(text: str, entry: Entry, line: str) -> str:
-    if not entry.members:
+def with_member(text: str, entry: Entry, line: str) -> str:
+    """Put one more member behind the last of an object, or one more item behind the last of a list."""
+    there = entry.members or entry.items
+    if not there:
         return _with_first_member(text, entry, line)
-    last = entry.members[-1]
+    last = there[-1]
     comma = after_gap(text, last.value_end)
     had_comma = text.startswith(",", comma)
     tail = comma + 1 if had_comma else last.value_end
     before = text[:tail] + ("" if had_comma else ",")
     line += "," if had_comma else ""
-    indent = _indent_before(text, last.key_start)
+    indent = indent_before(text, last.key_start)
     if indent is None:  # the members share a line
         return f"{before} {line}{text[tail:]}"
     # A remark behind the last member stays with it.
@@ -244,13 +252,14 @@ def _with_member(text: str, entry: Entry, line: str) -> str:
     return f"{before}{text[tail:at]}{newline}{indent}{line}{text[at:]}"
 
 
-def _without_member(text: str, entry: Entry, place: int) -> str:
-    members = entry.members or ()
+def without_member(text: str, entry: Entry, place: int) -> str:
+    """Take out a member of an object or an item of a list, with the remark behind it."""
+    members = entry.members or entry.items or ()
     member = members[place]
     comma = after_gap(text, member.value_end)
     end = comma + 1 if text.startswith(",", comma) else member.value_end
     before = text[: member.key_start]
-    if _indent_before(text, member.key_start) is not None:
+    if indent_before(text, member.key_start) is not None:
         end_of_line = text.find("\n", end)
         if end <= end_of_line < entry.value_end and is_gap(text[end:end_of_line]):
             before, end = before[: before.rfind("\n") + 1], end_of_line + 1
@@ -258,13 +267,14 @@ def _without_member(text: str, entry: Entry, place: int) -> str:
         end = members[place + 1].key_start
     if end <= comma and place:  # it was the last, without a comma: the one before it loses its own
         at = after_gap(text, members[place - 1].value_end)
-        before = before[:at] + before[at + 1 :]
+        gap = before[at + 1 :]
+        before = before[:at] + (gap if gap.strip() or "\n" in gap else "")
     return before + text[end:]
 
 
 def _with_first_member(text: str, entry: Entry, line: str) -> str:
     closing = entry.value_end - 1
-    indent = _indent_before(text, closing)
+    indent = indent_before(text, closing)
     if indent is None:  # `{}`, perhaps with a remark inside
         inside = text[entry.value_start + 1 : closing].strip()
         member = f"{{ {inside} {line} }}" if inside else f"{{ {line} }}"
@@ -274,7 +284,7 @@ def _with_first_member(text: str, entry: Entry, line: str) -> str:
     return f"{text[:start]}{indent}  {line}{newline}{text[start:]}"
 
 
-def _indent_before(text: str, at: int) -> str | None:
+def indent_before(text: str, at: int) -> str | None:
     """Take the white space that starts the line; None when more stands there, or on the first line."""
     start = text.rfind("\n", 0, at) + 1
     indent = text[start:at]
@@ -290,11 +300,16 @@ def _json(value: Any) -> str:
 
 
 __all__ = [
+    "Entry",
     "NotUnderstood",
     "changed_only",
+    "indent_before",
     "new_file",
+    "outline",
     "removed_only",
     "render",
+    "with_member",
     "with_setting",
+    "without_member",
     "without_setting",
 ]

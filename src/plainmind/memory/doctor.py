@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 # What a guest that keeps the index has to say of it, given the facts of the store.
 _STORES = {"postgres": "plainmind.guests.postgres.config:examine"}
+# What is wrong with the hosts that are connected, if there are any.
+_CONNECTIONS = "plainmind.guests.hosts.health:examine_connections"
 # What is wrong with the entry memory, if there is one, told by the guest that keeps it.
 _ENTRIES = "plainmind.guests.entries.access:examine_entries"
 
@@ -58,6 +60,7 @@ def examine(memory: Memory, *, verify: bool) -> list[Check]:
         _sharing,
         _settings,
         _missing_notes,
+        _connections,
     ]
     if verify:
         examiners += [_written_notes, _index_equals_files]
@@ -256,6 +259,13 @@ def _engine(memory: Memory) -> Iterator[Check]:
 
 def _entries(memory: Memory) -> Iterator[Check]:
     checks: Iterator[Check] = find_by_name(_ENTRIES)(memory)
+    return checks
+
+
+def _connections(memory: Memory) -> Iterator[Check]:
+    if not os.path.isdir(os.path.join(memory.home, "hosts")):
+        return iter(())
+    checks: Iterator[Check] = find_by_name(_CONNECTIONS)(memory)
     return checks
 
 

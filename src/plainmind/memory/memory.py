@@ -598,13 +598,17 @@ class Memory:
         again: bool = False,
         is_rehearsal: bool = False,
         progress: ProgressCallback | None = None,
+        clean: Callable[[str], str] | None = None,
     ) -> ImportReport:
         """Copy the conversations of another program; doing so twice adds nothing, and the originals stay as they are.
 
         `program` is `openclaw`, `claude-code`, `codex` or `messages`. Those of OpenClaw's agents go to the agents here
         that have the same names, unless `into_one_agent`. What was archived or deleted here stays away unless `again`.
+        `clean` is given each text, and gives what is kept of it.
         """
-        importer = self.conversations.importer(program, into_one_agent=into_one_agent, again=again)
+        importer = self.conversations.importer(
+            program, into_one_agent=into_one_agent, again=again, clean=clean
+        )
         return importer.run(os.path.expanduser(path), is_rehearsal=is_rehearsal, progress=progress)
 
     def follow_sessions(

@@ -137,8 +137,11 @@ class ScopedMemory:
         with self._telling_only_its_own():
             return facts_for(self._memory, self.context, self.access)
 
-    def start_context(self) -> StartContext:
-        """What a session begins with, fenced as data: for a user's turn, never for the system prompt."""
+    def start_context(self, *, max_chars: int | None = None) -> StartContext:
+        """What a session begins with, fenced as data: for a user's turn, never for the system prompt.
+
+        `max_chars` is for a host that takes less than the settings allow.
+        """
         from plainmind.agent.recall import new_nonce
         from plainmind.agent.start_context import start_context
 
@@ -148,7 +151,7 @@ class ScopedMemory:
                 self.access,
                 self._memory.now().date(),
                 self._text_to_show,
-                max_chars=self.limits.max_start_chars,
+                max_chars=min(self.limits.max_start_chars, max_chars or self.limits.max_start_chars),
                 nonce=new_nonce(),
             )
         for path in (*begun.paths, *begun.truncated):

@@ -90,13 +90,20 @@ class Conversations:
             return self.folder
         return self._values.folder_of(agent)
 
-    def importer(self, program: str, *, into_one_agent: bool, again: bool) -> Importer:
-        """What copies the conversations of another program."""
+    def importer(
+        self,
+        program: str,
+        *,
+        into_one_agent: bool,
+        again: bool,
+        clean: Callable[[str], str] | None = None,
+    ) -> Importer:
+        """What copies the conversations of another program; of each text what `clean` leaves of it."""
 
         def folder_of(agent: str | None) -> str:
             return self.folder_of(None if into_one_agent else agent)
 
-        importer: Importer = find_by_name(_IMPORTER)(program, folder_of, again=again)
+        importer: Importer = find_by_name(_IMPORTER)(program, folder_of, again=again, clean=clean)
         return importer
 
     def close(self) -> None:

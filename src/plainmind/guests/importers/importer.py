@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from itertools import chain, islice
 
+from plainmind.agent.recall import without_recalled
 from plainmind.base.errors import (
     ConfigError,
     LockTimeout,
@@ -29,6 +30,7 @@ from plainmind.guests.importers.protocol import (
     Reader,
     ReadPiece,
     ReadPosition,
+    clean_entry,
     line_of_origin,
     with_origin,
 )
@@ -132,6 +134,8 @@ _TITLE_CHARS = 80
 
 # The number of a line, and what is wrong with it.
 NoteDamage: TypeAlias = Callable[[int, str], None]
+# What may be kept of a text.
+Clean: TypeAlias = Callable[[str], str]
 
 
 @record
@@ -142,6 +146,7 @@ class SessionCopy:
     file: str  # the name of the original
     note_damage: NoteDamage
     place: ReadPosition
+    clean: Clean
     entries: int = 0
     messages: int = 0
     title: str = ""
@@ -161,7 +166,8 @@ class SessionCopy:
                     entry = given | {"id": f"{given['id']}~{piece.number}"}
                 here.add(entry["id"])
                 if entry["id"] not in have:
-                    yield from self._keep(with_origin(entry, self.file, piece.number), piece.number)
+                    cleaned = clean_entry(entry, self.clean)
+                    yield from self._keep(with_origin(cleaned, self.file, piece.number), piece.number)
 
     def rehearse(self, known: Iterable[str]) -> list[str]:
         """Read on, and only count; the ids that are new."""
@@ -287,6 +293,7 @@ class Importer:
         folder_of: FolderOf,
         *,
         again: bool = False,
+        clean: Clean | None = None,
         clock: Clock = time.time,
         system: System = SYSTEM,
     ) -> None:
@@ -294,6 +301,7 @@ class Importer:
         self._reader = reader_of(program)
         self._folder_of = folder_of
         self._again = again  # bring back what was archived or deleted here
+        self._clean = clean or without_recalled
         self._clock = clock
         self._system = system
         self._tally = Tally([], [], [], [])
@@ -382,6 +390,7 @@ class Importer:
             os.path.basename(original.path),
             lambda line, reason: self._tally.damage(original.path, line, reason),
             place,
+            self._clean,
         )
         if not self._copy(shelves, target, copying):
             return True

@@ -119,6 +119,29 @@ def line_of_origin(entry: Entry, file: str) -> int | None:
     return number if isinstance(number, int) else None
 
 
+# --- what may be kept of the words in an entry ---
+
+_WORDS = ("message", "content", "summary")  # where an entry has words
+_NAMES = frozenset(
+    {"id", "type", "role", "toolCallId", "toolName", "name", "provider", "model", "stopReason"}
+)
+
+
+def clean_entry(entry: Entry, clean: Callable[[str], str]) -> Entry:
+    """An entry of whose words only what may be kept is left."""
+    return entry | {name: _cleaned(entry[name], clean) for name in _WORDS if name in entry}
+
+
+def _cleaned(found: Any, clean: Callable[[str], str]) -> Any:
+    if isinstance(found, str):
+        return clean(found)
+    if isinstance(found, list):
+        return [_cleaned(below, clean) for below in found]
+    if isinstance(found, dict):
+        return {name: below if name in _NAMES else _cleaned(below, clean) for name, below in found.items()}
+    return found
+
+
 # --- the content of messages, from the blocks of other programs to ours ---
 
 _TEXTS = ("text", "input_text", "output_text", "summary_text", "reasoning_text", "refusal")

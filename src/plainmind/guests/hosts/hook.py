@@ -1,0 +1,433 @@
+"""`hook`: what a host calls before a prompt, after an answer, at the start and the end. One entry for all of them.
+
+A hook never fails and never waits: it prints what its host can read, or nothing, and its exit status is 0. What it
+could not do stands in a file that `doctor` reads.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+from plainmind.base.errors import PlainmindError
+from plainmind.base.value import value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from types import FrameType
+    from typing import IO, Any, NoReturn
+
+    from plainmind.cli.console import Console
+    from plainmind.guests.hosts.turns import Session, Turns
+    from plainmind.memory.memory import Memory
+
+# What is searched for hosts: also what was said in them.
+SOURCES = "memory,sessions"
+_CODEX_START_CHARS = 8_000
+_MOST_BYTES = 32_000_000
+_STDIN_S = 2.0
+# The longest that a host waits for us, whatever happens; a hook that is warm takes a tenth of a second.
+_LONGEST_S = {"start": 4.0, "recall": 2.0, "stop": 8.0, "summary": 8.0}
+
+
+def add_hook(parser: argparse.ArgumentParser) -> None:
+    """Say what `hook` takes."""
+    from plainmind.cli.options import describe
+
+    describe(
+        parser,
+        """\
+Be the hook of Claude Code, Codex, Copilot, Gemini and Cursor: reads what the host says on standard input, recognises
+the host by it, and answers as that host wants it. `plainmind connect` writes it into their settings; nobody types it.
+
+Before a prompt it recalls what is certain and new, if there is such a thing; at the start, and after a compaction, what
+a conversation begins with; after an answer it keeps what was said, without secrets and without <private>…</private>.
+It is written to the workspace and to ~/.plainmind. Always exits with 0.""",
+        examples=(
+            """echo '{"hook_event_name": "UserPromptSubmit", "session_id": "1", "prompt": "…"}' | plainmind hook""",
+        ),
+        run=run_hook,
+    )
+    parser.add_argument(
+        "--serve",
+        action="store_true",
+        help="answer line by line until the input ends, for a plugin that keeps this running",
+    )
+
+
+def run_hook(arguments: argparse.Namespace, console: Console) -> int:
+    """Answer one event, or with --serve each line that comes."""
+    del console  # what is printed is for a program
+    from plainmind.cli.options import open_memory
+
+    def open_() -> Memory:
+        arguments.settings = {"sources": SOURCES, **arguments.settings}
+        return open_memory(arguments)
+
+    if arguments.serve:
+        serve_lines(sys.stdin.buffer, sys.stdout.buffer, open_)
+        return 0
+    answer_once(read_input(0, _STDIN_S), open_)
+    return 0
+
+
+def answer_once(data: bytes, open_: Callable[[], Memory]) -> None:
+    """Answer one event on standard output; whatever goes wrong, the host goes on."""
+    home = os.path.join(os.environ.get("PLAINMIND_HOME") or os.path.expanduser("~/.plainmind"), "hosts")
+    try:
+        event = event_of(json.loads(data or b"{}"), os.environ)
+        if event.action is None:
+            return
+        with _alarm(_LONGEST_S[event.action]), open_() as memory:
+            home = os.path.join(memory.home, "hosts")
+            from plainmind.guests.hosts.turns import Turns
+
+            answer = act(event, Turns(memory))
+            has_kept = event.action in {"stop", "summary"}
+            if answer:
+                sys.stdout.write(json.dumps(answer, ensure_ascii=False) + "\n")
+                sys.stdout.flush()
+            if has_kept:
+                sync_later(memory)
+    except _TooLate:
+        note_failure(home, "it took too long, and was given up")
+    except Exception as error:  # noqa: BLE001 (a host must not stop for a memory; `doctor` tells of it)
+        note_failure(home, f"{type(error).__name__}: {error}")
+
+
+# --- what the hosts say ---
+
+
+@value
+class Event:
+    """What a host tells, in our words."""
+
+    host: str
+    name: str  # as the host calls it
+    action: str | None  # start, recall, stop or summary; None: nothing to do
+    payload: Mapping[str, Any]
+
+    def text(self, *names: str) -> str:
+        """The first of these members that is a text; "" when there is none."""
+        found = (self.payload.get(name) for name in names)
+        return next((text for text in found if isinstance(text, str)), "")
+
+
+_ACTIONS = {
+    "sessionstart": "start",
+    "userpromptsubmit": "recall",
+    "userpromptsubmitted": "recall",
+    "beforeagent": "recall",
+    "beforesubmitprompt": "recall",
+    "stop": "stop",
+    "agentstop": "stop",
+    "afteragent": "stop",
+    "afteragentresponse": "stop",
+    "sessionend": "stop",
+    "postcompact": "summary",
+}
+_OF_GEMINI = frozenset({"BeforeAgent", "AfterAgent"})
+# Where a transcript lies tells whose it is.
+_FOLDERS = {
+    ".claude": "claude-code",
+    ".codex": "codex",
+    ".gemini": "gemini",
+    ".copilot": "copilot",
+    ".cursor": "cursor",
+}
+_VARIABLES = {
+    "COPILOT_CLI": "copilot",
+    "GEMINI_SESSION_ID": "gemini",
+    "CURSOR_VERSION": "cursor",
+    "CODEX_MANAGED_PACKAGE_ROOT": "codex",
+}
+
+
+def event_of(found: object, environ: Mapping[str, str]) -> Event:
+    """Read an event, and whose it is: by what it says first, for a host may run within another and have its names."""
+    payload: Mapping[str, Any] = found if isinstance(found, dict) else {}
+    name = payload.get("hook_event_name") or payload.get("hookEventName") or ""
+    return Event(_host(payload, str(name), environ), str(name), _ACTIONS.get(str(name).casefold()), payload)
+
+
+def _host(payload: Mapping[str, Any], name: str, environ: Mapping[str, str]) -> str:
+    told = payload.get("host")
+    if isinstance(told, str) and told.isascii() and told.replace("-", "").isalnum():
+        return told
+    if "cursor_version" in payload or "conversation_id" in payload:
+        return "cursor"
+    if name in _OF_GEMINI:
+        return "gemini"
+    path = payload.get("transcript_path") or payload.get("transcriptPath") or ""
+    parts = str(path).split("/")
+    for folder, host in _FOLDERS.items():
+        if folder in parts:
+            return host
+    if "turn_id" in payload:
+        return "codex"
+    return next((host for variable, host in _VARIABLES.items() if variable in environ), "claude-code")
+
+
+# --- what is done ---
+
+# Their transcripts are read as the importers read them.
+_IMPORTED = frozenset({"claude-code", "codex"})
+
+
+def act(event: Event, turns: Turns) -> dict[str, Any] | None:
+    """Do what an event asks for; what the host is to be told, if anything."""
+    from plainmind.guests.hosts.turns import START_CHARS, Session
+
+    session = Session(
+        event.host, event.text("session_id", "sessionId", "conversation_id") or "unknown", event.text("cwd")
+    )
+    if event.action == "start":
+        most = _CODEX_START_CHARS if event.host == "codex" else START_CHARS
+        text = turns.start(session, goes_on=event.text("source") == "resume", max_chars=most)
+        return _context(event, text)
+    if event.action == "recall":
+        prompt = without_own_context(event.text("prompt"))
+        if event.host in _WITHOUT_TRANSCRIPT and prompt:
+            turns.keep_messages(session, [{"role": "user", "text": prompt}])
+        return _context(event, turns.recall(session, prompt))
+    if event.action == "summary":
+        turns.keep_summary(session, event.text("compact_summary"))
+        return None
+    _keep(event, session, turns)
+    return None
+
+
+_WITHOUT_TRANSCRIPT = frozenset({"cursor", "copilot"})
+
+
+def _keep(event: Event, session: Session, turns: Turns) -> None:
+    """Keep what was said, by the way that the host offers."""
+    path = event.text("transcript_path", "transcriptPath")
+    if event.host in _IMPORTED:
+        if path and os.path.isfile(path):
+            turns.keep_transcript(session, event.host, path)
+        return
+    messages = event.payload.get("messages")
+    if isinstance(messages, list):
+        turns.keep_messages(session, [message for message in messages if _is_message(message)])
+        return
+    spoken = [
+        {"role": role, "text": text}
+        for role, text in (
+            ("user", without_own_context(event.text("prompt"))),
+            ("assistant", event.text("prompt_response", "last_assistant_message", "text")),
+        )
+        if text
+    ]
+    turns.keep_messages(session, spoken)
+
+
+def _is_message(found: object) -> bool:
+    return (
+        isinstance(found, dict)
+        and found.get("role") in {"user", "assistant"}
+        and isinstance(found.get("text"), str)
+    )
+
+
+_OWN_CONTEXT = ("<hook_context>", "</hook_context>")
+
+
+def without_own_context(prompt: str) -> str:
+    """A prompt without what a hook of ours put before it: Gemini gives it back to us."""
+    begin, end = _OWN_CONTEXT
+    text = prompt.lstrip()
+    if text.startswith(begin) and end in text:
+        return text.partition(end)[2].strip()
+    return text
+
+
+def _context(event: Event, text: str) -> dict[str, Any] | None:
+    """Say it as the host wants to hear it."""
+    if not text:
+        return None
+    if event.host == "copilot":
+        return {"additionalContext": text}  # it reads no other member
+    if event.host == "cursor":
+        return {"continue": True, "additional_context": text}
+    if event.host in {"opencode", "openclaw"}:
+        return {"context": text}
+    return {
+        "hookSpecificOutput": {"hookEventName": event.name, "additionalContext": text}
+    }  # Codex takes no more
+
+
+def sync_later(memory: Memory) -> None:
+    """Let a process of its own bring the index up to date, so that the next prompt need not wait for that."""
+    import subprocess
+
+    from plainmind.guests.hosts.catalogue import own_program
+
+    words = [*own_program(), "sync", "--quiet", "--workspace", memory.workspace, "--home", memory.home]
+    words += ["--agent", memory.agent_id, "--config", f"sources={SOURCES}"]
+    subprocess.Popen(  # noqa: S603 (this program, and a folder of the settings)
+        words,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+        cwd="/",
+    )
+
+
+# --- for a plugin that keeps this running ---
+
+
+def serve_lines(incoming: Iterable[bytes], outgoing: IO[bytes], open_: Callable[[], Memory]) -> None:
+    """Answer each line, an event with an `id`, by a line with the same id, until there are no more."""
+    from plainmind.guests.hosts.turns import Turns
+
+    with open_() as memory:
+        turns = Turns(memory)
+        for line in incoming:
+            if not line.strip():
+                continue
+            answer: dict[str, Any] = {"id": None}
+            try:
+                asked = json.loads(line)
+                answer["id"] = asked.get("id")
+                answer["result"] = _answer(asked, turns, memory)
+            except PlainmindError as error:
+                answer["error"] = {"type": type(error).__name__, "message": str(error), "hint": error.hint}
+            except (ValueError, AttributeError, TypeError, KeyError, OSError) as error:
+                answer["error"] = {"type": type(error).__name__, "message": str(error), "hint": None}
+            outgoing.write(json.dumps(answer, ensure_ascii=False).encode() + b"\n")
+            outgoing.flush()
+
+
+def _answer(asked: Mapping[str, Any], turns: Turns, memory: Memory) -> Any:
+    """What an event asks for; beside those of all hosts there are four for a host whose memory we are."""
+    name = asked.get("hook_event_name")
+    if name == "Search":
+        return _search(asked, memory)
+    if name == "Read":
+        found = memory.get(
+            asked["path"], first_line=asked.get("from") or 1, line_count=asked.get("lines") or 120
+        )
+        return {
+            "path": found.path,
+            "text": memory.redactor().without_secrets(found.text),
+            "from": found.first_line,
+            "lines": found.line_count,
+            "nextFrom": found.next_line,
+            "truncated": found.truncated,
+        }
+    if name == "Status":
+        return memory.status().as_dict()
+    if name == "Index":
+        report = memory.sync(force=bool(asked.get("force")))
+        return {"degraded": list(report.degraded), **memory.status().as_dict()}
+    event = event_of(asked, {})
+    if event.action is None:
+        return None
+    answer = act(event, turns)
+    if event.action in {"stop", "summary"}:
+        memory.sync()
+    return answer
+
+
+def _search(asked: Mapping[str, Any], memory: Memory) -> dict[str, Any]:
+    from plainmind.agent.scope import THE_OWNER
+
+    found = memory.within(THE_OWNER).search(
+        asked["query"], max_results=asked.get("maxResults"), min_score=asked.get("minScore")
+    )
+    hits = [
+        {
+            "path": hit.path,
+            "startLine": hit.start_line,
+            "endLine": hit.end_line,
+            "score": round(hit.score, 4),
+            "snippet": hit.snippet,
+            "source": hit.source,
+        }
+        for hit in found.hits
+    ]
+    return {"hits": hits, "mode": found.mode, "degraded": list(found.degraded)}
+
+
+# --- input, time and what went wrong ---
+
+
+def read_input(descriptor: int, seconds: float) -> bytes:
+    """Read to the end, or until nothing more comes in time: some hosts leave their side open."""
+    data = b""
+    deadline = time.monotonic() + seconds
+    while len(data) < _MOST_BYTES:
+        left = deadline - time.monotonic()
+        if left <= 0 or not select.select([descriptor], [], [], left)[0]:
+            break
+        piece = os.read(descriptor, 1 << 20)
+        if not piece:
+            break
+        data += piece
+    return data
+
+
+class _TooLate(BaseException):
+    """The host has waited long enough."""
+
+
+@contextmanager
+def _alarm(seconds: float) -> Iterator[None]:
+    def ring(_number: int, _frame: FrameType | None) -> NoReturn:
+        raise _TooLate
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+_FAILURES = "hook-failures.jsonl"
+_MOST_FAILURES = 50
+_DAYS = 7
+
+
+def note_failure(folder: str, reason: str) -> None:
+    """Write down why a hook did nothing; the latest fifty are kept."""
+    from plainmind.files.atomic import write_atomically
+
+    path = os.path.join(folder, _FAILURES)
+    try:
+        line = json.dumps({"at": int(time.time()), "why": reason[:500]}, ensure_ascii=False)
+        write_atomically(path, "\n".join([*_failures(path)[1 - _MOST_FAILURES :], line, ""]).encode())
+    except (OSError, PlainmindError):
+        return  # where nothing can be written nothing can be told
+
+
+def last_failure(folder: str) -> str | None:
+    """The latest reason of the last week, with its day."""
+    lines = _failures(os.path.join(folder, _FAILURES))
+    try:
+        found = json.loads(lines[-1]) if lines else {}
+    except ValueError:
+        return None
+    at = found.get("at", 0)
+    if time.time() - at > _DAYS * 86_400:
+        return None
+    return f"{time.strftime('%Y-%m-%d %H:%M', time.localtime(at))}, {found.get('why')}"
+
+
+def _failures(path: str) -> Sequence[str]:
+    from plainmind.files.system import read_file
+
+    try:
+        return read_file(path, most=1_000_000).decode(errors="replace").splitlines()
+    except OSError:
+        return []

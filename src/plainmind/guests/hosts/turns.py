@@ -1,0 +1,218 @@
+"""What happens around the turns of another program's agent: it is reminded before, and what was said is kept after.
+
+Recall says only what is certain, little of it, and nothing twice. What was recalled is never kept as if somebody had
+said it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterable, Mapping, Sequence
+
+from plainmind.agent.recall import Recalled, fence, labels, new_nonce, without_recalled
+from plainmind.base.model import SearchHit, sha256_text
+from plainmind.base.value import record, value
+from plainmind.files.atomic import write_atomically
+from plainmind.files.system import SYSTEM, read_file
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from plainmind.memory.memory import Memory
+    from plainmind.memory.scoped import ScopedMemory
+
+# A hit below this is left to the agent, who can search. In one place, until a hit says itself how sure it is.
+CERTAIN = 0.6
+RECALL_TOKENS = 400
+RECALL_HITS = 3
+START_CHARS = 9_500  # a host cuts what is longer to a few lines, and puts the rest into a file
+_QUERY_CHARS = 2_000
+_LEAST_QUERY_CHARS = 8
+_STATE_BYTES = 1_000_000
+_STATE_DAYS = 30
+
+
+@value
+class Session:
+    """A conversation in a host."""
+
+    host: str
+    id: str
+    folder: str = ""  # where the agent works
+
+
+@record
+class Known:
+    """What one conversation has been given already, and which transcripts are its own."""
+
+    lines: set[str]
+    own: set[str]
+
+
+class Turns:
+    """The memory around the turns of one host's conversations."""
+
+    def __init__(self, memory: Memory) -> None:
+        from plainmind.agent.scope import THE_OWNER
+
+        self._memory = memory
+        self._mine: ScopedMemory = memory.within(THE_OWNER)
+        self._folder = os.path.join(memory.home, "hosts", "sessions")
+
+    # --- before ---
+
+    def start(self, session: Session, *, goes_on: bool = False, max_chars: int = START_CHARS) -> str:
+        """What a conversation begins with, and again when the host has forgotten it; "" when there is nothing.
+
+        One that goes on has it already.
+        """
+        known = self._known(session)
+        if goes_on and known.lines:
+            return ""
+        begun = self._mine.start_context(max_chars=max_chars)
+        known.lines = _marks(begun.text)
+        self._write(session, known)
+        return begun.text
+
+    def recall(self, session: Session, prompt: str) -> str:
+        """What is certain to help with a prompt and was not given yet; mostly ""."""
+        question = prompt.strip()[:_QUERY_CHARS]
+        if len(question) < _LEAST_QUERY_CHARS or question.startswith(("/", "!", "<")):
+            return ""  # a command, or a word such as "yes"
+        known = self._known(session)
+        hits = self._mine.search(question, max_results=2 * RECALL_HITS, min_score=CERTAIN).hits
+        fresh = [hit for hit in hits if hit.path not in known.own and not _marks(hit.snippet) <= known.lines]
+        taken, text = _fitting(fresh[:RECALL_HITS])
+        if taken:
+            for hit in taken:
+                known.lines |= _marks(hit.snippet)
+            self._write(session, known)
+        return text
+
+    # --- after ---
+
+    def keep_transcript(self, session: Session, program: str, path: str) -> int:
+        """Copy what is new in a host's own transcript; how many messages."""
+        report = self._memory.import_sessions(program, path, into_one_agent=True, clean=self._clean)
+        self._own(session, [os.path.basename(row.path) for row in report.imported])
+        return int(report.messages)
+
+    def keep_messages(self, session: Session, messages: Sequence[Mapping[str, str]]) -> int:
+        """Keep what was said in a host whose transcripts we do not read; how many messages were new."""
+        told = [
+            {"role": message["role"], "content": [{"type": "text", "text": text}]}
+            for message in messages
+            if (text := self._clean(message["text"]).strip())
+        ]
+        if not told:
+            return 0
+        store = self._memory.sessions
+        fields = {"cwd": session.folder} if session.folder else {}
+        count = 0
+        with store.open_or_create(f"{session.host}:{session.id}", **fields) as kept:
+            for message in told:
+                mark = sha256_text(json.dumps(message, sort_keys=True))[:20]
+                kept.append(message, id=f"h{mark}", look_back_bytes=1_000_000)
+                count += 1
+            name = os.path.basename(kept.path)
+        self._own(session, [name])
+        return count
+
+    def keep_summary(self, session: Session, summary: str) -> str | None:
+        """Keep the summary that a host made of a conversation, as a note of its own; where it is."""
+        text = self._clean(summary).strip()
+        if not text:
+            return None
+        from plainmind.notes.memory_files import MemoryFiles
+
+        memory = self._memory
+        memory.require_place_for_notes()
+        now = memory.now()
+        notes = memory.notes
+        files = MemoryFiles(
+            notes.workspace, notes.history, erasures=notes.erasures, state_dir=memory.places.state
+        )
+        where = f" in {session.folder}" if session.folder else ""
+        title = f"# A conversation with {session.host}{where}, {now:%Y-%m-%d %H:%M}"
+        name = f"{now:%Y-%m-%d}-{session.host}-{sha256_text(session.id + text)[:6]}.md"
+        if files.is_folder(name) is None:  # the same summary, told twice, is one note
+            files.create(name, f"{title}\n\n{text}\n")
+        return f"memory/{name}"
+
+    def _clean(self, text: str) -> str:
+        """A text as it may be kept: without what was recalled, what is private, and secrets."""
+        return self._memory.redactor().without_secrets(without_recalled(text))
+
+    # --- what a conversation has been given ---
+
+    def _own(self, session: Session, names: Iterable[str]) -> None:
+        known = self._known(session)
+        own = {f"sessions/{name}" for name in names}
+        if not own <= known.own:
+            known.own |= own
+            self._write(session, known)
+
+    def _path(self, session: Session) -> str:
+        return os.path.join(self._folder, f"{session.host}-{sha256_text(session.id)[:16]}.json")
+
+    def _known(self, session: Session) -> Known:
+        try:
+            found = json.loads(read_file(self._path(session), most=_STATE_BYTES))
+            return Known(set(found["lines"]), set(found["own"]))
+        except (OSError, ValueError, KeyError, TypeError):
+            return Known(set(), set())
+
+    def _write(self, session: Session, known: Known) -> None:
+        self._sweep()
+        state = {"lines": sorted(known.lines), "own": sorted(known.own)}
+        write_atomically(self._path(session), json.dumps(state).encode())
+
+    def _sweep(self) -> None:
+        """Remove what is known of conversations that nobody goes on with."""
+        try:
+            names = SYSTEM.listdir(self._folder)
+        except FileNotFoundError:
+            return
+        oldest = time.time() - _STATE_DAYS * 86_400
+        for name in names if len(names) > 100 else ():
+            path = os.path.join(self._folder, name)
+            if os.path.getmtime(path) < oldest:
+                SYSTEM.unlink(path)
+
+
+def _marks(text: str) -> set[str]:
+    """Names for the lines of a text that say something; headings and dates do not."""
+    said = (line.strip(" -*\t") for line in text.splitlines())
+    return {sha256_text(line)[:12] for line in said if line and not line.startswith(("#", "<", "["))}
+
+
+def _fitting(hits: Sequence[SearchHit]) -> tuple[list[SearchHit], str]:
+    """As many whole hits, the best first, as fit between the marks; the first is cut when it alone is too long."""
+    from plainmind.agent.answers import shorten
+    from plainmind.text.chunking import estimated_tokens
+
+    nonce = new_nonce()
+    taken: list[SearchHit] = []
+    text = ""
+    for given in hits:
+        hit = given
+        longer = _fenced([*taken, hit], nonce)
+        room = len(hit.snippet)
+        while not taken and estimated_tokens(longer) > RECALL_TOKENS and room > 100:
+            room = room * 3 // 4
+            hit = shorten(given, room)
+            longer = _fenced([hit], nonce)
+        if estimated_tokens(longer) > RECALL_TOKENS:
+            break
+        taken.append(hit)
+        text = longer
+    return taken, text
+
+
+def _fenced(hits: Sequence[SearchHit], nonce: str) -> str:
+    items = [
+        Recalled(hit.path, hit.snippet, hit.start_line, hit.end_line, hit.source, labels=labels(hit.snippet))
+        for hit in hits
+    ]
+    return fence(items, nonce)

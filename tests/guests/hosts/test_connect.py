@@ -1,0 +1,266 @@
+"""Hosts are connected and disconnected: what a home looks like before, meanwhile and afterwards."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from plainmind.guests.hosts.catalogue import HOSTS
+
+FILES = {
+    ".claude.json": '{"numStartups": 3}',
+    ".claude/settings.json": '{\n  // mine\n  "model": "opus",\n  "hooks": {"Stop": [{"hooks": []}]}\n}\n',
+    ".codex/config.toml": '# mine\nmodel = "gpt-5"\n',
+    ".copilot/mcp-config.json": '{"mcpServers": {"x": {"command": "y"}}}\n',
+    ".gemini/settings.json": '{\n\t"theme": "x"\n}\n',
+    ".config/opencode/opencode.jsonc": '{\n  // a comment\n  "theme": "x",\n}\n',
+    ".cursor/mcp.json": '{\n  "mcpServers": {}\n}',
+    ".config/Code/User/mcp.json": '{"servers": {}, "inputs": []}',
+    ".config/Claude/claude_desktop_config.json": "{}",
+    ".config/goose/config.yaml": "# mine\nextensions:\n  developer:\n    enabled: true\n",
+}
+NAMES = [host.name for host in HOSTS if not host.is_plugin_only]
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    """No server is started: that it answers is another test."""
+    from plainmind.guests.hosts import health
+
+    monkeypatch.setattr(health, "ask_server", lambda *_: health.Heard(("memory_search",), 0.1))
+    monkeypatch.setattr(health, "ask_codex", lambda *_: [])
+    for variable in ("XDG_CONFIG_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "COPILOT_HOME", "GEMINI_CLI_HOME"):
+        monkeypatch.delenv(variable, raising=False)
+
+
+@pytest.fixture
+def written(tmp_path, monkeypatch):
+    """A home in which every host has settings."""
+    monkeypatch.setattr(sys, "platform", "linux")
+    for name, text in FILES.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return tmp_path
+
+
+def everything(folder: Path) -> dict[str, bytes]:
+    """All files below a folder but those of our own home, and all folders."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes() if path.is_file() else b""
+        for path in folder.rglob("*")
+        if (folder / "home") not in (path, *path.parents)
+    }
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_host_is_connected_and_afterwards_every_file_is_what_it_was(name, written, cli):
+    before = everything(written)
+
+    assert cli("connect", name).status == 0
+    connected = everything(written)
+    assert connected != before
+    assert cli("connect", name).status == 0
+    assert everything(written) == connected
+    assert cli("disconnect", name).status == 0
+
+    assert everything(written) == before
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_host_without_settings_gets_some_and_loses_them_again(name, tmp_path, cli):
+    before = everything(tmp_path)
+
+    assert cli("connect", name).status == 0
+    assert everything(tmp_path) != before
+    assert cli("disconnect", name).status == 0
+
+    assert everything(tmp_path) == before
+
+
+@pytest.mark.parametrize(
+    "name", [host.name for host in HOSTS if host.takes_projects and not host.is_plugin_only]
+)
+def test_a_project_is_connected_by_itself(name, written, cli, monkeypatch):
+    project = written / "project"
+    project.mkdir()
+    monkeypatch.chdir(project)
+    before = everything(written)
+
+    assert cli("connect", name, "--project").status == 0
+    changed = {path for path, data in everything(written).items() if before.get(path) != data}
+    assert changed
+    assert all(path.startswith("project/") for path in changed)
+    assert cli("disconnect", name).status == 1
+    assert cli("disconnect", name, "--project").status == 0
+
+    assert everything(written) == before
+
+
+def test_all_finds_what_is_installed_and_a_dry_run_changes_nothing(written, cli):
+    before = everything(written)
+
+    told = cli("connect", "--all", "--dry-run")
+
+    assert told.status == 0
+    assert "Claude Code: would change" in told.out
+    assert '+  "mcpServers": {' in told.out or '"plainmind"' in told.out
+    assert everything(written) == before
+    assert cli("connect", "--all").status == 0
+    assert cli("disconnect", "--all").status == 0
+    assert everything(written) == before
+
+
+def test_what_the_host_has_written_meanwhile_stays(written, cli):
+    cli("connect", "claude-code")
+    path = written / ".claude.json"
+    said = json.loads(path.read_text())
+    path.write_text(json.dumps(said | {"numStartups": 4, "tips": [1]}, indent=2))
+
+    cli("disconnect", "claude-code")
+
+    assert json.loads(path.read_text()) == {"numStartups": 4, "tips": [1]}
+
+
+def test_without_hooks_those_of_before_go(written, cli):
+    settings = written / ".claude" / "settings.json"
+    before = settings.read_bytes()
+    cli("connect", "claude-code")
+    assert b"plainmind hook" in settings.read_bytes()
+
+    assert cli("connect", "claude-code", "--no-hooks").status == 0
+
+    assert settings.read_bytes() == before
+    assert b"plainmind" in (written / ".claude.json").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ('{"mcpServers": ', "not valid JSON"),
+        ('{"mcpServers": {"plainmind": {"command": "node", "args": ["x"]}}}', "another server has the name"),
+    ],
+)
+def test_a_file_that_must_not_be_touched_is_not(text, reason, written, cli):
+    (written / ".claude.json").write_text(text)
+    before = everything(written)
+
+    refused = cli("connect", "claude-code")
+
+    assert refused.status == 1
+    assert ".claude.json" in refused.err
+    assert reason in refused.err
+    assert "hint:" in refused.err
+    assert everything(written) == before
+
+
+def test_a_file_that_is_read_only_is_not_touched(written, cli):
+    path = written / ".claude" / "settings.json"
+    path.chmod(0o444)
+    before = everything(written)
+
+    refused = cli("connect", "claude-code")
+
+    assert refused.status == 1
+    assert "read-only" in refused.err
+    assert everything(written) == before
+
+
+def test_a_link_is_followed_and_stays_a_link(written, cli):
+    real = written / "dotfiles" / "settings.json"
+    real.parent.mkdir()
+    link = written / ".claude" / "settings.json"
+    link.rename(real)
+    link.symlink_to(real)
+    before = real.read_bytes()
+
+    cli("connect", "claude-code")
+    assert link.is_symlink()
+    assert b"plainmind hook" in real.read_bytes()
+    cli("disconnect", "claude-code")
+
+    assert link.is_symlink()
+    assert real.read_bytes() == before
+
+
+def test_a_link_to_nothing_is_refused(written, cli):
+    link = written / ".claude" / "settings.json"
+    link.unlink()
+    link.symlink_to(written / "gone.json")
+
+    refused = cli("connect", "claude-code")
+
+    assert refused.status == 1
+    assert "a link to nothing" in refused.err
+
+
+def test_the_mode_of_a_file_stays(written, cli):
+    path = written / ".claude.json"
+    path.chmod(0o640)
+
+    cli("connect", "claude-code")
+
+    assert path.stat().st_mode & 0o777 == 0o640
+
+
+def test_a_memory_that_lies_where_it_is_typed_is_not_taken(written, cli, monkeypatch):
+    repository = written / "repository"
+    repository.mkdir()
+    (repository / "MEMORY.md").write_text("# of this repository\n")
+    monkeypatch.chdir(repository)
+
+    cli("connect", "claude-code")
+
+    entry = json.loads((written / ".claude.json").read_text())["mcpServers"]["plainmind"]
+    assert entry["args"][entry["args"].index("--workspace") + 1] == str(written / "home" / "workspace")
+
+
+def test_codex_is_told_only_what_the_user_trusts(written, cli, monkeypatch):
+    from plainmind.guests.hosts import health
+
+    monkeypatch.setattr(
+        health, "ask_codex", lambda *_: [health.Trust("/a/hooks.json:stop:0:0", "sha256:1", False)]
+    )
+    bin_folder = written / "bin"
+    bin_folder.mkdir()
+    (bin_folder / "codex").write_text("#!/bin/sh\n")
+    (bin_folder / "codex").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{bin_folder}:{os.environ['PATH']}")
+    config = written / ".codex" / "config.toml"
+    before = config.read_bytes()
+
+    untold = cli("connect", "codex")
+    assert "/hooks" in untold.err
+    assert b"trusted_hash" not in config.read_bytes()
+    cli("connect", "codex", "--trust-hooks")
+    assert b'[hooks.state."/a/hooks.json:stop:0:0"]\ntrusted_hash = "sha256:1"' in config.read_bytes()
+    cli("connect", "codex")  # it stays trusted
+    assert b"trusted_hash" in config.read_bytes()
+    cli("disconnect", "codex")
+
+    assert config.read_bytes() == before
+
+
+def test_doctor_tells_of_a_connection_that_is_gone(written, cli):
+    cli("connect", "claude-code")
+    fine = cli("doctor", "--json").json["checks"]
+    assert [check["verdict"] for check in fine if check["name"] == "connection claude-code"] == ["ok"]
+    (written / ".claude.json").write_text("{}")
+
+    told = cli("doctor", "--json").json["checks"]
+
+    (check,) = [check for check in told if check["name"] == "connection claude-code"]
+    assert check["verdict"] == "warning"
+    assert ".claude.json" in check["detail"]
+    assert "plainmind connect claude-code" in check["hint"]
+
+
+def test_a_host_that_nobody_knows_is_named(cli):
+    refused = cli("connect", "emacs")
+
+    assert refused.status == 1
+    assert "claude-code" in refused.err

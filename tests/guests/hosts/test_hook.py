@@ -1,0 +1,280 @@
+"""A hook answers as each host wants it, says only what is certain and new, keeps what was said, and never fails."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from plainmind.agent.recall import without_recalled
+from plainmind.guests.hosts import hook, turns
+from plainmind.guests.hosts.turns import Session, Turns
+from plainmind.memory.memory import Memory
+
+SESSION = Session("claude-code", "s1", "/work/app")
+FACT = "The billing gateway runs at Hetzner in Falkenstein, behind Caddy."
+ASKED = "Where does the billing gateway run?"
+
+
+@pytest.fixture
+def memory(home):
+    with Memory(home=home, config={"sources": "memory,sessions"}) as opened:
+        opened.create_workspace()
+        opened.remember(FACT)
+        yield opened
+
+
+@pytest.fixture
+def around(memory):
+    return Turns(memory)
+
+
+def test_a_prompt_is_answered_by_what_is_certain_once_in_a_session(around):
+    recalled = around.recall(SESSION, ASKED)
+
+    assert "Falkenstein" in recalled
+    assert recalled.startswith("<recalled-memory ")
+    assert around.recall(SESSION, ASKED) == ""
+    assert "Falkenstein" in around.recall(Session("claude-code", "s2"), ASKED)
+
+
+@pytest.mark.parametrize(
+    "prompt", ["", "yes", "/compact", "!ls billing gateway", "<task>billing gateway</task>"]
+)
+def test_commands_and_single_words_recall_nothing(around, prompt):
+    assert around.recall(SESSION, prompt) == ""
+
+
+def test_what_has_nothing_to_do_with_the_memory_recalls_nothing(around):
+    assert around.recall(SESSION, "Write a haiku about autumn leaves and the smell of rain") == ""
+
+
+def test_what_a_session_began_with_is_not_recalled_again_until_it_is_compacted(around):
+    assert "Falkenstein" in around.start(SESSION)
+    assert around.recall(SESSION, ASKED) == ""
+    assert around.start(SESSION, goes_on=True) == ""
+
+    assert "Falkenstein" in around.start(SESSION)
+
+
+def test_recall_stays_within_its_tokens(memory):
+    from plainmind.text.chunking import estimated_tokens
+
+    for number in range(8):
+        memory.remember(f"The billing gateway, part {number}: " + "it runs at Hetzner behind Caddy. " * 20)
+
+    recalled = Turns(memory).recall(SESSION, ASKED)
+
+    assert recalled
+    assert estimated_tokens(recalled) <= turns.RECALL_TOKENS
+
+
+def test_a_start_is_no_longer_than_its_host_reads(memory):
+    for number in range(40):
+        memory.remember(f"{number}. " + "Something that was said on this day, and is worth a line. " * 8)
+
+    assert 4000 < len(Turns(memory).start(SESSION)) <= turns.START_CHARS
+    assert len(Turns(memory).start(SESSION, max_chars=8000)) <= 8000
+
+
+def transcript(folder: Path, *lines: dict) -> str:
+    path = folder / ".claude" / "projects" / "app" / "s1.jsonl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return str(path)
+
+
+def said(role: str, text: str, number: int) -> dict:
+    return {
+        "type": role,
+        "uuid": f"u{number}",
+        "parentUuid": None,
+        "sessionId": "s1",
+        "timestamp": f"2026-11-16T09:00:0{number}.000Z",
+        "message": {"role": role, "content": [{"type": "text", "text": text}]},
+    }
+
+
+def kept(memory) -> str:
+    return "".join(Path(row.path).read_text() for row in memory.sessions.list())
+
+
+def test_a_transcript_is_kept_without_secrets_private_words_and_what_was_recalled(around, memory, tmp_path):
+    nonce = "0123456789abcdef"
+    path = transcript(
+        tmp_path,
+        said("user", "The codeword is heliotrope. <private>my salary is 4711</private> Good.", 1),
+        said("assistant", f"<recalled-memory {nonce}>\nRECALLED\n</recalled-memory {nonce}> I see.", 2),
+        said("user", "the key is AKIAIOSFODNN7EXAMPLF, and a password: hunter2-Very-Secret", 3),
+    )
+
+    assert around.keep_transcript(SESSION, "claude-code", path) == 3
+
+    text = kept(memory)
+    assert "heliotrope" in text
+    assert "I see." in text
+    for hidden in ("4711", "RECALLED", "AKIAIOSFODNN7EXAMPLF", "<private>"):
+        assert hidden not in text
+    assert around.keep_transcript(SESSION, "claude-code", path) == 0
+
+
+def test_another_session_recalls_what_was_said_and_the_same_one_does_not(around, tmp_path):
+    path = transcript(tmp_path, said("user", "The codeword for the migration is heliotrope.", 1))
+    around.keep_transcript(SESSION, "claude-code", path)
+
+    asked = "What is the codeword for the migration?"
+
+    assert around.recall(SESSION, asked) == ""
+    assert "heliotrope" in around.recall(Session("codex", "s9"), asked)
+
+
+def test_a_summary_becomes_one_note_of_its_own(around, memory):
+    place = around.keep_summary(SESSION, "We moved the gateway. <private>x</private>")
+    assert around.keep_summary(SESSION, "We moved the gateway. <private>x</private>") == place
+
+    (note,) = [found for found in memory.list() if "claude-code" in found.path]
+    assert note.path == place
+    assert "We moved the gateway." in memory.text_of(note)
+    assert "<private>" not in memory.text_of(note)
+
+
+def test_messages_of_a_host_without_transcripts_are_kept_once(around, memory):
+    session = Session("gemini", "g1")
+    said_there = [{"role": "user", "text": "hello there"}, {"role": "assistant", "text": "good morning"}]
+
+    around.keep_messages(session, said_there)
+    around.keep_messages(session, said_there)
+
+    assert kept(memory).count("good morning") == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("a <private>b</private> c", "a  c"),
+        ("a <PRIVATE>b", "a "),
+        ("a <recalled-memory 0123456789abcdef>x</recalled-memory 0123456789abcdef> b", "a  b"),
+        ("&lt;recalled-memory 0123456789abcdef&gt;x&lt;/recalled-memory 0123456789abcdef&gt;b", "b"),
+        ("<recalled-memory 0123456789abcdef>x</recalled-memory fedcba9876543210> y", ""),
+        ("nothing of that", "nothing of that"),
+    ],
+)
+def test_what_is_recalled_or_private_is_not_kept(text, left):
+    assert without_recalled(text) == left
+
+
+@pytest.mark.parametrize(
+    ("payload", "environ", "host"),
+    [
+        ({"transcript_path": "/h/.claude/projects/a/b.jsonl"}, {"COPILOT_CLI": "1"}, "claude-code"),
+        ({"transcript_path": "/h/.codex/sessions/a.jsonl", "turn_id": "1"}, {}, "codex"),
+        ({"turn_id": "1", "transcript_path": None}, {"CLAUDECODE": "1"}, "codex"),
+        ({"hook_event_name": "BeforeAgent"}, {"CLAUDECODE": "1"}, "gemini"),
+        ({"hook_event_name": "SessionStart"}, {"GEMINI_SESSION_ID": "1"}, "gemini"),
+        ({"hook_event_name": "SessionStart"}, {"COPILOT_CLI": "1"}, "copilot"),
+        ({"conversation_id": "1", "hook_event_name": "stop"}, {}, "cursor"),
+        ({"host": "opencode", "hook_event_name": "Stop"}, {}, "opencode"),
+        ({"hook_event_name": "Stop"}, {}, "claude-code"),
+        ([], {}, "claude-code"),
+    ],
+)
+def test_a_host_is_recognised_by_what_it_says_and_then_by_its_surroundings(payload, environ, host):
+    assert hook.event_of(payload, environ).host == host
+
+
+@pytest.mark.parametrize(
+    ("payload", "shape"),
+    [
+        ({"hook_event_name": "UserPromptSubmit", "turn_id": "1"}, ["hookSpecificOutput"]),
+        ({"hook_event_name": "BeforeAgent"}, ["hookSpecificOutput"]),
+        ({"hook_event_name": "UserPromptSubmit", "host": "copilot"}, ["additionalContext"]),
+        (
+            {"hook_event_name": "beforeSubmitPrompt", "conversation_id": "c"},
+            ["continue", "additional_context"],
+        ),
+        ({"hook_event_name": "UserPromptSubmit", "host": "opencode"}, ["context"]),
+    ],
+)
+def test_an_answer_has_the_shape_that_its_host_reads(payload, shape, around):
+    event = hook.event_of({"session_id": "s", "prompt": ASKED, **payload}, {})
+
+    answer = hook.act(event, around)
+
+    assert list(answer) == shape
+    assert "Falkenstein" in json.dumps(answer)
+
+
+def test_what_gemini_gives_back_of_ours_is_no_prompt():
+    assert hook.without_own_context("<hook_context>ours</hook_context>\n\nmine") == "mine"
+    assert hook.without_own_context("mine <hook_context>") == "mine <hook_context>"
+
+
+def run(data: bytes, *words: str, **environ: str) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [sys.executable, "-m", "plainmind", "hook", *words],
+        input=data,
+        capture_output=True,
+        env=os.environ | environ,
+        check=False,
+        timeout=60,
+    )
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b"", ()),
+        (b"no JSON at all", ()),
+        (b"[]", ()),
+        (b'{"hook_event_name": "Stop", "transcript_path": 7, "session_id": ["x"]}', ()),
+        (
+            b'{"hook_event_name": "UserPromptSubmit", "prompt": "where is the gateway?"}',
+            ("--home", "/dev/null/x"),
+        ),
+        (b"{}", ("--no-such-option",)),
+    ],
+)
+def test_whatever_comes_the_exit_status_is_0_and_nothing_is_printed(data, words):
+    done = run(data, *words)
+
+    assert done.returncode == 0
+    assert done.stdout == b""
+
+
+def test_what_a_hook_could_not_do_is_told_by_doctor(home, cli):
+    Memory(home=home).create_workspace()
+    run(b"no JSON at all")
+
+    (check,) = [check for check in cli("doctor", "--json").json["checks"] if check["name"] == "hooks"]
+
+    assert check["verdict"] == "warning"
+    assert "JSONDecodeError" in check["detail"]
+
+
+def test_a_plugin_can_keep_it_running(memory):
+    asked = [
+        {
+            "id": 1,
+            "hook_event_name": "UserPromptSubmit",
+            "host": "opencode",
+            "session_id": "o",
+            "prompt": ASKED,
+        },
+        {"id": 2, "hook_event_name": "Search", "query": "billing gateway"},
+        {"id": 3, "hook_event_name": "Read", "path": "memory/none.md"},
+        {"id": 4, "hook_event_name": "Status"},
+    ]
+    lines = "".join(json.dumps(one) + "\n" for one in asked)
+
+    done = run(lines.encode(), "--serve", "--home", memory.home)
+
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [answer["id"] for answer in answers] == [1, 2, 3, 4]
+    assert "Falkenstein" in answers[0]["result"]["context"]
+    assert "Falkenstein" in answers[1]["result"]["hits"][0]["snippet"]
+    assert answers[2]["error"]["type"] == "NotFound"
+    assert answers[3]["result"]["files"] == 2

@@ -1,0 +1,209 @@
+"""Real hosts, each in a fresh home with a model that this machine plays: connected, talked with, disconnected."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+from tests.support.host_model import HostModel, playing_model
+
+PROGRAMS = Path(os.environ.get("PLAINMIND_HOSTS", "/nonexistent"))
+PLAINMIND = shutil.which("plainmind", path=str(Path(__file__).resolve().parents[2] / ".venv" / "bin"))
+FACT = "The billing gateway runs at Hetzner in Falkenstein, behind Caddy."
+ASKED = "Where does the billing gateway run?"
+
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.timeout(600),
+    pytest.mark.skipif(not PROGRAMS.is_dir(), reason="`make hosts` installs the hosts and runs this"),
+]
+
+
+class Home:
+    """A fresh home with one fact in its memory, and one host that is asked to do things there."""
+
+    def __init__(self, folder: Path, model: HostModel) -> None:
+        self.path = folder
+        self.model = model
+        self.project = folder / "project"
+        self.project.mkdir(parents=True)
+        self.environ: dict[str, str] = {
+            "HOME": str(folder),
+            "PATH": f"{PROGRAMS / 'node' / 'node_modules' / '.bin'}:/usr/bin:/bin",
+            "LANG": "C.UTF-8",
+            "NO_PROXY": "127.0.0.1,localhost",
+            "TERM": "dumb",
+        }
+
+    def plainmind(self, *words: str, status: int = 0) -> str:
+        """Run our own program."""
+        assert PLAINMIND is not None
+        done = subprocess.run(
+            [PLAINMIND, *words],
+            env=self.environ,
+            cwd=self.path,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert done.returncode == status, done.stdout + done.stderr
+        return done.stdout + done.stderr
+
+    def run(self, *words: str, more: Mapping[str, str] | None = None) -> str:
+        """Run a host in the project."""
+        done = subprocess.run(
+            words,
+            env=self.environ | dict(more or {}),
+            cwd=self.project,
+            capture_output=True,
+            text=True,
+            stdin=subprocess.DEVNULL,
+            timeout=240,
+            check=False,
+        )
+        return done.stdout + done.stderr
+
+    def files(self) -> dict[str, bytes]:
+        """Every file of the home but those of our own."""
+        return {
+            str(path.relative_to(self.path)): path.read_bytes()
+            for path in self.path.rglob("*")
+            if path.is_file() and ".plainmind" not in path.parts
+        }
+
+
+def program(name: str) -> str:
+    """A host's program, or the reason why there is none."""
+    found = next(PROGRAMS.glob(f"*/node_modules/.bin/{name}"), None)
+    if found is None:
+        pytest.skip(f"{name} could not be installed from the registry of this machine")
+    return str(found)
+
+
+@pytest.fixture
+def model() -> Iterator[HostModel]:
+    with playing_model() as played:
+        yield played
+
+
+@pytest.fixture
+def home(tmp_path: Path, model: HostModel) -> Home:
+    return Home(tmp_path / "home", model)
+
+
+def fenced(text: str) -> list[str]:
+    """What stands between the marks of recalled text in what a model has heard."""
+    plain = text.replace("&lt;", "<").replace("&gt;", ">").replace("\\u003c", "<").replace("\\u003e", ">")
+    return [piece.partition("</recalled-memory")[0] for piece in plain.split("<recalled-memory ")[1:]]
+
+
+def prepare(home: Home, host: str, *words: str) -> dict[str, bytes]:
+    """Put the fact into the memory and connect a host; what its files were before."""
+    home.plainmind("init")
+    home.plainmind("remember", FACT)
+    before = home.files()
+    told = home.plainmind("connect", host, *words)
+    assert "the server answers" in told
+    return before
+
+
+def assert_remembers(home: Home, ask: list[str], more: Mapping[str, str] | None = None) -> None:
+    """One turn in which the fact reaches the model and a tool is called; what was said is found in the next session."""
+    home.model.will(
+        {"tool": "memory_search", "input": {"query": "billing gateway"}},
+        {"text": "It runs at Hetzner. The codeword for the migration is heliotrope."},
+    )
+    told = home.run(*ask, ASKED, more=more)
+    heard = home.model.heard
+    assert "heliotrope" in told, told
+    assert any("Falkenstein" in piece for piece in fenced(heard)), heard[:5000]
+    assert "NOT OFFERED" not in heard
+    home.plainmind("sync", "--config", "sources=memory,sessions")
+
+    found = home.plainmind(
+        "search", "codeword for the migration", "--config", "sources=memory,sessions", "--json"
+    )
+    assert "heliotrope" in found
+    assert "recalled-memory" not in found
+
+    home.model.will({"text": "heliotrope, you said."})
+    home.run(*ask, "What is the codeword for the migration?", more=more)
+    assert any("heliotrope" in piece for piece in fenced(home.model.heard)), home.model.heard[:6000]
+
+
+def assert_as_before(home: Home, host: str, before: Mapping[str, bytes]) -> None:
+    """Disconnected, every file that was there is what it was; those that the host made itself have nothing of ours."""
+    home.plainmind("disconnect", host)
+    after = home.files()
+    for name, data in before.items():
+        assert after.get(name) == data, name
+    left = [
+        name
+        for name, data in after.items()
+        if name not in before
+        and is_settings(name)
+        and b"plainmind" in data.replace(str(home.path).encode(), b"")
+    ]
+    assert not left
+
+
+def is_settings(name: str) -> bool:
+    """Whether a file is one of a host's settings, not its log or its copy of a conversation."""
+    return name.endswith((".toml", ".json", ".jsonc", ".yaml", ".js")) and "/sessions/" not in name
+
+
+def test_claude_code_remembers_and_is_as_before(home: Home) -> None:
+    claude = program("claude")
+    settings = home.path / ".claude" / "settings.json"
+    settings.parent.mkdir()
+    settings.write_text('{\n    "theme": "dark"\n}\n')
+    more = {
+        "ANTHROPIC_BASE_URL": home.model.url,
+        "ANTHROPIC_API_KEY": "sk-ant-played",
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        "DISABLE_AUTOUPDATER": "1",
+    }
+    ask = [
+        claude,
+        "-p",
+        "--model",
+        "claude-sonnet-4-5",
+        "--allowedTools",
+        "mcp__plainmind__memory_search",
+        "--",
+    ]
+    before = prepare(home, "claude-code")
+
+    assert_remembers(home, ask, more)
+    assert_as_before(home, "claude-code", before)
+
+
+def test_codex_remembers_and_is_as_before(home: Home) -> None:
+    codex = program("codex")
+    config = home.path / ".codex" / "config.toml"
+    config.parent.mkdir()
+    config.write_text(
+        '# mine\nmodel = "gpt-5"\nmodel_provider = "played"  # on this machine\n\n[model_providers.played]\n'
+        f'name = "played"\nbase_url = "{home.model.url}/v1"\nwire_api = "responses"\nenv_key = "PLAYED_KEY"\n'
+    )
+    home.environ["PATH"] = f"{Path(codex).parent}:{home.environ['PATH']}"
+    before = prepare(home, "codex", "--trust-hooks")
+    ask = [codex, "exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox"]
+    ask += [
+        "-c",
+        "mcp_servers.plainmind.required=true",
+    ]  # it begins without a server that a busy machine delays
+
+    assert_remembers(home, ask, {"PLAYED_KEY": "x"})
+    assert_as_before(home, "codex", before)
+
+
+def settings_of(path: Path) -> object:
+    """What a file of settings says."""
+    return json.loads(path.read_text())
