@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import unicodedata
 from array import array
 from pathlib import Path
 
@@ -168,3 +169,9 @@ def test_a_word_of_two_hundred_thousand_characters_takes_no_quadratic_time(
     ours: Tokenizer, unit: str
 ) -> None:
     assert grows_evenly(lambda size: ours.encode(unit * (size // len(unit))))
+
+
+@given(st.lists(st.sampled_from(FRAGMENTS) | st.characters(), max_size=6).map("".join))
+def test_a_word_is_cut_alike_by_the_quick_rules_and_by_the_whole_one(word: str) -> None:
+    form = unicodedata.normalize("NFKC", word).lower()
+    assert builtin.runs(word) == builtin._RUNS.findall(form)
