@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, settings
 
 from plainmind.embed.protocol import KEY_VARIABLES
 
-UNTRACED = frozenset({"faults", "integration"})
-# What the servers of these tests run is run by those of others too, which are traced.
-UNTRACED_CHILDREN = frozenset({"test_second_client.py", "test_startup.py", "test_stdio.py"})
+# What these run is run by the tests of each package too, and those are traced.
+UNTRACED = frozenset({"benchmarks", "contracts", "evals", "faults", "integration", "scripts", "training"})
+SLOW = frozenset({"faults", "integration", "training"})
 TRACES_CHILDREN = "COVERAGE_PROCESS_CONFIG"
 # A time-out ends what would never end; a machine that is busy with something else takes its time.
 PATIENCE_S = 120
@@ -22,6 +22,10 @@ PATIENCE_S = 120
 # A thousand processes are started: what they import is compiled once, and not by each of them.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+
+# A worker is traced, the processes that its tests start are not: to load the tracer takes them longer than to start.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.pop(TRACES_CHILDREN, None)
 
 settings.register_profile("plainmind", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("plainmind")
@@ -41,28 +45,26 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Do not trace slow tests, nor the processes that they start: it doubles their time.
+    """Do not trace slow tests, and those of more than one package: it doubles their time.
 
     They repeat what other tests do, to see that it survives; the coverage floors are reached without them.
     """
     tracer = coverage.Coverage.current()
-    is_untraced = is_slow(item)
-    if tracer is None or not (is_untraced or item.path.name in UNTRACED_CHILDREN):
+    if tracer is None or not is_untraced(item):
         return (yield)
-    for_children = os.environ.pop(TRACES_CHILDREN, None)
-    if is_untraced:
-        tracer.stop()
+    tracer.stop()
     try:
         return (yield)
     finally:
-        if is_untraced:
-            tracer.start()
-        if for_children is not None:
-            os.environ[TRACES_CHILDREN] = for_children
+        tracer.start()
+
+
+def is_untraced(item: pytest.Item) -> bool:
+    return is_slow(item) or not UNTRACED.isdisjoint(item.path.parts)
 
 
 def is_slow(item: pytest.Item) -> bool:
-    return item.get_closest_marker("slow") is not None or not UNTRACED.isdisjoint(item.path.parts)
+    return item.get_closest_marker("slow") is not None or not SLOW.isdisjoint(item.path.parts)
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,7 @@ import pytest
 from tests.support.index_contents import fingerprint, found_texts, put
 
 from plainmind.guests.lancedb.library import load
-from plainmind.index.left_behind import erase_left_behind
+from plainmind.index.remains import erase_left_behind
 from plainmind.index.store import open_store
 
 load()  # before the clock of the first test starts

@@ -12,7 +12,7 @@ from plainmind.base.errors import EmbeddingError
 from plainmind.base.model import EmbedderIdentity, Vector, sha256_text
 from plainmind.embed.cache import SqliteEmbeddingCache
 from plainmind.embed.succession import Provider
-from plainmind.guests.remote.spending import Cost, Purse, in_words
+from plainmind.guests.remote.provider_sync import Cost, Purse, in_words
 
 IDENTITY = EmbedderIdentity("openai", "large", "e", dims=2)
 VECTOR: Vector = array("f", [1.0, 0.0])

@@ -1,21 +1,25 @@
-"""What was taken out of an index and still stands in its bytes: since when, and when it is time to wipe it."""
+"""Text that is out of an index and still stands in its folder: in its own bytes, or left there by another store."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, closing, suppress
 
+from plainmind.base.lazy import pattern
+from plainmind.base.model import Source
 from plainmind.files.atomic import write_atomically
-from plainmind.files.system import SYSTEM, explain_errors, read_file
+from plainmind.files.system import SYSTEM, explain_errors, hold_lock, read_file, try_lock
 from plainmind.index.sync import REMOVED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import re
     from typing import TypeAlias
 
     Stamp: TypeAlias = tuple[int, int]
+
 
 # What is taken out of an index is found no more, but its words stay in postings, free pages and logs until all of it is
 # written anew. That takes long where there is much, so that it is done once for all that went meanwhile.
@@ -67,3 +71,63 @@ def _number(path: str, name: str) -> float:
     with suppress(OSError, ValueError, KeyError, TypeError):
         return float(json.loads(read_file(path))[name])
     return 0.0
+
+
+# Where each of the stores that keep an index in a folder has its files.
+_PLACES: Mapping[str, str] = {"sqlite": "", "lancedb": "lancedb"}
+_WITH_TEXT = pattern(r"(?:gen|bad)-\d+\.sqlite(?:-[a-z]+)?|tables")
+_LOCK_OF_GENERATION = pattern(r"gen-\d+\.lock")
+_TIMEOUT_S = 10.0
+
+
+def erase_left_behind(folder: str, driver: str, source: Source, paths: Sequence[str]) -> None:
+    """Delete the index in a folder of every store but the one in use; the files of one that a process reads are erased.
+
+    It may know a file by an older name, or as it was long ago. So it goes as a whole: it can be made anew.
+    """
+    for other, within in _PLACES.items():
+        place = os.path.join(folder, within)
+        if other == driver or not _names(place, _WITH_TEXT) or _deleted(place):
+            continue
+        from plainmind.index.store import open_store
+
+        with closing(open_store(other, folder=folder)) as store:
+            store.erase(source, *paths)
+
+
+def _deleted(place: str) -> bool:
+    """Delete an index, unless it is in use."""
+    operation = "delete an index that is not in use"
+    with ExitStack() as held:
+        held.enter_context(
+            hold_lock(os.path.join(place, "writer.lock"), operation=operation, timeout_s=_TIMEOUT_S)
+        )
+        locks = [os.path.join(place, name) for name in _names(place, _LOCK_OF_GENERATION)]
+        for lock in locks:
+            taken = try_lock(lock, operation=operation)
+            if taken is None:
+                return False
+            held.enter_context(taken)
+        _delete(os.path.join(place, "CURRENT"))
+        # Backwards: a database after its logs, which are not found without it.
+        for name in reversed(_names(place, _WITH_TEXT)):
+            _delete(os.path.join(place, name))
+        for lock in locks:
+            _delete(lock)
+    return True
+
+
+def _delete(path: str) -> None:
+    with explain_errors("delete", path), suppress(FileNotFoundError):
+        if os.path.isdir(path):
+            SYSTEM.remove_tree(path)
+        else:
+            SYSTEM.unlink(path)
+
+
+def _names(place: str, wanted: re.Pattern[str]) -> list[str]:
+    try:
+        names = sorted(SYSTEM.listdir(place))
+    except FileNotFoundError:
+        return []
+    return [name for name in names if wanted.fullmatch(name)]

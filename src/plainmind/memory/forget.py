@@ -77,7 +77,7 @@ if TYPE_CHECKING:
             """The entries that have one of some texts."""
 
 
-_ENTRY_KEEPER = "plainmind.guests.entries.keeper:EntryKeeper"
+_ENTRY_KEEPER = "plainmind.guests.entries.access:EntryKeeper"
 _CITATION = pattern(r"(?P<path>.+\.md)(?:#L|:)(?P<first>\d{1,9})(?:-L?(?P<last>\d{1,9}))?", re.IGNORECASE)
 _NOTE_ID = pattern(r"[0-9A-HJKMNP-TV-Z]{26}")
 NOTE_ID_COMMENT = pattern(r"<!-- m:[0-9A-Za-z_-]+ -->")

@@ -10,7 +10,7 @@ from plainmind.base.errors import ConfigError, NotFound, PlainmindError
 from plainmind.base.model import EVERY_SCOPE, SearchFilter, SearchHit, SearchResult, Source, known_sources
 from plainmind.base.value import replace, value
 from plainmind.index.index_copy import Copied, copy_index
-from plainmind.index.left_behind import erase_left_behind
+from plainmind.index.remains import erase_left_behind
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

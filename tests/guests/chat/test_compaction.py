@@ -6,7 +6,7 @@ import pytest
 from tests.support.agent_stage import MAIN, ROOM, staged
 from tests.support.scripted_chat_model import Say, in_order
 
-from plainmind.guests.chat.compaction import compact, kept
+from plainmind.guests.chat.conversation import compact, kept
 from plainmind.guests.chat.models.protocol import ChatFailure
 
 

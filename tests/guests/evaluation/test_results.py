@@ -8,8 +8,7 @@ import pytest
 
 from plainmind.base.errors import PlainmindError
 from plainmind.guests.evaluation.dataset import AskedWorkspace, Evidence, Question
-from plainmind.guests.evaluation.results import compare
-from plainmind.guests.evaluation.scoring import METRICS, Shown
+from plainmind.guests.evaluation.scoring import METRICS, Shown, compare
 
 RIGHT, WRONG = (Shown("a.md", 1, 1, 40),), (Shown("b.md", 1, 1, 40),)
 

@@ -10,8 +10,8 @@ import pytest
 
 from plainmind.base.errors import ConfigError, PlainmindError
 from plainmind.guests.evaluation.dataset import read_dataset
-from plainmind.guests.evaluation.results import read_results, row_of, write_results
 from plainmind.guests.evaluation.runner import Asking, evaluate, opened_memory, summarise
+from plainmind.guests.evaluation.scoring import read_results, row_of, write_results
 
 
 @pytest.fixture(autouse=True)

@@ -14,9 +14,8 @@ import pytest
 
 from plainmind.base.value import replace
 from plainmind.guests.evaluation.dataset import Evidence, Question
-from plainmind.guests.evaluation.results import write_results
 from plainmind.guests.evaluation.runner import summarise
-from plainmind.guests.evaluation.scoring import METRICS, Answer, Shown, means, scores_of
+from plainmind.guests.evaluation.scoring import METRICS, Answer, Shown, means, scores_of, write_results
 
 SCORE = Path(__file__).resolve().parents[3].parent / "shared" / "evals" / "score.py"
 

@@ -12,7 +12,7 @@ from tests.support.index_contents import fingerprint, found_texts, put
 from tests.support.postgres_server import SCHEMA, following, server_of_its_own
 
 from plainmind.base.errors import IndexUnavailable
-from plainmind.guests.postgres import replica
+from plainmind.guests.postgres import store as postgres_store
 from plainmind.guests.postgres.store import PostgresStore
 
 pytestmark = [
@@ -56,7 +56,7 @@ def opened(servers, tmp_path):
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch):
-    monkeypatch.setattr(replica, "_BEHIND_S", 0.0)
+    monkeypatch.setattr(postgres_store, "_BEHIND_S", 0.0)
 
 
 def asked(dsn, statement, *values):

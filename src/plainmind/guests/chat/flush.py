@@ -21,8 +21,8 @@ from plainmind.guests.chat.models.protocol import (
     Request,
     ToolCall,
     never,
+    tokens_in,
 )
-from plainmind.guests.chat.models.tokens import tokens_in
 from plainmind.sessions.entries import Entry, id_of
 from plainmind.sessions.store import Session, SessionStore
 

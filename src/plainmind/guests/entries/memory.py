@@ -364,7 +364,7 @@ def open_entries(
     twins_from: float = TWINS_FROM,
 ) -> EntryMemory:
     """Open the entries of a folder, with their index beside them: in LanceDB, unless another store is named."""
-    from plainmind.index.left_behind import erase_left_behind
+    from plainmind.index.remains import erase_left_behind
     from plainmind.index.store import open_store
 
     index = os.path.join(folder, "index")

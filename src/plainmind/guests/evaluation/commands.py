@@ -12,8 +12,8 @@ from plainmind.cli.options import add_shared_options, describe, share, whole_num
 from plainmind.cli.parser import HelpFormatter
 
 if TYPE_CHECKING:
-    from plainmind.guests.evaluation.results import Difference
     from plainmind.guests.evaluation.runner import Summary
+    from plainmind.guests.evaluation.scoring import Difference
 
 SPEED_IS_ELSEWHERE = "speed is measured by a program of the repository, which is not installed"
 HOW_TO_MEASURE_SPEED = (
@@ -144,8 +144,8 @@ def run_eval(arguments: argparse.Namespace, console: Console) -> int:
     """Ask, score and print."""
     from plainmind.guests.evaluation import baselines
     from plainmind.guests.evaluation.dataset import read_dataset
-    from plainmind.guests.evaluation.results import write_results
     from plainmind.guests.evaluation.runner import Asking, evaluate, opened_memory, summarise
+    from plainmind.guests.evaluation.scoring import write_results
 
     workspaces = read_dataset(arguments.dataset, only=arguments.workspace, queries=arguments.questions)
     settings = dict(arguments.settings)
@@ -213,7 +213,7 @@ def as_json(summary: Summary) -> dict[str, Any]:
 def run_compare(arguments: argparse.Namespace, console: Console) -> int:
     """Print what the second run gained."""
     from plainmind.guests.evaluation.dataset import read_dataset
-    from plainmind.guests.evaluation.results import compare, read_results
+    from plainmind.guests.evaluation.scoring import compare, read_results
 
     workspaces = read_dataset(arguments.dataset, only=arguments.workspace, queries=arguments.questions)
     count, differences = compare(workspaces, read_results(arguments.before), read_results(arguments.after))

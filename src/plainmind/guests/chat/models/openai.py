@@ -24,8 +24,8 @@ from plainmind.guests.chat.models.protocol import (
     Reply,
     Request,
     Usage,
+    estimated_usage,
 )
-from plainmind.guests.chat.models.tokens import estimated_usage
 from plainmind.guests.net.events import ServerEvent
 from plainmind.sessions.entries import storable, text_of
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol, TypeAlias
 
 from plainmind.base.errors import PlainmindError
 from plainmind.base.value import field, value
+from plainmind.text.chunking import estimated_tokens
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -144,3 +146,41 @@ class ChatModelSettings:
     silence_s: float = 300.0  # longest wait for the next word
     answer_s: float = 3600.0  # longest answer
     allow_private: bool = False  # a person typed this address, so it may be on a private network
+
+
+_A_MESSAGE = 4  # role and marks
+
+
+def tokens_in(message: Message) -> int:
+    """Guess the tokens of one message; images count like a page of text."""
+    return _A_MESSAGE + sum(map(estimated_tokens, _texts_of(message.get("content"))))
+
+
+def tokens_of(request: Request) -> int:
+    """Guess the tokens of a whole request."""
+    spoken = estimated_tokens(request.system) + sum(map(tokens_in, request.messages))
+    return spoken + sum(
+        estimated_tokens(tool.description + _json(tool.input_schema)) for tool in request.tools
+    )
+
+
+def estimated_usage(request: Request, reply: Reply) -> Usage:
+    """Guess what an answer has used."""
+    calls = (f"{call.name} {_json(call.arguments)}" for call in reply.calls)
+    said = estimated_tokens(reply.text) + sum(map(estimated_tokens, calls))
+    return Usage(input=tokens_of(request), output=said, is_estimated=True)
+
+
+def _texts_of(content: object) -> Iterable[str]:
+    if isinstance(content, str):
+        yield content
+    for block in content if isinstance(content, list) else ():
+        if isinstance(block, dict):
+            if block.get("type") == "image":
+                yield " " * 6000
+            else:
+                yield _json({name: found for name, found in block.items() if name != "type"})
+
+
+def _json(found: object) -> str:
+    return found if isinstance(found, str) else json.dumps(found, ensure_ascii=False, default=str)
