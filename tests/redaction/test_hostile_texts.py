@@ -139,3 +139,45 @@ def test_a_text_without_secrets_compiles_next_to_nothing():
 
     assert int(compiled) <= 4
     assert not {"hashlib", "typing", "dataclasses", "json", "urllib", "base64", "random"} & set(modules)
+
+
+def work_of(text):
+    """How many calls of Python's own code a text costs: the same on every machine, unlike time."""
+    calls = 0
+
+    def count(_frame, event, _argument):
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    sys.setprofile(count)
+    try:
+        REDACTOR.without_secrets(text)
+    finally:
+        sys.setprofile(None)
+    return calls
+
+
+@pytest.mark.parametrize(
+    "shape",
+    ["password ", "password=hunter22 ", "token=aaaaaaa1 ", "pass:a1", "key_key_key_=", "пароль: a1b2 ", "密码：",
+     " -pa1b2c3", "a:a@", "x" * 20 + " ", "[redacted:a#0000]", "pkvwgc",
+     "-----BEGIN PRIVATE KEY-----\nMIIEabcdefghijklmnop\n"],
+)  # fmt: skip
+def test_twice_the_length_takes_twice_the_work_and_no_more(shape):
+    once, twice = (work_of((shape * length)[:length]) for length in (30_000, 60_000))
+
+    assert twice <= 2.2 * once + 200
+
+
+@pytest.mark.parametrize("joint", [" ", "=", "\n"])
+def test_twice_as_much_of_everything_takes_twice_the_work_and_no_more(joint):
+    text = mixed(BEGINNINGS + WORDS, joint)
+    once, twice = work_of(text[:50_000]), work_of(text[:100_000])
+
+    assert twice <= 2.3 * once
+
+
+def test_prose_without_a_name_of_a_secret_costs_next_to_nothing():
+    prose = "We met on Tuesday, talked about the 3 houses by the lake, and went home at 18:30.\n" * 1_000
+
+    assert work_of(prose) < 1_500

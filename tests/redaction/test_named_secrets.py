@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
+from tests.redaction.corpus.cases import cases, fill
 from tests.redaction.samples import BASE64, DASHED, HEX, PLAIN, some, uuid
 
 from plainmind.redaction.engine import Redactor
@@ -356,3 +357,13 @@ def test_a_seed_phrase_is_hidden_word_by_word():
 def test_a_command_on_another_line_has_nothing_to_do_with_it():
     assert hidden("curl https://example.com\nlogin -u admin:hunter22") == []
     assert hidden("login -u admin:hunter22 # unlike curl") == []
+
+
+def test_what_is_found_in_a_short_text_is_found_in_a_long_one_that_is_searched_in_another_way():
+    before = "Nothing of this is worth hiding, and it goes on for a while.\n" * 120
+    for case in cases("dev")[::12]:
+        text = fill(case, 3).text
+        alone = REDACTOR.redact(text)
+        inside = REDACTOR.redact(f"{before}\n{text}")
+
+        assert inside.text[len(before) + 1 :] == alone.text, case.id

@@ -144,25 +144,31 @@ _FLAGS = (
     _Flag(" -a ", pattern(f" -a {_ARGUMENT}"), pattern("redis-cli|valkey-cli")),
     _Flag(" /p:", pattern(f" /p:{_ARGUMENT}"), pattern("rdp")),
 )  # fmt: skip
-_FILES = (
+_A_FLAG = pattern(" -(?:[uaUpPw]|-user|-auth|-proxy-user|-login)")
+# By a part of the keyword.
+_FILES: dict[str, tuple[tuple[str, re.Pattern[str]], ...]] = {
     # `host:port:database:user:password`, as libpq keeps them.
-    (":5432:", pattern(r":5432:[^\s:]{1,64}:[^\s:]{1,64}:([^\s:]{4,256}+)$", re.MULTILINE)),
-    (":thin:", pattern(r":thin:[A-Za-z0-9_]{1,64}/([^\s@\"'/]{4,128}+)@")),
-    ("WIFI:", pattern(r"WIFI:(?:[A-OQ-Z]:[^\s;]{0,64};){0,4}P:([^\s;]{4,64}+);")),
-    ("chpasswd", pattern(r""":([^\s"':]{4,256}+)["']?[ ]?\|[ ]?(?:sudo )?chpasswd""")),
-    (
-        "htpasswd",
-        pattern(r"htpasswd (?:-[A-Za-z]{1,6} ){1,3}[^\s]{1,128} [^\s]{1,64} [\"']?([^\s\"']{4,128}+)"),
-    ),
-    (
-        "net use",
-        pattern(
-            r"net use (?:[^\s]{1,128} ){1,2}(?:([^\s\\]{4,128}) /user:|/user:[^\s]{1,64} ([^\s/]{4,128}+))"
+    ":5432:": ((":5432:", pattern(r":5432:[^\s:]{1,64}:[^\s:]{1,64}:([^\s:]{4,256}+)$", re.MULTILINE)),),
+    ":thin:": ((":thin:", pattern(r":thin:[A-Za-z0-9_]{1,64}/([^\s@\"'/]{4,128}+)@")),),
+    "WIFI:": (("WIFI:", pattern(r"WIFI:(?:[A-OQ-Z]:[^\s;]{0,64};){0,4}P:([^\s;]{4,64}+);")),),
+    "passwd": (
+        ("chpasswd", pattern(r""":([^\s"':]{4,256}+)["']?[ ]?\|[ ]?(?:sudo )?chpasswd""")),
+        (
+            "htpasswd",
+            pattern(r"htpasswd (?:-[A-Za-z]{1,6} ){1,3}[^\s]{1,128} [^\s]{1,64} [\"']?([^\s\"']{4,128}+)"),
         ),
     ),
-    ("net user", pattern(r"net user [^\s]{1,64} ([^\s/*]{4,128}+)")),
-    ("sudo -S", pattern(r"""echo ["']?([^\s"'|]{4,128}+)["']?[ ]?\|[ ]?sudo -S""")),
-)
+    "net use": (
+        (
+            "net use",
+            pattern(
+                r"net use (?:[^\s]{1,128} ){1,2}(?:([^\s\\]{4,128}) /user:|/user:[^\s]{1,64} ([^\s/]{4,128}+))"
+            ),
+        ),
+        ("net user", pattern(r"net user [^\s]{1,64} ([^\s/*]{4,128}+)")),
+    ),
+    "sudo -S": (("sudo -S", pattern(r"""echo ["']?([^\s"'|]{4,128}+)["']?[ ]?\|[ ]?sudo -S""")),),
+}
 
 
 # --- `bob:…@host`, without a scheme before it ---
@@ -208,10 +214,11 @@ def passwords_before_hosts(page: Page) -> Iterator[Found]:
 def passwords_in_command_lines(page: Page) -> Iterator[Found]:
     """Report what is given to a program as a password."""
     text = page.text
-    for flag in _FLAGS if " -" in text or " /p:" in text else ():
-        if flag.keyword in text:
-            yield from _behind(flag, text)
-    for keyword, expression in _FILES:
+    if " /p:" in text or (" -" in text and _A_FLAG.search(text)):
+        for flag in _FLAGS:
+            if flag.keyword in text and flag.programs.search(text):
+                yield from _behind(flag, text)
+    for keyword, expression in (one for sign, some in _FILES.items() if sign in text for one in some):
         if keyword in text:
             is_secret = cache(_is_password)
             for found in expression.finditer(text):

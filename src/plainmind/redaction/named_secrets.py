@@ -7,21 +7,20 @@ that somebody made up. What stood around a word once often stands there again, s
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from functools import cache
+from collections.abc import Callable, Iterator
 from itertools import chain
 
 from plainmind.base.lazy import pattern
+from plainmind.base.value import value
+from plainmind.redaction.anchors import MAY_HOLD, Rows, is_name_of_something
 from plainmind.redaction.findings import Found
 from plainmind.redaction.names import (
     DOUBTFUL,
-    FAR_NAMES,
     IS,
     KEY,
     KEY_OF,
     KEY_OF_NOTHING,
     LOGIN,
-    NAMES,
     NOT_A_SECRET,
     PASSWORD,
     PHRASE,
@@ -33,68 +32,28 @@ from plainmind.redaction.page import Page
 from plainmind.redaction.plausible import is_grouped, is_key, is_made_up, is_odd, is_password, is_phrase
 from plainmind.redaction.tables import cells_under, is_heading, lines_under
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from plainmind.redaction.anchors import Anchor, Place
+
 _BEFORE = 64  # characters before an anchor that are looked at
 _AFTER = 192
 _MOST_KEPT = 4096
 _MOST_IN_FIELD = 2048
+_LONG_TEXT = 6_000
 
 
 def assigned_secrets_in(page: Page) -> Iterator[Found]:
     """Report every value that is named as a secret and looks like one."""
-    low = page.low
-    budget = _Budget(len(low))
     yield from _minor_names(page)
-    for anchor, names in _names(page):
-        if anchor in low and not _is_empty_talk(anchor, low):
-            yield from _secrets_by(anchor, names, page, budget)
-
-
-def _names(page: Page) -> Iterator[tuple[str, tuple[Name, ...]]]:
-    names = _names_by_anchor(is_far=False)
-    if not page.has_digits and not any(sign in page.text for sign in _SIGNS_OF_VALUES):
-        # Without a digit and without a sign only words can be secrets.
-        yield from ((anchor, names[anchor]) for anchor in _BEFORE_WORDS)
-    else:
-        yield from names.items()
-    if not page.original.isascii():
-        yield from _names_by_anchor(is_far=True).items()
+    # Without a digit and without a sign only words can be secrets.
+    is_words_only = not page.has_digits and not any(sign in page.text for sign in _SIGNS_OF_VALUES)
+    search = _Search(page, Rows(page, is_words_only=is_words_only))
+    for places in search.rows:
+        yield from search.secrets_at(places)
 
 
 _SIGNS_OF_VALUES = "\"'`!#$%&*~^"
-_BEFORE_WORDS = (
-    "pass", "pw", "secret", "token", "key", "phrase", "phrase ", "frase ", "mnemonic", "cred", "kennw", "contrase", "senha",  # noqa: E501
-)  # fmt: skip
-
-
-class _Budget:
-    """How many places of a text are looked at in every way: hundreds, and more for a long text.
-
-    No text that people write has more. One that was made to keep us busy has, and there only what follows a name
-    directly is looked at from then on: the time stays in proportion to the length.
-    """
-
-    def __init__(self, length: int) -> None:
-        self.left = _LOOKED_AT + length // _LENGTH_OF_ONE
-        self.headings = _MOST_HEADINGS
-
-
-_LOOKED_AT = 300
-_LENGTH_OF_ONE = 3_000
-_MOST_HEADINGS = 200
-# An anchor that comes so often is looked at together with all that follows it.
-_OFTEN = 24
-_MOST_PIECES = 64
-_LONGEST_PIECE = 48
-
-
-def _is_empty_talk(anchor: str, low: str) -> bool:
-    """Whether a word is repeated all the time, with nothing behind it that could be a secret."""
-    if low.count(anchor) * _OFTEN < len(low):
-        return False
-    pieces = set(low.split(anchor))
-    return len(pieces) < _MOST_PIECES and not any(
-        len(piece) > _LONGEST_PIECE or _MAY_HOLD.search(piece) for piece in pieces
-    )
 
 
 # Short words that are mostly a part of others.
@@ -118,52 +77,114 @@ def _minor_names(page: Page) -> Iterator[Found]:
             yield *found.span(1), "pin"
 
 
-@cache
-def _names_by_anchor(*, is_far: bool) -> Mapping[str, tuple[Name, ...]]:
-    names: dict[str, tuple[Name, ...]] = {}
-    for name in FAR_NAMES if is_far else NAMES:
-        names[name.anchor] = (*names.get(name.anchor, ()), name)
-    return names
+class _Search:
+    """The search of a text for named secrets.
 
+    Hundreds of places are looked at in every way, and more in a long text. No text that people write has more; one that
+    was made to keep us busy has, and there only what follows a name directly is looked at from then on: the time stays
+    in proportion to the length.
+    """
 
-def _secrets_by(anchor: str, names: tuple[Name, ...], page: Page, budget: _Budget) -> Iterator[Found]:
-    low, text = page.low, page.text
-    judged: dict[str, tuple[tuple[Found, ...], Name | None]] = {}
-    at = low.find(anchor)
-    while at >= 0:
-        first = at - _BEFORE
-        after = at + len(anchor)
-        if budget.left <= 0 and not _SIGN_SOON.search(low, after, after + _SOON):
-            at = low.find(anchor, after)
-            continue
-        if first > 0:
-            around = text[first : at + _AFTER]
-            verdict = judged.get(around)
-            if verdict is None:
-                if len(judged) > _MOST_KEPT:
-                    judged.clear()
-                verdict = judged[around] = _judge(names, around, _BEFORE, budget)
-        else:
-            first = 0
-            verdict = _judge(names, text[: at + _AFTER], at, budget)
-        found, heading = verdict
-        if heading is not None and budget.headings:
-            budget.headings -= 1
-            under = cells_under(text, at, _CELLS[heading.sort]), lines_under(text, at, _CELLS[heading.sort])
-            for start, end in chain.from_iterable(under):
+    def __init__(self, page: Page, rows: Rows) -> None:
+        self.rows = rows
+        self._page = page
+        self._left = _LOOKED_AT + len(page.low) // _LENGTH_OF_ONE
+        self._glances_left = _GLANCES + len(page.low) // _LENGTH_OF_GLANCE
+        self._headings_left = _MOST_HEADINGS
+        self._judged: dict[str, _Verdict] = {}
+
+    def secrets_at(self, places: Iterator[Place]) -> Iterator[Found]:
+        """Report what a row of places is the name of."""
+        page, low = self._page, self._page.low
+        inside = passed = next_value = 0  # from where to where the last secret goes that was found
+        is_long = len(low) > _LONG_TEXT
+        self._judged.clear()
+        for at, anchor in () if self.rows.is_in_a_hurry() else places:
+            self._glances_left -= 1
+            if self._left <= 0 or self._glances_left <= 0:
+                self.rows.hurry()
+            if is_long and not anchor.is_of_phrase:
+                if next_value < at - _BEFORE:
+                    next_value = page.next_value(at - _BEFORE)
+                if next_value > at + _AFTER:
+                    continue
+            if not inside <= at < passed and anchor.is_name(low, at):
+                for found in self._around(anchor, at):
+                    yield found
+                    inside, passed = found[:2]
+            if self.rows.is_in_a_hurry():
+                break
+        yield from self._hurry(places, passed)
+
+    def _hurry(self, places: Iterator[Place], passed: int) -> Iterator[Found]:
+        """Report the values that a sign assigns to a name: all that is looked for when time is short."""
+        text, low = self._page.text, self._page.low
+        known: dict[str, Found | bool] = {}  # whether there is a value behind what stands here, and where
+        for at, anchor in places:
+            if at < passed:
+                continue
+            piece = text[
+                at - _SHORTLY_BEFORE : at + _SHORTLY_AFTER
+            ]  # of the first characters none, which is right
+            verdict = known.get(piece, True)
+            if verdict is False:
+                continue
+            if verdict is not True:
+                start, end, kind = verdict
+                passed = at + end
+                yield at + start, passed, kind
+                continue
+            found = _value_behind(anchor.names, text, low, at)
+            if found is not None:
+                passed = found[1]
+                yield found
+            # One that goes on behind the piece may be another the next time.
+            if at > _SHORTLY_BEFORE and len(known) < _MOST_KEPT and passed < at + _SHORTLY_AFTER:
+                known[piece] = (found[0] - at, found[1] - at, found[2]) if found else False
+
+    def _around(self, anchor: Anchor, at: int) -> Iterator[Found]:
+        """Look at all that stands around a place; of what stood there before, the verdict is known."""
+        text = self._page.text
+        first = max(0, at - _BEFORE)
+        around = text[first : at + _AFTER]
+        verdict = self._judged.get(around) if first else None
+        if verdict is None:
+            verdict = _judge(anchor.names, around, at - first)
+            self._left -= verdict.cost
+            if first and len(self._judged) < _MOST_KEPT:
+                self._judged[around] = verdict
+        heading = verdict.heading
+        if heading is not None and self._headings_left:
+            self._headings_left -= 1
+            is_secret = _CELLS[heading.sort]
+            for start, end in chain(cells_under(text, at, is_secret), lines_under(text, at, is_secret)):
                 yield start, end, heading.kind
-        for start, end, kind in found:
+        for start, end, kind in verdict.found:
             end += first  # noqa: PLW2901
             if end > at + _AFTER - _AT_THE_EDGE:  # it may go on where the piece ends
                 end = _end_of(text, end)  # noqa: PLW2901
             yield _start_of(text, first + start) if start == 0 < first else first + start, end, kind
-            after = max(after, end)
-        at = low.find(anchor, after)
+
+
+_LOOKED_AT = 100
+_LENGTH_OF_ONE = 2_500
+_GLANCES = 1_000
+_LENGTH_OF_GLANCE = 100
+_MOST_HEADINGS = 200
+_SHORTLY_BEFORE, _SHORTLY_AFTER = 12, 64
+_AFTER_IN_A_HURRY = 96
+
+
+@value
+class _Verdict:
+    """The secrets around a place, whether it is the heading of a column of them, and what it took to find out."""
+
+    found: tuple[Found, ...] = ()
+    heading: Name | None = None
+    cost: int = 0
 
 
 _AT_THE_EDGE = 4
-_SOON = 16
-_SIGN_SOON = pattern(r"[:=|>(\t]")
 _REST = pattern(r"""[^\s"'`<>|,;&\\]{0,16384}+""")
 
 
@@ -195,7 +216,8 @@ _SIGN = (
 _WORD = r"[^\s:=|\"'`<>!?;,(){}](?:[^\s:=|\"`<>!?;,(){}]{0,27}[^\s:=|\"'`<>!?;,.(){}])?"
 # What leads from a name to its value in a sentence: a sign, or a word such as `is`, or one such as `to`.
 _LEADS = pattern(
-    rf"(?: ?(?<![:=])[:=](?![:/=])| [=–—>-]{{1,2}}(?= )| ({'|'.join(IS)})(?=[ :])| ({'|'.join(TO)})(?=[ :]))(?: ?:)?"
+    r"(?:[:=](?<![:=].)(?![:/=])| (?:[:=](?![:/=])|[=–—>-]{1,2}(?= )"
+    rf"|({'|'.join(IS)})(?=[ :])|({'|'.join(TO)})(?=[ :])))(?: ?:)?"
     r"(?: (?:now|currently|still|jetzt|nun|maintenant|desormais|ahora|agora|adesso|ora)(?= ))?"
 )
 _MOST_LEADS = 8
@@ -224,6 +246,7 @@ _FAR = pattern(
 _TAKES_A_SPACE = pattern(
     r"(?:^|[\s\"'])--?[a-z0-9_-]{0,32}$|login \S{1,64} $|^(?:env|setx|set -[a-z]{1,3}) [a-z0-9_]{0,32}$"
 )
+_BEFORE_SPACE = ("-", "login ", "env ", "setx ")
 _DIRECTIVES = ("pass ", "masterauth ", "rootpw ", "identified by ")
 _ADJACENT = pattern(
     rf"{_CLOSE}[ \t,(]{{1,3}}(?:(?:still|now|again|new|old|currently|noch|jetzt|neu|alt|encore|toujours|todavia|ahora|aun)[: ])?{_VALUE}"  # noqa: E501
@@ -265,46 +288,44 @@ _WITHIN = 96  # a value without an equals sign is not looked for farther away
 _LEAST_KEY = 16
 _LEAST_DIGITS = 8
 _LEAST_NEAR_KEY = 12
+_BELOW_WITHIN = 96  # a line that ends farther away has no value below it
 
 
-# Without a digit, something in quotation marks, a sign within a word or words joined by dashes nothing here is a secret.  # noqa: E501
-_MAY_HOLD = pattern(
-    r"""[0-9]|["'`][^\s"'`]{4,64}+["'`\\]|[!@#$%^&*~][a-z]|[a-z][-._][a-z]{3,12}[-._][a-z]|[a-z+/_-]{20}"""
-    r"""|[bcdfghjklmnpqrstvwxyz]{4}|["'`][a-z]{3,12} [a-z]{3,12} [a-z]{3,12} [a-z]|[a-z0-9]{4} [a-z0-9]{4} [a-z0-9]{4} [a-z0-9]{4}"""  # noqa: E501
-)
+_A_DIGIT = pattern("[0-9]")  # found sooner than anything else that a value may have
 
 
-def _judge(
-    names: tuple[Name, ...], around: str, at: int, budget: _Budget
-) -> tuple[tuple[Found, ...], Name | None]:
+def _judge(names: tuple[Name, ...], around: str, at: int) -> _Verdict:
     """Find the secrets around an anchor, and whether it is the heading of a column of them."""
-    if budget.left <= 0:
-        return _directly_behind(names, around, at), None
     low = around.lower()
     heading = None
-    if not _MAY_HOLD.search(low) and all(name.sort is not PHRASE for name in names):
-        return (), None
+    cost = 0
+    if (
+        not _A_DIGIT.search(low)
+        and not MAY_HOLD.search(low)
+        and all(name.sort is not PHRASE for name in names)
+    ):
+        return _Verdict()
     for name in names:
         called = name.expression.match(low, at)
         if called is not None:
-            budget.left -= name.sort is not LOGIN
+            cost += name.sort is not LOGIN
             if heading is None and name.sort is not LOGIN and is_heading(low, *called.span()):
                 heading = name
             found = _of_name(name, around, low, called)
             if found:
-                return found, heading
-    return (), heading
+                return _Verdict(found, heading, cost)
+    return _Verdict((), heading, cost)
 
 
-def _directly_behind(names: tuple[Name, ...], around: str, at: int) -> tuple[Found, ...]:
-    """The value that a sign assigns to a name: all that is looked for in a text that was made to keep us busy."""
-    low = around.lower()
+def _value_behind(names: tuple[Name, ...], text: str, low: str, at: int) -> Found | None:
+    limit = at + _AFTER_IN_A_HURRY
     for name in names:
-        called = name.expression.match(low, at) if name.sort is not LOGIN else None
-        span = _span(_ASSIGNED.match(low, called.end()), around) if called else None
-        if span and _is_secret(name, around, span, has_sign=True):
-            return ((*span, name.kind),)
-    return ()
+        called = name.expression.match(low, at, limit) if name.sort is not LOGIN else None
+        span = _span(_ASSIGNED.match(low, called.end(), limit), text) if called else None
+        if span and _is_secret_in_a_hurry(name, text, span):
+            end = span[1] if span[1] < limit - _AT_THE_EDGE else _end_of(text, span[1])
+            return span[0], end, name.kind
+    return None
 
 
 def _of_name(name: Name, around: str, low: str, called: re.Match[str]) -> tuple[Found, ...]:
@@ -326,7 +347,9 @@ def _of_name(name: Name, around: str, low: str, called: re.Match[str]) -> tuple[
     end = suffix.end()
     if low[end : end + 1] in ("_", "@", "&") and low[end + 1 : end + 2].isalnum():
         return ()
-    first = _in_parts(name, around, low, end) or _value_of(name, around, low, start, end)
+    over = _SENTENCE_ENDS.search(low, end, end + _WITHIN)
+    leads = list(_LEADS.finditer(low, end, over.start() if over else end + _WITHIN))
+    first = _in_parts(name, around, low, end, leads) or _value_of(name, around, low, (start, end), leads)
     if first is None:
         return ()
     return ((*first, name.kind), *_others(name, around, low, first[1]))
@@ -341,12 +364,12 @@ _TO_PARTS = tuple(
 _OF_A_ROW = pattern("[,;|]")  # what stands below is a row of a table
 
 
-def _in_parts(name: Name, around: str, low: str, end: int) -> tuple[int, int] | None:
+def _in_parts(
+    name: Name, around: str, low: str, end: int, leads: list[re.Match[str]]
+) -> tuple[int, int] | None:
     """A value with spaces in it: groups of letters and digits, the words of a phrase; or the digits of a PIN."""
-    over = _SENTENCE_ENDS.search(low, end, end + _WITHIN)
-    limit = over.start() if over else min(len(low), end + _WITHIN)
-    leads = [led for led in (way.match(low, end) for way in _TO_PARTS) if led]
-    for led in (*leads, *_LEADS.finditer(low, end, limit)):
+    directly = [led for led in (way.match(low, end) for way in _TO_PARTS) if led]
+    for led in (*directly, *leads):
         at = led.end()
         if name.sort is PIN:
             digits = _OF_DIGITS.match(low, at)
@@ -364,9 +387,14 @@ def _in_parts(name: Name, around: str, low: str, end: int) -> tuple[int, int] | 
     return None
 
 
-def _value_of(name: Name, around: str, low: str, start: int, end: int) -> tuple[int, int] | None:
+def _value_of(
+    name: Name, around: str, low: str, called: tuple[int, int], leads: list[re.Match[str]]
+) -> tuple[int, int] | None:
+    start, end = called
     ways = [_ASSIGNED, _IN_FIELD]
-    if _TAKES_A_SPACE.search(low[:start]) or low[start:].startswith(_DIRECTIVES):
+    if low.startswith(_DIRECTIVES, start) or (
+        any(sign in low[:start] for sign in _BEFORE_SPACE) and _TAKES_A_SPACE.search(low[:start])
+    ):
         ways.append(_FLAGGED)
     if not low[start].isascii():
         ways.append(_FAR)
@@ -374,10 +402,11 @@ def _value_of(name: Name, around: str, low: str, start: int, end: int) -> tuple[
         span = _span(way.match(low, end), around)
         if span and _is_secret(name, around, span, has_sign=way is _ASSIGNED):
             return span
-    span = _led_to(name, around, low, end)
+    span = _led_to(name, around, low, leads)
     if span:
         return span
-    for way in (_ADJACENT, _FOUND_BELOW, _ANSWERED):
+    is_over = low.find("\n", end, end + _BELOW_WITHIN) < 0
+    for way in (_ADJACENT,) if is_over else (_ADJACENT, _FOUND_BELOW, _ANSWERED):
         span = _span(way.match(low, end), around)
         if (
             span
@@ -385,11 +414,21 @@ def _value_of(name: Name, around: str, low: str, start: int, end: int) -> tuple[
             and _is_made_up(name, around, span)
         ):
             return span
+    if not _MAY_BE_MADE_UP.search(low):
+        return None
     return (
         _near(name, around, low, end)
         or _ahead(name, around, low, start)
         or _beside(name, around, low, start, end)
     )
+
+
+# Without a word of six characters, one of them a digit or a sign or some of them side by side in no word, nothing is
+# made up; nor does a phrase stand before its name without one of these words.
+_MAY_BE_MADE_UP = pattern(
+    r"(?<![^\s\"'`(])(?=[^\s]{6})[a-z_.,/@:=+-]{0,40}+[^a-z_.,/@:=+\s-]|[bcdfghjklmnpqrstvwxyz]{4}"
+    r"|(?:use|take|nimm|utilise|usa) "
+)
 
 
 # Of a cell in a column of secrets.
@@ -425,6 +464,8 @@ def _span(found: re.Match[str] | None, around: str) -> tuple[int, int] | None:
 def _is_secret(name: Name, around: str, span: tuple[int, int], *, has_sign: bool = False) -> bool:
     given = around[span[0] : span[1]]
     is_quoted = around[span[0] - 1] in "\"'`"
+    if not is_quoted and _is_short_word(given):
+        return False
     if name.sort in (PASSWORD, PHRASE):
         return is_password(given, is_quoted=is_quoted)
     if name.sort is DOUBTFUL:
@@ -437,29 +478,48 @@ def _is_secret(name: Name, around: str, span: tuple[int, int], *, has_sign: bool
     )
 
 
+def _is_secret_in_a_hurry(name: Name, text: str, span: tuple[int, int]) -> bool:
+    given = text[span[0] : span[1]]
+    if name.sort is KEY:
+        return is_key(given)
+    is_quoted = text[span[0] - 1] in "\"'`"
+    return is_made_up(given) if name.sort is DOUBTFUL else is_password(given, is_quoted=is_quoted)
+
+
+def _is_short_word(given: str) -> bool:
+    """Whether this is nothing but letters, and so few that nobody can tell whether they are a word."""
+    return len(given) < _LEAST_DIGITS and given.isalpha()
+
+
 def _is_made_up(name: Name, around: str, span: tuple[int, int]) -> bool:
     given = around[span[0] : span[1]]
+    if _is_short_word(given):
+        return False
     if name.sort is KEY:
         return (is_key(given) and len(given) >= _LEAST_KEY) or (name.kind == "secret" and is_odd(given))
     return is_made_up(given)
 
 
 def _is_secret_without_sign(name: Name, given: str) -> bool:
+    if _is_short_word(given):
+        return False
     if name.sort is KEY:
         return (is_key(given) and len(given) >= _LEAST_NEAR_KEY) or (name.kind == "secret" and is_odd(given))
     return is_made_up(given)
 
 
-def _led_to(name: Name, around: str, low: str, end: int) -> tuple[int, int] | None:
+def _led_to(name: Name, around: str, low: str, leads: list[re.Match[str]]) -> tuple[int, int] | None:
     """A value to which the sentence leads: `the password for the wifi is …`, `Passwort für den Server: …`."""
-    over = _SENTENCE_ENDS.search(low, end, end + _WITHIN)
-    limit = over.start() if over else min(len(low), end + _WITHIN)
-    for _, lead in zip(range(_MOST_LEADS), _LEADS.finditer(low, end, limit), strict=False):
+    for lead in leads[:_MOST_LEADS]:
         span = _span(_VALUE_ALONE.match(low, lead.end()), around)
         if span is None:
             continue
-        is_sure = not lead[2] or name.anchor in _IS_TO or _SETS.search(low[: lead.end()])
-        if (_is_secret if is_sure else _is_made_up)(name, around, span):
+        if _is_secret(name, around, span) and (
+            not lead[2]
+            or name.anchor in _IS_TO
+            or _is_made_up(name, around, span)
+            or _SETS.search(low[: lead.end()])
+        ):
             return span
     return None
 
@@ -509,6 +569,9 @@ _SAID_AHEAD = pattern(
     rf"""|([^\s"'`(),;:]{{6,64}})["'`*]{{0,3}}[ ]?(?: (?:{"|".join((*IS, "as", "als", "en", "still", "comme", "como", "come", "for"))})(?: {_WORD}){{0,3}} ["'`*]{{0,2}}"""  # noqa: E501
     r"|[是为為がをは이가을를][^\x00-\x7f]{0,8})$"
 )
+_LEAST_SAID = 5
+# Without one of these nothing is made up.
+_MAY_BE_SAID = pattern(r"[0-9!#$%^&*~?]|[bcdfghjklmnpqrstvwxyz]{4}")
 
 
 def _ahead(name: Name, around: str, low: str, start: int) -> tuple[int, int] | None:
@@ -517,7 +580,12 @@ def _ahead(name: Name, around: str, low: str, start: int) -> tuple[int, int] | N
     words_before = low.rfind(" ", 0, max(line, start - 1))
     if words_before < 0:
         return None
-    said = _SAID_AHEAD.search(low[line:start].removesuffix("pass"))
+    before = low[line:start].removesuffix("pass")
+    if name.sort is not PHRASE and not any(
+        len(word) > _LEAST_SAID and _MAY_BE_SAID.search(word) for word in before.split()
+    ):
+        return None
+    said = _SAID_AHEAD.search(before)
     if said is None:
         return None
     assert said.lastindex is not None
@@ -551,14 +619,9 @@ def _opens_something(around: str, low: str, at: int) -> bool:
 _LAST_WORD = pattern(r"[A-Z]?[a-z]{2,24}$")
 
 
-def _may_name_a_secret(name: str) -> bool:
-    low = name.lower()
-    return not low.isascii() or any(anchor in low for anchor in _names_by_anchor(is_far=False))
-
-
 def kind_of_named(name: str, given: str) -> str | None:
     """Say which kind of secret `given` is as the field `name` of an object, if it is one."""
-    if not given or "\n" in given or len(given) > _MOST_IN_FIELD or not _may_name_a_secret(name):
+    if not given or "\n" in given or len(given) > _MOST_IN_FIELD or not is_name_of_something(name):
         return None
     quoted = given.replace("\\", "").replace('"', "")
     page = Page(f'"{name[:_MOST_IN_FIELD]}": "{quoted}"')

@@ -92,7 +92,7 @@ NAMES: tuple[Name, ...] = (
     # French
     _name(PASSWORD, "mdp", rf"{_ALONE}mdp{_OVER}"),
     _name(KEY, "jeton", rf"jetons?{_OVER}", "token"),
-    _name(PHRASE, "phrase ", r"phrase (?:secrete|de recuperation|de passe)", "passphrase"),
+    _name(PHRASE, "phrase", r"phrase (?:secrete|de recuperation|de passe)", "passphrase"),
     # Spanish, Portuguese, Italian
     _name(KEY, "recupera", rf"recupera(?:ci|ti|ca|zi)on?{_OVER}", "secret"),
     _name(PHRASE, "frase ", "frase (?:de contrasena|semilla|secreta|de recuperacion|segreta)", "passphrase"),

@@ -22,17 +22,21 @@ class Page:
     __slots__ = (
         "_has_digits",
         "_in_bytes",
+        "_long_words",
         "_low",
         "_marked",
         "_parts_until",
         "_stretches",
+        "_values",
+        "odd_signs",
         "original",
         "text",
     )
 
     def __init__(self, original: str) -> None:
         self.original = original
-        self._marked = _as_plain_signs(original)
+        self.odd_signs: frozenset[str] = frozenset() if original.isascii() else _odd_signs_of(original)
+        self._marked = _as_plain_signs(original, self.odd_signs)
         plain = self._marked.replace(_NOTHING, "") if _NOTHING in self._marked else self._marked
         self.text = without_marks(plain)
         self._parts_until: list[int] | None = None
@@ -40,6 +44,8 @@ class Page:
         self._in_bytes: bytes | None = None
         self._stretches: list[int] | None = None
         self._has_digits: bool | None = None
+        self._values: bytearray | None = None
+        self._long_words: str | None = None
 
     @property
     def is_whole(self) -> bool:
@@ -80,6 +86,23 @@ class Page:
         if self._stretches is None:
             self._stretches = _stretches_in(self.in_bytes)
         return self._stretches
+
+    @property
+    def long_words(self) -> str:
+        """All that stands without a space or a letter of the East within it, at least 24 characters in a row."""
+        if self._long_words is None:
+            self._long_words = _long_words_of(self.text, self.in_bytes)
+        return self._long_words
+
+    def next_value(self, at: int) -> int:
+        """Say where, from this place on, something stands that may be a value; where it ends if nothing does.
+
+        It is exact to a hundred characters or so: nothing that may be one is passed over.
+        """
+        if self._values is None:
+            self._values = _values_in(self.low)
+        block = self._values.find(1, max(0, at) >> _BLOCK)
+        return block << _BLOCK if block >= 0 else len(self.text) + _LONGEST_LOOK
 
 
 # --- plain signs: nothing here moves a character ---
@@ -157,11 +180,10 @@ _WRITTEN_OTHERWISE = {
 _FEW = 64  # one in so many characters
 
 
-def _as_plain_signs(text: str) -> str:
+def _as_plain_signs(text: str, odd: frozenset[str]) -> str:
     """Write the text in signs that the rules know, each at its place; what is to be left out becomes one sign."""
-    if not text.isascii():
-        for sign in _odd_signs_of(text) & _PLAIN.keys():
-            text = text.replace(sign, _PLAIN[sign])
+    for sign in odd & _PLAIN.keys():
+        text = text.replace(sign, _PLAIN[sign])
     for opening, (meanings, expression) in _WRITTEN_OTHERWISE.items():
         count = text.count(opening)
         if not count or not expression.search(text):
@@ -176,10 +198,15 @@ def _as_plain_signs(text: str) -> str:
     return text
 
 
-def _odd_signs_of(text: str) -> set[str]:
+def _odd_signs_of(text: str) -> frozenset[str]:
     """The signs that are not ASCII. Most texts have few, and taking all others out first is the quicker way."""
     data = text.encode("utf-8", "surrogatepass").translate(None, _ASCII)
-    return set(data.decode("utf-8", "surrogatepass") if len(data) * 4 < len(text) else text)
+    return frozenset(data.decode("utf-8", "surrogatepass"))
+
+
+def forms_of(sign: str) -> set[str]:
+    """Every sign that is read as this one, in lower case."""
+    return {sign, sign.upper(), *(form for form, plain in _PLAIN.items() if plain.lower() == sign)}
 
 
 # --- stretches ---
@@ -202,3 +229,87 @@ def _stretches_in(text: bytes) -> list[int]:
         if at >= 0:
             at = alike.find(_LONG, at)
     return found
+
+
+_LONG_WORD = b"a" * 24
+# What is not of the West has become a question mark.
+_AS_BLACK_OR_WHITE = bytes(
+    ord("a") if 32 < byte < 127 and byte != ord("?") else ord(" ") for byte in range(256)
+)
+
+
+def _long_words_of(text: str, in_bytes: bytes) -> str:
+    alike = in_bytes.translate(_AS_BLACK_OR_WHITE)
+    found: list[str] = []
+    at = alike.find(_LONG_WORD)
+    while at >= 0:
+        end = alike.find(b" ", at)
+        if end < 0:
+            end = len(text)
+        found.append(text[at:end])
+        at = alike.find(_LONG_WORD, end)
+    return " ".join(found)
+
+
+# --- values: without one of these signs of a value nothing is a secret because of its name ---
+
+_BLOCK = 8  # two to the power of this: the characters that are told of together
+_LONGEST_LOOK = 1 << 16
+
+
+def _table(*sorts: tuple[bytes, bytes]) -> bytes:
+    """Make a table that gives each sort of characters one sign, and all others a line break."""
+    table = bytearray(b"\n" * 256)
+    for sign, characters in sorts:
+        for byte in characters:
+            table[byte] = sign[0]
+    return bytes(table)
+
+
+_VOWELS, _CONSONANTS, _DIGITS = b"aeiou", b"bcdfghjklmnpqrstvwxyz", b"0123456789"
+_AS_SORTS = _table(
+    (b"x", bytes(set(range(33, 256)))),
+    (b"a", _VOWELS),
+    (b"b", _CONSONANTS),
+    (b"0", _DIGITS),
+    (b'"', b"\"'`"),
+    (b"!", b"!@#$%^&*~"),
+    (b"-", b"-_."),
+    (b" ", b" "),
+    (b"\\", b"\\"),
+)
+_AS_LONG = _table((b"a", _VOWELS + _CONSONANTS + b"+/_-"))
+_AS_GROUPS = _table((b"a", _VOWELS + _CONSONANTS + _DIGITS), (b" ", b" "))
+# A digit; letters that no word has side by side; a sign within a word; a long stretch; groups of four.
+_SIGNS_OF_VALUES = (
+    (_AS_LONG, ("a" * 20,)),
+    (_AS_GROUPS, ("aaaa aaaa aaaa aaaa",)),
+    (_AS_SORTS, ("0", "bbbb", "!a", "!b")),
+)
+# Something in quotation marks, and words joined by dashes.
+_FORMS_OF_VALUES = (
+    ('"', pattern(r'"(?:[^ \n"]{4,64}+["\\]|[ab]{3,12} [ab]{3,12} [ab]{3,12} [ab])')),
+    ("-", pattern(r"-[ab]{3,12}-[ab]")),
+)
+
+
+def _values_in(low: str) -> bytearray:
+    """Mark each block of a text that has a sign of a value in it."""
+    data = low.encode("latin-1", "replace")
+    blocks = bytearray((len(data) >> _BLOCK) + 1)
+    sorts = ""
+    for table, needles in _SIGNS_OF_VALUES:
+        sorts = data.translate(table).decode("latin-1")
+        for needle in needles:
+            at = sorts.find(needle)
+            while at >= 0:
+                block = at >> _BLOCK
+                blocks[block] = 1
+                at = sorts.find(needle, block + 1 << _BLOCK)
+    for sign, expression in _FORMS_OF_VALUES:
+        found = expression.search(sorts) if sign in sorts else None
+        while found is not None:
+            block = found.start() >> _BLOCK
+            blocks[block] = 1
+            found = expression.search(sorts, block + 1 << _BLOCK)
+    return blocks

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 from plainmind.base.lazy import pattern
 
 _WORDS = frozenset(
@@ -28,6 +26,7 @@ _BEGINNING = pattern(
 _INSIDE_IN_LOWER_CASE = ("changeme", "placeholder", "redacted", "dummy", "goes-here", "goes_here")
 _INSIDE = ("xxxx", "XXXX", "***", "...", "…", "•")
 _LEAST_DIFFERENT = 3
+_ENOUGH_TO_DIFFER = 24
 
 
 def is_stand_in(text: str) -> bool:
@@ -40,7 +39,11 @@ def is_stand_in(text: str) -> bool:
         for word in words:
             if word in place:
                 return True
-    return len(set(low)) < _LEAST_DIFFERENT and not low.isdecimal()
+    return (
+        len(set(low[:_ENOUGH_TO_DIFFER])) < _LEAST_DIFFERENT
+        and len(set(low)) < _LEAST_DIFFERENT
+        and not low.isdecimal()
+    )
 
 
 _LEAST_PASSWORD = 4
@@ -72,20 +75,15 @@ _NAME_OF_SOMETHING = pattern(r"[_/.:=(\[{<>|-]|^(?:[a-z]{1,64}+[0-9]|[0-9]{1,4}[
 # Words joined into a sentence that only its owner knows: `correct-horse-battery-staple`.
 _DASHED_WORDS = pattern(r"[a-z]{3,12}(?:-[a-z]{3,12}){3,7}", 2)
 _WESTERN = pattern("[A-Za-z0-9\u00c0-\u024f\u0370-\u052f]")
-# Which letters often follow which.
-_COMMON_PAIRS = frozenset(
-    followers[0] + follower
-    for followers in """
-        abcdefgiklmnprstuvwxyz baeijlorsuy cacehikloprstuyqz dabdegikloprstuyjmvw eabcdefghijlmnopqrstuvwxyz
-        faefiloqrtuy
-        gaeghilmnoprstuy haeilmnorstuy iabcdefgjklmnopqrstuvxz jaeiou kadeilmnorstuy labcdefghiklmoprstuvwy
-        mabcdeimnopsuyl
-        nabcdefghijklmnoqrstuvxyz oabcdefghijklmnopqrstuvwxyz padeghiloprstuyf qu rabcdefghiklmnopqrstuvwyz
-        sabcdefghiklmnopqrtsuvwy tabcdefghilmnoprstuwyz uabcdefghijklmnoprstvwxyz vaeiolry waehilnorstuy xaceiopqtuy
-        yabcdefgilmnoprstuwxz zaehiloptuwyz
-        """.split()  # noqa: SIM905
-    for follower in followers[1:]
-)
+# Which letters often follow which: the first of each row by all others.
+_FOLLOWERS = """
+    abcdefgiklmnprstuvwxyz baeijlorsuy cacehikloprstuyqz dabdegikloprstuyjmvw eabcdefghijlmnopqrstuvwxyz faefiloqrtuy
+    gaeghilmnoprstuy haeilmnorstuy iabcdefgjklmnopqrstuvxz jaeiou kadeilmnorstuy labcdefghiklmoprstuvwy
+    mabcdeimnopsuyl nabcdefghijklmnoqrstuvxyz oabcdefghijklmnopqrstuvwxyz padeghiloprstuyf qu
+    rabcdefghiklmnopqrstuvwyz sabcdefghiklmnopqrtsuvwy tabcdefghilmnoprstuwyz uabcdefghijklmnoprstvwxyz vaeiolry
+    waehilnorstuy xaceiopqtuy yabcdefgilmnoprstuwxz zaehiloptuwyz
+"""
+_RARE_PAIR = pattern("|".join(f"{row[0]}(?=[^{row[1:]}])" for row in _FOLLOWERS.split()))
 _LEAST_SCRAMBLED = 8
 _LONG_SCRAMBLED = 12
 _CHANGES_OF_CASE = pattern("[a-z][A-Z]|[A-Z][A-Z][a-z]")
@@ -161,7 +159,7 @@ def is_scrambled(value: str) -> bool:
     low = value.lower()
     if len(set(low)) < _LEAST_DIFFERENT_LETTERS:
         return False
-    rare = sum(pair not in _COMMON_PAIRS for pair in map("".join, pairwise(low)))
+    rare = len(_RARE_PAIR.findall(low))
     is_mixed = not (value.islower() or value.isupper())
     if is_mixed and len(_CHANGES_OF_CASE.findall(value)) >= _LEAST_CHANGES and not _CAMEL.fullmatch(value):
         return rare > 0
@@ -232,7 +230,7 @@ def is_key(value: str, **_: bool) -> bool:
 
 def is_random(value: str) -> bool:
     """Whether a machine made this: letters and digits in turns, or letters that change case all the time."""
-    if len(value) < _LEAST_KEY:
+    if len(value) < _LEAST_KEY or (value.isalpha() and (value.islower() or value.istitle())):
         return False
     if value.isalnum() and value.isascii():
         return not _CAMEL.fullmatch(value) and _is_random(value[:_ENOUGH])

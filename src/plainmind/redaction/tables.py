@@ -20,11 +20,20 @@ _AROUND = " \t\"'`*_"
 
 def is_heading(low: str, start: int, end: int) -> bool:
     """Whether the name of a secret may be the heading of a column, looking at what stands on both sides of it."""
-    return _ENDS_CELL.match(low, end) is not None and _BEGINS_CELL.search(low, 0, start) is not None
+    if not _ENDS_CELL.match(low, end):
+        return False
+    before = low[max(0, start - _LONGEST_BEFORE) : start]
+    begins = max(before.rfind(sign) + len(sign) if sign in before else -1 for sign in _BEGIN_CELL)
+    if begins < 0 and len(before) < start:
+        return False
+    words = before[max(begins, 0) :].lstrip(_AROUND_NAME).split()
+    return len(words) <= _MOST_WORDS and all(len(word) <= _LONGEST_WORD for word in words)
 
 
 _ENDS_CELL = pattern(r"""["'`*)_]{0,3}[ ]{0,24}:?[*]{0,2}(?:[|,;\t\r\n]|(?<=  )\S)""")
-_BEGINS_CELL = pattern(r"""(?:^|[\n|,;\t]|  )[ "'`*(_]{0,4}(?:[^\s|,;]{1,20}[ _-]?){0,4}$""")
+_BEGIN_CELL = ("\n", "|", ",", ";", "\t", "  ")
+_AROUND_NAME = " \"'`*(_"
+_LONGEST_BEFORE, _MOST_WORDS, _LONGEST_WORD = 88, 4, 20
 
 
 def cells_under(text: str, at: int, is_secret: Callable[[str], bool]) -> Iterator[tuple[int, int]]:

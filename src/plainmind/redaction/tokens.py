@@ -261,56 +261,45 @@ _LEAST_DIGITS = b"0" * 13
 _AS_DIGIT_OR_BREAK = bytes(ord("0") if byte in b"0123456789" else ord(" ") for byte in range(256))
 
 # An expression begins with its keyword: then the search goes from one to the next without looking at what lies
-# between. The sign before a group of shapes is in all their keywords: looking for one sign, or for one word instead of
-# three, takes next to no time.
-_SHAPES: dict[str, tuple[Shape, ...]] = {
-    "hook": (
-        Shape(
-            "slack",
-            "hooks.slack.com/",
-            pattern(r"hooks\.slack\.com/(?:services|workflows|triggers)/([A-Za-z0-9_/-]{20,200})"),
-        ),
-        Shape("discord", "/api/webhooks/", pattern(r"/api/webhooks/[0-9]{15,22}/([A-Za-z0-9_-]{40,100})")),
-        Shape(
-            "microsoft",
-            "webhook.office.com/",
-            pattern(r"webhook\.office\.com/webhookb2/([A-Za-z0-9@/_-]{40,400})"),
-        ),
+# between. All of them are a part of a long word, and only those are searched for the keywords.
+_SHAPES: tuple[Shape, ...] = (
+    Shape(
+        "slack",
+        "hooks.slack.com/",
+        pattern(r"hooks\.slack\.com/(?:services|workflows|triggers)/([A-Za-z0-9_/-]{20,200})"),
     ),
-    "~": (
-        Shape(
-            "azure",
-            "Q~",
-            pattern(r"(Q~(?<=[A-Za-z0-9_~.-]{3}[0-9]Q~)[A-Za-z0-9_~.-]{31,34})(?![A-Za-z0-9_~-])"),
-            before=4,
-        ),
+    Shape("discord", "/api/webhooks/", pattern(r"/api/webhooks/[0-9]{15,22}/([A-Za-z0-9_-]{40,100})")),
+    Shape(
+        "microsoft",
+        "webhook.office.com/",
+        pattern(r"webhook\.office\.com/webhookb2/([A-Za-z0-9@/_-]{40,400})"),
     ),
-    "//0": (Shape("google", "1//0", pattern(rf"(1//0{_preceded(4)}[A-Za-z0-9_-]{{30,200}})")),),
-    "_": (
-        Shape("stripe", "whsec_", pattern(r"(whsec_[A-Za-z0-9+/=_-]{24,100})")),
-        Shape("sentry", "sntrys_", pattern(r"(sntrys_[A-Za-z0-9+/=_-]{40,500})")),
-        Shape("grafana", "glc_", pattern(rf"(glc_{_preceded(4)}[A-Za-z0-9+/=]{{40,500}})")),
-        Shape("fly", "fm1", pattern(r"(fm1[ar]_[A-Za-z0-9+/=_-]{60,2000})")),
-        Shape("fly", "fm2_", pattern(r"(fm2_[A-Za-z0-9+/=_%-]{60,2000})")),
-        Shape("onepassword", "ops_eyJ", pattern(r"(ops_eyJ[A-Za-z0-9+/=_-]{100,2000})")),
+    Shape(
+        "azure",
+        "Q~",
+        pattern(r"(Q~(?<=[A-Za-z0-9_~.-]{3}[0-9]Q~)[A-Za-z0-9_~.-]{31,34})(?![A-Za-z0-9_~-])"),
+        before=4,
     ),
-    "$": (
-        Shape(
-            "braintree",
-            "access_token$",
-            pattern(r"access_token\$[a-z]{4,12}\$([0-9a-z]{16}\$[0-9a-f]{32})"),
-        ),
+    Shape("google", "1//0", pattern(rf"(1//0{_preceded(4)}[A-Za-z0-9_-]{{30,200}})")),
+    Shape("stripe", "whsec_", pattern(r"(whsec_[A-Za-z0-9+/=_-]{24,100})")),
+    Shape("sentry", "sntrys_", pattern(r"(sntrys_[A-Za-z0-9+/=_-]{40,500})")),
+    Shape("grafana", "glc_", pattern(rf"(glc_{_preceded(4)}[A-Za-z0-9+/=]{{40,500}})")),
+    Shape("fly", "fm1", pattern(r"(fm1[ar]_[A-Za-z0-9+/=_-]{60,2000})")),
+    Shape("fly", "fm2_", pattern(r"(fm2_[A-Za-z0-9+/=_%-]{60,2000})")),
+    Shape("onepassword", "ops_eyJ", pattern(r"(ops_eyJ[A-Za-z0-9+/=_-]{100,2000})")),
+    Shape(
+        "braintree",
+        "access_token$",
+        pattern(r"access_token\$[a-z]{4,12}\$([0-9a-z]{16}\$[0-9a-f]{32})"),
     ),
-    "=": (
-        Shape("link", "code=", pattern(r"code=(?<=[?&]code=)([A-Za-z0-9_-]{20,200}+)(?![A-Za-z0-9])")),
-        Shape("azure", "sig=", pattern(r"sig=(?<=[?&;]sig=)([A-Za-z0-9%+/=_-]{40,120})")),
-        Shape(
-            "aws",
-            "Signature=",
-            pattern(r"Signature=(?<=[?&-]Signature=)([0-9a-f]{64}|[A-Za-z0-9%+/=~_-]{28,700})"),
-        ),
+    Shape("link", "code=", pattern(r"code=(?<=[?&]code=)([A-Za-z0-9_-]{20,200}+)(?![A-Za-z0-9])")),
+    Shape("azure", "sig=", pattern(r"sig=(?<=[?&;]sig=)([A-Za-z0-9%+/=_-]{40,120})")),
+    Shape(
+        "aws",
+        "Signature=",
+        pattern(r"Signature=(?<=[?&-]Signature=)([0-9a-f]{64}|[A-Za-z0-9%+/=~_-]{28,700})"),
     ),
-}
+)
 # These are a part of a long stretch.
 _STRETCHED_SHAPES = (
     Shape("link", "/private-", pattern(r"/private-([0-9a-f]{32})")),
@@ -343,9 +332,10 @@ _STRETCHED_SHAPES = (
 def shapes_in(page: Page) -> Iterator[Found]:
     """Report every secret that one of the shapes fits, and every payment card."""
     text = page.text
-    shapes = [shape for sign, some in _SHAPES.items() if sign in text for shape in some]
-    for shape in (*shapes, *_STRETCHED_SHAPES) if page.stretches else shapes:
-        if shape.keyword in text:
+    words = page.long_words
+    shapes = (*_SHAPES, *_STRETCHED_SHAPES) if page.stretches else _SHAPES
+    for shape in shapes if words else ():
+        if shape.keyword in words:
             for found in shape.expression.finditer(text):
                 yield found.start(1) - shape.before, found.end(1), shape.kind
     if _has_many_digits(page):
@@ -426,7 +416,7 @@ def private_keys_in(page: Page) -> Iterator[Found]:
     text = page.text
     if "PRIVATE KEY" in text:
         yield from _between_borders(text)
-    if page.stretches and any(head in text for head in _HEADS):
+    if page.stretches and any(head in page.long_words for head in _HEADS):
         for found in _BARE.finditer(text):
             yield found.start(), found.end(), _PRIVATE_KEY
     if "Private-Lines: " in text:
