@@ -1,4 +1,4 @@
-"""`auto`, exactly: a local model that is there, then OpenAI, Gemini and Voyage by key, then the built-in model."""
+"""`auto`, exactly: a local model that is there, then whom the settings name a key for, then the built-in model."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NO_KEYS = dict.fromkeys(KEY_VARIABLES, KeyFound(None))
 
 
 def chosen(*, local: LocalModel | None = None, **keys: str) -> Choice:
-    found = {**NO_KEYS, **{name: KeyFound(origin) for name, origin in keys.items()}}
+    found = {**NO_KEYS, **{name: KeyFound(origin, is_in_settings=True) for name, origin in keys.items()}}
     return choose("auto", requested_by="default", local=local or LocalModel(), keys=found)
 
 
@@ -32,10 +32,10 @@ def test_a_local_model_that_exists_wins_over_every_key() -> None:
 
 
 def test_a_local_model_that_is_not_there_is_passed_over_and_named() -> None:
-    choice = chosen(local=LocalModel("/models/a.gguf"), voyage="the environment variable VOYAGE_API_KEY")
+    choice = chosen(local=LocalModel("/models/a.gguf"), voyage="`remote.apiKey`, user")
 
     assert choice.provider == "voyage"
-    assert choice.why == "its key is in the environment variable VOYAGE_API_KEY"
+    assert choice.why == "its key is in `remote.apiKey`, user"
     assert choice.passed_over[0] == PassedOver("local", "there is no /models/a.gguf", is_configured=True)
     assert [over.is_configured for over in choice.passed_over] == [True, False, False]
 

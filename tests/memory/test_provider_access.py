@@ -24,16 +24,40 @@ def load(tmp_path: Path):
     return loaded
 
 
-def test_a_key_of_the_environment_makes_its_provider_the_choice_and_is_not_shown(load) -> None:
+def test_a_key_of_the_environment_chooses_nobody_and_is_not_shown(load) -> None:
     choice = choice_of(load({}), {"GOOGLE_API_KEY": SECRET})
 
-    assert choice.provider == "gemini"
-    assert choice.why == "its key is in the environment variable GOOGLE_API_KEY"
+    assert choice.provider == "builtin"
+    over = {over.provider: over.reason for over in choice.passed_over}
+    assert over["gemini"].startswith("its key is in the environment variable GOOGLE_API_KEY")
+    assert "`plainmind config set provider gemini`" in over["gemini"]
     assert SECRET not in repr(choice)
 
 
+def test_a_key_of_the_environment_is_used_by_the_provider_that_the_settings_name(load) -> None:
+    loaded = load({"provider": "gemini"})
+
+    assert choice_of(loaded, {}).provider == "gemini"
+    assert access_to("gemini", loaded, {"GOOGLE_API_KEY": SECRET}, chosen=True).key == SECRET
+
+
+@pytest.mark.parametrize("settings", [{}, {"remote": {"apiKey": "env:MY_KEY"}}, {"provider": "voyage"}])
+def test_the_choice_is_the_same_in_every_environment(load, settings) -> None:
+    """Programs that start us have environments of their own, and share one index."""
+    environments = [
+        {},
+        {"MY_KEY": SECRET},
+        {"OPENAI_API_KEY": SECRET},
+        {"VOYAGE_API_KEY": SECRET, "MY_KEY": " "},
+    ]
+
+    assert len({choice_of(load(settings), environ).provider for environ in environments}) == 1
+
+
 def test_a_blank_key_is_none(load) -> None:
-    assert choice_of(load({}), {"OPENAI_API_KEY": "  "}).provider == "builtin"
+    loaded = load({"remote": {"apiKey": "env:MY_KEY"}})
+
+    assert access_to("openai", loaded, {"MY_KEY": "  "}, chosen=True).key is None
 
 
 def test_the_key_of_the_configuration_comes_before_that_of_the_environment(load) -> None:
@@ -61,8 +85,8 @@ def test_a_reference_to_nothing_is_said_and_nothing_is_asked_without_the_key(loa
 
     assert (access.key, access.may_be_asked) == (None, False)
     assert "MY_KEY, which is not set" in str(access.found.problem)
-    over = {over.provider: over.reason for over in choice_of(loaded, {}).passed_over}
-    assert "MY_KEY" in over["openai"]
+    choice = choice_of(loaded, {})
+    assert (choice.provider, choice.why) == ("openai", "your settings name a key for it")
 
 
 @pytest.mark.parametrize("where", ["environment", "models.providers"])
@@ -181,13 +205,13 @@ def test_a_model_beside_auto_is_for_the_provider_that_has_it(load, settings, pro
 
 def test_a_local_model_is_chosen_when_its_file_is_there(load, tmp_path: Path) -> None:
     path = tmp_path / "model.gguf"
-    loaded = load({"local": {"modelPath": str(path)}})
-    before = choice_of(loaded, {"OPENAI_API_KEY": SECRET})
+    loaded = load({"local": {"modelPath": str(path)}, "remote": {"apiKey": SECRET}})
+    before = choice_of(loaded, {})
     path.write_bytes(b"GGUF")
 
     assert before.provider == "openai"
     assert before.passed_over[0].reason == f"there is no {path}"
-    assert choice_of(loaded, {"OPENAI_API_KEY": SECRET}).provider == "local"
+    assert choice_of(loaded, {}).provider == "local"
 
 
 def test_a_model_of_the_hub_is_chosen_by_auto_only_once_it_is_here(load) -> None:

@@ -63,10 +63,12 @@ def test_the_first_sync_says_where_text_goes_and_why_and_later_ones_do_not(
     assert later.notes == ()
 
 
-def test_a_key_in_the_environment_chooses_its_provider_and_status_says_so(
+def test_a_key_that_the_settings_name_chooses_its_provider_and_status_says_so(
     workspace: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("VOYAGE_API_KEY", KEY)
+    home.mkdir()
+    (home / "plainmind.json5").write_text("{models: {providers: {voyage: {apiKey: 'env:VOYAGE_API_KEY'}}}}")
     with Memory(workspace, home=home) as memory:
         facts = memory.status().as_dict()
 
@@ -81,10 +83,30 @@ def test_a_key_in_the_environment_chooses_its_provider_and_status_says_so(
         {"source": "questions", "to": "api.voyageai.com"},
     ]
     embedding = facts["embedding"]
-    assert embedding["why"] == "its key is in the environment variable VOYAGE_API_KEY"
+    assert embedding["why"].startswith(
+        "its key is in VOYAGE_API_KEY, named by `models.providers.voyage.apiKey`"
+    )
     assert [over["provider"] for over in embedding["passedOver"]] == ["local", "openai", "gemini"]
     assert embedding["key"] == "set"
     assert KEY not in json.dumps(facts)
+
+
+def test_two_programs_with_different_environments_do_not_fight_over_an_index(
+    workspace: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = []
+    for key in (None, KEY, None):
+        if key is None:
+            monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+        else:
+            monkeypatch.setenv("OPENAI_API_KEY", key)
+        with Memory(workspace, home=home) as memory:
+            report = memory.sync()
+            result = memory.search("Mac Studio")
+        made.append((report.rebuilt, result.provider, result.mode))
+
+    assert [one[1:] for one in made] == [("builtin", "hybrid")] * 3
+    assert [one[0] for one in made[1:]] == [None, None]
 
 
 def test_status_of_the_builtin_model_says_why_it_was_chosen(memory: Memory) -> None:

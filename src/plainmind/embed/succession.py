@@ -66,18 +66,20 @@ class LocalModel:
 
 @value
 class KeyFound:
-    """Where a provider's key comes from, or why there is none; never the key. `is_named`: one was meant to be there."""
+    """Where a provider's key comes from, or why there is none; never the key."""
 
     origin: str | None
     problem: str | None = None
-    is_named: bool = False
+    is_named: bool = False  # a key was meant to be there, or an address
+    is_in_settings: bool = False  # the user's own name a key, be it there or not
 
 
 def choose(requested: str, *, requested_by: str, local: LocalModel, keys: Mapping[str, KeyFound]) -> Choice:
     """Take the provider that was asked for; `auto` takes the first that could work, and the built-in one at last.
 
-    The order of `auto` is: a local model that is there, then OpenAI, Gemini and Voyage by key. Nothing that leaves
-    this machine is chosen without a key that was put there for it.
+    The order of `auto` is: a local model that is there, then OpenAI, Gemini and Voyage, where the settings name a key.
+    What the environment holds chooses nothing: programs start us with theirs, and of two that share an index one must
+    not make it anew for the other. A key that is named and not there is therefore said, and no other is taken.
     """
     if requested != AUTO:
         return Choice(requested, f"`provider` is set to it by {requested_by}")
@@ -93,11 +95,19 @@ def choose(requested: str, *, requested_by: str, local: LocalModel, keys: Mappin
     )
     for name in KEY_VARIABLES:
         found = keys[name]
-        if found.origin is not None:
-            return Choice(name, f"its key is in {found.origin}", tuple(passed))
-        why_not = found.problem or f"no key: {' and '.join(KEY_VARIABLES[name])} not set"
-        passed.append(PassedOver(name, why_not, found.is_named))
+        if found.is_in_settings:
+            why = (
+                "your settings name a key for it" if found.origin is None else f"its key is in {found.origin}"
+            )
+            return Choice(name, why, tuple(passed))
+        passed.append(PassedOver(name, _why_not(name, found), found.is_named))
     return Choice("builtin", "no other provider is configured", tuple(passed))
+
+
+def _why_not(name: str, found: KeyFound) -> str:
+    if found.origin is not None:
+        return f"its key is in {found.origin}, which chooses nothing: `plainmind config set provider {name}` does"
+    return found.problem or f"no key: {' and '.join(KEY_VARIABLES[name])} not set"
 
 
 _PROBE = "Does this work?"

@@ -285,7 +285,7 @@ class Memory:
         return choice
 
     def _make_providers(self) -> Providers | None:
-        if not translation.needs_providers(self.settings, self.environ):
+        if not translation.needs_providers(self.settings):
             return None
         providers: Providers = find_by_name(_PROVIDERS)(
             self._loaded,

@@ -335,17 +335,15 @@ def has_parts_that_may_be_missing(settings: Settings) -> bool:
     return not ours or (settings.provider == "builtin" and settings.model is not None)
 
 
-def needs_providers(settings: Settings, environ: Mapping[str, str]) -> bool:
+def needs_providers(settings: Settings) -> bool:
     """Whether it takes a closer look to tell who embeds; else it is the built-in model, a plug-in, or none."""
-    from plainmind.embed.protocol import AUTO, KEY_VARIABLES
+    from plainmind.embed.protocol import AUTO
 
     if settings.provider in {"builtin", "none"} or not settings.store.vector_enabled:
         return False
     if settings.provider != AUTO or settings.local.model_path or settings.guests.get("remote.apiKey"):
         return True
-    if settings.provider_access:
-        return True
-    return any(environ.get(name) for names in KEY_VARIABLES.values() for name in names)
+    return bool(settings.provider_access)
 
 
 def with_origin_of_provider(error: ConfigError, loaded: Loaded) -> ConfigError:

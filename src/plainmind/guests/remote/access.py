@@ -72,9 +72,12 @@ def access_to(name: str, loaded: Loaded, environ: Mapping[str, str], *, chosen: 
         except ConfigError as error:
             problem = problem or str(error)
             continue
-        if key is not None and key.strip():
+        if key is not None and not key.strip():
+            problem = problem or f"the key of {origin} is empty"
+        elif key is not None:
             variable = referenced_variable(written or "")
-            return Access(base_url, key, KeyFound(f"{variable}, named by {origin}" if variable else origin))
+            place = f"{variable}, named by {origin}" if variable else origin
+            return Access(base_url, key, KeyFound(place, is_in_settings=True))
     if problem is None and _same_place(base_url, None, name):
         for variable in KEY_VARIABLES[name]:
             if environ.get(variable, "").strip():
@@ -82,7 +85,10 @@ def access_to(name: str, loaded: Loaded, environ: Mapping[str, str], *, chosen: 
     has_header = chosen and bool(remote.headers)
     may_be_asked = problem is None and (has_header or not _same_place(base_url, None, name))
     found = KeyFound(
-        None, problem or _why_none(base_url, name), is_named=problem is not None or base_url is not None
+        None,
+        problem or _why_none(base_url, name),
+        is_named=problem is not None or base_url is not None,
+        is_in_settings=problem is not None,
     )
     return Access(base_url, None, found, may_be_asked)
 
