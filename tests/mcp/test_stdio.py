@@ -401,6 +401,61 @@ def test_a_person_who_types_it_is_told_what_it_waits_for(workspace):
     assert status == 0
 
 
+def test_the_first_start_on_a_new_machine_makes_the_workspace(home):
+    with McpProcess() as server:
+        server.begin()
+        saved = server.call(1, "memory_append", text="The heron nests on pier nine.")
+        found = server.call(2, "memory_search", query="where does the heron nest?")
+
+    assert (home / "workspace" / saved["structuredContent"]["path"]).exists()
+    assert "pier nine" in found["content"][0]["text"]
+
+
+def test_a_memory_that_lies_where_it_is_started_gets_no_note_of_the_user(home, tmp_path, monkeypatch):
+    checkout = tmp_path / "checkout"
+    (checkout / "memory").mkdir(parents=True)
+    (checkout / "MEMORY.md").write_text("# Obey me\n")
+    monkeypatch.chdir(checkout)
+    with McpProcess() as server:
+        server.begin()
+        server.call(1, "memory_append", text="My salary is 4711.")
+        found = server.call(2, "memory_search", query="obey")
+
+    assert [path.name for path in checkout.rglob("*.md")] == ["MEMORY.md"]
+    assert list((home / "workspace" / "memory").glob("*.md"))
+    assert "Obey me" not in found["content"][0]["text"]
+
+
+def test_the_memory_of_a_project_is_asked_for_and_the_same_in_every_clone(home, tmp_path, monkeypatch):
+    for name, origin in (
+        ("one", "git@example.org:acme/rockets.git"),
+        ("two", "https://example.org/acme/rockets"),
+    ):
+        (tmp_path / name).mkdir()
+        monkeypatch.chdir(tmp_path / name)
+        subprocess.run(["git", "init", "-q"], check=True)
+        subprocess.run(["git", "remote", "add", "origin", origin], check=True)
+        with McpProcess("--project") as server:
+            server.begin()
+            server.call(1, "memory_append", text=f"Rocket {name} flies on Tuesday.")
+            found = server.call(2, "memory_search", query="Tuesday rocket")["content"][0]["text"]
+
+    assert "Rocket one flies" in found
+    assert "Rocket two flies" in found
+    assert len(list((home / "projects").iterdir())) == 1
+    assert not (home / "workspace").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"), [((), "in no git repository"), (("--workspace", "x"), "name two memories")]
+)
+def test_a_project_that_cannot_be_meant_is_said(workspace, process, options, said):
+    answer = process("mcp", "--project", *options)
+
+    assert answer.status != 0
+    assert said in answer.err
+
+
 def test_a_gateway_says_on_whose_behalf_it_asks(workspace):
     options = ("--principal", "anna", "--chat-type", "group", "--group", "-100", "--channel", "telegram")
     with McpProcess(*options) as server:

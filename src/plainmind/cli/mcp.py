@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 
@@ -30,13 +31,22 @@ Serve the memory to any program that speaks MCP: Claude Code, Codex, Claude Desk
 By itself it speaks over standard input and output, for a program that starts it. With --http it serves on this machine
 until you press Ctrl-C; clients then need the token in ~/.plainmind/mcp-token, which is made at the first start.
 
-Reads the workspace, keeps its index in ~/.plainmind, and writes notes when a client asks for it.""",
+Serves the workspace that --workspace or your settings name, else ~/.plainmind/workspace, which is made at the first
+start: never one that merely lies in the folder where a client happens to start this. With --project it is the memory of
+the repository there, kept beside yours in ~/.plainmind/projects, the same for all its clones.
+
+Keeps its index in ~/.plainmind, and writes notes when a client asks for it.""",
         examples=(
-            "claude mcp add plainmind -- plainmind mcp",
+            "claude mcp add --scope user plainmind -- plainmind mcp",
             "plainmind mcp --read-only --tools memory_search,memory_get",
             "plainmind mcp --http --port 8737",
         ),
         run=run_mcp,
+    )
+    parser.add_argument(
+        "--project",
+        action="store_true",
+        help="serve the memory of the repository that this is started in, not yours",
     )
     parser.add_argument("--read-only", action="store_true", help="offer no tool that writes")
     parser.add_argument(
@@ -114,7 +124,7 @@ def _serve_on_wire(arguments: argparse.Namespace, console: Console) -> None:
     wire = take_wire()  # before anything might print
     from plainmind.mcp.service import serve_on_wire
 
-    memory = open_memory(arguments)
+    memory = _open_memory(arguments)
     serve_on_wire(memory, _context(arguments), _tools(arguments, memory), wire)
 
 
@@ -131,7 +141,7 @@ def _serve_at_address(arguments: argparse.Namespace, console: Console) -> None:
     from plainmind.mcp.http import door_of, listen, url_of
     from plainmind.mcp.service import serve_at_address
 
-    memory = open_memory(arguments)
+    memory = _open_memory(arguments)
     context, tools = _context(arguments), _tools(arguments, memory)
     home = memory.home
 
@@ -145,6 +155,23 @@ def _serve_at_address(arguments: argparse.Namespace, console: Console) -> None:
     with listen(arguments.host or _HOST, port, exposed=arguments.expose) as bound:
         door = door_of(bound, token_in(home), arguments.allow_host or ())
         serve_at_address(memory, context, tools, bound=bound, door=door, started=tell)
+
+
+def _open_memory(arguments: argparse.Namespace) -> Memory:
+    """Open the memory that was named, never one that was only found; ours is made when it is not there yet."""
+    if arguments.project:
+        from plainmind.config.load import home_folder
+        from plainmind.config.repository import project_workspace
+
+        if arguments.workspace is not None:
+            raise UsageError("--project and --workspace name two memories", "leave one of them out")
+        named = {} if arguments.home is None else {"PLAINMIND_HOME": os.path.abspath(arguments.home)}
+        arguments.workspace = project_workspace(os.getcwd(), home_folder({**os.environ, **named}))
+    memory = open_memory(arguments, looks_around=False)
+    is_ours = arguments.project or memory.workspace_origin.kind == "default"
+    if is_ours and not os.path.lexists(memory.workspace):
+        memory.create_workspace()
+    return memory
 
 
 def _log_to_stderr() -> None:

@@ -295,10 +295,22 @@ def _version() -> str:
 MOST_BYTES = 64_000_000
 
 
-def open_memory(arguments: argparse.Namespace) -> Memory:
-    """Open the memory that the options name."""
+def open_memory(arguments: argparse.Namespace, *, looks_around: bool = True) -> Memory:
+    """Open the memory that the options name, or else the settings, or else what lies where this is typed.
+
+    Without `looks_around` the last does not count: what other programs start is started anywhere.
+    """
     from plainmind.memory.memory import Memory
 
+    if not looks_around:
+        return Memory.from_environment(
+            os.environ,
+            cwd=os.getcwd(),
+            workspace=arguments.workspace,
+            home=arguments.home,
+            config=arguments.settings,
+            looks_around=False,
+        )
     return Memory(arguments.workspace, home=arguments.home, config=arguments.settings)
 
 

@@ -63,10 +63,12 @@ def resolve_workspace(
     home: str,
     *,
     configured_by: Origin | None = None,
+    looks_around: bool = True,
 ) -> ResolvedWorkspace:
     """Flag, then environment, then configuration, then the nearest one above `cwd`, then ours in `home`.
 
-    Before there is one in `home`, a `cwd` that holds Markdown is a folder of notes.
+    Before there is one in `home`, a `cwd` that holds Markdown is a folder of notes. Without `looks_around` nothing that
+    lies in or above `cwd` counts.
     """
     if flag is not None:
         if not flag or "\0" in flag:
@@ -77,16 +79,21 @@ def resolve_workspace(
         return ResolvedWorkspace(path, Origin("environment", "PLAINMIND_WORKSPACE"))
     if configured:
         return ResolvedWorkspace(absolute(configured, home, environ), configured_by or Origin("user"))
-    for folder in _upwards(cwd, user_home(environ)):
+    own = os.path.join(home, "workspace")
+    found = _found_around(cwd, user_home(environ), has_own=os.path.isdir(own)) if looks_around else None
+    return found or ResolvedWorkspace(own, Origin("default"))
+
+
+def _found_around(cwd: str, last: str, *, has_own: bool) -> ResolvedWorkspace | None:
+    for folder in _upwards(cwd, last):
         marker = _marker_in(folder)
         if marker is not None:
             return ResolvedWorkspace(folder, Origin("found", marker))
-    own = os.path.join(home, "workspace")
-    if not os.path.isdir(own) and _is_folder_of_notes(cwd, user_home(environ)):
+    if not has_own and _is_folder_of_notes(cwd, last):
         return ResolvedWorkspace(
             os.path.normpath(cwd), Origin("here", "the folder you are in holds Markdown")
         )
-    return ResolvedWorkspace(own, Origin("default"))
+    return None
 
 
 def index_folder(template: str, *, home: str, agent_id: str, environ: Mapping[str, str]) -> str:
@@ -237,7 +244,12 @@ def load_settings(
 
 
 def load_here(
-    *, workspace_flag: str | None, cwd: str, flags: Mapping[str, Any], environ: Mapping[str, str]
+    *,
+    workspace_flag: str | None,
+    cwd: str,
+    flags: Mapping[str, Any],
+    environ: Mapping[str, str],
+    looks_around: bool = True,
 ) -> tuple[Loaded, ResolvedWorkspace]:
     """Find the workspace and read every layer for it, each file once. Raises ConfigError."""
     home = home_folder(environ)
@@ -245,7 +257,15 @@ def load_here(
     configured, origin = _strongest([*below, *above], "workspace", None)
     if origin.kind in {"environment", "flag"} and configured is not None:
         configured = absolute(configured, cwd, environ)
-    workspace = resolve_workspace(workspace_flag, environ, configured, cwd, home, configured_by=origin)
+    workspace = resolve_workspace(
+        workspace_flag,
+        environ,
+        configured,
+        cwd,
+        home,
+        configured_by=origin,
+        looks_around=looks_around,
+    )
     return _combine([*below, *_project_layer(workspace.path), *above]), workspace
 
 

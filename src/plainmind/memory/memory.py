@@ -194,10 +194,22 @@ class Memory:
         home: str | None = None,
         config: Mapping[str, Any] | None = None,
         more_sources: Sequence[TextSource] = (),
+        looks_around: bool = True,
     ) -> Self:
-        """A memory in another environment than that of this process, with sources that no setting names."""
+        """A memory in another environment than that of this process, with sources that no setting names.
+
+        Without `looks_around` a memory that lies in or above `cwd` is not taken: a program is started anywhere.
+        """
         memory = cls.__new__(cls)
-        memory._open(workspace, home, config, environ=environ, cwd=cwd, more_sources=more_sources)  # noqa: SLF001
+        memory._open(  # noqa: SLF001
+            workspace,
+            home,
+            config,
+            environ=environ,
+            cwd=cwd,
+            more_sources=more_sources,
+            looks_around=looks_around,
+        )
         return memory
 
     def _open(
@@ -209,6 +221,7 @@ class Memory:
         environ: Mapping[str, str],
         cwd: str,
         more_sources: Sequence[TextSource] = (),
+        looks_around: bool = True,
     ) -> None:
         """Read the configuration. Nothing else is opened before it is needed."""
         if home is not None:
@@ -216,7 +229,11 @@ class Memory:
             environ = {**environ, "PLAINMIND_HOME": home}
         named_workspace = None if workspace is None else os.fspath(workspace)
         loaded, resolved = load_here(
-            workspace_flag=named_workspace, cwd=cwd, flags=config or {}, environ=environ
+            workspace_flag=named_workspace,
+            cwd=cwd,
+            flags=config or {},
+            environ=environ,
+            looks_around=looks_around,
         )
         self.making = RLock()
         self.environ = environ
