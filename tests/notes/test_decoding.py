@@ -1,9 +1,9 @@
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from plainmind.base.model import split_lines
-from plainmind.notes.workspace import decode
+from plainmind.notes.workspace import decode, encoding_of
 
 
 @pytest.mark.parametrize(
@@ -17,8 +17,22 @@ from plainmind.notes.workspace import decode
         (b"a\n\rb", "a\n\nb"),
         (b"a\0b\0", "ab"),
         (b"a\r\0\nb", "a\n\nb"),
-        (b"\xff\xfe", "\ufffd\ufffd"),
-        (b"caf\xe9 ok", "caf\ufffd ok"),
+        (b"\xff\xfe", ""),
+        (b"caf\xe9 ok", "café ok"),
+        (b"na\xefve caf\xe9 \x96 5 \x80", "naïve café – 5 €"),
+        ("Grüße aus Köln\n".encode("latin-1"), "Grüße aus Köln\n"),
+        ("Grüße aus Köln\n".encode()[:-3] + b"\xff\n", "Grüße aus Kö\ufffd\n"),
+        ("Grüße\r\naus Köln\n".encode("utf-16"), "Grüße\naus Köln\n"),
+        ("Grüße\naus Köln\n".encode("utf-16-le"), "Grüße\naus Köln\n"),
+        ("Grüße\naus Köln\n".encode("utf-16-be"), "Grüße\naus Köln\n"),
+        ("\ufeff会议记录 2026\n打印机在二楼\n".encode("utf-16-be"), "会议记录 2026\n打印机在二楼\n"),
+        ("会议记录 2026\n打印机在二楼\n".encode("utf-16-le"), "会议记录 2026\n打印机在二楼\n"),
+        ("odd".encode("utf-16") + b"x", "odd\ufffd"),
+        (b"plain text with one\0 zero in it", "plain text with one zero in it"),
+        (
+            "Привет, мир, и ещё слово".encode("cp1251"),
+            "\ufffd" * 6 + ", " + "\ufffd" * 3 + ", \ufffd " + "\ufffd" * 3 + " " + "\ufffd" * 5,
+        ),
         (b"\xed\xa0\x80", "\ufffd\ufffd\ufffd"),
         (b"\xc0\xaf", "\ufffd\ufffd"),
         (b"cut \xe6\x97", "cut \ufffd"),
@@ -44,12 +58,13 @@ def test_any_bytes_become_text_that_can_be_stored(raw):
 def test_line_ends_are_what_the_whole_project_counts_as_line_ends(pieces):
     raw = b"".join(pieces)
 
-    assert split_lines(decode(raw)) == split_lines(raw.decode("utf-8", "replace"))
+    assert len(split_lines(decode(raw))) == len(split_lines(raw.decode("utf-8", "replace")))
 
 
 @given(st.lists(st.sampled_from([b"\r", b"\n", b"\0", b"x", b"\xff", b"\xe6\x97", b"\xef\xbb\xbf"])))
 def test_lines_of_the_text_are_lines_of_the_bytes(pieces):
     raw = b"".join(pieces)
+    assume(encoding_of(raw) == "utf-8")
     raw_lines = split_lines(raw.removeprefix(b"\xef\xbb\xbf").decode("latin-1"))
     cleaned = [line.encode("latin-1").decode("utf-8", "replace").replace("\0", "") for line in raw_lines]
 
@@ -57,3 +72,12 @@ def test_lines_of_the_text_are_lines_of_the_bytes(pieces):
 
     # A last line of nothing but NUL characters is no line any more; every other one keeps its number.
     assert cleaned in (lines, [*lines, ""])
+
+
+@given(st.lists(st.sampled_from(["café", "Straße", "señor", "plain", "\n", "naïve", "Ärger", "À", "50 €"])))
+def test_a_text_in_an_older_encoding_is_read_as_what_it_is(more):
+    words = f"plain words come first\n{' '.join(more)}"
+
+    assert decode(words.encode("cp1252")) == words
+    assert decode(words.encode("utf-16-le")) == words
+    assert decode(words.encode("utf-16-be")) == words

@@ -25,7 +25,7 @@ from plainmind.memory.indexes import (
     of_other_workspaces,
 )
 from plainmind.notes.notebook import Forgotten, ForgottenEntry, ForgottenLines, byte_lines
-from plainmind.notes.workspace import decode
+from plainmind.notes.workspace import decode, encoding_of
 from plainmind.text.note_format import ID_MARK, find_note, without_note_ids
 
 TYPE_CHECKING = False
@@ -309,9 +309,9 @@ class DoomedLines:
 
     def removed_from(self, data: bytes) -> bytes:
         """What is left of a stored version."""
-        pieces = byte_lines(data)
+        pieces, encoding = byte_lines(data), encoding_of(data)
         # Compared as text, as they were chosen: the bytes may have a byte order mark, or not be valid UTF-8.
-        doomed = self._numbers([decode(piece).removesuffix("\n") for piece in pieces])
+        doomed = self._numbers([decode(piece, encoding).removesuffix("\n") for piece in pieces])
         return b"".join(piece for number, piece in enumerate(pieces, 1) if number not in doomed)
 
     def are_in(self, data: bytes) -> bool:

@@ -16,7 +16,7 @@ from plainmind.files.safe_open import Root, check_relative, file_refusal, name_r
 from plainmind.files.system import Erasures, explanation
 from plainmind.notes.discovery import MAX_DEPTH
 from plainmind.notes.notebook import encode_text, keep_as_folder_of_notes
-from plainmind.notes.workspace import Workspace
+from plainmind.notes.workspace import UTF_8, Workspace, encoding_of
 
 CURATED = ("MEMORY.md", "memory.md")
 DAILY = "memory"
@@ -93,7 +93,9 @@ class MemoryFiles:
         """Read a file. NotFound, PathNotAllowed, or WorkspaceError when the system refuses."""
         found = self._workspace.locate(self.citation_of(name))
         data, _ = found.root.read(found.relative, max_bytes=self._workspace.max_file_bytes)
-        return Content(data.decode("utf-8", "surrogateescape"), sha256_bytes(data))
+        encoding = encoding_of(data)
+        text = data.decode(encoding, "surrogateescape" if encoding == UTF_8 else "replace")
+        return Content(text, sha256_bytes(data))
 
     def create(self, name: str, text: str) -> None:
         """Write a file that does not exist yet. ConflictError when it does."""

@@ -26,7 +26,7 @@ from plainmind.files.jsonl import open_plain_file
 from plainmind.files.replace import replace
 from plainmind.files.system import Erasures, explain_errors, hold_lock, lock_path_for
 from plainmind.notes.scopes import folder_of_scope
-from plainmind.notes.workspace import OWN_IGNORE, Workspace, day_of, decode
+from plainmind.notes.workspace import OWN_IGNORE, UTF_8, Workspace, day_of, decode, encoding_of
 from plainmind.text.note_format import day_header, find_note, format_note
 
 # A note longer than this is a document: it belongs in a file of its own.
@@ -37,7 +37,9 @@ _MOST_LOGS = 400
 _LOG = pattern(r"[0-9]{4}-[0-9]{2}-[0-9]{2}\.md", re.ASCII)
 
 _BLOCK_BYTES = 1 << 20
+_HEAD_BYTES = 1 << 12
 _LINE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z")
+_WIDE_LINE = pattern(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z")
 
 
 @value
@@ -218,16 +220,18 @@ class Notebook:
 
     def _edit(self, path: str, old: str, new: str, base_hash: str | None, *, allow_shrink: bool) -> Edited:
         target, data = self.read_bytes(path)
+        found_hash = sha256_bytes(data)
+        data, encode = _as_utf_8(path, data)
         wanted, wished = _in_endings_of(data, old), _in_endings_of(data, new)
         count = data.count(wanted) if wanted else 0
         if count != 1:
             raise _not_exactly_once(path, data, wanted, count)
         start = data.index(wanted)
-        edited = data[:start] + wished + data[start + len(wanted) :]
+        edited = encode(data[:start] + wished + data[start + len(wanted) :])
         replaced = replace(
             target,
             edited,
-            base_hash=base_hash or sha256_bytes(data),
+            base_hash=base_hash or found_hash,
             state_dir=self._state_dir,
             history=self._history,
             reason="edit",
@@ -302,6 +306,7 @@ class Notebook:
         return Edited(version.path, _line_at(target, appended.offset), sha256_bytes(data))
 
     def _append_record(self, target: str, record: bytes, note_id: str, header: str) -> Appended:
+        _check_encoding(target)
         return append(
             target,
             record,
@@ -392,7 +397,11 @@ def mark_as_folder_of_notes(workspace: Workspace, *, state_dir: str, history: Hi
 
 def byte_lines(data: bytes) -> list[bytes]:
     """Cut bytes into lines with their endings, at the same places where the text is cut into lines."""
-    return _LINE.findall(data)
+    encoding = encoding_of(data)
+    if not encoding.startswith("utf-16"):
+        return _LINE.findall(data)
+    text = data.decode(encoding, "surrogatepass")
+    return [line.encode(encoding, "surrogatepass") for line in _WIDE_LINE.findall(text)]
 
 
 def _check_note(text: str) -> str:
@@ -416,6 +425,43 @@ def encode_text(text: str) -> bytes:
         raise PlainmindError(
             f"the text has half a character at place {error.start + 1}: {half} cannot be written",
             hint="leave it out, or write the whole character",
+        ) from error
+
+
+def _check_encoding(target: str) -> None:
+    """Keep a note in UTF-8 out of a file that is written in something else."""
+    if not os.path.exists(target):
+        return
+    with open_plain_file(target) as fd, explain_errors("read", target):
+        encoding = encoding_of(os.pread(fd, _HEAD_BYTES, 0))
+    if encoding.startswith("utf-16"):
+        raise WorkspaceError(
+            f"`{os.path.basename(target)}` is written in {encoding.upper()}, and notes are added in UTF-8",
+            hint="save the file as UTF-8 in an editor, then try again",
+        )
+
+
+def _as_utf_8(path: str, data: bytes) -> tuple[bytes, Callable[[bytes], bytes]]:
+    """The text of a file as UTF-8, and the way back to the bytes that the file has."""
+    encoding = encoding_of(data)
+    if encoding == UTF_8:
+        return data, lambda edited: edited
+
+    def encode(edited: bytes) -> bytes:
+        try:
+            return edited.decode().encode(encoding)
+        except UnicodeEncodeError as error:
+            raise PlainmindError(
+                f"`{path}` is written in {encoding}, which has no `{error.object[error.start]}`",
+                hint="save the file as UTF-8 in an editor, then try again",
+            ) from error
+
+    try:
+        return data.decode(encoding).encode(), encode
+    except UnicodeError as error:
+        raise PlainmindError(
+            f"`{path}` is damaged {encoding}: nothing in it can be replaced",
+            hint="save the file as UTF-8 in an editor, then try again",
         ) from error
 
 

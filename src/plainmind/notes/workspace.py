@@ -369,14 +369,88 @@ def day_of(path: str) -> str | None:
         return None
 
 
-def decode(raw: bytes) -> str:
+UTF_8 = "utf-8"
+_ASKED_BYTES = 1 << 16
+_BYTE_ORDER_MARKS = (
+    (codecs.BOM_UTF8, UTF_8),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+# Bytes that no Western text of one byte a character has.
+_NOT_WESTERN = rb"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f\x81\x8d\x8f\x90\x9d\xff]"
+# Whose words leave hardly a zero in UTF-16: Cyrillic, Chinese, Japanese, Korean; and the signs between them.
+_WIDE = (
+    ("\u0400", "\u04ff"),
+    ("\u2000", "\u206f"),
+    ("\u3000", "\u9fff"),
+    ("\uac00", "\ud7af"),
+    ("\uff00", "\uffef"),
+)
+_MOST_IN_A_ROW = 3
+_FEWEST_WIDE_BYTES = 16
+
+
+def decode(raw: bytes, encoding: str | None = None) -> str:
     r"""Read the bytes of a note as text, alike for the index and for a reader: their line numbers agree. Never raises.
 
-    UTF-8 without a byte order mark. An invalid byte becomes U+FFFD, NUL characters disappear, and each of
-    `\r\n`, `\r` and `\n` ends one line and is given as `\n`. Nothing else ends a line.
+    In what `encoding_of` tells, without a byte order mark. A byte that does not fit becomes U+FFFD, NUL characters
+    disappear, and each of `\r\n`, `\r` and `\n` ends one line and is given as `\n`. Nothing else ends a line.
     """
-    text = raw.removeprefix(codecs.BOM_UTF8).decode("utf-8", "replace")
+    text = raw.decode(encoding or encoding_of(raw), "replace").removeprefix("\ufeff")
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     # After the line ends, so that lines of the text are lines of the bytes.
     return text.replace("\0", "") if "\0" in text else text
+
+
+def encoding_of(raw: bytes) -> str:
+    """How the bytes of a note are to be read: UTF-8, unless they are clearly UTF-16 or the Windows code page 1252.
+
+    Latin-1 is read as that code page, which has the same letters. Damaged UTF-8 stays UTF-8.
+    """
+    for mark, encoding in _BYTE_ORDER_MARKS:
+        if raw.startswith(mark):
+            return encoding
+    if b"\0" in raw:
+        return _wide_encoding(raw) or UTF_8
+    try:
+        raw.decode(UTF_8)
+    except UnicodeDecodeError:
+        return "cp1252" if _is_western(raw) else UTF_8
+    return UTF_8
+
+
+def _wide_encoding(raw: bytes) -> str | None:
+    """UTF-16 without a mark: half of its bytes are zero where letters are Latin, and always the same half."""
+    asked = raw[: _ASKED_BYTES & ~1]
+    low, high = asked[0::2].count(0), asked[1::2].count(0)
+    if len(raw) % 2 or len(raw) < _FEWEST_WIDE_BYTES or min(low, high) > max(low, high) // 50:
+        return None
+    encoding = "utf-16-le" if high > low else "utf-16-be"
+    if max(low, high) * 10 >= len(asked) // 2 * 7:
+        return encoding
+    try:
+        raw.decode(UTF_8)
+    except UnicodeDecodeError:
+        pass
+    else:
+        return None
+    try:
+        text = asked.decode(encoding)
+    except UnicodeDecodeError:
+        return None
+    # Chinese, Japanese, Korean and the like: then only spaces, digits and line ends have a zero.
+    return (
+        encoding
+        if all(character.isprintable() or character in "\t\r\n\ufeff" for character in text)
+        else None
+    )
+
+
+def _is_western(raw: bytes) -> bool:
+    """Whether bytes that are no UTF-8 are words with an accent here and there, and not UTF-8 that was damaged."""
+    if re.search(_NOT_WESTERN, raw) or re.search(rb"[\xc2-\xf4][\x80-\xbf]", raw):
+        return False
+    runs = [len(run) for run in re.findall(rb"[\x80-\xff]+", raw)]
+    letters = sum(map(len, re.findall(rb"[A-Za-z]+", raw)))
+    return max(runs) <= _MOST_IN_A_ROW and letters > sum(runs)
