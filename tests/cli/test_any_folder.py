@@ -116,3 +116,97 @@ def test_a_home_is_refused_with_a_way_out(cli, tmp_path, monkeypatch):
     assert "too wide" in answer.err
     monkeypatch.chdir(tmp_path / "person")
     assert cli("status", "--json").json["workspaceDir"] != str(tmp_path / "person")
+
+
+def test_links_of_a_note_and_to_it_are_shown(cli, vault):
+    (vault / "Index.md").write_text("- [[Printer|the printer]] and [[Nothing]]\n")
+    (vault / "Home" / "Printer.md").write_text("---\naliases: [laser]\n---\n# Printer\n\n[[Index]] #office\n")
+
+    printer, index = cli("links", "laser"), cli("links", "Index.md", "--json").json
+
+    assert printer.out.splitlines() == [
+        "Home/Printer.md",
+        "  called: Printer, laser",
+        "  tags: #office",
+        "links to 1 place",
+        "  line 6: Index.md",
+        "linked from 1 place",
+        "  Index.md:1  - [[Printer|the printer]] and [[Nothing]]",
+    ]
+    assert index["links"][0] == {
+        "line": 1,
+        "target": "Printer",
+        "path": "Home/Printer.md",
+        "embed": False,
+        "label": "the printer",
+    }
+    assert index["links"][1]["path"] is None
+    assert [back["path"] for back in index["backlinks"]] == ["Home/Printer.md"]
+    assert "no such note" in cli("links", "Index").out
+    assert cli("links", "Nowhere").status == 1
+    assert cli("get", "[[laser]]", "--lines", "1").out == "---\n"
+
+
+def test_a_folder_of_that_name_is_not_taken_for_conversations(cli, vault):
+    (vault / "sessions").mkdir()
+    (vault / "sessions" / "Dragons.md").write_text("# Dragons\n\nThe party met a green dragon.\n")
+
+    assert cli("search", "green dragon", "--json").json["results"][0]["path"] == "sessions/Dragons.md"
+    assert cli("get", "sessions/Dragons.md#L3").out == "The party met a green dragon.\n"
+
+
+COPIES = [
+    "Printer.sync-conflict-20260210-120000-ABCDEF.md",
+    "Printer (Anna's conflicted copy 2026-02-10).md",
+    "Printer (conflicted copy 2026-02-10 120000).md",
+    "Printer (Conflicted copy laptop 202602101200).md",
+    "Printer (in Konflikt stehende Kopie von Anna 2026-02-10).md",
+    "Printer (Annaの競合コピー 2026-02-10).md",
+    "Printer (SFConflict anna@x.org 2026-02-10-12-00-00).md",
+]
+
+
+@pytest.mark.parametrize("name", COPIES)
+def test_a_conflicted_copy_is_not_read_and_told(cli, vault, name):
+    (vault / "Home" / name).write_text("# Printer\n\nIt is on VLAN 41.\n")
+
+    told = [check for check in cli("doctor", "--json").json["checks"] if check["name"] == "conflicted copies"]
+
+    assert [(check["verdict"], name in check["detail"]) for check in told] == [("warning", True)]
+    assert "merge it" in told[0]["hint"]
+    assert "41" not in cli("search", "printer VLAN").out
+
+
+def test_a_numbered_copy_is_told_when_it_says_the_same_and_a_second_part_is_not(cli, vault):
+    (vault / "Home" / "Printer 2.md").write_text("# Printer\n\nIt is on VLAN 40.\nNew toner.\n")
+    (vault / "Part.md").write_text("# One\n")
+    (vault / "Part 2.md").write_text("# Two\n")
+    (vault / "Marx (conflict theory).md").write_text("# Conflict\n\nClasses.\n")
+
+    told = [check for check in cli("doctor", "--json").json["checks"] if check["name"] == "conflicted copies"]
+
+    assert [
+        "Home/Printer 2.md says much the same as Home/Printer.md" in check["detail"] for check in told
+    ] == [True]
+    assert "Marx" in cli("list").out
+
+
+def test_what_is_left_out_on_purpose_is_no_warning(cli, vault):
+    (vault / ".obsidian").mkdir()
+    (vault / "link.md").symlink_to("Home/Printer.md")
+
+    told = [check for check in cli("doctor", "--json").json["checks"] if check["name"] == "skipped files"]
+
+    assert [(check["verdict"], check["detail"]) for check in told] == [
+        ("warning", "link.md: a symbolic link, not followed"),
+        ("ok", "2 names are hidden or ignored; `plainmind status` lists them"),
+    ]
+
+
+def test_the_notes_beside_an_agents_memory_are_told(cli, vault):
+    (vault / "MEMORY.md").write_text("# Memory\n")
+
+    (told,) = [check for check in cli("doctor", "--json").json["checks"] if check["name"] == "notes beside"]
+
+    assert "2 Markdown files are not read" in told["detail"]
+    assert ".plainmindignore" in told["hint"]

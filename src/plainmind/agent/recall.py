@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 
 from plainmind.base.lazy import pattern
-from plainmind.base.model import SHARED_FOLDER
+from plainmind.base.model import SHARED_FOLDER, is_transcript
 from plainmind.base.value import value
 from plainmind.notes.scopes import folder_of_scope, scope_of_path
 from plainmind.notes.workspace import day_of
@@ -94,7 +94,7 @@ class Recalled:
 def lines_of(excerpt: Excerpt) -> Recalled:
     """Lines that were read from a file, with where they come from."""
     last = excerpt.first_line + max(excerpt.line_count, 1) - 1
-    source = "sessions" if excerpt.path.startswith("sessions/") else "memory"
+    source = "sessions" if is_transcript(excerpt.path) else "memory"
     return Recalled(excerpt.path, excerpt.text, excerpt.first_line, last, source)
 
 

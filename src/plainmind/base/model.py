@@ -30,6 +30,11 @@ def known_sources(names: Iterable[str]) -> tuple[Source, ...]:
     return tuple(source for source in SOURCES if source in wanted)
 
 
+def is_transcript(path: str) -> bool:
+    """Whether a cited path is that of a conversation; a folder of notes may have a `sessions/` of its own."""
+    return path.startswith("sessions/") and path[-3:].lower() != ".md"
+
+
 # Who may see a file. Without other information only the person whose memory it is; a group or another person sees what
 # names them: `telegram/group:<id>`, `person:<id>`.
 PRIVATE = "private"

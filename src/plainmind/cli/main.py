@@ -52,6 +52,7 @@ _IN_ORDER = (
     Command("search", "cli.search", "find the lines that answer a question"),
     Command("get", "cli.notes", "read lines of a file"),
     Command("list", "cli.notes", "list the files of the memory"),
+    Command("links", "cli.notes", "show which notes a note leads to, and which lead to it"),
     Command("edit", "cli.notes", "replace a text in a file, or open it in your editor"),
     Command("forget", "cli.forget", "remove lines for good, from everywhere"),
     Command("history", "cli.notes", "show what was changed, and what files were before"),

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from plainmind.files.history import Version
     from plainmind.memory.memory import Memory
     from plainmind.notes.discovery import Discovery
+    from plainmind.notes.links import Link
     from plainmind.notes.notebook import Remembered
 
 _MOST_SHOWN = 8
@@ -379,6 +380,63 @@ def _row(memory: Memory, found: Any) -> dict[str, Any]:
         "modifiedAt": found.changed_at,
         "error": error,
     }
+
+
+def add_links(parser: argparse.ArgumentParser) -> None:
+    """Say what `links` takes."""
+    describe(
+        parser,
+        """\
+Show a note's links and the notes that link to it: [[Note]], [[Note|label]], [[Note#Heading]], [[Note#^block]],
+![[embed]] and [text](note.md). Links that lead nowhere are marked.
+
+Only reads.""",
+        examples=("plainmind links 'Hash Table'", "plainmind links projects/lighthouse.md --json"),
+        run=run_links,
+    )
+    parser.add_argument("path", metavar="NOTE", help="a path, a file name, a title or an alias")
+
+
+def run_links(arguments: argparse.Namespace, console: Console) -> int:
+    """Print what a note leads to, then what leads to it."""
+    with open_memory(arguments) as memory:
+        found = memory.links(arguments.path)
+    if console.json:
+        from plainmind.notes.links import as_json
+
+        console.result(as_json(found))
+        return 0
+    names = found.names
+    console.answer(console.style(visible(found.path), "path"))
+    called = dict.fromkeys((names.title, *names.aliases))
+    for label, values in (("called", filter(None, called)), ("tags", (f"#{tag}" for tag in names.tags))):
+        shown = ", ".join(values)
+        if shown:
+            console.answer(f"  {label}: {visible(shown)}")
+    console.answer(f"links to {plural(len(found.links), 'place')}" if found.links else "links to nothing")
+    for link in found.links:
+        place = (
+            console.style(visible(_place_of(link)), "path")
+            if link.path
+            else f"{visible(link.target)}  (no such note)"
+        )
+        label = f"  as {visible(link.label)!r}" if link.label else ""
+        console.answer(f"  line {link.line}: {'embeds ' if link.is_embed else ''}{place}{label}")
+    console.answer(
+        f"linked from {plural(len(found.backlinks), 'place')}" if found.backlinks else "linked from nowhere"
+    )
+    for back in found.backlinks:
+        place = console.style(f"{visible(back.path)}:{back.line}", "path")
+        console.answer(f"  {place}  {console.printable(back.text)}")
+    return 0
+
+
+def _place_of(link: Link) -> str:
+    """`Hash Table.md:12`, and what was meant when that is not there."""
+    part = link.target.partition("#")[2]
+    if not part:
+        return str(link.path)
+    return f"{link.path}:{link.target_line}" if link.target_line else f"{link.path} (has no `{part}`)"
 
 
 def add_history(parser: argparse.ArgumentParser) -> None:

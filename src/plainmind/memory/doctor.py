@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import stat
 from collections.abc import Callable, Iterator
 
 from plainmind.base.errors import PlainmindError, shell_word
-from plainmind.base.lazy import find_by_name
+from plainmind.base.lazy import find_by_name, pattern
 from plainmind.base.model import SyncReport, split_lines
 from plainmind.base.value import value
 from plainmind.config.load import home_folder, user_home
 from plainmind.files.system import hold_lock, try_lock
+from plainmind.notes.discovery import CONFLICT_COPY, markdown_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,6 +33,7 @@ _ENTRIES = "plainmind.guests.entries.access:examine_entries"
 Verdict: TypeAlias = "Literal['ok', 'warning', 'problem']"
 
 ENOUGH_FREE_BYTES = 100_000_000
+_NUMBERED = pattern(r"(.+?)(?: \(?[1-9]\)?)(\.md)", re.IGNORECASE)
 
 
 @value
@@ -49,6 +52,8 @@ def examine(memory: Memory, *, verify: bool) -> list[Check]:
         _former_home,  # before anything else has made the new one
         _workspace,
         _skipped_files,
+        _conflicted_copies,
+        _notes_beside,
         _secrets,
         _permissions,
         _disk_space,
@@ -98,10 +103,64 @@ def _workspace(memory: Memory) -> Iterator[Check]:
 
 
 def _skipped_files(memory: Memory) -> Iterator[Check]:
+    on_purpose = 0
     for skipped in memory.notes.workspace.discover().skipped:
-        conflict = "sync conflict" in skipped.reason
-        hint = "merge it by hand, then delete the copy" if conflict else None
-        yield Check("skipped files", "warning", f"{skipped.path}: {skipped.reason}", hint)
+        if skipped.reason == CONFLICT_COPY:
+            continue  # told of by another check
+        if skipped.reason == "hidden" or skipped.reason.startswith("ignored by"):
+            on_purpose += 1
+        else:
+            yield Check("skipped files", "warning", f"{skipped.path}: {skipped.reason}")
+    if on_purpose:
+        names = "1 name is" if on_purpose == 1 else f"{on_purpose} names are"
+        yield Check("skipped files", "ok", f"{names} hidden or ignored; `plainmind status` lists them")
+
+
+_MERGE = "merge it by hand, then delete the copy"
+
+
+def _conflicted_copies(memory: Memory) -> Iterator[Check]:
+    """Name the copies that programs made which keep folders in step: by their names, or because they say the same."""
+    look = memory.notes.workspace.discover()
+    for skipped in look.skipped:
+        if skipped.reason == CONFLICT_COPY:
+            yield Check("conflicted copies", "warning", f"{skipped.path}: {skipped.reason}, not read", _MERGE)
+    notes = {found.path: found for found in look.files}
+    for path, found in notes.items():
+        numbered = _NUMBERED.fullmatch(path)
+        original = notes.get(f"{numbered[1]}{numbered[2]}") if numbered else None
+        if original is not None and _say_the_same(memory.text_of(original), memory.text_of(found)):
+            detail = (
+                f"{path} says much the same as {original.path}: perhaps a copy of iCloud, or of a download"
+            )
+            yield Check("conflicted copies", "warning", detail, _MERGE)
+
+
+def _say_the_same(one: str, other: str) -> bool:
+    """Whether most lines of the shorter text stand in the longer one."""
+    lines = [{line.strip() for line in split_lines(text) if line.strip()} for text in (one, other)]
+    return len(lines[0] & lines[1]) * 2 > min(map(len, lines))
+
+
+_MOST_LOOKED_AT = 20_000
+
+
+def _notes_beside(memory: Memory) -> Iterator[Check]:
+    """Say of an agent's workspace how much Markdown lies in it that is not read: somebody may expect it to be."""
+    workspace = memory.notes.workspace
+    if workspace.is_folder_of_notes:
+        return
+    read = {found.real for found in workspace.discover().files}
+    beside = sorted(set(markdown_in(workspace.root.real, most_entries=_MOST_LOOKED_AT)) - read)
+    if beside:
+        files = "1 Markdown file is" if len(beside) == 1 else f"{len(beside):,} Markdown files are"
+        first = os.path.relpath(beside[0], workspace.root.real)
+        yield Check(
+            "notes beside",
+            "ok",
+            f"{files} not read, such as {first}: this is an agent's workspace, of MEMORY.md and memory/",
+            "an empty `.plainmindignore` makes all of them the memory, `extraPaths` some of them",
+        )
 
 
 _MOST_SECRETS_NAMED = 20

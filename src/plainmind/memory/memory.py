@@ -53,6 +53,7 @@ if TYPE_CHECKING:  # a search needs none of these, and pays for none of them
     from plainmind.memory.status import Status
     from plainmind.memory.workspace_setup import ExportedFile, ToldAgents
     from plainmind.notes.discovery import Discovery, FoundFile
+    from plainmind.notes.links import NoteLinks
     from plainmind.notes.notebook import Edited, Forgotten, Notebook, Remembered
     from plainmind.notes.source import TextSource
     from plainmind.notes.workspace import Workspace
@@ -388,9 +389,14 @@ class Memory:
         line_count: int | None = EXCERPT_LINES,
         max_chars: int | None = None,
     ) -> Excerpt:
-        """Read lines of a memory file; `path` may be a citation such as `MEMORY.md#L3-L7`."""
+        """Read lines of a memory file; `path` may be a citation such as `MEMORY.md#L3-L7`, or a link: `[[Note]]`."""
         from plainmind.notes.excerpt import MAX_CHARS, read_excerpt
 
+        if path.startswith("[["):
+            from plainmind.notes.links import locate_link
+
+            path, line = locate_link(self.notes.workspace, path)
+            first_line = max(first_line, line)
         of_session = path.removeprefix("./").startswith("sessions/")
         return read_excerpt(
             self.notes.workspace,
@@ -414,6 +420,13 @@ class Memory:
     def list(self) -> tuple[FoundFile, ...]:
         """List the files of the memory."""
         return self.look().files
+
+    def links(self, note: str) -> NoteLinks:
+        """Which notes a note leads to and which lead to it; `note` is a path, a name, a title or an alias."""
+        from plainmind.notes.links import read_links
+
+        self.notes.require_workspace()
+        return read_links(self.notes.workspace, note)
 
     def remember(self, text: str, *, durable: bool = False) -> Remembered:
         """Add a note to today's log, or with `durable` to the curated memory. On disk when this returns."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from plainmind.agent.scope import Access, SearchContext, access_of
 from plainmind.base.errors import PathNotAllowed, ScopeDenied
 from plainmind.base.lazy import pattern
-from plainmind.base.model import PRIVATE
+from plainmind.base.model import PRIVATE, is_transcript
 from plainmind.files.safe_open import check_relative
 
 TYPE_CHECKING = False
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     T = TypeVar("T", bound=HasPath)
 
-TRANSCRIPTS = "sessions/"
 
 _CITED_LINES = pattern(r"(?:#L|:)[0-9]{1,18}(?:-L?[0-9]{1,18})?\Z")
 
@@ -65,8 +64,7 @@ class Checkpoint:
             check_relative(path)
         except PathNotAllowed:
             return PRIVATE  # `memory/shared-with/everyone/../../../MEMORY.md`
-        of_session = path.startswith(TRANSCRIPTS)
-        return self._scope_of_session(path) if of_session else self._scope_of_file(path)
+        return self._scope_of_session(path) if is_transcript(path) else self._scope_of_file(path)
 
     def admits(self, access: Access, path: str) -> bool:
         """Whether a context may see a file."""

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from plainmind.agent.scope import NOTHING, Access, SearchContext
 from plainmind.base.errors import NotFound, PathNotAllowed, PlainmindError, ScopeDenied
 from plainmind.base.lazy import find_by_name
-from plainmind.base.model import EXCERPT_LINES, Excerpt, SearchResult
+from plainmind.base.model import EXCERPT_LINES, Excerpt, SearchResult, is_transcript
 from plainmind.base.value import replace
 from plainmind.memory.policy import denial, file_of
 
@@ -202,7 +202,7 @@ class ScopedMemory:
             return part
         from plainmind.memory.secrets import part_without_secrets
 
-        is_note = source == "memory" and not path.startswith("sessions/")
+        is_note = source == "memory" and not is_transcript(path)
         whole = self._whole_text(path) if is_note else None
         return part_without_secrets(part, whole, self._memory.redactor())
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from operator import attrgetter
 
 from plainmind.base.errors import ConfigError, PathNotAllowed, WorkspaceError
+from plainmind.base.lazy import pattern
 from plainmind.base.model import PRIVATE, FileFailure
 from plainmind.base.value import field, replace, value
 from plainmind.files.safe_open import (
@@ -481,6 +482,21 @@ class Sweep:
             self._unseen.append(path)
 
 
+CONFLICT_COPY = "a copy left by a sync conflict"
+# Syncthing; Dropbox, Nextcloud and Obsidian in some languages; Seafile; Resilio.
+_CONFLICT = pattern(
+    r"\.sync-conflict-|[(（][^()（）]*(?:conflict(?:ed|ing) copy|in Konflikt stehende Kopie|copie en conflit"
+    r"|copia en conflicto|競合コピー|冲突(?:的)?副本)[^()（）]*[)）]|\(SFConflict [^()]*\)|\.Conflict\.md$",
+    re.IGNORECASE,
+)
+_HINTS_AT_CONFLICT = ("onfli", "競合", "冲突")
+
+
+def is_conflict_copy(name: str) -> bool:
+    """Whether a program that keeps folders in step gave a file this name, because it was changed in two places."""
+    return any(hint in name for hint in _HINTS_AT_CONFLICT) and _CONFLICT.search(name) is not None
+
+
 def system_reason(error: OSError) -> str:
     """Say in the system's words why it refused."""
     return error.strerror or type(error).__name__
@@ -490,8 +506,8 @@ def _reason_to_skip(name: str) -> str | None:
     """Why a name is left out, whatever it stands for."""
     if name.startswith("."):
         return "hidden"
-    if ".sync-conflict-" in name:
-        return "a copy left by a sync conflict"
+    if is_conflict_copy(name):
+        return CONFLICT_COPY
     # Nearly all can be cited, and are seen to be without a call more for each.
     return None if name.isprintable() and "\\" not in name and "#L" not in name else name_refusal(name)
 
@@ -503,21 +519,26 @@ _MOST_ENTRIES_ASKED = 2_000
 
 def holds_markdown(folder: str) -> bool:
     """Whether there is a Markdown file in it, or not far below."""
-    left = _MOST_ENTRIES_ASKED
+    found = markdown_in(folder, most_entries=_MOST_ENTRIES_ASKED, depth=_DEPTH_ASKED)
+    return next(found, None) is not None
+
+
+def markdown_in(folder: str, *, most_entries: int, depth: int = MAX_DEPTH) -> Iterator[str]:
+    """The Markdown files in and beneath a folder, near ones first, until so many entries were looked at."""
+    left = most_entries
     level = [folder]
-    for _ in range(_DEPTH_ASKED):
+    for _ in range(depth):
         below: list[str] = []
         for path in level:
             for entry in _entries_in(path):
                 left -= 1
                 if entry.name.lower().endswith(".md") and entry.is_file(follow_symlinks=False):
-                    return True
+                    yield entry.path
                 if left <= 0:
-                    return False
+                    return
                 if entry.is_dir(follow_symlinks=False) and not entry.name.startswith("."):
                     below.append(entry.path)
         level = below
-    return False
 
 
 def _entries_in(folder: str) -> list[os.DirEntry[str]]:

@@ -6,7 +6,7 @@ import re
 
 from plainmind.base.errors import NotFound, PlainmindError
 from plainmind.base.lazy import pattern
-from plainmind.base.model import EXCERPT_LINES, Excerpt
+from plainmind.base.model import EXCERPT_LINES, Excerpt, is_transcript
 from plainmind.notes.workspace import Workspace
 
 TYPE_CHECKING = False
@@ -52,7 +52,7 @@ def read_excerpt(
         path, first_line = cited["path"], int(cited["first"])
         line_count = int(cited["last"] or first_line) - first_line + 1
     _check_numbers(first_line, line_count, max_chars)
-    if transcripts is not None and path.removeprefix("./").startswith("sessions/"):
+    if transcripts is not None and is_transcript(path.removeprefix("./")):
         return transcripts.read_excerpt(path, first_line, line_count, max_chars)
     document, _ = workspace.read(path)
     return excerpt(document.path, document.text, first_line, line_count, max_chars)

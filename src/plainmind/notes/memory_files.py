@@ -6,6 +6,7 @@ import errno
 import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 
 from plainmind.base.errors import ConflictError, NotFound, PathNotAllowed, WorkspaceError, shell_word
 from plainmind.base.model import sha256_bytes
@@ -14,7 +15,7 @@ from plainmind.files.history import History
 from plainmind.files.replace import remove, replace
 from plainmind.files.safe_open import Root, check_relative, file_refusal, name_refusal
 from plainmind.files.system import Erasures, explanation
-from plainmind.notes.discovery import MAX_DEPTH
+from plainmind.notes.discovery import MAX_DEPTH, is_conflict_copy
 from plainmind.notes.notebook import encode_text, keep_as_folder_of_notes
 from plainmind.notes.workspace import UTF_8, Workspace, encoding_of
 
@@ -91,11 +92,22 @@ class MemoryFiles:
 
     def read(self, name: str) -> Content:
         """Read a file. NotFound, PathNotAllowed, or WorkspaceError when the system refuses."""
-        found = self._workspace.locate(self.citation_of(name))
-        data, _ = found.root.read(found.relative, max_bytes=self._workspace.max_file_bytes)
+        data = self._bytes(name)
         encoding = encoding_of(data)
         text = data.decode(encoding, "surrogateescape" if encoding == UTF_8 else "replace")
         return Content(text, sha256_bytes(data))
+
+    def _bytes(self, name: str) -> bytes:
+        found = self._workspace.locate(self.citation_of(name))
+        return found.root.read(found.relative, max_bytes=self._workspace.max_file_bytes)[0]
+
+    def _in_encoding_of(self, name: str, text: str) -> bytes:
+        """A text in what the file is written in now; in UTF-8, where that has no letter for it."""
+        encoding = encoding_of(self._bytes(name))
+        if encoding != UTF_8:
+            with suppress(UnicodeEncodeError):
+                return text.encode(encoding)
+        return encode_text(text)
 
     def create(self, name: str, text: str) -> None:
         """Write a file that does not exist yet. ConflictError when it does."""
@@ -105,7 +117,7 @@ class MemoryFiles:
     def rewrite(self, name: str, text: str, *, base_hash: str, reason: str) -> None:
         """Replace what a file says, if it is still what `base_hash` stands for. ConflictError when it is not."""
         with self._erasures.hold_off():
-            self._replace(name, encode_text(text), base_hash, reason)
+            self._replace(name, self._in_encoding_of(name, text), base_hash, reason)
 
     def delete(self, name: str) -> tuple[str, ...]:
         """Delete a file, or a folder with all its notes, and say which; each can be restored. NotFound when none is."""
@@ -270,7 +282,7 @@ class MemoryFiles:
         refusal = next(filter(None, map(name_refusal, parts)), None)
         if any(part.startswith(".") for part in parts):
             refusal = "hidden files are not part of the memory"
-        elif any(".sync-conflict-" in part for part in parts):
+        elif any(map(is_conflict_copy, parts)):
             refusal = "it looks like a copy left by a sync conflict"
         elif not name.lower().endswith(".md"):
             refusal = "the memory holds Markdown files: let the name end with `.md`"
@@ -341,6 +353,6 @@ class MemoryFiles:
 
 def _is_visible(name: str, status: os.stat_result) -> bool:
     """Whether it is a folder or a note of the memory, as discovery sees it."""
-    if name.startswith(".") or ".sync-conflict-" in name or name_refusal(name):
+    if name.startswith(".") or is_conflict_copy(name) or name_refusal(name):
         return False
     return stat.S_ISDIR(status.st_mode) or (name.lower().endswith(".md") and file_refusal(status) is None)

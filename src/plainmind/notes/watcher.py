@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from threading import Event
 
 from plainmind.base.value import value
+from plainmind.notes.discovery import RULE_FILES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -193,7 +194,9 @@ def _folders_beneath(top: str) -> Iterator[str]:
                 waiting += [
                     entry.path
                     for entry in listing
-                    if entry.is_dir(follow_symlinks=False) and not entry.name.startswith(".")
+                    if entry.is_dir(follow_symlinks=False)
+                    and not entry.name.startswith(".")
+                    and entry.name != "node_modules"  # thousands of folders, and never a note
                 ]
         except OSError:
             continue  # vanished or closed to us: discovery reports it
@@ -204,7 +207,7 @@ def _matters(path: str, paths: Sequence[str], pace: _Pace) -> bool:
     """Whether an event may be about a note or a folder of notes: editors, and we, write other files too."""
     name = os.path.basename(path)
     if name.startswith("."):
-        return False
+        return name in RULE_FILES
     if path in paths or pace.is_transcript(path):
         return True
     is_note = name.lower().endswith(".md")

@@ -118,7 +118,10 @@ def test_the_configuration_is_json_with_the_models_in_it(tmp_path):
 
     assert json.loads(text) == {
         "collections": {
-            "memory-root-main": {"path": str(tmp_path), "pattern": "{MEMORY,memory}.md"},
+            "memory-root-main": {
+                "path": str(tmp_path),
+                "pattern": "{MEMORY,memory,USER,TOOLS,IDENTITY,SOUL}.md",
+            },
             "memory-dir-main": {"path": f"{tmp_path}/memory", "pattern": "**/*.md"},
         },
         "models": {"embed": "/m.gguf"},

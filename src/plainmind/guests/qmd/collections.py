@@ -15,7 +15,7 @@ from plainmind.memory.backend import Place
 from plainmind.notes.scopes import scope_of_path
 
 EVERY_NOTE = "**/*.md"
-_CURATED = "{MEMORY,memory}.md"
+_CURATED = "{MEMORY,memory,USER,TOOLS,IDENTITY,SOUL}.md"
 _UNSAFE = pattern(r"[^A-Za-z0-9_]+")
 _GLOB = pattern(r"([\\*?\[\]{}()!+@|])")
 _NEVER_ENTERED = frozenset({"build", "dist", "node_modules", "vendor"})  # nor hidden ones, as we do not
@@ -40,10 +40,12 @@ def collections_of(
     *,
     agent_id: str,
     include_default: bool,
+    is_folder_of_notes: bool = False,
     others: Sequence[Collection] = (),
 ) -> tuple[Collection, ...]:
     """The collections of the memory files, and `others`; those of a group or a person are folders of their own."""
-    found = [*(_default(root, agent_id) if include_default else ()), *others]
+    own = _default(root, agent_id, is_folder_of_notes=is_folder_of_notes) if include_default else ()
+    found = [*own, *others]
     taken = {collection.name for collection in found}
     found.extend(_of_place(place, taken) for place in places)
     return tuple(found)
@@ -60,9 +62,12 @@ def _enters(collection: Collection, path: str) -> bool:
     return path.startswith(collection.cited) and _NEVER_ENTERED.isdisjoint(below)
 
 
-def _default(root: Root, agent_id: str) -> Iterator[Collection]:
-    yield Collection(f"memory-root-{agent_id}", root.real, _CURATED, "")
-    yield Collection(f"memory-dir-{agent_id}", os.path.join(root.real, "memory"), EVERY_NOTE, "memory/")
+def _default(root: Root, agent_id: str, *, is_folder_of_notes: bool) -> Iterator[Collection]:
+    if is_folder_of_notes:
+        yield Collection(f"memory-root-{agent_id}", root.real, EVERY_NOTE, "")
+    else:
+        yield Collection(f"memory-root-{agent_id}", root.real, _CURATED, "")
+        yield Collection(f"memory-dir-{agent_id}", os.path.join(root.real, "memory"), EVERY_NOTE, "memory/")
     for cited, scope in _shared(root, SHARED_FOLDER):
         folder = os.path.join(root.real, cited)
         name = f"{key_of_scope(scope)}-{agent_id}"

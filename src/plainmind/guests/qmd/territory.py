@@ -66,6 +66,7 @@ class Territory:
             self._surroundings.places,
             agent_id=self._surroundings.agent_id,
             include_default=self._options.include_default_memory,
+            is_folder_of_notes=self.workspace.is_folder_of_notes,
             others=self._exports.collections(conversations) if self._exports is not None else (),
         )
         listing = "\n".join(
