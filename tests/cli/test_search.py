@@ -132,6 +132,21 @@ def test_a_hit_stands_below_its_path_of_headings_and_begins_with_what_answers(cl
     assert "  ## Decided" in lines
 
 
+def test_an_answer_that_stands_in_several_places_is_printed_once(cli, workspace):
+    for day in ("02", "03"):
+        (workspace / "memory" / f"2026-11-{day}.md").write_text(
+            f"# Day {day}\n\n- Mira feeds the otters at noon.\n"
+        )
+
+    printed = cli("search", "who feeds the otters", "--explain", "-n", "1").out.splitlines()
+    (found,) = cli("search", "who feeds the otters", "--json", "-n", "1").json["results"]
+
+    assert printed[0].endswith("memory/2026-11-03.md:1-3  (in 2 places)")
+    assert "  also: memory/2026-11-02.md:1" in printed
+    assert (found["places"], found["also"]) == (2, ["memory/2026-11-02.md#L1-L3"])
+    assert cli("search", "who feeds the otters", "--brief", "-n", "1").out.endswith("  (in 2 places)\n")
+
+
 def test_brief_is_one_line_a_hit(cli, harbour):
     answer = cli("search", "which error was a price list", "--brief", "-n", "2", "--min-score", "0")
 

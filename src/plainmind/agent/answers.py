@@ -121,8 +121,9 @@ def search_answer(
 
 def _remark(hit: SearchHit) -> str:
     """What is said of a hit beside where it is from; headings are text of the memory, and quoted so that it shows."""
+    places = f", in {len(hit.also) + 1} places" if hit.also else ""
     under = f", under {json.dumps(_short(hit.headings), ensure_ascii=False)}" if hit.headings else ""
-    return f"score {hit.score:.2f}{under}"
+    return f"score {hit.score:.2f}{places}{under}"
 
 
 def _hit(hit: SearchHit, careful: tuple[str, ...], *, shows_citations: bool) -> dict[str, Any]:
@@ -136,6 +137,8 @@ def _hit(hit: SearchHit, careful: tuple[str, ...], *, shows_citations: bool) -> 
     }
     if hit.headings:
         fields["headings"] = _short(hit.headings)
+    if hit.also:
+        fields |= {"places": len(hit.also) + 1, "also": [str(place) for place in hit.also]}
     if careful:
         fields["careful"] = list(careful)
     if shows_citations:

@@ -70,6 +70,8 @@ _HIT = gives(
         "snippet": _TEXT,
         "source": {"enum": ["memory", "sessions"]},
         "headings": _TEXT,
+        "places": _WHOLE,
+        "also": {"type": "array", "items": _TEXT},
         "citation": _TEXT,
     },
     "path", "startLine", "endLine", "score", "snippet", "source",

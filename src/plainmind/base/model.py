@@ -174,6 +174,20 @@ class SearchFilter:
 
 
 @value
+class CitedLines:
+    """A place in a file."""
+
+    path: str
+    start_line: int
+    end_line: int
+
+    def __str__(self) -> str:
+        """`memory/2026-02-10.md#L3-L7`, or `#L5` for a single line."""
+        last = f"-L{self.end_line}" if self.end_line > self.start_line else ""
+        return f"{self.path}#L{self.start_line}{last}"
+
+
+@value
 class SearchHit:
     """One answer, ready to show: the cited lines are exactly the lines of the snippet."""
 
@@ -187,6 +201,7 @@ class SearchHit:
     explanation: Mapping[str, Any] | None = None
     headings: str = ""  # above the lines that answer, "Projects › Lighthouse"; empty where there are none
     best_line: int = 0  # the one of the cited lines that answers best; 0 when it is not known
+    also: tuple[CitedLines, ...] = ()  # other places that say the same, but for days and times
 
 
 @value

@@ -157,6 +157,8 @@ def _as_json(result: SearchResult, *, with_citations: bool) -> dict[str, Any]:
         }
         if hit.headings:
             fields["headings"] = hit.headings
+        if hit.also:
+            fields |= {"places": len(hit.also) + 1, "also": [str(place) for place in hit.also]}
         if with_citations:
             fields["citation"] = hit.citation or citation(hit)
         if hit.explanation is not None:
@@ -235,6 +237,9 @@ def print_hits(
         if hit.explanation is not None:
             why = reason(hit.explanation, words_asked(result), hit.path, today)
             console.answer(console.style(f"  why: {why}", "dim"))
+            if hit.also:
+                also = ", ".join(f"{visible(place.path)}:{place.start_line}" for place in hit.also)
+                console.answer(console.style(f"  also: {also}", "dim"))
     for note in (*result.degraded, *result.notes):
         console.note(note)
     if result.fallback is not None:
@@ -246,7 +251,7 @@ def _print_hit(
 ) -> None:
     last = "" if hit.end_line == hit.start_line else f"-{hit.end_line}"
     place = console.style(f"{visible(hit.path)}:{hit.start_line}{last}", "path")
-    console.answer(f"{hit.score:.2f}  {place}")
+    console.answer(f"{hit.score:.2f}  {place}{_other_places(hit)}")
     if hit.headings:
         console.answer(console.style(f"  {_headings_that_fit(hit.headings, room)}", "dim"))
     for line in _lines_to_print(console.printable(hit.snippet), hit, room):
@@ -267,7 +272,13 @@ def _print_briefly(console: Console, hit: SearchHit, wanted: AbstractSet[str]) -
 
         width = columns() - len(place) - 8
         text = text if len(text) < width // 2 else fitting(text, max(width, 20))
-    console.answer(f"{hit.score:.2f}  {console.style(place, 'path')}  {emphasise(console, text, wanted)}")
+    console.answer(
+        f"{hit.score:.2f}  {console.style(place, 'path')}  {emphasise(console, text, wanted)}{_other_places(hit)}"
+    )
+
+
+def _other_places(hit: SearchHit) -> str:
+    return f"  (in {len(hit.also) + 1} places)" if hit.also else ""
 
 
 def _words_alone(line: str) -> str:

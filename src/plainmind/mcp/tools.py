@@ -136,7 +136,7 @@ def _result(hit: SearchHit, nonce: str) -> dict[str, str]:
     """A model chooses by this what to fetch: a title with the place, and how the text begins, as data."""
     lines = place_in(hit.start_line, hit.end_line)
     begins = shorten(hit, _BEGINNING_CHARS)
-    piece = Recalled(hit.path, begins.snippet, hit.start_line, begins.end_line, hit.source)
+    piece = Recalled(hit.path, begins.snippet, begins.start_line, begins.end_line, hit.source)
     return {
         "id": hit.path + lines,
         "title": _in_one_line(hit.path + lines),

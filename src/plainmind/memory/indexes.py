@@ -103,7 +103,9 @@ def search_agents(
             # The others still answer, and it is said who did not.
             degraded.append(f"{each.name}: {error}")
             continue
-        hits += [replace(hit, path=f"{each.name}:{hit.path}") for hit in result.hits]
+        for hit in result.hits:
+            also = tuple(replace(place, path=f"{each.name}:{place.path}") for place in hit.also)
+            hits.append(replace(hit, path=f"{each.name}:{hit.path}", also=also))
         degraded += [f"{each.name}: {note}" for note in result.degraded]
         understood = result.understood
     hits.sort(key=lambda hit: -hit.score)

@@ -80,6 +80,7 @@ class ScopedMemory:
                 hit,
                 snippet=self._shown(hit.path, hit.snippet, hit.source),
                 headings=self._shown(hit.path, hit.headings, hit.source) if hit.headings else "",
+                also=self._memory.policy.checkpoint.passed(self.access, hit.also, "a search"),
             )
             for hit in hits
         )

@@ -5,17 +5,17 @@ from __future__ import annotations
 import math
 import re
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import date
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 
 from plainmind.base.errors import EmbeddingError
 from plainmind.base.lazy import pattern
 from plainmind.base.model import (
     Chunk,
+    CitedLines,
     Mode,
-    Restriction,
     SearchFilter,
     SearchHit,
     SearchResult,
@@ -47,6 +47,7 @@ from plainmind.text.terms import (
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
+    from types import ModuleType
     from typing import TypeVar
 
     from plainmind.embed.protocol import Embedder
@@ -369,6 +370,8 @@ def calibrate(raw: float, *, has_exact_token: bool) -> float:
 CHUNKS_WITH_MARGIN = 6
 # How many snippets are weighed against each other where an exact token, or diversity, can change their order.
 REORDERED = 50
+# How many are looked at, at least, for others that say the same.
+COMPARED = 6
 
 
 class SearchEngine:
@@ -404,18 +407,25 @@ class SearchEngine:
         clock.lap("embed")
         with view or self._store.reading() as reader:
             vector, degraded = self._drop_foreign_vector(reader, vector, degraded)
-            where, notes = _without_missing_phrases(reader, query, where)
+            notes: tuple[str, ...] = ()
+            if where.only is not None:
+                where, notes = _selection().without_missing_phrases(reader, query.text, where)
             everything = wanted > settings.read_closely
             ranked, weights = self._rank(reader, query, vector, where, clock, everything=everything)
-            between = partial(_allowed_between, reader, where.only)
+            between = reader.chunks_between
+            if where.only is not None:
+                between = partial(_selection().allowed_between, reader, where.only)
             asked, files = self._read_closely(between, query, ranked, weights, today)
             clock.lap("read")
             # More than wanted only where the order can still change: then always as many, whatever is wanted.
-            pool = max(wanted, REORDERED) if query.exact or settings.diversity.enabled else wanted
+            is_reordered = query.exact or settings.diversity.enabled
+            pool = max(wanted, REORDERED if is_reordered else COMPARED)
             grown = grow_snippets(files, budget=snippet_chars or settings.snippet_chars)
             if where.only is not None and where.only.phrases:
-                grown = _with_a_phrase(grown, where.only)
+                grown = _selection().with_a_phrase(grown, where.only)
             snippets = list(islice(grown, pool))
+            if len({snippet.letters for snippet in snippets}) < len(snippets):
+                snippets = _selection().each_once(chain(snippets, grown), pool)
         hits = self._hits(query, snippets, self._explanations(query, asked, today) if explain else None)
         floor = settings.min_score if min_score is None else min_score
         if query.is_empty:  # all that was asked for is what it has to be, and it is
@@ -475,7 +485,7 @@ class SearchEngine:
         """The chunks worth reading closely, best first, and what each term of the question weighs."""
         settings = self._settings
         if query.is_empty and where.only is not None:
-            return _newest_first(reader, where, settings.proposals), {}
+            return _selection().newest_first(reader, where, settings.proposals), {}
         weights = term_weights(query.terms, reader.term_statistics(query.terms, where=where))
         if vector is not None:
             reader.expect_vector(vector, where=where, limit=settings.proposals)
@@ -579,7 +589,7 @@ class SearchEngine:
             exact = query.has_exact_token(snippet.text)
             score = calibrate(snippet.score, has_exact_token=exact)
             hit = SearchHit(
-                path=best.ranked.chunk.path,
+                path=_path_of(snippet),
                 start_line=snippet.start_line,
                 end_line=snippet.end_line,
                 score=score,
@@ -588,6 +598,9 @@ class SearchEngine:
                 explanation=explanations.of(best, unit, score, exact=exact) if explanations else None,
                 headings=best.ranked.chunk.context,
                 best_line=best.places[unit][0],
+                also=tuple(
+                    [CitedLines(_path_of(each), each.start_line, each.end_line) for each in snippet.also]
+                ),
             )
             hits.append(hit)
         hits.sort(key=lambda hit: -hit.score)  # an exact token may have lifted one over those before it
@@ -612,57 +625,15 @@ def restricted(text: str, where: SearchFilter, today: date) -> tuple[str, Search
     return restrict(text, where, today)
 
 
-def _without_missing_phrases(
-    reader: IndexReader, query: ParsedQuery, where: SearchFilter
-) -> tuple[SearchFilter, tuple[str, ...]]:
-    """Let go of phrases in a longer question that stand nowhere: people quote what they remember roughly."""
-    only = where.only
-    if only is None or not only.phrases or reader.passing(where):
-        return where, ()
-    if query.text in only.phrases:
-        return where, ()
-    told = " and ".join(f"“{phrase}”" for phrase in only.phrases)
-    left = replace(only, phrases=())
-    return (
-        replace(where, only=None if left == Restriction() else left),
-        (f"nothing has {told} word for word: these are the nearest",),
-    )
+def _selection() -> ModuleType:
+    """What most searches do without."""
+    from plainmind.search import selection
+
+    return selection
 
 
-def _newest_first(reader: IndexReader, where: SearchFilter, most: int) -> list[RankedChunk]:
-    """What passes, where nothing else was asked: the newest first, and each note from its beginning."""
-    ids = reader.passing(where) or []
-    found = sorted(
-        zip(reader.chunks(ids), ids, strict=True), key=lambda each: (each[0].path, each[0].ordinal)
-    )
-    found.sort(key=lambda each: each[0].day or "", reverse=True)
-    return [
-        RankedChunk(chunk, 0.0, 0.0, 1.0 - at / len(found), id_=id_)
-        for at, (chunk, id_) in enumerate(found[:most])
-    ]
-
-
-def _allowed_between(  # noqa: PLR0917 (those of a filter, then those of a range of lines)
-    reader: IndexReader, only: Restriction | None, source: Source, path: str, first: int, last: int
-) -> Sequence[Chunk]:
-    """The lines around a snippet, without those that must not be shown."""
-    chunks = reader.chunks_between(source, path, first, last)
-    if only is None or not (only.without or only.since or only.until):
-        return chunks
-    from plainmind.index.filters import may_stand_beside
-
-    return [chunk for chunk in chunks if may_stand_beside(chunk, only)]
-
-
-def _with_a_phrase(snippets: Iterable[Snippet], only: Restriction) -> Iterator[Snippet]:
-    """The snippets that show one of the phrases that were asked for, or stand below it."""
-    from plainmind.index.filters import has_phrase, plain_form
-
-    phrases = [plain_form(phrase) for phrase in only.phrases]
-    for snippet in snippets:
-        form = plain_form(f"{snippet.best[0].ranked.chunk.context}\n{snippet.text}")
-        if any(has_phrase(form, phrase) for phrase in phrases):
-            yield snippet
+def _path_of(snippet: Snippet) -> str:
+    return snippet.best[0].ranked.chunk.path
 
 
 def _understood(where: SearchFilter) -> tuple[str, ...]:

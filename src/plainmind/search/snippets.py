@@ -453,7 +453,7 @@ class LinesOfFile(Protocol):
 class Snippet:
     """A run of neighbouring lines that fits the budget, grown around its best line."""
 
-    __slots__ = ("best", "end_line", "file", "score", "start_line", "text")
+    __slots__ = ("also", "best", "end_line", "file", "score", "start_line", "text")
 
     def __init__(
         self, file: int, best: tuple[ReadChunk, int], cited: tuple[int, int], text: str, *, score: float
@@ -463,6 +463,13 @@ class Snippet:
         self.score = score  # of its best line, less what its file has said already
         self.start_line, self.end_line = cited
         self.text = text
+        self.also: list[Snippet] = []  # others that say the same
+
+    @property
+    def letters(self) -> str:
+        """Those of its best line: what says the same has the same ones."""
+        read, unit = self.best
+        return "".join(filter(str.isalpha, read.page.units[unit])).casefold()
 
 
 class _Source:
