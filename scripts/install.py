@@ -86,7 +86,9 @@ def install() -> None:
         subprocess.run(
             [uv, "pip", "sync", *into, "--require-hashes", str(locked)], check=True, env=environment
         )
-        project = [uv, "pip", "install", *into, "--no-deps", "--reinstall", "--editable", str(ROOT)]
+        project = [uv, "pip", "install", *into, "--no-deps", "--reinstall"]
+        for each in (ROOT, ROOT / "packages" / "plainmind-reranker"):
+            project += ["--editable", str(each)]
         subprocess.run(project, check=True, cwd=ROOT, env=environment)
     STAMP.write_text(fingerprint())
 

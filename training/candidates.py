@@ -41,14 +41,20 @@ def figures(
     return float(np.mean(recall)), float(np.mean(first))
 
 
-def report(
+def look_again(
     sets: dict[str, list[dict[str, Any]]], score: Callable[[Sequence[tuple[str, str]]], np.ndarray]
-) -> str:
+) -> dict[str, np.ndarray]:
+    """What the second look says about every result, set by set, question after question."""
+    return {
+        name: score([(row["q"], one["t"]) for row in rows for one in row["c"]]) for name, rows in sets.items()
+    }
+
+
+def report(sets: dict[str, list[dict[str, Any]]], said: dict[str, np.ndarray]) -> str:
     """One line a set: today, and with the second look at several shares."""
     lines = []
     for name, rows in sets.items():
-        pairs = [(row["q"], one["t"]) for row in rows for one in row["c"]]
-        flat = score(pairs)
+        flat = said[name]
         per_row, at = [], 0
         for row in rows:
             per_row.append(flat[at : at + len(row["c"])])

@@ -66,7 +66,7 @@ def main() -> None:
     np.savez(
         arguments.out / "teacher.npz", **transformer.pack({k: np.asarray(v) for k, v in teacher.items()})
     )
-    log("teacher\n" + candidates.report(sets, _scorer(teacher, transformer.MPNET, tokens)))
+    log("the teacher is kept")
 
     minilm = transformer.canonical(transformer.unpack(_arrays(folder, "minilm")))
     both = reranker.batches(
@@ -76,9 +76,17 @@ def main() -> None:
         reranker.add_head(minilm, arguments.seed), transformer.MINILM, teacher, transformer.MPNET, both,
         arguments.student_seconds, 1.2e-4, log, arguments.steps,
     )  # fmt: skip
-    log("student\n" + candidates.report(sets, _scorer(student, transformer.MINILM, tokens)))
     np.savez(arguments.out / "student.npz", **{k: np.asarray(v, np.float16) for k, v in student.items()})
+    _measure("student", sets, _scorer(student, transformer.MINILM, tokens), arguments.out)
+    _measure("teacher", sets, _scorer(teacher, transformer.MPNET, tokens), arguments.out)
     log("done")
+
+
+def _measure(name: str, sets: dict[str, list[dict[str, Any]]], score: Any, out: Path) -> None:
+    """Print what an order by these scores finds, and keep the scores, for weighing them against the engine's."""
+    said = candidates.look_again(sets, score)
+    log(f"{name}\n{candidates.report(sets, said)}")
+    np.savez(out / f"{name}-said.npz", **{key: one.astype(np.float16) for key, one in said.items()})
 
 
 class _Words:
@@ -122,7 +130,8 @@ def _mine(
     marked = [
         [[shape.begin, *(one + 4).tolist(), shape.end] for one in some] for some in (questions, passages)
     ]
-    left, right = (batched(ask, some, shape.padding, 192, 1 << 16) for some in marked)
+    # A shape takes as long to compile as forty thousand passages take to read.
+    left, right = (batched(ask, some, shape.padding, 192, 1 << 16, (72,)) for some in marked)
     everything = jnp.asarray(right, jnp.bfloat16)
     answer = np.array(prepared["answer"])
     neighbours = np.full((len(questions), _NEIGHBOURS + 16), -1, np.int32)

@@ -55,10 +55,11 @@ def batched(
     padding: int,
     longest: int,
     places: int,
+    lengths_at_once: Sequence[int] = (16, 32, 64, 128, 256, 512),
 ) -> np.ndarray:
     """Vectors of texts of like lengths together, some `places` at a time; few shapes, so few compilations."""
     lengths = np.array([min(len(one), longest) for one in ids])
-    edges = [one for one in (16, 32, 64, 128, 256, 512) if one < longest] + [longest]
+    edges = [one for one in lengths_at_once if one < longest] + [longest]
     result: np.ndarray | None = None
     low = -1
     for edge in edges:

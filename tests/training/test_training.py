@@ -10,9 +10,20 @@ import pytest
 
 np = pytest.importorskip("numpy")
 pytest.importorskip("jax", reason="the group `dev` has it")
+pytest.importorskip("onnx", reason="the group `dev` has it")
+onnxruntime = pytest.importorskip("onnxruntime")
 
 from plainmind.embed.builtin import SHARED_ROWS, BuiltinEmbedder, Tokenizer  # noqa: E402
-from training import candidates, model_files, overlap, reranker, table, transformer, vocabulary  # noqa: E402
+from training import (  # noqa: E402
+    candidates,
+    model_files,
+    overlap,
+    reranker,
+    reranker_files,
+    table,
+    transformer,
+    vocabulary,
+)
 
 WORDS = ["cat", "dog", "printer", "server", "garden", "tomato", "train", "ticket", "doctor", "pill"]
 
@@ -183,6 +194,38 @@ def test_a_teacher_learns_which_passage_answers_and_a_student_learns_it_from_the
     assert apart(teacher, transformer.MPNET) > apart(start, transformer.MPNET) + 1
     assert apart(student, transformer.MINILM) > apart(first, transformer.MINILM) + 1
     assert log[-1].startswith("40 steps")
+
+
+def test_the_files_of_a_reranker_say_what_the_trained_one_says(tmp_path: Path) -> None:
+    shape = transformer.MINILM
+    parameters = {
+        name: np.asarray(one) for name, one in reranker.add_head(encoder("bert", 200, layers=2), 1).items()
+    }
+    parameters["head.weight"] = parameters["head.weight"] * 200
+    names = ["[PAD]", "[unused1]", "[UNK]", "[CLS]", "[SEP]", *(f"word{at}" for at in range(195))]
+    reranker_files.write(tmp_path, parameters, names, heads=shape.heads)
+    kept = reranker_files.reachable(names)
+    session = onnxruntime.InferenceSession(tmp_path / "model.onnx", providers=["CPUExecutionProvider"])
+    # Longer and shorter pairs together; rows of the trained one, places of the written one.
+    rows = np.array([[3, *range(10, 22), 4], [3, *range(50, 58), 4, 0, 0, 0, 0]], np.int32)
+    kinds = (np.arange(14)[None] > 5) * (rows > 0)
+
+    theirs = np.asarray(transformer.pair_scores(parameters, shape, rows, kinds.astype(np.int32)))
+    tokens = np.array([[kept.index(one) for one in row] for row in rows], np.int32)
+    (ours,) = session.run(
+        None, {"tokens": tokens, "kinds": kinds.astype(np.int32), "mask": (rows > 0).astype(np.int32)}
+    )
+
+    assert abs(theirs[0] - theirs[1]) > 0.1
+    assert np.allclose(ours, theirs, atol=0.1)
+    assert (tmp_path / "pieces.txt").read_text().split("\n")[:5] == [
+        "[PAD]",
+        "[UNK]",
+        "[CLS]",
+        "[SEP]",
+        "word0",
+    ]
+    assert json.loads((tmp_path / "model.json").read_text())["name"] == reranker_files.NAME
 
 
 def test_a_second_look_is_measured_by_the_evidence_it_puts_first() -> None:

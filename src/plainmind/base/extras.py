@@ -19,6 +19,21 @@ def install_hint(extra: str) -> str:
     return f"`{said}`" if path else f"`{said}`, where {_ANYWHERE} is a checkout or a wheel of plainmind"
 
 
+def weights_hint(package: str) -> str:
+    """Say how to install weights, which are a package of their own in a checkout, beside this one."""
+    path, _ = _origin()
+    checkout = path if path and os.path.isdir(path) else "CHECKOUT"
+    weights = shell_word(f"{checkout}/packages/{package}")
+    installer = _installer()
+    if installer.startswith("pipx"):
+        said = f"pipx inject plainmind {weights}"
+    elif installer.startswith("uv tool"):
+        said = f"{installer} {shell_word(path or _ANYWHERE)} --with {weights}"
+    else:
+        said = f"{installer} {weights}"
+    return f"`{said}`" if checkout == path else f"`{said}`, where CHECKOUT is a checkout of plainmind"
+
+
 def _origin() -> tuple[str | None, bool]:
     """The checkout or wheel that this was installed from, if it is still there, and whether it is used in place."""
     import json

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 
+from plainmind.base.errors import PlainmindError
 from plainmind.base.lazy import pattern
 from plainmind.cli.console import Console, age_in_words, first_few, visible
 from plainmind.cli.options import day, describe, open_memory, share, text_of, whole_number
@@ -88,6 +89,9 @@ Reads the workspace and keeps an index of it in ~/.plainmind; nothing else is wr
     parser.add_argument(
         "--brief", action="store_true", help="print one line a hit: the one that answers best"
     )
+    parser.add_argument(
+        "--deep", action="store_true", help="let a model read the best results once more (extra: rerank)"
+    )
     parser.add_argument("--explain", action="store_true", help="say why each hit is where it is")
     parser.add_argument("--today", metavar="DATE", type=day, help="search as if it were this day")
     parser.add_argument(
@@ -136,8 +140,12 @@ def _answer(
         "until": arguments.until,
     }
     if _asks_several(arguments):
+        if arguments.deep:
+            raise PlainmindError(
+                "--deep looks at the results of one index", hint="leave out --all-agents and --agent a,b"
+            )
         return memory.search_agents(query, arguments.asked_agents or None, **wanted)
-    return memory.search(query, progress=progress, **wanted)
+    return memory.search(query, progress=progress, deep=arguments.deep, **wanted)
 
 
 def _asks_several(arguments: argparse.Namespace) -> bool:

@@ -175,6 +175,22 @@ class QuerySettings:
 
 
 @value
+class RerankSettings:
+    """A second look at the best results by a model that reads them together with the question; it is an extra."""
+
+    mode: str = setting(
+        "auto",
+        OneOf("auto", "always", "off"),
+        ALLOWED,
+        "`auto`: for agents where it is installed, and for people who ask for it with `--deep`; `always`; `off`.",
+    )
+    deadline_ms: int = setting(
+        300, Whole(10, 60_000), ALLOWED, "Longest time to read for; what was read by then counts."
+    )
+    results: int = setting(16, Whole(2, 64), ALLOWED, "How many of the best results are read.")
+
+
+@value
 class CacheSettings:
     """The cache of embeddings, shared by all workspaces."""
 
@@ -341,6 +357,7 @@ class Settings:
     chunking: ChunkingSettings = group(ChunkingSettings)
     sync: SyncSettings = group(SyncSettings)
     query: QuerySettings = group(QuerySettings)
+    rerank: RerankSettings = group(RerankSettings)
     cache: CacheSettings = group(CacheSettings)
     store: StoreSettings = group(StoreSettings)
     sessions: SessionSettings = group(SessionSettings)

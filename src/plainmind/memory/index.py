@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 
 from plainmind.base.errors import (
     ConfigError,
@@ -15,7 +16,7 @@ from plainmind.base.errors import (
     StorageFailure,
     WorkspaceError,
 )
-from plainmind.base.lazy import RLock, made_once
+from plainmind.base.lazy import RLock, find_by_name, made_once
 from plainmind.base.model import (
     ProgressCallback,
     SearchFilter,
@@ -48,8 +49,11 @@ if TYPE_CHECKING:
     from plainmind.memory.translation import IndexValues
     from plainmind.notes.source import TextSource
     from plainmind.search.engine import SearchEngine
+    from plainmind.search.second_look import Reranker
 
     T = TypeVar("T")
+
+_RERANKER = "plainmind.guests.rerank.reranker:installed_reranker"
 
 
 class Index:
@@ -172,9 +176,13 @@ class Index:
         tags: Sequence[str] = (),
         since: date | str | None = None,
         until: date | str | None = None,
+        deep: bool | None = False,
         progress: ProgressCallback | None = None,
     ) -> SearchResult:
-        """Find the lines that answer a question, among files of these scopes. Sees every write that came before it."""
+        """Find the lines that answer a question, among files of these scopes. Sees every write that came before it.
+
+        `deep` looks twice at the best results; None does so where what it takes is installed.
+        """
         if max_results is not None and max_results < 1:
             raise PlainmindError(f"max_results is {max_results}", hint="ask for at least one hit")
         values = self.values
@@ -189,8 +197,12 @@ class Index:
             only = restriction_of(today, paths=paths, tags=tags, since=since, until=until)
         where = SearchFilter(frozenset(known_sources(sources or values.sources)), scopes, only)
 
+        reranker = None if deep is False and values.rerank.mode != "always" else self._reranker(deep=deep)
+
         def ask(engine: SearchEngine | None = None) -> SearchResult:
-            return (engine or self._answering_engine()).search(
+            engine = engine or self._answering_engine()
+            search = engine.search if reranker is None else partial(self._look_twice, engine, reranker)
+            return search(
                 query,
                 view=view,
                 where=where,
@@ -239,6 +251,52 @@ class Index:
             explain=explain,
         )
         return self.backend.search(question, ask_index)
+
+    def _reranker(self, *, deep: bool | None) -> Reranker | None:
+        """What looks a second time, if it is wanted here. Raises ConfigError where it is asked for and not there."""
+        mode = self.values.rerank.mode
+        if mode == "off" and not deep:
+            return None
+        if self.installed_reranker is None and (deep or mode == "always"):
+            from plainmind.base.extras import weights_hint
+
+            raise ConfigError(
+                "the reranker is not installed",
+                key=None if deep else "rerank.mode",
+                hint=f"{weights_hint('plainmind-reranker')} installs it",
+            )
+        return self.installed_reranker
+
+    @made_once
+    def installed_reranker(self) -> Reranker | None:
+        """What can look a second time; None where it is not installed."""
+        found: Reranker | None = find_by_name(_RERANKER)()
+        return found
+
+    def _look_twice(
+        self,
+        engine: SearchEngine,
+        reranker: Reranker,
+        query: str,
+        *,
+        max_results: int | None,
+        min_score: float | None,
+        **wanted: Any,
+    ) -> SearchResult:
+        """Let the engine find more than is wanted, and give the best of it after a second look."""
+        from plainmind.search.second_look import look_again, passage_of
+
+        most, rerank = max_results or self.values.max_results, self.values.rerank
+        found = engine.search(query, max_results=max(most, rerank.results), min_score=min_score, **wanted)
+        began = time.perf_counter()
+        read = found.hits[: rerank.results]
+        said = reranker.log_odds(query, [passage_of(hit) for hit in read], seconds=rerank.seconds)
+        hits = [*look_again(read, said), *found.hits[rerank.results :]]
+        if min_score is not None:
+            hits = [hit for hit in hits if hit.score >= min_score]
+        spent = round((time.perf_counter() - began) * 1000, 3)
+        timings = {**found.timings, "rerank": spent, "total": round(found.timings["total"] + spent, 3)}
+        return replace(found, hits=tuple(hits[:most]), timings=timings)
 
     def _is_restricted(self, query: str, where: SearchFilter, today: date) -> bool:
         from plainmind.search.engine import restricted

@@ -351,6 +351,7 @@ class Memory:
         tags: Sequence[str] = (),
         since: date | str | None = None,
         until: date | str | None = None,
+        deep: bool = False,
         progress: ProgressCallback | None = None,
     ) -> SearchResult:
         """Find the lines that answer a question. Sees every write that came before it.
@@ -358,6 +359,7 @@ class Memory:
         `max_results` and `min_score` are those of the settings (6 and 0.35) when they are left out. A file must match
         one of the globs `paths`, a note must have all `tags`, and days may be given in words ("last monday"). The
         question itself may have `"exact phrases"`, `-words` to avoid, `title:`, `tag:`, `path:`, `since:`, `until:`.
+        `deep` lets a model read the best results once more (the extra `rerank`), which takes a third of a second.
         """
         return self.index.search(
             query,
@@ -372,6 +374,7 @@ class Memory:
             tags=tags,
             since=since,
             until=until,
+            deep=deep,
             progress=progress,
         )
 

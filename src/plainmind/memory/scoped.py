@@ -73,6 +73,7 @@ class ScopedMemory:
                 tags=tags,
                 since=since,
                 until=until,
+                deep=None,  # agents have the time, and act on what they read
             )
         hits = self._memory.policy.checkpoint.passed(self.access, result.hits, "a search")
         shown = tuple(

@@ -121,6 +121,15 @@ class CacheValues:
 
 
 @value
+class RerankValues:
+    """When there is a second look, at how many results, and for how long."""
+
+    mode: str
+    results: int
+    seconds: float
+
+
+@value
 class IndexValues:
     """What the index of a memory is made of, how it is kept up to date, and what is asked of it by default."""
 
@@ -140,6 +149,7 @@ class IndexValues:
     timeout_s: float
     max_results: int
     snippet_chars: int
+    rerank: RerankValues
 
 
 @value
@@ -273,6 +283,9 @@ def index_values(loaded: Loaded, places: Places, environ: Mapping[str, str]) -> 
         timeout_s=settings.limits.timeout_ms / 1000,
         max_results=settings.query.max_results,
         snippet_chars=settings.limits.max_snippet_chars,
+        rerank=RerankValues(
+            settings.rerank.mode, settings.rerank.results, settings.rerank.deadline_ms / 1000
+        ),
     )
 
 

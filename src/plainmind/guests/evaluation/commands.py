@@ -129,6 +129,7 @@ def _add_eval(parser: argparse.ArgumentParser) -> None:
         "--baseline", choices=BASELINES, help="ask a simpler recipe instead: hybrid search or word overlap"
     )
     parser.add_argument("--provider", metavar="NAME", help="who turns text into vectors (builtin)")
+    parser.add_argument("--deep", action="store_true", help="look twice at the best results, as agents do")
 
 
 def _add_questions(parser: argparse.ArgumentParser) -> None:
@@ -151,7 +152,9 @@ def run_eval(arguments: argparse.Namespace, console: Console) -> int:
     settings = dict(arguments.settings)
     if arguments.provider is not None:
         settings["provider"] = arguments.provider
-    asking = Asking(arguments.max_results, arguments.snippet_chars, arguments.min_score, settings)
+    asking = Asking(
+        arguments.max_results, arguments.snippet_chars, arguments.min_score, settings, arguments.deep
+    )
     opener = opened_memory if arguments.baseline is None else baselines.BASELINES[arguments.baseline]
     with console.progress("asking") as progress:
         evaluation = evaluate(workspaces, opener, asking, progress=progress)

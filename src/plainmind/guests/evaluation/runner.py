@@ -28,6 +28,7 @@ class Asking:
     snippet_chars: int | None = None
     min_score: float | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
+    deep: bool = False
 
 
 class Searcher(Protocol):
@@ -142,6 +143,7 @@ class MemorySearcher:
             snippet_chars=self._asking.snippet_chars,
             sources=SOURCES,
             today=today,
+            deep=self._asking.deep,
         )
         self._notes |= dict.fromkeys(result.degraded)
         return [

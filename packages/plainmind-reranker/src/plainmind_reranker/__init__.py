@@ -1,0 +1,1 @@
+"""The weights of Plainmind's reranker: files, and no code."""
