@@ -14,6 +14,7 @@ from tests.support.mcp_process import INITIALIZE, McpProcess, code_in
 
 from plainmind import Memory
 from plainmind.agent.scope import THE_OWNER, SearchContext
+from plainmind.agent.tools import FORGET as NOTES_FORGET
 from plainmind.agent.tools import TOOLS, ToolBox
 from plainmind.base.errors import PlainmindError
 from plainmind.base.model import PRIVATE
@@ -63,8 +64,8 @@ def test_a_kind_can_be_named_as_a_whole_and_forgets_what_it_is_for():
     assert chosen("notes", entries=True) == TOOLS
     assert chosen("notes", "entries", entries=True) == ALL_TOOLS
     assert FORGET in chosen("memory_recall", "memory_forget", entries=True)
-    assert TOOLS[3] in chosen("memory_search", "memory_forget", entries=True)
-    assert TOOLS[3] in chosen("memory_forget", entries=True)
+    assert NOTES_FORGET in chosen("memory_search", "memory_forget", entries=True)
+    assert NOTES_FORGET in chosen("memory_forget", entries=True)
     assert FORGET_EVERYWHERE in chosen("memory_search", "memory_recall", "memory_forget", entries=True)
 
 
@@ -97,7 +98,7 @@ def test_a_client_stores_recalls_and_forgets(workspace, home):
         server.tell("notifications/initialized")
         assert "memory_recall" in instructions
         listed = server.ask(2, "tools/list", 50)["result"]["tools"]
-        assert len(listed) == 7
+        assert len(listed) == 8
 
         def call(number, name, **arguments):
             answer = server.ask(number, "tools/call", 50, name=name, arguments=arguments)["result"]

@@ -73,7 +73,7 @@ def test_the_official_client_uses_every_kind_of_request(server, mode):
 
     tools, found, listed, read = with_token(server, talk, mode)
 
-    assert len(tools.tools) == 5
+    assert len(tools.tools) == 6
     assert CANARY in found.content[0].text
     assert [one.uri for one in listed.resources] == ["memory:///MEMORY.md"]
     assert CANARY in read.contents[0].text
@@ -307,7 +307,7 @@ def test_sessions_that_nobody_began_are_not_found(server, session):
 def test_sessions_get_names_that_cannot_be_guessed(server):
     names = {server.initialize().headers["mcp-session-id"] for _ in range(5)}
 
-    assert len(names) == 5
+    assert len(names) == 6
     assert all(len(name) >= 32 for name in names)
 
 

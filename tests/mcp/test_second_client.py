@@ -41,7 +41,7 @@ def judge(seen, workspace):
     assert seen["instructions"].startswith("## Memory Recall")
     assert set(seen["capabilities"]) == {"prompts", "resources", "tools"}
     assert [tool["name"] for tool in seen["tools"]] == [
-        "memory_search", "memory_get", "memory_append", "memory_forget", "memory_status",
+        "memory_search", "memory_get", "memory_append", "memory_edit", "memory_forget", "memory_status",
     ]  # fmt: skip
     assert seen["saved"]["structuredContent"]["path"] in seen["found"]["content"][0]["text"]
     assert "bridge eleven" in seen["found"]["content"][0]["text"]

@@ -51,7 +51,7 @@ def test_the_official_client_uses_every_kind_of_request(workspace, mode):
 
     tools, found, listed, read, status, prompt = anyio.run(talk)
 
-    assert len(tools.tools) == 5
+    assert len(tools.tools) == 6
     assert "1/1] MEMORY.md#L1-L4 · " in found.content[0].text
     assert "memory:///MEMORY.md" in [one.uri for one in listed.resources]
     assert "pier nine" in read.contents[0].text
@@ -267,7 +267,7 @@ LOADED = """\
 def test_the_first_answers_wait_for_nothing_that_is_slow_to_load(workspace):
     with McpProcess(command=(sys.executable, "-c", textwrap.dedent(LOADED))) as server:
         server.begin()
-        assert len(server.ask(1, "tools/list")["result"]["tools"]) == 5
+        assert len(server.ask(1, "tools/list")["result"]["tools"]) == 6
         assert len(server.ask(2, "prompts/list")["result"]["prompts"]) == 3
         assert server.end() == 0
         loaded = set(bytes(server.errors).decode().split())

@@ -11,7 +11,8 @@ from plainmind.agent.scope import SearchContext
 from plainmind.base.errors import PlainmindError
 from plainmind.mcp.tools import chosen_tools
 
-ALL = ["memory_search", "memory_get", "memory_append", "memory_forget", "memory_status"]
+ALL = ["memory_search", "memory_get", "memory_append", "memory_edit", "memory_forget", "memory_status"]
+WRITERS = {"memory_append", "memory_edit", "memory_forget"}
 MODES = ["auto", "legacy"]
 
 
@@ -24,8 +25,8 @@ def test_every_tool_is_listed_with_what_a_client_decides_by(with_client, mode):
         assert tool.title
         assert tool.description
         assert tool.annotations.open_world_hint is False
-        assert tool.annotations.read_only_hint is (tool.name not in {"memory_append", "memory_forget"})
-        assert tool.annotations.destructive_hint is (tool.name == "memory_forget")
+        assert tool.annotations.read_only_hint is (tool.name not in WRITERS)
+        assert tool.annotations.destructive_hint is (tool.name in {"memory_edit", "memory_forget"})
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -64,7 +65,7 @@ def test_recalled_text_stands_between_its_marks_and_nowhere_else_in_an_answer(wi
 def test_every_answer_fits_the_schema_of_its_tool(with_client):
     async def use_all(client):
         schemas = {tool.name: tool.output_schema for tool in (await client.list_tools()).tools}
-        assert [name for name, schema in schemas.items() if schema] == ["memory_append"]
+        assert [name for name, schema in schemas.items() if schema] == ["memory_append", "memory_edit"]
         calls = [
             ("memory_search", {"query": "printer"}),
             ("memory_search", {"query": 7}),
@@ -73,6 +74,8 @@ def test_every_answer_fits_the_schema_of_its_tool(with_client):
             ("memory_get", {"path": "memory/none.md"}),
             ("memory_append", {"text": "The lift is being repaired."}),
             ("memory_append", {}),
+            ("memory_edit", {"path": "MEMORY.md", "old": "VLAN 40", "new": "VLAN 41"}),
+            ("memory_edit", {"path": "MEMORY.md", "old": "VLAN 40", "new": "VLAN 42"}),
             ("memory_forget", {"what": "The lift is being repaired."}),
             ("memory_forget", {"what": "nobody wrote this"}),
             ("memory_status", {}),
@@ -87,7 +90,7 @@ def test_every_answer_fits_the_schema_of_its_tool(with_client):
         else:
             jsonschema.validate(answer.structured_content, schemas[name])
     assert [answer.is_error for _, answer in answers] == [
-        False, True, False, True, True, False, True, False, True, False,
+        False, True, False, True, True, False, True, False, True, False, True, False,
     ]  # fmt: skip
 
 

@@ -10,7 +10,17 @@ METHODS = (
     "subscriptions/listen", "sampling/createMessage", "roots/list", "elicitation/create", "no/such", "", "tools/", "💥",
     "notifications/initialized", "notifications/cancelled", "notifications/progress", "notifications/no",
 )  # fmt: skip
-TOOLS = ("memory_search", "memory_get", "memory_append", "memory_forget", "memory_status", "search", "", "rm")
+TOOLS = (
+    "memory_search",
+    "memory_get",
+    "memory_append",
+    "memory_edit",
+    "memory_forget",
+    "memory_status",
+    "search",
+    "",
+    "rm",
+)
 KEYS = (
     "name", "arguments", "uri", "cursor", "query", "path", "text", "what", "confirm", "from", "lines", "maxResults",
     "minScore", "requestId", "reason", "protocolVersion", "capabilities", "clientInfo", "_meta", "progressToken",

@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from plainmind.notes.notebook import Forgotten, Remembered
+    from plainmind.notes.notebook import Edited, Forgotten, Remembered
 
 
 _SOURCE = pattern(r"^[^\S\n]*Source\s*:(?=.*#L\d)", re.IGNORECASE | re.MULTILINE)
@@ -191,6 +191,12 @@ def note_answer(note: Remembered) -> ToolAnswer:
     return ToolAnswer(
         content, f"Saved as {citation(note.path, note.start_line, note.end_line)} (id {note.id})."
     )
+
+
+def edit_answer(edited: Edited) -> ToolAnswer:
+    """Where the new text stands; what it says was just written."""
+    content = {"status": "ok", "path": edited.path, "line": edited.line}
+    return ToolAnswer(content, f"Changed at {citation(edited.path, edited.line, edited.line)}.")
 
 
 def exactly(chosen: Forgotten) -> str:

@@ -33,7 +33,11 @@ def recall_section(tool_names: Collection[str], mode: str = FULL, *, shows_citat
     if "memory_append" in tool_names:
         lines.append(
             "Save what will matter later with memory_append, at once and in a sentence that explains itself:"
-            " decisions, preferences, facts about people, what was promised."
+            " decisions, preferences, facts about people, what was promised; with `durable` what stays true."
+        )
+    if "memory_edit" in tool_names:
+        lines.append(
+            "Correct what is no longer true with memory_edit instead of saving the contrary beside it."
         )
     if "memory_store" in tool_names:
         lines.append("Store one thing that stays true with memory_store, in a sentence.")

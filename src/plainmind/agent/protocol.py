@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from plainmind.agent.tool_calls import Call
     from plainmind.agent.tools import Tool
     from plainmind.base.model import Excerpt, SearchResult
-    from plainmind.notes.notebook import Forgotten, Remembered
+    from plainmind.notes.notebook import Edited, Forgotten, Remembered
 else:
     Protocol = object
 
@@ -101,12 +101,17 @@ class AgentMemory(Protocol):
     ) -> Excerpt:
         """Read lines of a file; a citation is understood too."""
 
-    def append(self, text: str, *, note_id: str | None = None) -> Remembered:
-        """Add a note to today's log of the context's own scope. On disk when this returns.
+    def append(self, text: str, *, note_id: str | None = None, durable: bool = False) -> Remembered:
+        """Add a note to today's log of the context's own scope, or with `durable` to the owner's curated memory.
+
+        On disk when this returns.
 
         A `note_id` that already stands in a log of that scope is not written again: its place is answered. Raises
         ConflictError for one that was written and removed since.
         """
+
+    def edit(self, path: str, old: str, new: str) -> Edited:
+        """Replace a text that stands exactly once in a file that may be written here; the history keeps what it was."""
 
     def forget(self, what: str | Forgotten, *, dry_run: bool = False) -> Forgotten:
         """Remove lines for good, among what may be written here; with `dry_run` only say which."""

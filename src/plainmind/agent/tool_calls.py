@@ -33,6 +33,8 @@ MOST_CHARS = {
     "query": 4_000,
     "path": 4_096,
     "what": 20_000,
+    "old": 20_000,
+    "new": 50_000,
     "confirm": 100,
     "tag": 200,
     "since": 100,

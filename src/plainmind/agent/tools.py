@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 # Grows with every change of a definition: clients may keep what they were told.
-VERSION = 4
+VERSION = 5
 
 
 @value
@@ -169,7 +169,16 @@ APPEND = Tool(
         "Save something worth keeping: a decision, a preference, a fact, a to-do. It is added to today's log;"
         " nothing is overwritten. Write it so that it makes sense in a year, without this conversation."
     ),
-    input_schema=takes({"text": {"type": "string", "description": "The note, in Markdown."}}, "text"),
+    input_schema=takes(
+        {
+            "text": {"type": "string", "description": "The note, in Markdown."},
+            "durable": {
+                "type": "boolean",
+                "description": "true for what stays true, as who somebody is or likes: it goes to MEMORY.md.",
+            },
+        },
+        "text",
+    ),
     output_schema=gives(
         {
             "status": {"enum": ["ok", "error"]},
@@ -187,6 +196,38 @@ APPEND = Tool(
     is_idempotent=False,
     is_structured=True,
 )
+
+EDIT = Tool(
+    name="memory_edit",
+    title="Correct memory",
+    description=(
+        "Correct a note that is no longer true: replace an exact text in a memory file. What it was stays in the"
+        " history. Read the lines with memory_get first; to remove something, use memory_forget."
+    ),
+    input_schema=takes(
+        {
+            "path": {"type": "string", "description": "The file, as in a result."},
+            "old": {"type": "string", "description": "What it says now, to the letter; it must stand there once."},
+            "new": {"type": "string", "description": "What it shall say."},
+        },
+        "path", "old", "new",
+    ),
+    output_schema=gives(
+        {
+            "status": {"enum": ["ok", "not_found", "error"]},
+            "path": _TEXT,
+            "line": _WHOLE,
+            "code": _TEXT,
+            "error": _TEXT,
+            "action": _TEXT,
+        },
+        "status",
+    ),
+    is_read_only=False,
+    is_destructive=True,
+    is_idempotent=False,
+    is_structured=True,
+)  # fmt: skip
 
 FORGET = Tool(
     name="memory_forget",
@@ -228,7 +269,7 @@ STATUS = Tool(
     output_schema=gives({"status": {"enum": ["ok", "error"]}, "error": _TEXT, "action": _TEXT}, "status"),
 )
 
-TOOLS: tuple[Tool, ...] = (SEARCH, GET, APPEND, FORGET, STATUS)
+TOOLS: tuple[Tool, ...] = (SEARCH, GET, APPEND, EDIT, FORGET, STATUS)
 
 
 def for_openai(tools: Sequence[Tool] = TOOLS) -> list[dict[str, Any]]:
@@ -249,6 +290,11 @@ def for_anthropic(tools: Sequence[Tool] = TOOLS) -> list[dict[str, Any]]:
     ]
 
 
+# Claude Code puts the tools of servers off until a model looks for one; who does not know of a memory looks for none.
+_ALWAYS_LOADED = {"anthropic/alwaysLoad": True}
+_FIRST_NEEDED = frozenset({"memory_search", "memory_append"})
+
+
 def for_mcp(tools: Sequence[Tool] = TOOLS) -> list[dict[str, Any]]:
     """Tools as an MCP server lists them, in the names of the protocol."""
     return [
@@ -265,6 +311,7 @@ def for_mcp(tools: Sequence[Tool] = TOOLS) -> list[dict[str, Any]]:
                 "idempotentHint": tool.is_idempotent,
                 "openWorldHint": False,
             },
+            **({"_meta": dict(_ALWAYS_LOADED)} if tool.name in _FIRST_NEEDED else {}),
         }
         for tool in tools
     ]
@@ -323,6 +370,7 @@ class ToolBox:
             "memory_search": self._search,
             "memory_get": self._get,
             "memory_append": self._append,
+            "memory_edit": self._edit,
             "memory_forget": self._forget,
             "memory_status": self._status,
         }
@@ -386,8 +434,11 @@ class ToolBox:
         )
         return answers.lines_answer(excerpt, self._nonce())
 
-    def _append(self, text: str) -> ToolAnswer:
-        return answers.note_answer(self._memory.append(text))
+    def _append(self, text: str, durable: bool = False) -> ToolAnswer:  # noqa: FBT001, FBT002 (given by name)
+        return answers.note_answer(self._memory.append(text, durable=durable))
+
+    def _edit(self, path: str, old: str, new: str) -> ToolAnswer:
+        return answers.edit_answer(self._memory.edit(path, old, new))
 
     def _forget(self, what: str, confirm: str | None = None) -> ToolAnswer:
         limits, chosen = self._memory.limits, self._memory.forget(what, dry_run=True)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from plainmind.agent.scope import NOTHING, Access, SearchContext
 from plainmind.base.errors import NotFound, PathNotAllowed, PlainmindError, ScopeDenied
 from plainmind.base.lazy import find_by_name
-from plainmind.base.model import EXCERPT_LINES, Excerpt, SearchResult, is_transcript
+from plainmind.base.model import EXCERPT_LINES, PRIVATE, Excerpt, SearchResult, is_transcript
 from plainmind.base.value import replace
 from plainmind.memory.policy import denial, file_of
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from plainmind.agent.start_context import StartContext
     from plainmind.memory.memory import Memory
     from plainmind.notes.discovery import FoundFile
-    from plainmind.notes.notebook import Forgotten, Remembered
+    from plainmind.notes.notebook import Edited, Forgotten, Remembered
 
 
 _MEMORY_TOOL = "plainmind.guests.integrations.memory_tool:MemoryTool"
@@ -111,12 +111,34 @@ class ScopedMemory:
             seen = (found for found in files if self.access.may_see(found.scope))
             return self._memory.policy.checkpoint.passed(self.access, seen, "the list of files")
 
-    def append(self, text: str, *, note_id: str | None = None) -> Remembered:
-        """Add a note to today's log of the context's own scope. On disk when this returns."""
+    def append(self, text: str, *, note_id: str | None = None, durable: bool = False) -> Remembered:
+        """Add a note to today's log of the context's own scope, or with `durable` to the owner's `MEMORY.md`."""
         with self._telling_only_its_own():
             self._require_writing()
             self._memory.require_place_for_notes()
+            if durable:
+                self._require_curated()
+                return self._memory.notes.notebook.remember(text, durable=True)
             return self._memory.notes.notebook.remember_for(self.access.writes, text, note_id=note_id)
+
+    def edit(self, path: str, old: str, new: str) -> Edited:
+        """Replace a text that stands exactly once in a file; other than the owner, only in the context's own notes."""
+        with self._telling_only_its_own():
+            self._require_writing()
+            self._memory.require_place_for_notes()
+            file = file_of(path)
+            self._memory.policy.checkpoint.require(self.access, file)
+            is_own = self._own_files()
+            if is_own is not None and not is_own(file):
+                raise ScopeDenied("that file cannot be changed in this conversation")
+            from plainmind.redaction.findings import marks_in
+
+            if len(marks_in(new)) > len(marks_in(old)):
+                raise PlainmindError(
+                    "`new` holds the mark of a secret that is hidden here: it would take the secret's place",
+                    hint="replace only the words before or after it",
+                )
+            return self._memory.notes.notebook.edit(file, old, new)
 
     def forget(self, what: str | Forgotten, *, dry_run: bool = False) -> Forgotten:
         """Remove lines for good, as `Memory.forget` does; other than the owner, only from the context's own notes."""
@@ -236,6 +258,12 @@ class ScopedMemory:
             raise ScopeDenied(
                 "nothing can be written in this conversation",
                 hint="only the owner, a group or a person that is known by name can",
+            )
+
+    def _require_curated(self) -> None:
+        if not self.access.sees_everything or self.access.writes != PRIVATE:
+            raise ScopeDenied(
+                "only the owner's own memory has a part for what stays true", hint="leave `durable` out"
             )
 
     def _without_others_names(self, result: SearchResult) -> SearchResult:

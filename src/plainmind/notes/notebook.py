@@ -478,7 +478,7 @@ def _not_exactly_once(path: str, data: bytes, wanted: bytes, count: int) -> NotF
     if not count:
         return NotFound(
             f"the text to replace is not in `{path}`",
-            hint=f"it must match to the letter; read the file with `plainmind get {path}`",
+            hint="it must match to the letter: read the file, and give the text as it stands there",
         )
     lines: list[str] = []
     at = data.find(wanted)

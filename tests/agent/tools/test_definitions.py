@@ -24,16 +24,17 @@ PIECES = re.compile(r"[^\w\s]?[A-Z]?[a-z]{1,8}|[A-Z]+|[0-9]{1,3}|[^\w\s]{1,3}|_|
 def test_a_changed_definition_has_a_new_version():
     told = json.dumps([VERSION, for_mcp()], sort_keys=True)
 
-    assert (VERSION, sha256_text(told)[:16]) == (4, "e3b159e74d14f3b8"), (
+    assert (VERSION, sha256_text(told)[:16]) == (5, "eb24467c94539947"), (
         "clients keep definitions: raise VERSION, then this"
     )
 
 
-def test_there_are_five_tools_with_the_names_that_prompts_use():
+def test_there_are_six_tools_with_the_names_that_prompts_use():
     assert [tool.name for tool in TOOLS] == [
         "memory_search",
         "memory_get",
         "memory_append",
+        "memory_edit",
         "memory_forget",
         "memory_status",
     ]
@@ -112,5 +113,8 @@ def test_annotations_tell_reading_from_writing_from_destroying():
         "memory_get",
         "memory_status",
     ]
-    assert [name for name, hint in hints.items() if hint["destructiveHint"]] == ["memory_forget"]
+    assert [name for name, hint in hints.items() if hint["destructiveHint"]] == [
+        "memory_edit",
+        "memory_forget",
+    ]
     assert not any(hint["openWorldHint"] for hint in hints.values())

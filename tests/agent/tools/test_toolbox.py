@@ -252,6 +252,70 @@ def test_what_is_not_of_the_memory_is_refused_with_the_reason(box, path, status,
     assert answer.content["error"]
 
 
+def test_what_stays_true_goes_to_the_curated_memory(box, workspace):
+    saved = box.ok("memory_append", text="Ana likes oolong.", durable=True).content
+
+    assert saved["path"] == "MEMORY.md"
+    assert "Ana likes oolong." in (workspace / "MEMORY.md").read_text()
+
+
+def test_a_fact_is_corrected_in_its_place_and_what_it_was_can_be_brought_back(box, memory, workspace):
+    edited = box.ok("memory_edit", path="MEMORY.md#L3", old="a Mac Studio", new="a Pi").content
+
+    assert edited == {"status": "ok", "path": "MEMORY.md", "line": 3}
+    assert "runs on a Pi in the cellar" in (workspace / "MEMORY.md").read_text()
+    assert "a Pi" in box.ok("memory_search", query="what does the gateway run on?").text
+    [before] = [version for version in memory.history("MEMORY.md") if version.available]
+    memory.restore(before.id)
+    assert "runs on a Mac Studio in" in (workspace / "MEMORY.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("path", "old", "status"),
+    [
+        ("MEMORY.md", "a toaster", "not_found"),
+        ("MEMORY.md", "e", "not_found"),
+        ("memory/none.md", "x", "not_found"),
+        ("../secret.md", "x", "error"),
+    ],
+)
+def test_what_cannot_be_corrected_is_said_and_stays(box, workspace, path, old, status):
+    before = (workspace / "MEMORY.md").read_text()
+    answer = box.call("memory_edit", {"path": path, "old": old, "new": "y"})
+
+    assert answer.is_error
+    assert answer.content["status"] == status
+    assert answer.content["action"] or answer.content["error"]
+    assert (workspace / "MEMORY.md").read_text() == before
+
+
+def test_the_mark_of_a_hidden_secret_takes_no_secret_s_place(box, workspace):
+    (workspace / "MEMORY.md").write_text("The root password is: Kx8#qPz!Lw2v of the cellar.\n")
+    shown = box.ok("memory_get", path="MEMORY.md").text
+    [mark] = re.findall(r"\[redacted:[^]]*\]", shown)
+    answer = box.call(
+        "memory_edit", {"path": "MEMORY.md", "old": "of the cellar", "new": f"{mark} of the attic"}
+    )
+
+    assert answer.is_error
+    assert "words before or after" in answer.text
+    assert "Kx8#qPz!Lw2v of the cellar" in (workspace / "MEMORY.md").read_text()
+
+
+def test_a_group_corrects_its_own_notes_alone(memory, workspace):
+    with Memory(workspace, home=memory.home, config={"scope": {"default": "allow", "rules": []}}) as opened:
+        group = Box(opened, GROUP)
+        saved = group.ok("memory_append", text="the group meets on Monday").content
+        group.ok("memory_edit", path=saved["path"], old="Monday", new="Tuesday")
+        refused = group.call("memory_edit", {"path": "MEMORY.md", "old": "Mac Studio", "new": "toaster"})
+        durable = group.call("memory_append", {"text": "we are the owners", "durable": True})
+
+    assert "on Tuesday" in (workspace / saved["path"]).read_text()
+    assert refused.content["denied"]
+    assert durable.content["denied"]
+    assert (workspace / "MEMORY.md").read_text().count("Mac Studio") == 1
+
+
 def test_a_complaint_spells_the_tool_as_it_is_called(box):
     answer = box.call("memory_search", {})
 
@@ -344,6 +408,7 @@ def test_the_status_tells_no_places_on_disk(box, workspace, tmp_path):
         ("memory_search", {"query": "gateway"}),
         ("memory_get", {"path": "MEMORY.md"}),
         ("memory_append", {"text": "a note"}),
+        ("memory_edit", {"path": "MEMORY.md", "old": "Mac Studio", "new": "toaster"}),
         ("memory_forget", {"what": "gateway"}),
         ("memory_status", {}),
     ],

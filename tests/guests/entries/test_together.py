@@ -69,7 +69,7 @@ def stored(memory):
 def test_every_tool_has_a_name_of_its_own(export):
     names = [(tool.get("function") or tool)["name"] for tool in export(ALL_TOOLS)]
 
-    kinds = ("append", "forget", "get", "recall", "search", "status", "store")
+    kinds = ("append", "edit", "forget", "get", "recall", "search", "status", "store")
     assert sorted(names) == [f"memory_{kind}" for kind in kinds]
 
 

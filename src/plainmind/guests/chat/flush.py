@@ -6,11 +6,12 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 
 from plainmind.agent.protocol import AgentMemory
-from plainmind.agent.tools import APPEND
+from plainmind.agent.tools import APPEND as NOTES_APPEND
+from plainmind.agent.tools import takes
 from plainmind.base.errors import ConflictError, PlainmindError, ScopeDenied
 from plainmind.base.lazy import pattern
 from plainmind.base.model import sha256_text
-from plainmind.base.value import value
+from plainmind.base.value import replace, value
 from plainmind.guests.chat.context import RoomSettings, cut, retold
 from plainmind.guests.chat.models.protocol import (
     ABORTED,
@@ -34,6 +35,11 @@ if TYPE_CHECKING:
 
 
 NOTHING_TO_SAY = ("NO_REPLY", "<|silent|>")
+
+# All that is saved here goes into the day's log, as one note that is not written twice.
+APPEND = replace(
+    NOTES_APPEND, input_schema=takes({"text": NOTES_APPEND.input_schema["properties"]["text"]}, "text")
+)
 
 SYSTEM = """\
 You keep the memory of an assistant. A conversation is about to be shortened: what is not saved now, the assistant
