@@ -38,10 +38,7 @@ def test_an_import_says_what_came_and_how_to_search_it(cli, workspace, claude):
     answer = cli("import", "claude-code")
 
     assert (answer.status, answer.out) == (0, "imported 1 new session: 2 messages\n")
-    assert answer.err.splitlines() == [
-        'hint: search them: plainmind sessions search "…"',
-        "hint: let every search see them: plainmind config set sources memory,sessions",
-    ]
+    assert answer.err.splitlines() == ['hint: search them: plainmind search "…"']
     assert cli("import", "claude-code").out == "nothing new to import, 1 unchanged\n"
 
 
@@ -51,7 +48,6 @@ def test_the_commands_that_an_import_offers_find_what_was_imported(cli, workspac
     found = cli("sessions", "search", "wood for the hull", "--json").json["results"][0]
     assert (found["source"], found["path"]) == ("sessions", f"sessions/{SESSION}.jsonl")
 
-    assert cli("config", "set", "sources", "memory,sessions").status == 0
     hits = cli("search", "which wood for the hull", "--json").json["results"]
     assert f"sessions/{SESSION}.jsonl" in {hit["path"] for hit in hits}
     assert not cli("import", "claude-code", "--again").err
@@ -88,7 +84,7 @@ def test_an_import_as_json_has_exactly_the_promised_shape(cli, workspace, claude
         "damagedCount": 1,
         "failed": [],
         "leftOut": [],
-        "searched": False,
+        "searched": True,
     }
 
 
@@ -121,12 +117,12 @@ def test_agents_of_openclaw_keep_their_names_unless_one_is_chosen(cli, workspace
     answer = cli("import", "openclaw")
 
     assert "imported 2 new sessions" in answer.out
-    assert 'plainmind sessions search --agent work "…"' in answer.err
+    assert 'plainmind search --agent work "…"' in answer.err
     assert cli("sessions", "--agent", "work", "-q").out == "openclaw:work-1\n"
     assert cli("sessions", "-q").out == "openclaw:main-1\n"
 
     all_in_one = cli("import", "openclaw", "--agent", "both")
-    assert all_in_one.err.splitlines()[0] == 'hint: search them: plainmind sessions search --agent both "…"'
+    assert all_in_one.err.splitlines()[0] == 'hint: search them: plainmind search --agent both "…"'
     assert sorted(cli("sessions", "--agent", "both", "-q").out.split()) == [
         "openclaw:main-1",
         "openclaw:work-1",

@@ -419,3 +419,21 @@ def test_the_folder_of_sessions_can_be_elsewhere(cli, tmp_path, workspace):
     answer = cli("sessions", "-q", "--config", f"sessions.path={tmp_path}/elsewhere/{{agentId}}")
 
     assert answer.out == "here\n"
+
+
+def test_words_that_stand_only_in_the_output_of_a_tool_are_told_and_shown(cli, store, talk, workspace):
+    store.open("talk-1").append({"role": "toolResult", "content": "ok\nERR_LEDGER_SKEW in quux\n"})
+
+    missed, found = cli("search", "ERR_LEDGER_SKEW"), cli("search", "--tool-output", "ERR_LEDGER_SKEW")
+
+    assert "the words stand in the output of a tool: `plainmind search --tool-output" in missed.err
+    assert "ERR_LEDGER_SKEW in quux" in found.out
+    assert "output of a tool" not in cli("search", "zeppelin").err
+    assert "output of a tool" not in cli("search", "ERR_LEDGER_SKEW", "--source", "memory").err
+
+
+def test_verifying_after_a_search_in_conversations_finds_nothing_wrong(cli, talk, workspace):
+    cli("sync")
+    cli("sessions", "search", "hull")
+
+    assert "a rebuild gives the same index" in cli("doctor", "--verify").out

@@ -12,7 +12,6 @@ import pytest
 
 from plainmind import Memory
 from plainmind.base.model import SearchHit, SearchResult
-from plainmind.memory.index import _not_indexed
 from plainmind.memory.secrets import (
     known_since,
     redaction_key,
@@ -60,13 +59,54 @@ def test_what_was_imported_is_found_beside_the_notes_and_by_source(places):
         )
 
 
-def test_sessions_are_not_searched_unless_they_are_among_the_sources(places):
+def test_what_was_imported_is_searched_at_once_and_in_every_process(places):
     with memory_of(places) as memory:
+        assert memory.sources == ("memory",)
+        memory.search("where is the spare key?")
         memory.import_sessions("messages", places / "chat.json")
 
-        assert [hit.source for hit in memory.search("where is the spare key?", min_score=0).hits] == [
+        assert "sessions" in {hit.source for hit in memory.search("where is the spare key?").hits}
+    with memory_of(places) as memory:
+        assert memory.sources == ("memory", "sessions")
+        assert "sessions" in {hit.source for hit in memory.search("where is the spare key?").hits}
+
+
+def test_who_has_chosen_the_sources_has_an_import_change_nothing(places):
+    with memory_of(places, sources=["memory"]) as memory:
+        memory.import_sessions("messages", places / "chat.json")
+
+        assert {hit.source for hit in memory.search("where is the spare key?", min_score=0).hits} == {
             "memory"
-        ]
+        }
+        found = memory.search("where is the spare key?", sources=["sessions"])
+        assert [hit.source for hit in found.hits] == ["sessions"]
+        assert not found.degraded
+
+
+def test_what_was_said_here_is_searched_when_it_is_asked_for(places):
+    with memory_of(places) as memory:
+        memory.sessions.create("agent:main:main").append(
+            {"role": "user", "content": "The ferry leaves at seven."}
+        )
+
+        assert {hit.source for hit in memory.search("ferry", min_score=0).hits} <= {"memory"}
+        assert "seven" in memory.search("when does the ferry leave?", sources=["sessions"]).hits[0].snippet
+        checks = {check.name: check.detail for check in memory.doctor(verify=True)}
+        assert checks["index equals files"] == "a rebuild gives the same index"
+
+
+def test_what_tools_gave_is_found_by_its_words_without_its_secrets(places):
+    secret = "ghp_" + "aB3" * 12
+    with memory_of(places) as memory:
+        session = memory.sessions.create("agent:main:main", id="talk-1")
+        session.append({"role": "user", "content": "Run it."})
+        session.append({"role": "toolResult", "content": f"fine\nERR_LEDGER_SKEW {secret}\nend"})
+
+        (hit,) = memory.search_tool_output("what is ERR_LEDGER_SKEW").hits
+
+        assert (hit.path, hit.start_line) == ("sessions/talk-1.jsonl", 3)
+        assert hit.snippet.startswith("ERR_LEDGER_SKEW [redacted:")
+        assert not memory.search_tool_output("zeppelin").hits
 
 
 def test_what_is_added_meanwhile_is_found_by_the_next_search(places):
@@ -118,11 +158,6 @@ def test_deleting_a_session_that_was_never_indexed_is_fine(places):
 
         assert memory.delete_session("agent:main:main") == ("sessions/talk-1.jsonl",)
         assert memory.sessions.list() == []
-
-
-def test_a_source_without_rows_is_said_with_what_to_do(places):
-    assert _not_indexed("sessions", ("memory", "sessions")) == "nothing from `sessions` is indexed"
-    assert "config set sources memory,sessions" in _not_indexed("sessions", ("memory",))
 
 
 def test_secrets_of_the_settings_are_hidden_wherever_they_stand(places, monkeypatch):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 
 DEGRADED = 3
+_MOST_BYTES_READ_UNASKED = 50_000_000
 _SOURCES = {"memory": ("memory",), "sessions": ("sessions",), "all": ("memory", "sessions")}
 _WORD = pattern(r"\S+")
 # What stands at the beginning of a line and is none of its words.
@@ -59,6 +61,11 @@ Reads the workspace and keeps an index of it in ~/.plainmind; nothing else is wr
         "--min-score", metavar="S", type=share, help="leave out hits below S, from 0 to 1 (0.35)"
     )
     parser.add_argument("--source", choices=tuple(_SOURCES), help="look only here")
+    parser.add_argument(
+        "--tool-output",
+        action="store_true",
+        help="look in what tools gave in conversations, by its words; it is in no index, so all of them are read",
+    )
     parser.add_argument(
         "--path",
         dest="paths",
@@ -115,13 +122,34 @@ def run_search(arguments: argparse.Namespace, console: Console) -> int:
                 # How much others have is not known here.
                 is_empty = not _asks_several(arguments) and not memory.status()["files"]
                 _explain_nothing(console, result, is_empty=is_empty, workspace=memory.workspace)
-                is_partial = "sessions" not in memory.sources
-                if is_partial and arguments.source is None and memory.sessions.list():
-                    console.hint(
-                        "conversations were not searched: `plainmind sessions search` does that, and"
-                        " `plainmind config set sources memory,sessions` lets every search do it"
-                    )
+            if os.path.isdir(memory.places.sessions) and not _has_a_word(result):
+                _tell_of_conversations(memory, arguments, result, console)
     return DEGRADED if arguments.strict and (result.degraded or result.fallback) else 0
+
+
+def _has_a_word(result: SearchResult) -> bool:
+    """Whether any hit has a word of the question, or is only near to it."""
+    from plainmind.text.terms import document_terms, query_terms
+
+    wanted = frozenset(query_terms(result.query).terms)
+    return any(not wanted.isdisjoint(document_terms(hit.snippet)) for hit in result.hits)
+
+
+def _tell_of_conversations(
+    memory: Memory, arguments: argparse.Namespace, result: SearchResult, console: Console
+) -> None:
+    """Say what was not looked into, and whether the words stand there."""
+    if arguments.tool_output or arguments.source == "memory" or not (rows := memory.sessions.list()):
+        return
+    if "sessions" not in memory.sources and arguments.source is None and not result.hits:
+        console.hint(
+            "conversations were not searched: `plainmind search --source all` does that, and"
+            " `plainmind config set sources memory,sessions` lets every search do it"
+        )
+    if sum(row.size_bytes for row in rows) > _MOST_BYTES_READ_UNASKED:
+        console.hint("what tools gave was not searched: `plainmind search --tool-output …` looks there")
+    elif memory.search_tool_output(result.query, max_results=1).hits:
+        console.hint("the words stand in the output of a tool: `plainmind search --tool-output …` shows it")
 
 
 def _answer(
@@ -139,6 +167,8 @@ def _answer(
         "since": arguments.since,
         "until": arguments.until,
     }
+    if arguments.tool_output:
+        return memory.search_tool_output(query, max_results=arguments.max_results)
     if _asks_several(arguments):
         if arguments.deep:
             raise PlainmindError(

@@ -92,10 +92,9 @@ def _add_search(add: Add) -> None:
 
 
 def run_search_sessions(arguments: argparse.Namespace, console: Console) -> int:
-    """Search, with conversations among the sources whatever the settings say."""
+    """Search in conversations alone."""
     from plainmind.cli.search import run_search
 
-    arguments.settings = {"sources": "memory,sessions", **arguments.settings}
     return run_search(arguments, console)
 
 

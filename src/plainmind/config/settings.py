@@ -307,7 +307,10 @@ class Settings:
         "What indexes and searches.",
     )
     sources: tuple[str, ...] = setting(
-        ("memory",), SomeOf("memory", "sessions"), READS, "What is searched: memory files, transcripts."
+        ("memory",),
+        SomeOf("memory", "sessions"),
+        READS,
+        "What is searched: memory files, transcripts. Until you choose, also what was imported.",
     )
     extra_paths: tuple[ExtraPath, ...] = setting(
         (), Paths(), ALLOWED, "More Markdown to index; a project file may only name paths in the workspace."

@@ -382,6 +382,9 @@ def _written_notes(memory: Memory) -> Iterator[Check]:
 
 
 def _index_equals_files(memory: Memory) -> Iterator[Check]:
+    with memory.index.store.reading() as reader:
+        if reader.counts().files.get("sessions"):
+            memory.index.take_in_conversations()  # as a search for them has, whatever the settings say
     report = _sync(memory.index)
     if report.withheld:
         # A rebuild would take them for deleted, and a disk that is not mounted for an empty one.

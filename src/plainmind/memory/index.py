@@ -28,6 +28,7 @@ from plainmind.base.model import (
 from plainmind.base.value import replace
 from plainmind.index.plan import Conditions, Patience
 from plainmind.index.sync import REMOVED, OpenView, SharedSync
+from plainmind.memory.translation import with_imports
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -88,6 +89,20 @@ class Index:
         self._indexers: dict[Embedder, Indexer] = {}
         self._engines: dict[Embedder, SearchEngine] = {}
         self._is_wiped_at_the_end = False
+        self._has_conversations = False  # among what is indexed
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """What is searched when a question does not say: conversations too, once some were imported."""
+        return known_sources(with_imports(self.values.sources, self.values.imports))
+
+    def take_in_conversations(self) -> None:
+        """Index conversations from now on, because somebody asks for them."""
+        if not self._has_conversations:
+            with self.making:
+                self._has_conversations = True
+                self._indexers.clear()
+                vars(self).pop("indexer", None)
 
     @made_once
     def store(self) -> IndexStore:
@@ -186,6 +201,7 @@ class Index:
         if max_results is not None and max_results < 1:
             raise PlainmindError(f"max_results is {max_results}", hint="ask for at least one hit")
         values = self.values
+        asked_for = self._asked_for(sources)
         deadline = time.monotonic() + values.timeout_s
         view = OpenView() if self.backend is None else None
         before = self._catch_up(progress, view) if values.syncs_before_search else SyncReport()
@@ -195,7 +211,7 @@ class Index:
             from plainmind.index.filters import restriction_of
 
             only = restriction_of(today, paths=paths, tags=tags, since=since, until=until)
-        where = SearchFilter(frozenset(known_sources(sources or values.sources)), scopes, only)
+        where = SearchFilter(frozenset(asked_for), scopes, only)
 
         reranker = None if deep is False and values.rerank.mode != "always" else self._reranker(deep=deep)
 
@@ -298,6 +314,13 @@ class Index:
         timings = {**found.timings, "rerank": spent, "total": round(found.timings["total"] + spent, 3)}
         return replace(found, hits=tuple(hits[:most]), timings=timings)
 
+    def _asked_for(self, sources: Sequence[Source] | None) -> tuple[Source, ...]:
+        """What a question is put to; conversations are taken in when it is one of them."""
+        asked_for = known_sources(sources or self.sources)
+        if "sessions" in asked_for:
+            self.take_in_conversations()
+        return asked_for
+
     def _is_restricted(self, query: str, where: SearchFilter, today: date) -> bool:
         from plainmind.search.engine import restricted
 
@@ -363,7 +386,7 @@ class Index:
         backend = self.backend
         if backend is not None:
             backend.upkeep.begin()
-        talks = None if self.values.growth is None else self._conversations().folder
+        talks = self._conversations().folder if "sessions" in self.sources else None
         for hint in watch(paths, debounce_ms=self.values.watch_debounce_ms, stop=stop, transcripts=talks):
             try:
                 report = self.sync_in_background()
@@ -448,7 +471,8 @@ class Index:
         from plainmind.index.sync import Disappearances, Indexer
 
         sources: list[TextSource] = [self._notes.workspace, *self.more_sources]
-        if self.values.growth is not None and not self.more_sources:
+        self._has_conversations = self._has_conversations or "sessions" in self.sources
+        if self._has_conversations and not self.more_sources:
             sources.append(self._conversations().transcripts)
         return Indexer(
             sources,
@@ -519,7 +543,7 @@ class Index:
         A search finds all that was said. Where vectors cost money it finds the newest by its words, until it is due.
         """
         growth = self.values.growth
-        if initiative == "asked" or growth is None:
+        if initiative == "asked" or not (self._has_conversations or "sessions" in self.sources):
             return None
         meanwhile: Meanwhile = "words" if initiative == "search" else "left"
         return Patience(meanwhile, growth.more_bytes, growth.more_messages)
@@ -560,7 +584,7 @@ class Index:
         with self.store.reading() as reader:
             counts = reader.counts().files
         missing = (source for source in asked_for if not counts.get(source))
-        return tuple(_not_indexed(source, self.values.sources) for source in missing)
+        return tuple(f"nothing from `{source}` is indexed" for source in missing)
 
 
 def remarks_of(report: SyncReport) -> tuple[str, ...]:
@@ -573,13 +597,6 @@ def remarks_of(report: SyncReport) -> tuple[str, ...]:
             " still answered from the index, until it is sure that nothing is only unmounted"
         )
     return tuple(notes)
-
-
-def _not_indexed(source: str, sources: Sequence[str]) -> str:
-    """Say that nothing of a source is there to be found, and what to do if it was not wanted so far."""
-    if source in sources:
-        return f"nothing from `{source}` is indexed"
-    return f"nothing from `{source}` is indexed: `plainmind config set sources memory,{source}` changes that"
 
 
 def _both(index: SyncReport, engine: SyncReport) -> SyncReport:

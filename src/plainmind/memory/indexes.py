@@ -83,7 +83,7 @@ def search_agents(
     wanted = max_results or values.max_results
     today = today or now().date()
     only = restriction_of(today, paths=paths, tags=tags, since=since, until=until)
-    where = SearchFilter(frozenset(known_sources(sources or values.sources)), EVERY_SCOPE, only)
+    where = SearchFilter(frozenset(known_sources(sources or index.sources)), EVERY_SCOPE, only)
     understood: tuple[str, ...] = ()
     hits: list[SearchHit] = []
     degraded: list[str] = []

@@ -240,8 +240,8 @@ class Memory:
         self.environ = environ
         self._loaded: Loaded = loaded
         self._more_sources = more_sources
-        self._values = translation.memory_values(loaded.settings)
         self.places = translation.places_of(loaded.settings, resolved, environ)
+        self._values = translation.memory_values(loaded, self.places)
         with explain_errors("create", self.places.home):
             make_folders(SYSTEM, self.places.home)
         if translation.has_parts_that_may_be_missing(loaded.settings):
@@ -377,6 +377,14 @@ class Memory:
             deep=deep,
             progress=progress,
         )
+
+    def search_tool_output(self, query: str, *, max_results: int | None = None) -> SearchResult:
+        """Find what tools gave in conversations, by its words. It is not indexed: all conversations are read."""
+        from plainmind.memory.session_pages import search_tool_output
+
+        most = max_results or self.index.values.max_results
+        hits = search_tool_output(self.sessions, self.redactor(), query, most=most)
+        return SearchResult(query, hits, "none", "none", "keyword")
 
     def within(self, context: SearchContext) -> ScopedMemory:
         """The memory as it may be seen and written in one conversation: `context` says whose, and who reads along."""
@@ -573,8 +581,9 @@ class Memory:
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """What is searched when a question does not say: `memory`, `sessions`."""
-        return self._values.sources
+        """What is searched when a question does not say: `memory`, and `sessions` once some were imported."""
+        values = self._values
+        return translation.with_imports(values.sources, values.imports)
 
     @property
     def shows_citations(self) -> bool:
@@ -613,7 +622,7 @@ class Memory:
 
     @property
     def sessions(self) -> SessionStore:
-        """The conversations of this agent. They are searched if `sources` has `sessions`."""
+        """The conversations of this agent. They are searched if `sources` has `sessions`, or after an import."""
         return self.conversations.store
 
     def delete_session(self, name: str) -> tuple[str, ...]:

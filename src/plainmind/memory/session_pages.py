@@ -9,6 +9,7 @@ from itertools import islice
 
 from plainmind.base.errors import NotFound, PlainmindError
 from plainmind.base.lazy import pattern
+from plainmind.base.model import SearchHit, split_lines
 from plainmind.base.value import value
 from plainmind.sessions.changes import ARCHIVED
 from plainmind.sessions.entries import Entry, Transcript, line_of, message_of, text_of, time_of
@@ -312,3 +313,41 @@ def _last_said(transcript: Transcript) -> int | None:
     except PlainmindError:
         return None
     return None
+
+
+# --- what tools gave: it is not indexed, for it is long and mostly of the moment ---
+
+_TOOL_ROLES = frozenset({"toolResult", "tool", "bashExecution"})
+_MOST_SNIPPET_CHARS = 700
+
+
+def search_tool_output(
+    store: SessionStore, redactor: Redactor, query: str, *, most: int
+) -> tuple[SearchHit, ...]:
+    """Find output of tools with the words of a question, by reading all conversations; most words first."""
+    from plainmind.text.terms import document_terms, query_terms
+
+    wanted = frozenset(query_terms(query).terms)
+    found: list[SearchHit] = []
+    for row in store.list() if wanted else ():
+        session = store.open(row.key)
+        cited = f"sessions/{os.path.relpath(session.path, store.folder)}"
+        for said in shown(session, everything=True):
+            if said.speaker not in _TOOL_ROLES:
+                continue
+            matched = wanted.intersection(document_terms(said.text))
+            if matched:
+                text = redactor.without_secrets(said.text)
+                snippet = _lines_with(text, matched)
+                score = len(matched) / len(wanted)
+                found.append(SearchHit(cited, said.line, said.line, score, snippet, "sessions"))
+    found.sort(key=lambda hit: -hit.score)
+    return tuple(found[:most])
+
+
+def _lines_with(text: str, matched: frozenset[str]) -> str:
+    """The lines that have the words, as far as they can be shown."""
+    from plainmind.text.terms import document_terms
+
+    lines = [line for line in split_lines(text) if not matched.isdisjoint(document_terms(line))]
+    return "\n".join(lines)[:_MOST_SNIPPET_CHARS]

@@ -82,14 +82,14 @@ def status_of(memory: Memory, *, deep: bool) -> Status:
         "agentId": chosen["agentId"],
         "dbPath": memory.places.index,
         "extraPaths": chosen["extraPaths"],
-        "sources": chosen["sources"],
+        "sources": list(memory.sources),
         "sourceCounts": [
             {
                 "source": source,
                 "files": counts.files.get(source, 0),
                 "chunks": counts.chunks.get(source, 0),
             }
-            for source in memory.index.values.sources
+            for source in memory.index.sources
             if index.trouble is None
         ],
         "pending": pending,

@@ -69,6 +69,9 @@ class MemoryValues:
 
     agent_id: str
     sources: tuple[str, ...]
+    imports: (
+        str | None
+    )  # a file that stands for conversations to be searched; None where `sources` was chosen
     shows_citations: bool  # outside of conversations
     driver: str
     backend: str
@@ -143,7 +146,10 @@ class IndexValues:
     ranking: Callable[[], SearchSettings] = field(repr=False)  # nothing of a search is imported by a sync
     sources: tuple[Source, ...]
     private: frozenset[Source]  # what no provider on another machine may see
-    growth: Growth | None  # of conversations; None where they are not indexed
+    growth: Growth  # of conversations
+    imports: (
+        str | None
+    )  # a file that stands for conversations to be searched; None where `sources` was chosen
     watch_debounce_ms: int
     syncs_before_search: bool
     timeout_s: float
@@ -212,11 +218,13 @@ def places_of(settings: Settings, workspace: ResolvedWorkspace, environ: Mapping
     )
 
 
-def memory_values(settings: Settings) -> MemoryValues:
+def memory_values(loaded: Loaded, places: Places) -> MemoryValues:
     """Translate what concerns the memory as a whole. Raises ConfigError for a time zone that is none."""
+    settings = loaded.settings
     return MemoryValues(
         agent_id=settings.agent_id,
         sources=settings.sources,
+        imports=_imports(loaded, places),
         shows_citations=settings.citations != "off",
         driver=settings.store.driver,
         backend=settings.backend,
@@ -277,7 +285,8 @@ def index_values(loaded: Loaded, places: Places, environ: Mapping[str, str]) -> 
         ranking=partial(search_settings, settings),
         sources=known_sources(settings.sources),
         private=frozenset() if settings.send_sessions else frozenset({"sessions"}),
-        growth=growth if "sessions" in settings.sources else None,
+        growth=growth,
+        imports=_imports(loaded, places),
         watch_debounce_ms=sync.watch_debounce_ms,
         syncs_before_search=sync.on_search,
         timeout_s=settings.limits.timeout_ms / 1000,
@@ -287,6 +296,17 @@ def index_values(loaded: Loaded, places: Places, environ: Mapping[str, str]) -> 
             settings.rerank.mode, settings.rerank.results, settings.rerank.deadline_ms / 1000
         ),
     )
+
+
+def _imports(loaded: Loaded, places: Places) -> str | None:
+    """The list of what was imported: who imports conversations wants them found, unless they said otherwise."""
+    is_chosen = loaded.origins["sources"].kind != "default"
+    return None if is_chosen else os.path.join(places.sessions, ".plainmind", "imports.json")
+
+
+def with_imports(sources: tuple[str, ...], imports: str | None) -> tuple[str, ...]:
+    """What is searched when a question does not say, as things are now."""
+    return (*sources, "sessions") if imports is not None and os.path.exists(imports) else sources
 
 
 def cache_values(settings: Settings, places: Places) -> CacheValues:
@@ -336,7 +356,6 @@ def status_facts(settings: Settings) -> dict[str, Any]:
         "requestedProvider": settings.provider,
         "agentId": settings.agent_id,
         "extraPaths": [path.path for path in settings.extra_paths],
-        "sources": list(settings.sources),
         "keywords": settings.query.hybrid.enabled,
         "vectors": settings.store.vector_enabled,
     }

@@ -182,9 +182,8 @@ def _say_how_to_search(memory: Memory, report: ImportReport, console: Console) -
     agents = {chosen if os.path.dirname(row.path) == own else row.agent for row in report.imported}
     for agent in sorted(agent for agent in agents if agent is not None):
         option = "" if agent == _UNLESS_TOLD else f" --agent {agent}"
-        console.hint(f'search them: plainmind sessions search{option} "…"')
-    if agents and "sessions" not in memory.sources:
-        console.hint("let every search see them: plainmind config set sources memory,sessions")
+        only = " --source sessions" if agent == chosen and "sessions" not in memory.sources else ""
+        console.hint(f'search them: plainmind search{option}{only} "…"')
 
 
 def _as_json(report: ImportReport) -> dict[str, Any]:

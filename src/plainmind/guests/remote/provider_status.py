@@ -82,5 +82,5 @@ def _leaving(index: Index, host: str | None) -> list[dict[str, str]]:
     """Which sources are sent to the provider, and that questions are; transcripts only with the user's consent."""
     if host is None:
         return []
-    sent = [source for source in index.values.sources if source not in index.values.private]
+    sent = [source for source in index.sources if source not in index.values.private]
     return [{"source": source, "to": host} for source in (*sent, "questions")]
