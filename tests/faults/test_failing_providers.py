@@ -21,6 +21,7 @@ from tests.support.providers.server import DIALECTS, KEY, Provider, serving, uni
 
 from plainmind import Memory
 from plainmind.base.model import EVERY_SCOPE, SearchFilter
+from plainmind.index.chunks import embedded_text
 from plainmind.index.plan import WITHOUT_VECTORS
 from plainmind.index.protocol import vector_candidates
 
@@ -65,7 +66,7 @@ def wrong_vectors(memory: Memory) -> Iterator[str]:
         }
         for _, path in reader.files():
             for chunk in reader.chunks_between("memory", path, 1, 1_000_000):
-                right = unit_vector_for(chunk.embedded_text)
+                right = unit_vector_for(embedded_text(chunk))
                 candidates = vector_candidates(reader, right, where=EVERYTHING, limit=NOTES + 5)
                 found = {(near.chunk.path, near.chunk.ordinal): near.score for near in candidates}
                 score = found.get((path, chunk.ordinal), 0.0)

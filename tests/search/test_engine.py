@@ -13,7 +13,7 @@ from plainmind.base.model import (
     IndexFingerprint,
     SearchFilter,
 )
-from plainmind.index.chunks import chunks_of, terms_of
+from plainmind.index.chunks import chunks_of, embedded_text, terms_of
 from plainmind.index.drivers.memory import MemoryStore
 from plainmind.index.plan import ChunkingSettings
 from plainmind.search.engine import Diversity, SearchEngine, SearchSettings
@@ -28,7 +28,7 @@ def store_of(embedder, **texts):
         for name, text in texts.items():
             path = f"memory/{name}.md"
             chunks = chunks_of(Document(path, "memory", text), ChunkingSettings())
-            vectors = embedder.embed_documents([chunk.embedded_text for chunk in chunks])
+            vectors = embedder.embed_documents([embedded_text(chunk) for chunk in chunks])
             fresh.replace_file(
                 FileState(path, "memory", "hash", 1, 1, 1),
                 [
@@ -121,7 +121,7 @@ def test_what_people_said_counts_more_than_what_an_assistant_made_of_it():
         chunks = chunks_of(
             Document("sessions/a.jsonl", "sessions", "\n".join(lines.values())), ChunkingSettings()
         )
-        vectors = embedder.embed_documents([chunk.embedded_text for chunk in chunks])
+        vectors = embedder.embed_documents([embedded_text(chunk) for chunk in chunks])
         fresh.replace_file(
             FileState("sessions/a.jsonl", "sessions", "hash", 1, 1, 1),
             [

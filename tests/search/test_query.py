@@ -3,7 +3,7 @@ from datetime import date
 import pytest
 
 from plainmind.base.model import TermStatistics
-from plainmind.search.engine import names_day, parse, term_weights
+from plainmind.search.pages import names_day, parse, term_weights
 
 TODAY = date(2026, 11, 15)
 

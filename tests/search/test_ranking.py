@@ -8,25 +8,27 @@ from plainmind.base.model import EVERY_SCOPE, Chunk, SearchFilter
 from plainmind.search.engine import (
     ANSWERED_MALUS,
     ASKED_BONUS,
-    DAY_BONUS,
-    parse,
     positions_in_question,
     ranked_chunks,
 )
+from plainmind.search.pages import parse
 
 TODAY = date(2026, 11, 15)
+DAY_BONUS = 0.15
 
 
 def chunk(ordinal, source="memory", text="text", day=None):
     return Chunk("memory/a.md", source, ordinal, ordinal + 1, ordinal + 2, text, day=day)
 
 
-def ranked(chunks, keywords, meaning, question="gateway", foremost=2, everything=False):
+def ranked(chunks, keywords, meaning, question="gateway", foremost=2, everything=False, named=()):
     return ranked_chunks(
         parse(question, today=TODAY),
         dict(enumerate(chunks)),
         keywords,
         meaning,
+        named or [0.0] * len(chunks),
+        day_bonus=DAY_BONUS,
         meaning_weight=0.25,
         foremost=foremost,
         everything=everything,
@@ -101,7 +103,13 @@ def test_what_is_not_in_question_is_not_among_the_foremost(signals, foremost, qu
     keywords, meaning = [each[0] for each in signals], [each[1] for each in signals]
     where = SearchFilter(frozenset({"sessions"}), EVERY_SCOPE)
     kept = positions_in_question(
-        parse(question, today=TODAY), where, keywords, meaning, meaning_weight=0.25, foremost=foremost
+        where,
+        keywords,
+        meaning,
+        [0.0] * len(chunks),
+        day_bonus=DAY_BONUS,
+        meaning_weight=0.25,
+        foremost=foremost,
     )
     some = ranked(*[[of[at] for at in kept] for of in (chunks, keywords, meaning)], question, foremost)
 
@@ -112,8 +120,16 @@ def test_what_is_not_in_question_is_not_among_the_foremost(signals, foremost, qu
 
 def test_without_bonuses_only_the_foremost_and_their_equals_are_in_question():
     where = SearchFilter(frozenset({"memory"}), EVERY_SCOPE)
-    asked = {"meaning_weight": 0.25, "foremost": 2}
-    question = parse("gateway", today=TODAY)
+    asked = {"named": [0.0] * 4, "day_bonus": 0.0, "meaning_weight": 0.25, "foremost": 2}
 
-    assert positions_in_question(question, where, [0.1, 0.5, 0.3, 0.3], [0.0] * 4, **asked) == [1, 2, 3]
-    assert positions_in_question(question, where, [0.1, 0.5], [0.0] * 2, **asked) == [0, 1]
+    assert positions_in_question(where, [0.1, 0.5, 0.3, 0.3], [0.0] * 4, **asked) == [1, 2, 3]
+    assert positions_in_question(where, [0.1, 0.5], [0.0] * 2, **{**asked, "named": [0.0] * 2}) == [
+        0,
+        1,
+    ]
+
+
+def test_what_is_called_what_the_question_says_comes_first():
+    order = ranked([chunk(0), chunk(1)], [0.5, 0.4], [0.0, 0.0], named=[0.0, 0.8])
+
+    assert [item.chunk.ordinal for item in order] == [1, 0]

@@ -69,7 +69,7 @@ def test_where_no_foremost_line_says_much_meaning_counts_more():
 
     assert read(few_words, many_words)[0].scores[1] < read(few_words)[0].scores[1]
     assert read(few_words, many_words, foremost=1)[0].scores == read(few_words)[0].scores
-    assert read(ranked("nothing", meaning=0.5))[0].scores == [pytest.approx(2.5 * trusted)]
+    assert read(ranked("nothing", meaning=0.5))[0].scores == [pytest.approx(3 * trusted)]
 
 
 def test_words_that_stand_in_different_lines_are_not_said_in_one():

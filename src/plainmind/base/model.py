@@ -111,8 +111,8 @@ class Chunk:
     day: str | None = None
 
     @property
-    def embedded_text(self) -> str:
-        """The text that the vector stands for: the passage under its headings."""
+    def headed_text(self) -> str:
+        """The passage under its headings."""
         return f"{self.context}\n{self.text}" if self.context else self.text
 
 

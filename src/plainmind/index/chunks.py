@@ -62,9 +62,32 @@ def _content(chunk: Chunk) -> tuple[object, ...]:
     return chunk.start_line, chunk.end_line, chunk.text, chunk.context, chunk.day
 
 
+def embedded_text(chunk: Chunk) -> str:
+    """The text that a vector stands for: the passage under its headings, in a note that has a name."""
+    from plainmind.text.front_matter import words_of_path  # not for a search that has nothing to embed
+
+    name = words_of_path(chunk.path) if chunk.source == "memory" else ""
+    return f"{name}\n{chunk.headed_text}" if name else chunk.headed_text
+
+
 def terms_of(chunk: Chunk) -> tuple[str, ...]:
-    """The keyword terms of a chunk: its text under its headings, and its day."""
-    return (*document_terms(chunk.embedded_text), *terms_of_day(chunk.day))
+    """The keyword terms of a chunk: its text under its headings, what it is called, and its day."""
+    return (*document_terms(embedded_text(chunk)), *_terms_of_names(chunk), *terms_of_day(chunk.day))
+
+
+def _terms_of_names(chunk: Chunk) -> list[str]:
+    """The terms of what a chunk is asked for by: the headings it begins with, and at the top the names of its note."""
+    from plainmind.text.front_matter import headings_of, name_terms, read_front_matter, words_of_name
+
+    if chunk.source != "memory":
+        return []
+    if chunk.ordinal:
+        headings = headings_of(chunk.text)
+        return name_terms((), headings, ()) if headings else []
+    matter = read_front_matter(chunk.text.split("\n"))
+    names = (words_of_name(chunk.path), *matter.all("title", "aliases", "alias"))
+    body = "\n".join(chunk.text.split("\n")[matter.line_count :])
+    return name_terms(names, headings_of(body), matter.all("tags", "tag", "keywords"))
 
 
 def _passages(text: str, settings: ChunkingSettings) -> list[Passage]:
@@ -88,8 +111,8 @@ def _cited_line(document: Document, line: int) -> int:
     return line if document.line_map is None else document.line_map[line - 1]
 
 
-# A chunk's text under its headings, and its day: all that its vector and its terms depend on.
-_Key: TypeAlias = "tuple[str, str | None]"
+# A chunk's text under its headings, its day, and what else its vector and its terms depend on.
+_Key: TypeAlias = "tuple[str, str | None, str, bool]"
 _Made: TypeAlias = "tuple[Vector | None, tuple[str, ...]]"
 
 # Some 5 MB: the chunks of the files that are being edited, most of which stay as they are from edit to edit.
@@ -179,12 +202,12 @@ class Preparation:
         return prepared.documents[0]
 
     def _prepare_chunks(self, cut: Sequence[Sequence[Chunk]]) -> Prepared:
-        keys = {(chunk.embedded_text, chunk.day): chunk for chunks in cut for chunk in chunks}
+        keys = {_key(chunk): chunk for chunks in cut for chunk in chunks}
         made = {key: self._remembered[key] for key in keys if key in self._remembered}
         unknown = {key: chunk for key, chunk in keys.items() if key not in made}
         failure = None
         try:
-            vectors = self._embed_texts([text for text, _ in unknown])
+            vectors = self._embed_texts([text for text, *_ in unknown])
         except EmbeddingError as error:
             failure, vectors = f"embedding: {error}", {}
         for key, chunk in unknown.items():
@@ -234,5 +257,11 @@ class ChunksOnDemand(Sequence[EmbeddedChunk]):
 
 
 def _with_vector(chunk: Chunk, made: dict[_Key, _Made]) -> EmbeddedChunk:
-    vector, terms = made[chunk.embedded_text, chunk.day]
+    vector, terms = made[_key(chunk)]
     return EmbeddedChunk(chunk, vector, terms)
+
+
+def _key(chunk: Chunk) -> _Key:
+    from plainmind.text.front_matter import words_of_name
+
+    return embedded_text(chunk), chunk.day, words_of_name(chunk.path), not chunk.ordinal

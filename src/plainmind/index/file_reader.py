@@ -8,7 +8,7 @@ from plainmind.base.errors import NotFound, PlainmindError
 from plainmind.base.model import Chunk, Document, FileFailure, FileState
 from plainmind.base.value import replace, value
 from plainmind.files.system import Erasures
-from plainmind.index.chunks import chunks_of
+from plainmind.index.chunks import chunks_of, embedded_text
 from plainmind.index.plan import (
     NEVER,
     WITHOUT_VECTORS,
@@ -71,7 +71,7 @@ class FileReader:
         for found in files:
             try:
                 for document in self._documents(found):
-                    yield from (chunk.embedded_text for chunk in chunks_of(document, chunking))
+                    yield from (embedded_text(chunk) for chunk in chunks_of(document, chunking))
             except PlainmindError:
                 continue
 

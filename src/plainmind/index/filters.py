@@ -247,7 +247,7 @@ def _is_joined(one: str, other: str) -> bool:
 
 def text_with_headings(chunk: Chunk) -> str:
     """The plain form of a passage under its headings."""
-    return plain_form(chunk.embedded_text)
+    return plain_form(chunk.headed_text)
 
 
 def may_stand_beside(chunk: Chunk, only: Restriction) -> bool:
@@ -256,7 +256,7 @@ def may_stand_beside(chunk: Chunk, only: Restriction) -> bool:
         return False
     if not only.without:
         return True
-    terms, form = set(document_terms(chunk.embedded_text)), text_with_headings(chunk)
+    terms, form = set(document_terms(chunk.headed_text)), text_with_headings(chunk)
     return not any(_has_words(words, terms, form) for words in only.without)
 
 

@@ -16,6 +16,7 @@ from plainmind.base.value import replace, value
 from plainmind.files.jsonl import open_plain_file
 from plainmind.files.replace import conflict_copies, erase_conflict_copies
 from plainmind.files.system import explain_errors, read_file
+from plainmind.index.chunks import embedded_text
 from plainmind.index.plan import plan_sync
 from plainmind.memory.backend import erase_in_engines
 from plainmind.memory.indexes import (
@@ -512,7 +513,7 @@ def _hashes_of_chunks(index: Index, source: Source, paths: Iterable[str]) -> lis
     """Hashes of everything that the index holds of these files: what the cache may know them by."""
     with index.store.reading() as reader:
         return [
-            sha256_text(chunk.embedded_text)
+            sha256_text(embedded_text(chunk))
             for path in paths
             for chunk in reader.chunks_between(source, path, 1, _ALL_LINES)
         ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import date
@@ -11,7 +10,6 @@ from functools import partial
 from itertools import chain, islice
 
 from plainmind.base.errors import EmbeddingError
-from plainmind.base.lazy import pattern
 from plainmind.base.model import (
     Chunk,
     CitedLines,
@@ -20,11 +18,20 @@ from plainmind.base.model import (
     SearchHit,
     SearchResult,
     Source,
-    TermStatistics,
     Vector,
 )
 from plainmind.base.value import field, replace, value
-from plainmind.search.pages import QuestionWords, RankedChunk, Shelf
+from plainmind.search.pages import (
+    LONGEST_QUESTION,
+    ParsedQuery,
+    QuestionWords,
+    RankedChunk,
+    Shelf,
+    Stake,
+    names_day,
+    parse,
+    stake_of,
+)
 from plainmind.search.snippets import (
     Judge,
     KnownFile,
@@ -34,15 +41,7 @@ from plainmind.search.snippets import (
     prominence,
     read_closely,
 )
-from plainmind.text.terms import (
-    DayRange,
-    clues,
-    document_terms,
-    letters_without_spaces,
-    mentioned_days,
-    query_terms,
-    terms_of_span,
-)
+from plainmind.text.terms import query_names, terms_of_span
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,104 +56,10 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 
 
-# A longer one is a document pasted by mistake: it would take seconds and match everything.
-LONGEST_QUESTION = 8_000
-
-_RECENT = pattern(
-    r"\b(?:lately|latest|current(?:ly)?|newest|nowadays|right now|these days|most recent|as of now)\b",
-    re.IGNORECASE,
-)
-_RECENT_HINTS = ("late", "current", "new", "now", "days", "recent")
-_RECENT_EAST_ASIAN = (
-    *("最近", "最新", "目前", "现在", "現在", "如今", "近頃", "このごろ", "今の"),
-    *("최근", "최신", "요즘", "현재", "지금"),
-)
-_CAPITALISED = pattern(r"\b[^\W\d_a-z]\w+")
-
-
-@value
-class ParsedQuery:
-    """What a question asks for, in words and in days."""
-
-    text: str
-    terms: tuple[str, ...]
-    exact: frozenset[str]  # identifiers, ids, error strings: a line that has one always survives
-    days: tuple[DayRange, ...]
-    named: frozenset[str] = frozenset()  # capitalised words inside the question, folded: mostly people
-    is_spaceless: bool = False  # most of it is in a script without spaces, such as Chinese or Japanese
-
-    def names(self, speaker: str | None) -> bool:
-        """Whether the question names this person."""
-        return speaker is not None and any(word in self.named for word in speaker.casefold().split())
-
-    def has_exact_token(self, text: str) -> bool:
-        """Whether a text has one of the identifiers of the question, as written."""
-        if not self.exact:
-            return False
-        folded = text.lower()
-        if text.isascii() and not any(clue in folded for term in self.exact for clue in clues(term)):
-            return False
-        return not self.exact.isdisjoint(document_terms(text))
-
-    @property
-    def asks_for_recent(self) -> bool:
-        """Whether the question is about how things are now, so that newer notes count more."""
-        lowered = self.text.lower()
-        if any(hint in lowered for hint in _RECENT_HINTS) and _RECENT.search(self.text):
-            return True
-        return not self.text.isascii() and any(word in self.text for word in _RECENT_EAST_ASIAN)
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether nothing is left to look for."""
-        return not self.text
-
-
-def parse(text: str, *, today: date) -> ParsedQuery:
-    """Take a question apart; `today` decides what "last Friday" means."""
-    text = " ".join(text[:LONGEST_QUESTION].split())
-    found = query_terms(text)
-    return ParsedQuery(
-        text=text,
-        terms=found.terms,
-        exact=found.exact,
-        days=mentioned_days(text, today),
-        named=_capitalised_words(text),
-        is_spaceless=not text.isascii() and 2 * letters_without_spaces(text) > len(text.replace(" ", "")),
-    )
-
-
-def _capitalised_words(text: str) -> frozenset[str]:
-    """The words with a capital but the first: that has one of its own, and names no person."""
-    others = text.partition(" ")[2]
-    if others.isascii() and others == others.lower():
-        return frozenset()
-    return frozenset(word.casefold() for word in _CAPITALISED.findall(others))
-
-
-def term_weights(terms: Sequence[str], statistics: TermStatistics) -> Mapping[str, float]:
-    """Weigh terms by rarity. A term that stands nowhere weighs most: its absence must lower every score."""
-    total = statistics.chunk_count
-    return {
-        term: math.log(1 + (total - count + 0.5) / (count + 0.5))
-        for term in terms
-        for count in (min(total, statistics.chunks_with.get(term, 0)),)
-    }
-
-
-def names_day(query: ParsedQuery, day: str | None) -> bool:
-    """Whether the question names the day, or a span that holds it."""
-    if day is None or not query.days:
-        return False
-    try:
-        wanted = date.fromisoformat(day)
-    except ValueError:
-        return False
-    return any(span.first <= wanted <= span.last for span in query.days)
-
-
-# A question that names days is about them: worth as much as a third of its words.
-DAY_BONUS = 0.15
+# What a chunk gains that is called what the question says, at most.
+NAME_WEIGHT = 0.3
+# How many chunks are proposed by their names.
+NAMED = 16
 # In transcripts, what people said about themselves counts more, and what an assistant made of it less: by no more than
 # what it says about the question, or all that was said would stand above a note that answers.
 ASKED_BONUS = 0.15
@@ -163,18 +68,22 @@ _MOST_LOST = 1 / 3  # of what a chunk is worth: a line of it is never worth less
 
 
 def positions_in_question(
-    query: ParsedQuery,
     where: SearchFilter,
     keywords: Sequence[float],
     meaning: Sequence[float],
+    named: Sequence[float],
     *,
+    day_bonus: float,
     meaning_weight: float,
     foremost: int,
 ) -> list[int]:
     """The positions of those that can be among the foremost, whatever the bonus of each: no others need be fetched."""
     of_talk = ASKED_BONUS + ANSWERED_MALUS if "sessions" in where.sources else 0.0
-    swing = (DAY_BONUS if query.days else 0.0) + of_talk
-    worths = _worths(keywords, meaning, meaning_weight)
+    swing = day_bonus + of_talk
+    worths = [
+        worth + NAME_WEIGHT * name
+        for worth, name in zip(_worths(keywords, meaning, meaning_weight), named, strict=True)
+    ]
     if len(worths) <= foremost:
         return list(range(len(worths)))
     least = sorted(worths, reverse=True)[foremost - 1]
@@ -186,14 +95,19 @@ def ranked_chunks(
     proposed: Mapping[int, Chunk],
     keywords: Sequence[float],
     meaning: Sequence[float],
+    named: Sequence[float],
     *,
+    day_bonus: float,
     meaning_weight: float,
     foremost: int,
     everything: bool,
 ) -> list[RankedChunk]:
     """The foremost chunks, or all of them, best first: words count more here, for the lines in a chunk too."""
     own_worths = _worths(keywords, meaning, meaning_weight)
-    bonuses = _bonuses(query, proposed.values(), own_worths)
+    bonuses = [
+        bonus + NAME_WEIGHT * name
+        for bonus, name in zip(_bonuses(query, proposed.values(), own_worths, day_bonus), named, strict=True)
+    ]
     worths = [own + bonus for own, bonus in zip(own_worths, bonuses, strict=True)]
     most = len(worths) if everything else min(foremost, len(worths))
     least = sorted(worths, reverse=True)[most - 1] if most else 0.0
@@ -226,13 +140,15 @@ def _worths(keywords: Sequence[float], meaning: Sequence[float], meaning_weight:
     ]
 
 
-def _bonuses(query: ParsedQuery, chunks: Collection[Chunk], own_worths: Sequence[float]) -> list[float]:
+def _bonuses(
+    query: ParsedQuery, chunks: Collection[Chunk], own_worths: Sequence[float], day_bonus: float
+) -> list[float]:
     """What chunks are worth beyond that."""
     of_talk = [_of_talk(chunk, own) for chunk, own in zip(chunks, own_worths, strict=True)]
     if not query.days:
         return of_talk
     return [
-        (DAY_BONUS if names_day(query, chunk.day) else 0.0) + bonus
+        (day_bonus if names_day(query, chunk.day) else 0.0) + bonus
         for chunk, bonus in zip(chunks, of_talk, strict=True)
     ]
 
@@ -411,11 +327,11 @@ class SearchEngine:
             if where.only is not None:
                 where, notes = _selection().without_missing_phrases(reader, query.text, where)
             everything = wanted > settings.read_closely
-            ranked, weights = self._rank(reader, query, vector, where, clock, everything=everything)
+            ranked, stake = self._rank(reader, query, vector, where, clock, everything=everything)
             between = reader.chunks_between
             if where.only is not None:
                 between = partial(_selection().allowed_between, reader, where.only)
-            asked, files = self._read_closely(between, query, ranked, weights, today)
+            asked, files = self._read_closely(between, query, ranked, stake, today)
             clock.lap("read")
             # More than wanted only where the order can still change: then always as many, whatever is wanted.
             is_reordered = query.exact or settings.diversity.enabled
@@ -481,45 +397,59 @@ class SearchEngine:
         clock: Stopwatch,
         *,
         everything: bool,
-    ) -> tuple[list[RankedChunk], Mapping[str, float]]:
-        """The chunks worth reading closely, best first, and what each term of the question weighs."""
+    ) -> tuple[list[RankedChunk], Stake]:
+        """The chunks worth reading closely, best first, and what the question asks for."""
         settings = self._settings
         if query.is_empty and where.only is not None:
-            return _selection().newest_first(reader, where, settings.proposals), {}
-        weights = term_weights(query.terms, reader.term_statistics(query.terms, where=where))
+            return _selection().newest_first(reader, where, settings.proposals), Stake({})
+        stake = stake_of(query, reader.term_statistics(query.terms, where=where))
         if vector is not None:
             reader.expect_vector(vector, where=where, limit=settings.proposals)
         found: dict[int, None] = {}
         if settings.use_keywords:
             for terms in _lookups(query, reader, where):
                 found |= dict.fromkeys(reader.by_words(terms, where=where, limit=settings.proposals))
+            names = query_names(query.terms)
+            found |= dict.fromkeys(reader.by_words(names, where=where, limit=NAMED))
         clock.lap("keywords")
         if vector is not None:
             found |= dict.fromkeys(reader.by_vector(vector, where=where, limit=settings.proposals))
         ids = list(found)
-        keywords = [0.0] * len(ids)
+        keywords = named = [0.0] * len(ids)
         if settings.use_keywords:
-            keywords = reader.keyword_scores(query.terms, ids, where=where)
+            share = stake.share_of_words
+            keywords = [share * score for score in reader.keyword_scores(query.terms, ids, where=where)]
+            named = [share * score for score in reader.keyword_scores(names, ids, where=where)]
         meaning = reader.similarities(vector, ids) if vector is not None else [0.0] * len(ids)
         if query.is_spaceless:
             meaning = prominence(meaning)
         clock.lap("vectors")
         mix = self._weights_for(query, with_vectors=vector is not None)
         foremost = settings.read_closely
+        day_bonus = stake.day_bonus
         if not everything:
             kept = positions_in_question(
-                query, where, keywords, meaning, meaning_weight=mix.meaning, foremost=foremost
+                where,
+                keywords,
+                meaning,
+                named,
+                day_bonus=day_bonus,
+                meaning_weight=mix.meaning,
+                foremost=foremost,
             )
-            ids, keywords, meaning = (
+            ids, keywords, meaning, named = (
                 [ids[at] for at in kept],
                 [keywords[at] for at in kept],
                 [meaning[at] for at in kept],
+                [named[at] for at in kept],
             )
         ranked = ranked_chunks(
             query,
             dict(zip(ids, reader.chunks(ids), strict=True)),
             keywords,
             meaning,
+            named,
+            day_bonus=day_bonus,
             meaning_weight=mix.meaning,
             foremost=foremost,
             everything=everything,
@@ -527,7 +457,7 @@ class SearchEngine:
         counts = reader.term_counts(query.terms, [item.id for item in ranked])
         for item, of_item in zip(ranked, counts, strict=True):
             item.term_counts = of_item
-        return ranked, weights
+        return ranked, stake
 
     def _weights_for(self, query: ParsedQuery, *, with_vectors: bool) -> Weights:
         """The weights of the signals that this question can consult."""
@@ -543,12 +473,12 @@ class SearchEngine:
         between: Callable[[Source, str, int, int], Sequence[Chunk]],
         query: ParsedQuery,
         ranked: Sequence[RankedChunk],
-        term_weights: Mapping[str, float],
+        stake: Stake,
         today: date,
     ) -> tuple[QuestionWords, list[KnownFile]]:
         """The words of the question, and the files of the ranked chunks, ready to be read."""
         settings = self._settings
-        asked = QuestionWords(term_weights)
+        asked = QuestionWords(stake.words, besides=stake.besides)
         foremost = settings.read_closely
         weights = self._weights_for(query, with_vectors=any(item.meaning for item in ranked[:foremost]))
         recent = query.asks_for_recent

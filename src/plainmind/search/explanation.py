@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import date
 
-from plainmind.search.engine import ParsedQuery, Recency, names_day
-from plainmind.search.pages import QuestionWords, speaker_of
+from plainmind.search.engine import Recency
+from plainmind.search.pages import ParsedQuery, QuestionWords, names_day, speaker_of
 from plainmind.search.snippets import ReadChunk
 
 
@@ -21,7 +21,7 @@ class Explanations:
 
     def of(self, read: ReadChunk, unit: int, score: float, *, exact: bool) -> Mapping[str, object]:
         """What spoke for one unit of a chunk."""
-        query, ranked, wording, shares = self._query, read.ranked, read.wording, self._asked.shares
+        query, ranked, wording = self._query, read.ranked, read.wording
         chunk = ranked.chunk
         own, beside, passage = (
             (0, 0, 0.0)
@@ -32,8 +32,8 @@ class Explanations:
         return {
             "score": round(score, 4),
             "raw": round(read.scores[unit], 4),
-            "coverage": round(shares[own], 4),
-            "nearby": round(shares[beside], 4),
+            "coverage": round(self._asked.share_of_words(own), 4),
+            "nearby": round(self._asked.share_of_words(beside), 4),
             "passage": round(passage, 4),
             "keywords": round(ranked.keywords, 4),
             "neighbours": round(ranked.neighbours, 4),

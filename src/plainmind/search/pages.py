@@ -1,21 +1,28 @@
-"""Chunks taken apart into lines, and where the words of a question stand in them."""
+"""What a question asks for, and where its words stand in the lines of chunks."""
 
 from __future__ import annotations
 
+import math
 import re
 import sys
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import date
 from functools import lru_cache
 from itertools import accumulate, repeat
 
 from plainmind.base.lazy import Lock, pattern
-from plainmind.base.model import Chunk, split_lines
+from plainmind.base.model import Chunk, TermStatistics, split_lines
+from plainmind.base.value import value
 from plainmind.text.terms import (
+    DayRange,
     clues,
     document_terms,
+    letters_without_spaces,
     may_be_spaceless,
+    mentioned_days,
     normalize,
+    query_terms,
     spaceless_stretches,
     word_terms,
     words_of,
@@ -25,6 +32,162 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, TypeAlias
 
+
+# A longer one is a document pasted by mistake: it would take seconds and match everything.
+LONGEST_QUESTION = 8_000
+
+_RECENT = pattern(
+    r"\b(?:lately|latest|current(?:ly)?|newest|nowadays|right now|these days|most recent|as of now)\b",
+    re.IGNORECASE,
+)
+_RECENT_HINTS = ("late", "current", "new", "now", "days", "recent")
+_RECENT_EAST_ASIAN = (
+    *("最近", "最新", "目前", "现在", "現在", "如今", "近頃", "このごろ", "今の"),
+    *("최근", "최신", "요즘", "현재", "지금"),
+)
+# How the names of months and weekdays begin, in English, German, Spanish and French.
+_OF_THE_CALENDAR = tuple(
+    """
+    jan ene feb fév marc marz märz mars apr abr avr may mai jun juin jul juil aug agosto août sep oct okt nov dec
+    dez dic déc spring summer autumn winter mon tue wed thu fri sat sun dienstag mittwoch donnerstag samstag sonntag
+    sonnabend lun mart mard mié mier merc jue jeu vie vend sáb sab sam dom dim
+    """.split()  # noqa: SIM905
+)
+_CAPITALISED = pattern(r"\b[^\W\d_a-z]\w+")
+
+
+# A question is never only its words: what it leaves unsaid weighs as much as one rare word. So one word that is found
+# is not all that was asked for. Where there are few chunks no word is rare, and this weighs less too.
+UNSAID = 5.0
+_RARE = 3.0
+# A question that names days is about them: they count like a word, so the more the less it says otherwise.
+DAY_WEIGHT = 3.0
+# What all words are worth together in a line that has them, by `Weights`: days are worth their share of it.
+_OF_WORDS = 0.87
+
+
+@value
+class ParsedQuery:
+    """What a question asks for, in words and in days."""
+
+    text: str
+    terms: tuple[str, ...]
+    exact: frozenset[str]  # identifiers, ids, error strings: a line that has one always survives
+    days: tuple[DayRange, ...]
+    named: frozenset[str] = frozenset()  # capitalised words inside the question, folded: mostly people
+    is_spaceless: bool = False  # most of it is in a script without spaces, such as Chinese or Japanese
+
+    def names(self, speaker: str | None) -> bool:
+        """Whether the question names this person."""
+        return speaker is not None and any(word in self.named for word in speaker.casefold().split())
+
+    def has_exact_token(self, text: str) -> bool:
+        """Whether a text has one of the identifiers of the question, as written."""
+        if not self.exact:
+            return False
+        folded = text.lower()
+        if text.isascii() and not any(clue in folded for term in self.exact for clue in clues(term)):
+            return False
+        return not self.exact.isdisjoint(document_terms(text))
+
+    @property
+    def asks_for_recent(self) -> bool:
+        """Whether the question is about how things are now, so that newer notes count more."""
+        lowered = self.text.lower()
+        if any(hint in lowered for hint in _RECENT_HINTS) and _RECENT.search(self.text):
+            return True
+        return not self.text.isascii() and any(word in self.text for word in _RECENT_EAST_ASIAN)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is left to look for."""
+        return not self.text
+
+
+def parse(text: str, *, today: date) -> ParsedQuery:
+    """Take a question apart; `today` decides what "last Friday" means."""
+    text = " ".join(text[:LONGEST_QUESTION].split())
+    days = mentioned_days(text, today)
+    found = query_terms(_without_days(text, days))
+    return ParsedQuery(
+        text=text,
+        terms=found.terms,
+        exact=found.exact,
+        days=days,
+        named=_capitalised_words(text),
+        is_spaceless=not text.isascii() and 2 * letters_without_spaces(text) > len(text.replace(" ", "")),
+    )
+
+
+def _without_days(text: str, days: Sequence[DayRange]) -> str:
+    """A question without the words that name its days from today; dates, months and weekdays may stand in a text."""
+    left = text
+    for span in days:
+        if not any(map(str.isdecimal, span.text)):
+            kept = [word for word in span.text.split() if word.casefold().startswith(_OF_THE_CALENDAR)]
+            left = left.replace(span.text, f" {' '.join(kept)} ")
+    return left if left.strip() else text
+
+
+def _capitalised_words(text: str) -> frozenset[str]:
+    """The words with a capital but the first: that has one of its own, and names no person."""
+    others = text.partition(" ")[2]
+    if others.isascii() and others == others.lower():
+        return frozenset()
+    return frozenset(word.casefold() for word in _CAPITALISED.findall(others))
+
+
+def term_weights(terms: Sequence[str], statistics: TermStatistics) -> Mapping[str, float]:
+    """Weigh terms by rarity. A term that stands nowhere weighs most: its absence must lower every score."""
+    total = statistics.chunk_count
+    return {
+        term: math.log(1 + (total - count + 0.5) / (count + 0.5))
+        for term in terms
+        for count in (min(total, statistics.chunks_with.get(term, 0)),)
+    }
+
+
+@value
+class Stake:
+    """What a question asks for, in the weight of words: those that it has, and what it asks for besides them."""
+
+    words: Mapping[str, float]
+    besides: float = 0.0
+    of_days: float = 0.0  # among it
+
+    @property
+    def share_of_words(self) -> float:
+        """How much of it all the words are."""
+        said = sum(self.words.values())
+        return said / (said + self.besides or 1.0)
+
+    @property
+    def day_bonus(self) -> float:
+        """What a chunk gains that is of a day the question names."""
+        return _OF_WORDS * self.of_days / (sum(self.words.values()) + self.besides or 1.0)
+
+
+def stake_of(query: ParsedQuery, statistics: TermStatistics) -> Stake:
+    """Weigh what a question asks for."""
+    words = term_weights(query.terms, statistics)
+    rarest = math.log1p(max(0.0, statistics.chunk_count - 0.5) / 1.5)  # a word that stands in one chunk
+    scale = min(1.0, rarest / _RARE)
+    of_days = DAY_WEIGHT * scale if query.days else 0.0
+    return Stake(words, UNSAID * scale + of_days, of_days)
+
+
+def names_day(query: ParsedQuery, day: str | None) -> bool:
+    """Whether the question names the day, or a span that holds it."""
+    if day is None or not query.days:
+        return False
+    try:
+        wanted = date.fromisoformat(day)
+    except ValueError:
+        return False
+    return any(span.first <= wanted <= span.last for span in query.days)
+
+
+# --- chunks taken apart into lines ---
 
 # Where a unit stands in its file: the line that it is cited by, and which piece of that line it is.
 Place: TypeAlias = "tuple[int, int]"
@@ -336,10 +499,11 @@ _STANDS = b"0" + b"1" * COUNTLESS  # by count: the digit of a set of terms
 class QuestionWords:
     """The terms of a question with their weights, ready to be looked for in many pages."""
 
-    def __init__(self, weights: Mapping[str, float]) -> None:
+    def __init__(self, weights: Mapping[str, float], *, besides: float = 0.0) -> None:
+        """What a question asks for `besides` its words weighs as much as words would."""
         self.terms = tuple(weights)
         self.weights = tuple(weights.values())
-        self.total = sum(self.weights) or 1.0
+        self.total = sum(self.weights) + besides or 1.0
         # By a set of terms: how much of the question's weight they carry.
         by_bit = [(1 << number, weight) for number, weight in enumerate(self.weights)]
         self.shares = Memo(lambda terms: sum([one for bit, one in by_bit if terms & bit]) / self.total)
@@ -362,6 +526,10 @@ class QuestionWords:
         for place in found:
             counts[place] = counts.get(place, 0) + 1
         return sorted([(position, number, count) for (position, number), count in counts.items()])
+
+    def share_of_words(self, terms: TermSet) -> float:
+        """How much of the words' weight some terms carry, whatever else the question asks for."""
+        return self.shares[terms] * self.total / (sum(self.weights) or 1.0)
 
     def names_of(self, terms: TermSet) -> tuple[str, ...]:
         """The terms of a set, in the order of the question."""

@@ -73,7 +73,7 @@ class Weights:
     def leaning(self, best_coverage: float) -> Weights:
         """Trust meaning more where no line has even half of the question's words: it was asked in other words."""
         missing = max(0.0, ENOUGH_SAID - best_coverage) / ENOUGH_SAID
-        return replace(self, meaning=min(1.0, self.meaning * (1.0 + 1.5 * missing)))
+        return replace(self, meaning=min(1.0, self.meaning * (1.0 + 2.0 * missing)))
 
 
 class Wording:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from plainmind.base.lazy import pattern
 from plainmind.base.value import value
+from plainmind.text.terms import NAME_MARK, document_terms
 
 # A front matter is a few lines; what goes on for longer is a text between two rules.
 _MOST_LINES = 500
@@ -206,3 +207,78 @@ def without_code(line: str) -> str:
     if "`" not in line:
         return line
     return _CODE.sub(lambda found: " " * len(found[0]), line)
+
+
+# --- the terms under which names are filed ---
+
+# A name is filed as if each of its terms stood there this often divided by their number: the shorter a name, the more
+# of it a question says with one word.
+_NAME_WEIGHT = 12
+_HEADING_WEIGHT = 6
+_TAG_WEIGHT = 2
+_LONGEST_NAME = 12  # terms: a longer one is a sentence
+
+# Names of files that say what a file is for, and nothing about what stands in it.
+_EMPTY_NAMES = frozenset({"memory", "readme", "index", "untitled", "notes", "note", "daily", "log"})
+_EMPTY_FOLDERS = frozenset({"memory", "notes", "docs", "vault", "daily", "journal", "logs", "log", "archive"})
+# Days, times and the numbers of a slip box stand before a name, or for it.
+_NUMBERED = pattern(
+    r"^(?:\d{4}[-_.]?\d{2}[-_.]?\d{2}[T_ -]?\d*|\d{6,}[a-z]?|0\d{3}(?=[-_. ])|\d{1,3}(?=[-_. ]))[-_. ]*"
+)
+_NAME_JOINTS = pattern(r"[-_.+\s]+")
+_NAME_HUMPS = pattern(r"(?<=[a-z\d])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_ANY_HEADING = pattern(r"^ {0,3}#{1,6}[ \t]+(\S.*?)[ \t#]*$", re.MULTILINE)
+
+
+def words_of_name(path: str) -> str:
+    """The name of a file in words: `shell/printer-setup.md` is "printer setup"; empty when it says nothing."""
+    stem = _stem(path.rpartition("/")[2])
+    words = _words(_NUMBERED.sub("", stem))
+    return "" if words.casefold() in _EMPTY_NAMES or _is_letter(words) else words
+
+
+def words_of_path(path: str) -> str:
+    """The folders and the name of a file in words, without those that say nothing."""
+    *folders, _ = path.split("/")
+    told = [_words(folder) for folder in folders if folder.casefold() not in _EMPTY_FOLDERS]
+    return " ".join(filter(None, [*told, words_of_name(path)]))
+
+
+def _is_letter(words: str) -> bool:
+    return len(words) == 1 and words.isascii()
+
+
+def _stem(file: str) -> str:
+    stem, dot, _ = file.rpartition(".")
+    return stem if dot and stem else file
+
+
+def _words(text: str) -> str:
+    return _NAME_JOINTS.sub(" ", _NAME_HUMPS.sub(" ", text)).strip()
+
+
+def name_terms(names: Iterable[str], headings: Iterable[str], tags: Iterable[str]) -> list[str]:
+    """The terms of names, each repeated by how much of the shortest name it is."""
+    counts: dict[str, int] = {}
+    for texts, weight in ((names, _NAME_WEIGHT), (headings, _HEADING_WEIGHT), (tags, _TAG_WEIGHT)):
+        for text in texts:
+            terms = dict.fromkeys(document_terms(text))
+            if terms and len(terms) <= _LONGEST_NAME:
+                share = max(1, round(weight / len(terms)))
+                for term in terms:
+                    counts[term] = max(counts.get(term, 0), share)
+    return [NAME_MARK + term for term, count in counts.items() for _ in range(count)]
+
+
+def headings_of(text: str) -> list[str]:
+    """The headings with which a passage begins."""
+    if not text.lstrip().startswith("#"):
+        return []
+    found = []
+    for line in text.lstrip().split("\n"):
+        match = _ANY_HEADING.match(line)
+        if match is None and line.strip():
+            break
+        if match is not None:
+            found.append(match[1])
+    return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from operator import add
 
@@ -20,9 +20,11 @@ if TYPE_CHECKING:
 
 
 # Part of the index fingerprint: change it whenever the same text would give other terms.
-TERMS_VERSION = "1"
+TERMS_VERSION = "2"
 
 LONGEST_TERM = 64
+# In front of a term that stands in a name; no word begins with it.
+NAME_MARK = "="
 _LONGEST_DIVIDED = 256  # a longer word is data (base64, a minified script): its parts mean nothing
 _LONGEST_KNOWN = 40
 _MOST_KNOWN = 60_000  # words whose terms are remembered, about 15 MB
@@ -37,6 +39,7 @@ _INVISIBLE = "\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
 # is found out nine times as fast as it is done.
 _FULL_WIDTH = {"，": ",", "：": ":", "（": "(", "）": ")", "！": "!", "？": "?", "；": ";", "…": "..."}
 # Marks that stand around words, and at their ends belong to none.
+_AROUND_WORDS = "?!.,;:¿¡\"'()„“”«»…"
 _AROUND = ".,;:!?()[]{}<>*\"'`/\\|-=~^%&$“”‘’—–"
 # A number with thousands separators, or letters joined by single marks. The repeat is bounded because the
 # matcher's memory grows with it.
@@ -76,6 +79,16 @@ STOP_WORDS = frozenset(
     """.split()  # noqa: SIM905
 )
 
+# Words that a text may be about, but that tell nothing in a question.
+_WEAK_WORDS = frozenset(
+    """
+    actually already although anybody anyone anything anyway current currently else ever everyone everything
+    exactly find get gets give got happen happened happening happens however hows kind kinds know latest lot lots
+    many maybe much must need needs note notes now ones quite rather really show since somebody someone something
+    sort still tell thing things though want wants whats wheres whos within without
+    """.split()  # noqa: SIM905
+)
+
 # In capitals these are names, not function words.
 ACRONYMS = frozenset({"IT", "US", "WHO"})
 
@@ -92,9 +105,10 @@ class QueryTerms:
 class _Found:
     """What the words of a text gave so far."""
 
-    __slots__ = ("exact", "stop_words", "terms")
+    __slots__ = ("exact", "question", "stop_words", "terms")
 
     def __init__(self) -> None:
+        self.question = ""  # where it is one: then what carries nothing is left out
         self.terms: list[str] = []
         self.exact: list[str] = []
         self.stop_words: list[str] = []
@@ -152,11 +166,33 @@ def query_terms(text: str) -> QueryTerms:
     if len(words) > 3 and text.isupper():  # a shouted sentence is not a row of acronyms
         words = [word.lower() if word.isascii() else word for word in words]
     found = _Found()
-    for word in words:
+    found.question = text
+    for word in _telling_words(words):
         _read(word, found)
+    if not found.terms:
+        found = _Found()
+        for word in words:
+            _read(word, found)
     only_stop_words = bool(found.stop_words) and not found.terms
     terms = found.stop_words if only_stop_words else found.terms
     return QueryTerms(tuple(dict.fromkeys(terms)), frozenset(found.exact), only_stop_words)
+
+
+def _telling_words(words: Sequence[str]) -> list[str]:
+    """The words of a question without those that tell nothing in its language."""
+    folded = [fold(word.strip(_AROUND_WORDS)) for word in words]
+    english = len(STOP_WORDS.intersection(folded))
+    empty = _WEAK_WORDS
+    if len(folded) > 1 and 2 * english < len(folded):  # or else it is English
+        from plainmind.text.function_words import of_another_language
+
+        empty = of_another_language(set(folded), than=english) or empty
+    return [word for word, bare in zip(words, folded, strict=True) if bare not in empty]
+
+
+def query_names(terms: Iterable[str]) -> tuple[str, ...]:
+    """The terms under which names are filed that have these terms."""
+    return tuple([NAME_MARK + term for term in terms])
 
 
 def spaceless_stretches(word: str) -> list[str]:
@@ -215,9 +251,15 @@ def _add_plain(word: str, found: _Found) -> None:
 def _read_stretches(word: str, found: _Found) -> None:
     for number, stretch in enumerate(spaceless_stretches(word)):
         if number % 2:
-            found.terms.extend(bigrams(stretch))
+            found.terms.extend(_pairs_to_look_for(stretch, found) if found.question else bigrams(stretch))
         else:
             _read_spaced(stretch, found)
+
+
+def _pairs_to_look_for(stretch: str, found: _Found) -> list[str]:
+    from plainmind.text.function_words import pairs_of_question
+
+    return pairs_of_question(stretch, of=found.question)
 
 
 def _read_spaced(stretch: str, found: _Found) -> None:
