@@ -84,6 +84,7 @@ def test_an_import_as_json_has_exactly_the_promised_shape(cli, workspace, claude
         "damagedCount": 1,
         "failed": [],
         "leftOut": [],
+        "empty": [],
         "searched": True,
     }
 
@@ -163,3 +164,19 @@ def test_watching_imports_what_is_added_until_it_is_told_to_stop(workspace, clau
         process.stdout.close()
 
     assert (first["messages"], second["messages"], status) == (2, 1, 0)
+
+
+def test_a_file_of_which_nothing_is_taken_says_why_each_time(cli, workspace, tmp_path):
+    path = tmp_path / "x.json"
+    path.write_text('{"user": "x"}')
+
+    for _ in range(2):
+        answer = cli("import", "messages", str(path))
+        assert answer.out == "nothing was imported\n"
+        assert (
+            f"nothing to take in {path}: it is an object with `user`, and no list of messages" in answer.err
+        )
+        assert "ChatGPT's conversations.json" in answer.err
+    assert [empty["path"] for empty in cli("import", "messages", str(path), "--json").json["empty"]] == [
+        str(path)
+    ]

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 DEGRADED = 3
 
 
+_MOST_NAMED = 20
+
+
 def add_sync(parser: argparse.ArgumentParser) -> None:
     """Say what `sync` takes."""
     describe(
@@ -163,6 +166,10 @@ def summary(report: SyncReport) -> str:
 def _print_notes(report: SyncReport, console: Console) -> None:
     if report.rebuilt:
         console.note(f"built a whole new index: {report.rebuilt}")
+    for path in report.removed[:_MOST_NAMED]:
+        console.note(f"gone from disk and from the index: {visible(path)}")
+    if len(report.removed) > _MOST_NAMED:
+        console.note(f"and {len(report.removed) - _MOST_NAMED:,} more, which --json names")
     for failure in report.failed:
         console.note(f"not indexed: {failure.path}: {failure.reason}")
     if report.skipped:

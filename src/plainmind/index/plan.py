@@ -193,9 +193,17 @@ class Removal:
 
 
 def plan_removal(
-    missing: Iterable[str], *, known_count: int, seen_before: Disappearance | None, at: float, confirmed: bool
+    missing: Iterable[str],
+    *,
+    known_count: int,
+    seen_before: Disappearance | None,
+    at: float,
+    confirmed: bool,
+    is_surely_gone: Callable[[str], bool] = lambda _: False,
 ) -> Removal:
     """Drop files that are gone, unless so many went at once that the disk may only be unmounted.
+
+    What `is_surely_gone` goes at once, however many they are: it is asked only when they are many.
 
     Then they are kept until a second look, at least a minute after the first, still finds them gone. A clock that
     jumped backwards starts the minute anew, and so do files that were still there at the first look.
@@ -204,6 +212,12 @@ def plan_removal(
     suspicious = len(gone) == known_count or len(gone) > max(SUSPICIOUS_COUNT, SUSPICIOUS_SHARE * known_count)
     if confirmed or not gone or not suspicious:
         return Removal(now=gone, withheld=(), remember=None)
+    if sure := tuple(filter(is_surely_gone, gone)):
+        doubtful = (path for path in gone if path not in frozenset(sure))
+        rest = plan_removal(
+            doubtful, known_count=known_count, seen_before=seen_before, at=at, confirmed=False
+        )
+        return Removal((*sure, *rest.now), rest.withheld, rest.remember)
     if seen_before is not None and seen_before.seen_at <= at - CONFIRM_AFTER_S:
         now = tuple(path for path in gone if path in seen_before.paths)
         later = tuple(path for path in gone if path not in seen_before.paths)

@@ -429,6 +429,7 @@ class Indexer:
             seen_before=seen_before,
             at=self._clock(),
             confirmed=confirmed,
+            is_surely_gone=source.is_surely_gone,
         )
         for path in removal.now:
             run.store.remove_file(source.source, path)

@@ -27,7 +27,7 @@ from plainmind.files.replace import replace
 from plainmind.files.system import Erasures, explain_errors, hold_lock, lock_path_for
 from plainmind.notes.scopes import folder_of_scope
 from plainmind.notes.workspace import OWN_IGNORE, UTF_8, Workspace, day_of, decode, encoding_of
-from plainmind.text.note_format import day_header, find_note, format_note
+from plainmind.text.note_format import day_header, find_note, format_note, joins_section
 
 # A note longer than this is a document: it belongs in a file of its own.
 MAX_NOTE_CHARS = 200_000
@@ -38,6 +38,7 @@ _LOG = pattern(r"[0-9]{4}-[0-9]{2}-[0-9]{2}\.md", re.ASCII)
 
 _BLOCK_BYTES = 1 << 20
 _HEAD_BYTES = 1 << 12
+_TAIL_BYTES = 1 << 16
 _LINE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z")
 _WIDE_LINE = pattern(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z")
 
@@ -120,9 +121,10 @@ class Notebook:
         """Append a note to today's log, or to the curated memory; on disk when this returns."""
         if not durable:
             return self.remember_for(PRIVATE, text)
-        note_id = new_id(self._now().timestamp)
-        note = format_note(_check_note(text), note_id=note_id, clock_time=None)
-        return self._append(self._curated_path(), note, note_id, header="# Memory\n\n")
+        note_id, path = new_id(self._now().timestamp), self._curated_path()
+        joins = self._joins_section(path, is_durable=True)
+        note = format_note(_check_note(text), note_id=note_id, clock_time=None, joins_section=joins)
+        return self._append(path, note, note_id, header="# Memory\n\n")
 
     def remember_for(self, scope: str, text: str, *, note_id: str | None = None) -> Remembered:
         """Append a note to today's log of a scope: that of a group or a person lies in a folder of their own.
@@ -166,9 +168,21 @@ class Notebook:
         return folder
 
     def _append_to_log(self, text: str, folder: str, note_id: str, now: datetime) -> Remembered:
-        note = format_note(text, note_id=note_id, clock_time=now.strftime("%H:%M"))
         path = f"{folder}/{now.date().isoformat()}.md"
+        joins = self._joins_section(path, is_durable=False)
+        note = format_note(text, note_id=note_id, clock_time=now.strftime("%H:%M"), joins_section=joins)
         return self._append(path, note, note_id, header=day_header(now.date()))
+
+    def _joins_section(self, path: str, *, is_durable: bool) -> bool:
+        """Whether a list item at the end of a file would stand under a heading that is not its own."""
+        root, relative = self._workspace.place_of(path)
+        target = os.path.join(root.real, relative)
+        if not os.path.isfile(target):
+            return False
+        with open_plain_file(target) as fd, explain_errors("read", target):
+            end = os.fstat(fd).st_size
+            tail = os.pread(fd, _TAIL_BYTES, max(0, end - _TAIL_BYTES))
+        return joins_section(split_lines(decode(tail)), is_durable=is_durable)
 
     def _append(self, path: str, note: str, note_id: str, *, header: str) -> Remembered:
         record = note.encode("utf-8", "replace")

@@ -106,6 +106,9 @@ class TextSource(Protocol):
     def look_at(self, path: str) -> FoundFile | None:
         """Look again at a file that `discover` has listed; None when it would not list it now as it is."""
 
+    def is_surely_gone(self, path: str) -> bool:
+        """Whether a file that `discover` no longer lists was removed; False when it may only be unmounted."""
+
     def read(self, file: FoundFile) -> tuple[Document, FileState]:
         """Read one of them: the text, and what the file looked like. Raises a PlainmindError."""
 

@@ -153,6 +153,25 @@ class Workspace:
             return None
         return next(iter(sweep.result().files), None)
 
+    def is_surely_gone(self, path: str) -> bool:
+        """Whether the folder that a file was in still holds files, or was taken out of one that does.
+
+        Where a disk was mounted, an empty folder is left.
+        """
+        try:
+            root, relative = self.place_of(path)
+        except NotFound:
+            return False
+        folder = os.path.dirname(os.path.join(root.real, relative))
+        while folder.startswith(root.real):
+            try:
+                return _holds_something(folder)
+            except FileNotFoundError:
+                folder = os.path.dirname(folder)
+            except OSError:
+                return False
+        return False
+
     def describe(self) -> Mapping[str, Any]:
         """Facts for `status`: how changes are noticed."""
         return self._changes().describe()
@@ -328,6 +347,18 @@ def _anchors(root: Root, mounts: Sequence[Mount]) -> tuple[str, ...]:
     """Where looks begin; another file or folder there is a change, whatever happened in the old one."""
     tops = (mount.root.real for mount in mounts)
     return tuple(dict.fromkeys((root.real, *tops, *(mount.real for mount in mounts))))
+
+
+def _holds_something(folder: str) -> bool:
+    """Whether there is a file in it, or a folder that is not empty. Raises OSError."""
+    with os.scandir(folder) as listing:
+        for entry in listing:
+            if not entry.is_dir(follow_symlinks=False):
+                return True
+            with os.scandir(entry.path) as inner:
+                if next(inner, None) is not None:
+                    return True
+    return False
 
 
 def _is_beneath(path: str, folder: str) -> bool:

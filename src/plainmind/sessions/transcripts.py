@@ -124,6 +124,10 @@ class Transcripts:
         found = self._found(name, status, self._scopes_now())
         return found if isinstance(found, FoundFile) else None
 
+    def is_surely_gone(self, path: str) -> bool:  # noqa: ARG002
+        """Never: conversations are removed by us, who say so."""
+        return False
+
     def locate(self, path: str) -> FoundFile:
         """Find the transcript that a cited path names. Raises PathNotAllowed or NotFound."""
         name = path.removeprefix("./").removeprefix(FOLDER)

@@ -1,7 +1,7 @@
 """A remembered note as Markdown, and the way back: each note carries an invisible id of its own.
 
-One line:       - 14:32 the gateway moved <!-- m:01JD3 -->
-Several lines:  ## 14:32 <!-- m:01JD3 -->, a blank line, the text
+One line:       - 14:32 the gateway moved <!-- m:01JD3 -->, or - [ ] 14:32 call the plumber <!-- m:01JD3 -->
+Several lines:  ## 14:32 <!-- m:01JD3 -->, a blank line, the text; so too one line that would join another section
 Durable notes carry no time: a list item, or the id comment alone on the line before the text.
 """
 
@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from plainmind.base.lazy import pattern
 from plainmind.base.model import split_lines
 
+DURABLE_SECTION = "Remembered"  # what keeps short durable notes apart from a longer one with headings
 ID_MARK = "<!-- m:"  # what every id comment begins with
 
 _ID = r"[0-9A-Za-z][0-9A-Za-z_-]*"
@@ -21,26 +22,58 @@ _VALID_ID = pattern(_ID)
 _ID_COMMENT = pattern(rf"<!-- m:({_ID}) -->")
 _ID_COMMENT_AND_SPACE = pattern(rf"[ \t]*<!-- m:{_ID} -->")
 _COMMENT_OPENING = pattern(r"<!--(?=(\s*m:)?)")
+_ANY_HEADING = pattern(r"(#{1,6})(?:[ \t]|$)")
+_LIST_MARK = pattern(r"(?:[-*+][ \t]+(?:(\[[ xX]\])[ \t]+)?|(\[[ xX]\])[ \t]+)(\S.*)$")
 _OUTER_HEADING = pattern(r"#{1,2}(?=[ \t]|$)")
 _FENCE = pattern(r"[ \t]*(`{3,}(?=[^`]*$)|~{3,})")
 
 
-def format_note(text: str, *, note_id: str, clock_time: str | None) -> str:
+def format_note(text: str, *, note_id: str, clock_time: str | None, joins_section: bool = False) -> str:
     """Write a note so that `find_note` can find exactly its lines again, whatever the text contains.
 
     Three things in the text are changed, and only where they would damage the file around the note: a
     comment that looks like an id or never ends is escaped, headings move below the note's own level,
-    and a code fence left open is closed.
+    and a code fence left open is closed. `joins_section` says that a list item would stand under a heading that is
+    not its own, as `joins_section` tells.
     """
     if not _VALID_ID.fullmatch(note_id):
         raise ValueError(f"not a note id: {note_id!r}")
     comment = f"<!-- m:{note_id} -->"
     lines = _trim(split_lines(_with_harmless_comments(text)))
     if len(lines) <= 1:
-        words = [clock_time, "".join(lines).strip(), comment]
-        return f"- {' '.join(word for word in words if word)}\n"
+        return _format_line("".join(lines).strip(), comment, clock_time, joins_section=joins_section)
     opening = f"{comment}\n" if clock_time is None else f"## {clock_time} {comment}\n\n"
     return opening + "\n".join(_within_a_note(lines)) + "\n"
+
+
+def _format_line(line: str, comment: str, clock_time: str | None, *, joins_section: bool) -> str:
+    found = _LIST_MARK.match(line)
+    box, words = (found[1] or found[2] or "", found[3]) if found else ("", line)
+    if joins_section and clock_time is not None and not box:
+        return f"## {clock_time} {comment}\n\n{words}\n"
+    own = f"## {clock_time or DURABLE_SECTION}\n\n" if joins_section else ""
+    parts = (box, None if own else clock_time, words, comment)
+    return f"{own}- {' '.join(part for part in parts if part)}\n"
+
+
+def joins_section(lines: Sequence[str], *, is_durable: bool) -> bool:
+    """Whether a list item at the end of these lines would stand under a heading that has nothing to do with it.
+
+    In a log that is every heading but that of the day; in the curated memory one within a longer note of ours.
+    """
+    level, in_note, fence = 0, False, ""
+    for line in lines:
+        was_outside = not fence
+        fence = _fence_after(line, fence)
+        heading = _ANY_HEADING.match(line) if was_outside else None
+        if heading:
+            level = len(heading[1])
+            in_note = in_note and level > 2
+        elif _ID_COMMENT.fullmatch(line.strip()):
+            in_note, level = True, 0
+        elif _ID_COMMENT.search(line):
+            in_note = False
+    return in_note and level > 2 if is_durable else level > 1
 
 
 def without_note_ids(line: str) -> str:

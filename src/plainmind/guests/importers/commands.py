@@ -157,8 +157,10 @@ def summary(report: ImportReport) -> str:
         parts.append(f"what is new in {plural(continued, 'session')}")
     rest = f", {report.unchanged:,} unchanged" if report.unchanged else ""
     if not parts:
-        return f"nothing new to import{rest}"
-    return f"{verb} {' and '.join(parts)}: {plural(report.messages, 'message')}{rest}"
+        is_nothing = (report.empty or report.failed) and not report.unchanged
+        return "nothing was imported" if is_nothing else f"nothing new to import{rest}"
+    whose = f" of {' and '.join(report.exporters)}" if report.exporters else ""
+    return f"{verb} {' and '.join(parts)}{whose}: {plural(report.messages, 'message')}{rest}"
 
 
 def _print_notes(report: ImportReport, console: Console) -> None:
@@ -171,6 +173,15 @@ def _print_notes(report: ImportReport, console: Console) -> None:
     for failure in report.failed:
         reason = failure.reason.removeprefix(f"{failure.path} ")
         console.note(f"not imported: {failure.path}: {reason}")
+    for empty in report.empty[:_MOST_NAMED]:
+        console.note(f"nothing to take in {empty.path}: {empty.reason}")
+    if len(report.empty) > _MOST_NAMED:
+        console.note(f"and {len(report.empty) - _MOST_NAMED:,} files more, which --json names")
+    if report.empty and not report.imported and report.program == "messages":
+        console.hint(
+            "give ChatGPT's conversations.json or Claude's, the archive that one of them is in, or a list of"
+            ' {"role", "content"} as JSON or JSONL'
+        )
     if report.left_out:
         count = plural(len(report.left_out), "conversation")
         console.note(f"{count} left out: archived or deleted here since; --again brings them back")
@@ -212,4 +223,5 @@ def _as_json(report: ImportReport) -> dict[str, Any]:
         "damagedCount": report.damaged_count,
         "failed": [{"path": failure.path, "reason": failure.reason} for failure in report.failed],
         "leftOut": [{"path": left.path, "reason": left.reason} for left in report.left_out],
+        "empty": [{"path": empty.path, "reason": empty.reason} for empty in report.empty],
     }

@@ -18,14 +18,16 @@ from plainmind.base.errors import (
     StorageFailure,
 )
 from plainmind.base.model import FileFailure, Progress, ProgressCallback
-from plainmind.base.value import record, value
+from plainmind.base.value import field, record, value
 from plainmind.files.ids import Clock
 from plainmind.files.jsonl import MAX_LINE_BYTES, open_plain_file
 from plainmind.files.system import SYSTEM, System
 from plainmind.guests.importers.originals import find_originals, fingerprint
 from plainmind.guests.importers.protocol import (
+    EXPORTED_BY,
     FROM_WHERE,
     Conversation,
+    NothingToTake,
     Original,
     Reader,
     ReadPiece,
@@ -77,6 +79,8 @@ class ImportReport:
     damaged_count: int = 0
     failed: tuple[FileFailure, ...] = ()  # originals that could not be read at all
     left_out: tuple[FileFailure, ...] = ()  # what was archived or deleted here since
+    empty: tuple[FileFailure, ...] = ()  # originals that hold no conversation, and what they are instead
+    exporters: tuple[str, ...] = ()  # whose exports they were, where that can be told
     is_rehearsal: bool = False
 
     @property
@@ -101,6 +105,8 @@ class Tally:
     damaged: list[Damage]
     failed: list[FileFailure]
     left_out: list[FileFailure]
+    empty: list[FileFailure] = field(default_factory=list)
+    exporters: dict[str, None] = field(default_factory=dict)
     damaged_count: int = 0
     unchanged: int = 0
     without_messages: int = 0
@@ -122,6 +128,8 @@ class Tally:
             self.damaged_count,
             tuple(self.failed),
             tuple(self.left_out),
+            tuple(self.empty),
+            tuple(self.exporters),
             is_rehearsal,
         )
 
@@ -362,6 +370,9 @@ class Importer:
             is_final = True
             for conversation in self._reader.conversations(original):
                 is_final &= self._import_conversation(shelves, original, conversation, read)
+        except NothingToTake as error:
+            self._tally.empty.append(FileFailure(path, str(error)))
+            return
         except (StorageFailure, LockTimeout):
             raise  # our own side: the next file would fare no better
         except (PlainmindError, OSError) as error:
@@ -396,6 +407,9 @@ class Importer:
             return True
         read.places[target.id] = ReadPosition() if copying.is_curable else copying.place
         if copying.entries:
+            exporter = conversation.about.fields.get(EXPORTED_BY)
+            if isinstance(exporter, str):
+                self._tally.exporters[exporter] = None
             self._tally.imported.append(
                 Imported(
                     target.key,

@@ -5,16 +5,21 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
+from plainmind.base.errors import PlainmindError
 from plainmind.base.model import sha256_text
 from plainmind.guests.importers.originals import (
+    MOST_DOCUMENT_BYTES,
     JsonlConversation,
     ListedConversation,
+    decode_document,
     first_entries,
     read_document,
 )
 from plainmind.guests.importers.protocol import (
+    EXPORTED_BY,
     About,
     Conversation,
+    NothingToTake,
     Original,
     ReadPiece,
     ReadPosition,
@@ -40,32 +45,113 @@ _LISTS = ("messages", "chat_messages", "conversation", "conversations")
 _TIMES = ("timestamp", "create_time", "created_at", "createdAt", "date", "ts")
 _IDS = ("id", "uuid", "message_id", "messageId")
 _SYSTEM = "messages.system"
+_NO_ROLE = "no `role`, `sender` or `author`"
+# What lies in the folder of an export besides the conversations.
+_BESIDE_AN_EXPORT = frozenset(
+    {
+        "user.json", "users.json", "user_settings.json", "message_feedback.json", "model_comparisons.json",
+        "shared_conversations.json", "projects.json", "memories.json", "group_chats.json", "shopping.json",
+        "sora.json", "export_manifest.json",
+    }
+)  # fmt: skip
 
 
 class Messages:
     """Reads exported chats: ChatGPT's `conversations.json`, Claude's, and lists in the manner of OpenAI."""
 
     program = "messages"
-    looks_for = "`*.json` and `*.jsonl` files that hold messages"
+    looks_for = "`*.json`, `*.jsonl` and `*.zip` files that hold messages"
 
     def folders(self, path: str) -> list[str]:
         """Wherever they were put."""
         return [path]
 
     def original(self, path: str, given: str) -> Original | None:
-        """JSON and JSONL, by their names."""
-        return Original(path) if path == given or path.endswith((".json", ".jsonl")) else None
+        """JSON, JSONL and archives, by their names; what else an export consists of is no conversation."""
+        if path == given:
+            return Original(path)
+        is_ours = (
+            path.endswith((".json", ".jsonl", ".zip")) and os.path.basename(path) not in _BESIDE_AN_EXPORT
+        )
+        return Original(path) if is_ours else None
 
     def conversations(self, original: Original) -> Iterator[Conversation]:
-        """A document may hold many; a JSONL file is one, or one a line."""
+        """A document may hold many; a JSONL file is one, or one a line. Raises NothingToTake when there is none."""
         path = original.path
         stem = _stem(path)
-        if not path.endswith(".jsonl"):
-            yield from _in_document(path, stem, read_document(path))
+        if path.endswith(".zip"):
+            yield from _in_archive(path)
+        elif not path.endswith(".jsonl"):
+            document = read_document(path)
+            yield from _in_document(path, stem, document)
+            if (reason := _reason_for_nothing(document)) is not None:
+                raise NothingToTake(reason)
         elif any(_messages_of(entry) is not None for entry in first_entries(path, 8)):
             yield from _one_a_line(path, stem)
         else:
             yield JsonlConversation(path, About(stem), lambda: translate_message)
+
+
+def _in_archive(path: str) -> Iterator[Conversation]:
+    """The conversations in the archive that ChatGPT or Claude sends."""
+    import zipfile
+
+    try:
+        with zipfile.ZipFile(path) as archive:
+            pages = [info for info in archive.infolist() if _is_export(info.filename)]
+            for info in pages:
+                if info.file_size > MOST_DOCUMENT_BYTES:
+                    raise PlainmindError(f"{info.filename} is too large", hint="unpack it and split it")
+                with archive.open(info) as file:
+                    document = decode_document(file.read(MOST_DOCUMENT_BYTES), f"{path}:{info.filename}")
+                yield from _in_document(path, f"{_stem(path)}-{_stem(info.filename)}", document)
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
+        raise PlainmindError(f"{path} cannot be unpacked: {error}", hint="unpack it by hand") from error
+    if not pages:
+        raise NothingToTake("it is an archive without a `conversations.json`")
+
+
+def _is_export(name: str) -> bool:
+    name = os.path.basename(name)
+    return name.startswith("conversations") and name.endswith(".json")
+
+
+def _reason_for_nothing(document: object) -> str | None:
+    """What a document is, when nothing in it can be taken for something that was said."""
+    if isinstance(document, dict):
+        inner = document.get("conversations")
+        if isinstance(inner, list) and any(map(_is_conversation, inner)):
+            return _reason_of_list(inner)
+        if _is_conversation(document):
+            return _reason_of_list([document])
+        names = ", ".join(f"`{name}`" for name in list(document)[:4])
+        return f"it is an object with {names}, and no list of messages" if names else "it is an empty object"
+    if isinstance(document, list):
+        return _reason_of_list(document)
+    return f"it is {'a text' if isinstance(document, str) else 'a number' if document is not None else 'nothing'}"
+
+
+def _reason_of_list(listed: list[object]) -> str | None:
+    if not listed:
+        return "it is an empty list"
+    talks = [found for found in listed if isinstance(found, dict) and _is_conversation(found)]
+    items = [item for talk in talks for item in _messages_of(talk) or ()] if talks else listed
+    if any(isinstance(item, dict) and translate_message(item, b"", 1) for item in items):
+        return None
+    if not items:
+        return _of("conversation", len(talks), "has no messages", "has messages")
+    if not any(isinstance(item, dict) and _role({**item, **_inner(item)}) for item in items):
+        return _of("item", len(items), f"does not say who speaks: {_NO_ROLE}", f"says who speaks: {_NO_ROLE}")
+    return _of("item", len(items), "says nothing", "says anything")
+
+
+def _of(what: str, count: int, verb: str, negated: str) -> str:
+    return f"its only {what} {verb}" if count == 1 else f"none of its {count:,} {what}s {negated}"
+
+
+def _inner(item: Entry) -> Entry:
+    message = item.get("message")
+    return message if isinstance(message, dict) else {}
 
 
 def _stem(path: str) -> str:
@@ -132,6 +218,10 @@ def _conversation(path: str, fallback: str, found: object) -> Iterator[Conversat
     title = found.get("title", found.get("name"))
     header = _time(found)
     fields: Entry = {"displayName": title} if isinstance(title, str) and title else {}
+    exporter = (
+        "ChatGPT" if isinstance(found.get("mapping"), dict) else "Claude" if "chat_messages" in found else ""
+    )
+    fields |= {EXPORTED_BY: exporter} if exporter else {}
     name = next((found[key] for key in ("conversation_id", *_IDS) if _is_name(found.get(key))), fallback)
     yield ListedConversation(path, About(str(name), header, fields), messages, translate_message)
 

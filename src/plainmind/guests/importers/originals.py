@@ -232,6 +232,11 @@ def read_document(path: str) -> object:
                 hint=f"split it into parts of at most {MOST_DOCUMENT_BYTES >> 20} MB",
             )
         data = read_range(SYSTEM, fd, 0, size)
+    return decode_document(data, path)
+
+
+def decode_document(data: bytes, path: str) -> object:
+    """Read the bytes of a JSON document. Raises PlainmindError when they are none."""
     try:
         return _DECODER.decode(data.decode("utf-8-sig", "replace"))
     except (ValueError, RecursionError) as error:

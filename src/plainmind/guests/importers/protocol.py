@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 
+from plainmind.base.errors import PlainmindError
 from plainmind.base.model import sha256_bytes
 from plainmind.base.value import field, value
 from plainmind.sessions.entries import Entry
@@ -72,6 +73,10 @@ class Conversation(Protocol):
         """
 
 
+class NothingToTake(PlainmindError):
+    """A file that can be read, and holds no conversation of the kind; the message says what it is instead."""
+
+
 class Reader(Protocol):
     """Reads one program's files, and changes none of them."""
 
@@ -91,6 +96,7 @@ class Reader(Protocol):
 # --- where a copied entry came from, and the id that it gets every time it is read ---
 
 FROM = "imported"  # of an entry: {"file": …, "line": …}
+EXPORTED_BY = "exportedBy"  # of a registry's entry: whose export it was, where that can be told
 FROM_WHERE = "importedFrom"  # of a header and of a registry's entry: {"program": …, "path": …, "id": …}
 
 
