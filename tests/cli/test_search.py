@@ -34,17 +34,25 @@ def test_filters_are_options_or_part_of_the_question_and_are_explained(cli, work
     )
     in_question = cli("search", "gateway -printer path:network", "--json").json
 
-    assert by_option.out.startswith("only what is in 2026-02-10 or x, until 2026-02-10\n\n")
+    assert by_option.out.startswith("understood: only in 2026-02-10 or x; only until 2026-02-10\n\n")
     assert {line for line in by_option.out.splitlines() if ".md:" in line} == {by_option.out.splitlines()[2]}
     assert {hit["path"] for hit in in_question["results"]} == {"memory/network.md"}
-    assert in_question["understood"] == ["in network", "without “printer”"]
+    assert in_question["understood"] == ["only in network", "without “printer”"]
+
+
+def test_a_day_that_the_question_names_is_explained(cli, workspace):
+    printed = cli("search", "backups last Tuesday", "--explain", "--today", "2026-02-12").out
+    told = cli("search", "backups of the last two days", "--json", "--today", "2026-02-12").json
+
+    assert printed.startswith("understood: “last Tuesday” as 2026-02-10\n\n")
+    assert told["understood"] == ["“the last two days” as 2026-02-10 to 2026-02-12"]
 
 
 def test_a_filter_that_lets_nothing_pass_is_named(cli, workspace):
     answer = cli("search", "gateway", "--tag", "nobody")
 
     assert answer.out == ""
-    assert "nothing was found tagged #nobody" in answer.err
+    assert "nothing was found; understood: only tagged #nobody" in answer.err
 
 
 def test_a_day_that_is_none_is_explained(cli, workspace):

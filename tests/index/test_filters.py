@@ -110,7 +110,8 @@ def test_filters_are_told_in_words():
     )  # fmt: skip
 
     assert in_words(asked) == (
-        "in a or b", "tagged #t", "called “n”", "with “p q” word for word", "since 2026-01-01 until 2026-02-01",
+        "only in a or b", "only tagged #t", "only called “n”", "only with “p q” word for word",
+        "only since 2026-01-01 until 2026-02-01",
         "not in c", "not tagged #u", "not called “m”", "without “w”",
     )  # fmt: skip
 
@@ -235,7 +236,7 @@ def test_filters_alone_list_what_passes_newest_first(memory):
         ("memory/2026-11-02.md", 1.0),
         ("memory/2026-10-01.md", 1.0),
     ]
-    assert result.understood == ("since 2026-01-01",)
+    assert result.understood == ("only since 2026-01-01",)
 
 
 def test_a_phrase_in_a_longer_question_that_stands_nowhere_is_let_go_aloud(memory):

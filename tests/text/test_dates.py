@@ -39,7 +39,7 @@ ONE_DAY = {
     "a couple of days ago": "2026-11-13",
     "last Friday": "2026-11-13",
     "last sunday": "2026-11-08",
-    "on Sunday": "2026-11-15",
+    "on Sunday": "2026-11-08",
     "on Monday": "2026-11-09",
     "on Thurs": "2026-11-12",
     "昨天": "2026-11-14",

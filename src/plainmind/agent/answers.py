@@ -114,7 +114,7 @@ def search_answer(
     remarks = [f"not everything was consulted: {reason}" for reason in result.degraded]
     remarks += result.notes
     if result.understood:
-        remarks.append(f"the question was taken to ask: {'; '.join(result.understood)}")
+        remarks.append(f"understood: {'; '.join(result.understood)}")
     parts = ["" if hits else NOTHING_FOUND, fence(items, nonce, remarks=remarks), warning]
     return ToolAnswer(content, "\n".join(filter(None, parts)))
 

@@ -225,8 +225,8 @@ def _explain_nothing(console: Console, result: SearchResult, *, is_empty: bool, 
         console.note(f"there is nothing to search in {workspace} yet")
         console.hint('write something down: plainmind remember "…", or put Markdown files into memory/')
     elif result.understood:
-        console.note(f"nothing was found {', '.join(result.understood)}")
-        console.hint("leave one of these out, or try other words")
+        console.note(f"nothing was found; understood: {'; '.join(result.understood)}")
+        console.hint("try other words, or ask without what restricts the question")
     elif not result.query.strip():
         console.note("the question is empty")
     else:
@@ -262,7 +262,7 @@ def print_hits(
 
         wanted = frozenset(query_terms(words_asked(result)).terms)
     if result.understood and any(hit.explanation is not None for hit in result.hits):
-        console.answer(console.style(f"only what is {', '.join(result.understood)}", "dim"))
+        console.answer(console.style(f"understood: {visible('; '.join(result.understood))}", "dim"))
         console.answer()
     room = None if whole else _room_for(len(result.hits))
     for number, hit in enumerate(result.hits):

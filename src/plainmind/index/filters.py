@@ -181,13 +181,14 @@ def in_words(only: Restriction) -> tuple[str, ...]:
     """What is asked for, for people to read."""
     parts = []
     if only.paths:
-        parts.append(f"in {' or '.join(only.paths)}")
-    parts += [f"tagged #{tag}" for tag in only.tags]
-    parts += [f"called “{title}”" for title in only.titles]
-    parts += [f"with “{phrase}” word for word" for phrase in only.phrases]
+        parts.append(f"only in {' or '.join(only.paths)}")
+    parts += [f"only tagged #{tag}" for tag in only.tags]
+    parts += [f"only called “{title}”" for title in only.titles]
+    parts += [f"only with “{phrase}” word for word" for phrase in only.phrases]
     if only.since or only.until:
         parts.append(
-            " ".join(f"{word} {day}" for word, day in (("since", only.since), ("until", only.until)) if day)
+            "only "
+            + " ".join(f"{word} {day}" for word, day in (("since", only.since), ("until", only.until)) if day)
         )
     parts += [f"not in {path}" for path in only.without_paths]
     parts += [f"not tagged #{tag}" for tag in only.without_tags]

@@ -41,7 +41,7 @@ from plainmind.search.snippets import (
     prominence,
     read_closely,
 )
-from plainmind.text.terms import query_names, terms_of_span
+from plainmind.text.terms import DayRange, query_names, terms_of_span
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -358,7 +358,7 @@ class SearchEngine:
             degraded=degraded,
             notes=notes,
             timings=clock.milliseconds(),
-            understood=_understood(where),
+            understood=(*map(_day_in_words, query.days), *_filters_in_words(where)),
         )
 
     def _embed(self, query: ParsedQuery) -> tuple[Vector | None, tuple[str, ...]]:
@@ -566,7 +566,12 @@ def _path_of(snippet: Snippet) -> str:
     return snippet.best[0].ranked.chunk.path
 
 
-def _understood(where: SearchFilter) -> tuple[str, ...]:
+def _day_in_words(span: DayRange) -> str:
+    last = "" if span.last == span.first else f" to {span.last.isoformat()}"
+    return f"“{span.text}” as {span.first.isoformat()}{last}"
+
+
+def _filters_in_words(where: SearchFilter) -> tuple[str, ...]:
     if where.only is None:
         return ()
     from plainmind.index.filters import in_words

@@ -1,4 +1,7 @@
-"""How Chinese, Japanese and Korean name days, most specific first."""
+"""How Chinese, Japanese and Korean name days, most specific first.
+
+A weekday alone is the last one before today; 上周五 and 先週の金曜日 are of the calendar week before this one.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,8 @@ from plainmind.text.spans import (
     recent_day,
     recent_months,
     rolling,
-    week_of,
+    weekday_before,
+    weekday_of_week,
     weekend_before,
     year_span,
 )
@@ -52,30 +56,38 @@ _YEARS_BACK = {
     "재작년": 2,
 }
 _DAYS_BACK = {
-    **dict.fromkeys(("今天", "今日", "今晚", "今夜", "오늘"), 0),
-    **dict.fromkeys(("昨天", "昨日", "昨晚", "昨夜", "きのう", "어제"), 1),
-    **dict.fromkeys(("前天", "一昨日", "おととい", "그저께", "그제"), 2),
-    "大前天": 3,
+    **dict.fromkeys(("明天", "明日", "あした", "내일"), -1),
+    **dict.fromkeys(("今天", "今日", "今晚", "今夜", "今早", "今朝", "오늘"), 0),
+    **dict.fromkeys(("昨天", "昨日", "昨晚", "昨夜", "きのう", "어제", "어젯밤"), 1),
+    **dict.fromkeys(("前天", "一昨日", "おととい", "그저께", "그제", "엊그제"), 2),
+    **dict.fromkeys(("大前天", "그끄저께"), 3),
 }
+# Korean counts its days by names of their own.
+_DAYS_IN_KOREAN = {"하루": 1, "이틀": 2, "사흘": 3, "나흘": 4, "닷새": 5, "엿새": 6, "이레": 7, "열흘": 10}
+_COUNTS_IN_KOREAN = {"한": 1, "두": 2, "세": 3, "네": 4, "다섯": 5, "여섯": 6, "일": 1}
+_SEASONS = {**dict.fromkeys("春봄", 3), "夏": 6, "여름": 6, "秋": 9, "가을": 9, "冬": 12, "겨울": 12}
 _PERIODS_BACK = {
     **dict.fromkeys(
         ("上周", "上週", "上星期", "上个星期", "上個星期", "上礼拜", "上个礼拜", "上禮拜"), ("week", 1)
     ),
     **dict.fromkeys(("先週", "지난주", "지난 주", "저번 주", "저번주"), ("week", 1)),
-    **dict.fromkeys(("上上周", "上上週", "先々週", "지지난주"), ("week", 2)),
+    **dict.fromkeys(("上上周", "上上週", "先々週", "지지난주", "지지난 주"), ("week", 2)),
+    **dict.fromkeys(("下周", "下週", "下星期", "下个星期", "来週", "다음 주", "다음주"), ("week", -1)),
     **dict.fromkeys(
         ("本周", "本週", "这周", "這週", "这个星期", "這個星期", "今週", "이번 주", "이번주"), ("week", 0)
     ),
     **dict.fromkeys(("上个月", "上個月", "上月", "先月", "지난달", "지난 달", "저번 달"), ("month", 1)),
     **dict.fromkeys(("上上个月", "上上個月", "先々月"), ("month", 2)),
     **dict.fromkeys(("本月", "这个月", "這個月", "今月", "이번 달", "이번달"), ("month", 0)),
+    **dict.fromkeys(("下个月", "下個月", "来月", "다음 달", "다음달"), ("month", -1)),
 }
 
 _NUMBER = r"(?P<count>\d{1,4}|[一二两兩三四五六七八九十]{1,3})"
 _MONTH = r"(?P<month>\d{1,2}|[一二三四五六七八九十]{1,2})\s*[月월]"
 _DAY = r"(?P<day>\d{1,2})\s*[日号號일]"
 _UNIT = (
-    r"(?:个|個|か|ヶ|ケ|カ|箇)?(?P<unit>天|日|일|周|週間?|星期|礼拜|禮拜|주일?|月|개월|달|年|년)(?:间|間|간)?"
+    r"(?:个|個|か|ヶ|ケ|カ|箇)?"
+    r"(?P<unit>天|日|일|周|週間?|星期|礼拜|禮拜|주일?|(?<=[个個かヶケカ箇])月|개월|달|年|년)(?:间|間|간)?"
 )
 
 
@@ -131,9 +143,28 @@ def _rolling(match: Match, today: dt.date) -> Span:
 
 
 def _weekday(match: Match, today: dt.date) -> Span:
-    weeks_back = 1 if match["which"][0] in "上先지" else 0
-    monday = week_of(days_before(today, 7 * weeks_back))[0]
-    return day(monday + dt.timedelta(days=_WEEKDAYS[match["weekday"]]))
+    which = match["which"]
+    weeks_back = 2 if which[:2] in {"上上", "先々", "지지"} else 1 if which[0] in "上先지" else 0
+    return weekday_of_week(today, _WEEKDAYS[match["weekday"]], -1 if which[0] in "下来다" else weeks_back)
+
+
+def _last_weekday(match: Match, today: dt.date) -> Span | None:
+    if match["every"]:
+        return None  # what happens every week happens on no day
+    return weekday_before(today, _WEEKDAYS[match["weekday"]], or_today=False)
+
+
+def _ago_in_korean(match: Match, today: dt.date) -> Span:
+    if match["days"]:
+        return ago(today, _DAYS_IN_KOREAN[match["days"]], "day")
+    return ago(today, _COUNTS_IN_KOREAN[match["count"]], _UNITS[match["unit"][0]])
+
+
+def _season(match: Match, today: dt.date) -> Span:
+    first, name = _SEASONS[match["season"]], match["name"]
+    if name in _YEARS_BACK:
+        return months(today.year - _YEARS_BACK[name], first, 3)
+    return recent_months(today, first, 3, over=name is not None)
 
 
 def _period(match: Match, today: dt.date) -> Span:
@@ -157,24 +188,60 @@ EAST_ASIAN_DATES: tuple[HintedPattern, ...] = tuple(
         ((_A_MONTH,), rf"(?<!\d){_MONTH}\s*{_DAY}", _day_of_month),
         ((("前", "전"),), rf"{_NUMBER}\s*{_UNIT}\s*(?:以?前|之前|전)", _ago),
         (
-            (("近", "过去", "過去", "ここ", "지난", "최근"),),
-            rf"(?:最近|过去|過去|近|ここ|지난|최근)\s*{_NUMBER}\s*{_UNIT}",
+            (("近", "过去", "過去", "ここ", "この", "지난", "최근"),),
+            rf"(?:最近|过去|過去|近|ここ|この|지난|최근)\s*{_NUMBER}\s*{_UNIT}",
             _rolling,
         ),
         (
+            (("전",),),
+            rf"(?:(?P<days>{_one_of(_DAYS_IN_KOREAN)})|(?P<count>{_one_of(_COUNTS_IN_KOREAN)})\s?(?P<unit>주일?|달|개월))\s?전",
+            _ago_in_korean,
+        ),
+        (
             (("周", "週", "星期", "礼拜", "禮拜"),),
-            r"(?P<which>[上这這本])[个個]?(?:周|週|星期|礼拜|禮拜)(?P<weekday>[一二三四五六日天])",
+            r"(?P<which>上上?|[这這本下])[个個]?(?:周|週|星期|礼拜|禮拜)(?P<weekday>[一二三四五六日天])",
             _weekday,
         ),
         (
-            (("先週", "今週", "주"),),
-            r"(?P<which>先週|今週|지난\s?주|이번\s?주)の?\s*(?P<weekday>[月火水木金土日월화수목금토일])(?:曜日?|요일)",
+            (("週", "주"),),
+            (
+                r"(?P<which>先々週|先週|今週|来週|지지난\s?주|지난\s?주|이번\s?주|다음\s?주)の?\s*"
+                r"(?P<weekday>[月火水木金土日월화수목금토일])(?:曜日?|요일)"
+            ),
             _weekday,
+        ),
+        (
+            (("周", "週", "星期", "礼拜", "禮拜"),),
+            r"(?P<every>[每毎]个?)?(?:周|週|星期|礼拜|禮拜)(?P<weekday>[一二三四五六日天])",
+            _last_weekday,
+        ),
+        (
+            (("曜", "요일"),),
+            r"(?:(?P<every>毎週|毎|매주)の?\s*)?(?:지난\s?)?(?P<weekday>[月火水木金土日월화수목금토일])(?:曜日?|요일)(?P<habit>마다)?",
+            lambda match, today: None if match["habit"] else _last_weekday(match, today),
         ),
         (
             (("周末", "週末", "주말"),),
-            r"上个?周末|上週末|先週末|지난\s?주말",
+            r"上个?周末|上個?週末|先週末|지난\s?주말",
             lambda _, today: weekend_before(today),
+        ),
+        (
+            (("周末", "週末", "주말"),),
+            r"(?<![每毎])(?<!매)(?:周末|週末|주말)",
+            lambda _, today: weekend_before(today, or_now=True),
+        ),
+        (
+            (("几天", "幾天", "数日", "先日", "며칠"),),
+            r"[前这這][几幾]天|[几幾]天前|ここ数日|数日前|先日|며칠\s?전|요\s?며칠",
+            lambda _, today: rolling(today, 7, "day"),
+        ),
+        (
+            (tuple(_SEASONS),),
+            (
+                rf"(?:(?P<name>{_one_of(_YEARS_BACK)}|지난|上一?个?)[的の]?\s?)?(?P<season>{_one_of(_SEASONS)})"
+                r"(?:天|季|に|の間|에|(?<=[봄름을울])(?!\w))"
+            ),
+            _season,
         ),
         # 目前天气 ("the weather at present") does not say 前天.
         (

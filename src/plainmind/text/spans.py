@@ -19,7 +19,7 @@ Hints: TypeAlias = tuple[tuple[str, ...], ...]
 HintedPattern: TypeAlias = tuple[Hints, re.Pattern[str], Callable[[Match, dt.date], Span | None]]
 
 MONTHS_OF_SEASON = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}  # the first of three
-DAYS_OF_UNIT = {"day": 1, "week": 7, "fortnight": 14, "month": 30, "quarter": 91, "year": 365}
+DAYS_OF_UNIT = {"hour": 1 / 24, "day": 1, "week": 7, "fortnight": 14, "month": 30, "quarter": 91, "year": 365}
 
 
 def day(date: dt.date) -> Span:
@@ -62,20 +62,22 @@ def calendar_span(unit: str, today: dt.date, periods_back: int) -> Span:
 
 def rolling(today: dt.date, count: int, unit: str) -> Span:
     """Return the days from so many units ago up to today."""
-    return days_before(today, count * DAYS_OF_UNIT[unit]), today
+    return days_before(today, -int(-count * DAYS_OF_UNIT[unit] // 1)), today
 
 
 def ago(today: dt.date, count: int, unit: str) -> Span:
     """Return what "so many units ago" means: the vaguer the unit, the wider the span."""
     if unit in ("month", "year"):
         return calendar_span(unit, today, count)
-    date = days_before(today, count * DAYS_OF_UNIT[unit])
-    vagueness = dt.timedelta(days=0 if unit == "day" else 3)
+    date = days_before(today, int(count * DAYS_OF_UNIT[unit]))
+    vagueness = dt.timedelta(days=3 if unit in ("week", "fortnight") else 0)
     return date - vagueness, date + vagueness
 
 
-def weekend_before(today: dt.date) -> Span:
-    """Return the last Saturday and Sunday that are over."""
+def weekend_before(today: dt.date, *, or_now: bool = False) -> Span:
+    """Return the last Saturday and Sunday that are over, or those of now if it is one of them."""
+    if or_now and today.weekday() >= 5:
+        return days_before(today, today.weekday() - 5), days_before(today, today.weekday() - 6)
     sunday = days_before(today, today.weekday() + 1)
     return days_before(sunday, 1), sunday
 
@@ -84,6 +86,17 @@ def weekday_before(today: dt.date, weekday: int, *, or_today: bool) -> Span:
     """Return the latest such weekday (Monday is 0), today itself only when allowed."""
     back = (today.weekday() - weekday) % 7
     return day(days_before(today, back if back or or_today else 7))
+
+
+def weekday_of_week(today: dt.date, weekday: int, weeks_back: int) -> Span:
+    """Return such a weekday (Monday is 0) of this week, or of one before."""
+    return day(week_of(days_before(today, 7 * weeks_back))[0] + dt.timedelta(days=weekday))
+
+
+def recent_days(today: dt.date, month: int, first: int, count: int) -> Span | None:
+    """Return the latest so many days of a year that have begun."""
+    begun = recent_day(today, month, first)
+    return begun and (begun[0], begun[0] + dt.timedelta(days=count - 1))
 
 
 def recent_months(today: dt.date, first_month: int, count: int, *, over: bool) -> Span:

@@ -446,14 +446,161 @@ def bigrams(run: str) -> list[str]:
 _LONGEST_QUERY = 4000
 # Every English way to name a day contains a digit or one of these: most queries need none of the patterns.
 _HINTS = (
-    *("day", "week", "month", "quarter", "year", "night", "morning", "afternoon", "evening"),
+    *(
+        "hour",
+        "day",
+        "week",
+        "month",
+        "quarter",
+        "year",
+        "tomorrow",
+        "christmas",
+        "night",
+        "morning",
+        "afternoon",
+        "evening",
+    ),
     *("mon", "tue", "wed", "thu", "fri", "sat", "sun", "spring", "summer", "autumn", "fall", "winter"),
     *("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"),
+)
+# The same for German, French and Spanish.
+_OTHER_HINTS = (
+    *(
+        "heute",
+        "gestern",
+        "bermorgen",
+        "vor ",
+        "letzte",
+        "vorige",
+        "vergangen",
+        "dieses",
+        "dieser",
+        "diese ",
+        "chste",
+    ),
+    *(
+        "montag",
+        "dienstag",
+        "mittwoch",
+        "donnerstag",
+        "freitag",
+        "samstag",
+        "sonnabend",
+        "sonntag",
+        "wochenende",
+    ),
+    *(
+        "im ",
+        "anfang",
+        "weihnachten",
+        "silvester",
+        "märz",
+        "maerz",
+        "oktober",
+        "dezember",
+        "0. ",
+        "hier",
+        "aujourd",
+    ),
+    *(
+        "ce matin",
+        "ce soir",
+        "demain",
+        "il y a",
+        "dernier",
+        "dernièr",
+        "semaine",
+        "cette",
+        "prochain",
+        "week-end",
+    ),
+    *(
+        "lundi",
+        "mardi",
+        "mercredi",
+        "jeudi",
+        "vendredi",
+        "samedi",
+        "dimanche",
+        "printemps",
+        "été",
+        "automne",
+        "hiver",
+    ),
+    *(
+        "noël",
+        "janvier",
+        "vrier",
+        "mars",
+        "avril",
+        "juin",
+        "juillet",
+        "août",
+        "embre",
+        "octobre",
+        "en mai",
+        "ce mois",
+    ),
+    *(
+        "ayer",
+        "anoche",
+        "hoy",
+        "hace ",
+        "ltim",
+        "pasad",
+        "este ",
+        "esta ",
+        "semana",
+        "que viene",
+        "lunes",
+        "martes",
+    ),
+    *(
+        "rcoles",
+        "jueves",
+        "viernes",
+        "bado",
+        "domingo",
+        "finde",
+        "primavera",
+        "verano",
+        "otoño",
+        "invierno",
+        "navidad",
+    ),
+    *(
+        "nochevieja",
+        "enero",
+        "febrero",
+        "marzo",
+        "abril",
+        "mayo",
+        "junio",
+        "julio",
+        "agosto",
+        "tiembre",
+        "octubre",
+    ),
 )
 # Longer spans are looked up by month, and then by year.
 MOST_DAYS = 31
 MOST_MONTHS = 24
-_SINCE = pattern(r"\bsince\s+(?:the\s+)?$", re.IGNORECASE)
+# What stands before or after the name of a day makes more of it: all since then, or the weeks before.
+_SINCE = pattern(
+    r"\b(?:since|seit|depuis|desde|after|nach|apr[èe]s|despu[ée]s de)\s+(?:the\s+|d(?:em|er)\s+|el\s+|le\s+|la\s+)?$",
+    re.IGNORECASE,
+)
+_BEFORE = pattern(
+    r"\b(?:before|prior to|until|till|by|vor|bis|avant|jusqu'(?:à|en)|antes de|hasta)\s+"
+    r"(?:(?:my|our|the|his|her|their|your|meine[mnr]?|unsere[mnr]?|de[mnr]|mon|ma|mes|le|la|notre|mi|el|nuestr[oa])\s+"
+    r"(?:\w+\s+){0,2})?$",
+    re.IGNORECASE,
+)
+_SINCE_EAST_ASIAN = pattern(r"\s?(?:以来|以來|以后|以後|之后|之後|から|부터|이후)")
+_BEFORE_EAST_ASIAN = pattern(r"\s?(?:以前|之前|前に|前の|まで|이전|전에|까지)")
+_TOLD_FROM = pattern(r"\s+(?:before|prior to|after|following)\s+(?:the\s+)?", re.IGNORECASE)
+_WEEKS_BEFORE = 13
+_WEEKS_BEFORE_A_DAY = 2
 
 
 @value
@@ -482,14 +629,38 @@ def mentioned_days(query: str, today: dt.date) -> tuple[DayRange, ...]:
             taken[start:end] = b"\x01" * (end - start)
             try:
                 span = resolve(match, today)
+                if span is not None:
+                    first, last = _stretch(span, query[:start], query[end:], today)
+                    found[start] = DayRange(first, last, match[0].strip())
             except (ValueError, OverflowError):  # a day outside the calendar is no day
                 continue
-            if span is not None:
-                first, last = span
-                if _SINCE.search(query[:start]):
-                    last = max(last, today)
-                found[start] = DayRange(first, last, match[0].strip())
-    return tuple(found[start] for start in sorted(found))
+    return tuple(_without_those_of_others(sorted(found.items()), query))
+
+
+def _stretch(
+    span: tuple[dt.date, dt.date], before: str, after: str, today: dt.date
+) -> tuple[dt.date, dt.date]:
+    """The days that are meant, given what stands before and after their name."""
+    first, last = span
+    if (before[-1:].isspace() and _SINCE.search(before)) or (
+        not after.isascii() and _SINCE_EAST_ASIAN.match(after)
+    ):
+        return first, max(last, today)
+    if (before[-1:].isspace() and _BEFORE.search(before)) or (
+        not after.isascii() and _BEFORE_EAST_ASIAN.match(after)
+    ):
+        # What was before a day is written down on that day or earlier, and which day of a month it was is not said.
+        weeks = _WEEKS_BEFORE_A_DAY if first == last else _WEEKS_BEFORE
+        return first - dt.timedelta(weeks=weeks), last
+    return span
+
+
+def _without_those_of_others(found: Sequence[tuple[int, DayRange]], query: str) -> Iterator[DayRange]:
+    """Leave out days that are told from another one: "the Sunday before 25 October" is not the last Sunday."""
+    for at, (start, span) in enumerate(found):
+        following = found[at + 1][0] if at + 1 < len(found) else start
+        if not _TOLD_FROM.fullmatch(query[start + len(span.text) : following]):
+            yield span
 
 
 def _normalize(query: str) -> str:
@@ -504,9 +675,13 @@ def _patterns(query: str) -> Iterator[DatePattern]:
     """Yield what may match, the more specific first; compiling all of it would slow a cold search."""
     lowered = query.lower()
     if any(map(str.isdecimal, query)) or any(hint in lowered for hint in _HINTS):
-        from plainmind.text.dates_english import ENGLISH_DATES
+        from plainmind.text.dates_western import ENGLISH_DATES
 
         yield from _possible(ENGLISH_DATES, lowered)
+    if any(hint in lowered for hint in _OTHER_HINTS):
+        from plainmind.text.dates_western import other_western_dates
+
+        yield from _possible(other_western_dates(), lowered)
     if not query.isascii():
         from plainmind.text.dates_east_asian import EAST_ASIAN_DATES
 

@@ -67,9 +67,9 @@ def test_a_search_can_be_restricted_and_says_how_it_was_understood(box):
 
     assert [hit["path"] for hit in answer.content["results"]] == ["MEMORY.md"]
     assert answer.content["understood"] == [
-        "in MEMORY.md",
-        "with “Mac Studio” word for word",
-        "since 2000-01-01",
+        "only in MEMORY.md",
+        "only with “Mac Studio” word for word",
+        "only since 2000-01-01",
         "without “coffee”",
     ]
     assert "without “coffee”" in answer.text

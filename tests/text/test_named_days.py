@@ -1,0 +1,212 @@
+"""Days as people name them, in seven languages, asked on a Wednesday."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import pytest
+
+from plainmind.text.terms import mentioned_days
+
+TODAY = dt.date(2026, 11, 18)  # a Wednesday; the week is 16 to 22 November
+
+PHRASES = {
+    # English
+    "what did we decide on Friday?": "2026-11-13",
+    "on wednesday": "2026-11-11",
+    "Friday's meeting": "2026-11-13",
+    "who called Tuesday afternoon": "2026-11-17",
+    "last Monday": "2026-11-16",
+    "this Friday": "2026-11-20",
+    "next Monday": "2026-11-23",
+    "Monday of last week": "2026-11-09",
+    "tuesday this week": "2026-11-17",
+    "two days ago": "2026-11-16",
+    "an hour ago": "2026-11-18",
+    "in the last three days": ("2026-11-15", "2026-11-18"),
+    "in the last 24 hours": ("2026-11-17", "2026-11-18"),
+    "in the past few weeks": ("2026-10-28", "2026-11-18"),
+    "the other day": ("2026-11-11", "2026-11-18"),
+    "this week": ("2026-11-16", "2026-11-22"),
+    "next week": ("2026-11-23", "2026-11-29"),
+    "the week before last": ("2026-11-02", "2026-11-08"),
+    "the month before last": ("2026-09-01", "2026-09-30"),
+    "over the weekend": ("2026-11-14", "2026-11-15"),
+    "what happened at the weekend": ("2026-11-14", "2026-11-15"),
+    "last weekend": ("2026-11-14", "2026-11-15"),
+    "in spring": ("2026-03-01", "2026-05-31"),
+    "during the winter": ("2025-12-01", "2026-02-28"),
+    "before my birthday in May": ("2026-01-30", "2026-05-31"),
+    "before March 5": ("2026-02-19", "2026-03-05"),
+    "until yesterday": ("2026-11-03", "2026-11-17"),
+    "on the Sunday before October 25, 2025": ("2025-10-11", "2025-10-25"),
+    "last weekend before 10 April 2026": ("2026-03-27", "2026-04-10"),
+    "since Friday": ("2026-11-13", "2026-11-18"),
+    "since the weekend": ("2026-11-14", "2026-11-18"),
+    "after October 20": ("2026-10-20", "2026-11-18"),
+    "at Christmas": ("2025-12-24", "2025-12-26"),
+    "on New Year's Eve": ("2025-12-30", "2026-01-01"),
+    "tomorrow": "2026-11-19",
+    # German
+    "was haben wir gestern beschlossen?": "2026-11-17",
+    "vorgestern": "2026-11-16",
+    "heute Morgen": "2026-11-18",
+    "am Freitag": "2026-11-13",
+    "letzten Montag": "2026-11-16",
+    "Freitagabend": "2026-11-13",
+    "Freitag letzter Woche": "2026-11-13",
+    "letzte Woche am Dienstag": "2026-11-10",
+    "diese Woche Montag": "2026-11-16",
+    "nächsten Freitag": "2026-11-27",
+    "vor zwei Tagen": "2026-11-16",
+    "vor 3 Tagen": "2026-11-15",
+    "vor drei Wochen": ("2026-10-25", "2026-10-31"),
+    "vor einem Monat": ("2026-10-01", "2026-10-31"),
+    "in den letzten fünf Tagen": ("2026-11-13", "2026-11-18"),
+    "diese Woche": ("2026-11-16", "2026-11-22"),
+    "letzten Monat": ("2026-10-01", "2026-10-31"),
+    "vorletzte Woche": ("2026-11-02", "2026-11-08"),
+    "letztes Jahr": ("2025-01-01", "2025-12-31"),
+    "am Wochenende": ("2026-11-14", "2026-11-15"),
+    "letztes Wochenende": ("2026-11-14", "2026-11-15"),
+    "im Frühling": ("2026-03-01", "2026-05-31"),
+    "letzten Winter": ("2025-12-01", "2026-02-28"),
+    "im Sommer 2024": ("2024-06-01", "2024-08-31"),
+    "im Mai": ("2026-05-01", "2026-05-31"),
+    "seit März": ("2026-03-01", "2026-11-18"),
+    "3. März 2025": "2025-03-03",
+    "am 5. Dezember": "2025-12-05",
+    "Oktober 2025": ("2025-10-01", "2025-10-31"),
+    "an Weihnachten": ("2025-12-24", "2025-12-26"),
+    # French
+    "qu'avons-nous décidé hier ?": "2026-11-17",
+    "avant-hier": "2026-11-16",
+    "aujourd'hui": "2026-11-18",
+    "vendredi": "2026-11-13",
+    "lundi dernier": "2026-11-16",
+    "vendredi de la semaine dernière": "2026-11-13",
+    "ce vendredi": "2026-11-20",
+    "il y a deux jours": "2026-11-16",
+    "il y a trois semaines": ("2026-10-25", "2026-10-31"),
+    "ces trois derniers jours": ("2026-11-15", "2026-11-18"),
+    "cette semaine": ("2026-11-16", "2026-11-22"),
+    "la semaine dernière": ("2026-11-09", "2026-11-15"),
+    "le mois dernier": ("2026-10-01", "2026-10-31"),
+    "ce week-end": ("2026-11-14", "2026-11-15"),
+    "le week-end dernier": ("2026-11-14", "2026-11-15"),
+    "au printemps": ("2026-03-01", "2026-05-31"),
+    "l'été dernier": ("2026-06-01", "2026-08-31"),
+    "en mars": ("2026-03-01", "2026-03-31"),
+    "le 3 mars 2025": "2025-03-03",
+    "depuis août 2025": ("2025-08-01", "2026-11-18"),
+    "à Noël": ("2025-12-24", "2025-12-26"),
+    # Spanish
+    "¿qué decidimos ayer?": "2026-11-17",
+    "anteayer": "2026-11-16",
+    "hoy": "2026-11-18",
+    "el viernes": "2026-11-13",
+    "el lunes pasado": "2026-11-16",
+    "el martes de la semana pasada": "2026-11-10",
+    "este viernes": "2026-11-20",
+    "el viernes que viene": "2026-11-27",
+    "hace dos días": "2026-11-16",
+    "hace tres semanas": ("2026-10-25", "2026-10-31"),
+    "en los últimos tres días": ("2026-11-15", "2026-11-18"),
+    "esta semana": ("2026-11-16", "2026-11-22"),
+    "la semana pasada": ("2026-11-09", "2026-11-15"),
+    "el mes pasado": ("2026-10-01", "2026-10-31"),
+    "la semana que viene": ("2026-11-23", "2026-11-29"),
+    "el fin de semana": ("2026-11-14", "2026-11-15"),
+    "el fin de semana pasado": ("2026-11-14", "2026-11-15"),
+    "en primavera": ("2026-03-01", "2026-05-31"),
+    "el verano pasado": ("2026-06-01", "2026-08-31"),
+    "en mayo": ("2026-05-01", "2026-05-31"),
+    "el 3 de marzo de 2025": "2025-03-03",
+    "desde octubre de 2025": ("2025-10-01", "2026-11-18"),
+    "en Navidad": ("2025-12-24", "2025-12-26"),
+    # Chinese
+    "上周五的会议": "2026-11-13",
+    "上上周五": "2026-11-06",
+    "这周一": "2026-11-16",
+    "下周一": "2026-11-23",
+    "周五说了什么": "2026-11-13",
+    "星期二": "2026-11-17",
+    "两天前": "2026-11-16",
+    "最近三天": ("2026-11-15", "2026-11-18"),
+    "前几天": ("2026-11-11", "2026-11-18"),
+    "这个周末": ("2026-11-14", "2026-11-15"),
+    "本周": ("2026-11-16", "2026-11-22"),
+    "去年春天": ("2025-03-01", "2025-05-31"),
+    "春天的时候": ("2026-03-01", "2026-05-31"),
+    "五月之前": ("2026-01-30", "2026-05-31"),
+    "十月以来": ("2026-10-01", "2026-11-18"),
+    # Japanese
+    "先週の金曜日": "2026-11-13",
+    "先々週の月曜日": "2026-11-02",
+    "今週の火曜": "2026-11-17",
+    "金曜日に決めたこと": "2026-11-13",
+    "二日前": "2026-11-16",
+    "この三日間": ("2026-11-15", "2026-11-18"),
+    "週末": ("2026-11-14", "2026-11-15"),
+    "先日": ("2026-11-11", "2026-11-18"),
+    "去年の夏に": ("2025-06-01", "2025-08-31"),
+    "春に": ("2026-03-01", "2026-05-31"),
+    "10月から": ("2026-10-01", "2026-11-18"),
+    # Korean
+    "지난주 금요일": "2026-11-13",
+    "지난 금요일": "2026-11-13",
+    "금요일 회의": "2026-11-13",
+    "이번 주 월요일": "2026-11-16",
+    "이틀 전": "2026-11-16",
+    "사흘 전": "2026-11-15",
+    "한 달 전": ("2026-10-01", "2026-10-31"),
+    "일주일 전": ("2026-11-08", "2026-11-14"),
+    "최근 3일": ("2026-11-15", "2026-11-18"),
+    "며칠 전": ("2026-11-11", "2026-11-18"),
+    "주말에": ("2026-11-14", "2026-11-15"),
+    "지난 여름": ("2026-06-01", "2026-08-31"),
+    "봄에": ("2026-03-01", "2026-05-31"),
+    "10월부터": ("2026-10-01", "2026-11-18"),
+}
+
+NONE = [
+    "every Friday", "on Fridays", "no deploys on any Friday", "each monday", "jeden Freitag", "freitags",
+    "tous les vendredis", "los viernes", "cada lunes", "每周五", "毎週金曜日", "매주 금요일", "금요일마다", "每周末",
+    "wir sind hier", "mars", "the planet Mars", "an email", "the main station", "esta bien", "hace frío", "mes amis",
+    "Sommerzeit", "spring cleaning rules", "a messages tag", "im Haus",
+]  # fmt: skip
+
+
+def spans(query, today=TODAY):
+    return [(found.first.isoformat(), found.last.isoformat()) for found in mentioned_days(query, today)]
+
+
+def test_there_are_more_than_a_hundred_phrases():
+    assert len(PHRASES) > 100
+
+
+@pytest.mark.parametrize("phrase", PHRASES)
+def test_a_phrase_names_these_days(phrase):
+    days = PHRASES[phrase]
+
+    assert spans(phrase) == [(days, days) if isinstance(days, str) else days]
+
+
+@pytest.mark.parametrize("phrase", NONE)
+def test_what_is_no_day_or_every_week_names_none(phrase):
+    assert spans(phrase) == []
+
+
+def test_a_weekday_is_never_today_but_the_last_one_that_has_passed():
+    for days in range(1, 8):
+        today = TODAY + dt.timedelta(days=days)
+        ((first, _),) = spans("what was said on Wednesday", today)
+        assert (today - dt.date.fromisoformat(first)).days == days
+
+
+@pytest.mark.parametrize("day", ["2026-11-21", "2026-11-22"])
+def test_on_a_weekend_the_weekend_is_this_one_and_the_last_one_the_one_before(day):
+    today = dt.date.fromisoformat(day)
+
+    assert spans("over the weekend", today) == [("2026-11-21", "2026-11-22")]
+    assert spans("last weekend", today) == [("2026-11-14", "2026-11-15")]
