@@ -42,6 +42,7 @@ def main() -> None:
     parser.add_argument("--teacher-seconds", type=float, default=560)
     parser.add_argument("--student-seconds", type=float, default=380)
     parser.add_argument("--steps", type=int, help="instead of seconds, for a small try")
+    parser.add_argument("--teacher", type=Path, help="one that was trained before: only distil")
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--student-batch", type=int, default=96)
     arguments = parser.parse_args()
@@ -53,20 +54,24 @@ def main() -> None:
     tokens = _Words(folder / "minilm-tokenizer.json")
     questions, passages = tokens.encode(prepared["questions"], 64), tokens.encode(prepared["passages"], 240)
     mpnet = transformer.canonical(transformer.unpack(_arrays(folder, "mpnet")))
-    data = _mine(prepared, questions, passages, mpnet)
+    data = _mine(prepared, questions, passages, mpnet, folder / "neighbours.npz")
     log("mined")
     sets = {file.stem: candidates.read_candidates(file) for file in sorted((folder / "cand").glob("*.jsonl"))}
     sets.pop("cmrc_zh", None)  # neither encoder reads Chinese
 
-    stream = reranker.batches(data, (transformer.MPNET,), arguments.batch, arguments.seed)
-    teacher = reranker.train_teacher(
-        reranker.add_head(mpnet, arguments.seed), transformer.MPNET, stream, arguments.teacher_seconds, 3e-5, log,
-        arguments.steps,
-    )  # fmt: skip
-    np.savez(
-        arguments.out / "teacher.npz", **transformer.pack({k: np.asarray(v) for k, v in teacher.items()})
-    )
-    log("the teacher is kept")
+    if arguments.teacher is not None:
+        with np.load(arguments.teacher) as arrays:
+            kept = transformer.unpack({name: arrays[name] for name in arrays.files})
+        teacher = {name: jnp.asarray(array) for name, array in kept.items()}
+    else:
+        stream = reranker.batches(data, (transformer.MPNET,), arguments.batch, arguments.seed)
+        teacher = reranker.train_teacher(
+            reranker.add_head(mpnet, arguments.seed), transformer.MPNET, stream, arguments.teacher_seconds, 3e-5,
+            log, arguments.steps,
+        )  # fmt: skip
+        packed = transformer.pack({k: np.asarray(v) for k, v in teacher.items()})
+        np.savez(arguments.out / "teacher.npz", **packed)
+        log("the teacher is kept")
 
     minilm = transformer.canonical(transformer.unpack(_arrays(folder, "minilm")))
     both = reranker.batches(
@@ -122,8 +127,35 @@ def _mine(
     questions: list[np.ndarray],
     passages: list[np.ndarray],
     mpnet: transformer.Parameters,
+    known: Path,
 ) -> reranker.Questions:
-    """Neighbours by the bi-encoder, without those that may well answer too; before them, what our engine found."""
+    """Questions with passages to tell apart; neighbours that are `known` are not looked for again."""
+    if known.exists():
+        with np.load(known) as arrays:
+            neighbours = arrays["neighbours"]
+    else:
+        neighbours = _neighbours(prepared, questions, passages, mpnet)
+        np.savez_compressed(known, neighbours=neighbours)
+    sources, inverse, counts = np.unique(prepared["source"], return_inverse=True, return_counts=True)
+    weight = np.array([BOOST.get(str(name), 1.0) for name in sources]) * np.sqrt(counts) / counts
+    chances = weight[inverse]
+    return reranker.Questions(
+        questions,
+        passages,
+        np.array(prepared["answer"]),
+        prepared["others"],
+        neighbours,
+        chances / chances.sum(),
+    )
+
+
+def _neighbours(
+    prepared: dict[str, Any],
+    questions: list[np.ndarray],
+    passages: list[np.ndarray],
+    mpnet: transformer.Parameters,
+) -> np.ndarray:
+    """Passages by the bi-encoder, without those that may well answer too; after them, what our engine found."""
     parameters = {name: jnp.asarray(array) for name, array in mpnet.items()}
     shape = transformer.MPNET
     ask = jax.jit(lambda tokens: transformer.mean_vectors(parameters, shape, tokens))
@@ -148,12 +180,7 @@ def _mine(
     for at, found_words in prepared.get("engine", {}).items():
         kept = [one for one in found_words[:16] if one != answer[int(at)]]
         neighbours[int(at), _NEIGHBOURS : _NEIGHBOURS + len(kept)] = kept
-    sources, inverse, counts = np.unique(prepared["source"], return_inverse=True, return_counts=True)
-    weight = np.array([BOOST.get(str(name), 1.0) for name in sources]) * np.sqrt(counts) / counts
-    chances = weight[inverse]
-    return reranker.Questions(
-        questions, passages, answer, prepared["others"], neighbours, chances / chances.sum()
-    )
+    return neighbours
 
 
 def _scorer(parameters: Any, shape: transformer.Shape, tokens: _Words) -> Any:
