@@ -65,6 +65,7 @@ class SpeedFigures:
     markdown_files: int
     nothing_to_do: Times
     sizes: tuple[SizeFigures, ...]
+    first_tools: Times | None = None  # of a server for MCP, from its start to its end
     large_file: Residency | None = None
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
@@ -166,6 +167,10 @@ def _no_op(figures: SpeedFigures) -> float | None:
     return figures.nothing_to_do.p50_ms if figures.markdown_files == _NO_OP_FILES else None
 
 
+def _first_tools(figures: SpeedFigures) -> float | None:
+    return None if figures.first_tools is None else figures.first_tools.cpu_p50_ms
+
+
 def _index_over_text(figures: SpeedFigures) -> float | None:
     """Of the largest size, unless that is so small that an empty index would already be more than its text."""
     largest = figures.sizes[-1] if figures.sizes else None
@@ -176,6 +181,10 @@ TARGETS: tuple[Target, ...] = (
     Target(
         "cold `plainmind search`, 10,000 chunks, over an empty Python process",
         "×", 12, 7, _at(10_000, lambda size: size.cold.ratio),
+    ),
+    Target(
+        "processor time of `plainmind mcp` for its first `tools/list`",
+        "ms", 100, 60, _first_tools,
     ),
     Target("hybrid search p50, 10,000 chunks", "ms", 4, 1.5, _at(10_000, _hybrid)),
     Target("hybrid search p50, 100,000 chunks", "ms", 15, 5, _at(100_000, _hybrid)),

@@ -79,6 +79,8 @@ def once_rows(figures: SpeedFigures) -> Iterator[Row]:
         f"{bulk.seconds:.2f} s: {_rate(bulk)} chunks/s (by CPU)",
     )
     yield (f"sync with nothing to do, {figures.markdown_files:,} files", times(figures.nothing_to_do) + " ms")
+    if figures.first_tools is not None:
+        yield ("`plainmind mcp` from its start to its first `tools/list`", times(figures.first_tools) + " ms")
     yield ("memory bandwidth, one core reading", f"{figures.bytes_per_second / 1e9:.1f} GB/s")
     if figures.large_file is not None:
         facts = figures.large_file.facts

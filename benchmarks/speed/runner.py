@@ -18,6 +18,7 @@ from speed.resident import opened
 from speed.timing import (
     Residency,
     cold_searches,
+    first_tool_lists,
     machine,
     read_bandwidth,
     residency,
@@ -67,6 +68,10 @@ def run(plan: Plan, folder: str, *, progress: ProgressCallback | None = None) ->
         progress=_labelled(tell, "first sync of Markdown files"),
     )
     _leave(plan, os.path.join(folder, "markdown"))
+    tell(Progress(0, 1, "servers for MCP"))
+    served = os.path.join(folder, "served")
+    first_tools = first_tool_lists(served, runs=plan.cold_runs, budget_s=plan.budget_s)
+    _leave(plan, served)
     sizes = [
         _size(plan, chunks, os.path.join(folder, str(chunks)), tell) for chunks in sorted(set(plan.chunks))
     ]
@@ -81,6 +86,7 @@ def run(plan: Plan, folder: str, *, progress: ProgressCallback | None = None) ->
         markdown_files=files,
         nothing_to_do=nothing_to_do,
         sizes=tuple(sizes),
+        first_tools=first_tools,
         large_file=large,
         notes=tuple(notes),
         seconds=time.perf_counter() - started,

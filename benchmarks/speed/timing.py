@@ -200,6 +200,33 @@ def cold_searches(workspace: str, home: str, questions: Sequence[str], *, runs: 
     )
 
 
+_BEGIN = {
+    "protocolVersion": "2025-11-25",
+    "capabilities": {},
+    "clientInfo": {"name": "bench", "version": "1"},
+}
+_FIRST_WORDS = "".join(
+    json.dumps({"jsonrpc": "2.0", **message}) + "\n"
+    for message in (
+        {"id": 1, "method": "initialize", "params": _BEGIN},
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": "tools/list"},
+    )
+).encode()
+
+
+def first_tool_lists(home: str, *, runs: int, budget_s: float) -> Times:
+    """Time whole servers for MCP: each is started, asked for its tools, and ends with its client."""
+    environment = {**plain_environment(), "PLAINMIND_HOME": home}
+    serving = [*command(), "mcp"]
+    lap(serving, environment, says=_FIRST_WORDS)  # makes the workspace
+    laps: list[tuple[float, float]] = []
+    deadline = time.perf_counter() + budget_s
+    while len(laps) < runs and (len(laps) < 3 or time.perf_counter() < deadline):
+        laps.append(lap(serving, environment, says=_FIRST_WORDS))
+    return summary([one[0] for one in laps], [one[1] for one in laps])
+
+
 def residency(task: Mapping[str, Any]) -> Residency:
     """Let another process do the work, so that nothing that was measured before is counted."""
     finished = subprocess.run(
@@ -216,13 +243,13 @@ def residency(task: Mapping[str, Any]) -> Residency:
     return Residency(**json.loads(finished.stdout))
 
 
-def lap(arguments: Sequence[str], environment: Mapping[str, str]) -> tuple[float, float]:
+def lap(
+    arguments: Sequence[str], environment: Mapping[str, str], *, says: bytes = b""
+) -> tuple[float, float]:
     """Seconds by the wall and by the processor from start to end; raises when the command fails."""
     spent = _children_seconds()
     started = time.perf_counter()
-    finished = subprocess.run(
-        arguments, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False
-    )
+    finished = subprocess.run(arguments, env=environment, input=says, capture_output=True, check=False)
     seconds = time.perf_counter() - started
     if finished.returncode:
         said = finished.stderr.decode(errors="replace").strip()
