@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from tests.cli.terminal import at_a_terminal
 
 from plainmind.guests.lancedb.library import load
 
@@ -111,3 +112,11 @@ def test_what_is_accepted_and_rejected_at_once_goes_on_waiting(cli, stored, home
 
     assert cli("entries", "review", *choices).status == status
     assert [each["id"] for each in cli("entries", "review", "--json").json["waiting"]] == ["01K0WAITING"]
+
+
+def test_at_a_terminal_it_is_asked_before_an_entry_goes_unless_yes_was_said(cli, stored):
+    printed, status = at_a_terminal("entries", "forget", stored, question=b"[y/N]", reply=b"n\n")
+    assert (status, "nothing was removed" in printed) == (1, True)
+
+    printed, status = at_a_terminal("entries", "forget", stored, "-y")
+    assert (status, "forgot 1 entry for good" in printed) == (0, True)

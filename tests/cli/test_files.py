@@ -313,3 +313,22 @@ def test_operations_of_any_length_stand_in_one_column(cli, workspace, monkeypatc
 
     columns = {line.index(" bytes") for line in cli("history").out.splitlines()}
     assert len(columns) == 1
+
+
+def test_the_latest_note_is_taken_back(cli, workspace):
+    cli("remember", "The modem is blue.")
+
+    undone = cli("undo")
+
+    assert undone.out.splitlines()[0].startswith("took back a note in memory/")
+    assert undone.out.splitlines()[1].endswith("The modem is blue.")
+    assert "modem" not in cli("search", "modem blue", "--min-score", "0").out
+    assert cli("undo").status == 1
+
+
+def test_ids_of_notes_are_for_programs(cli, workspace):
+    note = cli("remember", "The modem is blue.", "--json").json
+
+    assert "<!--" not in cli("get", note["path"]).out
+    assert "The modem is blue." in cli("get", note["path"]).out
+    assert note["id"] in cli("get", note["path"], "--json").json["text"]

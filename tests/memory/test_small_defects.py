@@ -7,6 +7,7 @@ import subprocess
 
 import pytest
 
+from plainmind.base.errors import ConflictError, NotFound, PlainmindError
 from plainmind.memory.memory import Memory
 
 
@@ -126,3 +127,54 @@ def test_a_folder_that_is_empty_now_may_only_be_unmounted(memory, tmp_path):
     (folder / "memory").mkdir()
 
     assert len(memory.sync().withheld) == 8
+
+
+def test_the_latest_note_is_taken_back_and_then_the_one_before(memory, tmp_path):
+    memory.remember("first")
+    memory.remember("second")
+    note = memory.remember("A plan.\n\nWith more.")
+
+    undone = [memory.undo() for _ in range(2)]
+
+    assert [(one.path, one.operation) for one in undone] == [(note.path, "append")] * 2
+    assert "A plan." in undone[0].text
+    assert shape(log_of(memory, tmp_path, note)) == ["- TIME first"]
+    assert memory.missing_notes() == ()
+    memory.undo()
+    with pytest.raises(NotFound, match="nothing to undo"):
+        memory.undo()
+
+
+def test_an_edit_is_taken_back_and_a_new_change_after_it_first(memory, tmp_path):
+    file = tmp_path / "notes" / "MEMORY.md"
+    file.write_text("# Memory\n\nThe boat is red.\n")
+    memory.edit("MEMORY.md", "red", "blue")
+    memory.edit("MEMORY.md", "blue", "green")
+    memory.undo()
+    assert "blue" in file.read_text()
+    memory.edit("MEMORY.md", "blue", "black")
+
+    assert memory.undo().path == "MEMORY.md"
+    assert "blue" in file.read_text()
+    memory.undo()
+    assert "red" in file.read_text()
+
+
+def test_what_somebody_changed_since_is_not_overwritten(memory, tmp_path):
+    file = tmp_path / "notes" / "MEMORY.md"
+    file.write_text("# Memory\n\nThe boat is red.\n")
+    memory.edit("MEMORY.md", "red", "blue")
+    file.write_text("# Memory\n\nThe boat is blue, and old.\n")
+
+    with pytest.raises(ConflictError, match="changed since") as refused:
+        memory.undo()
+    assert "plainmind history MEMORY.md" in refused.value.hint
+    assert "and old" in file.read_text()
+
+
+def test_what_was_forgotten_stays_forgotten(memory):
+    memory.remember("the code is 1234")
+    memory.forget("the code is 1234")
+
+    with pytest.raises(PlainmindError, match="forgotten"):
+        memory.undo()

@@ -57,6 +57,7 @@ _IN_ORDER = (
     Command("forget", "cli.forget", "remove lines for good, from everywhere"),
     Command("history", "cli.notes", "show what was changed, and what files were before"),
     Command("restore", "cli.notes", "bring back what a file was"),
+    Command("undo", "cli.notes", "take back the latest note or edit"),
     Command("sync", "cli.index", "bring the index up to date now"),
     Command("watch", "cli.index", "keep the index up to date until you stop it"),
     Command("status", "cli.health", "say what is known, where it is kept and what leaves this machine"),

@@ -1,4 +1,4 @@
-"""`init`, `remember`, `edit`, `get`, `list`, `history` and `restore`: the files of the memory."""
+"""`init`, `remember`, `edit`, `get`, `list`, `links`, `history`, `restore` and `undo`: the files of the memory."""
 
 from __future__ import annotations
 
@@ -311,7 +311,11 @@ def run_get(arguments: argparse.Namespace, console: Console) -> int:
         console.result(fields)
         return 0
     if excerpt.line_count:
-        console.answer(console.printable(excerpt.text))
+        from plainmind.text.note_format import without_note_ids
+
+        console.answer(
+            console.printable(without_note_ids(excerpt.text))
+        )  # ids are for programs, which read JSON
     else:
         console.note(f"{excerpt.path} has no line {excerpt.first_line}")
     if excerpt.next_line is not None:
@@ -534,4 +538,36 @@ def run_restore(arguments: argparse.Namespace, console: Console) -> int:
         console.result({"path": restored.path, "hash": restored.hash})
     else:
         console.say(f"restored {console.style(restored.path, 'path')}")
+    return 0
+
+
+def add_undo(parser: argparse.ArgumentParser) -> None:
+    """Say what `undo` takes."""
+    describe(
+        parser,
+        """\
+Take back the latest change that was made through Plainmind: a note, an edit, a restored version. Again, the one before.
+A file that somebody has changed since stays as it is, and what was forgotten stays forgotten.
+
+Changes the file in the workspace; the history keeps what it was.""",
+        examples=("plainmind undo",),
+        run=run_undo,
+    )
+
+
+def run_undo(arguments: argparse.Namespace, console: Console) -> int:
+    """Take back one change and say which."""
+    from plainmind.text.note_format import without_note_ids
+
+    with open_memory(arguments) as memory:
+        undone = memory.undo()
+    text = without_note_ids(undone.text).strip()
+    if console.json:
+        console.result({"path": undone.path, "operation": undone.operation, "text": text})
+        return 0
+    place = console.style(undone.path, "path")
+    what = "a note in" if undone.operation == "append" else f"the latest {undone.operation} of"
+    console.say(f"took back {what} {place}")
+    for line in console.printable(text).split("\n") if text else ():
+        console.say(f"  {line}".rstrip())
     return 0

@@ -31,6 +31,7 @@ _HASH = pattern(r"[0-9a-f]{64}")
 
 
 APPEND = "append"
+UNDO = "undo"
 
 _RECENT_JOURNAL_BYTES = 1 << 18
 _PRUNED_EVERY_S = 24 * 3600.0
@@ -132,6 +133,24 @@ class History:
         raise NotFound(
             f"there is no stored version `{version_id}`", hint="list the versions with `plainmind history`"
         )
+
+    def content(self, name: str) -> bytes | None:
+        """What has this hash; None when it is not kept any more."""
+        return self._blobs.get(name)
+
+    def latest_change(self) -> Version | None:
+        """The newest change that was not taken back; making a workspace is none."""
+        taken_back = 0
+        for line in reversed(self._read_journal()[0]):
+            if line.operation == UNDO:
+                taken_back += 1
+            elif line.operation.startswith("before ") or line.operation == "init":
+                continue
+            elif taken_back:
+                taken_back -= 1
+            else:
+                return line
+        return None
 
     def prune(self) -> int:
         """Drop what is too old, then the oldest contents until the rest fits; how many contents went.

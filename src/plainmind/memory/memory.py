@@ -54,7 +54,7 @@ if TYPE_CHECKING:  # a search needs none of these, and pays for none of them
     from plainmind.memory.workspace_setup import ExportedFile, ToldAgents
     from plainmind.notes.discovery import Discovery, FoundFile
     from plainmind.notes.links import NoteLinks
-    from plainmind.notes.notebook import Edited, Forgotten, Notebook, Remembered
+    from plainmind.notes.notebook import Edited, Forgotten, Notebook, Remembered, Undone
     from plainmind.notes.source import TextSource
     from plainmind.notes.workspace import Workspace
     from plainmind.redaction.engine import Redactor
@@ -486,6 +486,11 @@ class Memory:
         """Bring an old version of a file back."""
         self.notes.require_workspace()
         return self.notes.notebook.restore(version_id)
+
+    def undo(self) -> Undone:
+        """Take back the latest note, edit or restored version; again, the one before. What was forgotten stays so."""
+        self.notes.require_workspace()
+        return self.notes.notebook.undo()
 
     def sync(
         self,

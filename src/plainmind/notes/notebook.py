@@ -20,10 +20,10 @@ from plainmind.base.lazy import pattern
 from plainmind.base.model import PRIVATE, sha256_bytes, split_lines
 from plainmind.base.value import value
 from plainmind.files.append import Appended, Tail, append
-from plainmind.files.history import APPEND, History, Version
+from plainmind.files.history import APPEND, UNDO, History, Version
 from plainmind.files.ids import new_id
 from plainmind.files.jsonl import open_plain_file
-from plainmind.files.replace import replace
+from plainmind.files.replace import remove, replace
 from plainmind.files.system import Erasures, explain_errors, hold_lock, lock_path_for
 from plainmind.notes.scopes import folder_of_scope
 from plainmind.notes.workspace import OWN_IGNORE, UTF_8, Workspace, day_of, decode, encoding_of
@@ -63,6 +63,15 @@ class Edited:
     path: str
     line: int
     hash: str
+
+
+@value
+class Undone:
+    """A change that was taken back."""
+
+    path: str
+    operation: str  # `append` for a note, else what had changed the file: `edit`, `restore`, …
+    text: str = ""  # of a note
 
 
 @value
@@ -254,7 +263,71 @@ class Notebook:
         )
         return Edited(path, data.count(b"\n", 0, start) + 1, replaced.new_hash)
 
-    def remove_lines(self, path: str, ranges: Sequence[tuple[int, int]], *, base_hash: str) -> str:
+    def undo(self) -> Undone:
+        """Take back the latest change that was made through here. Raises NotFound, or ConflictError when it cannot."""
+        with self._erasures.hold_off():
+            change = self._history.latest_change()
+            if change is None:
+                raise NotFound("there is nothing to undo", hint="`plainmind history` lists what was changed")
+            if change.operation == APPEND:
+                return self._take_back_note(change)
+            if change.operation == "forget":
+                raise PlainmindError(
+                    f"the latest change has forgotten lines of `{change.path}` for good",
+                    hint="nothing can bring them back; `plainmind restore` undoes an earlier change",
+                )
+            return self._take_back(change)
+
+    def _take_back_note(self, change: Version) -> Undone:
+        _, data = self.read_bytes(change.path)
+        found = find_note(split_lines(decode(data)), change.id)
+        if found is None:
+            raise NotFound(
+                f"the latest note is not in `{change.path}` any more",
+                hint=f"`plainmind history {shell_word(change.path)}` tells what became of it",
+            )
+        self.remove_lines(change.path, [found], base_hash=sha256_bytes(data), reason=UNDO)
+        return Undone(change.path, change.operation, change.text or "")
+
+    def _take_back(self, change: Version) -> Undone:
+        """Give a file the content that it had before; only if it is still as the change has left it."""
+        try:
+            place, data = self.read_bytes(change.path)
+        except NotFound:
+            place, data = self._target(change.path), None
+        before = None if change.previous is None else self._history.content(change.previous)
+        now = sha256_bytes(data or b"")
+        if now != change.hash or (change.previous is not None and before is None):
+            why = "was changed since" if now != change.hash else "had a content that is not kept any more"
+            raise ConflictError(
+                f"`{change.path}` {why}; nothing was undone",
+                hint=f"`plainmind history {shell_word(change.path)}` lists what can be restored",
+            )
+        if before is None:
+            remove(
+                place,
+                base_hash=now,
+                state_dir=self._state_dir,
+                history=self._history,
+                reason=UNDO,
+                name=change.path,
+            )
+        else:
+            replace(
+                place,
+                before,
+                base_hash=None if data is None else now,
+                state_dir=self._state_dir,
+                history=self._history,
+                reason=UNDO,
+                name=change.path,
+                allow_shrink=True,
+            )
+        return Undone(change.path, change.operation)
+
+    def remove_lines(
+        self, path: str, ranges: Sequence[tuple[int, int]], *, base_hash: str, reason: str = "forget"
+    ) -> str:
         """Take lines out of a file, the bytes of all others unchanged; the hash of what is left."""
         target, data = self.read_unchanged(path, base_hash)
         doomed = {line for first, last in ranges for line in range(first, last + 1)}
@@ -265,7 +338,7 @@ class Notebook:
             base_hash=base_hash,
             state_dir=self._state_dir,
             history=self._history,
-            reason="forget",
+            reason=reason,
             name=path,
             allow_shrink=True,
         )

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from plainmind.base.errors import NotFound, PlainmindError
 from plainmind.base.model import EVERY_SCOPE, PRIVATE
-from plainmind.cli.console import Console, plural, size_in_words
+from plainmind.cli.console import Console, is_terminal, plural, size_in_words
 from plainmind.cli.options import commands_below, describe, open_memory, share, text_of, whole_number
 
 TYPE_CHECKING = False
@@ -79,6 +80,9 @@ what was captured by itself, with `entries.autoCapture`, waits until you accept 
         run_forget,
     )
     forgetting.add_argument("ids", metavar="ID", nargs="+", help="its id, or the beginning of it")
+    forgetting.add_argument(
+        "-y", "--yes", action="store_true", help="do not ask, which is done at a terminal only"
+    )
 
     add("stats", "count the entries, and say where they are", "plainmind entries stats", run_stats)
 
@@ -176,12 +180,22 @@ def run_forget(arguments: argparse.Namespace, console: Console) -> int:
     """Remove entries for good."""
     with _entries(arguments) as entries:
         ids = [_full_id(entries, given) for given in arguments.ids]
+        if not arguments.yes and not console.json and is_terminal(sys.stdin) and not _agree(ids, console):
+            console.say("nothing was removed")
+            return 1
         gone = entries.forget(ids, scopes=EVERY_SCOPE)
     if console.json:
         console.result({"forgotten": [entry.id for entry in gone]})
     else:
         console.say(f"forgot {plural(len(gone), 'entry', 'entries')} for good")
     return 0
+
+
+def _agree(ids: Sequence[str], console: Console) -> bool:
+    for name in ids:
+        console.answer(f"entry {name}")
+    print("Remove for good? [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in {"y", "yes"}
 
 
 def run_stats(arguments: argparse.Namespace, console: Console) -> int:
