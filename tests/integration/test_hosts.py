@@ -155,7 +155,7 @@ def assert_as_before(home: Home, host: str, before: Mapping[str, bytes]) -> None
 
 def is_settings(name: str) -> bool:
     """Whether a file is one of a host's settings, not its log or its copy of a conversation."""
-    return name.endswith((".toml", ".json", ".jsonc", ".yaml", ".js")) and "/sessions/" not in name
+    return name.endswith((".toml", ".json", ".jsonc", ".yaml", ".js")) and not name.startswith(".cache/")
 
 
 def test_claude_code_remembers_and_is_as_before(home: Home) -> None:
@@ -204,6 +204,49 @@ def test_codex_remembers_and_is_as_before(home: Home) -> None:
     assert_as_before(home, "codex", before)
 
 
-def settings_of(path: Path) -> object:
-    """What a file of settings says."""
-    return json.loads(path.read_text())
+def test_gemini_remembers_and_is_as_before(home: Home) -> None:
+    gemini = program("gemini")
+    settings = home.path / ".gemini" / "settings.json"
+    settings.parent.mkdir()
+    settings.write_text('{\n  // mine\n  "security": {"auth": {"selectedType": "gemini-api-key"}}\n}\n')
+    more = {
+        "GOOGLE_GEMINI_BASE_URL": home.model.url,
+        "GEMINI_API_KEY": "x",
+        "GEMINI_TELEMETRY_ENABLED": "false",
+    }
+    before = prepare(home, "gemini")
+
+    assert_remembers(home, [gemini, "--yolo", "--skip-trust", "-m", "gemini-2.5-pro", "-p"], more)
+    assert_as_before(home, "gemini", before)
+
+
+def test_opencode_remembers_and_is_as_before(home: Home) -> None:
+    opencode = program("opencode")
+    config = home.path / ".config" / "opencode" / "opencode.json"
+    config.parent.mkdir(parents=True)
+    played = {
+        "npm": "@ai-sdk/openai-compatible",
+        "options": {"baseURL": f"{home.model.url}/v1", "apiKey": "x"},
+    }
+    config.write_text(
+        '{\n  // mine\n  "$schema": "https://opencode.ai/config.json",\n  "model": "played/m",\n'
+        f'  "provider": {{"played": {json.dumps(played | {"models": {"m": {}}})}}}\n}}\n'
+    )
+    before = prepare(home, "opencode")
+
+    assert_remembers(home, [opencode, "run"])
+    assert_as_before(home, "opencode", before)
+
+
+def test_copilot_remembers_and_is_as_before(home: Home) -> None:
+    copilot = program("copilot")
+    more = {
+        "COPILOT_PROVIDER_BASE_URL": f"{home.model.url}/v1",
+        "COPILOT_PROVIDER_API_KEY": "x",
+        "COPILOT_MODEL": "gpt-5",
+        "COPILOT_OFFLINE": "true",
+    }
+    before = prepare(home, "copilot")
+
+    assert_remembers(home, [copilot, "--allow-all-tools", "-p"], more)
+    assert_as_before(home, "copilot", before)

@@ -204,7 +204,7 @@ def act(event: Event, turns: Turns) -> dict[str, Any] | None:
     return None
 
 
-_WITHOUT_TRANSCRIPT = frozenset({"cursor", "copilot"})
+_WITHOUT_TRANSCRIPT = frozenset({"cursor"})
 
 
 def _keep(event: Event, session: Session, turns: Turns) -> None:
@@ -214,7 +214,7 @@ def _keep(event: Event, session: Session, turns: Turns) -> None:
         if path and os.path.isfile(path):
             turns.keep_transcript(session, event.host, path)
         return
-    messages = event.payload.get("messages")
+    messages = copilot_messages(path) if event.host == "copilot" else event.payload.get("messages")
     if isinstance(messages, list):
         turns.keep_messages(session, [message for message in messages if _is_message(message)])
         return
@@ -227,6 +227,34 @@ def _keep(event: Event, session: Session, turns: Turns) -> None:
         if text
     ]
     turns.keep_messages(session, spoken)
+
+
+_LAST_BYTES = 4_000_000
+_COPILOT_ROLES = {"user.message": "user", "assistant.message": "assistant"}
+
+
+def copilot_messages(path: str) -> list[dict[str, str]]:
+    """What was said, by the end of a list of events that Copilot keeps of each session."""
+    from plainmind.files.jsonl import open_plain_file
+    from plainmind.files.system import SYSTEM, read_range
+
+    if not path or not os.path.isfile(path):
+        return []
+    with open_plain_file(path) as descriptor:
+        size = os.fstat(descriptor).st_size
+        data = read_range(SYSTEM, descriptor, max(0, size - _LAST_BYTES), size)
+    messages: list[dict[str, str]] = []
+    for line in data.splitlines():
+        if b".message" not in line[:40]:
+            continue
+        try:
+            found = json.loads(line)
+        except ValueError:  # the first line may be cut
+            continue
+        role, content = _COPILOT_ROLES.get(found.get("type")), found.get("data", {}).get("content")
+        if role is not None and isinstance(content, str) and content:
+            messages.append({"role": role, "text": content, "id": str(found.get("id", ""))})
+    return messages
 
 
 def _is_message(found: object) -> bool:

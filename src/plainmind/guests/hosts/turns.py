@@ -29,6 +29,7 @@ RECALL_HITS = 3
 START_CHARS = 9_500  # a host cuts what is longer to a few lines, and puts the rest into a file
 _QUERY_CHARS = 2_000
 _LEAST_QUERY_CHARS = 8
+_TAIL = 2_000  # messages: those that a host tells again are among the last
 _STATE_BYTES = 1_000_000
 _STATE_DAYS = 30
 
@@ -98,26 +99,22 @@ class Turns:
         self._own(session, [os.path.basename(row.path) for row in report.imported])
         return int(report.messages)
 
-    def keep_messages(self, session: Session, messages: Sequence[Mapping[str, str]]) -> int:
-        """Keep what was said in a host whose transcripts we do not read; how many messages were new."""
-        told = [
-            {"role": message["role"], "content": [{"type": "text", "text": text}]}
-            for message in messages
-            if (text := self._clean(message["text"]).strip())
-        ]
+    def keep_messages(self, session: Session, messages: Sequence[Mapping[str, str]]) -> None:
+        """Keep what was said in a host whose transcripts no importer reads; what is there already, once."""
+        told = [(message, text) for message in messages if (text := self._clean(message["text"]).strip())]
         if not told:
-            return 0
-        store = self._memory.sessions
+            return
         fields = {"cwd": session.folder} if session.folder else {}
-        count = 0
-        with store.open_or_create(f"{session.host}:{session.id}", **fields) as kept:
-            for message in told:
-                mark = sha256_text(json.dumps(message, sort_keys=True))[:20]
-                kept.append(message, id=f"h{mark}", look_back_bytes=1_000_000)
-                count += 1
+        key = f"{session.host}:{session.id}"
+        with self._memory.sessions.open_or_create(key, **fields) as kept:
+            there = {entry["id"] for entry in kept.tail(_TAIL)}
+            for message, text in told:
+                mark = "h" + sha256_text(message.get("id") or f"{message['role']}: {text}")[:20]
+                if mark not in there:
+                    content = [{"type": "text", "text": text}]
+                    kept.append({"role": message["role"], "content": content}, id=mark, look_back_bytes=0)
             name = os.path.basename(kept.path)
         self._own(session, [name])
-        return count
 
     def keep_summary(self, session: Session, summary: str) -> str | None:
         """Keep the summary that a host made of a conversation, as a note of its own; where it is."""
