@@ -250,3 +250,43 @@ def test_copilot_remembers_and_is_as_before(home: Home) -> None:
 
     assert_remembers(home, [copilot, "--allow-all-tools", "-p"], more)
     assert_as_before(home, "copilot", before)
+
+
+def test_openclaw_remembers_and_is_as_before(home: Home) -> None:
+    openclaw = program("openclaw")
+    home.environ["PATH"] = f"{Path(openclaw).parent}:{home.environ['PATH']}"
+    config = home.path / ".openclaw" / "openclaw.json"
+    config.parent.mkdir()
+    provider = {
+        "baseUrl": f"{home.model.url}/v1",
+        "apiKey": "x",
+        "api": "openai-completions",
+        "models": [{"id": "m", "name": "m", "contextWindow": 100_000, "maxTokens": 4000}],
+    }
+    notes = home.path / "notes"
+    settings = {
+        "models": {"providers": {"played": provider}},
+        "agents": {"defaults": {"model": {"primary": "played/m"}, "workspace": str(notes)}},
+    }
+    config.write_text("// mine\n" + json.dumps(settings))
+    (notes / "memory").mkdir(parents=True)
+    (notes / "memory" / "gateway.md").write_text(f"# Gateway\n\n{FACT}\n")
+    before = home.files()
+    assert "Memory index updated (main): 1 files" in home.plainmind("connect", "openclaw")
+
+    assert "Falkenstein" in home.run(openclaw, "memory", "search", ASKED)
+    ask = [openclaw, "agent", "--local", "--agent", "main", "--session-id"]
+    home.model.will(
+        {"tool": "memory_search", "input": {"query": "billing gateway"}},
+        {"text": "It runs at Hetzner. The codeword for the migration is heliotrope."},
+    )
+    told = home.run(*ask, "one", "--message", ASKED)
+    assert "heliotrope" in told, told
+    assert any("Falkenstein" in piece for piece in fenced(home.model.heard)), home.model.heard[:5000]
+    home.model.will({"text": "heliotrope, you said."})
+    home.run(*ask, "two", "--message", "What is the codeword for the migration?")
+    assert any("heliotrope" in piece for piece in fenced(home.model.heard)), home.model.heard[:6000]
+
+    home.plainmind("disconnect", "openclaw")
+    assert config.read_bytes() == before[".openclaw/openclaw.json"]
+    assert "Plainmind" not in home.run(openclaw, "memory", "status")

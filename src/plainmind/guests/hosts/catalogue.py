@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -59,10 +60,11 @@ Placed: TypeAlias = "tuple[str, Edit]"
 class Plugin:
     """A plugin that the host installs itself: what it is told, and what to tell it to be rid of it."""
 
-    tree: str  # the name of the tree in this package
-    install: tuple[tuple[str, ...], ...]  # `{tree}` is where it was unpacked, `{command}` the program
+    tree: str  # its name in this package
+    install: tuple[tuple[str, ...], ...]  # `{tree}` stands for where it was unpacked
     remove: tuple[tuple[str, ...], ...]
-    touches: Callable[[Site], Sequence[str]]  # the host's own files that change thereby
+    touches: Callable[[Site], Sequence[str]]  # the host's settings, which it changes thereby
+    check: tuple[str, ...] = ()  # what makes the host ask us
 
 
 @value
@@ -76,7 +78,7 @@ class Host:
     server: Callable[[Site, Server], Sequence[Placed]]
     hooks: Callable[[Site, Server], Sequence[Placed]] = field(default=lambda _site, _server: ())
     plugin: Plugin | None = None
-    is_plugin_only: bool = False
+    is_plugin_only: bool = False  # its settings have no place for us, or too small a one
     takes_projects: bool = True
     remark: str = ""  # what a person has to know or do
 
@@ -123,8 +125,6 @@ def _hook_groups(path: str, server: Server, seconds: Mapping[str, int], **more: 
 
 
 def _toml_text(text: str) -> str:
-    import json
-
     return json.dumps(text, ensure_ascii=False)  # a basic string of TOML is written like one of JSON
 
 
@@ -141,12 +141,28 @@ def own_program() -> tuple[str, ...]:
 TREES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "trees")
 
 
-def tree_text(name: str, line: Sequence[str]) -> str:
-    """A file of our plugins, with the words that start this program in the place of its name."""
-    import json
+def tree_files(tree: str, server: Server) -> dict[str, str]:
+    """The files of a plugin of ours, by their paths, with the words that start this program in place of its name."""
+    top = os.path.join(TREES, tree)
+    found: dict[str, str] = {}
+    for folder, _, names in os.walk(top):
+        for name in sorted(names):
+            path = os.path.join(folder, name)
+            with open(path, encoding="utf-8") as file:
+                found[os.path.relpath(path, top)] = _filled(file.read(), server)
+    return found
 
-    with open(os.path.join(TREES, name), encoding="utf-8") as file:
-        return file.read().replace(f'["{NAME}", "hook"]', json.dumps(list(line), ensure_ascii=False), 1)
+
+def _filled(text: str, server: Server) -> str:
+    arguments = json.dumps(list(server.arguments), ensure_ascii=False)
+    return (
+        text.replace(f'["{NAME}", "hook"]', json.dumps(list(server.line), ensure_ascii=False))
+        .replace(f'"{NAME} hook"', json.dumps(server.hook, ensure_ascii=False))
+        .replace(
+            f'"command": "{NAME}", "args": ["mcp"]',
+            f'"command": {json.dumps(server.command, ensure_ascii=False)}, "args": {arguments}',
+        )
+    )
 
 
 # --- Claude Code ---
@@ -254,8 +270,26 @@ def _opencode_server(site: Site, server: Server) -> list[Placed]:
 
 def _opencode_hooks(site: Site, server: Server) -> list[Placed]:
     folder = os.path.join(site.project, ".opencode") if site.project else _opencode_folder(site)
-    text = tree_text("opencode/plainmind.js", server.line)
+    text = tree_files("opencode", server)[f"{NAME}.js"]
     return [(os.path.join(folder, "plugin", f"{NAME}.js"), Edit("file", (), text))]
+
+
+# --- OpenClaw ---
+
+_IN_OPENCLAW = f"plugins.entries.{NAME}"
+
+
+def _openclaw_folder(site: Site) -> str:
+    return site.folder("OPENCLAW_STATE_DIR", ".openclaw")
+
+
+def _openclaw_settings(site: Site) -> list[str]:
+    moved = site.environ.get("OPENCLAW_CONFIG_PATH")
+    return [moved or os.path.join(_openclaw_folder(site), "openclaw.json")]
+
+
+def _nothing(_site: Site, _server: Server) -> list[Placed]:
+    return []
 
 
 # --- editors and windows ---
@@ -320,6 +354,15 @@ HOSTS: tuple[Host, ...] = (
         _claude_server,
         _claude_hooks,
         remark="sessions that are open now see it when they are started again",
+        plugin=Plugin(
+            "marketplace",
+            (("claude", "plugin", "install", NAME, "--marketplace", "{tree}"),),
+            (
+                ("claude", "plugin", "uninstall", f"{NAME}@{NAME}"),
+                ("claude", "plugin", "marketplace", "remove", NAME),
+            ),
+            lambda site: [os.path.join(_claude_folder(site), "settings.json")],
+        ),
     ),
     Host(
         "codex",
@@ -329,6 +372,18 @@ HOSTS: tuple[Host, ...] = (
         _codex_server,
         _codex_hooks,
         remark="sessions that are open now see it when they are started again",
+        plugin=Plugin(
+            "marketplace",
+            (
+                ("codex", "plugin", "marketplace", "add", "{tree}"),
+                ("codex", "plugin", "add", f"{NAME}@{NAME}"),
+            ),
+            (
+                ("codex", "plugin", "remove", f"{NAME}@{NAME}"),
+                ("codex", "plugin", "marketplace", "remove", NAME),
+            ),
+            lambda site: [os.path.join(codex_folder(site), "config.toml")],
+        ),
     ),
     Host(
         "copilot",
@@ -338,6 +393,18 @@ HOSTS: tuple[Host, ...] = (
         _copilot_server,
         _copilot_hooks,
         takes_projects=False,
+        plugin=Plugin(
+            "marketplace",
+            (
+                ("copilot", "plugin", "marketplace", "add", "{tree}"),
+                ("copilot", "plugin", "install", f"{NAME}@{NAME}"),
+            ),
+            (
+                ("copilot", "plugin", "uninstall", f"{NAME}@{NAME}"),
+                ("copilot", "plugin", "marketplace", "remove", NAME),
+            ),
+            lambda site: [os.path.join(_copilot_folder(site), "config.json")],
+        ),
     ),
     Host(
         "gemini",
@@ -347,6 +414,12 @@ HOSTS: tuple[Host, ...] = (
         _gemini_server,
         _gemini_hooks,
         remark="Gemini asks no server of yours in a folder that you do not trust",
+        plugin=Plugin(
+            "gemini",
+            (("gemini", "extensions", "install", "{tree}", "--consent", "--skip-settings"),),
+            (("gemini", "extensions", "uninstall", NAME),),
+            lambda site: [_gemini_settings(site)],
+        ),
     ),
     Host(
         "opencode",
@@ -355,6 +428,26 @@ HOSTS: tuple[Host, ...] = (
         lambda site: [_opencode_folder(site)],
         _opencode_server,
         _opencode_hooks,
+    ),
+    Host(
+        "openclaw",
+        "OpenClaw",
+        ("openclaw",),
+        lambda site: [_openclaw_folder(site)],
+        _nothing,
+        plugin=Plugin(
+            "openclaw",
+            (
+                ("openclaw", "plugins", "install", "--link", "{tree}", "--force", "--accept-capabilities"),
+                ("openclaw", "config", "set", f"{_IN_OPENCLAW}.hooks.allowConversationAccess", "true"),
+            ),
+            (("openclaw", "plugins", "uninstall", NAME, "--force"),),
+            _openclaw_settings,
+            ("openclaw", "memory", "index"),
+        ),
+        is_plugin_only=True,
+        takes_projects=False,
+        remark="each agent's own workspace is its memory; restart the gateway",
     ),
     Host(
         "cursor",

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterable, Sequence
 
 from plainmind.base.errors import PlainmindError
+from plainmind.base.value import replace
 from plainmind.cli.console import Console, is_terminal, plural
 from plainmind.cli.options import describe, open_memory
 
@@ -59,6 +60,11 @@ Adds entries of ours to the settings of the host and changes nothing else in the
         help="recall and keep by itself (as is)",
     )
     hooks.add_argument("--no-hooks", dest="hooks", action="store_false", help="only the tools")
+    parser.add_argument(
+        "--plugin",
+        action="store_true",
+        help="let the host install our plugin or extension instead: Claude Code, Codex, Copilot, Gemini",
+    )
     parser.add_argument(
         "--trust-hooks",
         action="store_true",
@@ -129,6 +135,8 @@ class _Connecting:
         from plainmind.guests.hosts.connection import plan
 
         console, hooks = self._console, self._arguments.hooks
+        if host.is_plugin_only or self._arguments.plugin:
+            return self._install(host)
         with self._register.held():
             known = self._register.find(host.name, self._site.project)
             trust = _trust_given(known) if hooks else []
@@ -151,6 +159,54 @@ class _Connecting:
         if host.name == "codex" and hooks:
             self._see_to_trust(host, is_given=self._arguments.trust_hooks or bool(trust))
         return row
+
+    def _install(self, host: Host) -> dict[str, Any]:
+        """Let the host install our plugin."""
+        from plainmind.guests.hosts.connection import install_plugin
+
+        console, plugin = self._console, host.plugin
+        row: dict[str, Any] = {"host": host.name, "files": [], "problem": None}
+        if self._arguments.dry_run:
+            console.say(f"{console.style(host.title, 'bold')}: would be told")
+            for words in plugin.install if plugin else ():
+                console.say(f"  {' '.join(words)}")
+            return row
+        if not host.is_plugin_only and self._memory.create_workspace():
+            console.say(f"made a workspace: {self._memory.workspace}")
+        with self._register.held():
+            connection = install_plugin(
+                self._register,
+                host,
+                self._site,
+                server=self._server_of(host),
+                workspace=self._memory.workspace,
+            )
+        answer, problem = self._check(host)
+        row |= {"files": [file.path for file in connection.files], "problem": problem}
+        _say_installed(host, connection, answer, console)
+        if problem and not console.json:
+            console.error("PlainmindError", f"the plugin is installed, but {problem}", None)
+        return row
+
+    def _check(self, host: Host) -> tuple[str | None, str | None]:
+        """Make the host ask us where it can, else ask the server; what was answered, or what is wrong."""
+        from plainmind.guests.hosts.connection import run_host
+
+        words = host.plugin.check if host.plugin else ()
+        if not words:
+            heard, problem = self._ask()
+            return None if heard is None else f"the server answers: {_tools(heard)}", problem
+        try:
+            return f"`{' '.join(words)}` answers: {run_host(words, self._site).splitlines()[0]}", None
+        except (PlainmindError, IndexError) as error:
+            return None, str(error)
+
+    def _server_of(self, host: Host) -> Server:
+        """How a host starts us: OpenClaw names the workspace of each of its agents itself."""
+        if not host.is_plugin_only:
+            return self._server
+        line = self._server.line
+        return replace(self._server, line=line[: line.index("hook") + 1])
 
     def _write(self, host: Host, changes: Sequence[Change]) -> Connection:
         from plainmind.guests.hosts.connection import connect
@@ -238,11 +294,27 @@ def _say_connected(
         if kept.get(change.path):
             console.say(f"    as it was: {_short(kept[change.path] or '')}")
     if heard is not None:
-        console.say(f"  the server answers: {plural(len(heard.tools), 'tool')} after {heard.seconds:.1f} s")
+        console.say(f"  the server answers: {_tools(heard)}")
     if host.remark and needed:
         console.say(f"  {host.remark}")
     undo = f"plainmind disconnect {host.name}" + (" --project" if connection.project else "")
     console.say(f"  to undo this: {undo}")
+
+
+def _tools(heard: Heard) -> str:
+    return f"{plural(len(heard.tools), 'tool')} after {heard.seconds:.1f} s"
+
+
+def _say_installed(host: Host, connection: Connection, answer: str | None, console: Console) -> None:
+    console.say(f"{console.style(host.title, 'bold')} has the plugin `plainmind`")
+    for file in connection.files:
+        if file.before:
+            console.say(f"  {_short(file.path)}, as it was: {_short(file.before)}")
+    if answer is not None:
+        console.say(f"  {answer}")
+    if host.remark:
+        console.say(f"  {host.remark}")
+    console.say(f"  to undo this: plainmind disconnect {host.name}")
 
 
 def _in_words(change: Change) -> str:
@@ -313,7 +385,8 @@ def run_disconnect(arguments: argparse.Namespace, console: Console) -> int:
                 if arguments.dry_run:
                     _show_changes(host, changes, console, "would change")
                 else:
-                    disconnect(register, connection, changes)
+                    for problem in disconnect(register, connection, changes, site):
+                        console.note(problem)
                     _say_disconnected(host, changes, console)
                 rows.append({"host": host.name, "files": [one.path for one in changes if one.is_needed]})
     if console.json:

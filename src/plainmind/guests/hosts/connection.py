@@ -15,10 +15,10 @@ from contextlib import contextmanager, suppress
 
 from plainmind.base.errors import ConfigError, PlainmindError
 from plainmind.base.model import sha256_bytes
-from plainmind.base.value import value
+from plainmind.base.value import replace, value
 from plainmind.files.atomic import put_in_place, remove_abandoned, write_atomically, write_temporary
 from plainmind.files.system import SYSTEM, explain_errors, hold_lock, lock_path_for, make_folders, read_file
-from plainmind.guests.hosts.catalogue import Host, Placed, Server, Site
+from plainmind.guests.hosts.catalogue import Host, Placed, Server, Site, tree_files
 from plainmind.guests.hosts.edits import (
     Edit,
     missing_keys,
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _VERSION = 1
+_HOST_S = 300.0  # to install a plugin: some hosts look for updates first
 _MOST_BYTES = 64_000_000  # of a host's settings: Claude Code keeps more than settings in its file
 
 
@@ -220,6 +221,8 @@ def plan_removal(connection: Connection) -> list[Change]:
         with _named(file.path):
             real, current = _current(file.path)
             base = _without(file, current)
+            if connection.remove and (current is None or sha256_bytes(current) != file.after_hash):
+                continue  # the host's, with what somebody has changed in it: the host takes its part out itself
             changes.append(Change(file.path, real, current, base, base))
     return changes
 
@@ -367,14 +370,98 @@ def connect(
     return connection
 
 
-def disconnect(register: Register, connection: Connection, changes: Sequence[Change]) -> None:
-    """Put back what was there, and remove folders of ours that are empty."""
+def install_plugin(
+    register: Register, host: Host, site: Site, *, server: Server, workspace: str
+) -> Connection:
+    """Unpack a plugin of ours where it stays, and let the host install it; what its settings were is kept first."""
+    plugin = host.plugin
+    if plugin is None:
+        raise PlainmindError(f"there is no plugin for {host.title}", hint="connect it without --plugin")
+    tree = os.path.join(register.folder, "plugins", host.name)
+    for name, text in tree_files(plugin.tree, server).items():
+        write_atomically(os.path.join(tree, name), text.encode(), mode=0o644)
+    known = register.find(host.name, site.project)
+    kept = {file.path: file.before for file in known.files} if known else {}
+    before: dict[str, str | None] = {}
+    for path in plugin.touches(site):
+        with _named(path):
+            _, data = _current(path)
+        before[path] = (
+            kept[path] if path in kept else None if data is None else register.keep(host.name, path, data)
+        )
+    connection = Connection(
+        host.name,
+        site.project,
+        workspace,
+        (server.command, *server.arguments),
+        tuple(ChangedFile(path, copy, "", ()) for path, copy in before.items()),
+        remove=plugin.remove,
+        at=int(time.time()),
+    )
+    register.put(connection)
+    for words in plugin.install:
+        run_host([word.replace("{tree}", tree) for word in words], site)
+    files = tuple(replace(file, after_hash=_hash_of(file.path)) for file in connection.files)
+    connection = replace(connection, files=files)
+    register.put(connection)
+    return connection
+
+
+def run_host(words: Sequence[str], site: Site) -> str:
+    """Let a host do something; what it printed. Raises PlainmindError, with what it said, when it does not."""
+    import subprocess
+    from shutil import which
+
+    program = which(words[0], path=site.environ.get("PATH"))
+    if program is None:
+        raise PlainmindError(
+            f"`{words[0]}` is not on your PATH, and only it can do this",
+            hint=f"install it, then run: {' '.join(words)}",
+        )
+    try:
+        done = subprocess.run(  # noqa: S603 (a program of the user's, by our words)
+            [program, *words[1:]],
+            env=dict(site.environ),
+            cwd=site.home,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_HOST_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise PlainmindError(f"`{' '.join(words)}` does not end: {error}") from error
+    if done.returncode:
+        said = (done.stdout + done.stderr).decode(errors="replace").strip()
+        raise PlainmindError(f"`{' '.join(words)}` failed: {said[-500:]}")
+    return done.stdout.decode(errors="replace").strip()
+
+
+def _hash_of(path: str) -> str:
+    _, data = _current(path)
+    return "" if data is None else sha256_bytes(data)
+
+
+def disconnect(
+    register: Register, connection: Connection, changes: Sequence[Change], site: Site
+) -> list[str]:
+    """Put back what was there, and remove folders of ours that are empty; what could not be done, in words."""
+    problems: list[str] = []
+    for words in connection.remove:
+        try:
+            run_host(words, site)
+        except PlainmindError as error:
+            problems.append(str(error))
+    if connection.remove:
+        # The host has changed its settings meanwhile, to what it thinks that they were.
+        changes = [replace(change, current=_current(change.path)[1]) for change in changes]
+        SYSTEM.remove_tree(os.path.join(register.folder, "plugins", connection.host))
     for change in changes:
         write(change)
     for folder in connection.folders:
         with suppress(OSError):  # somebody else has put something there
             SYSTEM.rmdir(folder)
     register.drop(connection)
+    return problems
 
 
 def write(change: Change) -> None:

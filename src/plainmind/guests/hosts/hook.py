@@ -336,27 +336,10 @@ def serve_lines(incoming: Iterable[bytes], outgoing: IO[bytes], open_: Callable[
 
 
 def _answer(asked: Mapping[str, Any], turns: Turns, memory: Memory) -> Any:
-    """What an event asks for; beside those of all hosts there are four for a host whose memory we are."""
-    name = asked.get("hook_event_name")
-    if name == "Search":
-        return _search(asked, memory)
-    if name == "Read":
-        found = memory.get(
-            asked["path"], first_line=asked.get("from") or 1, line_count=asked.get("lines") or 120
-        )
-        return {
-            "path": found.path,
-            "text": memory.redactor().without_secrets(found.text),
-            "from": found.first_line,
-            "lines": found.line_count,
-            "nextFrom": found.next_line,
-            "truncated": found.truncated,
-        }
-    if name == "Status":
-        return memory.status().as_dict()
-    if name == "Index":
-        report = memory.sync(force=bool(asked.get("force")))
-        return {"degraded": list(report.degraded), **memory.status().as_dict()}
+    """What an event asks for: one of those of all hosts, or one for a host whose memory we are."""
+    of_memory = _OF_MEMORY.get(str(asked.get("hook_event_name")))
+    if of_memory is not None:
+        return of_memory(asked, memory)
     event = event_of(asked, {})
     if event.action is None:
         return None
@@ -384,6 +367,51 @@ def _search(asked: Mapping[str, Any], memory: Memory) -> dict[str, Any]:
         for hit in found.hits
     ]
     return {"hits": hits, "mode": found.mode, "degraded": list(found.degraded)}
+
+
+def _read(asked: Mapping[str, Any], memory: Memory) -> dict[str, Any]:
+    from plainmind.agent.scope import THE_OWNER
+
+    found = memory.within(THE_OWNER).get(
+        asked["path"], first_line=asked.get("from") or 1, line_count=asked.get("lines") or 120
+    )
+    return {
+        "path": found.path,
+        "text": found.text,
+        "from": found.first_line,
+        "lines": found.line_count,
+        "nextFrom": found.next_line,
+        "truncated": found.truncated,
+    }
+
+
+def _tool(asked: Mapping[str, Any], memory: Memory) -> dict[str, Any]:
+    """Call a tool: its text is what a model may read, with all that was recalled between marks."""
+    from plainmind.agent.scope import THE_OWNER
+    from plainmind.agent.tools import ToolBox
+
+    box = ToolBox(memory.within(THE_OWNER))
+    told = box.call(asked["name"], asked.get("arguments") or {})
+    box.close()
+    return {"text": told.text, "content": told.content, "isError": told.is_error}
+
+
+def _status(_asked: Mapping[str, Any], memory: Memory) -> Mapping[str, Any]:
+    return memory.status().as_dict()
+
+
+def _index(asked: Mapping[str, Any], memory: Memory) -> Mapping[str, Any]:
+    memory.sync(force=bool(asked.get("force")))
+    return memory.status().as_dict()
+
+
+_OF_MEMORY: Mapping[str, Callable[[Mapping[str, Any], Memory], Mapping[str, Any]]] = {
+    "Search": _search,
+    "Read": _read,
+    "Tool": _tool,
+    "Status": _status,
+    "Index": _index,
+}
 
 
 # --- input, time and what went wrong ---
