@@ -53,6 +53,8 @@ class HostModel:
             if any(name == "ToolSearch" for name, _ in offered):
                 return {"tool": "ToolSearch", "input": {"query": step["tool"], "max_results": 5}}
             self._steps.pop(0)
+            if any(name == "tool_call" for name, _ in offered):  # OpenClaw has them behind a tool of its own
+                return {"tool": "tool_call", "input": {"id": step["tool"], "args": step["input"]}}
             return {"text": f"NOT OFFERED: {step['tool']} among {[name for name, _ in offered]}"}
 
 

@@ -1,6 +1,8 @@
 // Plainmind in OpenClaw's memory slot: search, tools, the command `openclaw memory`, recall before a prompt.
 // `plainmind connect openclaw` installs it, `plainmind disconnect openclaw` removes it.
 import { spawn } from "node:child_process";
+import { realpath } from "node:fs/promises";
+import { isAbsolute, relative, resolve, sep } from "node:path";
 import { createInterface } from "node:readline";
 
 const HOOK = ["plainmind", "hook"];
@@ -111,6 +113,22 @@ class Manager {
   async close() {}
 }
 
+// Whose a file of the workspace is: OpenClaw begins a conversation only with files that its agent or owner wrote.
+const CURATED = new Set(["MEMORY.md", "memory.md", "USER.md"]);
+async function originOf(workspaceDir, relativePath) {
+  let parts;
+  try {
+    const [top, file] = await Promise.all([realpath(workspaceDir), realpath(resolve(workspaceDir, relativePath))]);
+    parts = relative(top, file).split(sep);
+  } catch {
+    return "untrusted";
+  }
+  if (parts[0] === ".." || isAbsolute(parts[0])) return "untrusted";
+  if (parts[0] === "memory" && (parts[1] === "dreaming" || parts[1] === ".dreams")) return "system";
+  const isMemory = (parts.length === 1 && CURATED.has(parts[0])) || (parts[0] === "memory" && parts.at(-1).endsWith(".md"));
+  return isMemory ? "agent" : "untrusted";
+}
+
 const textOf = (content) =>
   typeof content === "string" ? content
     : (content ?? []).filter((part) => part?.type === "text").map((part) => part.text).join("\n");
@@ -177,6 +195,8 @@ export default {
         },
         resolveMemoryBackendConfig: () => ({ backend: "builtin" }),
         async authorizeSearchHits({ hits }) { return hits; },
+        classifyWorkspaceMemoryPaths: ({ workspaceDir, relativePaths }) =>
+          Promise.all(relativePaths.map(async (path) => ({ relativePath: path, originClass: await originOf(workspaceDir, path) }))),
         async closeMemorySearchManager({ cfg, agentId }) { childOf(cfg, agentId).child.close(); },
         async closeAllMemorySearchManagers() { closeAll(); },
       },
