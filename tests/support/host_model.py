@@ -44,18 +44,23 @@ class HostModel:
             if not self._steps:
                 return {"text": "There is no more in the plan."}
             step = self._steps[0]
-            if "tool" not in step:
-                return self._steps.pop(0)
-            named = [one for one in offered if one[0].endswith(step["tool"])]
-            if named:
+            called = step if "tool" not in step else _called(step, offered)
+            if called.get("tool") != "ToolSearch":  # which only looks for the tool, and is answered first
                 self._steps.pop(0)
-                return step | {"tool": named[0][0], "namespace": named[0][1]}
-            if any(name == "ToolSearch" for name, _ in offered):
-                return {"tool": "ToolSearch", "input": {"query": step["tool"], "max_results": 5}}
-            self._steps.pop(0)
-            if any(name == "tool_call" for name, _ in offered):  # OpenClaw has them behind a tool of its own
-                return {"tool": "tool_call", "input": {"id": step["tool"], "args": step["input"]}}
-            return {"text": f"NOT OFFERED: {step['tool']} among {[name for name, _ in offered]}"}
+            return called
+
+
+def _called(step: dict[str, Any], offered: list[tuple[str, str | None]]) -> dict[str, Any]:
+    """The call of a tool as this host wants it."""
+    names = [name for name, _ in offered]
+    for name, namespace in offered:
+        if name.endswith(step["tool"]):
+            return step | {"tool": name, "namespace": namespace}
+    if "ToolSearch" in names:
+        return {"tool": "ToolSearch", "input": {"query": step["tool"], "max_results": 5}}
+    if "tool_call" in names:  # OpenClaw has them behind a tool of its own
+        return {"tool": "tool_call", "input": {"id": step["tool"], "args": step["input"]}}
+    return {"text": f"NOT OFFERED: {step['tool']} among {names}"}
 
 
 def _offered(body: dict[str, Any]) -> list[tuple[str, str | None]]:

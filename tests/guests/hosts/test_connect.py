@@ -219,6 +219,20 @@ def test_a_memory_that_lies_where_it_is_typed_is_not_taken(written, cli, monkeyp
     assert entry["args"][entry["args"].index("--workspace") + 1] == str(written / "home" / "workspace")
 
 
+def test_a_project_has_the_memory_of_its_repository(written, cli, monkeypatch):
+    project = written / "project"
+    (project / ".git").mkdir(parents=True)
+    (project / ".git" / "config").write_text('[remote "origin"]\n\turl = https://example.org/a/shop.git\n')
+    monkeypatch.chdir(project)
+
+    assert cli("connect", "claude-code", "--project").status == 0
+
+    entry = json.loads((project / ".mcp.json").read_text())["mcpServers"]["plainmind"]
+    (name,) = (written / "home" / "projects").iterdir()
+    assert name.name.startswith("shop-")
+    assert entry["args"][entry["args"].index("--workspace") + 1] == str(name)
+
+
 def test_codex_is_told_only_what_the_user_trusts(written, cli, monkeypatch):
     from plainmind.guests.hosts import health
 

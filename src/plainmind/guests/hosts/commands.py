@@ -49,7 +49,9 @@ Adds entries of ours to the settings of the host and changes nothing else in the
     parser.add_argument("--all", action="store_true", help="every host that is installed here")
     parser.add_argument("--dry-run", action="store_true", help="show what would change, change nothing")
     parser.add_argument(
-        "--project", action="store_true", help="write into the settings of the project in this folder"
+        "--project",
+        action="store_true",
+        help="write into the settings of the project in this folder; in a repository, with its own memory",
     )
     hooks = parser.add_mutually_exclusive_group()
     hooks.add_argument(
@@ -426,13 +428,20 @@ def _say_disconnected(host: Host, changes: Iterable[Change], console: Console) -
 
 
 def _open(arguments: argparse.Namespace) -> Memory:
-    """Open the memory that hosts are to use: never one that merely lies where this is typed."""
-    memory = open_memory(arguments)
-    if memory.workspace_origin.kind != "found":
+    """Open the memory that hosts are to use: never one that merely lies where this is typed.
+
+    In a project it is that of the repository, wherever its clones are.
+    """
+    memory = open_memory(arguments, looks_around=False)
+    if not arguments.project or arguments.workspace is not None:
+        return memory
+    from plainmind.config.repository import project_workspace, repository_of
+
+    if repository_of(os.getcwd()) is None:
         return memory
     memory.close()
-    arguments.workspace = os.path.join(memory.home, "workspace")
-    return open_memory(arguments)
+    arguments.workspace = project_workspace(os.getcwd(), memory.home)
+    return open_memory(arguments, looks_around=False)
 
 
 def _site(arguments: argparse.Namespace) -> Site:

@@ -69,7 +69,10 @@ def run_hook(arguments: argparse.Namespace, console: Console) -> int:
 
     def open_() -> Memory:
         arguments.settings = {"sources": SOURCES, **arguments.settings}
-        return open_memory(arguments)
+        memory = open_memory(arguments, looks_around=False)
+        if memory.workspace_origin.kind == "default" and not os.path.lexists(memory.workspace):
+            memory.create_workspace()
+        return memory
 
     if arguments.serve:
         serve_lines(sys.stdin.buffer, sys.stdout.buffer, open_)

@@ -129,6 +129,9 @@ async function originOf(workspaceDir, relativePath) {
   return isMemory ? "agent" : "untrusted";
 }
 
+// A conversation that others read: nothing is recalled into it by itself, nothing of it is kept, nothing said elsewhere shown.
+const isShared = (key) => /:(group|channel|room|guild|thread):/.test(key ?? "");
+
 const textOf = (content) =>
   typeof content === "string" ? content
     : (content ?? []).filter((part) => part?.type === "text").map((part) => part.text).join("\n");
@@ -194,7 +197,9 @@ export default {
           catch (error) { return { manager: null, error: error.message }; }
         },
         resolveMemoryBackendConfig: () => ({ backend: "builtin" }),
-        async authorizeSearchHits({ hits }) { return hits; },
+        async authorizeSearchHits({ hits, requesterSessionKey, sandboxed }) {
+          return sandboxed || isShared(requesterSessionKey) ? hits.filter(({ source }) => source === "memory") : hits;
+        },
         classifyWorkspaceMemoryPaths: ({ workspaceDir, relativePaths }) =>
           Promise.all(relativePaths.map(async (path) => ({ relativePath: path, originClass: await originOf(workspaceDir, path) }))),
         async closeMemorySearchManager({ cfg, agentId }) { childOf(cfg, agentId).child.close(); },
@@ -229,7 +234,7 @@ export default {
     const session = (ctx) => ctx?.sessionId ?? ctx?.sessionKey ?? "unknown";
     if (wanted.autoRecall !== false)
       api.on("before_prompt_build", async (event, ctx) => {
-        if (!ctx.toolAuthority?.allows("memory_search")) return;
+        if (isShared(ctx.sessionKey) || !ctx.toolAuthority?.allows("memory_search")) return;
         const { child } = childOf(api.config, ctx.agentId);
         const prompt = event.currentUserMessage ?? event.prompt ?? "";
         const asked = { hook_event_name: "UserPromptSubmit", session_id: session(ctx), prompt: textOf(prompt) };
@@ -239,6 +244,7 @@ export default {
       }, { requiresToolAuthority: true });
     if (wanted.capture !== false)
       api.on("agent_end", async (event, ctx) => {
+        if (isShared(ctx.sessionKey)) return;
         const messages = (event.messages ?? [])
           .filter(({ role }) => role === "user" || role === "assistant")
           .map(({ role, content }) => ({ role, text: textOf(content) }))
