@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from plainmind.guests.hosts.catalogue import HOSTS
+from plainmind.guests.hosts.catalogue import HOSTS, Server, tree_files
 
 FILES = {
     ".claude.json": '{"numStartups": 3}',
@@ -257,6 +257,77 @@ def test_codex_is_told_only_what_the_user_trusts(written, cli, monkeypatch):
     cli("disconnect", "codex")
 
     assert config.read_bytes() == before
+
+
+HOST_THAT_INSTALLS = """\
+#!/usr/bin/env python3
+import json, pathlib, sys
+config = pathlib.Path.home() / ".openclaw" / "openclaw.json"
+if sys.argv[1:3] == ["plugins", "install"]:
+    assert (pathlib.Path(sys.argv[4]) / "index.js").is_file()
+    config.write_text(json.dumps({"model": "m", "plugins": ["plainmind"]}))
+elif sys.argv[1:3] == ["plugins", "uninstall"]:
+    config.write_text(json.dumps({"model": "m"}, indent=8))
+elif sys.argv[1] == "memory":
+    print("Memory index updated")
+"""
+
+
+@pytest.fixture
+def openclaw(tmp_path, monkeypatch):
+    """A program that changes its settings as it likes when it is told to install something."""
+    program = tmp_path / "bin" / "openclaw"
+    program.parent.mkdir()
+    program.write_text(HOST_THAT_INSTALLS.replace("#!/usr/bin/env python3", f"#!{sys.executable}"))
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    config = tmp_path / ".openclaw" / "openclaw.json"
+    config.parent.mkdir()
+    config.write_text("{model: 'm'} // mine")
+    return config
+
+
+def test_settings_that_a_host_has_rewritten_itself_are_what_they_were(openclaw, cli):
+    before = openclaw.read_bytes()
+
+    told = cli("connect", "openclaw")
+    assert told.status == 0, told.err
+    assert "answers: Memory index updated" in told.out
+    assert b"plainmind" in openclaw.read_bytes()
+    assert cli("disconnect", "openclaw").status == 0
+
+    assert openclaw.read_bytes() == before
+
+
+def test_what_somebody_changed_since_is_left_to_the_host(openclaw, cli):
+    cli("connect", "openclaw")
+    openclaw.write_text('{"model": "another", "plugins": ["plainmind"]}')
+
+    cli("disconnect", "openclaw")
+
+    assert json.loads(openclaw.read_text()) == {"model": "m"}  # as this host thinks that it was
+
+
+def test_a_host_that_is_not_there_cannot_install_a_plugin(tmp_path, cli, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    refused = cli("connect", "claude-code", "--plugin")
+
+    assert refused.status == 1
+    assert "`claude` is not on your PATH" in refused.err
+
+
+def test_a_plugin_names_this_program_by_its_whole_path(tmp_path):
+    server = Server(
+        "/opt/plainmind", ("mcp", "--workspace", "/w"), "/opt/plainmind hook", ("/opt/plainmind", "hook")
+    )
+    for tree in ("marketplace", "gemini", "opencode", "openclaw"):
+        files = tree_files(tree, server)
+        assert any("/opt/plainmind" in text for text in files.values()), tree
+        assert not any('"plainmind hook"' in text or '["plainmind"' in text for text in files.values()), tree
+        for name, text in files.items():
+            if name.endswith(".json"):
+                json.loads(text)
 
 
 def test_doctor_tells_of_a_connection_that_is_gone(written, cli):

@@ -43,7 +43,8 @@ def test_a_prompt_is_answered_by_what_is_certain_once_in_a_session(around):
 
 
 @pytest.mark.parametrize(
-    "prompt", ["", "yes", "/compact", "!ls billing gateway", "<task>billing gateway</task>"]
+    "prompt",
+    ["", "yes", "continue", "gateway", "/compact", "!ls billing gateway", "<task>billing gateway</task>"],
 )
 def test_commands_and_single_words_recall_nothing(around, prompt):
     assert around.recall(SESSION, prompt) == ""

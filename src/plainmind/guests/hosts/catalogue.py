@@ -65,6 +65,7 @@ class Plugin:
     remove: tuple[tuple[str, ...], ...]
     touches: Callable[[Site], Sequence[str]]  # the host's settings, which it changes thereby
     check: tuple[str, ...] = ()  # what makes the host ask us
+    answer: str = ""  # what the host asks for beside its flags
 
 
 @value
@@ -403,7 +404,7 @@ HOSTS: tuple[Host, ...] = (
                 ("copilot", "plugin", "uninstall", f"{NAME}@{NAME}"),
                 ("copilot", "plugin", "marketplace", "remove", NAME),
             ),
-            lambda site: [os.path.join(_copilot_folder(site), "config.json")],
+            lambda site: [os.path.join(_copilot_folder(site), "settings.json")],
         ),
     ),
     Host(
@@ -419,6 +420,7 @@ HOSTS: tuple[Host, ...] = (
             (("gemini", "extensions", "install", "{tree}", "--consent", "--skip-settings"),),
             (("gemini", "extensions", "uninstall", NAME),),
             lambda site: [_gemini_settings(site)],
+            answer="y\n",  # that the folder of the extension, which is ours, is trusted
         ),
     ),
     Host(

@@ -400,14 +400,14 @@ def install_plugin(
     )
     register.put(connection)
     for words in plugin.install:
-        run_host([word.replace("{tree}", tree) for word in words], site)
+        run_host([word.replace("{tree}", tree) for word in words], site, plugin.answer)
     files = tuple(replace(file, after_hash=_hash_of(file.path)) for file in connection.files)
     connection = replace(connection, files=files)
     register.put(connection)
     return connection
 
 
-def run_host(words: Sequence[str], site: Site) -> str:
+def run_host(words: Sequence[str], site: Site, answer: str = "") -> str:
     """Let a host do something; what it printed. Raises PlainmindError, with what it said, when it does not."""
     import subprocess
     from shutil import which
@@ -423,7 +423,7 @@ def run_host(words: Sequence[str], site: Site) -> str:
             [program, *words[1:]],
             env=dict(site.environ),
             cwd=site.home,
-            stdin=subprocess.DEVNULL,
+            input=answer.encode(),
             capture_output=True,
             timeout=_HOST_S,
             check=False,
@@ -518,7 +518,7 @@ def _missing_folders(path: str) -> list[str]:
 def entries_left(connection: Connection) -> list[str]:
     """What of a connection is not there any more, in words; for `doctor`."""
     missing: list[str] = []
-    for file in connection.files:
+    for file in (file for file in connection.files if file.edits):
         with suppress(ConfigError):
             _, current = _current(file.path)
             if current is None or not all(_stands(current, edit) for edit in file.edits):

@@ -217,7 +217,9 @@ def _keep(event: Event, session: Session, turns: Turns) -> None:
         if path and os.path.isfile(path):
             turns.keep_transcript(session, event.host, path)
         return
-    messages = copilot_messages(path) if event.host == "copilot" else event.payload.get("messages")
+    messages = event.payload.get("messages")
+    if event.host == "copilot":
+        messages = _latest_of_copilot(path or _copilot_transcript(session.id))
     if isinstance(messages, list):
         turns.keep_messages(session, [message for message in messages if _is_message(message)])
         return
@@ -234,6 +236,26 @@ def _keep(event: Event, session: Session, turns: Turns) -> None:
 
 _LAST_BYTES = 4_000_000
 _COPILOT_ROLES = {"user.message": "user", "assistant.message": "assistant"}
+
+
+_TRIES, _BETWEEN_S = 5, 0.06
+
+
+def _copilot_transcript(session_id: str) -> str:
+    """Where Copilot keeps a session: at its end it does not say so."""
+    folder = os.environ.get("COPILOT_HOME") or os.path.expanduser("~/.copilot")
+    return os.path.join(folder, "session-state", os.path.basename(session_id), "events.jsonl")
+
+
+def _latest_of_copilot(path: str) -> list[dict[str, str]]:
+    """What was said; Copilot calls us a moment before it has written the answer down."""
+    messages = copilot_messages(path)
+    for _ in range(_TRIES):
+        if messages and messages[-1]["role"] == "assistant":
+            break
+        time.sleep(_BETWEEN_S)
+        messages = copilot_messages(path)
+    return messages
 
 
 def copilot_messages(path: str) -> list[dict[str, str]]:
