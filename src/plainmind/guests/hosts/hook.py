@@ -197,9 +197,10 @@ def act(event: Event, turns: Turns) -> dict[str, Any] | None:
         return _context(event, text)
     if event.action == "recall":
         prompt = without_own_context(event.text("prompt"))
+        text = turns.recall(session, prompt)
         if event.host in _WITHOUT_TRANSCRIPT and prompt:
             turns.keep_messages(session, [{"role": "user", "text": prompt}])
-        return _context(event, turns.recall(session, prompt))
+        return _context(event, text)
     if event.action == "summary":
         turns.keep_summary(session, event.text("compact_summary"))
         return None
