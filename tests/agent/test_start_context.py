@@ -1,5 +1,6 @@
 """What a session begins with."""
 
+import re
 from datetime import date
 
 import pytest
@@ -120,6 +121,33 @@ def test_a_long_log_keeps_what_was_told_last():
     assert "only the end of 1000 lines fits here" in context.text
     first = min(number for number in range(1, 1001) if f"- told {number}\n" in context.text)
     assert f"memory/2026-03-01.md#L{first}-L1000" in context.text
+
+
+ENTRY = "- entry {0} begins\n  goes on {0}\n\n  and ends {0}\n"
+
+
+@pytest.mark.parametrize("path", ["MEMORY.md", "memory/2026-03-01.md"])
+@pytest.mark.parametrize("max_chars", range(900, 1000, 9))
+def test_what_is_cut_is_cut_between_entries(path, max_chars):
+    files = {path: "# Head\n\n" + "".join(ENTRY.format(f"{number:04}") for number in range(200))}
+
+    context = begun(THE_OWNER, files, max_chars=max_chars)
+
+    shown = set(re.findall(r"\d{4}$", context.text, re.MULTILINE)) | set(
+        re.findall(r"entry (\d{4})", context.text)
+    )
+    assert len(shown) > 3
+    assert all(ENTRY.format(one).rstrip("\n") in context.text for one in shown)
+    assert ("0199" if path.startswith("memory/") else "0000") in shown
+
+
+def test_paragraphs_are_kept_whole_too_and_one_that_is_too_long_is_cut_at_a_line():
+    paragraph = "word after word\nin two lines {}\n\n"
+    context = begun(THE_OWNER, {"MEMORY.md": "".join(map(paragraph.format, range(100)))}, max_chars=900)
+    single = begun(THE_OWNER, {"MEMORY.md": "a line of one paragraph\n" * 100}, max_chars=900)
+
+    assert context.text.count("word after word") == context.text.count("in two lines") > 5
+    assert single.text.count("a line of one paragraph\n") > 10
 
 
 def test_what_a_short_log_leaves_goes_to_the_long_one():

@@ -74,9 +74,10 @@ def test_lines_are_read_by_a_citation(with_client):
 
 
 def test_the_template_makes_addresses_from_paths(with_client):
-    [template] = with_client(lambda client: client.list_resource_templates()).resource_templates
+    file, day = with_client(lambda client: client.list_resource_templates()).resource_templates
 
-    assert template.uri_template.replace("{+path}", "MEMORY.md") == address_of("MEMORY.md")
+    assert file.uri_template.replace("{+path}", "MEMORY.md") == address_of("MEMORY.md")
+    assert day.uri_template.replace("{day}", "2026-02-10") == address_of("memory/2026-02-10.md")
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,10 @@ def judge(seen, workspace):
     assert "kingfisher" not in (workspace / seen["saved"]["structuredContent"]["path"]).read_text()
     assert not seen["status"].get("isError")
     assert "memory:///MEMORY.md" in [one["uri"] for one in seen["resources"]]
-    assert [one["uriTemplate"] for one in seen["templates"]] == ["memory:///{+path}"]
+    assert [one["uriTemplate"] for one in seen["templates"]] == [
+        "memory:///{+path}",
+        "memory:///memory/{day}.md",
+    ]
     assert "VLAN 40" in seen["contents"][0]["text"]
     assert seen["unknown"] == -32602
     assert [one["name"] for one in seen["prompts"]] == ["recall", "remember", "what-do-you-know-about"]

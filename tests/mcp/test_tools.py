@@ -7,8 +7,9 @@ import pytest
 from mcp.shared.exceptions import MCPError
 from tests.support.poisoned_notes import held
 
-from plainmind.agent.scope import SearchContext
+from plainmind.agent.scope import THE_OWNER, SearchContext
 from plainmind.base.errors import PlainmindError
+from plainmind.mcp.desk import Desk
 from plainmind.mcp.tools import chosen_tools
 
 ALL = ["memory_search", "memory_get", "memory_append", "memory_edit", "memory_forget", "memory_status"]
@@ -143,6 +144,21 @@ def test_only_the_tools_that_were_named_are_offered(with_client):
 def test_tools_that_cannot_be_offered_are_refused_by_name(names, said):
     with pytest.raises(PlainmindError, match=said):
         chosen_tools(names, read_only=True, connector=False)
+
+
+def test_over_http_a_client_is_told_the_same_as_over_standard_output(with_client, memory):
+    desk = Desk(memory.within(THE_OWNER), chosen_tools(None, read_only=False, connector=False))
+
+    async def look(client):
+        lists = [client.list_tools(), client.list_prompts(), client.list_resource_templates()]
+        told = [(await one).model_dump(by_alias=True, exclude_none=True, mode="json") for one in lists]
+        return told, client.instructions
+
+    told, instructions = with_client(look, mode="legacy")
+
+    assert instructions == desk.introduction()["instructions"]
+    for method, answer in zip(("tools/list", "prompts/list", "resources/templates/list"), told, strict=True):
+        assert answer.items() >= desk.answer(method, {}).items()
 
 
 def test_the_list_of_tools_costs_a_model_little(with_client):

@@ -71,6 +71,8 @@ def using_tools(memory: Memory, context: SearchContext) -> Iterator[str]:
     for text in TEXTS:
         calls += [("memory_get", {"path": spelled(text.path)}) for spelled in SPELLINGS]
         calls += [("memory_forget", {"what": what}) for what in (text.ask, f"{text.path}#L1")]
+        nothing = {"old": "no such text", "new": "x"}
+        calls += [("memory_edit", {"path": spelled(text.path), **nothing}) for spelled in SPELLINGS]
     calls.append(("memory_status", {}))
     for name, arguments in calls:
         answer = tools.call(name, arguments)

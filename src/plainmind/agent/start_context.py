@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from plainmind.agent.recall import Recalled, fence
 from plainmind.agent.scope import Access
 from plainmind.base.errors import PathNotAllowed
+from plainmind.base.lazy import pattern
 from plainmind.base.model import PRIVATE, SHARED
 from plainmind.base.value import value
 from plainmind.notes.scopes import folder_of_scope
@@ -121,18 +122,44 @@ def _whole(page: _Page) -> Recalled:
 
 
 def _part(page: _Page, chars: int) -> Recalled:
-    """Cut at the end of a line where there is one, and say where to read what was left out."""
+    """Cut between two entries, else at the end of a line, and say where to read what was left out."""
     total = page.text.count("\n") + 1
     if page.keeps_end:
         kept = page.text[-chars:]
-        kept = kept.partition("\n")[2] or kept
+        kept = _entries_at_end(kept.partition("\n")[2]) or kept.partition("\n")[2] or kept
         first = total - kept.count("\n")
         remark = f"only the end of {total} lines fits here: memory_get reads it from line 1"
         return Recalled(page.path, kept, first, total, remark=remark)
     kept = page.text[:chars]
-    kept = kept.rpartition("\n")[0] or kept
+    kept = _entries_at_start(page.text, kept.rpartition("\n")[0]) or kept.rpartition("\n")[0] or kept
     last = kept.count("\n") + 1
     remark = f"only the beginning of {total} lines fits here: memory_get reads on from line {last + 1}"
     if last == total:
         remark = "only the beginning of its last line fits here: memory_get reads it whole"
     return Recalled(page.path, kept, 1, last, remark=remark)
+
+
+# A list item or a heading begins one, and so does a paragraph; what is indented belongs to what stands before it.
+_BEGINS_ENTRY = pattern(r"(?:[-*+]|[0-9]{1,9}[.)])\s|#{1,6}\s")
+
+
+def _entries_at_end(kept: str) -> str:
+    """The whole entries that a text ends with; "" when no other one begins in it."""
+    lines = kept.split("\n")
+    return next(("\n".join(lines[at:]) for at in range(len(lines)) if _begins(lines, at)), "")
+
+
+def _entries_at_start(text: str, kept: str) -> str:
+    """The whole entries that a text begins with, when no more than `kept` of it fits; "" when the first is longer."""
+    lines = text.split("\n")
+    end = kept.count("\n") + 1 if kept else 0
+    while end > 0 and not _begins(lines, end):
+        end -= 1
+    return "\n".join(lines[:end]).rstrip("\n")
+
+
+def _begins(lines: Sequence[str], at: int) -> bool:
+    line = lines[at]
+    if not line.strip() or line[0].isspace():
+        return False
+    return _BEGINS_ENTRY.match(line) is not None or (at > 0 and not lines[at - 1].strip())

@@ -88,13 +88,20 @@ def _kind_of(path: str) -> str:
 
 def resource_templates() -> dict[str, Any]:
     """How addresses are made from paths and citations."""
-    template = {
+    file = {
         "name": "memory-file",
         "title": "A memory file",
         "uriTemplate": TEMPLATE,
         "description": "A file of the memory by its path, as results cite it: MEMORY.md, memory/2026-02-10.md#L3-L7.",
     }
-    return {"resourceTemplates": [template]}
+    day = {
+        "name": "memory-day",
+        "title": "The log of a day",
+        "uriTemplate": "memory:///memory/{day}.md",
+        "description": "What was noted on a day, such as 2026-02-10.",
+        "mimeType": _MARKDOWN,
+    }
+    return {"resourceTemplates": [file, day]}
 
 
 def _resource(file: FoundFile) -> dict[str, Any]:
