@@ -40,6 +40,20 @@ PHRASES = {
     "before March 5": ("2026-02-19", "2026-03-05"),
     "until yesterday": ("2026-11-03", "2026-11-17"),
     "on the Sunday before October 25, 2025": ("2025-10-11", "2025-10-25"),
+    "on Monday 19 October": "2026-10-19",
+    "on Monday, the 19th of October": "2026-10-19",
+    "2026-10-19 (Monday)": "2026-10-19",
+    "10月19日星期一": "2026-10-19",
+    "am Montag, den 19. Oktober": "2026-10-19",
+    "from 3 March to 5 March": ("2026-03-03", "2026-03-05"),
+    "between Monday and Friday": ("2026-11-09", "2026-11-13"),
+    "from Friday to Monday": ("2026-11-13", "2026-11-16"),
+    "2026-10-19 – 2026-10-25": ("2026-10-19", "2026-10-25"),
+    "between May and July": ("2026-05-01", "2026-07-31"),
+    "von Montag bis Freitag": ("2026-11-09", "2026-11-13"),
+    "del lunes al viernes": ("2026-11-09", "2026-11-13"),
+    "3月1日到3月5日": ("2026-03-01", "2026-03-05"),
+    "月曜日から金曜日まで": ("2026-11-09", "2026-11-13"),
     "last weekend before 10 April 2026": ("2026-03-27", "2026-04-10"),
     "since Friday": ("2026-11-13", "2026-11-18"),
     "since the weekend": ("2026-11-14", "2026-11-18"),
@@ -195,6 +209,11 @@ def test_a_phrase_names_these_days(phrase):
 @pytest.mark.parametrize("phrase", NONE)
 def test_what_is_no_day_or_every_week_names_none(phrase):
     assert spans(phrase) == []
+
+
+def test_days_that_do_not_belong_together_stay_apart():
+    assert spans("Monday or Tuesday") == [("2026-11-16", "2026-11-16"), ("2026-11-17", "2026-11-17")]
+    assert spans("Monday and Friday") == [("2026-11-16", "2026-11-16"), ("2026-11-13", "2026-11-13")]
 
 
 def test_a_weekday_is_never_today_but_the_last_one_that_has_passed():

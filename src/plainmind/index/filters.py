@@ -18,9 +18,11 @@ from plainmind.base.errors import PlainmindError
 from plainmind.base.lazy import pattern
 from plainmind.base.model import Chunk, FileState, Restriction, SearchFilter, Source
 from plainmind.base.value import replace
-from plainmind.text.front_matter import NoteNames, note_names, tags_in
+from plainmind.text.chunking import BREADCRUMB
+from plainmind.text.front_matter import NoteNames, name_of, note_names, read_front_matter, tags_in
 from plainmind.text.terms import (
     DayRange,
+    clues,
     document_terms,
     fold,
     may_be_spaceless,
@@ -246,6 +248,16 @@ def _is_joined(one: str, other: str) -> bool:
     return one.isalnum() and other.isalnum() and not may_be_spaceless(one + other)
 
 
+def _stands_in(chunk: Chunk, phrase: str) -> bool:
+    """Whether a passage under its headings has a phrase in its plain form; a rough look tells most of it."""
+    text = chunk.headed_text.casefold()
+    if has_phrase(text, phrase):
+        return True
+    if phrase.isascii() and text.isascii() and not all(word in text for word in phrase.split()):
+        return False
+    return has_phrase(plain_form(text), phrase)
+
+
 def text_with_headings(chunk: Chunk) -> str:
     """The plain form of a passage under its headings."""
     return plain_form(chunk.headed_text)
@@ -274,13 +286,26 @@ def is_tagged(tag: str, tags: Iterable[str]) -> bool:
     return any(own == wanted or own.startswith(f"{wanted}/") for own in map(fold, tags))
 
 
-def is_called(title: str, names: NoteNames) -> bool:
-    """Whether a note is called so: one of its names has all the words."""
-    words, form = set(document_terms(title)), plain_form(title)
-    return any(
-        (words and words <= set(document_terms(name))) or form in plain_form(name)
-        for name in (names.name, names.title, *names.aliases)
-    )
+class _Title:
+    """A title that is looked for."""
+
+    def __init__(self, words: str) -> None:
+        self._terms = frozenset(document_terms(words))
+        self._form = plain_form(words)
+
+    def may_be(self, path: str) -> bool:
+        """Whether the name of a file may be it; found out faster than whether it is."""
+        lowered = path.casefold()
+        return not path.isascii() or all(
+            any(clue in lowered for clue in clues(term)) for term in self._terms if term.isascii()
+        )
+
+    def is_one_of(self, *names: str) -> bool:
+        """Whether one of these names has all its words."""
+        return any(
+            (self._terms and self._terms <= set(document_terms(name))) or self._form in plain_form(name)
+            for name in filter(None, names)
+        )
 
 
 class Passing:
@@ -334,8 +359,7 @@ def passing(reader: Reader, where: SearchFilter) -> Passing:
     return Passing(set.intersection(*kept) if kept else None, dropped)
 
 
-# Names and front matter stand in the first lines, and so in the first passages.
-_FIRST_PASSAGES = 4
+# A front matter that is longer than its passage is read on as far as this.
 _FIRST_LINES = 120
 
 
@@ -355,25 +379,29 @@ class _Sieve:
 
     def tagged(self, tag: str) -> set[int]:
         """All of the notes whose front matter has the tag, and the passages that have it in their text."""
-        candidates = self._with_all_terms(tag)
-        chunks = dict(zip(candidates, self._reader.chunks_at(candidates, where=self._where), strict=True))
-        own = {
-            place
-            for place, chunk in chunks.items()
-            if "#" in chunk.text and is_tagged(tag, [found for _, found in tags_in(chunk.text.split("\n"))])
-        }
-        return own | self._of_files(
-            _key(chunk)
-            for chunk, names in self._named(chunks.values(), only_front_matter=True)
-            if is_tagged(tag, names.tags)
-        )
+        mark, files = f"#{fold(tag)}", []
+        found: set[int] = set()
+        for place, chunk in self._with_all_terms(tag):
+            text = chunk.text
+            if not chunk.ordinal and is_tagged(tag, self._at_the_top(chunk).tags):
+                files.append(_key(chunk))
+            elif mark in fold(text) and is_tagged(tag, [each for _, each in tags_in(text.split("\n"))]):
+                found.add(place)
+        return found | self._of_files(files)
 
     def called(self, title: str) -> set[int]:
-        """All of the notes that are called so: by their file, their title or another name."""
-        by_file = [key for key in self._files if is_called(title, note_names(key[1], ()))]
-        chunks = self._reader.chunks_at(self._with_all_terms(title), where=self._where)
-        by_text = [_key(chunk) for chunk, names in self._named(chunks) if is_called(title, names)]
-        return self._of_files([*by_file, *by_text])
+        """All of the notes that are called so: by file, title, other name; and what stands under such a top heading."""
+        asked = _Title(title)
+        files = [key for key in self._files if asked.may_be(key[1]) and asked.is_one_of(name_of(key[1]))]
+        found: set[int] = set()
+        for place, chunk in self._with_all_terms(title):
+            if asked.is_one_of(chunk.context.partition(BREADCRUMB)[0]):
+                found.add(place)
+            elif not chunk.ordinal:
+                names = self._at_the_top(chunk)
+                if asked.is_one_of(names.title, *names.aliases):
+                    files.append(_key(chunk))
+        return found | self._of_files(files)
 
     def between(self, since: str | None, until: str | None) -> set[int]:
         """The passages of these days. What has no day of its own counts as of the day on which its file was changed."""
@@ -390,13 +418,7 @@ class _Sieve:
 
     def with_phrase(self, phrase: str) -> set[int]:
         form = plain_form(phrase)
-        candidates = self._with_all_terms(phrase)
-        chunks = self._reader.chunks_at(candidates, where=self._where)
-        return {
-            place
-            for place, chunk in zip(candidates, chunks, strict=True)
-            if has_phrase(text_with_headings(chunk), form)
-        }
+        return {place for place, chunk in self._with_all_terms(phrase) if _stands_in(chunk, form)}
 
     def with_words(self, words: str) -> set[int]:
         """The passages with a word in any of its forms, or with a phrase."""
@@ -405,34 +427,27 @@ class _Sieve:
             return self._reader.places_with(terms[0], where=self._where)
         return self.with_phrase(words)
 
-    def _named(
-        self, chunks: Iterable[Chunk], *, only_front_matter: bool = False
-    ) -> Iterator[tuple[Chunk, NoteNames]]:
-        """The names of the notes whose first passages these are."""
-        seen: set[FileKey] = set()
-        for chunk in chunks:
-            if chunk.ordinal >= _FIRST_PASSAGES or chunk.source != "memory" or _key(chunk) in seen:
-                continue
-            seen.add(_key(chunk))
-            lines = self._first_lines(chunk)
-            names = note_names(chunk.path, lines)
-            if only_front_matter:
-                names = note_names(chunk.path, lines[: names.front_matter_lines])
-            yield chunk, names
+    def _at_the_top(self, chunk: Chunk) -> NoteNames:
+        """What the front matter says of which a passage is the beginning."""
+        lines = chunk.text.split("\n")
+        if (
+            lines[0].rstrip() in {"---", "+++"} and lines[0].rstrip() not in lines[1:]
+        ):  # it goes on after the passage
+            for each in self._reader.chunks_between(
+                chunk.source, chunk.path, chunk.end_line + 1, _FIRST_LINES
+            ):
+                lines += each.text.split("\n")
+        return note_names(chunk.path, lines[: read_front_matter(lines).line_count])
 
-    def _first_lines(self, chunk: Chunk) -> list[str]:
-        known: dict[int, str] = {}
-        for each in self._reader.chunks_between(chunk.source, chunk.path, 1, _FIRST_LINES):
-            known |= dict(enumerate(each.text.split("\n"), each.start_line))
-        return [known.get(number, "") for number in range(1, max(known, default=0) + 1)]
-
-    def _with_all_terms(self, words: str) -> list[int]:
-        """The places with all the terms that words are filed under; all places, where there is no such term."""
+    def _with_all_terms(self, words: str) -> list[tuple[int, Chunk]]:
+        """The passages with all the terms that words are filed under; all there are, where there is no such term."""
         terms = [term for term in dict.fromkeys(document_terms(words)) if not _may_be_part(term)]
-        if not terms:
-            return sorted(self._of_files(self._files))
-        found = (self._reader.places_with(term, where=self._where) for term in terms)
-        return sorted(set.intersection(*found))
+        if terms:
+            places = set.intersection(*(self._reader.places_with(term, where=self._where) for term in terms))
+        else:
+            places = self._of_files(self._files)
+        ordered = sorted(places)
+        return list(zip(ordered, self._reader.chunks_at(ordered, where=self._where), strict=True))
 
     def _with_any_term(self, terms: Iterable[str]) -> set[int]:
         return self._reader.places_with(*terms, where=self._where)

@@ -70,7 +70,7 @@ Strategy: TypeAlias = "Literal['markdown', 'lines']"
 
 _CHARACTERS_PER_TOKEN = 4
 _SMALLEST_LIMIT = 32
-_BREADCRUMB = " › "
+BREADCRUMB = " › "
 _MANY = 1_000  # headings of a text
 _TINY = 32  # characters for each of them
 
@@ -231,7 +231,7 @@ class _Packer:
 
     def _emit(self, first: int, last: int, text: str) -> None:
         if text.strip():
-            context = _BREADCRUMB.join(heading.title for heading in self._headings if heading.title)
+            context = BREADCRUMB.join(heading.title for heading in self._headings if heading.title)
             self.passages.append(Passage(first + 1, last + 1, text, context))
 
     def _size(self, first: int, last: int) -> int:

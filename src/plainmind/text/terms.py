@@ -599,6 +599,13 @@ _BEFORE = pattern(
 _SINCE_EAST_ASIAN = pattern(r"\s?(?:以来|以來|以后|以後|之后|之後|から|부터|이후)")
 _BEFORE_EAST_ASIAN = pattern(r"\s?(?:以前|之前|前に|前の|まで|이전|전에|까지)")
 _TOLD_FROM = pattern(r"\s+(?:before|prior to|after|following)\s+(?:the\s+)?", re.IGNORECASE)
+_NEXT_TO = pattern(r"[\s,(（]*(?:(?:the|den|le|el)\s+)?", re.IGNORECASE)
+_UP_TO = pattern(
+    r"\s*(?:to|until|till|through|bis|jusqu'(?:à|au)|au|à|hasta|al?|[-–—~〜]|到|至|から|부터)\s*(?:(?:the|zum|den|le|el)\s+)?",
+    re.IGNORECASE,
+)
+_AND = pattern(r"\s*(?:and|und|et|y|和|と)\s*(?:(?:the|le|el|dem)\s+)?", re.IGNORECASE)
+_BETWEEN = pattern(r"\b(?:between|zwischen|entre)\s+(?:(?:the|dem|le|el)\s+)?$", re.IGNORECASE)
 _WEEKS_BEFORE = 13
 _WEEKS_BEFORE_A_DAY = 2
 
@@ -629,38 +636,65 @@ def mentioned_days(query: str, today: dt.date) -> tuple[DayRange, ...]:
             taken[start:end] = b"\x01" * (end - start)
             try:
                 span = resolve(match, today)
-                if span is not None:
-                    first, last = _stretch(span, query[:start], query[end:], today)
-                    found[start] = DayRange(first, last, match[0].strip())
             except (ValueError, OverflowError):  # a day outside the calendar is no day
                 continue
-    return tuple(_without_those_of_others(sorted(found.items()), query))
+            if span is not None:
+                found[start] = DayRange(*span, match[0].strip())
+    return tuple(_put_together(sorted(found.items()), query, today))
 
 
-def _stretch(
-    span: tuple[dt.date, dt.date], before: str, after: str, today: dt.date
-) -> tuple[dt.date, dt.date]:
+def _stretch(span: DayRange, before: str, after: str, today: dt.date) -> DayRange:
     """The days that are meant, given what stands before and after their name."""
-    first, last = span
+    first, last = span.first, span.last
     if (before[-1:].isspace() and _SINCE.search(before)) or (
         not after.isascii() and _SINCE_EAST_ASIAN.match(after)
     ):
-        return first, max(last, today)
+        return DayRange(first, max(last, today), span.text)
     if (before[-1:].isspace() and _BEFORE.search(before)) or (
         not after.isascii() and _BEFORE_EAST_ASIAN.match(after)
     ):
         # What was before a day is written down on that day or earlier, and which day of a month it was is not said.
         weeks = _WEEKS_BEFORE_A_DAY if first == last else _WEEKS_BEFORE
-        return first - dt.timedelta(weeks=weeks), last
+        earliest = max(first.toordinal() - 7 * weeks, 1)
+        return DayRange(dt.date.fromordinal(earliest), last, span.text)
     return span
 
 
-def _without_those_of_others(found: Sequence[tuple[int, DayRange]], query: str) -> Iterator[DayRange]:
-    """Leave out days that are told from another one: "the Sunday before 25 October" is not the last Sunday."""
-    for at, (start, span) in enumerate(found):
-        following = found[at + 1][0] if at + 1 < len(found) else start
-        if not _TOLD_FROM.fullmatch(query[start + len(span.text) : following]):
-            yield span
+def _put_together(found: Sequence[tuple[int, DayRange]], query: str, today: dt.date) -> Iterator[DayRange]:
+    """Make one of days that belong together: "Monday to Friday", "Monday 19 October", "the Sunday before 25 October".
+
+    A Sunday or a Monday that another day tells is not the last one.
+    """
+    together: list[tuple[int, DayRange]] = []
+    joined: set[int] = set()
+    for start, span in found:
+        if together:
+            begun, other = together[-1]
+            between = query[begun + len(other.text) : start]
+            is_next = _NEXT_TO.fullmatch(between) and _has_digit(other.text) != _has_digit(span.text)
+            if _TOLD_FROM.fullmatch(between) or (is_next and _has_digit(span.text)):
+                together.pop()
+            elif is_next:
+                continue
+            elif _UP_TO.fullmatch(between) or (_AND.fullmatch(between) and _BETWEEN.search(query[:begun])):
+                together[-1] = begun, _from_to(other, span, query[begun : start + len(span.text)])
+                joined.add(begun)
+                continue
+        together.append((start, span))
+    for start, span in together:
+        after = query[start + len(span.text) :]
+        yield span if start in joined else _stretch(span, query[:start], after, today)
+
+
+def _from_to(one: DayRange, other: DayRange, text: str) -> DayRange:
+    """The days from one to another; of two weekdays the first is the one before the second."""
+    if 0 < (one.first - other.last).days < 7 and one.first.toordinal() > 7:
+        return DayRange(one.first - dt.timedelta(weeks=1), other.last, text)
+    return DayRange(min(one.first, other.first), max(one.last, other.last), text)
+
+
+def _has_digit(text: str) -> bool:
+    return any(map(str.isdecimal, text))
 
 
 def _normalize(query: str) -> str:
