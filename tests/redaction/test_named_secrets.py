@@ -355,8 +355,8 @@ def test_a_seed_phrase_is_hidden_word_by_word():
 
 
 def test_a_command_on_another_line_has_nothing_to_do_with_it():
-    assert hidden("curl https://example.com\nlogin -u admin:hunter22") == []
-    assert hidden("login -u admin:hunter22 # unlike curl") == []
+    assert hidden("curl https://example.com\nlogin -u ada:hunter22") == []
+    assert hidden("login -u ada:hunter22 # unlike curl") == []
 
 
 def test_what_is_found_in_a_short_text_is_found_in_a_long_one_that_is_searched_in_another_way():

@@ -48,19 +48,12 @@ _LETTERS = "kvpwgc"
 _FOLLOWED = {
     "auth": "(?![a-z])",
     "key": r"(?=s?(?![a-z])|data|value|secret)",
-    "pass": r"(?=wor|w?d|wd|phr|code|ord|w?(?![a-z])|es?(?![a-z]))",
-    "pw": r"(?=d?s?(?![a-z]))",
+    "pass": r"(?=[ -]?wor|w?d|wd|phr|code|ord|w?(?![a-z])|es?(?![a-z]))",
+    "pw": r"(?=r?d?s?(?![a-z]))",
     "secret": r"(?=[oaei]?s?(?![a-z])|key|access|token|id|value|string)",
     "slo": "(?![a-z])",
     "token": r"(?=s?(?![a-z])|value|secret)",
 }
-_BEFORE_WORDS = frozenset(
-    """
-    pass pw secret token key phrase frase mnemonic cred kennw contrase senha
-    """.split()  # noqa: SIM905
-)
-
-
 # Behind a name a sign, and a value in quotation marks or with a digit or a sign in it: in a text that was made to keep
 # us busy nothing else is looked at.
 _ASSIGNED = (
@@ -75,10 +68,9 @@ class Rows:
     `hurry` may be called while a row is read: from then on places are left out behind which no value follows.
     """
 
-    def __init__(self, page: Page, *, is_words_only: bool) -> None:
+    def __init__(self, page: Page) -> None:
         self._low = page.low
         self._odd_signs = page.odd_signs
-        self._is_words_only = is_words_only
         self._is_in_a_hurry = False
 
     def hurry(self) -> None:
@@ -93,9 +85,7 @@ class Rows:
         """Give one row after the other; a place is a number, and an anchor that stands there."""
         low = self._low
         anchors = _near_anchors()
-        if self._is_words_only:
-            anchors = tuple(anchor for anchor in anchors if anchor.word.strip() in _BEFORE_WORDS)
-        elif len(low) > _SHORT or (len(low) > _VERY_SHORT and _groups.cache_info().currsize):
+        if len(low) > _SHORT or (len(low) > _VERY_SHORT and _groups.cache_info().currsize):
             for group in _groups():
                 yield self._row(group)
             anchors = _without_letter()

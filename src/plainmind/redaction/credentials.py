@@ -11,7 +11,7 @@ from plainmind.base.lazy import pattern
 from plainmind.base.value import value
 from plainmind.redaction.findings import Found
 from plainmind.redaction.page import Page
-from plainmind.redaction.plausible import is_made_up, is_password, is_random, is_stand_in
+from plainmind.redaction.plausible import is_known_mix, is_made_up, is_password, is_random, is_stand_in
 
 # --- addresses: `postgres://user:password@host` ---
 
@@ -123,8 +123,11 @@ class _Flag:
     keyword: str
     expression: re.Pattern[str]
     programs: re.Pattern[str]
+    is_sure: bool = True  # otherwise it must be made up
 
 
+# Whoever says who he is may say his password too.
+_USER_FLAG = pattern(r" --?(?:u|U|user|username|login)[ =]?[A-Za-z'\"]")
 _FLAGS = (
     _Flag(
         " -",
@@ -142,13 +145,27 @@ _FLAGS = (
     _Flag(" -w ", pattern(f" -w {_ARGUMENT}"), pattern("ldap")),
     _Flag(" -pw ", pattern(f" -pw {_ARGUMENT}"), pattern("plink|pscp|putty|psftp")),
     _Flag(" -a ", pattern(f" -a {_ARGUMENT}"), pattern("redis-cli|valkey-cli")),
+    _Flag(" -p ", pattern(f" -p {_ARGUMENT}"), _USER_FLAG, is_sure=False),
+    _Flag(" -P ", pattern(f" -P {_ARGUMENT}"), _USER_FLAG, is_sure=False),
+    _Flag(" -w ", pattern(f" -w {_ARGUMENT}"), _USER_FLAG, is_sure=False),
+    _Flag(" -A ", pattern(f" -[AX] {_ARGUMENT}"), pattern("snmp"), is_sure=False),
+    _Flag(" -X ", pattern(f" -X {_ARGUMENT}"), pattern("snmp"), is_sure=False),
+    _Flag(" -c ", pattern(f" -c {_ARGUMENT}"), pattern("snmp"), is_sure=False),
+    _Flag(" -k ", pattern(f" -k {_ARGUMENT}"), pattern("openssl"), is_sure=False),
+    _Flag(" -p ", pattern(f" -p {_ARGUMENT}"), pattern("security unlock|ncftp|rdesktop"), is_sure=False),
+    _Flag(" -u ", pattern(r" -u [^\s,]{1,64},([^\s\"']{4,128}+)"), pattern("ftp"), is_sure=False),
     _Flag(" /p:", pattern(f" /p:{_ARGUMENT}"), pattern("rdp")),
 )  # fmt: skip
-_A_FLAG = pattern(" -(?:[uaUpPw]|-user|-auth|-proxy-user|-login)")
+_A_FLAG = pattern(" -(?:[uaUpPwAXck]|-user|-auth|-proxy-user|-login)")
 # By a part of the keyword.
 _FILES: dict[str, tuple[tuple[str, re.Pattern[str]], ...]] = {
     # `host:port:database:user:password`, as libpq keeps them.
     ":5432:": ((":5432:", pattern(r":5432:[^\s:]{1,64}:[^\s:]{1,64}:([^\s:]{4,256}+)$", re.MULTILINE)),),
+    # The same with other ports, of four fields or five; and `host:port user:password`.
+    ":": (
+        (":", pattern(r":(?:[0-9]{2,5}|\*):[^\s:]{1,64}:(?:[^\s:]{1,64}:)?([^\s:\"',]{6,128}+)(?=\s|$)")),
+        (":", pattern(r":[0-9]{2,5}[ \t]{1,4}[A-Za-z0-9_.@+-]{1,64}:([^\s:/]{6,128}+)(?=\s|$)")),
+    ),
     ":thin:": ((":thin:", pattern(r":thin:[A-Za-z0-9_]{1,64}/([^\s@\"'/]{4,128}+)@")),),
     "WIFI:": (("WIFI:", pattern(r"WIFI:(?:[A-OQ-Z]:[^\s;]{0,64};){0,4}P:([^\s;]{4,64}+);")),),
     "passwd": (
@@ -180,6 +197,8 @@ _AT_HOST = pattern(
 _BEHIND_MAIL = pattern(
     r"""@[A-Za-z0-9-]{1,64}(?:\.[A-Za-z0-9-]{1,32}){1,3}+["'`)]{0,2}[ \t]{0,2}(?:[/|,;\t][ \t]{0,2}|:(?![0-9]))["'`]?([^\s"'`<>|,;]{6,64}+)"""  # noqa: E501
 )
+# `root@10.0.0.7: …`, `root@mars (…)`
+_BEHIND_HOST = pattern(r"""@[A-Za-z0-9.-]{1,64}(?:: | / | \()["'`]?([^\s"'`<>|,;()]{6,64}+)""")
 _ADDRESS = pattern(r"[0-9.]{7,15}$")
 _USER = pattern(r"[A-Za-z0-9_.+-]{1,40}$")
 # Behind one of these stands somebody's address.
@@ -203,6 +222,10 @@ def passwords_before_hosts(page: Page) -> Iterator[Found]:
     for found in _BEHIND_MAIL.finditer(text):
         if is_secret(found[1].rstrip(".)")):
             yield found.start(1), found.start(1) + len(found[1].rstrip(".)")), "password"
+    for found in _BEHIND_HOST.finditer(text):
+        given = found[1].rstrip(".:")
+        if is_secret(given) and not is_known_mix(given):
+            yield found.start(1), found.start(1) + len(given), "password"
     for found in _AT_HOST.finditer(text):
         is_host = found[3] or "." not in found[2] or _ADDRESS.match(found[2])
         if (is_likely if is_host else is_secret)(found[1]) and not _VERSION.match(found[2]):
@@ -220,7 +243,7 @@ def passwords_in_command_lines(page: Page) -> Iterator[Found]:
                 yield from _behind(flag, text)
     for keyword, expression in (one for sign, some in _FILES.items() if sign in text for one in some):
         if keyword in text:
-            is_secret = cache(_is_password)
+            is_secret = cache(is_made_up if keyword == ":" else _is_password)
             for found in expression.finditer(text):
                 group = found.lastindex
                 assert group is not None
@@ -229,7 +252,9 @@ def passwords_in_command_lines(page: Page) -> Iterator[Found]:
 
 
 def _behind(flag: _Flag, text: str) -> Iterator[Found]:
-    is_secret = cache(_is_password)  # what stands behind a flag once often stands there again
+    is_secret = cache(
+        _is_password if flag.is_sure else is_made_up
+    )  # what stands behind a flag once often stands there again
     called_until = looked_at = 0
     is_called: dict[str, bool] = {}  # by what stands between two flags, which often is the same
     for found in flag.expression.finditer(text):

@@ -16,6 +16,7 @@ from plainmind.redaction.anchors import MAY_HOLD, Rows, is_name_of_something
 from plainmind.redaction.findings import Found
 from plainmind.redaction.names import (
     DOUBTFUL,
+    FORM,
     IS,
     KEY,
     KEY_OF,
@@ -25,11 +26,22 @@ from plainmind.redaction.names import (
     PASSWORD,
     PHRASE,
     PIN,
+    SURE_FORM,
     TO,
     Name,
 )
 from plainmind.redaction.page import Page
-from plainmind.redaction.plausible import is_grouped, is_key, is_made_up, is_odd, is_password, is_phrase
+from plainmind.redaction.pins import short_names_in
+from plainmind.redaction.plausible import (
+    is_dashed_phrase,
+    is_grouped,
+    is_key,
+    is_known_mix,
+    is_made_up,
+    is_odd,
+    is_password,
+    is_phrase,
+)
 from plainmind.redaction.tables import cells_under, is_heading, lines_under
 
 TYPE_CHECKING = False
@@ -45,36 +57,10 @@ _LONG_TEXT = 6_000
 
 def assigned_secrets_in(page: Page) -> Iterator[Found]:
     """Report every value that is named as a secret and looks like one."""
-    yield from _minor_names(page)
-    # Without a digit and without a sign only words can be secrets.
-    is_words_only = not page.has_digits and not any(sign in page.text for sign in _SIGNS_OF_VALUES)
-    search = _Search(page, Rows(page, is_words_only=is_words_only))
+    yield from short_names_in(page)
+    search = _Search(page, Rows(page))
     for places in search.rows:
         yield from search.secrets_at(places)
-
-
-_SIGNS_OF_VALUES = "\"'`!#$%&*~^"
-
-
-# Short words that are mostly a part of others.
-_PAT = pattern(
-    r"pat(?![a-z0-9])[^a-z0-9\r\n]{1,12}(?:\r?\n[ \t]{1,8})?(?:[a-z]{2,7}[^a-z0-9]{1,12}){0,4}?([a-z0-9_-]{20,}+)"
-)
-_PIN = pattern(
-    r"""pin(?:(?<![a-z0-9]pin)|(?<=[_-]pin))(?:[- ]?(?:code|number|nummer|码|番号|번호))?["'`*)\]]{0,3}"""
-    r"""(?: [^\s0-9:=.!?]{1,20}){0,5}?[ ]?(?:[:=]| (?:is|ist|lautet|est|es|e)(?= )|[是为は는은])?[ ]?["'`*]{0,2}([0-9]{4,8})(?![0-9a-z]|[.:][0-9])"""  # noqa: E501
-)
-
-
-def _minor_names(page: Page) -> Iterator[Found]:
-    low, text = page.low, page.text
-    if "pat" in low:
-        for found in _PAT.finditer(low):
-            if is_key(text[found.start(1) : found.end(1)]):
-                yield *found.span(1), "token"
-    if "pin" in low:
-        for found in _PIN.finditer(low):
-            yield *found.span(1), "pin"
 
 
 class _Search:
@@ -163,6 +149,8 @@ class _Search:
             end += first  # noqa: PLW2901
             if end > at + _AFTER - _AT_THE_EDGE:  # it may go on where the piece ends
                 end = _end_of(text, end)  # noqa: PLW2901
+            else:
+                end = _end_with_signs(text, end)  # noqa: PLW2901
             yield _start_of(text, first + start) if start == 0 < first else first + start, end, kind
 
 
@@ -199,6 +187,24 @@ def _start_of(text: str, start: int) -> int:
 _LONGEST_BEFORE = 1_000
 
 
+# Behind a value that a sign has cut: what belongs to it has digits and signs, and is no field of its own.
+_CUT = pattern(r"(?![&;,][A-Za-z_.-]{1,32}[=:])[&)(,;=+*^%$#!~]")
+_REST_WITH_SIGNS = pattern(r"""(?=[^\s"'`<>|\\]{0,24}?[0-9])[^\s"'`<>|\\]{8,256}+""")
+
+
+def _end_with_signs(text: str, end: int) -> int:
+    """Where a value ends that has signs in it which often end one."""
+    if not _CUT.match(text, end):
+        return end
+    rest = _REST_WITH_SIGNS.match(text, end)
+    if rest is None or sum(not sign.isalnum() for sign in rest[0]) < _LEAST_SIGNS or "://" in rest[0]:
+        return end
+    return rest.end()
+
+
+_LEAST_SIGNS = 4
+
+
 def _end_of(text: str, end: int) -> int:
     rest = _REST.match(text, end)
     assert rest is not None  # it matches anything
@@ -211,7 +217,7 @@ def _end_of(text: str, end: int) -> int:
 _CLOSE = r"""[\\"'`*_\])}]{0,8}+"""
 _SIGN = (
     r"(?:[ \t]{0,24}+(?:=>|[?+]?={1,3}+|:(?:=|[ ]{0,2}[&a-z\[\]|.]{2,24}+[ ]{0,2}=|(?!:))|->|→|\|(?!-)|>(?!-)(?:<[a-z0-9:]{1,24}>)?|</[a-z0-9]{1,12}>\s{0,4}<[a-z0-9]{1,12}>|,(?=[ ]?[\"'])|\((?=[\"']))"  # noqa: E501
-    r"|[ ]{0,4}\t[ \t]{0,8}+| \.(?= [\"'])|(?<=\])(?=[a-z0-9])| is \\verb\|)"
+    r"|[ ]{0,4}\t[ \t]{0,8}+|[ ]?[._]{3,40}+(?=[ ])| \.(?= [\"'])|(?<=\])(?=[a-z0-9])| is \\verb\|)"
 )
 _WORD = r"[^\s:=|\"'`<>!?;,(){}](?:[^\s:=|\"`<>!?;,(){}]{0,27}[^\s:=|\"'`<>!?;,.(){}])?"
 # What leads from a name to its value in a sentence: a sign, or a word such as `is`, or one such as `to`.
@@ -223,8 +229,8 @@ _LEADS = pattern(
 _MOST_LEADS = 8
 # `<key>password</key><string>…`, `"name": "PASSWORD", "value": "…"`, and the same over two lines.
 _FIELD = r"""(?:["'<>/a-z,;:\]]{0,12}[ \t]{0,2}\{?(?:\r?\n(?:[^\n]{0,60}\n){0,2}?[ \t]{0,24})?["'<]?(?:value|default|content|string|val|text)["']?[ ]{0,8}[:=>])"""  # noqa: E501
-_BELOW = r"""(?:[ \t]?[:=]?["'*]{0,3}(?:[ \t]?[|>][-+]?)?[ \t]{0,2}(?:\r?\n[ \t>]{0,12}){1,2}(?:(?:[-*•]|[0-9]{1,2}[.)]) )?(?:send(?:line)?[ (]{1,2})?)"""  # noqa: E501
-_OPENING = r"""[ \t]{0,8}+(?:!!?[a-z]{2,10} )?+[*_]{0,2}+[ \t]{0,2}+(?:[(\[] ?(?=["']))?+(?:[bfrun$@]{1,2}(?=["']))?+"""
+_BELOW = r"""(?:[ \t]?[:=]?["'*]{0,3}(?:[ \t]?[|>][-+]?)?[ \t]{0,2}[|]?(?:\r?\n[=~|: -]{2,80}+[ \t]{0,4})?(?:\r?\n[ \t>]{0,12}){1,2}(?:`{3}[a-z]{0,12}\r?\n)?(?:(?:[-*•:|]|[0-9]{1,2}[.)]) )?(?:send(?:line)?[ (]{1,2})?)"""  # noqa: E501
+_OPENING = r"""[ \t]{0,8}+(?:!!?[a-z]{2,10} )?+(?:[*_]{0,2}+|==(?=[^=]))[ \t]{0,2}+(?:[(\[] ?(?=["']))?+(?:[bfrun$@]{1,2}(?=["']))?+"""  # noqa: E501
 _QUOTED = r"""\\{1,7}["']([^"'\\\r\n]{4,}+)|"[ ]?((?:[^"\\\r\n]|\\.){4,}+)(?:"|$)|'((?:[^'\\\r\n]|\\.){4,}+)(?:'|$)|`([^`\r\n]{4,}+)"""  # noqa: E501
 _BARE_GROUP = 5  # those before it are the four sorts of quotation
 _SIGNS = r"!#$%()*+\-./0-9:=?@\[\]^_a-z{}~\u00a1-\u024f\u0370-\u052f"
@@ -255,9 +261,14 @@ _ADJACENT = pattern(
 _ANSWERED = pattern(
     rf"""[^\r\n]{{0,60}}?[?.:？。][ \t"'*]{{0,3}}(?:\r?\n[ \t>]{{0,8}}){{1,2}}(?:[-*] )?(?:[^\s:][^\r\n:]{{0,24}}: ?)?{_VALUE}(?=["'`.!]{{0,2}}[ \t]*+(?:[\r\n]|$))"""  # noqa: E501
 )
+# Somebody asks, and somebody answers.
+_REPLIED = pattern(
+    rf"""[^\r\n]{{0,60}}+\r?\n[^\s:][^\r\n:]{{0,24}}: ?(?:(?:sure|yes|yep|ok|oh|its?|it's|it is|try|use|c'est|es|ist|oui|si|ja)[,: ]{{1,2}}){{0,3}}"""  # noqa: E501
+    rf"""{_VALUE}(?=["'`.!]{{0,2}}[ \t]*+(?:[\r\n]|$))"""
+)
 _GROUPED = pattern(r"""[ \t]{0,4}[\\"'`*]{0,4}[ ]?([a-z0-9]{4,6}(?:[ -][a-z0-9]{4,6}){3,15})(?![a-z0-9])""")
 _PHRASE_OF_WORDS = pattern(
-    r"""[ \t]{0,4}[\\"'`*]{0,4}[ ]?([a-z]{3,12}(?: [a-z]{3,12}){3,23})(?=["'`*.,;:)|<\r\n\\]|$| [^a-z]| ?["'`])"""
+    r"""[ \t]{0,4}[\\"'`*]{0,4}[ ]?([a-z]{3,12}(?: [a-z]{3,12}){3,23})(?=["'`*.,;:)|<\r\n\\\]}~=!>】]|$| [^a-z]| ?["'`])"""  # noqa: E501
 )
 _OF_DIGITS = pattern(r"""[ \t]{0,4}["'`*]{0,3}([0-9]{4,8})(?![0-9a-z]|[.:][0-9])""")
 # Whoever says one of these gives a value: `set the root password to …`.
@@ -269,12 +280,13 @@ _IS_TO = ("hasl", "slo", "mật khẩu", "mat khau")
 _PAIR = pattern(
     rf"""{_CLOSE}(?:{_SIGN}|[ ](?:are|is|sind|sont|son|mit|with|as|als|-)|\(|(?= ))(?: (?:avec|con|mit|with|as|als|user))?"""  # noqa: E501
     rf"""[ ]{{0,2}}[(\[{{]?["'`]?(?:[a-z0-9_.@+-]{{1,64}})["'`]?"""
-    rf"""[ ]{{0,2}}(?:[:/,|、](?: ?(?:key|pass|pw|schlussel) )?|[ ](?:and|und|et|y|e|with|mit|avec|con)(?= )){_VALUE}"""
+    rf"""[ ]{{0,2}}(?:[:/,|、](?: ?(?:key|pass|pw|schlussel) )?|\r?\n(?=[^\s]{{6,64}}(?:[\r\n]|$))|[ ](?:and|und|et|y|e|with|mit|avec|con)(?= )){_VALUE}"""  # noqa: E501
 )
-# `getConnection("…", "bob", "…")`.
-_CALLED = pattern(r"""\((?:["'][^"'\r\n]{0,96}["'][ ]?,[ ]?){1,3}["']([^"'\r\n]{4,128})["'][ ]?\)""")
+# `getConnection("…", "bob", "…")`: whatever is in quotation marks behind the first argument.
+_CALLED = pattern(r"""[a-z_]{0,16}\([^(),\r\n]{1,96},([^()\r\n]{4,160}+)[)]""")
+_QUOTED_ARGUMENT = pattern(r"""["']([^"'\r\n]{4,128}+)["']""")
 _ANOTHER = pattern(
-    rf"""["'`*]{{0,3}}[ ]?(?:[,/;、]|->|=>|→|[ ](?:or|and|und|oder|et|ou|y|o|e|to|auf|a|en|zu|->)(?= )"""
+    rf"""["'`*]{{0,3}}[ ]?(?:[,;/] ?(?:new|now|neue?s?|nouveau|nouvelle|nuev[ao])[ :]{{1,2}}|[,/;、]|->|=>|→|[ ](?:or|and|und|oder|et|ou|y|o|e|to|auf|a|en|zu|->)(?= )"""  # noqa: E501
     rf"""|\r?\n[ \t]{{0,8}}(?:[-*•]|[0-9]{{1,2}}[.)])[ ]){_VALUE}"""
 )
 # `password2`, `password_prod`, `secret.key.base`; and `tokenCount`, all in small letters.
@@ -294,6 +306,9 @@ _BELOW_WITHIN = 96  # a line that ends farther away has no value below it
 _A_DIGIT = pattern("[0-9]")  # found sooner than anything else that a value may have
 
 
+_NO_NAMES = (LOGIN, FORM, SURE_FORM)
+
+
 def _judge(names: tuple[Name, ...], around: str, at: int) -> _Verdict:
     """Find the secrets around an anchor, and whether it is the heading of a column of them."""
     low = around.lower()
@@ -308,8 +323,9 @@ def _judge(names: tuple[Name, ...], around: str, at: int) -> _Verdict:
     for name in names:
         called = name.expression.match(low, at)
         if called is not None:
-            cost += name.sort is not LOGIN
-            if heading is None and name.sort is not LOGIN and is_heading(low, *called.span()):
+            is_name = name.sort not in _NO_NAMES
+            cost += is_name
+            if heading is None and is_name and is_heading(low, *called.span()):
                 heading = name
             found = _of_name(name, around, low, called)
             if found:
@@ -320,7 +336,7 @@ def _judge(names: tuple[Name, ...], around: str, at: int) -> _Verdict:
 def _value_behind(names: tuple[Name, ...], text: str, low: str, at: int) -> Found | None:
     limit = at + _AFTER_IN_A_HURRY
     for name in names:
-        called = name.expression.match(low, at, limit) if name.sort is not LOGIN else None
+        called = name.expression.match(low, at, limit) if name.sort not in _NO_NAMES else None
         span = _span(_ASSIGNED.match(low, called.end(), limit), text) if called else None
         if span and _is_secret_in_a_hurry(name, text, span):
             end = span[1] if span[1] < limit - _AT_THE_EDGE else _end_of(text, span[1])
@@ -331,11 +347,13 @@ def _value_behind(names: tuple[Name, ...], text: str, low: str, at: int) -> Foun
 def _of_name(name: Name, around: str, low: str, called: re.Match[str]) -> tuple[Found, ...]:
     start, end = called.span()
     if name.sort is LOGIN:
-        for way in (_PAIR, _CALLED):
-            span = _span(way.match(low, end), around)
-            if span and is_made_up(around[span[0] : span[1]]):
-                return ((*span, name.kind),)
-        return ()
+        return _of_login(name, around, low, end)
+    if name.sort in (FORM, SURE_FORM):
+        assert called.lastindex is not None
+        begin, last = called.span(called.lastindex)
+        given = around[begin:last].rstrip(_ENDS)
+        is_one = is_password(given, is_quoted=True) if name.sort is SURE_FORM else is_made_up(given)
+        return ((begin, begin + len(given), name.kind),) if is_one and not is_known_mix(given) else ()
     suffix = _SUFFIX.match(low, end)
     assert suffix is not None  # it matches anything
     glued = _GLUED.match(low, end)
@@ -352,13 +370,36 @@ def _of_name(name: Name, around: str, low: str, called: re.Match[str]) -> tuple[
     first = _in_parts(name, around, low, end, leads) or _value_of(name, around, low, (start, end), leads)
     if first is None:
         return ()
-    return ((*first, name.kind), *_others(name, around, low, first[1]))
+    led_to = _led_to(name, around, low, leads) or first
+    before = [(*led_to, name.kind)] if led_to[1] <= first[0] else []  # `changed from … to …`
+    return (*before, (*first, name.kind), *_others(name, around, low, first[1]))
+
+
+def _of_login(name: Name, around: str, low: str, end: int) -> tuple[Found, ...]:
+    span = _span(_PAIR.match(low, end), around)
+    if span and is_made_up(around[span[0] : span[1]]):
+        return ((*span, name.kind),)
+    call = _CALLED.match(low, end)
+    for given in _QUOTED_ARGUMENT.finditer(around, call.start(1), call.end(1)) if call else ():
+        if is_made_up(given[1]):
+            return ((*given.span(1), name.kind),)
+    return ()
 
 
 _TO_PARTS = tuple(
     pattern(rf"{_CLOSE}{way}")
-    for way in (rf"(?:{_SIGN}| (?=[\"'`]))", _FIELD, _BELOW, r"[^\x00-\x7f。！？]{0,18}+[ ]?[:=]?")
+    for way in (
+        rf"(?:{_SIGN}| (?=[\"'`]))",
+        _FIELD,
+        _BELOW,
+        r"[^\x00-\x7f。！？]{0,18}+[ ]?[:=]?",
+        # any signs and marks, a line break
+        r"(?:'s)?[ ]?(?:</?[a-z]{1,8}>|[^\w\s<]|<!?){1,8}+(?:cdata\[)?[ ]?(?:</?[a-z]{1,8}>|[^\w\s<]|<){0,6}+",
+        r"[ ]?\\{1,2}[a-z]{2,8}[{+|]",
+        r"[^\r\n]{0,24}\r?\n",
+    )
 )
+_GROUPS_OF_FOUR = pattern(r"(?<![a-z0-9-])[a-z0-9]{4}(?: [a-z0-9]{4}){3,15}+(?![a-z0-9-])")
 
 
 _OF_A_ROW = pattern("[,;|]")  # what stands below is a row of a table
@@ -384,6 +425,10 @@ def _in_parts(
             is_quoted = around[words.start(1) - 1] in "\"'`"
             if name.sort is PHRASE or (name.sort is PASSWORD and is_quoted):
                 return words.span(1)
+    if name.sort is not PIN:
+        for grouped in _GROUPS_OF_FOUR.finditer(low, low.rfind("\n", 0, end) + 1, end + _WITHIN):
+            if is_grouped(around[grouped.start() : grouped.end()]):
+                return grouped.span()
     return None
 
 
@@ -406,7 +451,7 @@ def _value_of(
     if span:
         return span
     is_over = low.find("\n", end, end + _BELOW_WITHIN) < 0
-    for way in (_ADJACENT,) if is_over else (_ADJACENT, _FOUND_BELOW, _ANSWERED):
+    for way in (_ADJACENT,) if is_over else (_ADJACENT, _FOUND_BELOW, _ANSWERED, _REPLIED):
         span = _span(way.match(low, end), around)
         if (
             span
@@ -470,12 +515,14 @@ def _is_secret(name: Name, around: str, span: tuple[int, int], *, has_sign: bool
         return is_password(given, is_quoted=is_quoted)
     if name.sort is DOUBTFUL:
         return is_made_up(given) or (has_sign and given.isdecimal() and len(given) >= _LEAST_DIGITS)
-    return (
-        is_key(given)
-        or is_odd(given)
-        or is_grouped(given)
-        or (has_sign and name.kind == "secret" and is_made_up(given))
-    )
+    return is_key(given) or is_odd(given) or is_grouped(given) or (has_sign and _may_be_chosen(name, given))
+
+
+def _may_be_chosen(name: Name, given: str) -> bool:
+    """Whether a person has chosen this in the place of what a machine makes."""
+    if name.kind == "secret":
+        return is_made_up(given)
+    return is_made_up(given) and sum(map(str.isdecimal, given)) > 1 and not is_known_mix(given)
 
 
 def _is_secret_in_a_hurry(name: Name, text: str, span: tuple[int, int]) -> bool:
@@ -496,16 +543,27 @@ def _is_made_up(name: Name, around: str, span: tuple[int, int]) -> bool:
     if _is_short_word(given):
         return False
     if name.sort is KEY:
-        return (is_key(given) and len(given) >= _LEAST_KEY) or (name.kind == "secret" and is_odd(given))
-    return is_made_up(given)
+        return (is_key(given) and len(given) >= _LEAST_KEY) or _is_odd_secret(name, given)
+    return is_made_up(given) or (name.sort is PHRASE and is_dashed_phrase(given))
+
+
+def _is_odd_secret(name: Name, given: str) -> bool:
+    if name.kind != "secret":
+        return False
+    is_code = name.anchor in _OF_CODES and is_grouped(given) and not _YEARS.match(given)
+    return is_odd(given) or is_code
+
+
+_OF_CODES = ("recovery", "backup code", "wiederherstellungs", "recupera")
+_YEARS = pattern("(?:19|20)[0-9]{2}-")
 
 
 def _is_secret_without_sign(name: Name, given: str) -> bool:
     if _is_short_word(given):
         return False
     if name.sort is KEY:
-        return (is_key(given) and len(given) >= _LEAST_NEAR_KEY) or (name.kind == "secret" and is_odd(given))
-    return is_made_up(given)
+        return (is_key(given) and len(given) >= _LEAST_NEAR_KEY) or _is_odd_secret(name, given)
+    return is_made_up(given) or (name.sort is PHRASE and is_dashed_phrase(given))
 
 
 def _led_to(name: Name, around: str, low: str, leads: list[re.Match[str]]) -> tuple[int, int] | None:
@@ -514,7 +572,15 @@ def _led_to(name: Name, around: str, low: str, leads: list[re.Match[str]]) -> tu
         span = _span(_VALUE_ALONE.match(low, lead.end()), around)
         if span is None:
             continue
-        if _is_secret(name, around, span) and (
+        given = around[span[0] : span[1]]
+        is_one = _is_secret(name, around, span) or bool(
+            lead[1]
+            and name.sort is KEY
+            and name.anchor != "cred"
+            and _may_be_chosen(name, given)
+            and not is_known_mix(given)
+        )
+        if is_one and (
             not lead[2]
             or name.anchor in _IS_TO
             or _is_made_up(name, around, span)
@@ -541,18 +607,30 @@ def _near(name: Name, around: str, low: str, end: int) -> tuple[int, int] | None
 def _beside(name: Name, around: str, low: str, start: int, end: int) -> tuple[int, int] | None:
     """Something that cannot be said at all, before the name on its line, or alone on one of the next lines."""
     line = low.rfind("\n", 0, start) + 1
+    above = _ABOVE.search(around, 0, line) if line and _IS_BELOW.fullmatch(low, line, start) else None
+    if above is not None and (
+        _is_beyond_doubt(name, above[1])
+        or (name.sort is PASSWORD and low[line] in "^↑(" and is_made_up(above[1]))
+    ):
+        return above.span(1)
     for token in _TOKEN.finditer(around, line, start):
         given = token[0].rstrip(_ENDS)
         if ":" not in given and _is_beyond_doubt(name, given) and token.end() < start - 1:
             return token.start(), token.start() + len(given)
     alone = _ALONE_BELOW.match(around, end)
-    if alone is not None and _is_beyond_doubt(name, alone[1]):
-        return alone.span(1)
+    if alone is not None:
+        is_close = name.sort is PASSWORD and alone.start(1) - end <= _CLOSE_BELOW
+        if _is_beyond_doubt(name, alone[1]) or (is_close and is_made_up(alone[1])):
+            return alone.span(1)
     return None
 
 
+# Something alone on a line, and on the next one what it is.
+_ABOVE = pattern(r"""(?:^|\n)[ \t>*•-]{0,6}["'`]{0,3}([^\s"'`]{6,}+)["'`]{0,3}[ \t]{0,4}\r?\n$""")
+_IS_BELOW = pattern(rf"[ \t^↑(\[*_>-]{{0,8}}(?:{_WORD} ){{0,4}}")
+_CLOSE_BELOW = 24
 _ALONE_BELOW = pattern(
-    r"""[^\r\n]{0,64}+(?:\r?\n[ \t>]*+(?:`{3}[a-z]{0,12})?){1,4}+(?:[-*•] )?["'`*]{0,3}([^\s"'`,;|]{8,}+)["'`*]{0,3}[ \t]*+(?=[\r\n]|$)"""  # noqa: E501
+    r"""[^\r\n]{0,64}+(?:\r?\n[ \t>]*+(?:`{3}[a-z]{0,12}|[=~-]{2,80}+)?){1,4}+(?:[-*•] )?["'`*]{0,3}([^\s"'`,;|]{8,}+)["'`*]{0,3}[ \t]*+(?=[\r\n]|$)"""  # noqa: E501
 )
 
 
@@ -563,8 +641,10 @@ def _is_beyond_doubt(name: Name, given: str) -> bool:
 
 
 _SAID_AHEAD = pattern(
-    r"""(?:use|take|nimm|utilise|usa) ["'`]?((?:[a-z]{3,12} ){3,11}[a-z]{3,12})["'`]? (?:as|als|comme|como) (?:the|die|la|my)? ?$|"""  # noqa: E501
-    rf"""([^\s"'`(),;:]{{6,64}})["'`*]{{0,3}} \((?:{_WORD} ){{0,3}}$|([^\s"'`(),;]{{6,64}})["'`*]{{0,3}}[ ]{{0,3}}(?:<-|←|<=|#|//|--)(?: {_WORD}){{0,3}} ["'`*]{{0,2}}$"""  # noqa: E501
+    rf"""(?:^|use |using |take |with |set |tried |type |enter |nimm |mit |utilise |mets |usa |pon )["'`]?((?:[a-z]{{3,12}} ){{3,23}}[a-z]{{3,12}})["'`]?"""  # noqa: E501
+    rf"""[ ]?(?: (?:is|as|als|comme|como|for|at|when|est|ist|es)|[=:#(–—-]|//|<-|←)(?: ?{_WORD}){{0,4}}[ (]{{0,2}}$|"""
+    rf"""^[ >*•-]{{0,6}}([^\s"'`(),;:]{{6,64}})["'`*]{{0,3}}(?:[ ]?[=–—~→|>;]|[ ]?[=-]>|:|[ ][:-]|\t)[ ]?(?:{_WORD} ){{0,3}}$|"""  # noqa: E501
+    rf"""([^\s"'`(),;:]{{6,64}})["'`*]{{0,3}} \((?:{_WORD} ){{0,3}}$|([^\s"'`(),;]{{6,64}})["'`*]{{0,3}}[ ]{{0,3}}(?:<-{{1,3}}|←|<=|#|//|--|/)(?: ?{_WORD}){{0,3}}[ ]?["'`*]{{0,2}}$"""  # noqa: E501
     rf"""|(?:type|enter|use|try|tippe|gib|nimm|nutze|saisis|tape|utilise|usa|escribe|pon) ["'`]?([^\s"'`(),;]{{6,64}})["'`*]{{0,3}}(?: {_WORD}){{1,8}} $"""  # noqa: E501
     rf"""|([^\s"'`(),;:]{{6,64}})["'`*]{{0,3}}[ ]?(?: (?:{"|".join((*IS, "as", "als", "en", "still", "comme", "como", "come", "for"))})(?: {_WORD}){{0,3}} ["'`*]{{0,2}}"""  # noqa: E501
     r"|[是为為がをは이가을를][^\x00-\x7f]{0,8})$"

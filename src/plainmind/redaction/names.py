@@ -10,6 +10,8 @@ from plainmind.base.value import value
 # Everything here is in lower case and without accents, as `Page` gives it.
 
 PASSWORD, DOUBTFUL, KEY, LOGIN, PHRASE, PIN = "password", "doubtful", "key", "login", "phrase", "pin"
+# The expression of a form has the value in it, as its last group: made up, or anything in the place of a password.
+FORM, SURE_FORM = "form", "sure form"
 
 
 @value
@@ -36,18 +38,33 @@ NAMES: tuple[Name, ...] = (
     _name(
         PASSWORD,
         "pass",
-        r"pass(?:wor[dt](?:e?s|e|er|ern)?|wd|phrases?|codes?|ords?|(?:(?<=de pass)|(?<=ra-pass)|(?<=ra pass))e)(?![a-z])"  # noqa: E501
+        r"pass(?:[ -]?wor[dt](?:e?s|e|er|ern)?|wd|phrases?|codes?|ords?|(?:(?<=de pass)|(?<=ra-pass)|(?<=ra pass))e)(?![a-z])"  # noqa: E501
         r"|pass(?:word|wd|phrase)(?=(?:prod|dev|test|stag|live|value|text|plain|confirm|b64|base64))"
-        rf"|(?:(?<=[a-z0-9][_.-])|(?<=require)|(?<=--)|(?<=[ \t]/))pass{_OVER}|{_ALONE}passw?(?==)",
+        rf"|(?:(?<=[a-z0-9][_.-])|(?<=require)|(?<=--)|(?<=[ \t]/))pass{_OVER}|{_ALONE}passw?(?==)"
+        r"|(?:(?<=db)|(?<=user)|(?<=root)|(?<=admin)|(?<=wifi)|(?<=wlan)|(?<=ftp)|(?<=mail)|(?<=smtp)|(?<=sql)|(?<=bind)"
+        r"|(?<=auth)|(?<=login)|(?<=host)|(?<=store)|(?<=key))pass(?=[\"']?[ ]?[:=])",
     ),
     _name(DOUBTFUL, "pass", rf"(?<!/){_ALONE}pass{_OVER}"),
     _name(
         PASSWORD,
         "pw",
-        rf"pwds?{_OVER}|(?:{_ALONE}|(?<=[_-])|(?<=bind)|(?<=root)|(?<=user)|(?<=admin)|(?<=wifi)|(?<=db))pws?{_OVER}",
+        rf"pwr?ds?{_OVER}|(?:{_ALONE}|(?<=[_-])|(?<=bind)|(?<=root)|(?<=user)|(?<=admin)|(?<=wifi)|(?<=db))pws?{_OVER}",
     ),
+    # as people mistype it, or write it in order not to be found
+    _name(PASSWORD, "psw", rf"{_ALONE}psw{_OVER}"),
+    _name(PASSWORD, "pssw", rf"psswo?r?d{_OVER}"),
+    _name(PASSWORD, "pasw", rf"pasw(?:d|or[dt]|rd){_OVER}"),
+    _name(PASSWORD, "pa$$", rf"pa\$\$w(?:or)?d{_OVER}"),
+    _name(PASSWORD, "passw0", rf"passw0r[dt]{_OVER}"),
+    _name(PASSWORD, "pa55", rf"pa55w[o0]r[dt]{_OVER}"),
+    _name(PASSWORD, "p4ss", rf"p4ssw[o0]r[dt]{_OVER}"),
+    _name(PASSWORD, "authtok", rf"authtok{_OVER}"),
+    _name(PASSWORD, "p/w", rf"{_ALONE}p/w{_OVER}"),
+    _name(LOGIN, "u/p", rf"{_ALONE}u/p{_OVER}"),
+    _name(PASSWORD, "wpa", rf"{_ALONE}wpa[23]?[ -]?(?:key|schlue?ssel|passphrase|code|psk){_OVER}"),
+    _name(PASSWORD, "network key", rf"network keys?{_OVER}"),
     _name(PASSWORD, "psk", rf"(?:{_ALONE}|(?<=[_-]))psk{_OVER}"),
-    _name(PASSWORD, "identified by"),
+    _name(PASSWORD, "identif", "identified by"),
     _name(
         KEY,
         "secret",
@@ -56,6 +73,7 @@ NAMES: tuple[Name, ...] = (
     ),
     _name(KEY, "token", rf"tokens?{_OVER}|token(?=value|secret)", "token"),
     _name(KEY, "key", rf"keys?{_OVER}|key(?=data|value|secret)", "key"),
+    _name(KEY, "sessid", rf"(?<=php)sessid{_OVER}|sessid{_OVER}", "token"),
     _name(KEY, "recovery", rf"recovery[ _-]?(?:codes?|keys?){_OVER}", "secret"),
     _name(KEY, "backup code", rf"backup codes?{_OVER}", "secret"),
     _name(
@@ -65,14 +83,38 @@ NAMES: tuple[Name, ...] = (
         "passphrase",
     ),
     _name(PHRASE, "mnemonic", f"mnemonic{_OVER}", "passphrase"),
+    _name(
+        PASSWORD,
+        "wifi",
+        rf"{_ALONE}wifi[ -](?:key|schlue?ssel|code)s?{_OVER}|(?<=code )wifi{_OVER}|(?<=cle )wifi{_OVER}",
+    ),
+    _name(PASSWORD, "wlan", rf"{_ALONE}wlan[ -]?(?:key|schlue?ssel|code)s?{_OVER}"),
     _name(LOGIN, "wifi", rf"{_ALONE}wifi{_OVER}"),
     _name(LOGIN, "wlan", rf"{_ALONE}wlan{_OVER}"),
+    _name(LOGIN, "vpn", rf"{_ALONE}vpn(?=:? )"),
+    _name(LOGIN, "mysqli", r"mysqli(?=\()"),
+    _name(LOGIN, "pdo(", r"pdo(?=\()"),
     _name(DOUBTFUL, "wifi", rf"{_ALONE}wifi(?![a-z_-])"),
     _name(DOUBTFUL, "wlan", rf"{_ALONE}wlan(?![a-z_-])"),
-    _name(DOUBTFUL, "acces", rf"access codes?{_OVER}"),
+    _name(PIN, "passcode", rf"passcodes?{_OVER}", "pin"),
+    _name(PIN, "geheimzahl", rf"geheimzahl{_OVER}", "pin"),
+    _name(
+        PIN,
+        "code ",
+        r"code (?:secret|confidentiel|(?:(?:de |du )(?:la |ma )?)?(?:carte|telephone|mobile)(?: bleue)?)(?![a-z])",
+        "pin",
+    ),
+    _name(
+        PIN,
+        "codigo ",
+        r"codigo (?:secreto|pin|de (?:la |el )?(?:tarjeta|telefono|movil))(?![a-z])",
+        "pin",
+    ),
+    _name(DOUBTFUL, "acces", rf"access codes?{_OVER}|(?<=code d')acces{_OVER}"),
+    _name(DOUBTFUL, "unlock code", rf"{_ALONE}unlock codes?{_OVER}"),
     _name(LOGIN, "conne", r"connect(?:ion|er|e-toi)?(?![a-z])|connexion"),
     _name(LOGIN, "acces", rf"acces(?:os?|s)?{_OVER}"),
-    _name(LOGIN, "identifiants"),
+    _name(LOGIN, "identif", "identifiants"),
     _name(LOGIN, "entra", rf"{_ALONE}entrar?{_OVER}"),
     _name(LOGIN, "sign in", "sign in(?: as)?"),
     _name(LOGIN, "log in", "log in(?: as)?"),
@@ -97,6 +139,7 @@ NAMES: tuple[Name, ...] = (
     _name(KEY, "recupera", rf"recupera(?:ci|ti|ca|zi)on?{_OVER}", "secret"),
     _name(PHRASE, "frase ", "frase (?:de contrasena|semilla|secreta|de recuperacion|segreta)", "passphrase"),
     _name(PASSWORD, "contrase", r"contrasen(?:y|i)?as?"),
+    _name(PASSWORD, "contra", rf"{_ALONE}contra(?=:| es | = )"),
     _name(DOUBTFUL, "clave", rf"{_ALONE}claves?{_OVER}"),
     _name(PASSWORD, "senha", rf"{_ALONE}senhas?{_OVER}"),
     _name(KEY, "chave", rf"{_ALONE}chaves?{_OVER}", "key"),
@@ -113,8 +156,70 @@ NAMES: tuple[Name, ...] = (
     _name(PASSWORD, "kata sandi"),
 )
 
+# What programs take as a password, and how people say what opens something, without a name for it.
+_X = r"""["'`]?([^\s"'`<>|;,]{4,128}+)"""
+_NO_HOST = _X.replace(";,]", ";,@]")
+_FLAG = "".join(f"|(?<=-[a-z]{{{length}}})" for length in range(2, 9))[1:]
+_FORMS: tuple[Name, ...] = (
+    _name(FORM, "auth", rf"(?:(?<=cli )|(?<=> )|(?<=^)|(?<=\n))auth (?:[a-z0-9_.-]{{1,32}} )?{_X}"),
+    _name(FORM, "pass", rf"(?:{_FLAG})pass(?:wd)?[ =]{_X}"),
+    _name(
+        FORM,
+        "echo ",
+        rf"echo (?:-n )?(?:[\"'][a-z0-9_.-]{{1,32}}:)?{_X}[\"']?[ ]?(?:\|[ ]?[^\n|]{{0,80}}?(?:stdin|passwd|cryptsetup|luks|kinit|login|passphrase|openssl|gpg|unlock)|\))",  # noqa: E501
+    ),
+    _name(FORM, "printf ", rf"printf [\"']%s(?:\\n)?[\"'] {_X}[\"']?[ ]?\|"),
+    _name(FORM, "<<<", rf"<<<[ ]?{_X}"),
+    _name(FORM, 'send "', r"""send "([^"\s\\]{4,64}+)\\[rn]"""),
+    _name(SURE_FORM, "securestring", r"""securestring(?: -string)? ["']([^"'\r\n]{4,128}+)["']"""),
+    _name(FORM, "sqlplus", r"""sqlplus (?:-[a-z]{1,8} ){0,3}["']?[a-z0-9_$#]{1,32}/([^\s@/"']{4,64}+)"""),
+    _name(FORM, "pdp ", r"""pdp ["']?[a-z0-9_$#]{1,32}/([^\s@/"']{4,64}+)"""),
+    _name(FORM, "airportnetwork", rf"airportnetwork [a-z0-9]{{1,8}} (?:\"[^\"\n]{{1,40}}\"|[^\s]{{1,40}}) {_X}"),
+    _name(FORM, "rabbitmqctl", rf"rabbitmqctl [a-z_]{{4,20}} [^\s]{{1,40}} {_X}"),
+    _name(FORM, "community", rf"community {_X}"),
+    _name(FORM, "secret", rf"(?:(?<=enable )|(?<=[0-9] )|(?<=\n )|(?<=\n  ))secret(?: [0-9])? {_X}"),
+    _name(FORM, "key", rf"(?:(?<=isakmp )|(?<=option )|(?<=security )|(?<=wpa)|(?<=shared-))key(?: [0-9])?(?: ascii-text)?[ =]{{1,2}}{_X}"),  # noqa: E501
+    _name(FORM, "user", r"""user(?:name|pwd)?["']?[ ]?[=:][ ]?["']?(?!https?:)[a-z0-9_.@+-]{1,64}:(?!//)([^\s"'`<>|;,]{6,64}+)"""),  # noqa: E501
+    _name(FORM, "user", r"""user [^\s]{1,40} (?:on |off )?>([^\s"'<>]{4,128}+)"""),
+    _name(FORM, "ssid", rf"ssid[\"']?[ :=][^\n]{{1,40}}?[\n,;/]{{1,2}}[ ]{{0,4}}[\"']?(?:key|psk|schlussel|cle|clave|code)[\"']?[ ]?[:=][ ]?{_X}"),  # noqa: E501
+    _name(SURE_FORM, 'value="', r"""value="([^"<>\n]{4,128}+)"[^<>\n]{0,80}?(?:name|id|type)="[a-z_-]{0,16}(?:pass|pw|psk)"""),  # noqa: E501
+    _name(FORM, "keymaterial", rf"keymaterial[\"']?(?:>|[ ]?[:=][ ]?){_X}"),
+    _name(FORM, "key content", rf"key content[ ]{{0,24}}:[ ]{{0,4}}{_X}"),
+    _name(FORM, "schlusselinhalt", rf"schlusselinhalt[ ]{{0,24}}:[ ]{{0,4}}{_X}"),
+    _name(FORM, "pptpd", rf"pptpd[ \t]{{1,8}}{_X}"),
+    _name(FORM, "l2tpd", rf"l2tpd[ \t]{{1,8}}{_X}"),
+    _name(SURE_FORM, '* "', r"""\* "([^"\s]{4,64}+)" \*"""),
+    _name(FORM, "{plain}", rf"\{{plain\}}{_X}"),
+    _name(SURE_FORM, ": eap", r""": eap "([^"\s]{4,64}+)\""""),
+    _name(SURE_FORM, ": xauth", r""": xauth "([^"\s]{4,64}+)\""""),
+    _name(FORM, "createuser", rf"createuser [^\s]{{1,40}} (?:md5|sha[0-9-]{{0,4}}) {_X}"),
+    _name(FORM, "com2sec", rf"com2sec[ \t]{{1,4}}[^\s]{{1,40}}[ \t]{{1,4}}[^\s]{{1,40}}[ \t]{{1,4}}{_X}"),
+    _name(FORM, "socks", rf"socks[45][ \t]{{1,4}}[0-9.]{{7,15}}[ \t]{{1,4}}[0-9]{{2,5}}[ \t]{{1,4}}[^\s]{{1,40}}[ \t]{{1,4}}{_X}"),  # noqa: E501
+    _name(FORM, "user", rf"(?:(?<=^)|(?<=\n))user [^\s]{{1,40}} {_X}(?=[ ]?(?:[\r\n]|$))"),
+    _name(FORM, "user", rf"users[\"']?[ ]?[:=][ ]?\{{?\s{{0,8}}[\"']?[a-z0-9_.@-]{{1,32}}[\"']?[ ]?[:=][ ]?{_X}"),
+    _name(FORM, "login", rf"(?:(?<=^)|(?<=\n)|(?<=[0-9] )|(?<=auth ))login [^\s]{{1,64}} {_X}"),
+    _name(FORM, "identif", rf"(?:(?<=nickserv )|(?<=:))identify (?:[a-z0-9_]{{1,20}} )?{_X}"),
+    _name(FORM, "basicauth", rf"basicauth[^\n]{{0,24}}\n?[ ]{{0,8}}[a-z0-9_.-]{{1,32}}[: ]{_X}"),
+    _name(FORM, "auth_basic", rf"auth_basic [a-z0-9_.-]{{1,32}}:{_X}"),
+    _name(FORM, "unlock", rf"unlock(?:s|ed)?(?: it)? with {_X}"),
+    _name(FORM, "crypted with", rf"crypted with {_X}"),
+    _name(FORM, "protected with", rf"protected with {_X}"),
+    _name(FORM, "admin", rf"(?:(?<![\w/.@-]))admin(?:istrator)?(?:[ ]?:[ ]?| / ){_NO_HOST}"),
+    _name(FORM, "root", rf"(?:(?<![\w/.@-]))root(?:[ ]?:[ ]?| / ){_NO_HOST}"),
+    _name(FORM, "login", rf"login (?:(?:admin|root|user)|(?:with|using)) {_X}"),
+    _name(FORM, "logged in", rf"logged in(?: as [^\s]{{1,40}})? (?:with|using) {_X}"),
+    _name(FORM, "log in", rf"log in(?: as [^\s]{{1,40}})? (?:with|using) {_X}"),
+    _name(FORM, "sign", rf"sign(?:ed)? in(?: as [^\s]{{1,40}})? (?:with|using) {_X}"),
+    _name(FORM, "conne", rf"connect(?:ed)? to [^\s]{{1,40}} (?:with|using) {_X}"),
+    _name(FORM, "network", rf"network(?: is|:)? [^\s]{{1,40}}[ ,]{{1,2}}(?:and )?(?:the )?(?:key|code)(?: is|:)? {_X}"),
+    _name(FORM, "ssh ", rf"ssh [^\s@]{{1,40}}@[^\s,]{{1,64}},? (?:with |\()(?:password )?{_X}"),
+    _name(FORM, "sudo", rf"sudo(?: pass| pw)?(?: is| with| one is| asks?,?(?: type| enter)?| wants| use| c'est| ?:) {_X}"),  # noqa: E501
+)  # fmt: skip
+NAMES += _FORMS
+
 # These have a letter that is not ASCII, although it is not seen here, or are written without a space before the value.
 FAR_NAMES: tuple[Name, ...] = (
+    _name(PASSWORD, "cle", rf"{_ALONE}cle (?:du |de )?(?:wifi|wpa|wlan|reseau){_OVER}"),
     _name(KEY, "cle", rf"{_ALONE}cles?{_OVER}", "key"),
     _name(PASSWORD, "hasl", rf"{_ALONE}hasl[oaeu]m?{_OVER}"),
     _name(KEY, "klucz", rf"{_ALONE}klucz[aeu]?{_OVER}", "key"),
@@ -135,7 +240,7 @@ FAR_NAMES: tuple[Name, ...] = (
     _name(PASSWORD, "κωδικο", "κωδικο[ςύσ]?"),
     _name(DOUBTFUL, "パス", "パス(?![ワフコ])"),
     *(_name(PHRASE, word, kind="passphrase") for word in ("助记词", "助記詞", "口令", "シードフレーズ", "パスフレーズ", "시드 구문", "암호문")),  # noqa: E501
-    *(_name(PIN, word, kind="pin") for word in ("暗証番号", "비밀 번호")),
+    *(_name(PIN, word, kind="pin") for word in ("暗証番号", "비밀 번호", "비밀번호", "密码")),
     *(_name(KEY, word, kind="secret") for word in ("恢复码", "恢復碼", "リカバリーコード", "回復キー", "バックアップコード", "복구 코드", "복구 키", "백업 코드")),  # noqa: E501
     *(_name(LOGIN, word) for word in ("账号", "帐号", "账户", "登录", "ログイン", "アカウント", "로그인", "계정", "логин", "доступ")),  # noqa: E501
     _name(KEY, "ключ", "ключ[а-яё]{0,3}", "key"),

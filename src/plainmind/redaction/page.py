@@ -128,6 +128,10 @@ def _plain_signs() -> dict[str, str]:
         (_NOTHING, "\u00ad\u034f\u061c\u180e\u200c\u200d\u200e\u200f\u2060\u2061\u2062\u2063\u2064\ufeff"),
     ):  # fmt: skip
         plain |= dict.fromkeys(signs, instead)
+    # Letters and digits of mathematics, in one style after the other.
+    letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+    plain |= {chr(0x1D400 + at): letters[at % 52] for at in range(676)}
+    plain |= {chr(0x1D7CE + at): "0123456789"[at % 10] for at in range(50)}
     # Marks of direction, marks that choose a variant, and accents that stand behind their letter.
     for first, last in ((0x202A, 0x202E), (0x2066, 0x206F), (0xFE00, 0xFE0F), (0x0300, 0x036F)):
         plain |= {chr(code): _NOTHING for code in range(first, last + 1)}
@@ -154,7 +158,7 @@ _ENTITIES = {
     entity: sign + _NOTHING * (len(entity) - 1)
     for entity, sign in (
         ("&quot;", '"'), ("&#34;", '"'), ("&#39;", "'"), ("&apos;", "'"), ("&amp;", "&"), ("&lt;", "<"), ("&gt;", ">"),
-        ("&#61;", "="), ("&nbsp;", " "),
+        ("&#61;", "="), ("&nbsp;", " "), ("&colon;", ":"), ("&#58;", ":"), ("&equals;", "="),
     )
 }  # fmt: skip
 _IN_ADDRESSES = {
@@ -174,16 +178,24 @@ _IN_ADDRESSES = {
 # By the sign with which all of them begin.
 _WRITTEN_OTHERWISE = {
     "\\": (_ESCAPES, pattern(r"\\(?:[_\-*.~+#!$&@=/:|<>()\[\]{}%^,;? ]|u00(?:2[267]|3[acdeACDE]))")),
-    "&": (_ENTITIES, pattern(r"&(?:quot|#34|#39|apos|amp|lt|gt|#61|nbsp);")),
+    "&": (_ENTITIES, pattern(r"&(?:quot|#34|#39|apos|amp|lt|gt|#61|nbsp|colon|#58|equals);")),
     "%": (_IN_ADDRESSES, pattern(r"%(?:2[0267]|3[adAD]|7[bdBD])")),
 }
 _FEW = 64  # one in so many characters
+# Cyrillic letters that look like others, in a word that has both.
+_LOOK_ALIKE = "авеорсухіѕјАВЕОРСУХІЅЈ"
+_AS_LATIN = str.maketrans(_LOOK_ALIKE, "abeopcyxisjABEOPCYXISJ")
+_OF_TWO_SCRIPTS = pattern(
+    rf"(?<![A-Za-z{_LOOK_ALIKE}])(?=[A-Za-z]{{0,16}}[{_LOOK_ALIKE}])(?=[{_LOOK_ALIKE}]{{0,16}}[A-Za-z])[A-Za-z{_LOOK_ALIKE}]{{4,}}+"
+)
 
 
 def _as_plain_signs(text: str, odd: frozenset[str]) -> str:
     """Write the text in signs that the rules know, each at its place; what is to be left out becomes one sign."""
     for sign in odd & _PLAIN.keys():
         text = text.replace(sign, _PLAIN[sign])
+    if not odd.isdisjoint(_LOOK_ALIKE):
+        text = _OF_TWO_SCRIPTS.sub(lambda word: word[0].translate(_AS_LATIN), text)
     for opening, (meanings, expression) in _WRITTEN_OTHERWISE.items():
         count = text.count(opening)
         if not count or not expression.search(text):

@@ -13,7 +13,7 @@ _WORDS = frozenset(
     prompt pwd redacted removed required root sample secret secrets sk-no-key-required some string test
     testing text token true undefined unknown unset user username value vllm
     argon2 argon2id aes128 aes256 aes-256 base32 base64 bcrypt hs256 md5 oauth2 pbkdf2 rs256 scrypt sha1
-    sha224 sha256 sha384 sha512 sha-1 sha-256 sha-512 totp utf8 utf-8 2fa
+    sha224 sha256 sha384 sha512 sha-1 sha-256 sha-512 totp utf8 utf-8 2fa ed25519 x25519 rsa2048 rsa4096 secp256k1
     """.split()  # noqa: SIM905
 )
 # Talk about what belongs there; or a name that a program will look up: a variable, a template, a function, a vault.
@@ -84,6 +84,12 @@ _FOLLOWERS = """
     waehilnorstuy xaceiopqtuy yabcdefgilmnoprstuwxz zaehiloptuwyz
 """
 _RARE_PAIR = pattern("|".join(f"{row[0]}(?=[^{row[1:]}])" for row in _FOLLOWERS.split()))
+# The pairs that make up eight tenths of all words. Of letters that a machine has drawn they are a fifth.
+_USUAL_FOLLOWERS = """
+    abcdgilmnprstuy baelor caehikot daeios eacdegilmnprstvx faeio gaer haeiot iacdeglmnorstv ke laeilos maeiop nacdegiost
+    oclmnoprstuw paeilor qu radeinostuy sacehiostu taehiorstu uelmnrst vei waei
+"""  # noqa: E501
+_USUAL_PAIR = pattern("|".join(f"{row[0]}(?=[{row[1:]}])" for row in _USUAL_FOLLOWERS.split()))
 _LEAST_SCRAMBLED = 8
 _LONG_SCRAMBLED = 12
 _CHANGES_OF_CASE = pattern("[a-z][A-Z]|[A-Z][A-Z][a-z]")
@@ -120,6 +126,7 @@ _KNOWN_MIX = pattern(
     r"|[0-9]{4}[a-z]{1,3}[0-9]{1,2}|[0-9]{1,2}[a-z]{3,9}[0-9]{4}|[0-9]{8}t[0-9]{4,9}z?",
     2,
 )
+_ACRONYM = pattern("[A-Z]{2,6}-?v?[0-9]{1,5}|[A-Z][a-z]{1,12}[A-Z]?[a-z]{0,12}[0-9]{1,3}")
 _WITHOUT_JOINTS = str.maketrans("", "", "-_./+:")
 _UUID = pattern(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$", 2)
 _STRETCH = pattern(r"[A-Za-z0-9]{8,}+")
@@ -163,7 +170,9 @@ def is_scrambled(value: str) -> bool:
     is_mixed = not (value.islower() or value.isupper())
     if is_mixed and len(_CHANGES_OF_CASE.findall(value)) >= _LEAST_CHANGES and not _CAMEL.fullmatch(value):
         return rare > 0
-    return rare * (5 if len(value) >= _LONG_SCRAMBLED else 2) >= len(value)
+    if len(value) < _LONG_SCRAMBLED:
+        return rare * 2 >= len(value)
+    return rare * 5 >= len(value) or len(_USUAL_PAIR.findall(low)) * 20 < len(value) * 9
 
 
 def is_phrase(value: str) -> bool:
@@ -174,6 +183,11 @@ def is_phrase(value: str) -> bool:
         and all(_WORD.fullmatch(word) for word in words)
         and _STOP_WORDS.isdisjoint(words)
     )
+
+
+def is_dashed_phrase(value: str) -> bool:
+    """Whether these are four words or more, joined by dashes."""
+    return _DASHED_WORDS.fullmatch(value) is not None
 
 
 def is_grouped(value: str) -> bool:
@@ -195,6 +209,11 @@ def is_made_up(value: str, **_: bool) -> bool:
     if not any(map(str.isdecimal, value)):
         return is_odd(value)
     return sum(map(str.isalpha, value)) > 1 and is_password(value, is_quoted=False)
+
+
+def is_known_mix(value: str) -> bool:
+    """Whether letters and digits are the name of something: `sha256sum`, `AES256`, `1h30m`, `Office365`."""
+    return _KNOWN_MIX.fullmatch(value) is not None or _ACRONYM.fullmatch(value) is not None
 
 
 def is_odd(value: str) -> bool:  # noqa: PLR0911

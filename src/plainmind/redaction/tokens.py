@@ -406,8 +406,9 @@ _BARE = pattern(
     r"(?:MI[A-Za-z0-9+/]{4}IBA(?:AK[BC]|DANB)|MHcCAQEE|MIGHAgEAM|MC4CAQAwBQYDK2V|b3BlbnNzaC1rZXkt)"
     rf"[A-Za-z0-9+/]*+={{0,2}}{_LINES_SOURCE}"
 )
+_BREAK = r"(?:\\r)?(?:\r?\n|\\n|[ ])[> \t|#*+]{0,8}"  # as it is, in a string, or gone
 _PUTTY = pattern(
-    r"Private-Lines: [0-9]{1,3}\r?\n[> \t]{0,8}((?:[A-Za-z0-9+/=]{1,76}(?:\r?\n[> \t]{0,8})?){1,400}+)"
+    rf"Private-Lines: [0-9]{{1,3}}{_BREAK}((?:[A-Za-z0-9+/=]{{20,76}}+(?:{_BREAK})?){{1,400}}+(?:[A-Za-z0-9+/]{{1,19}}=?=?(?![A-Za-z0-9:-]))?)"  # noqa: E501
 )
 
 
