@@ -197,9 +197,10 @@ class _Asked:
 _RUNNING = 4  # no more than the pool searches at a time: it refuses those above that
 _WAITING = 1_000
 _UNREAD_BYTES = 16_000_000  # of answers: then nothing more is asked of us
-# How long what was asked before the other side closed may still take, and how long it has to read it.
+# How long what was asked before the other side closed may still take, and how long it may read none of it.
 _LAST_ANSWERS_SECONDS = 10.0
 _LAST_WRITE_SECONDS = 2.0
+_NEVER = float("inf")
 
 
 def serve_stdio(desk: Desk, wire: Wire) -> None:
@@ -256,24 +257,20 @@ class _Conversation:
         self._version = ""
         self._reads = True
         self._is_heard = True  # whether anybody reads what is written
+        self._ends_at = _NEVER  # by the clock; while there is more to come, it is not known
 
     def run(self) -> None:
         """Go on until everything is answered that will be."""
-        ends_at = float("inf")
-        while self._is_heard and not self._bell.was_signalled:
-            if not self._reads:
-                now = time.monotonic()
-                if ends_at == float("inf"):
-                    ends_at = now + _LAST_ANSWERS_SECONDS
-                if not (self._running or self._waiting):
-                    ends_at = min(ends_at, now + _LAST_WRITE_SECONDS)
-                    if not self._unsent:
-                        return
-                if now >= ends_at:
-                    return
-            self._turn(ends_at)
+        while self._is_heard and not self._bell.was_signalled and not self._is_over():
+            self._turn()
 
-    def _turn(self, ends_at: float) -> None:
+    def _is_over(self) -> bool:
+        """Whether nothing more will be asked, and all is answered and read, or has had its time."""
+        if self._reads:
+            return False
+        return not (self._running or self._waiting or self._unsent) or time.monotonic() >= self._ends_at
+
+    def _turn(self) -> None:
         """Wait until something can be done, and do it."""
         waits = select.poll()
         waits.register(self._bell.reads, select.POLLIN)
@@ -281,8 +278,8 @@ class _Conversation:
             waits.register(self._wire.reads, select.POLLIN)
         if self._unsent:
             waits.register(self._wire.writes, select.POLLOUT)
-        until = min([ends_at, *(one.until for one in self._running if one.until is not None)])
-        left = None if until == float("inf") else max(0.0, until - time.monotonic()) * 1000 + 1
+        until = min([self._ends_at, *(one.until for one in self._running if one.until is not None)])
+        left = None if until == _NEVER else max(0.0, until - time.monotonic()) * 1000 + 1
         ready = {descriptor for descriptor, _ in waits.poll(left)}
         if self._bell.reads in ready:
             self._bell.hear()
@@ -299,6 +296,8 @@ class _Conversation:
         except OSError:  # the other side is gone
             data = b""
         self._reads = bool(data)
+        if not data:
+            self._ends_at = time.monotonic() + _LAST_ANSWERS_SECONDS
         for line in self._lines.take(data) if data else self._lines.finish():
             self._take(line)
 
@@ -424,6 +423,8 @@ class _Conversation:
             self._is_heard = False
             return
         self._unsent_bytes -= written
+        if not self._reads:
+            self._ends_at = max(self._ends_at, time.monotonic() + _LAST_WRITE_SECONDS)
         if written < len(data):
             self._unsent[0] = data[written:]
         else:
