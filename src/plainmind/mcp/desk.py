@@ -46,6 +46,7 @@ CAPABILITIES: Mapping[str, Mapping[str, bool]] = {
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND = -32700, -32600, -32601
 INVALID_PARAMS, INTERNAL_ERROR, TOO_MANY, UNSUPPORTED_VERSION = -32602, -32603, -32000, -32022
 
+HOOK = "hook"  # a tool that is not listed
 _LAST_CALLS_SECONDS = 5.0
 
 
@@ -89,12 +90,20 @@ class Desk:
     """Answers the requests of all clients of one server."""
 
     def __init__(
-        self, memory: ScopedMemory, tools: Sequence[Tool], open_box: Callable[[], Tools] | None = None
+        self,
+        memory: ScopedMemory,
+        tools: Sequence[Tool],
+        open_box: Callable[[], Tools] | None = None,
+        hook: Callable[[Params], str] | None = None,
     ) -> None:
-        """`open_box` makes what carries the tools out, at the first call; without it they are those of the notes."""
+        """`open_box` makes what carries the tools out, at the first call; without it they are those of the notes.
+
+        `hook` answers the events of a host that calls a tool for them; it is not listed, for no model should call it.
+        """
         self._memory = memory
         self._tools = {tool.name: tool for tool in tools}
         self._open_box = open_box
+        self._hook = hook
         self._box: Tools | None = None
         self._opening = Lock()
         self._pool = Pool()
@@ -136,11 +145,13 @@ class Desk:
     def _call_tool(self, params: Params) -> Task:
         name, arguments = _text_in(params, "name"), params.get("arguments")
         tool = self._tools.get(name)
+        if arguments is not None and not isinstance(arguments, Mapping):
+            raise Refusal(INVALID_PARAMS, "`arguments` must be an object")
+        if tool is None and name == HOOK and self._hook is not None:
+            return Task(partial(_hook_result, self._hook, arguments or {}))
         if tool is None:
             known = ", ".join(self._tools)
             raise Refusal(INVALID_PARAMS, f"there is no tool `{name[:100]}` here, only {known}")
-        if arguments is not None and not isinstance(arguments, Mapping):
-            raise Refusal(INVALID_PARAMS, "`arguments` must be an object")
         box = Connector(self._memory) if tool in CONNECTOR_TOOLS else self._toolbox()
         call, late = box.prepare(name, arguments or {}), None
         if call.late is not None:
@@ -184,6 +195,10 @@ def _tool_result(tool: Tool, answer: ToolAnswer) -> Result:
     if tool.is_structured and answer.content:
         result["structuredContent"] = dict(answer.content)
     return result
+
+
+def _hook_result(answer: Callable[[Params], str], event: Params) -> Result:
+    return {"content": [{"type": "text", "text": answer(event)}], "isError": False}
 
 
 def _text_in(params: Params, name: str) -> str:

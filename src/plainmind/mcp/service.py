@@ -6,17 +6,25 @@ import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
+from plainmind.base.lazy import find_by_name
 from plainmind.mcp.desk import Desk
 from plainmind.mcp.tools import box_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
     from plainmind.agent.protocol import Tools
     from plainmind.agent.scope import SearchContext
     from plainmind.agent.tools import Tool
     from plainmind.mcp.guard import Door
     from plainmind.mcp.stdio import Wire
     from plainmind.memory.memory import Memory
+
+
+# What a host's hooks are answered by, where they call a tool and start no program.
+_HOOK = "plainmind.guests.hosts.hook:answer_call"
 
 
 def serve_on_wire(memory: Memory, context: SearchContext, tools: Sequence[Tool], wire: Wire) -> None:
@@ -57,7 +65,13 @@ def _open_desk(memory: Memory, context: SearchContext, tools: Sequence[Tool]) ->
         closing.append(close_guest)
         return box
 
-    desk = Desk(scoped, tools, open_box)
+    def hook(event: Mapping[str, Any]) -> str:
+        answer: str = find_by_name(_HOOK)(memory, event)
+        return answer
+
+    # It recalls and keeps everything: for the owner, where notes may be written.
+    has_hook = scoped.access.sees_everything and any(tool.name == "memory_append" for tool in tools)
+    desk = Desk(scoped, tools, open_box, hook if has_hook else None)
     fresh = memory.kept_fresh(_warn)
     try:
         with fresh:

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from plainmind.agent.recall import without_recalled
-from plainmind.guests.hosts import hook, turns
+from plainmind.base.errors import PlainmindError
+from plainmind.guests.hosts import health, hook, turns
 from plainmind.guests.hosts.turns import Session, Turns
 from plainmind.memory.memory import Memory
 
@@ -280,3 +281,33 @@ def test_a_plugin_can_keep_it_running(memory):
     assert "Falkenstein" in answers[1]["result"]["hits"][0]["snippet"]
     assert answers[2]["error"]["type"] == "NotFound"
     assert answers[3]["result"]["files"] == 2
+
+
+def served(home, *words: str):
+    """A server as a host starts it."""
+    program = [sys.executable, "-m", "plainmind", "mcp", "--home", str(home), *words]
+    return health._talk_with(program, os.environ, str(home))
+
+
+def test_a_host_can_call_it_as_a_tool_that_no_model_sees(memory):
+    event = {"hook_event_name": "UserPromptSubmit", "session_id": "m", "prompt": ASKED}
+    with served(memory.home) as talk:
+        talk.ask(
+            "initialize", {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t"}}
+        )
+        listed = talk.ask("tools/list", {})["tools"]
+        first = talk.ask("tools/call", {"name": "hook", "arguments": event})
+        again = talk.ask("tools/call", {"name": "hook", "arguments": event})
+
+    assert "hook" not in [tool["name"] for tool in listed]
+    answer = json.loads(first["content"][0]["text"])
+    assert "Falkenstein" in answer["hookSpecificOutput"]["additionalContext"]
+    assert again["content"][0]["text"] == ""
+
+
+def test_where_nothing_may_be_written_no_host_can_call_it(memory):
+    with (
+        served(memory.home, "--read-only") as talk,
+        pytest.raises(PlainmindError, match="there is no tool `hook`"),
+    ):
+        talk.ask("tools/call", {"name": "hook", "arguments": {"hook_event_name": "Stop"}})

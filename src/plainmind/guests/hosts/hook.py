@@ -105,6 +105,19 @@ def answer_once(data: bytes, open_: Callable[[], Memory]) -> None:
         note_failure(home, f"{type(error).__name__}: {error}")
 
 
+def answer_call(memory: Memory, payload: Mapping[str, Any]) -> str:
+    """Answer one event for a host that calls a tool of the server: its JSON as a text, "" for nothing to say."""
+    from plainmind.guests.hosts.turns import Turns
+
+    try:
+        event = event_of(payload, os.environ)
+        answer = None if event.action is None else act(event, Turns(memory))
+    except Exception as error:  # noqa: BLE001 (as in `answer_once`)
+        note_failure(os.path.join(memory.home, "hosts"), f"{type(error).__name__}: {error}")
+        return ""
+    return json.dumps(answer, ensure_ascii=False) if answer else ""
+
+
 # --- what the hosts say ---
 
 
