@@ -59,8 +59,12 @@ class ScopedMemory:
         tags: Sequence[str] = (),
         since: str | None = None,
         until: str | None = None,
+        deep: bool | None = None,
     ) -> SearchResult:
-        """Find the lines that answer a question, among what may be seen here."""
+        """Find the lines that answer a question, among what may be seen here.
+
+        With None it looks twice where that is installed: agents have the time, and act on what they read.
+        """
         with self._telling_only_its_own():
             limits = self.limits
             result = self._memory.index.search(
@@ -73,7 +77,7 @@ class ScopedMemory:
                 tags=tags,
                 since=since,
                 until=until,
-                deep=None,  # agents have the time, and act on what they read
+                deep=deep,
             )
         hits = self._memory.policy.checkpoint.passed(self.access, result.hits, "a search")
         shown = tuple(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -328,6 +330,26 @@ def test_a_plugin_names_this_program_by_its_whole_path(tmp_path):
         for name, text in files.items():
             if name.endswith(".json"):
                 json.loads(text)
+
+
+def test_a_bundle_for_claude_desktop_starts_the_server(tmp_path, home, cli):
+    told = cli("connect", "claude-desktop", "--plugin")
+    assert told.status == 0, told.err
+    bundle = home / "hosts" / "plugins" / "claude-desktop" / "plainmind.mcpb"
+    assert "plainmind.mcpb" in told.out
+
+    with zipfile.ZipFile(bundle) as packed:
+        packed.extractall(tmp_path / "unpacked")
+        manifest = json.loads(packed.read("manifest.json"))
+        assert packed.getinfo(manifest["server"]["entry_point"]).external_attr >> 16 == 0o755
+    script = (tmp_path / "unpacked" / manifest["server"]["entry_point"]).read_text()
+    words = shlex.split(script.splitlines()[1])
+    assert words[0] == "exec"
+    assert os.access(words[1], os.X_OK)
+    assert words[-2:] == ["mcp", "$@"]
+
+    assert cli("disconnect", "claude-desktop").status == 0
+    assert not bundle.exists()
 
 
 def test_doctor_tells_of_a_connection_that_is_gone(written, cli):

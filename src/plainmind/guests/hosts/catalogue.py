@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from shutil import which
@@ -66,6 +67,7 @@ class Plugin:
     touches: Callable[[Site], Sequence[str]]  # the host's settings, which it changes thereby
     check: tuple[str, ...] = ()  # what makes the host ask us
     answer: str = ""  # what the host asks for beside its flags
+    bundle: str = ""  # the file that it is packed into, for a host that opens such files
 
 
 @value
@@ -159,6 +161,7 @@ def _filled(text: str, server: Server) -> str:
     return (
         text.replace(f'["{NAME}", "hook"]', json.dumps(list(server.line), ensure_ascii=False))
         .replace(f'"{NAME} hook"', json.dumps(server.hook, ensure_ascii=False))
+        .replace(f"exec {NAME} mcp", f"exec {shlex.join([*server.line[: server.line.index('hook')], 'mcp'])}")
         .replace(
             f'"command": "{NAME}", "args": ["mcp"]',
             f'"command": {json.dumps(server.command, ensure_ascii=False)}, "args": {arguments}',
@@ -474,6 +477,7 @@ HOSTS: tuple[Host, ...] = (
         (),
         lambda site: [_desktop_folder(site)],
         _desktop_server,
+        plugin=Plugin("claude-desktop", (), (), lambda _site: [], bundle=f"{NAME}.mcpb"),
         takes_projects=False,
         remark="quit Claude Desktop and start it again",
     ),

@@ -65,7 +65,8 @@ Adds entries of ours to the settings of the host and changes nothing else in the
     parser.add_argument(
         "--plugin",
         action="store_true",
-        help="let the host install our plugin or extension instead: Claude Code, Codex, Copilot, Gemini",
+        help="let the host install our plugin or extension instead: Claude Code, Codex, Copilot, Gemini; for Claude"
+        " Desktop, make a bundle (.mcpb) to open",
     )
     parser.add_argument(
         "--trust-hooks",
@@ -185,7 +186,7 @@ class _Connecting:
             )
         answer, problem = self._check(host)
         row |= {"files": [file.path for file in connection.files], "problem": problem}
-        _say_installed(host, connection, answer, console)
+        _say_installed(host, connection, os.path.join(self._register.folder, "plugins"), answer, console)
         if problem and not console.json:
             console.error("PlainmindError", f"the plugin is installed, but {problem}", None)
         return row
@@ -307,8 +308,14 @@ def _tools(heard: Heard) -> str:
     return f"{plural(len(heard.tools), 'tool')} after {heard.seconds:.1f} s"
 
 
-def _say_installed(host: Host, connection: Connection, answer: str | None, console: Console) -> None:
-    console.say(f"{console.style(host.title, 'bold')} has the plugin `plainmind`")
+def _say_installed(
+    host: Host, connection: Connection, folder: str, answer: str | None, console: Console
+) -> None:
+    bundle = host.plugin.bundle if host.plugin else ""
+    if bundle:
+        console.say(f"open this file with {host.title}: {_short(os.path.join(folder, host.name, bundle))}")
+    else:
+        console.say(f"{console.style(host.title, 'bold')} has the plugin `plainmind`")
     for file in connection.files:
         if file.before:
             console.say(f"  {_short(file.path)}, as it was: {_short(file.before)}")

@@ -378,8 +378,11 @@ def install_plugin(
     if plugin is None:
         raise PlainmindError(f"there is no plugin for {host.title}", hint="connect it without --plugin")
     tree = os.path.join(register.folder, "plugins", host.name)
-    for name, text in tree_files(plugin.tree, server).items():
+    files = tree_files(plugin.tree, server)
+    for name, text in files.items():
         write_atomically(os.path.join(tree, name), text.encode(), mode=0o644)
+    if plugin.bundle:
+        write_atomically(os.path.join(tree, plugin.bundle), _packed(files), mode=0o644)
     known = register.find(host.name, site.project)
     kept = {file.path: file.before for file in known.files} if known else {}
     before: dict[str, str | None] = {}
@@ -401,10 +404,25 @@ def install_plugin(
     register.put(connection)
     for words in plugin.install:
         run_host([word.replace("{tree}", tree) for word in words], site, plugin.answer)
-    files = tuple(replace(file, after_hash=_hash_of(file.path)) for file in connection.files)
-    connection = replace(connection, files=files)
+    connection = replace(
+        connection, files=tuple(replace(file, after_hash=_hash_of(file.path)) for file in connection.files)
+    )
     register.put(connection)
     return connection
+
+
+def _packed(files: Mapping[str, str]) -> bytes:
+    """A plugin as one file; what is a program in it can be started."""
+    from io import BytesIO
+    from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
+
+    data = BytesIO()
+    with ZipFile(data, "w", ZIP_DEFLATED) as bundle:
+        for name, text in files.items():
+            about = ZipInfo(name)
+            about.external_attr = (0o755 if text.startswith("#!") else 0o644) << 16
+            bundle.writestr(about, text)
+    return data.getvalue()
 
 
 def run_host(words: Sequence[str], site: Site, answer: str = "") -> str:
@@ -454,7 +472,9 @@ def disconnect(
     if connection.remove:
         # The host has changed its settings meanwhile, to what it thinks that they were.
         changes = [replace(change, current=_current(change.path)[1]) for change in changes]
-        SYSTEM.remove_tree(os.path.join(register.folder, "plugins", connection.host))
+    tree = os.path.join(register.folder, "plugins", connection.host)
+    if os.path.isdir(tree):
+        SYSTEM.remove_tree(tree)
     for change in changes:
         write(change)
     for folder in connection.folders:

@@ -83,7 +83,8 @@ class Turns:
         if not _asks_something(question):
             return ""
         known = self._known(session)
-        hits = self._mine.search(question, max_results=2 * RECALL_HITS, min_score=CERTAIN).hits
+        # Somebody waits: no second look.
+        hits = self._mine.search(question, max_results=2 * RECALL_HITS, min_score=CERTAIN, deep=False).hits
         fresh = [hit for hit in hits if hit.path not in known.own and not _marks(hit.snippet) <= known.lines]
         taken, text = _fitting(fresh[:RECALL_HITS])
         if taken:
