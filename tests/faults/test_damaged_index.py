@@ -107,3 +107,22 @@ def test_who_dies_while_an_index_is_set_aside_leaves_nothing_that_is_not_swept_u
     assert folder.bad() == ["bad-000001.sqlite"]
     folder.delete_bad()
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.timeout(3600 if FULL else 120)
+def test_a_damaged_index_of_lancedb_answers_rightly_and_says_so(
+    tmp_path: Path, chance: random.Random
+) -> None:
+    pytest.importorskip("lancedb")
+    specimen = Specimen(tmp_path, {"store": {"driver": "lancedb"}}, chance, files=24 if FULL else 4)
+    # Bytes that change without a file's length: of the tables, their manifests and our own checksums and pointer.
+    attacks = [each for each in specimen.attacks("*") if not each.file.endswith((".lock", _HINT))]
+    kinds = {each.file.rpartition(".")[2] for each in attacks}
+    assert {"lance", "manifest", "sums"} <= kinds
+    outcome = specimen.suffer(attacks if FULL else chance.sample(attacks, SAMPLE))
+
+    print(outcome)
+    assert not outcome.failures, str(outcome)
+
+
+_HINT = "latest_version_hint.json"  # our pointer names the version: LanceDB's own hint is never read

@@ -3,15 +3,18 @@
 CURRENT           the pointer, replaced as a whole
 writer.lock       held while the index is changed
 gen-000017.lock   held shared while a generation is read or built
+gen-000017.sums   the checksum of every file of its table, as it was when it was written
 tables/           the tables, as LanceDB keeps them
 """
 
 from __future__ import annotations
 
 import errno
+import json
 import os
 import threading
 import time
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
@@ -47,6 +50,8 @@ _READERS_TIMEOUT_S = 5.0
 _PAUSE_S = 0.02
 _ATTEMPTS = 200
 _MOST_POINTER_BYTES = 1_000_000
+_READ_BYTES = 1 << 20
+_HINT = "latest_version_hint.json"  # the one file that LanceDB replaces; our pointer names the version
 
 
 class LocalPlace:
@@ -57,6 +62,7 @@ class LocalPlace:
         self.folder = os.path.join(os.path.abspath(folder), "lancedb")
         self._system = system
         self._synced = SyncedFiles(system)  # used by the thread that has the turn
+        self._checked = CheckedFiles(system)
         self._pointer = os.path.join(self.folder, "CURRENT")
         self._tables = os.path.join(self.folder, "tables")
         self._guard = threading.Lock()
@@ -118,6 +124,10 @@ class LocalPlace:
             time.sleep(_PAUSE_S)
         raise IndexUnavailable("the index is just being replaced", hint="try again")
 
+    def check(self, pointer: Pointer) -> None:
+        """Make sure that the files of a table are what was written; each is read once by a process."""
+        self._checked.check(self._table(pointer.generation), self._sums(pointer.generation))
+
     def drop(self, generation: int) -> None:
         """Drop a table with all its files, whatever state they are in, also while others drop or write them."""
         path = self._table(generation)
@@ -168,6 +178,7 @@ class LocalPlace:
             table = self._table(pointer.generation)
             with explain_errors("write", table):
                 self._synced.sync(table)
+                self._checked.record(table, self._sums(pointer.generation))
         write_atomically(self._pointer, pointer_json(pointer).encode("ascii"), system=self._system)
 
     def _make(self) -> None:
@@ -192,12 +203,16 @@ class LocalPlace:
             return False
         with lock:
             self.drop(number)
-            with suppress(FileNotFoundError):
-                self._system.unlink(self._lock(number))
+            for path in (self._sums(number), self._lock(number)):
+                with suppress(FileNotFoundError):
+                    self._system.unlink(path)
         return True
 
     def _lock(self, generation: int) -> str:
         return os.path.join(self.folder, f"gen-{generation:06d}.lock")
+
+    def _sums(self, generation: int) -> str:
+        return os.path.join(self.folder, f"gen-{generation:06d}.sums")
 
     def _table(self, generation: int) -> str:
         return os.path.join(self._tables, f"{table_name(generation)}.lance")
@@ -229,6 +244,73 @@ class LocalTurn:
             nothing = empty_pointer(reason)
             self.publish(nothing)
             return nothing
+
+
+class CheckedFiles:
+    """The checksums of the files of a table: LanceDB has none of its own, and never changes a file."""
+
+    def __init__(self, system: System) -> None:
+        self._system = system
+        self._guard = threading.Lock()
+        self._found_right: dict[str, tuple[int, int, int]] = {}  # by path: inode, size and time
+
+    def record(self, table: str, sums: str) -> None:
+        """Add the files that have come since the last time; what is known of the others stays."""
+        known = _read_sums(sums)
+        there = {
+            path: os.path.relpath(path, table) for path in _files_below(table) if not path.endswith(_HINT)
+        }
+        kept = {name: known[name] if name in known else _sum_of(path) for path, name in there.items()}
+        if kept != known:
+            facts = json.dumps(kept, sort_keys=True)
+            content = f"{zlib.crc32(facts.encode('ascii'))}\n{facts}"
+            write_atomically(sums, content.encode("ascii"), system=self._system)
+
+    def check(self, table: str, sums: str) -> None:
+        """Compare every file with its checksum, unless this process has found it right already."""
+        with self._guard:
+            for name, expected in _read_sums(sums).items():
+                path = os.path.join(table, name)
+                try:
+                    now = os.stat(path)
+                    seen = (now.st_ino, now.st_size, now.st_mtime_ns)
+                    if self._found_right.get(path) != seen and _sum_of(path) != expected:
+                        raise IndexCorrupt(
+                            f"the index is damaged: {name} has changed on the disk",
+                            hint="run `plainmind sync`: it is built anew",
+                        )
+                except FileNotFoundError:
+                    continue  # of an older version; LanceDB says if it is missing
+                self._found_right[path] = seen
+
+
+def _files_below(folder: str) -> Iterator[str]:
+    for place, _, names in os.walk(folder):
+        for name in names:
+            yield os.path.join(place, name)
+
+
+def _sum_of(path: str) -> int:
+    found = 0
+    with open(path, "rb") as file:
+        while part := file.read(_READ_BYTES):
+            found = zlib.crc32(part, found)
+    return found
+
+
+def _read_sums(path: str) -> dict[str, int]:
+    """Checksums by the paths of files; none for a table of an earlier version."""
+    try:
+        with open(path, "rb") as file:
+            checksum, _, facts = file.read().partition(b"\n")
+    except FileNotFoundError:
+        return {}
+    if checksum != str(zlib.crc32(facts)).encode("ascii"):
+        raise IndexCorrupt(
+            "the checksums of the index are damaged", hint="run `plainmind sync`: it is built anew"
+        )
+    found: dict[str, int] = json.loads(facts)
+    return found
 
 
 class SyncedFiles:

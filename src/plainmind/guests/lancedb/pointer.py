@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import time
+import zlib
 from contextlib import AbstractContextManager
 
 from plainmind.base.errors import IndexCorrupt
@@ -78,6 +79,12 @@ class Place(Protocol):
     def turn(self, operation: str) -> AbstractContextManager[Turn]:
         """Wait to be the only one who changes the index."""
 
+    def check(self, pointer: Pointer) -> None:
+        """Make sure that the files of a state are what was written, where the place does not see to it itself.
+
+        Raises IndexCorrupt.
+        """
+
     def using(self, generation: int) -> AbstractContextManager[None]:
         """Keep the table of a generation from being dropped, where that is possible."""
 
@@ -112,17 +119,30 @@ def empty_pointer(reason: str) -> Pointer:
 
 
 def pointer_json(pointer: Pointer) -> str:
-    """A pointer as it is kept."""
-    return json.dumps(asdict(pointer))
+    """A pointer as it is kept, with its checksum."""
+    facts = asdict(pointer)
+    return json.dumps({**facts, "sum": _checksum(facts)})
 
 
 def pointer_of_json(kept: str) -> Pointer:
     """A kept pointer; raises IndexCorrupt when it is none."""
     try:
         facts = json.loads(kept)
+        is_whole = facts.pop("sum", None) in {None, _checksum(facts)}  # earlier versions wrote no checksum
         made = facts.pop("fingerprint")
         if made is not None:
             made = IndexFingerprint.from_facts(made)
-        return Pointer(**facts, fingerprint=made)
+        pointer = Pointer(**facts, fingerprint=made)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise IndexCorrupt("the pointer to the index is damaged", hint="run `plainmind sync`") from error
+        raise _pointer_damage() from error
+    if not is_whole:
+        raise _pointer_damage()
+    return pointer
+
+
+def _pointer_damage() -> IndexCorrupt:
+    return IndexCorrupt("the pointer to the index is damaged", hint="run `plainmind sync`")
+
+
+def _checksum(facts: object) -> int:
+    return zlib.crc32(json.dumps(facts, sort_keys=True).encode("ascii"))

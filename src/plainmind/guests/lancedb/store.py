@@ -194,6 +194,7 @@ class LanceDriver:
                 before = view if view and view.pointer.generation == pointer.generation else None
                 table = None
                 if pointer.fingerprint is not None:
+                    self.place.check(pointer)
                     table = open_table(self.place.database(), pointer)
                 view = LanceView(pointer, table, before.cache if before else new_cache(), before)
                 self._view = view
