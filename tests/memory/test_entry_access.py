@@ -136,3 +136,30 @@ def test_what_people_say_is_sent_to_a_provider_only_when_that_is_allowed(tmp_pat
         assert "Mac Studio" in hooks._box.recalled_for("the gateway runs where in zanzibar? on a Mac Studio?")
         box.close()
     assert any("zanzibar" in text for text in provider.texts) is sends
+
+
+@pytest.mark.parametrize("hides", [True, False])
+def test_an_entry_is_recalled_with_marks_for_its_secrets_and_stored_again_with_the_secrets(tmp_path, hides):
+    secret = "kX9!mQ2#vT"
+    (tmp_path / "notes").mkdir()
+    config = {"entries": {"driver": "sqlite", "enabled": True}, "redaction": {"notes": hides}}
+    with Memory(tmp_path / "notes", home=tmp_path / "home", config=config) as memory:
+        box, hooks = tools_within(memory, THE_OWNER)
+        box.call("memory_store", {"text": f"The admin password of the router is {secret} since May."})
+        recalled = box.call("memory_recall", {"query": "router in May"})
+        shown = recalled.content["entries"][0]
+        forgetting = box.call("memory_forget", {"what": shown["id"]})
+        by_itself = hooks._box.recalled_for("when was the router set up?")
+        told = recalled.text + str(recalled.content) + forgetting.text + str(forgetting.content) + by_itself
+        box.call(
+            "memory_store",
+            {"text": shown["text"].replace("May", "June"), "replaces": shown["id"], "anyway": True},
+        )
+        box.close()
+        entries = entry_memory_of(memory)
+        kept = [entry.text for entry in entries.list(scopes=EVERY_SCOPE)]
+        entries.close()
+
+    assert (secret in told) is not hides
+    assert ("[redacted:password#" in told) is hides
+    assert kept == [f"The admin password of the router is {secret} since June."]

@@ -115,3 +115,54 @@ def test_every_line_of_a_key_is_hidden_in_a_part_of_it():
     part = body.split("\n")[2]
 
     assert "xYzAbCd" not in part_without_secrets(part, whole, Redactor(key=b"k"))
+
+
+def test_claudes_memory_tool_shows_marks_and_writes_the_secrets_back(noted, home):
+    with opened(noted, home) as memory:
+        tool = memory.within(THE_OWNER).memory_tool()
+        viewed = tool.call({"command": "view", "path": "/memories/router.md"}).text
+        line = next(line for line in viewed.splitlines() if "admin password" in line).split("\t")[-1]
+        assert PASSWORD not in viewed
+        assert "[redacted:password#" in line
+
+        edited = {"command": "str_replace", "path": "/memories/router.md", "old_str": line}
+        answer = tool.call({**edited, "new_str": line.replace("in May", "in June")})
+        tool.call(
+            {
+                "command": "insert",
+                "path": "/memories/router.md",
+                "insert_line": 0,
+                "insert_text": f"Copied: {line}",
+            }
+        )
+        tool.call({"command": "create", "path": "/memories/copy.md", "file_text": f"{line}\n"})
+
+    assert not answer.is_error
+    assert PASSWORD not in answer.text
+    written = (noted / "memory" / "router.md").read_text()
+    assert f"Its admin password is {PASSWORD}, changed in June." in written
+    assert written.count(PASSWORD) == 2
+    assert "[redacted:" not in written
+    assert PASSWORD in (noted / "memory" / "copy.md").read_text()
+
+
+def test_claudes_memory_tool_shows_everything_where_the_settings_say_so(noted, home):
+    with opened(noted, home, redaction={"notes": False}) as memory:
+        tool = memory.within(THE_OWNER).memory_tool()
+
+        assert PASSWORD in tool.call({"command": "view", "path": "/memories/router.md"}).text
+
+
+def test_a_key_of_many_lines_is_put_back_line_by_line(noted, home):
+    key = "-----BEGIN PRIVATE KEY-----\n" + "\n".join(["MIIEabcdefghijklmnopqrstuvwxyz0123456789ABCDEF"] * 4)
+    key += "\n-----END PRIVATE KEY-----"
+    (noted / "memory" / "key.md").write_text(f"# Key\n\n{key}\n\nKeep it.\n")
+    with opened(noted, home) as memory:
+        tool = memory.within(THE_OWNER).memory_tool()
+        viewed = tool.call({"command": "view", "path": "/memories/key.md"}).text
+        tool.call(
+            {"command": "str_replace", "path": "/memories/key.md", "old_str": "Keep it.", "new_str": "Kept."}
+        )
+
+    assert "MIIEabc" not in viewed
+    assert (noted / "memory" / "key.md").read_text() == f"# Key\n\n{key}\n\nKept.\n"

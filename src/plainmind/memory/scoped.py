@@ -188,7 +188,7 @@ class ScopedMemory:
 
     def memory_tool(self) -> Any:
         """Claude's memory tool, on the notes that may be written here: all of them for the owner, else its own."""
-        from plainmind.notes.memory_files import MemoryFiles
+        from plainmind.notes.memory_files import MemoryFiles, VeiledFiles
         from plainmind.notes.scopes import folder_of_scope
 
         tool, access = find_by_name(_MEMORY_TOOL), self.access
@@ -199,12 +199,16 @@ class ScopedMemory:
                 None, refusal=f"The memory cannot be used here: {access.reason or 'nothing can be written'}."
             )
         memory = self._memory
-        files = MemoryFiles(
-            memory.notes.workspace,
-            memory.notes.history,
-            erasures=memory.notes.erasures,
-            state_dir=memory.places.state,
-            folder=folder,
+        named: dict[str, Any] = {
+            "erasures": memory.notes.erasures,
+            "state_dir": memory.places.state,
+            "folder": folder,
+        }
+        place = memory.notes.workspace, memory.notes.history
+        files = (
+            VeiledFiles(*place, **named, redact=memory.redactor().redact)
+            if self._hides_secrets
+            else MemoryFiles(*place, **named)
         )
 
         def changed(gone: Sequence[str]) -> None:

@@ -19,6 +19,12 @@ from plainmind.notes.discovery import MAX_DEPTH, is_conflict_copy
 from plainmind.notes.notebook import encode_text, keep_as_folder_of_notes
 from plainmind.notes.workspace import UTF_8, Workspace, encoding_of
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from plainmind.redaction.findings import Redacted
+
 CURATED = ("MEMORY.md", "memory.md")
 DAILY = "memory"
 
@@ -349,6 +355,44 @@ class MemoryFiles:
             raise NotFound(f"`{relative}` does not exist") from error
         except OSError as error:
             raise explanation(error, "remove", relative, outcome="its notes were removed") from error
+
+
+class VeiledFiles(MemoryFiles):
+    """The same for somebody who edits files and is not to see their secrets: marks stand in their place.
+
+    What is written has the secrets again: a mark that was read here stands for what it hid, in any file.
+    """
+
+    def __init__(self, *place: Any, redact: Callable[[str], Redacted], **named: Any) -> None:
+        super().__init__(*place, **named)
+        self._redact = redact
+        self._behind: dict[str, str] = {}  # a secret by what is shown in its place
+
+    def read(self, name: str) -> Content:
+        """Read a file, with marks."""
+        content = super().read(name)
+        redacted = self._redact(content.text)
+        for one in redacted.found:
+            secret = content.text[one.start : one.end]
+            shown = one.mark + "".join(sign for sign in secret if sign in "\r\n")
+            if self._behind.setdefault(shown, secret) != secret:
+                raise WorkspaceError(
+                    f"two secrets have the mark {one.mark}", hint="set `redaction.notes` to false"
+                )
+        return Content(redacted.text, content.hash)
+
+    def create(self, name: str, text: str) -> None:
+        """Write a new file, with the secrets that its marks stand for."""
+        super().create(name, self._with_secrets(text))
+
+    def rewrite(self, name: str, text: str, *, base_hash: str, reason: str) -> None:
+        """Replace what a file says, with the secrets that its marks stand for."""
+        super().rewrite(name, self._with_secrets(text), base_hash=base_hash, reason=reason)
+
+    def _with_secrets(self, text: str) -> str:
+        for shown in sorted(self._behind, key=len, reverse=True):
+            text = text.replace(shown, self._behind[shown])
+        return text
 
 
 def _is_visible(name: str, status: os.stat_result) -> bool:

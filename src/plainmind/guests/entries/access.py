@@ -97,7 +97,12 @@ def entry_tools_of(memory: Memory, scoped: ScopedMemory, entries: EntryMemory) -
         by_words_only=memory.sends_questions_only,
     )
     return EntryToolBox(
-        entries, scoped.access, memory.limits, by_itself=by_itself, conversation=repr(scoped.context)
+        entries,
+        scoped.access,
+        memory.limits,
+        by_itself=by_itself,
+        conversation=repr(scoped.context),
+        redact=memory.redactor().redact if memory.policy.values.hides_secrets else None,
     )
 
 

@@ -36,6 +36,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, TypeVar
 
+    from plainmind.redaction.findings import Redacted
+
     T = TypeVar("T")
 
 
@@ -68,8 +70,12 @@ class EntryToolBox:
         nonce: Callable[[], str] = new_nonce,
         codes: Codes = OF_THIS_PROCESS,
         conversation: str = "",
+        redact: Callable[[str], Redacted] | None = None,
     ) -> None:
-        """`conversation` says in which one: a code that was shown in another one is worth nothing here."""
+        """`conversation` says in which one: a code that was shown in another one is worth nothing here.
+
+        `redact` makes what is shown of an entry; None shows its secrets too.
+        """
         self._entries = entries
         self._access = access
         self._limits = limits or Limits()
@@ -77,6 +83,8 @@ class EntryToolBox:
         self._nonce = nonce
         self._codes = codes
         self._conversation = conversation
+        self._redact = redact
+        self._behind: dict[str, str] = {}  # secrets by the marks that were shown in their place
         self._pool = Pool()
         self._tools = {tool.name: tool for tool in ENTRY_TOOLS}
         self._calls: Mapping[str, Callable[..., ToolAnswer]] = {
@@ -133,7 +141,7 @@ class EntryToolBox:
         except PlainmindError as error:
             reason = str(self._for_others(error))
         else:
-            return fence(self._items(found), self._nonce()) if found.found else ""
+            return fence(self._items(self._veiled_all(found)), self._nonce()) if found.found else ""
         if tell is not None:
             tell(f"without recalled entries: {reason}")
         return ""
@@ -178,6 +186,8 @@ class EntryToolBox:
                 f"there is no category `{category[:60]}`",
                 f"use one of {', '.join(CATEGORIES)}, or leave it out",
             )
+        for mark, secret in self._behind.items():  # who writes an entry anew has only seen its marks
+            text = text.replace(mark, secret)
         stored = self._entries.store(
             text,
             scope=self._access.writes,
@@ -192,8 +202,8 @@ class EntryToolBox:
         if stored.entry is not None:
             content = {"status": "stored", "id": stored.entry.id, **warning}
             return ToolAnswer(content, f"Stored as {stored.entry.id}.")
-        twin = stored.twin
-        assert twin is not None  # what is not stored has a twin
+        assert stored.twin is not None  # what is not stored has a twin
+        twin = self._veiled(stored.twin)
         action = (
             f'if the new one is right, call memory_store again with "replaces": "{twin.id}";'
             ' if both are, with "anyway": true'
@@ -215,7 +225,7 @@ class EntryToolBox:
         limits = self._limits
         wanted = min(max_results or limits.max_results, limits.max_results)
         found = self._entries.recall(query, limit=wanted, min_score=LEAST_SCORE, scopes=self._access.scopes)
-        found, degraded = _fitted(found, limits), self._reasons(found.degraded)
+        found, degraded = _fitted(self._veiled_all(found), limits), self._reasons(found.degraded)
         content: dict[str, Any] = {
             "status": "ok",
             "entries": [
@@ -253,17 +263,18 @@ class EntryToolBox:
                 content, f"Removed for good: {len(gone)} {'entry' if len(gone) == 1 else 'entries'}."
             )
         code = self._codes.make(self._conversation, exactly)
+        shown = [self._veiled(entry) for entry in chosen]
         warning = None if confirm is None else wrong_code("these entries")
         content = {
             "status": "preview",
-            "entries": [_shown(entry, self._limits) for entry in chosen],
+            "entries": [_shown(entry, self._limits) for entry in shown],
             "confirm": code,
             **({"warning": warning} if warning else {}),
         }
         told = (
             warning,
             f"Nothing was removed yet. {len(chosen)} {'entry' if len(chosen) == 1 else 'entries'} would go for good.",
-            fence([_item(entry, "", self._limits) for entry in chosen], self._nonce()),
+            fence([_item(entry, "", self._limits) for entry in shown], self._nonce()),
             f'If the user agrees, call memory_forget again with the same `what` and "confirm": "{code}".',
         )
         return ToolAnswer(content, "\n".join(filter(None, told)), is_error=warning is not None)
@@ -306,6 +317,20 @@ class EntryToolBox:
         self._check()
         if self._access.writes == NOTHING:
             raise ScopeDenied("nothing may be kept in this conversation", hint="keep it in a direct chat")
+
+    def _veiled(self, entry: Entry) -> Entry:
+        """An entry as it may be shown: with marks in the place of its secrets."""
+        if self._redact is None:
+            return entry
+        redacted = self._redact(entry.text)
+        for one in redacted.found:
+            self._behind[one.mark] = entry.text[one.start : one.end]
+        return replace(entry, text=redacted.text)
+
+    def _veiled_all(self, found: Recall) -> Recall:
+        return replace(
+            found, found=tuple(replace(each, entry=self._veiled(each.entry)) for each in found.found)
+        )
 
     def _items(self, found: Recall) -> list[Recalled]:
         shown = _fitted(found, self._limits).found
