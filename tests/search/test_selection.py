@@ -9,8 +9,8 @@ import pytest
 from plainmind import Memory
 from plainmind.agent.scope import THE_OWNER
 from plainmind.base.model import Chunk
-from plainmind.search.pages import Page, RankedChunk
-from plainmind.search.selection import each_once
+from plainmind.search.pages import Page, RankedChunk, parse
+from plainmind.search.selection import days_alone, each_once
 from plainmind.search.snippets import Snippet
 
 SENTENCE = "Look at the inbox, the calendar and the weather, and write five lines."
@@ -101,3 +101,39 @@ def test_a_search_says_how_many_places_have_an_answer(tmp_path):
         ["memory/2026-11-02.md#L1-L5", "memory/2026-11-01.md#L1-L5"],
     )
     assert len(seen.also) == 2
+
+
+@pytest.mark.parametrize(
+    ("question", "days"),
+    [
+        ("what happened last Friday?", ("2026-11-13", "2026-11-13")),
+        ("what did we do over the weekend", ("2026-11-14", "2026-11-15")),
+        ("yesterday", ("2026-11-17", "2026-11-17")),
+        ("was ist gestern passiert?", ("2026-11-17", "2026-11-17")),
+        ("¿Qué pasó ayer?", ("2026-11-17", "2026-11-17")),
+        ("昨天记了什么？", ("2026-11-17", "2026-11-17")),
+        ("昨日のこと", ("2026-11-17", "2026-11-17")),
+        ("지난주 금요일에 무슨 일이 있었지?", ("2026-11-13", "2026-11-13")),
+        ("what did Anna do yesterday?", None),
+        ("昨天的会议", None),
+        ("昨日の会議", None),
+        ("what happened last year", None),
+    ],
+)
+def test_a_question_about_a_day_and_nothing_else_is_known(question, days):
+    asked = days_alone(parse(question, today=date(2026, 11, 18)))
+
+    assert (asked and (asked.since, asked.until)) == days
+
+
+def test_what_was_on_a_day_is_listed_or_else_looked_for(tmp_path):
+    (tmp_path / "memory").mkdir()
+    (tmp_path / "memory" / "2026-11-17.md").write_text("# Tuesday\n\n- Painted the fence.\n")
+    (tmp_path / "memory" / "2026-11-16.md").write_text("# Monday\n\n- What happened: it rained on Sunday.\n")
+    with Memory(tmp_path, home=tmp_path / "home") as memory:
+        listed = memory.search("what happened yesterday?", today=date(2026, 11, 18))
+        looked_for = memory.search("what happened on Sunday?", today=date(2026, 11, 18))
+
+    assert [(hit.path, hit.score) for hit in listed.hits] == [("memory/2026-11-17.md", 1.0)]
+    assert listed.understood == ("“yesterday” as 2026-11-17",)
+    assert [hit.path for hit in looked_for.hits][:1] == ["memory/2026-11-16.md"]

@@ -31,6 +31,9 @@ PHRASES = {
     "next week": ("2026-11-23", "2026-11-29"),
     "the week before last": ("2026-11-02", "2026-11-08"),
     "the month before last": ("2026-09-01", "2026-09-30"),
+    "a week ago today": "2026-11-11",
+    "on the 3rd of this month": "2026-11-03",
+    "the 30th of last month": "2026-10-30",
     "over the weekend": ("2026-11-14", "2026-11-15"),
     "what happened at the weekend": ("2026-11-14", "2026-11-15"),
     "last weekend": ("2026-11-14", "2026-11-15"),
@@ -154,7 +157,9 @@ PHRASES = {
     "春天的时候": ("2026-03-01", "2026-05-31"),
     "五月之前": ("2026-01-30", "2026-05-31"),
     "十月以来": ("2026-10-01", "2026-11-18"),
+    "上个月十五号": "2026-10-15",
     # Japanese
+    "今月の一日にしたこと": "2026-11-01",
     "先週の金曜日": "2026-11-13",
     "先々週の月曜日": "2026-11-02",
     "今週の火曜": "2026-11-17",
@@ -167,6 +172,7 @@ PHRASES = {
     "春に": ("2026-03-01", "2026-05-31"),
     "10月から": ("2026-10-01", "2026-11-18"),
     # Korean
+    "지난달 3일": "2026-10-03",
     "지난주 금요일": "2026-11-13",
     "지난 금요일": "2026-11-13",
     "금요일 회의": "2026-11-13",
@@ -187,6 +193,7 @@ NONE = [
     "every Friday", "on Fridays", "no deploys on any Friday", "each monday", "jeden Freitag", "freitags",
     "tous les vendredis", "los viernes", "cada lunes", "每周五", "毎週金曜日", "매주 금요일", "금요일마다", "每周末",
     "wir sind hier", "mars", "the planet Mars", "an email", "the main station", "esta bien", "hace frío", "mes amis",
+    "the 31st day of this month",
     "Sommerzeit", "spring cleaning rules", "a messages tag", "im Haus",
 ]  # fmt: skip
 

@@ -224,7 +224,7 @@ def _explain_nothing(console: Console, result: SearchResult, *, is_empty: bool, 
     if is_empty:
         console.note(f"there is nothing to search in {workspace} yet")
         console.hint('write something down: plainmind remember "…", or put Markdown files into memory/')
-    elif result.understood:
+    elif any(part.startswith(("only", "not ", "without")) for part in result.understood):
         console.note(f"nothing was found; understood: {'; '.join(result.understood)}")
         console.hint("try other words, or ask without what restricts the question")
     elif not result.query.strip():

@@ -326,6 +326,9 @@ class SearchEngine:
             notes: tuple[str, ...] = ()
             if where.only is not None:
                 where, notes = _selection().without_missing_phrases(reader, query.text, where)
+            understood = (*map(_day_in_words, query.days), *_filters_in_words(where))
+            if query.days and where.only is None:
+                query, where = _listing(reader, query, where)
             everything = wanted > settings.read_closely
             ranked, stake = self._rank(reader, query, vector, where, clock, everything=everything)
             between = reader.chunks_between
@@ -358,7 +361,7 @@ class SearchEngine:
             degraded=degraded,
             notes=notes,
             timings=clock.milliseconds(),
-            understood=(*map(_day_in_words, query.days), *_filters_in_words(where)),
+            understood=understood,
         )
 
     def _embed(self, query: ParsedQuery) -> tuple[Vector | None, tuple[str, ...]]:
@@ -564,6 +567,16 @@ def _selection() -> ModuleType:
 
 def _path_of(snippet: Snippet) -> str:
     return snippet.best[0].ranked.chunk.path
+
+
+def _listing(
+    reader: IndexReader, query: ParsedQuery, where: SearchFilter
+) -> tuple[ParsedQuery, SearchFilter]:
+    """What to list for a question about days and nothing else, if there is anything; else the question as it is."""
+    only = _selection().days_alone(query)
+    if only is not None and reader.passing(replace(where, only=only)):
+        return replace(query, text="", terms=()), replace(where, only=only)
+    return query, where
 
 
 def _day_in_words(span: DayRange) -> str:

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from plainmind.base.lazy import pattern
 from plainmind.base.model import Chunk, Restriction, SearchFilter, Source
 from plainmind.base.value import replace
-from plainmind.search.pages import RankedChunk
+from plainmind.search.pages import ParsedQuery, RankedChunk
 from plainmind.search.snippets import Snippet
-from plainmind.text.terms import weight
+from plainmind.text.terms import letters_without_spaces, may_be_spaceless, query_terms, stem, weight
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -69,6 +69,47 @@ def with_a_phrase(snippets: Iterable[Snippet], only: Restriction) -> Iterator[Sn
         form = plain_form(f"{snippet.best[0].ranked.chunk.context}\n{snippet.text}")
         if any(has_phrase(form, phrase) for phrase in phrases):
             yield snippet
+
+
+# --- questions about a day and nothing else ---
+
+# A longer time has too many notes to list them.
+MOST_DAYS = 31
+# What people say of a day as a whole, besides words that tell nothing anyway.
+_OF_ANY_DAY = """
+    anything day diary did do doing done entries entry event everything going happen happened happening journal list log
+    logs new news note notes recorded show something stuff tell things today up what write written wrote
+    geschah geschehen gemacht getan los notiz notizen passiert tagebuch was
+    diario hecho hemos hice hicimos hubo notas ocurrio ocurrido paso que
+    avons eu fait journal passe quoi
+    """
+_OF_ANY_DAY_EAST_ASIAN = """
+    发生 發生 什么 什麼 事情 事 做 干 记 記 录 錄 笔记 日记 有 了 的 吗 呢 过 我 们 們 都 啥 写 寫 情况
+    こと 何 なに なん が を は に の か あった ありました した しました だった どう 出来事 メモ 日記 教えて 書いた
+    무슨 일이 일 있었지 있었어 있었나 있었나요 했지 했어 했나 뭐 뭘 알려줘 알려 줘 에 은 는 이 가 의 메모 일기 기록
+    """
+
+
+def days_alone(query: ParsedQuery) -> Restriction | None:
+    """The days of a question that asks for nothing but what was on them; None for any other."""
+    first, last = min(span.first for span in query.days), max(span.last for span in query.days)
+    rest = query.text
+    for span in query.days:
+        rest = rest.replace(span.text, " ")
+    if (last - first).days >= MOST_DAYS or not _says_nothing(rest):
+        return None
+    return Restriction(since=first.isoformat(), until=last.isoformat())
+
+
+def _says_nothing(rest: str) -> bool:
+    if may_be_spaceless(rest):
+        for words in sorted(_OF_ANY_DAY_EAST_ASIAN.split(), key=len, reverse=True):
+            rest = rest.replace(words, " ")
+        if may_be_spaceless(rest) and letters_without_spaces(rest):
+            return False
+    found = query_terms(rest)
+    told = {stem(word) for word in _OF_ANY_DAY.split()}
+    return found.only_stop_words or told.issuperset(found.terms)
 
 
 # --- each answer once ---

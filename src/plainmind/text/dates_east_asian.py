@@ -16,6 +16,7 @@ from plainmind.text.spans import (
     ago,
     calendar_span,
     day,
+    day_of_month,
     days_before,
     months,
     recent_day,
@@ -160,6 +161,10 @@ def _ago_in_korean(match: Match, today: dt.date) -> Span:
     return ago(today, _COUNTS_IN_KOREAN[match["count"]], _UNITS[match["unit"][0]])
 
 
+def _day_of_named_month(match: Match, today: dt.date) -> Span:
+    return day_of_month(today, _number(match["day"]), 1 if match["which"][0] in "先上지" else 0)
+
+
 def _season(match: Match, today: dt.date) -> Span:
     first, name = _SEASONS[match["season"]], match["name"]
     if name in _YEARS_BACK:
@@ -186,6 +191,14 @@ EAST_ASIAN_DATES: tuple[HintedPattern, ...] = tuple(
             _in_a_year_by_name,
         ),
         ((_A_MONTH,), rf"(?<!\d){_MONTH}\s*{_DAY}", _day_of_month),
+        (
+            (("月", "달"), ("日", "号", "號", "일")),
+            (
+                r"(?P<which>今月|本月|这个月|這個月|이번\s?달|先月|上个月|上個月|上月|지난\s?달)[の的]?\s*"
+                r"(?P<day>\d{1,2}|[一二三四五六七八九十]{1,3})\s*[日号號일]"
+            ),
+            _day_of_named_month,
+        ),
         ((("前", "전"),), rf"{_NUMBER}\s*{_UNIT}\s*(?:以?前|之前|전)", _ago),
         (
             (("近", "过去", "過去", "ここ", "この", "지난", "최근"),),

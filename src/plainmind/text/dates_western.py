@@ -20,6 +20,7 @@ from plainmind.text.spans import (
     ago,
     calendar_span,
     day,
+    day_of_month,
     days_before,
     months,
     recent_day,
@@ -203,6 +204,11 @@ ENGLISH_DATES: tuple[HintedPattern, ...] = (
     ((("q0",), _A_YEAR), _any_case(rf"\b{_YEAR}[\s/-]*q(?P<quarter>[1-4])\b"), _quarter),
     ((("q0",),), _case_matters(r"\bQ(?P<quarter>[1-4])\b(?P<year>)"), _quarter),
     ((_A_SEASON, _A_YEAR), _any_case(rf"\b{_SEASON}\s+(?:of\s+)?{_YEAR}"), _season_of_year),
+    (
+        (("ago",), ("today", "week", "month")),
+        _any_case(rf"\b{_COUNT}\s+(?P<unit>week)s?\s+ago\s+today\b"),
+        lambda m, today: day(days_before(today, 7 * _count(m))),
+    ),
     ((("yesterday",),), _any_case(r"\b(?:the\s+)?day\s+before\s+yesterday\b"), _days_ago(2)),
     ((("yesterday", "night"),), _any_case(r"\b(?:yesterday|last\s+night)\b"), _days_ago(1)),
     (
@@ -214,6 +220,11 @@ ENGLISH_DATES: tuple[HintedPattern, ...] = (
         (_WEEKDAYS, ("week",)),
         _case_matters(rf"\b{_WEEKDAY}\s+(?i:(?:of\s+)?(?P<week>last|previous|this|next)\s+week)\b"),
         _weekday_in_week,
+    ),
+    (
+        (("month",), _A_DIGIT),
+        _any_case(rf"\b{_DAY}\s+(?:day\s+)?of\s+(?P<which>this|last)\s+month\b"),
+        lambda m, today: day_of_month(today, int(m["day"]), 0 if m["which"].lower() == "this" else 1),
     ),
     (
         (("ago", "back"),),

@@ -93,6 +93,11 @@ def weekday_of_week(today: dt.date, weekday: int, weeks_back: int) -> Span:
     return day(week_of(days_before(today, 7 * weeks_back))[0] + dt.timedelta(days=weekday))
 
 
+def day_of_month(today: dt.date, number: int, months_back: int) -> Span:
+    """Return such a day of this month, or of one before; raises ValueError for a day that it does not have."""
+    return day(months(today.year, today.month - months_back)[0].replace(day=number))
+
+
 def recent_days(today: dt.date, month: int, first: int, count: int) -> Span | None:
     """Return the latest so many days of a year that have begun."""
     begun = recent_day(today, month, first)
