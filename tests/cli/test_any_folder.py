@@ -50,6 +50,7 @@ def test_one_who_has_a_workspace_of_their_own_keeps_it_in_a_folder_with_markdown
     monkeypatch.chdir(vault)
 
     assert "modem" in cli("search", "modem blue").out
+    assert "--workspace ." in cli("search", "zeppelin").err
     assert "VLAN 40" in cli("search", "printer VLAN", "--workspace", ".").out
 
 

@@ -206,3 +206,16 @@ def test_a_change_of_the_rules_is_noticed_at_once(tmp_path):
     assert workspace.changed_since(moment) is None
     assert [found.path for found in workspace.discover().files] == ["a.md"]
     workspace.close()
+
+
+def test_the_folder_that_obsidian_takes_templates_from_is_left_out_whatever_it_is_called(tmp_path):
+    put(tmp_path, "Vorlagen/tag.md", "Muster/woche.md", "Notizen/a.md")
+    put(tmp_path, ".obsidian/templates.json", text='{"folder": "Vorlagen"}')
+    put(tmp_path, ".obsidian/plugins/templater-obsidian/data.json", text='{"templates_folder": "/Muster/"}')
+
+    assert read(tmp_path) == ["Notizen/a.md"]
+    assert left_out(tmp_path)["Vorlagen"] == "ignored by `.obsidian/templates.json`"
+
+    put(tmp_path, ".obsidian/templates.json", text="[")
+    put(tmp_path, ".plainmindignore", text="!Muster/\n")
+    assert read(tmp_path) == ["Muster/woche.md", "Notizen/a.md", "Vorlagen/tag.md"]

@@ -122,9 +122,20 @@ def run_search(arguments: argparse.Namespace, console: Console) -> int:
                 # How much others have is not known here.
                 is_empty = not _asks_several(arguments) and not memory.status()["files"]
                 _explain_nothing(console, result, is_empty=is_empty, workspace=memory.workspace)
+                _tell_of_this_folder(memory, console)
             if os.path.isdir(memory.places.sessions) and not _has_a_word(result):
                 _tell_of_conversations(memory, arguments, result, console)
     return DEGRADED if arguments.strict and (result.degraded or result.fallback) else 0
+
+
+def _tell_of_this_folder(memory: Memory, console: Console) -> None:
+    """Say that the folder one is in was not searched, where somebody may expect it."""
+    from plainmind.notes.discovery import holds_markdown
+
+    if memory.workspace_origin.kind == "default" and holds_markdown(os.getcwd()):
+        console.hint(
+            "the folder you are in holds Markdown too: `plainmind search --workspace . …` searches it"
+        )
 
 
 def _has_a_word(result: SearchResult) -> bool:

@@ -178,6 +178,7 @@ MAX_DEPTH = 64
 # A folder of notes that has more than this in it is not one: each search would look at all of it.
 MOST_ENTRIES = 400_000
 RULE_FILES = frozenset({".gitignore", ".plainmindignore"})
+_WITH_RULES = RULE_FILES | {".obsidian"}
 
 # Told of each open folder, and how what is in it is cited ("" or with a final slash), before it is listed.
 Enter: TypeAlias = "Callable[[int, str], None]"
@@ -391,7 +392,7 @@ class Sweep:
                 " than a folder of notes",
                 hint="name a folder further down, or write what holds no notes into `.plainmindignore`",
             )
-        rules = RULE_FILES.intersection(names)
+        rules = _WITH_RULES.intersection(names)
         if not rules or folder.ignore is None:
             return folder
         return replace(folder, ignore=folder.ignore.within(folder.descriptor, folder.relative, sorted(rules)))

@@ -10,6 +10,7 @@ from plainmind.base.value import value
 
 OWN_FILE = ".plainmindignore"
 GIT_FILE = ".gitignore"
+OBSIDIAN = ".obsidian"
 
 _MOST_BYTES = 1_000_000
 # What no folder of notes means by its notes. Either file can take one of them back: `!templates/`.
@@ -23,6 +24,11 @@ templates/
 Templates/
 _templates/
 """
+# Where a vault says which folder its templates are in, and the name of the field.
+_TEMPLATE_SETTINGS = {
+    ".obsidian/templates.json": "folder",
+    ".obsidian/plugins/templater-obsidian/data.json": "templates_folder",
+}
 _ALWAYS_NAME = "the list of what is never a note"
 _WILD = frozenset("*?[\\")
 _PIECE = r"(?s:\\.|\*\*|\*|\?|\[[!^]?\]?(?:\[:\w+:\]|\\.|[^\]\\])*\]|.)"
@@ -51,13 +57,14 @@ class _Rule:
 class IgnoreFile:
     """The rules of one file, for what lies beneath the folder that it is in; the last that fits decides."""
 
-    __slots__ = ("_base", "_names", "_paths", "_patterns", "_rules", "name")
+    __slots__ = ("_base", "_is_for_folders", "_names", "_paths", "_patterns", "_rules", "name")
 
     def __init__(self, text: str, *, folder: str = "", name: str = "") -> None:
         """`folder` is that of the file, empty or with a final slash; `name` is how it is told of."""
         self.name = name
         self._base = len(folder)
         self._rules = tuple(_read_rules(text))
+        self._is_for_folders = all(rule.only_folders for rule in self._rules)
         # Most rules are plain names: those are looked up, and only the others are compiled.
         self._names: dict[str, list[int]] = {}
         self._paths: dict[str, list[int]] = {}
@@ -74,7 +81,11 @@ class IgnoreFile:
 
     def verdict(self, path: str, name: str, *, is_folder: bool) -> bool | None:
         """Whether a path is left out; None when no rule is about it."""
+        if self._is_for_folders and not is_folder:
+            return None
         relative = path[self._base :]
+        if not self._patterns and name not in self._names and relative not in self._paths:
+            return None
         fitting = [*self._names.get(name, ()), *self._paths.get(relative, ())]
         best = max(
             (number for number in fitting if is_folder or not self._rules[number].only_folders), default=-1
@@ -94,22 +105,24 @@ class IgnoreFile:
 class Ignore:
     """All rules that hold in a folder, the strongest first: those of `.plainmindignore`, of `.gitignore`, our own."""
 
-    __slots__ = ("_git", "_own")
+    __slots__ = ("_all", "_git", "_own")
 
     def __init__(self, own: tuple[IgnoreFile, ...] = (), git: tuple[IgnoreFile, ...] = ()) -> None:
         self._own = own  # that of the innermost folder first
         self._git = git
+        self._all = (*own, *git, _OURS)
 
     def within(self, folder: int, path: str, names: Sequence[str]) -> Ignore:
         """The rules in an open folder beneath this one; `names` are in it, `path` is empty or ends with a slash."""
         own = [made for name in names if name == OWN_FILE and (made := _read_file(folder, path, name))]
         git = [made for name in names if name == GIT_FILE and (made := _read_file(folder, path, name))]
+        git += _templates_of_obsidian(folder, path) if OBSIDIAN in names else ()
         return Ignore((*own, *self._own), (*git, *self._git)) if own or git else self
 
     def reason(self, path: str, *, is_folder: bool) -> str | None:
         """Why something is left out, or None when it is not."""
         name = path.rpartition("/")[2]
-        for rules in (*self._own, *self._git, _OURS):
+        for rules in self._all:
             verdict = rules.verdict(path, name, is_folder=is_folder)
             if verdict is not None:
                 return f"ignored by {rules.name}" if verdict else None
@@ -129,6 +142,24 @@ def _read_file(folder: int, path: str, name: str) -> IgnoreFile | None:
     finally:
         os.close(descriptor)
     return IgnoreFile(raw.decode("utf-8-sig", "replace"), folder=path, name=f"`{path}{name}`") or None
+
+
+def _templates_of_obsidian(folder: int, path: str) -> Iterator[IgnoreFile]:
+    """The folders that Obsidian, and its plug-in Templater, take templates from, whatever they are called."""
+    for page, field in _TEMPLATE_SETTINGS.items():
+        try:
+            with open(os.open(page, os.O_RDONLY | os.O_CLOEXEC, dir_fd=folder), "rb") as file:
+                raw = file.read(_MOST_BYTES)
+        except OSError:
+            continue
+        import json
+
+        try:
+            named = json.loads(raw).get(field)
+        except (ValueError, AttributeError):
+            continue
+        if isinstance(named, str) and named.strip("/ "):
+            yield IgnoreFile(f"/{named.strip('/ ')}/", folder=path, name=f"`{path}{page}`")
 
 
 def _read_rules(text: str) -> Iterator[_Rule]:

@@ -290,7 +290,8 @@ class Workspace:
             return
         sweep.visit_curated(self.root)
         for name in _STANDING:
-            sweep.visit_file(Mount(self.root, name, name, expected=False))
+            if os.path.lexists(os.path.join(self.root.real, name)):
+                sweep.visit_file(Mount(self.root, name, name, expected=False))
         sweep.visit(self._daily)
 
     def _refuse_what_is_too_wide(self) -> None:
