@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -104,7 +105,13 @@ def install_lines(root: Path = ROOT) -> Iterator[str]:
 def sources(root: Path = ROOT) -> Iterator[tuple[str, ast.Module]]:
     """Yield every module of the package, by its path in it."""
     for file in sorted((root / SOURCE).rglob("*.py")):
-        yield file.relative_to(root / SOURCE).as_posix(), ast.parse(file.read_text(encoding="utf-8"))
+        yield file.relative_to(root / SOURCE).as_posix(), parsed(file.read_text(encoding="utf-8"))
+
+
+@cache
+def parsed(text: str) -> ast.Module:
+    """Parse a module once, for all rules."""
+    return ast.parse(text)
 
 
 def probes(root: Path = ROOT) -> Iterator[str]:
