@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.scope_world import ARCHIVED, QUERIES, SPELLINGS, TEXTS, Text, as_flags
+from tests.support.scope_world import ARCHIVED, FULL, QUERIES, SPELLINGS, TEXTS, Text, as_flags
 
 from plainmind import OWNER, Memory, PlainmindError, SearchContext
 from plainmind.agent.tools import TOOLS, ToolBox
@@ -69,11 +69,19 @@ def using_tools(memory: Memory, context: SearchContext) -> Iterator[str]:
     tools = ToolBox(scoped)
     calls = [("memory_search", {"query": query, "maxResults": 50, "minScore": 0}) for query in QUERIES]
     for text in TEXTS:
-        calls += [("memory_get", {"path": spelled(text.path)}) for spelled in SPELLINGS]
         calls += [("memory_forget", {"what": what}) for what in (text.ask, f"{text.path}#L1")]
         nothing = {"old": "no such text", "new": "x"}
         calls += [("memory_edit", {"path": spelled(text.path), **nothing}) for spelled in SPELLINGS]
     calls.append(("memory_status", {}))
+    yield from called(tools, calls)
+
+
+def reading_with_a_tool(memory: Memory, context: SearchContext) -> Iterator[str]:
+    paths = [spelled(text.path) for text in TEXTS for spelled in SPELLINGS]
+    yield from called(ToolBox(memory.within(context)), [("memory_get", {"path": path}) for path in paths])
+
+
+def called(tools: ToolBox, calls: list[tuple[str, dict[str, Any]]]) -> Iterator[str]:
     for name, arguments in calls:
         answer = tools.call(name, arguments)
         yield f"{answer.text} {json.dumps(answer.content)}"
@@ -148,8 +156,9 @@ def mcp_requests() -> Iterator[tuple[str, dict[str, Any]]]:
         yield "tools/call", {"name": "memory_search", "arguments": {"query": text.ask, "minScore": 0}}
         yield "tools/call", {"name": "search", "arguments": {"query": text.ask}}
         yield "tools/call", {"name": "memory_forget", "arguments": {"what": text.ask}}
-        # As it is, and in one other way each: all of them are tried without a server between.
-        for spelled in (SPELLINGS[0], SPELLINGS[1 + number % (len(SPELLINGS) - 1)]):
+        # As it is, and some in one other way: all of them are tried without a server between.
+        others = SPELLINGS[1 + number % (len(SPELLINGS) - 1) :][: 1 if FULL or number % 3 == 0 else 0]
+        for spelled in (SPELLINGS[0], *others):
             path = spelled(text.path)
             yield "tools/call", {"name": "memory_get", "arguments": {"path": path}}
             yield "tools/call", {"name": "fetch", "arguments": {"id": path}}
@@ -165,6 +174,7 @@ SURFACES: dict[str, Surface] = {
     "status": asking_for_status,
     "forget": planning_to_forget,
     "tools": using_tools,
+    "reading tool": reading_with_a_tool,
     "memory tool": using_the_memory_tool,
     "mcp": through_mcp,
 }
@@ -174,5 +184,6 @@ SHOWN: dict[str, Callable[[Text], bool]] = {
     "search": lambda text: text.scope != "past",
     "get": lambda text: text.scope != "past" and text is not ARCHIVED,
     "tools": lambda text: text.scope != "past",
+    "reading tool": lambda text: text.scope != "past" and text is not ARCHIVED,
     "mcp": lambda text: text.scope != "past",
 }

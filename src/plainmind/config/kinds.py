@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Mapping
@@ -48,6 +47,8 @@ class Kind:
 
     def _from_text(self, text: str) -> Any:
         try:
+            import json
+
             value = json.loads(text)
         except (ValueError, RecursionError) as error:
             raise Unfit(self.expected) from error

@@ -13,7 +13,6 @@ trained on still find themselves again.
 
 from __future__ import annotations
 
-import json
 import math
 import mmap
 import os
@@ -25,7 +24,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 
 from plainmind.base.errors import ConfigError, EmbeddingError
-from plainmind.base.lazy import Lock, pattern
+from plainmind.base.lazy import Lock, parse_json, pattern
 from plainmind.base.model import EmbedderIdentity, Vector
 from plainmind.base.value import value
 from plainmind.embed.protocol import EmbeddingSettings, FullEmbedder
@@ -200,8 +199,8 @@ class StaticModel:
 def read_card(folder: str) -> ModelCard:
     """Read which model this is without opening it. Raises EmbeddingError when there is none."""
     try:
-        with open(os.path.join(folder, "model.json"), "rb") as file:
-            fields: Mapping[str, Any] = json.load(file)
+        with open(os.path.join(folder, "model.json"), encoding="utf-8") as file:
+            fields: Mapping[str, Any] = parse_json(file.read())
         if fields["format"] != _FORMAT:
             raise EmbeddingError(
                 f"the builtin embedding model has format {fields['format']}, this version reads {_FORMAT}",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import fcntl
-import json
 import os
 import stat
 import time
@@ -14,7 +13,7 @@ from functools import cache
 from types import TracebackType
 
 from plainmind.base.errors import LockTimeout, PathNotAllowed, PlainmindError, StorageFailure, WorkspaceError
-from plainmind.base.lazy import Lock
+from plainmind.base.lazy import Lock, parse_json
 from plainmind.files.safe_open import PASSAGE_FLAGS, open_real_folder
 
 TYPE_CHECKING = False
@@ -499,6 +498,8 @@ def _still_there(lock: HeldLock) -> bool:
 
 def _sign(lock: HeldLock, operation: str) -> None:
     """Write down who holds the lock, for the message to a process that waits in vain; nothing is decided by it."""
+    import json
+
     text = json.dumps({"pid": os.getpid(), "boot": _boot_id(), "operation": operation[:60]})
     with suppress(OSError):  # a full disk must not prevent a lock
         # Written over the last one at a fixed length: ext4 flushes a truncated file when it is closed,
@@ -508,7 +509,7 @@ def _sign(lock: HeldLock, operation: str) -> None:
 
 def _holder(path: str) -> str:
     try:
-        signed = json.loads(read_file(path, most=_SIGNATURE_BYTES))
+        signed = parse_json(read_file(path, most=_SIGNATURE_BYTES).decode())
         pid, boot, operation = int(signed["pid"]), str(signed["boot"]), str(signed["operation"])
         # A text that a dead process left behind says nothing about who holds the lock now: probably a reader.
         alive = boot == _boot_id() and _is_alive(pid)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 
 from plainmind.base.errors import ConflictError
-from plainmind.base.lazy import Lock
+from plainmind.base.lazy import Lock, parse_json
 from plainmind.base.model import (
     FileFailure,
     IndexFingerprint,
@@ -77,6 +76,8 @@ class Disappearances:
                 return
         else:
             entries[source] = {"paths": sorted(disappearance.paths), "seenAt": disappearance.seen_at}
+        import json
+
         from plainmind.files.atomic import write_atomically
 
         write_atomically(self._path, json.dumps(entries).encode())
@@ -85,7 +86,7 @@ class Disappearances:
         entries = None
         lost = suppress(FileNotFoundError, ValueError)  # which only starts the minute of grace anew
         with explain_errors("read", self._path, outcome="nothing was indexed"), lost:
-            entries = json.loads(read_file(self._path))
+            entries = parse_json(read_file(self._path).decode())
         return entries if isinstance(entries, dict) else {}
 
 

@@ -16,7 +16,6 @@ that has changed on the disk reaches SQLite. Pages that are still in the write-a
 
 from __future__ import annotations
 
-import json
 import os
 import stat
 import time
@@ -27,7 +26,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 import apsw
 
 from plainmind.base.errors import IndexCorrupt, IndexUnavailable, LockTimeout, StorageFailure
-from plainmind.base.lazy import pattern
+from plainmind.base.lazy import parse_json, pattern
 from plainmind.files.safe_open import PASSAGE_FLAGS, open_real_folder
 from plainmind.files.system import (
     SYSTEM,
@@ -498,7 +497,7 @@ def read_recoveries(path: str) -> list[Mapping[str, Any]]:
     """Every recovery on record, oldest first: `at` (seconds since 1970) and `reason`."""
     try:
         with open(path, encoding="utf-8") as file:
-            found = json.load(file)
+            found = parse_json(file.read())
         return [{"at": float(each["at"]), "reason": str(each["reason"])} for each in found]
     except FileNotFoundError:
         return []
@@ -517,6 +516,8 @@ def describe_last(recoveries: Sequence[Mapping[str, Any]]) -> str | None:
 
 def record_recovery(path: str, reason: str) -> None:
     """Write down that the index is replaced; refuses when the last hour saw too many."""
+    import json
+
     from plainmind.files.atomic import write_atomically
 
     now = time.time()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import zlib
 from array import array
@@ -13,6 +12,7 @@ from types import MappingProxyType
 import apsw
 
 from plainmind.base.errors import IndexCorrupt
+from plainmind.base.lazy import parse_json
 from plainmind.base.model import (
     EVERY_SCOPE,
     Chunk,
@@ -419,7 +419,7 @@ class SqliteView:
 
     def vectors(self, ids: Sequence[int]) -> dict[int, bytes]:
         """Packed vectors by id."""
-        return dict(self.db.execute(_VECTORS, (json.dumps(ids),)))
+        return dict(self.db.execute(_VECTORS, (_listed(ids),)))
 
     def chunks(self, ids: Sequence[int], scopes: frozenset[str]) -> dict[int, tuple[Chunk, int]]:  # noqa: ARG002
         """Chunks by id; `confirm` has made sure of their scopes."""
@@ -429,13 +429,13 @@ class SqliteView:
                 _CHUNK_OVERHEAD + _INFLATED * len(text),
             )
             for id_, path, source, ordinal, first, last, text, context, day in self.db.execute(
-                _CHUNKS, (json.dumps(ids),)
+                _CHUNKS, (_listed(ids),)
             )
         }
 
     def confirm(self, ids: Sequence[int], where: SearchFilter) -> None:
         """Ask the files of candidates again: a damaged segment must not show what its files hide."""
-        for source, name in self.db.execute(_SCOPES_OF, (json.dumps(ids),)):
+        for source, name in self.db.execute(_SCOPES_OF, (_listed(ids),)):
             if name is None or not where.admits(source, inflate_text(name)):
                 raise IndexCorrupt(
                     "the index contradicts itself: a segment shows what its files do not",
@@ -444,7 +444,9 @@ class SqliteView:
 
     def ids_of(self, names: Sequence[tuple[Source, str]]) -> list[int]:
         """The ids of all chunks of some files."""
-        return [id_ for (id_,) in self.db.execute(_IDS_OF, (json.dumps(names),))]
+        from json import dumps
+
+        return [id_ for (id_,) in self.db.execute(_IDS_OF, (dumps(names),))]
 
     def chunks_between(self, source: Source, path: str, first_line: int, last_line: int) -> list[Chunk]:
         """The chunks of one file that share a line with the range, in order."""
@@ -488,6 +490,11 @@ class SqliteView:
         return found
 
 
+def _listed(ids: Sequence[int]) -> str:
+    """Ids as SQLite's `json_each` reads them."""
+    return f"[{','.join(map(str, ids))}]"
+
+
 def _read_overview(db: apsw.Connection, generation: int, revision: int, contents: int) -> Overview:
     fingerprint = read_fingerprint(db)
     totals = rows(db, _TOTALS)
@@ -513,7 +520,7 @@ def _read_overview(db: apsw.Connection, generation: int, revision: int, contents
 def read_fingerprint(db: apsw.Connection) -> IndexFingerprint | None:
     """How the index is made; None when it was never built."""
     row = db.execute(_FINGERPRINT).fetchone()
-    return None if row is None else IndexFingerprint.from_facts(json.loads(row[0]))
+    return None if row is None else IndexFingerprint.from_facts(parse_json(row[0]))
 
 
 class _Scopes(dict[int, str]):
