@@ -69,7 +69,7 @@ def main() -> None:
             reranker.add_head(mpnet, arguments.seed), transformer.MPNET, stream, arguments.teacher_seconds, 3e-5,
             log, arguments.steps,
         )  # fmt: skip
-        packed = transformer.pack({k: np.asarray(v) for k, v in teacher.items()})
+        packed: Any = transformer.pack({k: np.asarray(v) for k, v in teacher.items()})
         np.savez(arguments.out / "teacher.npz", **packed)
         log("the teacher is kept")
 
@@ -81,7 +81,8 @@ def main() -> None:
         reranker.add_head(minilm, arguments.seed), transformer.MINILM, teacher, transformer.MPNET, both,
         arguments.student_seconds, 1.2e-4, log, arguments.steps,
     )  # fmt: skip
-    np.savez(arguments.out / "student.npz", **{k: np.asarray(v, np.float16) for k, v in student.items()})
+    half: Any = {k: np.asarray(v, np.float16) for k, v in student.items()}
+    np.savez(arguments.out / "student.npz", **half)
     _measure("student", sets, _scorer(student, transformer.MINILM, tokens), arguments.out)
     _measure("teacher", sets, _scorer(teacher, transformer.MPNET, tokens), arguments.out)
     log("done")
@@ -91,7 +92,8 @@ def _measure(name: str, sets: dict[str, list[dict[str, Any]]], score: Any, out: 
     """Print what an order by these scores finds, and keep the scores, for weighing them against the engine's."""
     said = candidates.look_again(sets, score)
     log(f"{name}\n{candidates.report(sets, said)}")
-    np.savez(out / f"{name}-said.npz", **{key: one.astype(np.float16) for key, one in said.items()})
+    half: Any = {key: one.astype(np.float16) for key, one in said.items()}
+    np.savez(out / f"{name}-said.npz", **half)
 
 
 class _Words:

@@ -102,7 +102,8 @@ def _of_shape(ids: np.ndarray, shape: transformer.Shape) -> np.ndarray:
 def _scores(parameters: Any, shape: transformer.Shape, batch: Batch) -> jax.Array:
     groups = batch.tokens.shape[0]
     flat = (-1, batch.tokens.shape[-1])
-    scores = transformer.pair_scores(parameters, shape, batch.tokens.reshape(flat), batch.kinds.reshape(flat))
+    tokens, kinds = (jnp.asarray(one).reshape(flat) for one in (batch.tokens, batch.kinds))
+    scores = transformer.pair_scores(parameters, shape, tokens, kinds)
     return scores.reshape(groups, -1)
 
 
@@ -178,7 +179,8 @@ def distil(
     def call(
         parameters: Any, moments: Any, theirs: Batch, ours: Batch, rate: Any
     ) -> tuple[Any, Any, jax.Array]:
-        return step(parameters, moments, theirs, ours, small, rate)
+        found: tuple[Any, Any, jax.Array] = step(parameters, moments, theirs, ours, small, rate)
+        return found
 
     return _run(call, student, stream, seconds, rate, log, steps, lambda made: made)
 
@@ -198,12 +200,12 @@ def _run(
             break
         parameters, moments, loss = step(parameters, moments, *pick(next(stream)), adam.rate_at(share, rate))
         if begun is None:
-            jax.block_until_ready(loss)
+            loss.block_until_ready()
             begun = time.time()  # compiling does not count
         losses.append(loss)
         at += 1
         if at % 20 == 0:
-            jax.block_until_ready(loss)  # or the clock would run ahead of the work
+            loss.block_until_ready()  # or the clock would run ahead of the work
         if at % 200 == 0:
             log(f"step {at} loss {float(jnp.stack(losses[-200:]).mean()):.4f}")
     log(f"{at} steps, loss {float(jnp.stack(losses[-200:]).mean()):.4f}")

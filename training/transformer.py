@@ -101,14 +101,16 @@ def canonical(arrays: Mapping[str, np.ndarray]) -> Parameters:
 
 def _dense(parameters: Parameters, name: str, x: jax.Array) -> jax.Array:
     weight = parameters[f"{name}.weight"].astype(x.dtype)
-    return x @ weight.T + parameters[f"{name}.bias"].astype(x.dtype)
+    found: jax.Array = x @ weight.T + parameters[f"{name}.bias"].astype(x.dtype)
+    return found
 
 
 def _norm(parameters: Parameters, name: str, x: jax.Array, epsilon: float) -> jax.Array:
     wide = x.astype(jnp.float32)
     wide = wide - wide.mean(-1, keepdims=True)
     wide = wide * jax.lax.rsqrt((wide * wide).mean(-1, keepdims=True) + epsilon)
-    return (wide * parameters[f"{name}.weight"] + parameters[f"{name}.bias"]).astype(x.dtype)
+    found: jax.Array = (wide * parameters[f"{name}.weight"] + parameters[f"{name}.bias"]).astype(x.dtype)
+    return found
 
 
 def _relative_buckets(length: int) -> np.ndarray:
@@ -119,7 +121,8 @@ def _relative_buckets(length: int) -> np.ndarray:
     distance = np.abs(distance)
     near = half // 2
     far = near + np.log(np.maximum(distance, 1) / near) / math.log(_FARTHEST / near) * (half - near)
-    return bucket + np.where(distance < near, distance, np.minimum(far.astype(int), half - 1))
+    found: np.ndarray = bucket + np.where(distance < near, distance, np.minimum(far.astype(int), half - 1))
+    return found
 
 
 def encode(
@@ -166,13 +169,15 @@ def mean_vectors(parameters: Parameters, shape: Shape, tokens: jax.Array) -> jax
     hidden = encode(parameters, shape, tokens).astype(jnp.float32)
     mask = (tokens != shape.padding)[..., None]
     total = (hidden * mask).sum(1)
-    return total / jnp.linalg.norm(total, axis=-1, keepdims=True)
+    vectors: jax.Array = total / jnp.linalg.norm(total, axis=-1, keepdims=True)
+    return vectors
 
 
 def pair_scores(parameters: Parameters, shape: Shape, tokens: jax.Array, kinds: jax.Array) -> jax.Array:
     """How well each passage answers its question: one number a pair, from the first place."""
     first = encode(parameters, shape, tokens, kinds)[:, 0].astype(jnp.float32)
-    return first @ parameters["head.weight"][0] + parameters["head.bias"][0]
+    scores: jax.Array = first @ parameters["head.weight"][0] + parameters["head.bias"][0]
+    return scores
 
 
 def join_pair(

@@ -97,9 +97,9 @@ def _unmarked(piece: str) -> str:
     return bare if bare and is_unspaced(bare) else piece
 
 
-def teacher_pieces(tokenizer: Any) -> Counter[str]:
+def teacher_pieces(tokenizer: Any) -> dict[str, float]:
     """The pieces of the teacher's vocabulary in our form, by how likely each is there."""
-    weights: Counter[str] = Counter()
+    weights: dict[str, float] = {}
     for at in range(tokenizer.get_piece_size()):
         piece = tokenizer.id_to_piece(at)
         found = runs(piece.replace("▁", " ").strip() or " ")
@@ -109,7 +109,8 @@ def teacher_pieces(tokenizer: Any) -> Counter[str]:
         if not _is_ours(run):
             continue
         inside = not piece.startswith("▁") and not is_unspaced(run)
-        weights[INSIDE + run if inside else run] += math.exp(tokenizer.get_score(at))
+        known = INSIDE + run if inside else run
+        weights[known] = weights.get(known, 0.0) + math.exp(tokenizer.get_score(at))
     return weights
 
 

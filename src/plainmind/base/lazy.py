@@ -66,7 +66,7 @@ def parse_json(text: str) -> Any:
     try:
         from _json import make_scanner
 
-        scan = make_scanner(_AsJsonDoes)
+        scan = make_scanner(_AsJsonDoes)  # type: ignore[arg-type]  # a stub that is wrong
     except (ImportError, AttributeError):  # another Python
         import json
 
