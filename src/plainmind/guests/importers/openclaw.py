@@ -1,20 +1,339 @@
-"""Conversations of OpenClaw: transcripts of every version, their archives, and the rows of its SQLite file."""
+"""Conversations of OpenClaw: transcripts of every version, their archives, and the rows of its SQLite file, left as it is."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from io import BytesIO
 
 from plainmind.base.errors import PlainmindError
 from plainmind.base.lazy import pattern
-from plainmind.base.model import sha256_text
+from plainmind.base.model import sha256_bytes, sha256_text
+from plainmind.base.value import value
 from plainmind.files.jsonl import open_plain_file
 from plainmind.files.system import SYSTEM, read_range
-from plainmind.guests.importers.openclaw_database import conversations_in, thaw
-from plainmind.guests.importers.originals import JsonlConversation, first_entries
-from plainmind.guests.importers.protocol import About, Conversation, Original, make_id
-from plainmind.sessions.entries import Entry
+from plainmind.guests.importers.originals import (
+    PARTLY_READABLE,
+    UNREADABLE,
+    CannotUnpack,
+    JsonlConversation,
+    Translate,
+    first_entries,
+    unpack,
+)
+from plainmind.guests.importers.protocol import (
+    About,
+    Conversation,
+    Original,
+    ReadPiece,
+    ReadPosition,
+    make_id,
+)
+from plainmind.sessions.entries import Entry, entries_in
 from plainmind.sessions.json5_transcript import read_object
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    import apsw
+
+
+# --- reading a file in use without changing anything ---
+
+_BLOCK_BYTES = 1 << 20
+_TRIES = 5
+
+
+@contextmanager
+def open_untouched(path: str) -> Iterator[apsw.Connection]:
+    """Open a database for reading: as it lies there if no program uses it, else a copy of it."""
+    import apsw
+
+    if _size(f"{path}-wal") == 0:
+        connection = _connect(path)
+        try:
+            yield connection
+        finally:
+            connection.close()
+        return
+    # Reading a file in WAL mode writes to the index of the log: so we look at a copy.
+    from tempfile import TemporaryDirectory
+
+    with TemporaryDirectory(prefix="plainmind-import-") as folder:
+        copy = os.path.join(folder, "copy.sqlite")
+        _copy_consistently(path, copy)
+        connection = apsw.Connection(copy)
+        try:
+            yield connection
+        finally:
+            connection.close()
+
+
+def _connect(path: str) -> apsw.Connection:
+    from urllib.parse import quote
+
+    import apsw
+
+    # Immutable: no lock is taken and no file is made beside it.
+    address = f"file:{quote(os.path.abspath(path))}?mode=ro&immutable=1"
+    return apsw.Connection(address, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+
+
+def _copy_consistently(path: str, copy: str) -> None:
+    """Copy a database and its log; once more if the log was moved into the database meanwhile."""
+    for _ in range(_TRIES):
+        before = _generation(path)
+        _copy_file(f"{path}-wal", f"{copy}-wal")
+        _copy_file(path, copy)
+        if _generation(path) == before:
+            return
+    raise PlainmindError(
+        f"{path} changes faster than it can be read",
+        hint="stop the program that writes it for a moment, and import again",
+    )
+
+
+def _generation(path: str) -> tuple[int, int, bytes]:
+    """What changes when the log is moved into the database: growing alone does not."""
+    status = os.stat(path)
+    try:
+        with open(f"{path}-wal", "rb") as log:
+            return status.st_size, status.st_mtime_ns, log.read(32)
+    except FileNotFoundError:
+        return status.st_size, status.st_mtime_ns, b""
+
+
+def _copy_file(source: str, target: str) -> None:
+    try:
+        with open(source, "rb") as read, open(target, "wb") as written:
+            while block := read.read(_BLOCK_BYTES):
+                written.write(block)
+    except FileNotFoundError:
+        return
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except FileNotFoundError:
+        return 0
+
+
+# --- transcripts as rows ---
+
+_SESSIONS = "SELECT DISTINCT session_id FROM transcript_events ORDER BY session_id"
+_EVENTS = """
+    SELECT seq, event_json, NULL
+      FROM transcript_events
+     WHERE session_id = :session AND seq > :after
+  ORDER BY seq
+"""
+_EVENTS_ALSO_PACKED = """
+    SELECT seq, event_json, event_zstd
+      FROM transcript_events
+     WHERE session_id = :session AND seq > :after
+  ORDER BY seq
+"""
+_EVENT = "SELECT event_json FROM transcript_events WHERE session_id = :session AND seq = :at"
+_HEADER = "SELECT event_json FROM transcript_events WHERE session_id = :session ORDER BY seq LIMIT 1"
+_NODES = "SELECT session_key, current_session_id, entry_json FROM session_nodes"
+_COLUMNS = "SELECT name FROM pragma_table_info(:table)"
+_BEFORE_ALL = -(1 << 62)
+_MOST_ENTRY_BYTES = 1 << 20
+
+Fields = Callable[["str | None", Entry], Entry]
+
+
+def conversations_in(
+    path: str, translation: Callable[[], Translate], fields: Fields
+) -> Iterator[Conversation]:
+    """Give the conversations of a database, each to be read before the next is asked for."""
+    import apsw
+
+    try:
+        with open_untouched(path) as database:
+            known = _read_registry(database)
+
+            def about(session: str, header: Entry | None = None) -> About:
+                return About(session, header or {}, fields(*known.get(session, (None, {}))))
+
+            yield from archives_in(database, lambda: thaw(translation()), about)
+            columns = {name for (name,) in database.execute(_COLUMNS, {"table": "transcript_events"})}
+            if not {"session_id", "seq", "event_json"} <= columns:
+                return
+            sql = _EVENTS_ALSO_PACKED if "event_zstd" in columns else _EVENTS
+            for (session,) in database.execute(_SESSIONS).fetchall():
+                yield Rows(database, sql, about(str(session), _header(database, session)), translation)
+    except apsw.Error as error:
+        raise PlainmindError(
+            f"{path} cannot be read: {error}",
+            hint="it may be in the middle of a change; try again, or stop OpenClaw first",
+        ) from error
+
+
+@value
+class Rows:
+    """A conversation in the database."""
+
+    database: apsw.Connection
+    sql: str
+    about: About
+    translation: Callable[[], Translate]
+
+    def still_has(self, place: ReadPosition) -> bool:
+        """Whether the row at a place is the same."""
+        if not place.tail:
+            return True
+        row = self.database.execute(_EVENT, {"session": self.about.id, "at": place.at}).fetchone()
+        return row is not None and _tail_of(row[0]) == place.tail
+
+    def pieces(self, after: ReadPosition) -> Iterator[ReadPiece]:
+        """Read the rows behind a place, in their order."""
+        translate = self.translation()
+        since = {"session": self.about.id, "after": after.at if after.tail else _BEFORE_ALL}
+        for seq, plain, packed in self.database.execute(self.sql, since):
+            yield _piece_of_row(seq, plain, packed, translate)
+
+
+def _piece_of_row(seq: int, plain: Any, packed: Any, translate: Translate) -> ReadPiece:
+    place = ReadPosition(seq, seq, _tail_of(plain))
+    if plain is None and packed is not None:
+        try:
+            data = unpack(bytes(packed), most=1 << 26)
+        except CannotUnpack as error:
+            return ReadPiece(seq, ReadPosition(), damage=str(error), is_curable=True)
+    else:
+        data = _bytes(plain)
+    read = entries_in(data)
+    entries = tuple(entry for found in read.entries for entry in translate(found, data, seq))
+    damage = PARTLY_READABLE if read.is_damaged else None
+    return ReadPiece(seq, place, entries, damage if read.entries else UNREADABLE)
+
+
+def _tail_of(found: object) -> str:
+    return sha256_bytes(_bytes(found))[:16]
+
+
+def _bytes(found: object) -> bytes:
+    if isinstance(found, str):
+        return found.encode("utf-8", "surrogatepass")
+    return found if isinstance(found, bytes) else b""
+
+
+def _header(database: apsw.Connection, session: object) -> Entry:
+    row = database.execute(_HEADER, {"session": session}).fetchone()
+    found = entries_in(_bytes(row[0])).entries if row is not None else ()
+    if not found or found[0].get("type") != "session":
+        return {}
+    return {name: kept for name, kept in found[0].items() if name not in {"type", "id"}}
+
+
+def _read_registry(database: apsw.Connection) -> dict[str, tuple[str | None, Entry]]:
+    columns = {name for (name,) in database.execute(_COLUMNS, {"table": "session_nodes"})}
+    known: dict[str, tuple[str | None, Entry]] = {}
+    if {"session_key", "current_session_id", "entry_json"} <= columns:
+        for key, session, entry in database.execute(_NODES):
+            data = _bytes(entry)
+            found = entries_in(data).entries if len(data) < _MOST_ENTRY_BYTES else ()
+            known[str(session)] = (str(key), found[0] if found else {})
+    return known
+
+
+# --- archives: whole transcripts in a column, and cold ones, whose lines hold rows ---
+
+_TABLES = "SELECT name FROM sqlite_schema WHERE type = 'table'"
+_ARCHIVES = """
+    SELECT rowid, session_id, archive_sha256, encoding = 'zstd'
+      FROM session_transcript_archives
+  ORDER BY session_id, created_at
+"""
+_ARCHIVE = "SELECT archive_blob FROM session_transcript_archives WHERE rowid = :row"
+_COLD = """
+    SELECT rowid, session_id, archive_sha256, 1
+      FROM session_transcript_cold_archives
+     WHERE storage = 'sqlite'
+  ORDER BY session_id
+"""
+_COLD_ONE = "SELECT archive_blob FROM session_transcript_cold_archives WHERE rowid = :row"
+_BY_TABLE = {
+    "session_transcript_archives": (_ARCHIVES, _ARCHIVE),
+    "session_transcript_cold_archives": (_COLD, _COLD_ONE),
+}
+
+
+def archives_in(
+    database: apsw.Connection, translation: Callable[[], Translate], about: Callable[[str], About]
+) -> Iterator[Archive]:
+    """Give the transcripts that a database keeps as they were when they were put away."""
+    tables = {name for (name,) in database.execute(_TABLES)}
+    for table, (listing, one) in _BY_TABLE.items():
+        if table in tables:
+            for row, session, digest, is_packed in database.execute(listing).fetchall():
+                yield Archive(
+                    database, one, row, str(digest), bool(is_packed), about(str(session)), translation
+                )
+
+
+@value
+class Archive:
+    """A transcript in one column."""
+
+    database: apsw.Connection
+    sql: str
+    row: object  # its number
+    digest: str
+    is_packed: bool
+    about: About
+    translation: Callable[[], Translate]
+
+    @property
+    def _end(self) -> ReadPosition:
+        return ReadPosition(1, 0, self.digest[:16])
+
+    def still_has(self, place: ReadPosition) -> bool:
+        """Whether it is the archive that was read."""
+        return place in (ReadPosition(), self._end)
+
+    def pieces(self, after: ReadPosition) -> Iterator[ReadPiece]:
+        """Unpack it and read its lines, unless it was read before."""
+        if after == self._end:
+            return
+        found = self.database.execute(self.sql, {"row": self.row}).fetchone()
+        data = found[0] if found is not None and isinstance(found[0], bytes) else b""
+        try:
+            plain = unpack(data) if self.is_packed else data
+        except CannotUnpack as error:
+            yield ReadPiece(1, ReadPosition(), damage=str(error), is_curable=True)
+            return
+        translate = self.translation()
+        for number, line in enumerate(BytesIO(plain), 1):
+            yield _piece_of_archive(line.rstrip(b"\n"), number, translate, self._end)
+
+
+def _piece_of_archive(line: bytes, number: int, translate: Translate, end: ReadPosition) -> ReadPiece:
+    read = entries_in(line)
+    entries = tuple(entry for found in read.entries for entry in translate(found, line, number))
+    damage = PARTLY_READABLE if read.entries else UNREADABLE
+    return ReadPiece(number, end, entries, damage if read.is_damaged else None)
+
+
+def thaw(translate: Translate) -> Translate:
+    """Make what translates a line of a cold transcript: the rows of events among its records."""
+
+    def of_record(record: Entry, raw: bytes, number: int) -> tuple[Entry, ...]:
+        row = record.get("row")
+        if record.get("kind") != "event" or not isinstance(row, dict):
+            return () if "kind" in record else translate(record, raw, number)
+        event = row.get("event_json")
+        data = event.encode("utf-8", "surrogatepass") if isinstance(event, str) else b""
+        seq = row.get("seq")
+        place = seq if isinstance(seq, int) else number
+        return tuple(entry for found in entries_in(data).entries for entry in translate(found, data, place))
+
+    return of_record
+
 
 _FILE = pattern(
     r"(?P<id>[^.][^/]*?)\.jsonl"
@@ -89,7 +408,7 @@ class OpenClaw:
         if folder not in self._registries:
             self._registries[folder] = {
                 entry["sessionId"]: (key, entry)
-                for key, entry in _read_registry(os.path.join(folder, "sessions.json")).items()
+                for key, entry in _read_registry_file(os.path.join(folder, "sessions.json")).items()
                 if isinstance(entry, dict) and isinstance(entry.get("sessionId"), str)
             }
         return self._registries[folder]
@@ -110,7 +429,7 @@ def _at(found: object, *names: str) -> object:
     return found
 
 
-def _read_registry(path: str) -> Entry:
+def _read_registry_file(path: str) -> Entry:
     try:
         with open_plain_file(path) as fd:
             return read_object(read_range(SYSTEM, fd, 0, _MOST_REGISTRY_BYTES)) or {}

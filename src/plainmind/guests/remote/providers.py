@@ -126,13 +126,13 @@ class Providers:
 
     def status(self, index: Index, made: IndexFingerprint | None, *, deep: bool) -> EmbeddingStatus:
         """Facts for `status`. Asks a provider on another machine only when `deep`, for one vector."""
-        from plainmind.guests.remote.provider_status import status_of
+        from plainmind.guests.remote.provider_sync import status_of
 
         return status_of(self, index, made, deep=deep)
 
     def examine(self) -> Iterator[Check]:
         """What `doctor` says of the provider."""
-        from plainmind.guests.remote.provider_status import examine
+        from plainmind.guests.remote.provider_sync import examine
 
         return examine(self)
 
