@@ -6,10 +6,11 @@ import json
 
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.settings import load_settings
 
 from plainmind.base.errors import ConfigError
 from plainmind.config.keys import all_keys
-from plainmind.config.load import Loaded, load_settings
+from plainmind.config.load import Loaded
 from plainmind.config.show import get_value, rows
 
 JSON = st.recursive(

@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.settings import load_settings
 
 from plainmind.base.errors import ConfigError
 from plainmind.config.keys import all_keys
 from plainmind.config.kinds import ExtraPath, ProviderAccess, ScopeRule
-from plainmind.config.load import Loaded, Origin, load_here, load_settings, resolve_secret, user_file
+from plainmind.config.load import Loaded, Origin, load_here, resolve_secret, user_file
 from plainmind.config.settings import Settings
 from plainmind.guests.chat.config import FlushConfig
 from plainmind.guests.qmd.config import QmdConfig

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from tests.support.settings import load_settings
 
 from plainmind.base.errors import ConfigError
 from plainmind.config.keys import all_keys
 from plainmind.config.kinds import ExtraPath
-from plainmind.config.load import load_settings
 
 
 def load(workspace):

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.settings import load_settings
 
-from plainmind.config.load import Loaded, load_settings
+from plainmind.config.load import Loaded
 from plainmind.guests.remote.access import access_to, choice_of, model_for, remote_settings
 
 SECRET = "sk-very-secret-0123456789"

@@ -232,17 +232,6 @@ class Loaded:
                 yield secret
 
 
-def load_settings(
-    *, home: str, workspace: str | None, flags: Mapping[str, Any], environ: Mapping[str, str]
-) -> Loaded:
-    """Read every layer for a known workspace; None reads no project file. Raises ConfigError.
-
-    `flags` may be nested or dotted, and a flag that is None was not given.
-    """
-    above, below = _layers_of_the_user(home, flags, environ)
-    return _combine([*below, *_project_layer(workspace), *above])
-
-
 def load_here(
     *,
     workspace_flag: str | None,
@@ -251,7 +240,10 @@ def load_here(
     environ: Mapping[str, str],
     looks_around: bool = True,
 ) -> tuple[Loaded, ResolvedWorkspace]:
-    """Find the workspace and read every layer for it, each file once. Raises ConfigError."""
+    """Find the workspace and read every layer for it, each file once. Raises ConfigError.
+
+    `flags` may be nested or dotted, and a flag that is None was not given.
+    """
     home = home_folder(environ)
     above, below = _layers_of_the_user(home, flags, environ)
     configured, origin = _strongest([*below, *above], "workspace", None)

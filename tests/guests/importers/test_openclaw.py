@@ -428,6 +428,7 @@ def test_an_archive_that_was_read_is_not_unpacked_again_when_rows_are_added(here
 
 
 def test_a_database_whose_log_is_moved_while_it_is_copied_is_copied_again(here, tmp_path, monkeypatch):
+    from plainmind.guests.importers import openclaw
 
     path = tmp_path / DATABASE
     database = make_database(path, [header(), message("e1", None, "user", "first")], wal=True)

@@ -1,4 +1,4 @@
-"""Conversations of OpenClaw: transcripts of every version, their archives, and the rows of its SQLite file, left as it is."""
+"""Conversations of OpenClaw: transcripts of every version, their archives, the rows of its SQLite file (only read)."""
 
 from __future__ import annotations
 

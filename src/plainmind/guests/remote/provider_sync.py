@@ -1,4 +1,4 @@
-"""Providers that take long, cost money or fail: who embeds, what it may cost, which index stays, and what is known of them."""
+"""Providers that take long, cost money or fail: who embeds, at what cost, which index stays, what is known of them."""
 
 from __future__ import annotations
 
