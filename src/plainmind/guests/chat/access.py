@@ -16,7 +16,7 @@ from plainmind.guests.chat.conversation import PROMPT, Conversation, Conversatio
 from plainmind.guests.chat.flush import REQUEST, SYSTEM, FlushSettings
 from plainmind.guests.chat.models.endpoint import EndpointModel, create_chat_model, dialect_of
 from plainmind.guests.chat.models.protocol import ChatModelSettings
-from plainmind.guests.net.address import split_base_url
+from plainmind.guests.net.address import is_same_place, split_base_url
 from plainmind.memory.memory import Memory
 from plainmind.notes.scopes import group_in_key, is_key_of_direct_chat, person_in_key
 from plainmind.sessions.entries import Entry
@@ -43,7 +43,11 @@ def chat_model_of(
     base_url = _base_url(settings)
     key = next(_keys(settings, base_url, environ), None)
     dialect = dialect_of(chat.provider)
-    if key is None and not chat.headers and _is_at(base_url, None, dialect.default_base_url):
+    if (
+        key is None
+        and not chat.headers
+        and is_same_place(base_url, None, dialect.default_base_url, settings="chat")
+    ):
         raise ConfigError(
             f"there is no API key for {chat.provider}",
             key="chat.apiKey",
@@ -92,20 +96,17 @@ def _keys(settings: Settings, base_url: str | None, environ: Mapping[str, str]) 
     own = settings.provider_access.get(chat.provider)
     dialect = dialect_of(chat.provider)
     written = [chat.api_key]
-    if own is not None and _is_at(base_url, own.base_url, dialect.default_base_url):
+    if own is not None and is_same_place(base_url, own.base_url, dialect.default_base_url, settings="chat"):
         written.append(own.api_key)
     for secret in written:
         key = resolve_secret(secret, environ)
         if key is not None and key.strip():
             yield key
-    if _is_at(base_url, None, dialect.default_base_url) and environ.get(dialect.key_variable, "").strip():
+    if (
+        is_same_place(base_url, None, dialect.default_base_url, settings="chat")
+        and environ.get(dialect.key_variable, "").strip()
+    ):
         yield environ[dialect.key_variable]
-
-
-def _is_at(base_url: str | None, other: str | None, default: str) -> bool:
-    """Whether both are the same scheme, host and port; None is the provider's own address."""
-    one, _ = split_base_url(base_url or default, settings="chat")
-    return one == split_base_url(other or default, settings="chat")[0]
 
 
 _MANY = frozenset({"group", "channel"})

@@ -59,6 +59,12 @@ def split_base_url(url: str, *, settings: str) -> tuple[Origin, str]:
     return Origin(parts.scheme, host, port or _PORTS[parts.scheme]), path
 
 
+def is_same_place(url: str | None, other: str | None, default: str, *, settings: str) -> bool:
+    """Whether two addresses have the same scheme, host and port; None is the provider's own, `default`."""
+    one, _ = split_base_url(url or default, settings=settings)
+    return one == split_base_url(other or default, settings=settings)[0]
+
+
 def _not_a_base_url(settings: str, reason: str) -> ConfigError:
     key = f"{settings}.baseUrl"
     return ConfigError(

@@ -149,12 +149,11 @@ def _same_place(base_url: str | None, other: str | None, name: str) -> bool:
     """Whether both are the same scheme, host and port; None is the provider's own address."""
     if base_url == other:
         return True
-    from plainmind.guests.net.address import split_base_url
+    from plainmind.guests.net.address import is_same_place
     from plainmind.guests.remote.wire import wire_for
 
     default = wire_for(name, RemoteSettings()).default_base_url
-    one, _ = split_base_url(base_url or default, settings="remote")
-    return one == split_base_url(other or default, settings="remote")[0]
+    return is_same_place(base_url, other, default, settings="remote")
 
 
 def _why_none(base_url: str | None, name: str) -> str:
