@@ -56,7 +56,7 @@ pytest: install node
 	@rm -f .coverage .coverage.*
 	@$(PY) -m coverage run -m pytest -n $(WORKERS) --dist worksteal $(TESTS)
 
-# The pure packages are covered branch by branch; the rest to nine tenths, over every process the tests start.
+# The pure packages are covered branch by branch; the rest to nine tenths, by what the tests run in their own process.
 coverage: pytest
 	@$(PY) -m coverage combine --quiet
 	@$(PY) scripts/check_coverage.py

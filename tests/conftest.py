@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import Counter
 from collections.abc import Generator
 
 import coverage
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, is_hypothesis_test, settings
 
 from plainmind.embed.protocol import KEY_VARIABLES
 
-# What these run is run by the tests of each package too, and those are traced.
+# The floors of coverage are reached by the tests of each package alone, and tracing doubles the time of a test. So it
+# leaves out what repeats them to see that something survives, and of the cases of one test all but the first.
 UNTRACED = frozenset({"benchmarks", "contracts", "evals", "faults", "integration", "scripts", "training"})
+TRACED_CASES = 2
+PURE = frozenset({"text", "search", "test_plan.py"})  # whose every branch must be seen
 SLOW = frozenset({"faults", "integration", "training"})
+IS_TRACED = pytest.StashKey[bool]()
 TRACES_CHILDREN = "COVERAGE_PROCESS_CONFIG"
 # A time-out ends what would never end; a machine that is busy with something else takes its time.
 PATIENCE_S = 120
@@ -35,6 +40,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     # Files with slow tests first: at the end there are small ones left, to be shared among the workers.
     slow = {item.path for item in items if is_slow(item)}
     items.sort(key=lambda item: item.path not in slow)
+    cases: Counter[str] = Counter()
+    for item in items:
+        test = item.nodeid.partition("[")[0]
+        cases[test] += 1
+        item.stash[IS_TRACED] = is_worth_tracing(item, cases[test])
     if config.getoption("--timeout") is not None:
         return
     for item in items:
@@ -45,12 +55,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Do not trace slow tests, and those of more than one package: it doubles their time.
-
-    They repeat what other tests do, to see that it survives; the coverage floors are reached without them.
-    """
+    """Stop tracing for a test that shows nothing new."""
     tracer = coverage.Coverage.current()
-    if tracer is None or not is_untraced(item):
+    if tracer is None or item.stash[IS_TRACED]:
         return (yield)
     tracer.stop()
     try:
@@ -59,12 +66,20 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
         tracer.start()
 
 
-def is_untraced(item: pytest.Item) -> bool:
-    return is_slow(item) or not UNTRACED.isdisjoint(item.path.parts)
+def is_worth_tracing(item: pytest.Item, case: int) -> bool:
+    if is_slow(item) or not UNTRACED.isdisjoint(place_of(item)):
+        return False
+    has_examples = isinstance(item, pytest.Function) and is_hypothesis_test(item.obj)
+    return not PURE.isdisjoint(place_of(item)) or (case <= TRACED_CASES and not has_examples)
 
 
 def is_slow(item: pytest.Item) -> bool:
-    return item.get_closest_marker("slow") is not None or not SLOW.isdisjoint(item.path.parts)
+    return item.get_closest_marker("slow") is not None or not SLOW.isdisjoint(place_of(item))
+
+
+def place_of(item: pytest.Item) -> list[str]:
+    """The folders of its file, and the file."""
+    return item.nodeid.partition("::")[0].split("/")
 
 
 @pytest.fixture(autouse=True)

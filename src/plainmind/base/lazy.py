@@ -9,6 +9,7 @@ from functools import cached_property
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     made_once = cached_property
@@ -58,21 +59,25 @@ class _AsJsonDoes:
     strict = True
     object_hook = object_pairs_hook = None
     parse_float, parse_int, parse_constant = float, int, float
-    memo: dict[str, str] = {}  # noqa: RUF012 (never written to: the scanner has its own)
+
+
+_scan: Callable[[str, int], tuple[Any, int]] | None
+try:
+    from _json import make_scanner
+
+    _scan = make_scanner(_AsJsonDoes)  # type: ignore[arg-type]  # a stub that is wrong
+except (ImportError, AttributeError):  # another Python
+    _scan = None
 
 
 def parse_json(text: str) -> Any:
     """Read JSON of our own making; `json` itself takes a cold search two milliseconds to load. Raises ValueError."""
-    try:
-        from _json import make_scanner
-
-        scan = make_scanner(_AsJsonDoes)  # type: ignore[arg-type]  # a stub that is wrong
-    except (ImportError, AttributeError):  # another Python
+    if _scan is None:
         import json
 
         return json.loads(text)
     try:
-        found, end = scan(text, len(text) - len(text.lstrip()))
+        found, end = _scan(text, len(text) - len(text.lstrip()))
     except StopIteration as error:
         raise ValueError("there is no JSON in it") from error
     if text[end:].strip():
