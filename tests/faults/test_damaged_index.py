@@ -126,3 +126,23 @@ def test_a_damaged_index_of_lancedb_answers_rightly_and_says_so(
 
 
 _HINT = "latest_version_hint.json"  # our pointer names the version: LanceDB's own hint is never read
+
+
+@pytest.mark.parametrize(("driver", "files"), [("sqlite", "gen-*.sqlite"), ("lancedb", "*.lance")])
+@pytest.mark.timeout(300)
+def test_doctor_that_verifies_names_the_damage_and_the_next_one_finds_a_whole_index(
+    tmp_path: Path, chance: random.Random, driver: str, files: str
+) -> None:
+    if driver == "lancedb":
+        pytest.importorskip("lancedb")
+    specimen = Specimen(tmp_path, {"store": {"driver": driver}}, chance, files=3)
+    for attack in chance.sample(list(specimen.attacks(files, ["flipped", "zeroed"])), 6 if FULL else 1):
+        specimen.restore()
+        attack.strike(specimen.index, chance)
+        with specimen.open() as memory:
+            told = [check for check in memory.doctor(verify=True) if check.name.startswith("index")]
+        assert any("damaged" in check.detail and check.verdict != "ok" for check in told), (attack, told)
+        with specimen.open() as memory:
+            compared = [check for check in memory.doctor(verify=True) if check.name == "index equals files"]
+        assert [check.verdict for check in compared] == ["ok"], attack
+        assert specimen.ask_all() == specimen.expected

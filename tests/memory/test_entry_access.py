@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 from array import array
 
 import pytest
@@ -163,3 +164,39 @@ def test_an_entry_is_recalled_with_marks_for_its_secrets_and_stored_again_with_t
     assert (secret in told) is not hides
     assert ("[redacted:password#" in told) is hides
     assert kept == [f"The admin password of the router is {secret} since June."]
+
+
+def test_an_entry_that_is_deleted_by_hand_leaves_the_index_with_the_next_question(tmp_path):
+    with memory_with(tmp_path) as memory:
+        entries = entry_memory_of(memory)
+        entries.store("the zephyrkumquat gateway runs in the cellar", scope=PRIVATE)
+        entries.store("my sister lives in the old town", scope=PRIVATE)
+        entries.close()
+    (kept,) = (tmp_path / "home").rglob("entries.jsonl")
+    kept.write_text("".join(line for line in kept.read_text().splitlines(True) if "zephyr" not in line))
+    assert files_with(tmp_path / "home", "zephyrkumquat")
+
+    with memory_with(tmp_path) as memory:
+        entries = entry_memory_of(memory)
+        found = entries.recall("town", scopes=EVERY_SCOPE, limit=3, min_score=0).found
+        entries.close()
+
+    assert [each.entry.text for each in found] == ["my sister lives in the old town"]
+    assert not files_with(tmp_path / "home", "zephyrkumquat")
+
+
+@pytest.mark.parametrize("created", [10**30, 2**63, -5, 1e300, "yesterday", None])
+def test_an_entry_of_any_time_is_recalled(tmp_path, created):
+    with memory_with(tmp_path) as memory:
+        entries = entry_memory_of(memory)
+        entries.store("my sister lives in the old town", scope=PRIVATE)
+        entries.close()
+    (kept,) = (tmp_path / "home").rglob("entries.jsonl")
+    kept.write_text(json.dumps({**json.loads(kept.read_text()), "createdAt": created}) + "\n")
+
+    with memory_with(tmp_path) as memory:
+        entries = entry_memory_of(memory)
+        (found,) = entries.recall("town", scopes=EVERY_SCOPE, limit=3, min_score=0).found
+        entries.close()
+
+    assert (found.entry.created_at, found.entry.day) == (0, "1970-01-01")
