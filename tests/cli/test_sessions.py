@@ -428,6 +428,7 @@ def test_words_that_stand_only_in_the_output_of_a_tool_are_told_and_shown(cli, s
 
     assert "the words stand in the output of a tool: `plainmind search --tool-output" in missed.err
     assert "ERR_LEDGER_SKEW in quux" in found.out
+    assert "--tool-output" in " ".join(cli("search", "ERR_LEDGER_SKEW", "--json").json["notes"])
     assert "output of a tool" not in cli("search", "zeppelin").err
     assert "output of a tool" not in cli("search", "ERR_LEDGER_SKEW", "--source", "memory").err
 

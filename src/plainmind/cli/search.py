@@ -9,6 +9,7 @@ from collections.abc import Set as AbstractSet
 
 from plainmind.base.errors import PlainmindError
 from plainmind.base.lazy import pattern
+from plainmind.base.value import replace
 from plainmind.cli.console import Console, age_in_words, first_few, visible
 from plainmind.cli.options import day, describe, open_memory, share, text_of, whole_number
 
@@ -113,6 +114,8 @@ def run_search(arguments: argparse.Namespace, console: Console) -> int:
         with console.progress("indexing") as progress:
             result = _answer(memory, query, arguments, progress)
         if console.json:
+            remarks = tuple(_beside_the_question(memory, arguments, result))
+            result = replace(result, notes=(*result.notes, *remarks)) if remarks else result
             console.result(_as_json(result, with_citations=memory.shows_citations))
         else:
             today = arguments.today or memory.now().date()
@@ -123,8 +126,8 @@ def run_search(arguments: argparse.Namespace, console: Console) -> int:
                 is_empty = not _asks_several(arguments) and not memory.status()["files"]
                 _explain_nothing(console, result, is_empty=is_empty, workspace=memory.workspace)
                 _tell_of_this_folder(memory, console)
-            if os.path.isdir(memory.places.sessions) and not _has_a_word(result):
-                _tell_of_conversations(memory, arguments, result, console)
+            for remark in _beside_the_question(memory, arguments, result):
+                console.hint(remark)
     return DEGRADED if arguments.strict and (result.degraded or result.fallback) else 0
 
 
@@ -146,21 +149,23 @@ def _has_a_word(result: SearchResult) -> bool:
     return any(not wanted.isdisjoint(document_terms(hit.snippet)) for hit in result.hits)
 
 
-def _tell_of_conversations(
-    memory: Memory, arguments: argparse.Namespace, result: SearchResult, console: Console
-) -> None:
-    """Say what was not looked into, and whether the words stand there."""
+def _beside_the_question(
+    memory: Memory, arguments: argparse.Namespace, result: SearchResult
+) -> Iterator[str]:
+    """Say which conversations were not looked into, and whether the words stand there."""
+    if not os.path.isdir(memory.places.sessions) or _has_a_word(result):
+        return
     if arguments.tool_output or arguments.source == "memory" or not (rows := memory.sessions.list()):
         return
     if "sessions" not in memory.sources and arguments.source is None and not result.hits:
-        console.hint(
+        yield (
             "conversations were not searched: `plainmind search --source all` does that, and"
             " `plainmind config set sources memory,sessions` lets every search do it"
         )
     if sum(row.size_bytes for row in rows) > _MOST_BYTES_READ_UNASKED:
-        console.hint("what tools gave was not searched: `plainmind search --tool-output …` looks there")
+        yield "what tools gave was not searched: `plainmind search --tool-output …` looks there"
     elif memory.search_tool_output(result.query, max_results=1).hits:
-        console.hint("the words stand in the output of a tool: `plainmind search --tool-output …` shows it")
+        yield "the words stand in the output of a tool: `plainmind search --tool-output …` shows it"
 
 
 def _answer(
