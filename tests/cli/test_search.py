@@ -83,6 +83,8 @@ def test_the_json_has_exactly_the_promised_shape(cli, workspace):
         "provider",
         "model",
         "mode",
+        "confidence",
+        "certain",
         "degraded",
         "timings",
     ]

@@ -31,7 +31,7 @@ def test_the_defaults_are_the_documented_ones():
     assert (sync.on_session_start, sync.on_search, sync.watch) == (True, True, True)
     assert (sync.watch_debounce_ms, sync.interval_minutes) == (1500, 0)
     assert (sync.sessions.delta_bytes, sync.sessions.delta_messages) == (100_000, 50)
-    assert (settings.query.max_results, settings.query.min_score) == (6, 0.35)
+    assert (settings.query.max_results, settings.query.min_score) == (6, 0.0)
     hybrid = settings.query.hybrid
     assert (hybrid.enabled, hybrid.vector_weight, hybrid.text_weight) == (True, None, None)
     assert hybrid.candidate_multiplier == 4
@@ -114,7 +114,7 @@ def test_settings_are_equal_by_value_and_survive_copying():
     assert copy.deepcopy(settings) == settings
     assert pickle.loads(pickle.dumps(settings)) == settings
     assert settings.query.max_results == 9
-    assert settings.query.min_score == 0.35
+    assert settings.query.min_score == 0.0
 
 
 def test_a_group_refuses_a_setting_that_it_does_not_have():

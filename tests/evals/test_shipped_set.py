@@ -19,7 +19,7 @@ CATEGORIES = {
 
 # Three points below what was measured. Raise them when ranking gets better; lower them only with a reason.
 FLOORS = {"recall6": 0.885, "hit1": 0.776, "mrr10": 0.835, "ndcg10": 0.852}
-SILENCE_FLOOR = 0.34
+SILENCE_FLOOR = 0.97
 RECALL_FLOORS = {"code": 0.97, "ja": 0.97, "ko": 0.97, "log": 0.97, "topic": 0.97, "zh": 0.97}
 
 
@@ -73,7 +73,7 @@ def test_what_is_always_found_stays_found(summary, category):
     assert summary.by_category[category][1]["recall6"] >= RECALL_FLOORS[category]
 
 
-def test_nothing_is_shown_for_some_questions_without_an_answer(summary):
+def test_questions_without_an_answer_get_nothing_that_is_certain(summary):
     assert summary.silent >= SILENCE_FLOOR
 
 

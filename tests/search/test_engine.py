@@ -160,7 +160,7 @@ def test_a_hit_can_say_why_it_is_there():
 
 def test_a_hit_without_any_of_the_words_says_so():
     settings = SearchSettings(min_score=0.0, use_keywords=False)
-    (hit,) = search("zebra", settings=settings, explain=True, a="the gateway").hits
+    (hit,) = search("the zebra", settings=settings, explain=True, a="the gateway").hits
 
     assert hit.explanation["matched"] == []
     assert hit.explanation["coverage"] == hit.explanation["passage"] == 0.0

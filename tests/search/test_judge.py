@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from plainmind.base.model import Chunk
 from plainmind.search.pages import Page, QuestionWords, terms_with
-from plainmind.search.snippets import ROUNDING, Judge, Weights, prominence
+from plainmind.search.snippets import ROUNDING, Judge, Weights
 from plainmind.text.terms import document_terms
 
 WEIGHTS = {"gateway": 3.0, "hetzner": 5.0}
@@ -141,10 +141,3 @@ def test_a_line_borrows_the_words_that_only_its_neighbours_have():
     assert answered.nearby == pytest.approx(3 / 8)
     assert asked.nearby == pytest.approx(5 / 8)
     assert far.nearby == pytest.approx(1.0)
-
-
-def test_only_what_stands_out_from_equally_similar_texts_counts():
-    assert prominence([0.6, 0.7, 0.6]) == pytest.approx([0.0, 0.25, 0.0])
-    assert prominence([-0.2, 0.5]) == pytest.approx([0.0, 0.5])
-    assert prominence([1.0]) == [0.0]
-    assert prominence([]) == []

@@ -79,19 +79,6 @@ def test_a_question_names_the_people_in_it_but_not_its_first_word():
 
 
 @pytest.mark.parametrize(
-    ("question", "spaceless"),
-    [
-        ("电池可以用多久？", True),
-        ("東京の天気は？", True),
-        ("what is 电池 in English", False),
-        ("plain", False),
-    ],
-)
-def test_a_question_in_a_script_without_spaces_is_known(question, spaceless):
-    assert parse(question, today=TODAY).is_spaceless is spaceless
-
-
-@pytest.mark.parametrize(
     ("question", "asked"),
     [
         ("what did we decide lately?", True),

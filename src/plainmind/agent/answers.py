@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _SOURCE = pattern(r"^[^\S\n]*Source\s*:(?=.*#L\d)", re.IGNORECASE | re.MULTILINE)
 
+NOTHING_CERTAIN = "nothing certain was found: this is only what is nearest, and may not answer the question"
 NOTHING_FOUND = "Nothing in the memory matches this. Other words may find it; otherwise say that you looked."
 ELLIPSIS = "…"
 # Less than this of a snippet tells a reader nothing.
@@ -99,6 +100,8 @@ def search_answer(
         "fallback": None if result.fallback is None else dict(result.fallback),
         "citations": "on" if shows_citations else "off",
         "mode": result.mode,
+        "confidence": round(result.confidence, 4),
+        "certain": result.is_certain,
         "degraded": [as_data(reason) for reason in result.degraded],
     }
     if result.understood:
@@ -113,6 +116,8 @@ def search_answer(
     ]
     remarks = [f"not everything was consulted: {reason}" for reason in result.degraded]
     remarks += result.notes
+    if hits and not result.is_certain:
+        remarks.append(NOTHING_CERTAIN)
     if result.understood:
         remarks.append(f"understood: {'; '.join(result.understood)}")
     parts = ["" if hits else NOTHING_FOUND, fence(items, nonce, remarks=remarks), warning]

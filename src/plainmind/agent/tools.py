@@ -116,6 +116,8 @@ SEARCH = Tool(
             "provider": _TEXT,
             "model": _TEXT,
             "mode": _TEXT,
+            "confidence": {"type": "number"},
+            "certain": _FLAG,
             "citations": {"enum": ["on", "off"]},
             "degraded": {"type": "array", "items": _TEXT},
             "understood": {"type": "array", "items": _TEXT},

@@ -204,6 +204,11 @@ class SearchHit:
     also: tuple[CitedLines, ...] = ()  # other places that say the same, but for days and times
 
 
+# From here on a result is more than what happens to be nearest: one in five of the hardest questions without an answer
+# gets this far.
+CERTAIN = 0.45
+
+
 @value
 class SearchResult:
     """The answers to one query, and everything that was not consulted for them."""
@@ -220,6 +225,16 @@ class SearchResult:
     understood: tuple[
         str, ...
     ] = ()  # what the question was taken to say: which days it names, what it leaves out
+
+    @property
+    def confidence(self) -> float:
+        """How likely the best of the results answers, from 0 to 1."""
+        return max([hit.score for hit in self.hits], default=0.0)
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether the results are more than what is nearest."""
+        return self.confidence >= CERTAIN
 
 
 EXCERPT_LINES = 120  # when no number is given

@@ -59,7 +59,7 @@ Reads the workspace and keeps an index of it in ~/.plainmind; nothing else is wr
         "-n", dest="max_results", metavar="N", type=whole_number(1, 1000), help="at most N hits (6)"
     )
     parser.add_argument(
-        "--min-score", metavar="S", type=share, help="leave out hits below S, from 0 to 1 (0.35)"
+        "--min-score", metavar="S", type=share, help="leave out hits below S, from 0 to 1 (0)"
     )
     parser.add_argument("--source", choices=tuple(_SOURCES), help="look only here")
     parser.add_argument(
@@ -120,6 +120,8 @@ def run_search(arguments: argparse.Namespace, console: Console) -> int:
         else:
             today = arguments.today or memory.now().date()
             whole = not console.is_terminal or arguments.snippet_chars is not None
+            if result.hits and not result.is_certain:
+                console.note("nothing certain was found; this is nearest:")
             print_hits(console, result, today=today, whole=whole, brief=arguments.brief)
             if not result.hits:
                 # How much others have is not known here.
@@ -224,6 +226,8 @@ def _as_json(result: SearchResult, *, with_citations: bool) -> dict[str, Any]:
         "provider": result.provider,
         "model": result.model,
         "mode": result.mode,
+        "confidence": round(result.confidence, 4),
+        "certain": result.is_certain,
         "degraded": list(result.degraded),
         "timings": dict(result.timings),
     }

@@ -168,7 +168,7 @@ class QuerySettings:
     """What a search returns when it is not told otherwise."""
 
     max_results: int = setting(6, Whole(1, 200), ALLOWED, "Most results of a search.")
-    min_score: float = setting(0.35, Number(0, 1), ALLOWED, "Results that score less are left out.")
+    min_score: float = setting(0.0, Number(0, 1), ALLOWED, "Results that score less are left out.")
     hybrid: HybridSettings = group(HybridSettings)
     temporal_decay: TemporalDecaySettings = group(TemporalDecaySettings)
     mmr: MmrSettings = group(MmrSettings)

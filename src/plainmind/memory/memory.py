@@ -356,7 +356,7 @@ class Memory:
     ) -> SearchResult:
         """Find the lines that answer a question. Sees every write that came before it.
 
-        `max_results` and `min_score` are those of the settings (6 and 0.35) when they are left out. A file must match
+        `max_results` and `min_score` are those of the settings (6 and 0) when they are left out. A file must match
         one of the globs `paths`, a note must have all `tags`, and days may be given in words ("last monday"). The
         question itself may have `"exact phrases"`, `-words` to avoid, `title:`, `tag:`, `path:`, `since:`, `until:`.
         `deep` lets a model read the best results once more (the extra `rerank`), which takes a third of a second.

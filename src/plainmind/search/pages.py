@@ -18,7 +18,6 @@ from plainmind.text.terms import (
     DayRange,
     clues,
     document_terms,
-    letters_without_spaces,
     may_be_spaceless,
     mentioned_days,
     normalize,
@@ -75,7 +74,6 @@ class ParsedQuery:
     exact: frozenset[str]  # identifiers, ids, error strings: a line that has one always survives
     days: tuple[DayRange, ...]
     named: frozenset[str] = frozenset()  # capitalised words inside the question, folded: mostly people
-    is_spaceless: bool = False  # most of it is in a script without spaces, such as Chinese or Japanese
 
     def names(self, speaker: str | None) -> bool:
         """Whether the question names this person."""
@@ -115,7 +113,6 @@ def parse(text: str, *, today: date) -> ParsedQuery:
         exact=found.exact,
         days=days,
         named=_capitalised_words(text),
-        is_spaceless=not text.isascii() and 2 * letters_without_spaces(text) > len(text.replace(" ", "")),
     )
 
 
@@ -153,7 +150,7 @@ class Stake:
 
     words: Mapping[str, float]
     besides: float = 0.0
-    of_days: float = 0.0  # among it
+    day_bonus: float = 0.0  # what a chunk gains that is of a day the question names
 
     @property
     def share_of_words(self) -> float:
@@ -161,19 +158,16 @@ class Stake:
         said = sum(self.words.values())
         return said / (said + self.besides or 1.0)
 
-    @property
-    def day_bonus(self) -> float:
-        """What a chunk gains that is of a day the question names."""
-        return _OF_WORDS * self.of_days / (sum(self.words.values()) + self.besides or 1.0)
-
 
 def stake_of(query: ParsedQuery, statistics: TermStatistics) -> Stake:
     """Weigh what a question asks for."""
     words = term_weights(query.terms, statistics)
     rarest = math.log1p(max(0.0, statistics.chunk_count - 0.5) / 1.5)  # a word that stands in one chunk
-    scale = min(1.0, rarest / _RARE)
-    of_days = DAY_WEIGHT * scale if query.days else 0.0
-    return Stake(words, UNSAID * scale + of_days, of_days)
+    scale = min(1.0, (rarest / _RARE) ** 2)
+    if not query.days:
+        return Stake(words, UNSAID * scale)
+    whole = sum(words.values()) + UNSAID + DAY_WEIGHT
+    return Stake(words, (UNSAID + DAY_WEIGHT) * scale, _OF_WORDS * DAY_WEIGHT / whole)
 
 
 def names_day(query: ParsedQuery, day: str | None) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from plainmind.base.model import SearchHit
 from plainmind.base.value import replace
+from plainmind.search.engine import OF_FIRST
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ else:
 
 # The odds that a result holds evidence, from the odds of the first look and of the second: learned on conversations
 # and manuals, and nearly the same on each of six sets.
-_FIRST, _SECOND, _LEVEL = 1.0, 0.4, -3.1
+_FIRST, _SECOND, _LEVEL = 1.0, 0.4, -0.75
 _SUREST = 0.98  # a score of 0 or 1 has no odds
 _PASSAGE_CHARS = 480  # about what is read of a snippet
 
@@ -56,13 +57,15 @@ def look_again(hits: Sequence[SearchHit], said: Sequence[float | None]) -> list[
         return list(hits)
     usual = sum(read) / len(read)  # what was not read is neither lifted nor lowered
     seen = [
-        replace(hit, score=_probability(hit.score, usual if one is None else one))
-        for hit, one in zip(hits, said, strict=True)
+        replace(hit, score=_probability(hit.score, usual if one is None else one, came_first=not number))
+        for number, (hit, one) in enumerate(zip(hits, said, strict=True))
     ]
     return sorted(seen, key=lambda hit: -hit.score)
 
 
-def _probability(first: float, second: float) -> float:
+def _probability(first: float, second: float, *, came_first: bool) -> float:
     sure = min(_SUREST, max(1 - _SUREST, first))
-    odds = _FIRST * math.log(sure / (1 - sure)) + _SECOND * second + _LEVEL
+    # That it came first is what the second look is to find out.
+    before = math.log(sure / (1 - sure)) - (OF_FIRST if came_first else 0.0)
+    odds = _FIRST * before + _SECOND * second + _LEVEL
     return 1 / (1 + math.exp(-odds))

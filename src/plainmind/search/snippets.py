@@ -193,18 +193,6 @@ class _Saturated(dict[int, float]):
         return worth
 
 
-def prominence(similarities: Sequence[float]) -> list[float]:
-    """How far each similarity is above the least of them, as a share of what is possible.
-
-    A small model knows the scripts without spaces only roughly and puts all their texts close together, whatever they
-    say: two unrelated Chinese notes have a cosine of 0.6. There only the difference tells something.
-    """
-    least = max(0.0, min(similarities, default=0.0))
-    return [
-        max(0.0, similarity - least) / (1.0 - least) if least < 1.0 else 0.0 for similarity in similarities
-    ]
-
-
 # A line spoken by a person whom the question names is more likely the answer than one that only mentions them.
 SPEAKER_BONUS = 0.08
 # What is added up in another order may differ in the last digits: a bound must stay one.

@@ -123,7 +123,7 @@ def _add_eval(parser: argparse.ArgumentParser) -> None:
         help="at most C characters of each result (700)",
     )
     parser.add_argument(
-        "--min-score", metavar="S", type=share, help="leave out results below S, from 0 to 1 (0.35)"
+        "--min-score", metavar="S", type=share, help="leave out results below S, from 0 to 1 (0)"
     )
     parser.add_argument(
         "--baseline", choices=BASELINES, help="ask a simpler recipe instead: hybrid search or word overlap"

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, contextmanager
 from datetime import date
 from typing import Any, Protocol, TypeAlias
 
-from plainmind.base.model import SOURCES, Progress, ProgressCallback
+from plainmind.base.model import CERTAIN, SOURCES, Progress, ProgressCallback
 from plainmind.base.value import field, value
 from plainmind.guests.evaluation.dataset import AskedWorkspace
 from plainmind.guests.evaluation.scoring import Answer, Shown, means, scores_of
@@ -56,7 +56,7 @@ class Evaluation:
 
 @value
 class Summary:
-    """A run in figures. `silent` is the share of questions without an answer for which nothing was shown."""
+    """A run in figures. `silent` is the share of questions without an answer for which nothing was shown as certain."""
 
     count: int
     overall: Mapping[str, float]
@@ -111,10 +111,14 @@ def summarise(answers: Sequence[Answer]) -> Summary:
         overall=means([row for _, row in scored]) if scored else {},
         by_category={name: (len(rows[name]), means(rows[name])) for name in sorted(rows)},
         absent_count=len(absent),
-        silent=sum(not one.shown for one in absent) / len(absent) if absent else None,
+        silent=sum(not _is_certain(one) for one in absent) / len(absent) if absent else None,
         mean_ms=sum(times) / len(times) if times else 0.0,
         p95_ms=times[min(len(times) - 1, int(len(times) * 0.95))] if times else 0.0,
     )
+
+
+def _is_certain(answer: Answer) -> bool:
+    return any(shown.score >= CERTAIN for shown in answer.shown)
 
 
 class MemorySearcher:
