@@ -60,7 +60,7 @@ _CAPITALISED = pattern(r"\b[^\W\d_a-z]\w+")
 UNSAID = 5.0
 _RARE = 3.0
 # A question that names days is about them: they count like a word, so the more the less it says otherwise.
-DAY_WEIGHT = 3.0
+DAY_WEIGHT = 2.5
 # What all words are worth together in a line that has them, by `Weights`: days are worth their share of it.
 _OF_WORDS = 0.87
 
@@ -163,11 +163,16 @@ def stake_of(query: ParsedQuery, statistics: TermStatistics) -> Stake:
     """Weigh what a question asks for."""
     words = term_weights(query.terms, statistics)
     rarest = math.log1p(max(0.0, statistics.chunk_count - 0.5) / 1.5)  # a word that stands in one chunk
-    scale = min(1.0, (rarest / _RARE) ** 2)
+    said = sum(words.values())
+    scale = 1.0
+    if (
+        rarest < _RARE and words
+    ):  # where words stand everywhere because there is little, they are words all the same
+        scale = (rarest / _RARE) ** 2 * said / sum([max(1.0, weight) for weight in words.values()])
     if not query.days:
         return Stake(words, UNSAID * scale)
-    whole = sum(words.values()) + UNSAID + DAY_WEIGHT
-    return Stake(words, (UNSAID + DAY_WEIGHT) * scale, _OF_WORDS * DAY_WEIGHT / whole)
+    day_bonus = _OF_WORDS * DAY_WEIGHT / (said + UNSAID + DAY_WEIGHT)
+    return Stake(words, (UNSAID + DAY_WEIGHT) * scale, day_bonus)
 
 
 def names_day(query: ParsedQuery, day: str | None) -> bool:
