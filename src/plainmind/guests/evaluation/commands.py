@@ -190,7 +190,7 @@ def table(summary: Summary) -> Iterator[str]:
             cells = "  ".join(_cell(metric, figures) for metric in _COLUMNS)
             yield f"{name:{width}}  {count:>5}  {cells}"
     if summary.silent is not None:
-        yield f"{'absent':{width}}  {summary.absent_count:>5}  nothing shown for {summary.silent:.3f} of them"
+        yield f"{'absent':{width}}  {summary.absent_count:>5}  nothing certain shown for {summary.silent:.3f} of them"
 
 
 def _cell(metric: str, figures: Mapping[str, float]) -> str:
