@@ -6,6 +6,7 @@ import datetime as dt
 
 import pytest
 
+from plainmind.text.front_matter import day_of_headings
 from plainmind.text.terms import mentioned_days
 
 TODAY = dt.date(2026, 11, 18)  # a Wednesday; the week is 16 to 22 November
@@ -236,3 +237,27 @@ def test_on_a_weekend_the_weekend_is_this_one_and_the_last_one_the_one_before(da
 
     assert spans("over the weekend", today) == [("2026-11-21", "2026-11-22")]
     assert spans("last weekend", today) == [("2026-11-14", "2026-11-15")]
+
+
+@pytest.mark.parametrize(
+    ("headings", "path", "day"),
+    [
+        (("Log", "2026-05-26"), "log.md", "2026-05-26"),
+        (("2026-05-26 Tuesday", "Workshop"), "log.md", "2026-05-26"),
+        (("Tagebuch 2026", "10. Januar"), "Tagebuch.md", "2026-01-10"),
+        (("Diary", "Friday 23 October", "Evening 2"), "diary/2025.md", "2025-10-23"),
+        (("Mayo de 2026", "4"), "Diario/mayo.md", "2026-05-04"),
+        (("Mai", "4."), "2026-05.md", None),
+        (("4.",), "journal/2026-05.md", "2026-05-04"),
+        (("Mayo de 2026", "31 bis"), "x.md", None),
+        (("Febrero de 2026", "30"), "x.md", None),
+        (("日记 2026", "5月4日"), "x.md", "2026-05-04"),
+        (("Log", "10 January"), "log.md", None),
+        (("Plan 2026", "What we want to be done with by 4 May at the very latest"), "x.md", None),
+        (("Release 2.3", "Chapter 4"), "book 2026.md", None),
+        (("Log 2026", "2026-02-30"), "x.md", None),
+        (("Plans", "No day"), "2026.md", None),
+    ],
+)
+def test_the_headings_of_a_diary_name_days(headings, path, day):
+    assert day_of_headings(headings, path) == day

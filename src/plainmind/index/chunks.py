@@ -31,7 +31,6 @@ def chunks_of(document: Document, settings: ChunkingSettings) -> list[Chunk]:
     text = document.text
     if ID_MARK in text:
         text = "\n".join(without_note_ids(line) for line in split_lines(text))
-    days = document.days
     passages = _messages(text, settings) if document.source == "sessions" else _passages(text, settings)
     return [
         Chunk(
@@ -42,10 +41,22 @@ def chunks_of(document: Document, settings: ChunkingSettings) -> list[Chunk]:
             end_line=_cited_line(document, passage.end_line),
             text=passage.text,
             context=passage.context,
-            day=document.day if days is None else days[passage.start_line - 1],
+            day=_day_of(document, passage),
         )
         for ordinal, passage in enumerate(passages)
     ]
+
+
+def _day_of(document: Document, passage: Passage) -> str | None:
+    """The day that a passage belongs to: its line's, its file's, or that of the headings above it, as in a diary."""
+    if document.days is not None:
+        return document.days[passage.start_line - 1]
+    if document.day is not None or document.source != "memory" or not passage.context:
+        return document.day
+    from plainmind.text.chunking import BREADCRUMB
+    from plainmind.text.front_matter import day_of_headings
+
+    return day_of_headings(tuple(passage.context.split(BREADCRUMB)), document.path)
 
 
 def in_common(chunks: Sequence[Chunk], known: Iterable[Chunk]) -> int:

@@ -1,13 +1,15 @@
-"""What a note is called and what it is about, in its own words: front matter, title, other names and tags."""
+"""What a note says of itself, in its own words: front matter, title, other names, tags, and the days of a diary."""
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 
 from plainmind.base.lazy import pattern
 from plainmind.base.value import value
-from plainmind.text.terms import NAME_MARK, document_terms
+from plainmind.text.terms import NAME_MARK, document_terms, has_digit, mentioned_days
 
 # A front matter is a few lines; what goes on for longer is a text between two rules.
 _MOST_LINES = 500
@@ -282,3 +284,53 @@ def headings_of(text: str) -> list[str]:
         if match is not None:
             found.append(match[1])
     return found
+
+
+# --- diaries: many days in one file ---
+
+_ISO_DAY = pattern(r"(?<!\d)(\d{4})-(\d\d)-(\d\d)(?!\d)")
+_ISO_MONTH = pattern(r"(?<!\d)((?:19|20)\d\d)-(\d\d)(?![-\d])")
+_A_YEAR = pattern(r"(?<!\d)((?:19|20)\d\d)(?!\d)")
+
+
+@lru_cache(maxsize=512)
+def day_of_headings(headings: tuple[str, ...], path: str) -> str | None:
+    """The day that the headings above a text name, the innermost first; the year may stand above it, or in the path.
+
+    `2026-05-26`, `10. Januar` below `Tagebuch 2026` and `26` below `Mayo de 2026` are days; what mentions one is none.
+    """
+    if not any(map(has_digit, headings)):
+        return None
+    whole = " ".join((*headings, path))
+    written = _A_YEAR.search(whole)
+    last_of_year = dt.date(int(written[1]), 12, 31) if written else None
+    month = _ISO_MONTH.search(path)
+    for at in range(len(headings) - 1, -1, -1):
+        heading = headings[at].strip()
+        above = headings[at - 1] if at else (month[0] if month else "")
+        day = _day_of_heading(heading, above, last_of_year)
+        if day is not None:
+            return day.isoformat()
+    return None
+
+
+def _day_of_heading(heading: str, above: str, last_of_year: dt.date | None) -> dt.date | None:
+    written = _ISO_DAY.match(heading)
+    try:
+        if written:
+            return dt.date(*map(int, written.groups()))
+        if last_of_year is None or not has_digit(heading):
+            return None
+        if heading.rstrip(".").isdecimal():
+            months = [
+                span
+                for span in mentioned_days(above, last_of_year)
+                if span.first.day == 1 < span.last.day < 32
+            ]
+            return months[0].first.replace(day=int(heading.rstrip("."))) if months else None
+    except (ValueError, OverflowError):
+        return None
+    found = mentioned_days(heading, last_of_year)
+    is_day = len(found) == 1 and found[0].first == found[0].last and has_digit(found[0].text)
+    # A heading that says more than a day is about something else.
+    return found[0].first if is_day and 2 * len(found[0].text) >= len(heading) else None

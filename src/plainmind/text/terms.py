@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 # Part of the index fingerprint: change it whenever the same text would give other terms.
-TERMS_VERSION = "2"
+TERMS_VERSION = "3"
 
 LONGEST_TERM = 64
 # In front of a term that stands in a name; no word begins with it.
@@ -671,8 +671,8 @@ def _put_together(found: Sequence[tuple[int, DayRange]], query: str, today: dt.d
         if together:
             begun, other = together[-1]
             between = query[begun + len(other.text) : start]
-            is_next = _NEXT_TO.fullmatch(between) and _has_digit(other.text) != _has_digit(span.text)
-            if _TOLD_FROM.fullmatch(between) or (is_next and _has_digit(span.text)):
+            is_next = _NEXT_TO.fullmatch(between) and has_digit(other.text) != has_digit(span.text)
+            if _TOLD_FROM.fullmatch(between) or (is_next and has_digit(span.text)):
                 together.pop()
             elif is_next:
                 continue
@@ -693,7 +693,8 @@ def _from_to(one: DayRange, other: DayRange, text: str) -> DayRange:
     return DayRange(min(one.first, other.first), max(one.last, other.last), text)
 
 
-def _has_digit(text: str) -> bool:
+def has_digit(text: str) -> bool:
+    """Whether a text has a digit of any script."""
     return any(map(str.isdecimal, text))
 
 
