@@ -15,7 +15,8 @@ from tests.support.host_model import HostModel, playing_model
 PROGRAMS = Path(os.environ.get("PLAINMIND_HOSTS", "/nonexistent"))
 PLAINMIND = shutil.which("plainmind", path=str(Path(__file__).resolve().parents[2] / ".venv" / "bin"))
 FACT = "The billing gateway runs at Hetzner in Falkenstein, behind Caddy."
-ASKED = "Where does the billing gateway run?"
+ASKED = "The codeword for the migration is heliotrope. Where does the billing gateway run?"
+ANSWER = "At Hetzner. I keep in mind that the codeword for the migration is heliotrope."
 
 pytestmark = [
     pytest.mark.integration,
@@ -117,11 +118,11 @@ def assert_remembers(home: Home, ask: list[str], more: Mapping[str, str] | None 
     """One turn in which the fact reaches the model and a tool is called; what was said is found in the next session."""
     home.model.will(
         {"tool": "memory_search", "input": {"query": "billing gateway"}},
-        {"text": "It runs at Hetzner. The codeword for the migration is heliotrope."},
+        {"text": ANSWER},
     )
     told = home.run(*ask, ASKED, more=more)
     heard = home.model.heard
-    assert "heliotrope" in told, told
+    assert ANSWER in told, told
     assert any("Falkenstein" in piece for piece in fenced(heard)), heard[:5000]
     assert "NOT OFFERED" not in heard
     home.plainmind("sync", "--config", "sources=memory,sessions")
@@ -129,7 +130,7 @@ def assert_remembers(home: Home, ask: list[str], more: Mapping[str, str] | None 
     found = home.plainmind(
         "search", "codeword for the migration", "--config", "sources=memory,sessions", "--json"
     )
-    assert "heliotrope" in found
+    assert "I keep in mind" in found
     assert "recalled-memory" not in found
 
     home.model.will({"text": "heliotrope, you said."})
@@ -184,14 +185,21 @@ def test_claude_code_remembers_and_is_as_before(home: Home) -> None:
     assert_as_before(home, "claude-code", before)
 
 
-def test_codex_remembers_and_is_as_before(home: Home) -> None:
-    codex = program("codex")
+def codex_settings(home: Home) -> Path:
+    """Codex is told to ask the model of this machine, and trusts the project."""
     config = home.path / ".codex" / "config.toml"
     config.parent.mkdir()
     config.write_text(
         '# mine\nmodel = "gpt-5"\nmodel_provider = "played"  # on this machine\n\n[model_providers.played]\n'
-        f'name = "played"\nbase_url = "{home.model.url}/v1"\nwire_api = "responses"\nenv_key = "PLAYED_KEY"\n'
+        f'name = "played"\nbase_url = "{home.model.url}/v1"\nwire_api = "responses"\nenv_key = "PLAYED_KEY"\n\n'
+        f'[projects."{home.project}"]\ntrust_level = "trusted"\n'
     )
+    return config
+
+
+def test_codex_remembers_and_is_as_before(home: Home) -> None:
+    codex = program("codex")
+    codex_settings(home)
     home.environ["PATH"] = f"{Path(codex).parent}:{home.environ['PATH']}"
     before = prepare(home, "codex", "--trust-hooks")
     ask = [codex, "exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox"]
@@ -278,10 +286,10 @@ def test_openclaw_remembers_and_is_as_before(home: Home) -> None:
     ask = [openclaw, "agent", "--local", "--agent", "main", "--session-id"]
     home.model.will(
         {"tool": "memory_search", "input": {"query": "billing gateway"}},
-        {"text": "It runs at Hetzner. The codeword for the migration is heliotrope."},
+        {"text": ANSWER},
     )
     told = home.run(*ask, "one", "--message", ASKED)
-    assert "heliotrope" in told, told
+    assert ANSWER in told, told
     assert any("Falkenstein" in piece for piece in fenced(home.model.heard)), home.model.heard[:5000]
     home.model.will({"text": "heliotrope, you said."})
     home.run(*ask, "two", "--message", "What is the codeword for the migration?")
@@ -290,3 +298,35 @@ def test_openclaw_remembers_and_is_as_before(home: Home) -> None:
     home.plainmind("disconnect", "openclaw")
     assert config.read_bytes() == before[".openclaw/openclaw.json"]
     assert "Plainmind" not in home.run(openclaw, "memory", "status")
+
+
+def test_the_plugin_in_claude_code_remembers_and_is_as_before(home: Home) -> None:
+    claude = program("claude")
+    home.environ["PATH"] = f"{Path(claude).parent}:{home.environ['PATH']}"
+    settings = home.path / ".claude" / "settings.json"
+    settings.parent.mkdir()
+    settings.write_text('{\n    "theme": "dark"\n}\n')
+    more = {
+        "ANTHROPIC_BASE_URL": home.model.url,
+        "ANTHROPIC_API_KEY": "sk-ant-played",
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        "DISABLE_AUTOUPDATER": "1",
+    }
+    before = prepare(home, "claude-code", "--plugin")
+    tool = "mcp__plugin_plainmind_plainmind__memory_search"
+
+    assert_remembers(home, [claude, "-p", "--model", "claude-sonnet-4-5", "--allowedTools", tool, "--"], more)
+    home.plainmind("disconnect", "claude-code")
+    assert settings.read_bytes() == before[".claude/settings.json"]
+
+
+def test_the_plugin_in_codex_remembers_and_is_as_before(home: Home) -> None:
+    codex = program("codex")
+    home.environ["PATH"] = f"{Path(codex).parent}:{home.environ['PATH']}"
+    config = codex_settings(home)
+    before = prepare(home, "codex", "--plugin", "--trust-hooks")
+    ask = [codex, "exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox"]
+
+    assert_remembers(home, ask, {"PLAYED_KEY": "x"})
+    home.plainmind("disconnect", "codex")
+    assert config.read_bytes() == before[".codex/config.toml"]

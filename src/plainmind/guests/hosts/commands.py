@@ -160,7 +160,7 @@ class _Connecting:
                 "PlainmindError", f"{host.title} is connected, but {problem}", "run `plainmind doctor`"
             )
         if host.name == "codex" and hooks:
-            self._see_to_trust(host, is_given=self._arguments.trust_hooks or bool(trust))
+            self._see_to_trust(host, is_given=bool(trust))
         return row
 
     def _install(self, host: Host) -> dict[str, Any]:
@@ -183,6 +183,7 @@ class _Connecting:
                 self._site,
                 server=self._server_of(host),
                 workspace=self._memory.workspace,
+                more=self._trust if host.name == "codex" else tuple,
             )
         answer, problem = self._check(host)
         row |= {"files": [file.path for file in connection.files], "problem": problem}
@@ -231,9 +232,18 @@ class _Connecting:
 
     def _see_to_trust(self, host: Host, *, is_given: bool) -> None:
         """Tell Codex that the user trusts these hooks, if they say so; else say what they can do."""
+        from plainmind.guests.hosts.connection import plan
+
+        trust = self._trust(is_given=is_given)
+        if trust:
+            with self._register.held():
+                known = self._register.find(host.name, self._site.project)
+                self._write(host, plan(host, self._site, self._server, known, with_hooks=True, more=trust))
+
+    def _trust(self, *, is_given: bool = False) -> list[Placed]:
+        """What Codex has to be told, if it has to be and the user agrees."""
         from shutil import which
 
-        from plainmind.guests.hosts.connection import plan
         from plainmind.guests.hosts.health import ask_codex
 
         site, console = self._site, self._console
@@ -244,16 +254,13 @@ class _Connecting:
             console.note(f"Codex could not be asked about its hooks: {error}")
             hooks = []
         if hooks and all(hook.is_given for hook in hooks):
-            return
-        if not hooks or not (is_given or _agrees(console)):
+            return []
+        if not hooks or not (is_given or self._arguments.trust_hooks or _agrees(console)):
             console.note(_IN_CODEX)
-            return
+            return []
+        console.say(f"  Codex is told that you trust {plural(len(hooks), 'hook')}")
         path = os.path.join(site.folder("CODEX_HOME", ".codex"), "config.toml")
-        trust = [(path, _trust_in(hook)) for hook in hooks]
-        with self._register.held():
-            known = self._register.find(host.name, site.project)
-            self._write(host, plan(host, site, self._server, known, with_hooks=True, more=trust))
-        console.say(f"  Codex was told that you trust {plural(len(hooks), 'hook')}")
+        return [(path, _trust_in(hook)) for hook in hooks]
 
 
 # Codex runs no hook that the user has not trusted.

@@ -10,7 +10,7 @@ import json
 import os
 import stat
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 
 from plainmind.base.errors import ConfigError, PlainmindError
@@ -371,9 +371,18 @@ def connect(
 
 
 def install_plugin(
-    register: Register, host: Host, site: Site, *, server: Server, workspace: str
+    register: Register,
+    host: Host,
+    site: Site,
+    *,
+    server: Server,
+    workspace: str,
+    more: Callable[[], Sequence[Placed]] = tuple,
 ) -> Connection:
-    """Unpack a plugin of ours where it stays, and let the host install it; what its settings were is kept first."""
+    """Unpack a plugin of ours where it stays, and let the host install it; what its settings were is kept first.
+
+    `more` says what belongs into them besides, once it is installed.
+    """
     plugin = host.plugin
     if plugin is None:
         raise PlainmindError(f"there is no plugin for {host.title}", hint="connect it without --plugin")
@@ -404,6 +413,9 @@ def install_plugin(
     register.put(connection)
     for words in plugin.install:
         run_host([word.replace("{tree}", tree) for word in words], site, plugin.answer)
+    for path, edit in more():
+        with _named(path):
+            write(_change(path, (edit,), (), None))
     connection = replace(
         connection, files=tuple(replace(file, after_hash=_hash_of(file.path)) for file in connection.files)
     )
