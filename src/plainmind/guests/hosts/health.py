@@ -68,7 +68,8 @@ def ask_codex(program: str, environ: Mapping[str, str], cwd: str) -> list[Trust]
         found = talk.ask("hooks/list", {"cwds": [cwd]})
     hooks = [hook for folder in found.get("data", ()) for hook in folder.get("hooks", ())]
     return [
-        Trust(hook["key"], hook["currentHash"], hook.get("trustStatus") == "trusted")
+        # Of a plugin's hook it gives two, its own first, and trust is in that one.
+        Trust(hook["key"], hook["currentHash"].partition("/")[0], hook.get("trustStatus") == "trusted")
         for hook in hooks
         if is_our_hook(hook.get("command"))
     ]
