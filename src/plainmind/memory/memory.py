@@ -591,6 +591,11 @@ class Memory:
         return translation.with_imports(values.sources, values.imports)
 
     @property
+    def has_chosen_sources(self) -> bool:
+        """Whether somebody has said what is searched."""
+        return self._values.imports is None
+
+    @property
     def shows_citations(self) -> bool:
         """Whether answers name file and lines outside of conversations."""
         return self._values.shows_citations

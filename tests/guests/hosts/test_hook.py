@@ -248,6 +248,41 @@ def test_whatever_comes_the_exit_status_is_0_and_nothing_is_printed(data, words)
     assert done.stdout == b""
 
 
+def test_a_host_that_leaves_its_side_open_is_not_waited_for(memory):
+    started = subprocess.Popen(
+        [sys.executable, "-m", "plainmind", "hook", "--home", memory.home],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    event = {"hook_event_name": "UserPromptSubmit", "session_id": "open", "prompt": ASKED}
+    started.stdin.write(json.dumps(event).encode())
+    started.stdin.flush()
+    answer = started.stdout.read()  # which ends when the hook has ended, not its input
+    started.stdin.close()
+    started.stdout.close()
+
+    assert started.wait() == 0
+    assert b"Falkenstein" in answer
+
+
+def test_who_does_not_want_conversations_searched_gets_none(home, around, memory, tmp_path):
+    around.keep_transcript(
+        SESSION,
+        "claude-code",
+        transcript(tmp_path, said("user", "The codeword for the migration is heliotrope.", 1)),
+    )
+    (home / "plainmind.json").write_text('{"sources": ["memory"]}')
+    event = {
+        "hook_event_name": "UserPromptSubmit",
+        "session_id": "s7",
+        "prompt": "What is the codeword for the migration?",
+    }
+
+    assert run(json.dumps(event).encode()).stdout == b""
+    (home / "plainmind.json").unlink()
+    assert b"heliotrope" in run(json.dumps(event).encode()).stdout
+
+
 def test_what_a_hook_could_not_do_is_told_by_doctor(home, cli):
     Memory(home=home).create_workspace()
     run(b"no JSON at all")

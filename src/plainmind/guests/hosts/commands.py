@@ -476,7 +476,7 @@ def _server(memory: Memory, arguments: argparse.Namespace) -> Server:
     if arguments.agent:
         pinned += ["--agent", memory.agent_id]
     hook = (*program, "hook", *pinned)
-    sources = () if "sessions" in memory.sources else ("--config", f"sources={SOURCES}")
+    sources = () if memory.has_chosen_sources else ("--config", f"sources={SOURCES}")
     return Server(program[0], (*program[1:], "mcp", *pinned, *sources), shlex.join(hook), hook)
 
 

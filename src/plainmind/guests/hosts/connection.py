@@ -309,7 +309,7 @@ def _current(path: str) -> tuple[str, bytes | None]:
     if not status.st_mode & stat.S_IWUSR or not os.access(real, os.R_OK | os.W_OK):
         raise ConfigError(
             f"it is read-only{'' if real == path else f' ({real}, where the link leads)'}",
-            hint="make it writable, or put the entries in by hand: docs/guides/connect.md shows them",
+            hint="make it writable, then connect again; nothing was changed",
         )
     if status.st_size > _MOST_BYTES:
         raise ConfigError("it is too large for settings", hint="look at what it is")

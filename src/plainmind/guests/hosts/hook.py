@@ -68,8 +68,11 @@ def run_hook(arguments: argparse.Namespace, console: Console) -> int:
     from plainmind.cli.options import open_memory
 
     def open_() -> Memory:
-        arguments.settings = {"sources": SOURCES, **arguments.settings}
         memory = open_memory(arguments, looks_around=False)
+        if not memory.has_chosen_sources:
+            memory.close()
+            arguments.settings = {"sources": SOURCES, **arguments.settings}
+            memory = open_memory(arguments, looks_around=False)
         if memory.workspace_origin.kind == "default" and not os.path.lexists(memory.workspace):
             memory.create_workspace()
         return memory
@@ -92,12 +95,12 @@ def answer_once(data: bytes, open_: Callable[[], Memory]) -> None:
             home = os.path.join(memory.home, "hosts")
             from plainmind.guests.hosts.turns import Turns
 
-            answer = act(event, Turns(memory))
-            has_kept = event.action in {"stop", "summary"}
+            turns = Turns(memory)
+            answer = act(event, turns)
             if answer:
                 sys.stdout.write(json.dumps(answer, ensure_ascii=False) + "\n")
                 sys.stdout.flush()
-            if has_kept:
+            if turns.has_kept:
                 sync_later(memory)
     except _TooLate:
         note_failure(home, "it took too long, and was given up")
@@ -383,7 +386,8 @@ def _answer(asked: Mapping[str, Any], turns: Turns, memory: Memory) -> Any:
     if event.action is None:
         return None
     answer = act(event, turns)
-    if event.action in {"stop", "summary"}:
+    if turns.has_kept:
+        turns.has_kept = False
         memory.sync()
     return answer
 
@@ -465,10 +469,20 @@ def read_input(descriptor: int, seconds: float) -> bytes:
         if left <= 0 or not select.select([descriptor], [], [], left)[0]:
             break
         piece = os.read(descriptor, 1 << 20)
-        if not piece:
-            break
         data += piece
+        if not piece or _is_whole(data):
+            break
     return data
+
+
+def _is_whole(data: bytes) -> bool:
+    if not data.rstrip().endswith(b"}"):
+        return False
+    try:
+        json.loads(data)
+    except ValueError:
+        return False
+    return True
 
 
 class _TooLate(BaseException):

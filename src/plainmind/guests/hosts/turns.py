@@ -60,6 +60,7 @@ class Turns:
         self._memory = memory
         self._mine: ScopedMemory = memory.within(THE_OWNER)
         self._folder = os.path.join(memory.home, "hosts", "sessions")
+        self.has_kept = False  # something that the index does not know yet
 
     # --- before ---
 
@@ -97,6 +98,7 @@ class Turns:
     def keep_transcript(self, session: Session, program: str, path: str) -> int:
         """Copy what is new in a host's own transcript; how many messages."""
         report = self._memory.import_sessions(program, path, into_one_agent=True, clean=self._clean)
+        self.has_kept |= bool(report.imported)
         self._own(session, [os.path.basename(row.path) for row in report.imported])
         return int(report.messages)
 
@@ -114,6 +116,7 @@ class Turns:
                 if mark not in there:
                     content = [{"type": "text", "text": text}]
                     kept.append({"role": message["role"], "content": content}, id=mark, look_back_bytes=0)
+                    self.has_kept = True
             name = os.path.basename(kept.path)
         self._own(session, [name])
 
@@ -136,6 +139,7 @@ class Turns:
         name = f"{now:%Y-%m-%d}-{session.host}-{sha256_text(session.id + text)[:6]}.md"
         if files.is_folder(name) is None:  # the same summary, told twice, is one note
             files.create(name, f"{title}\n\n{text}\n")
+            self.has_kept = True
         return f"memory/{name}"
 
     def _clean(self, text: str) -> str:
