@@ -134,7 +134,7 @@ def test_a_number_out_of_range_is_not_replaced_silently(cli):
     [
         ("{ query: { maxResults: 3 } }", "{ query: {  } }"),
         ("{ query: { maxResults: 3, minScore: 0.2 } }", "{ query: { minScore: 0.2 } }"),
-        ("{ query: { minScore: 0.2, maxResults: 3 } }", "{ query: { minScore: 0.2  } }"),
+        ("{ query: { minScore: 0.2, maxResults: 3 } }", "{ query: { minScore: 0.2 } }"),
         ('{ "query.maxResults": 3 }', "{  }"),
         (
             "{\n  // mine\n  query: {\n    maxResults: 3, // few\n    minScore: 0.2, // low\n  },\n}\n",
