@@ -428,9 +428,13 @@ def matched_spans(line: str, wanted: AbstractSet[str]) -> list[tuple[int, int]]:
 
 def _spans_in(word: str, wanted: AbstractSet[str]) -> Iterator[tuple[int, int]]:
     """Where terms stand within a word: Chinese and Japanese write whole sentences without a space."""
-    from plainmind.text.terms import document_terms
+    from plainmind.text.terms import document_terms, may_be_spaceless
 
     hits = [term for term in wanted & set(document_terms(word)) if term]
+    if hits and not may_be_spaceless(word):
+        bare = word.strip(_PUNCTUATION + "¿¡«»„")
+        yield word.index(bare), word.index(bare) + len(bare)
+        return
     inside = False
     for term in hits:
         at = word.casefold().find(term)
