@@ -36,13 +36,62 @@ if TYPE_CHECKING:
 LONGEST_QUESTION = 8_000
 
 _RECENT = pattern(
-    r"\b(?:lately|latest|current(?:ly)?|newest|nowadays|right now|these days|most recent|as of now)\b",
+    r"\b(?:lately|latest|current(?:ly)?|newest|nowadays|now|still|these days|most recent|at the moment"
+    r"|jetzt|aktuell\w*|derzeit\w*|momentan|neueste\w*|immer noch|heutzutage"
+    r"|ahora|actual(?:es|mente)?|todavía|aún|hoy en día|últim[oa]s?"
+    r"|maintenant|actuel\w*|encore|dernière?s?|en ce moment|adesso|attual\w*|agora|atual\w*)\b",
     re.IGNORECASE,
 )
-_RECENT_HINTS = ("late", "current", "new", "now", "days", "recent")
+_RECENT_HINTS = (
+    *(
+        "late",
+        "urrent",
+        "new",
+        "now",
+        "still",
+        "days",
+        "recent",
+        "moment",
+        "jetzt",
+        "aktuell",
+        "derzeit",
+        "neu",
+        "noch",
+    ),
+    *(
+        "heutzutage",
+        "ahora",
+        "actual",
+        "tod",
+        "aún",
+        "hoy",
+        "ltim",
+        "mainten",
+        "actuel",
+        "encore",
+        "derni",
+        "adesso",
+        "attual",
+    ),
+    *("agora", "atual"),
+)
 _RECENT_EAST_ASIAN = (
-    *("最近", "最新", "目前", "现在", "現在", "如今", "近頃", "このごろ", "今の"),
-    *("최근", "최신", "요즘", "현재", "지금"),
+    *(
+        "最近",
+        "最新",
+        "目前",
+        "现在",
+        "現在",
+        "如今",
+        "还在",
+        "仍然",
+        "近頃",
+        "このごろ",
+        "今の",
+        "今は",
+        "まだ",
+    ),
+    *("최근", "최신", "요즘", "현재", "지금", "아직", "여전히"),
 )
 # How the names of months and weekdays begin, in English, German, Spanish and French.
 _OF_THE_CALENDAR = tuple(
