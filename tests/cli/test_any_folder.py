@@ -99,6 +99,16 @@ def test_an_agents_workspace_can_be_made_in_a_folder_with_notes(cli, vault):
     assert cli("list", "--json").json["files"][0]["path"] == "MEMORY.md"
 
 
+def test_a_folder_of_notes_becomes_no_agents_workspace_by_accident(cli, vault):
+    cli("init")
+
+    refused = cli("init", ".", "--agent-workspace")
+
+    assert refused.status == 1
+    assert "delete that file first" in refused.err
+    assert not (vault / "MEMORY.md").exists()
+
+
 def test_a_readme_makes_no_folder_of_notes(cli, tmp_path):
     (tmp_path / "project").mkdir()
     (tmp_path / "project" / "README.md").write_text("# Project\n")

@@ -53,6 +53,11 @@ def create_workspace(notes: Notes, *, of_agent: bool = False) -> tuple[str, ...]
     top = notes.workspace.path
     if os.path.lexists(top) and not os.path.isdir(top):
         raise WorkspaceError(f"`{top}` is not a folder", hint="choose another place for the workspace")
+    if of_agent and os.path.lexists(os.path.join(top, OWN_IGNORE)):
+        raise WorkspaceError(
+            f"`{OWN_IGNORE}` in `{top}` says that all Markdown there is the memory",
+            hint="delete that file first; then only MEMORY.md and memory/ are read",
+        )
     if not of_agent and _holds_notes(notes.workspace):
         is_new = mark_as_folder_of_notes(notes.workspace, state_dir=notes.values.state, history=notes.history)
         return (OWN_IGNORE,) if is_new else ()
