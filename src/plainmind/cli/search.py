@@ -127,20 +127,9 @@ def run_search(arguments: argparse.Namespace, console: Console) -> int:
                 # How much others have is not known here.
                 is_empty = not _asks_several(arguments) and not memory.status()["files"]
                 _explain_nothing(console, result, is_empty=is_empty, workspace=memory.workspace)
-                _tell_of_this_folder(memory, console)
             for remark in _beside_the_question(memory, arguments, result):
                 console.hint(remark)
     return DEGRADED if arguments.strict and (result.degraded or result.fallback) else 0
-
-
-def _tell_of_this_folder(memory: Memory, console: Console) -> None:
-    """Say that the folder one is in was not searched, where somebody may expect it."""
-    from plainmind.notes.discovery import holds_markdown
-
-    if memory.workspace_origin.kind == "default" and holds_markdown(os.getcwd()):
-        console.hint(
-            "the folder you are in holds Markdown too: `plainmind search --workspace . …` searches it"
-        )
 
 
 def _has_a_word(result: SearchResult) -> bool:
@@ -154,16 +143,24 @@ def _has_a_word(result: SearchResult) -> bool:
 def _beside_the_question(
     memory: Memory, arguments: argparse.Namespace, result: SearchResult
 ) -> Iterator[str]:
-    """Say which conversations were not looked into, and whether the words stand there."""
-    if not os.path.isdir(memory.places.sessions) or _has_a_word(result):
+    """Where else an answer may be, when none is certain: the folder one is in, conversations, the output of tools."""
+    if result.is_certain:
+        return
+    from plainmind.notes.discovery import holds_markdown
+
+    if memory.workspace_origin.kind == "default" and holds_markdown(os.getcwd()):
+        yield "the folder you are in holds Markdown too: `plainmind search --workspace . …` searches it"
+    if not os.path.isdir(memory.places.sessions):
         return
     if arguments.tool_output or arguments.source == "memory" or not (rows := memory.sessions.list()):
         return
-    if "sessions" not in memory.sources and arguments.source is None and not result.hits:
+    if "sessions" not in memory.sources and arguments.source is None:
         yield (
             "conversations were not searched: `plainmind search --source all` does that, and"
             " `plainmind config set sources memory,sessions` lets every search do it"
         )
+    if _has_a_word(result):
+        return
     if sum(row.size_bytes for row in rows) > _MOST_BYTES_READ_UNASKED:
         yield "what tools gave was not searched: `plainmind search --tool-output …` looks there"
     elif memory.search_tool_output(result.query, max_results=1).hits:
