@@ -7,8 +7,10 @@ import pytest
 from tests.support.index_contents import fingerprint, found_texts, put, seen_by
 from tests.support.postgres_server import SCHEMA, open_postgres_store, running_server
 
+from plainmind import Memory
 from plainmind.base.errors import IndexCorrupt, IndexUnavailable
 from plainmind.base.model import SHARED
+from plainmind.guests.postgres.connections import plain_errors
 
 DAMAGE = [
     "DELETE FROM chunks_{g} WHERE ordinal = 1",
@@ -102,3 +104,36 @@ def test_a_failed_change_takes_those_it_was_joined_with_along(store):
     with pytest.raises(IndexUnavailable, match="joined with"):
         build()
     assert sorted(found_texts(store, "studio")) == ["a studio", "shared studio"]
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("table", ["segments", "files"])
+def test_rows_that_a_zeroed_page_has_taken_are_missed_and_the_files_answer(tmp_path, table):
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    (notes / "MEMORY.md").write_text("- The lighthouse is painted vermilion.\n")
+    config = {
+        "store.driver": "postgres",
+        "store.dsn": running_server().app_dsn,
+        "store.schema": SCHEMA,
+        "store.workspace": str(tmp_path)[-40:],
+    }
+    with Memory(notes, home=tmp_path / "home", config=config) as memory:
+        memory.sync()
+        damage(memory.index.store, f"DELETE FROM {table}_{{g}}")
+
+    with Memory(notes, home=tmp_path / "home", config=config) as memory:
+        result = memory.search("vermilion")
+        assert [hit.path for hit in result.hits] == ["MEMORY.md"]
+        (told,) = result.degraded
+        assert "was damaged and has been made anew" in told  # at once
+        mended = memory.search("vermilion")
+        assert [hit.path for hit in mended.hits] == ["MEMORY.md"]
+        assert mended.degraded == ()
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("kind", [psycopg.errors.DataCorrupted, psycopg.errors.IndexCorrupted])
+def test_a_damaged_file_of_the_server_is_damage_of_the_index(kind):
+    with pytest.raises(IndexCorrupt, match="damaged file"), plain_errors("read the index"):
+        raise kind("invalid page in block 0 of relation base/5/65573")

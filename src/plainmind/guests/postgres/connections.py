@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 import psycopg
 from psycopg import IsolationLevel, errors
 
-from plainmind.base.errors import IndexUnavailable, LockTimeout, StorageFailure
+from plainmind.base.errors import IndexCorrupt, IndexUnavailable, LockTimeout, StorageFailure
 from plainmind.guests.postgres import wire
 
 TYPE_CHECKING = False
@@ -45,7 +45,7 @@ _VECTOR_TYPE = """SELECT t.oid, t.typarray, pg_backend_pid(),
 
 
 @contextmanager
-def plain_errors(operation: str) -> Iterator[None]:
+def plain_errors(operation: str) -> Iterator[None]:  # noqa: C901 (one branch for each kind of error)
     """Turn the errors of PostgreSQL into ours; never with the text of a note, which PostgreSQL likes to quote."""
     try:
         yield
@@ -60,6 +60,11 @@ def plain_errors(operation: str) -> Iterator[None]:
     except errors.DiskFull as error:
         raise StorageFailure(
             f"the disk of the database is full: could not {operation}", hint="free some space on the server"
+        ) from error
+    except (errors.DataCorrupted, errors.IndexCorrupted) as error:
+        raise IndexCorrupt(
+            f"the database has a damaged file: {first_line(error)}",
+            hint="run `plainmind sync --force`: the index is made anew from your notes; then look at the server's disk",
         ) from error
     except (errors.UndefinedTable, errors.SerializationFailure) as error:
         raise IndexUnavailable("the index was made anew meanwhile", hint="try again") from error

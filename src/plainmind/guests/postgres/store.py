@@ -13,7 +13,7 @@ from functools import partial
 from psycopg import sql
 from psycopg.errors import InsufficientPrivilege, UndefinedTable
 
-from plainmind.base.errors import ConfigError, IndexUnavailable, LockTimeout, PlainmindError
+from plainmind.base.errors import ConfigError, IndexCorrupt, IndexUnavailable, LockTimeout, PlainmindError
 from plainmind.base.model import Chunk, IndexFingerprint, Source
 from plainmind.base.value import asdict, replace, value
 from plainmind.guests.postgres.change import InBulk, PostgresChange
@@ -179,15 +179,34 @@ class PostgresDriver:
         self._guard = threading.Lock()
         self._session: Session | None = None
         self._newest: PostgresCache | None = None
+        self._recovered: str | None = None  # what was wrong with the last one that was set aside here
 
     @contextmanager
     def reading(self) -> Iterator[Reader]:
         """One consistent view, of the newest published index."""
-        with ExitStack() as stack:
-            db, now = self._look_up(stack)
-            view = PostgresView(db, self._cache(now.generation if now else 0), now)
-            stack.callback(view.close)
-            yield Reader(view)
+        generation = 0
+        try:
+            with ExitStack() as stack:
+                db, now = self._look_up(stack)
+                generation = now.generation if now else 0
+                view = PostgresView(db, self._cache(generation), now)
+                stack.callback(view.close)
+                yield Reader(view)
+        except IndexCorrupt as error:
+            if generation and self.replica is None:  # a replica has a disk of its own
+                self._recovered = str(error)
+                self._set_aside(generation)
+            raise
+
+    def _set_aside(self, generation: int) -> None:
+        """Let nobody read a damaged generation any more: whoever syncs next makes another one."""
+        with (
+            suppress(IndexUnavailable, LockTimeout),  # then whoever meets it next does it
+            self.for_writing.transaction(self.session().lock, "set a damaged index aside") as (db, now),
+        ):
+            if now is not None and now.generation == generation:
+                session = self.session()
+                db.execute(_PUBLISH, (None, session.agent, session.workspace))
 
     @contextmanager
     def changing(self, operation: str) -> Iterator[PostgresChange]:
@@ -248,7 +267,7 @@ class PostgresDriver:
         """Facts for `status`."""
         with ExitStack() as stack:
             db, now = self._look_up(stack)
-            return facts_of(db, self.session(), now)
+            return {**facts_of(db, self.session(), now), "recovered": self._recovered}
 
     def sizes(self) -> Mapping[str, int]:
         """Counts and bytes by part."""

@@ -53,7 +53,7 @@ _MOST_EFFORT = "1000"  # that pgvector takes; for a filter, which hides some of 
 
 SEGMENT_COLUMNS = "number, source, scope, first_id, capacity, used, living, terms, revision, posted"
 ALL_SEGMENTS = f"SELECT {SEGMENT_COLUMNS} FROM {{segments}} ORDER BY first_id, number"  # noqa: S608 (a constant)
-_COUNT_FILES = "SELECT source, count(*) FROM {files} GROUP BY source"
+_COUNT_FILES = "SELECT source, count(*), sum(chunks)::bigint FROM {files} GROUP BY source"
 _FILES = "SELECT path, source, hash, size, mtime_ns, inode, scope FROM {files}"
 _POSITIONS = "SELECT segment, ids, lengths FROM {positions} WHERE segment = ANY(%s)"
 _POSTINGS = """SELECT segment, term, positions, counts FROM {postings}
@@ -429,7 +429,8 @@ def _read_overview(db: Connection, tables: Tables, now: Published) -> Overview:
     segments = tuple(
         replace(segment_of_row(row), first_place=at * MOST) for at, row in enumerate(rows.fetchall())
     )
-    files: dict[Source, int] = dict(counted.fetchall())
+    by_source = counted.fetchall()
+    files: dict[Source, int] = {source: count for source, count, _ in by_source}
     chunks: Counter[Source] = Counter(dict.fromkeys(files, 0))
     neighbours: dict[tuple[Source, str], tuple[list[int], list[Segment]]] = {}
     for each in segments:
@@ -437,6 +438,12 @@ def _read_overview(db: Connection, tables: Tables, now: Published) -> Overview:
         firsts, own = neighbours.setdefault((each.source, each.scope), ([], []))
         firsts.append(each.first_id)
         own.append(each)
+    # A page that was zeroed has no checksum: its rows are gone, and nothing else tells.
+    if chunks != Counter({source: of_files for source, _, of_files in by_source}):
+        raise IndexCorrupt(
+            "the index contradicts itself: its segments have other chunks than its files",
+            hint="run `plainmind sync --force`: it is rebuilt from your notes",
+        )
     chunk_count = sum(chunks.values())
     return Overview(
         generation=now.generation,
