@@ -193,3 +193,21 @@ def test_a_real_file_written_just_before_it_was_read_is_read_again(tmp_path):
     assert not looks_the_same(now, known_when_read_at(written + 1_900_000_000))
     assert not looks_the_same(now, known_when_read_at(written - 5_000_000_000))  # a clock that ran ahead
     assert looks_the_same(now, known_when_read_at(written + 2_100_000_000))
+
+
+def test_what_is_surely_gone_goes_at_once_and_the_rest_waits_for_a_second_look():
+    gone = [f"{number:02}.md" for number in range(60)]
+
+    removal = plan_removal(
+        gone,
+        known_count=60,
+        seen_before=None,
+        at=1000.0,
+        confirmed=False,
+        is_surely_gone=lambda path: path < "10",
+    )
+
+    assert removal.now == tuple(gone[:10])
+    assert removal.withheld == tuple(gone[10:])
+    assert removal.remember is not None
+    assert removal.remember.paths == frozenset(gone[10:])

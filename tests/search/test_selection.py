@@ -8,9 +8,9 @@ import pytest
 
 from plainmind import Memory
 from plainmind.agent.scope import THE_OWNER
-from plainmind.base.model import Chunk
+from plainmind.base.model import Chunk, Restriction
 from plainmind.search.pages import Page, RankedChunk, parse
-from plainmind.search.selection import days_alone, each_once
+from plainmind.search.selection import days_alone, each_once, with_a_phrase
 from plainmind.search.snippets import Snippet
 
 SENTENCE = "Look at the inbox, the calendar and the weather, and write five lines."
@@ -137,3 +137,23 @@ def test_what_was_on_a_day_is_listed_or_else_looked_for(tmp_path):
     assert [(hit.path, hit.score) for hit in listed.hits] == [("memory/2026-11-17.md", 1.0)]
     assert listed.understood == ("“yesterday” as 2026-11-17",)
     assert [hit.path for hit in looked_for.hits][:1] == ["memory/2026-11-16.md"]
+
+
+def test_only_snippets_that_show_a_phrase_or_stand_below_it_are_left():
+    only = Restriction(phrases=("blue door",))
+    with_it, without = snippet("a.md", "The BLUE  door opens."), snippet("b.md", "The door is blue.")
+
+    assert list(with_a_phrase([with_it, without], only)) == [with_it]
+
+
+def test_a_phrase_alone_is_found_word_for_word_or_not_at_all(tmp_path):
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "MEMORY.md").write_text(
+        "# Memory\n\n- The blue door opens.\n\n# House\n\n- The door is blue.\n"
+    )
+    with Memory(tmp_path / "notes", home=tmp_path / "home") as memory:
+        (hit,) = memory.search('"blue door"').hits
+        nothing = memory.search('"door blue"')
+
+    assert "The blue door opens." in hit.snippet
+    assert nothing.hits == ()

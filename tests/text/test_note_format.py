@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plainmind.base.model import split_lines
-from plainmind.text.note_format import day_header, find_note, format_note, without_note_ids
+from plainmind.text.note_format import day_header, find_note, format_note, joins_section, without_note_ids
 
 ID = "01JD3KX9"
 OTHER = "01JD3KXA"
@@ -124,3 +124,29 @@ def test_whatever_the_texts_every_note_is_found_again_with_exactly_its_lines(not
 @given(HOSTILE)
 def test_dropping_ids_keeps_the_number_of_lines(text):
     assert without_note_ids(text).count("\n") == text.count("\n")
+
+
+def test_a_note_under_a_heading_that_is_not_its_own_gets_one():
+    assert format_note("tea", note_id=ID, clock_time="14:32", joins_section=True) == (
+        f"## 14:32 <!-- m:{ID} -->\n\ntea\n"
+    )
+    assert (
+        format_note("tea", note_id=ID, clock_time=None, joins_section=True)
+        .rstrip()
+        .endswith(f"- tea <!-- m:{ID} -->")
+    )
+
+
+@pytest.mark.parametrize(
+    ("lines", "is_durable", "joins"),
+    [
+        (["# 2026-02-10", "- tea"], False, False),
+        (["# 2026-02-10", "## Plans", "- tea"], False, True),
+        (["# 2026-02-10", "```", "## no heading", "```"], False, False),
+        ([f"<!-- m:{ID} -->", "### Of the note", "text"], True, True),
+        ([f"<!-- m:{ID} -->", "### Of the note", f"- another <!-- m:{OTHER} -->"], True, False),
+        ([f"<!-- m:{ID} -->", "## After the note"], True, False),
+    ],
+)
+def test_which_headings_a_list_item_would_wrongly_join(lines, is_durable, joins):
+    assert joins_section(lines, is_durable=is_durable) is joins
