@@ -66,7 +66,7 @@ def test_what_a_session_began_with_is_not_recalled_again_until_it_is_compacted(a
 def test_recall_stays_within_its_tokens(memory, monkeypatch):
     from plainmind.text.chunking import estimated_tokens
 
-    monkeypatch.setattr(turns, "CERTAIN", 0.3)
+    monkeypatch.setattr(turns, "CERTAIN", 0.05)
     for number in range(8):
         memory.remember(f"The billing gateway, part {number}: " + "it runs at Hetzner behind Caddy. " * 20)
 

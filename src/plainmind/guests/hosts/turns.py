@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from plainmind.memory.memory import Memory
     from plainmind.memory.scoped import ScopedMemory
 
-# A hit below this is left to the agent, who can search: nobody asked for it, so nine in ten have to be right.
-CERTAIN = 0.6
+# A hit below this is left to the agent, who can search. Measured on five workspaces of evals/plainmind: of their 160
+# questions 59 get an answer, 56 the right one; of 144 questions about something else and 80 prompts about code, none.
+CERTAIN = 0.3
 RECALL_TOKENS = 400
 RECALL_HITS = 3
 START_CHARS = 9_500  # a host cuts what is longer to a few lines, and puts the rest into a file
