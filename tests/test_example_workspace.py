@@ -6,6 +6,9 @@ import re
 from pathlib import Path
 
 import check_wheel
+import pytest
+
+from plainmind import Memory
 
 ROOT = Path(__file__).resolve().parent.parent
 WORKSPACE = ROOT / "examples" / "workspace"
@@ -49,3 +52,18 @@ def test_it_speaks_three_languages():
 
     assert re.search("[\u3040-\u30ff]", text), "no Japanese"
     assert sum(bool(re.search("[\u4e00-\u9fff]{4}", note)) for note in notes().values()) >= 3
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("which allergies do I have", "penicillin"),
+        ("any drug allergy?", "penicillin"),
+        ("what medicine must I avoid?", "penicillin"),
+        ("medication I cannot take", "penicillin"),
+        ("who looks after our pets when we are away?", "feeds them"),
+    ],
+)
+def test_a_question_in_other_words_finds_the_line(question, answer, tmp_path):
+    with Memory(str(WORKSPACE), home=str(tmp_path)) as memory:
+        assert answer in memory.search(question).hits[0].snippet

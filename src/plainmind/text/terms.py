@@ -85,7 +85,7 @@ _WEAK_WORDS = frozenset(
     actually already although anybody anyone anything anyway current currently else ever everyone everything
     exactly find get gets give got happen happened happening happens however hows kind kinds know latest lot lots
     many maybe much must need needs note notes now ones quite rather really show since somebody someone something
-    sort still tell thing things though want wants whats wheres whos within without
+    sort still take takes taken tell thing things though want wants whats wheres whos within without
     """.split()  # noqa: SIM905
 )
 
