@@ -412,7 +412,7 @@ class FallbackBackend:
 def _nothing_found(name: str, nothing: SearchResult, index: Callable[[], SearchResult]) -> SearchResult:
     """Ask the index too: an engine that wants every word of a question in one file finds few answers."""
     result = index()
-    if not result.hits:
+    if not result.is_certain:  # what is merely nearest is no better than nothing
         return nothing
     note = f"{name} found nothing; this is from the built-in index"
     return replace(result, degraded=(*nothing.degraded, *result.degraded), notes=(*result.notes, note))
