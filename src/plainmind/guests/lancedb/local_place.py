@@ -133,6 +133,8 @@ class LocalPlace:
         path = self._table(generation)
         deadline = time.monotonic() + _READERS_TIMEOUT_S
         with explain_errors("delete", path):
+            with suppress(FileNotFoundError):
+                self._system.unlink(self._sums(generation))  # the next table of this number has other files
             while os.path.lexists(path):
                 try:
                     self._system.remove_tree(path)
@@ -203,9 +205,8 @@ class LocalPlace:
             return False
         with lock:
             self.drop(number)
-            for path in (self._sums(number), self._lock(number)):
-                with suppress(FileNotFoundError):
-                    self._system.unlink(path)
+            with suppress(FileNotFoundError):
+                self._system.unlink(self._lock(number))
         return True
 
     def _lock(self, generation: int) -> str:
