@@ -180,8 +180,16 @@ class LocalPlace:
             table = self._table(pointer.generation)
             with explain_errors("write", table):
                 self._synced.sync(table)
-                self._checked.record(table, self._sums(pointer.generation))
+                self._checked.record(
+                    table, self._sums(pointer.generation), anew=not self._is_current(pointer.generation)
+                )
         write_atomically(self._pointer, pointer_json(pointer).encode("ascii"), system=self._system)
+
+    def _is_current(self, generation: int) -> bool:
+        try:
+            return self.read().generation == generation
+        except IndexCorrupt:
+            return False
 
     def _make(self) -> None:
         with explain_errors("make", self.folder):
@@ -255,9 +263,12 @@ class CheckedFiles:
         self._guard = threading.Lock()
         self._found_right: dict[str, tuple[int, int, int]] = {}  # by path: inode, size and time
 
-    def record(self, table: str, sums: str) -> None:
-        """Add the files that have come since the last time; what is known of the others stays."""
-        known = _read_sums(sums)
+    def record(self, table: str, sums: str, *, anew: bool) -> None:
+        """Add the files that have come since the last time; what is known of the others stays, unless all are new.
+
+        The number of a table comes again after an index was removed, and its checksums may have been left.
+        """
+        known = {} if anew else _read_sums(sums)
         there = {
             path: os.path.relpath(path, table) for path in _files_below(table) if not path.endswith(_HINT)
         }
