@@ -96,7 +96,8 @@ def test_a_question_has_eight_terms_that_all_stand_in_its_chunk():
         file = next(file for file in everything(SMALL) if file.path == question.path)
         text = file.chunks[question.ordinal].text.lower()
 
-        assert len(terms) == len(question.words) == 8
+        assert len(question.words) == 8
+        assert len(terms) == 8 - ("note" in question.words)  # which says nothing in a question to notes
         assert all(word in text for word in question.words)
 
 

@@ -75,7 +75,7 @@ def test_who_has_chosen_the_sources_has_an_import_change_nothing(places):
     with memory_of(places, sources=["memory"]) as memory:
         memory.import_sessions("messages", places / "chat.json")
 
-        assert {hit.source for hit in memory.search("where is the spare key?", min_score=0).hits} == {
+        assert {hit.source for hit in memory.search("where is the spare key?", min_score=0).hits} <= {
             "memory"
         }
         found = memory.search("where is the spare key?", sources=["sessions"])

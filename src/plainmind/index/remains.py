@@ -76,6 +76,7 @@ def _number(path: str, name: str) -> float:
 # Where each of the stores that keep an index in a folder has its files.
 _PLACES: Mapping[str, str] = {"sqlite": "", "lancedb": "lancedb"}
 _WITH_TEXT = pattern(r"(?:gen|bad)-\d+\.sqlite(?:-[a-z]+)?|tables")
+_BESIDE_TEXT = pattern(r"gen-\d+\.sums")
 _LOCK_OF_GENERATION = pattern(r"gen-\d+\.lock")
 _TIMEOUT_S = 10.0
 
@@ -112,8 +113,8 @@ def _deleted(place: str) -> bool:
         # Backwards: a database after its logs, which are not found without it.
         for name in reversed(_names(place, _WITH_TEXT)):
             _delete(os.path.join(place, name))
-        for lock in locks:
-            _delete(lock)
+        for path in (*(os.path.join(place, name) for name in _names(place, _BESIDE_TEXT)), *locks):
+            _delete(path)
     return True
 
 
