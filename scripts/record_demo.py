@@ -15,13 +15,14 @@ def recorded_part() -> str:
     """Return the demo's real output as a console block."""
     run = subprocess.run(
         [str(ROOT / "scripts" / "demo.sh")],
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,  # notes and hints stand where a reader will see them
         text=True,
         check=False,
         stdin=subprocess.DEVNULL,
     )
     if run.returncode:
-        raise SystemExit(f"error: the demo failed\n{run.stdout}{run.stderr}")
+        raise SystemExit(f"error: the demo failed\n{run.stdout}")
     return f"```console\n{SCRATCH.sub('/tmp/plainmind-demo', run.stdout).strip()}\n```"
 
 

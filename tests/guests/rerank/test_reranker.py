@@ -106,8 +106,3 @@ def test_where_the_weights_are_not_installed_there_is_none(monkeypatch: pytest.M
     monkeypatch.setattr(reranker, "PACKAGE", "plainmind_no_such_weights")
 
     assert reranker.installed_reranker() is None
-    assert reranker.describe() == {"installed": False}
-
-
-def test_status_can_name_the_model_without_loading_it() -> None:
-    assert reranker.describe() == {"installed": True, "model": "plainmind-reranker-1"}

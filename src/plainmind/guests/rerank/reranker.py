@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import threading
 import time
@@ -98,13 +97,3 @@ def installed_reranker() -> OnnxReranker | None:
     """What can look a second time; None where it is not installed."""
     folder = model_folder()
     return None if folder is None else OnnxReranker(folder)
-
-
-def describe() -> dict[str, Any]:
-    """Facts for `status`; nothing is loaded."""
-    folder = model_folder()
-    if folder is None:
-        return {"installed": False}
-    with open(os.path.join(folder, "model.json"), encoding="utf-8") as file:
-        card = json.load(file)
-    return {"installed": True, "model": card["name"]}
