@@ -36,7 +36,9 @@ def test_the_question_that_is_answered_by_meaning_too_shares_one_word_with_its_a
 
 def test_every_question_of_the_recorded_first_run_has_an_answer():
     recorded = (ROOT / "README.md").read_text(encoding="utf-8").split("```console\n# Read")[1].split("```")[0]
-    answers = re.findall(r"^\$ plainmind (?:sessions )?search .*\n(.*)", recorded, re.MULTILINE)
+    answers = re.findall(
+        r"^\$ plainmind (?:sessions )?search .*\n(?:note: .*\n)*(.*)", recorded, re.MULTILINE
+    )
 
     assert len(answers) >= 5
     assert all(re.match(r"[01]\.\d\d  \S+:\d+-\d+", answer) for answer in answers), answers

@@ -174,9 +174,9 @@ def test_too_many_files_are_found(package, tmp_path):
     package.touch()
 
     assert list(check_house.number_of_files()) == []
-    assert list(check_house.number_of_files(tmp_path, most=1)) == []
-    (fault,) = check_house.number_of_files(tmp_path, most=0)
-    assert fault.startswith("src/plainmind: 1 files, the limit is 0")
+    assert list(check_house.number_of_files(tmp_path, most={"kernel": 1, "guests": 0})) == []
+    (fault,) = check_house.number_of_files(tmp_path, most={"kernel": 0, "guests": 0})
+    assert fault.startswith("src/plainmind: kernel of 1 files, the limit is 0")
 
 
 def test_a_broken_pyproject_is_found(project):
