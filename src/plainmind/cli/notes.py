@@ -474,13 +474,13 @@ def run_history(arguments: argparse.Namespace, console: Console) -> int:
     if console.json:
         console.result({"versions": [_as_json(version) for version in versions]})
         return 0
-    width = max((len(version.operation) for version in versions), default=0)
+    width = max((len(version.what) for version in versions), default=0)
     for version in versions:
         mark = "*" if version.available else " "
         when = version.at[:19].replace("T", " ")
         place = console.style(console.printable(version.path), "path")
         console.answer(
-            f"{version.id} {mark} {when}  {version.operation:{width}} {size_in_words(version.length):>9}  {place}"
+            f"{version.id} {mark} {when}  {version.what:{width}} {size_in_words(version.length):>9}  {place}"
         )
     if not versions:
         console.note(f"nothing was changed {'in ' + path if path else 'through plainmind'} yet")
@@ -563,11 +563,13 @@ def run_undo(arguments: argparse.Namespace, console: Console) -> int:
         undone = memory.undo()
     text = without_note_ids(undone.text).strip()
     if console.json:
-        console.result({"path": undone.path, "operation": undone.operation, "text": text})
+        paths = [undone.path, *undone.others]
+        console.result({"path": undone.path, "operation": undone.operation, "text": text, "paths": paths})
         return 0
     place = console.style(undone.path, "path")
     what = "a note in" if undone.operation == "append" else f"the latest {undone.operation} of"
-    console.say(f"took back {what} {place}")
+    others = f" and {plural(len(undone.others), 'other file')}" if undone.others else ""
+    console.say(f"took back {what} {place}{others}")
     for line in console.printable(text).split("\n") if text else ():
         console.say(f"  {line}".rstrip())
     return 0

@@ -28,6 +28,7 @@ from plainmind.files.system import (
 )
 
 _HASH = pattern(r"[0-9a-f]{64}")
+_ONE_OF_SEVERAL = pattern(r" [0-9A-HJKMNP-TV-Z]{26}$")  # files that were changed as one share an id
 
 
 APPEND = "append"
@@ -50,6 +51,11 @@ class Version:
     previous: str | None  # the content before, None when there was no file
     available: bool = False  # whether `read` can give it back
     text: str | None = None  # of an appended record, so that it can be put back when somebody saves over it
+
+    @property
+    def what(self) -> str:
+        """The operation in words, without the id that it shares with others or that it took back."""
+        return _ONE_OF_SEVERAL.sub("", self.operation)
 
 
 @value
@@ -138,19 +144,31 @@ class History:
         """What has this hash; None when it is not kept any more."""
         return self._blobs.get(name)
 
-    def latest_change(self) -> Version | None:
-        """The newest change that was not taken back; making a workspace is none."""
-        taken_back = 0
-        for line in reversed(self._read_journal()[0]):
+    def latest_changes(self) -> list[Version]:
+        """The newest change that was not taken back, with all that were made as one with it, newest first.
+
+        Making a workspace is no change. An undo names the line that it took back.
+        """
+        lines = self._read_journal()[0]
+        undone = {line.operation.removeprefix(f"{UNDO} ") for line in lines}
+        taken_back = 0  # by an undo of earlier days, which does not say of what
+        found: list[Version] = []
+        for line in reversed(lines):
             if line.operation == UNDO:
                 taken_back += 1
-            elif line.operation.startswith("before ") or line.operation == "init":
+            elif (
+                line.operation.startswith(("before ", f"{UNDO} "))
+                or line.operation == "init"
+                or line.id in undone
+            ):
                 continue
-            elif taken_back:
+            elif taken_back and not found:
                 taken_back -= 1
-            else:
-                return line
-        return None
+            elif not found or line.operation == found[0].operation:
+                found.append(line)
+                if not _ONE_OF_SEVERAL.search(line.operation):
+                    break
+        return found
 
     def prune(self) -> int:
         """Drop what is too old, then the oldest contents until the rest fits; how many contents went.

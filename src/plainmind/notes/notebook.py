@@ -20,10 +20,11 @@ from plainmind.base.lazy import pattern
 from plainmind.base.model import PRIVATE, sha256_bytes, split_lines
 from plainmind.base.value import value
 from plainmind.files.append import Appended, Tail, append
+from plainmind.files.change_set import ChangeSets, FileChange
 from plainmind.files.history import APPEND, UNDO, History, Version
 from plainmind.files.ids import new_id
 from plainmind.files.jsonl import open_plain_file
-from plainmind.files.replace import remove, replace
+from plainmind.files.replace import replace
 from plainmind.files.system import Erasures, explain_errors, hold_lock, lock_path_for
 from plainmind.notes.scopes import folder_of_scope
 from plainmind.notes.workspace import OWN_IGNORE, UTF_8, Workspace, day_of, decode, encoding_of
@@ -72,6 +73,7 @@ class Undone:
     path: str
     operation: str  # `append` for a note, else what had changed the file: `edit`, `restore`, …
     text: str = ""  # of a note
+    others: tuple[str, ...] = ()  # files that were changed as one with it
 
 
 @value
@@ -125,6 +127,7 @@ class Notebook:
         self._erasures = erasures
         self._state_dir = state_dir
         self._now = now
+        self._change_sets = ChangeSets(state_dir=state_dir, history=history)
 
     def remember(self, text: str, *, durable: bool = False) -> Remembered:
         """Append a note to today's log, or to the curated memory; on disk when this returns."""
@@ -263,12 +266,27 @@ class Notebook:
         )
         return Edited(path, data.count(b"\n", 0, start) + 1, replaced.new_hash)
 
+    def change(self, wanted: Sequence[tuple[str, str | None, bytes]], *, reason: str) -> str:
+        """Give files new contents, all or none, with one undo for all; what the journal calls it.
+
+        Each is a path, the hash of what it is now (None: it is not there), and what it is to become.
+        """
+        with self._erasures.hold_off():
+            changes = [FileChange(path, self._target(path), base, new) for path, base, new in wanted]
+            return self._change_sets.apply(changes, reason=reason)
+
+    def recover(self) -> tuple[str, ...]:
+        """Put back what a killed process had changed of several files that belong together; their names."""
+        return self._change_sets.recover()
+
     def undo(self) -> Undone:
         """Take back the latest change that was made through here. Raises NotFound, or ConflictError when it cannot."""
         with self._erasures.hold_off():
-            change = self._history.latest_change()
-            if change is None:
+            self.recover()
+            changes = self._history.latest_changes()
+            if not changes:
                 raise NotFound("there is nothing to undo", hint="`plainmind history` lists what was changed")
+            change = changes[0]
             if change.operation == APPEND:
                 return self._take_back_note(change)
             if change.operation == "forget":
@@ -276,7 +294,12 @@ class Notebook:
                     f"the latest change has forgotten lines of `{change.path}` for good",
                     hint="nothing can bring them back; `plainmind restore` undoes an earlier change",
                 )
-            return self._take_back(change)
+            self._change_sets.take_back(changes, [self._target(each.path) for each in changes])
+            return Undone(
+                change.path,
+                change.operation.partition(" ")[0],
+                others=tuple(each.path for each in changes[1:]),
+            )
 
     def _take_back_note(self, change: Version) -> Undone:
         _, data = self.read_bytes(change.path)
@@ -286,44 +309,9 @@ class Notebook:
                 f"the latest note is not in `{change.path}` any more",
                 hint=f"`plainmind history {shell_word(change.path)}` tells what became of it",
             )
-        self.remove_lines(change.path, [found], base_hash=sha256_bytes(data), reason=UNDO)
+        reason = f"{UNDO} {change.id}"
+        self.remove_lines(change.path, [found], base_hash=sha256_bytes(data), reason=reason)
         return Undone(change.path, change.operation, change.text or "")
-
-    def _take_back(self, change: Version) -> Undone:
-        """Give a file the content that it had before; only if it is still as the change has left it."""
-        try:
-            place, data = self.read_bytes(change.path)
-        except NotFound:
-            place, data = self._target(change.path), None
-        before = None if change.previous is None else self._history.content(change.previous)
-        now = sha256_bytes(data or b"")
-        if now != change.hash or (change.previous is not None and before is None):
-            why = "was changed since" if now != change.hash else "had a content that is not kept any more"
-            raise ConflictError(
-                f"`{change.path}` {why}; nothing was undone",
-                hint=f"`plainmind history {shell_word(change.path)}` lists what can be restored",
-            )
-        if before is None:
-            remove(
-                place,
-                base_hash=now,
-                state_dir=self._state_dir,
-                history=self._history,
-                reason=UNDO,
-                name=change.path,
-            )
-        else:
-            replace(
-                place,
-                before,
-                base_hash=None if data is None else now,
-                state_dir=self._state_dir,
-                history=self._history,
-                reason=UNDO,
-                name=change.path,
-                allow_shrink=True,
-            )
-        return Undone(change.path, change.operation)
 
     def remove_lines(
         self, path: str, ranges: Sequence[tuple[int, int]], *, base_hash: str, reason: str = "forget"

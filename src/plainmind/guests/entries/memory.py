@@ -27,8 +27,9 @@ from plainmind.guests.entries.entry_file import Entries, EntryFile
 from plainmind.guests.entries.entry_index import EntryIndex, Near
 from plainmind.guests.entries.model import USUAL_IMPORTANCE, Entry, Recall, RecalledEntry, Stored, checked
 from plainmind.guests.entries.sentences import MOST_CHARS as CAPTURED_CHARS
-from plainmind.guests.entries.sentences import adds_nothing, proposal_of, same_words
+from plainmind.guests.entries.sentences import proposal_of
 from plainmind.index.protocol import IndexStore
+from plainmind.text.sentences import adds_nothing, same_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

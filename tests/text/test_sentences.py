@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plainmind.guests.entries.sentences import adds_nothing, same_words
+from plainmind.text.sentences import adds_nothing, same_words
 
 
 @pytest.mark.parametrize(
