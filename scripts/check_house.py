@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -67,6 +67,7 @@ _CHANGES_A_NAME = re.compile(
 )
 _WRITES = re.compile("O_(?:APPEND|CREAT|RDWR|TRUNC|WRONLY)")
 MAY_IMPORT_DATACLASSES = frozenset({"base/value.py"})  # what it makes must be one to `dataclasses`
+Judged = ast.Call | ast.Import | ast.ImportFrom
 HOST = re.compile(r"https?://([^/\"\s]+)")
 
 
@@ -88,30 +89,44 @@ def long_modules(root: Path = ROOT) -> Iterator[str]:
 
 def registry_hosts(root: Path = ROOT) -> Iterator[str]:
     """Name each line that says where packages come from: that is the machine's business, not ours."""
-    for file in files(root):
-        for number, line in enumerate(file.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
-            if found := REGISTRIES.search(line):
-                yield f"{file.relative_to(root)}:{number}: names the package registry {found[0]}"
+    for place, found in lines_with(REGISTRIES, root):
+        yield f"{place}: names the package registry {found}"
 
 
 def install_lines(root: Path = ROOT) -> Iterator[str]:
     """Name each line that would install a stranger's package, or none, under our name."""
+    for place, _ in lines_with(INDEX_NAME, root):
+        yield f"{place}: installs `plainmind` from an index, where it is not ours"
+
+
+def lines_with(wanted: re.Pattern[str], root: Path) -> Iterator[tuple[str, str]]:
+    """Yield where something is found, in one line, and what."""
     for file in files(root):
-        for number, line in enumerate(file.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
-            if INDEX_NAME.search(line):
-                yield f"{file.relative_to(root)}:{number}: installs `plainmind` from an index, where it is not ours"
-
-
-def sources(root: Path = ROOT) -> Iterator[tuple[str, ast.Module]]:
-    """Yield every module of the package, by its path in it."""
-    for file in sorted((root / SOURCE).rglob("*.py")):
-        yield file.relative_to(root / SOURCE).as_posix(), parsed(file.read_text(encoding="utf-8"))
+        text = text_of(file, file.stat().st_mtime_ns)
+        if wanted.search(text) is None:
+            continue
+        for number, line in enumerate(text.splitlines(), 1):
+            if found := wanted.search(line):
+                yield f"{file.relative_to(root)}:{number}", found[0]
 
 
 @cache
-def parsed(text: str) -> ast.Module:
-    """Parse a module once, for all rules."""
-    return ast.parse(text)
+def text_of(file: Path, _changed_ns: int) -> str:
+    """Read a file once, for all rules; one that is no text says nothing."""
+    content = file.read_bytes()
+    return "" if b"\0" in content[:4096] else content.decode(errors="replace")
+
+
+def sources(root: Path = ROOT) -> Iterator[tuple[str, Sequence[Judged]]]:
+    """Yield what is judged of every module of the package, by its path in it."""
+    for file in sorted((root / SOURCE).rglob("*.py")):
+        yield file.relative_to(root / SOURCE).as_posix(), judged(text_of(file, file.stat().st_mtime_ns))
+
+
+@cache
+def judged(text: str) -> Sequence[Judged]:
+    """The calls and imports of a module, taken from its tree once, for all rules."""
+    return tuple(node for node in ast.walk(ast.parse(text)) if isinstance(node, Judged))
 
 
 def probes(root: Path = ROOT) -> Iterator[str]:
@@ -120,17 +135,17 @@ def probes(root: Path = ROOT) -> Iterator[str]:
     `hasattr`, and `getattr` of a name that is written there, ask an object for something that it may not have. Asking a
     module of Python itself is fine, since systems differ; so is a computed name, which looks something up.
     """
-    for path, module in sources(root):
+    for path, nodes in sources(root):
         if path in MAY_PROBE:
             continue
         modules = {
             alias.asname or alias.name.partition(".")[0]
-            for node in ast.walk(module)
+            for node in nodes
             if isinstance(node, ast.Import)
             for alias in node.names
             if alias.name.partition(".")[0] in sys.stdlib_module_names
         }
-        for node in ast.walk(module):
+        for node in nodes:
             if isinstance(node, ast.Call) and _is_probe(node, modules):
                 yield f"{SOURCE / path}:{node.lineno}: tries what a type should say"
 
@@ -148,10 +163,10 @@ def _is_probe(call: ast.Call, modules: set[str]) -> bool:
 
 def dataclass_imports(root: Path = ROOT) -> Iterator[str]:
     """Name each module that makes values in another way than `@value`."""
-    for path, module in sources(root):
+    for path, nodes in sources(root):
         if path in MAY_IMPORT_DATACLASSES:
             continue
-        for node in ast.walk(module):
+        for node in nodes:
             if isinstance(node, ast.Import | ast.ImportFrom) and "dataclasses" in _imported(node):
                 yield f"{SOURCE / path}:{node.lineno}: imports dataclasses; values are made by `@value`"
 
@@ -162,23 +177,23 @@ def _imported(node: ast.Import | ast.ImportFrom) -> list[str | None]:
 
 def setting_readers(root: Path = ROOT) -> Iterator[str]:
     """Name each module that reads settings where they should have been translated; a guest does it in its config.py."""
-    for path, module in sources(root):
+    for path, nodes in sources(root):
         translates = path.startswith("config/") or (
             path.startswith("guests/") and path.endswith("/config.py")
         )
         if translates or path in MAY_READ_SETTINGS:
             continue
-        for node in ast.walk(module):
+        for node in nodes:
             if isinstance(node, ast.ImportFrom) and node.module == "plainmind.config.settings":
                 yield f"{SOURCE / path}:{node.lineno}: reads settings; it should be given what it needs"
 
 
 def path_writers(root: Path = ROOT) -> Iterator[str]:
     """Name each place outside of `files/` that writes, renames or removes by a path, which may lead through a link."""
-    for path, module in sources(root):
+    for path, nodes in sources(root):
         if path.startswith("files/") or path in MAY_WRITE_BY_PATH:
             continue
-        for node in ast.walk(module):
+        for node in nodes:
             if isinstance(node, ast.Call) and _writes_by_path(node):
                 yield f"{SOURCE / path}:{node.lineno}: writes by a path; `files/` does it in the folder's handle"
 

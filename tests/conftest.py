@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+import gc
+import importlib
 import os
+import pkgutil
 import sys
 from collections import Counter
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 
 import coverage
 import pytest
@@ -18,6 +22,7 @@ from plainmind.embed.protocol import KEY_VARIABLES
 UNTRACED = frozenset({"benchmarks", "contracts", "evals", "faults", "integration", "scripts", "training"})
 TRACED_CASES = 2
 PURE = frozenset({"text", "search", "test_plan.py"})  # whose every branch must be seen
+PURE_CODE = ("plainmind.text", "plainmind.search", "plainmind.index.plan")
 SLOW = frozenset({"faults", "integration", "training"})
 IS_TRACED = pytest.StashKey[bool]()
 TRACES_CHILDREN = "COVERAGE_PROCESS_CONFIG"
@@ -28,9 +33,9 @@ PATIENCE_S = 120
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
-# A worker is traced, the processes that its tests start are not: to load the tracer takes them longer than to start.
-if "PYTEST_XDIST_WORKER" in os.environ:
-    os.environ.pop(TRACES_CHILDREN, None)
+
+# None where nobody wants to know: the tracer of this process, which `current` does not tell while it pauses.
+TRACER = coverage.Coverage.current()
 
 settings.register_profile("plainmind", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("plainmind")
@@ -53,17 +58,61 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.timeout(PATIENCE_S), append=False)
 
 
-@pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Stop tracing for a test that shows nothing new."""
-    tracer = coverage.Coverage.current()
-    if tracer is None or item.stash[IS_TRACED]:
-        return (yield)
-    tracer.stop()
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Hide what was imported and collected from the collector of garbage: it lives as long as the process."""
+    gc.disable()
     try:
         return (yield)
     finally:
+        gc.freeze()
+        gc.enable()
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Trace a test, or pause for those that show nothing new: changing costs more than many a test."""
+    if TRACER is not None:
+        trace(TRACER, item.stash[IS_TRACED])
+    return (yield)
+
+
+def trace(tracer: coverage.Coverage, wanted: bool) -> None:
+    is_on = coverage.Coverage.current() is tracer
+    if wanted and not is_on:
         tracer.start()
+        forbid_tracing_of_children()
+        forget_answers()
+    elif is_on and not wanted:
+        tracer.stop()
+
+
+def forbid_tracing_of_children() -> None:
+    """A worker is traced, the processes that its tests start are not: that takes them longer than to start."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        os.environ.pop(TRACES_CHILDREN, None)
+
+
+@functools.cache
+def pure_modules() -> list[object]:
+    return [importlib.import_module(name) for name in pure_names()]
+
+
+def pure_names() -> Iterator[str]:
+    for name in PURE_CODE:
+        yield name
+        package = importlib.import_module(name)
+        yield from (
+            f"{name}.{inner.name}" for inner in pkgutil.iter_modules(getattr(package, "__path__", ()))
+        )
+
+
+def forget_answers() -> None:
+    """Have pure code work out again what it keeps for the rest of the process: an earlier test was not watched."""
+    for module in pure_modules():
+        for function in vars(module).values():
+            if isinstance(function, functools._lru_cache_wrapper):
+                function.cache_clear()
 
 
 def is_worth_tracing(item: pytest.Item, case: int) -> bool:
@@ -87,3 +136,9 @@ def no_keys_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     for names in KEY_VARIABLES.values():
         for name in names:
             monkeypatch.delenv(name, raising=False)
+
+
+# What is run once a process, when it is imported, is seen now or never.
+if TRACER is not None:
+    forbid_tracing_of_children()
+    pure_modules()

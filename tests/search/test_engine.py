@@ -76,6 +76,13 @@ def test_without_vectors_in_the_index_keywords_answer():
     assert search("gateway", NoVectors(), a="the gateway").mode == "keyword"
 
 
+def test_a_day_that_the_question_names_finds_what_is_of_that_day():
+    texts = {"a": "# 2026-10-20\n\nthe boiler was repaired", "b": "# 2026-11-03\n\nthe boiler leaked"}
+
+    assert search("boiler on 3 November 2026", **texts).hits[0].path == "memory/b.md"
+    assert len(search("boiler on 1 September 2026", **texts).hits) == 2
+
+
 def test_a_source_that_may_not_be_seen_is_not():
     assert (
         search("gateway", where=SearchFilter(frozenset({"sessions"}), EVERY_SCOPE), a="the gateway").hits

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tests.support.growth import grows_evenly
 
 from plainmind.base.model import Passage, split_lines
-from plainmind.text.chunking import chunk, chunk_lines, chunk_markdown
+from plainmind.text.chunking import chunk, chunk_lines, chunk_markdown, estimated_tokens
 from plainmind.text.terms import weight
 
 SHORT_LINES = [
@@ -267,3 +267,9 @@ def test_a_thousand_short_sections_stay_sections():
     text = "".join(f"## {number}\n\na note\n\n" for number in range(1_000))
 
     assert [passage.text for passage in chunk_markdown(text)] == [f"## {n}\n\na note" for n in range(1_000)]
+
+
+def test_tokens_are_guessed_by_script():
+    assert estimated_tokens("word " * 100) == 126
+    assert estimated_tokens("昨天我们决定把备份移到柏林。") == 15
+    assert estimated_tokens("") == 1

@@ -60,3 +60,4 @@ def test_no_word_of_a_text_looks_like_a_part_of_a_name():
 def test_a_passage_begins_with_its_headings():
     assert headings_of("# House\n\n## Boiler ##\npressure 1.5\n# not this") == ["House", "Boiler"]
     assert headings_of("pressure\n# House") == []
+    assert headings_of("# House\n\n## Boiler\n") == ["House", "Boiler"]

@@ -18,7 +18,6 @@ from plainmind.guests.remote.gemini import GeminiWire
 from plainmind.guests.remote.openai import OpenAIWire
 from plainmind.guests.remote.voyage import VoyageWire
 from plainmind.guests.remote.wire import in_order, numbers, price_of, tokens_in, wire_for
-from plainmind.text.chunking import estimated_tokens
 
 
 def test_openai_is_asked_for_base64_only_at_home() -> None:
@@ -133,12 +132,6 @@ def test_prices_are_known_for_the_default_models() -> None:
         assert price_of(wire, wire.default_model, 1_000_000) > 0
         assert wire.known_dims[wire.default_model] > 0
     assert price_of(OpenAIWire(), "nomic-embed-text", 1_000_000) == 0
-
-
-def test_tokens_are_guessed_by_script() -> None:
-    assert estimated_tokens("word " * 100) == 126
-    assert estimated_tokens("昨天我们决定把备份移到柏林。") == 15
-    assert estimated_tokens("") == 1
 
 
 @given(st.lists(st.text(min_size=1, max_size=40), max_size=60), st.integers(1, 9), st.integers(1, 80))
