@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plainmind.files.ids import new_id
+from plainmind.files.ids import new_id, time_of
 
 ALPHABET = set("0123456789ABCDEFGHJKMNPQRSTVWXYZ")
 
@@ -37,6 +39,14 @@ def test_threads_never_get_the_same_id() -> None:
     for thread in threads:
         thread.join()
     assert len(set(ids)) == 2000
+
+
+def test_an_id_tells_when_it_was_given() -> None:
+    before = time.time()
+    given = time_of(new_id())
+    assert before - 0.001 <= given
+    with pytest.raises(ValueError, match="invalid literal"):
+        time_of("not an id!")
 
 
 def test_a_forked_child_does_not_give_its_parents_next_ids() -> None:

@@ -15,6 +15,7 @@ from plainmind.base.errors import NotFound, PathNotAllowed
 from plainmind.files import jsonl
 from plainmind.files.jsonl import (
     RawLine,
+    add_line,
     backwards,
     end_of_last_line,
     forwards,
@@ -173,6 +174,15 @@ def test_a_line_of_200_mb_is_passed_over_in_little_memory(tmp_path: Path) -> Non
         timeout=60,
     )
     assert int(run.stdout) < 64 << 20
+
+
+def test_a_line_is_added_whole_after_one_that_was_torn(tmp_path: Path) -> None:
+    path = tmp_path / "new folder" / "lines.jsonl"
+    add_line(str(path), b'{"a":1}')
+    with path.open("ab") as file:
+        file.write(b'{"b":')
+    add_line(str(path), b'{"c":3}')
+    assert path.read_bytes() == b'{"a":1}\n{"b":\n{"c":3}\n'
 
 
 @given(CONTENTS, st.integers(1, 12))

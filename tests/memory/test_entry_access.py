@@ -11,6 +11,7 @@ from tests.guests.entries.conftest import files_with
 from tests.support.providers.server import KEY, Provider, serving
 
 from plainmind import Memory
+from plainmind.agent.recalls import Asker
 from plainmind.agent.scope import THE_OWNER
 from plainmind.base.errors import ConfigError
 from plainmind.base.model import EVERY_SCOPE, PRIVATE, EmbedderIdentity, sha256_text
@@ -44,6 +45,22 @@ def test_what_counts_as_said_already_can_be_set(tmp_path):
         entries = entry_memory_of(memory)
         assert entries.store(said[1], scope=PRIVATE).entry is not None
         entries.close()
+
+
+def test_a_recalled_entry_is_in_the_recall_log_until_it_is_forgotten(tmp_path):
+    with memory_with(tmp_path, enabled=True, recallMinScore=0) as memory:
+        box, hooks = tools_within(memory, THE_OWNER, Asker("chat", "m", "talk"))
+        stored = box.call("memory_store", {"text": "the door code is 471147"}).content["id"]
+        box.call("memory_recall", {"query": "which code has the door?"})
+        hooks._box.recalled_for("I am at the door, is it 471147?")
+        for recall in memory.recalls.each():
+            assert (recall.surface, recall.session) == ("chat", "talk")
+            assert [one.path for one in recall.given] == [f"entries/{stored}"]
+        assert len(list(memory.recalls.each())) == 2
+        memory.forget(stored)
+        assert list(memory.recalls.each()) == []
+        assert files_with(tmp_path, "471147") == []
+        box.close()
 
 
 def test_the_limits_of_what_comes_by_itself_are_those_of_the_settings(tmp_path):

@@ -115,6 +115,7 @@ def what_parts_are_given(tmp_path, monkeypatch):
             "ranking": index.ranking(),
             "conversations": (talks.folder, talks.zone, sorted(talks.secrets())),
             "policy": translation.policy_values(settings),
+            "recalls": translation.recall_values(settings, places),
             "upkeep": translation.upkeep_values(settings),
             "stores": [
                 dict(translation.store_options(driver, settings, environ))

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from typing import Any, Protocol
 
     from plainmind.agent.answers import ToolAnswer
+    from plainmind.agent.recalls import Asker, BegunRecall
     from plainmind.agent.scope import Access, SearchContext
     from plainmind.agent.start_context import StartContext
     from plainmind.agent.tool_calls import Call
@@ -82,6 +83,12 @@ class AgentMemory(Protocol):
     @property
     def limits(self) -> Limits:
         """How much recalled text may reach a model at once."""
+
+    def begin_recall(self, kind: str, question: str = "", *, asker: Asker | None = None) -> BegunRecall:
+        """Begin to answer an agent: whoever gives it text ends this with what was given. Never raises.
+
+        `kind` is "search", "read" or "start".
+        """
 
     def search(
         self,

@@ -11,6 +11,7 @@ from plainmind.agent.codes import OF_THIS_PROCESS, Codes, wrong_code
 from plainmind.agent.pool import Pool
 from plainmind.agent.protocol import AgentMemory
 from plainmind.agent.recall import new_nonce
+from plainmind.agent.recalls import lines_of_excerpt, lines_of_hits
 from plainmind.agent.tool_calls import Call, answer_call, carry_out, code_of
 from plainmind.base.errors import NotFound, PlainmindError, ScopeDenied
 from plainmind.base.model import EXCERPT_LINES
@@ -416,6 +417,7 @@ class ToolBox:
         if max_results is not None and max_results > limits.max_results:
             warning = f"At most {limits.max_results} results are given at once."
             max_results = limits.max_results
+        recall = self._memory.begin_recall("search", query)
         result = self._memory.search(
             query,
             max_results=max_results,
@@ -426,15 +428,22 @@ class ToolBox:
             until=until or None,
         )
         shows_citations = self._memory.shows_citations
-        return answers.search_answer(
+        answer = answers.search_answer(
             result, limits, shows_citations=shows_citations, warning=warning, nonce=self._nonce()
         )
+        count = len(answer.content["results"])
+        given, others = result.hits[:count], result.hits[count:]
+        recall.end((*lines_of_hits(given), *lines_of_hits(others, "did not fit")), answer.text)
+        return answer
 
     def _get(self, path: str, first_line: int = 1, line_count: int = EXCERPT_LINES) -> ToolAnswer:
+        recall = self._memory.begin_recall("read")
         excerpt = self._memory.get(
             path, first_line=first_line, line_count=line_count, max_chars=reading_chars(self._memory.limits)
         )
-        return answers.lines_answer(excerpt, self._nonce())
+        answer = answers.lines_answer(excerpt, self._nonce())
+        recall.end(lines_of_excerpt(excerpt), answer.text)
+        return answer
 
     def _append(self, text: str, durable: bool = False) -> ToolAnswer:  # noqa: FBT001, FBT002 (given by name)
         return answers.note_answer(self._memory.append(text, durable=durable))

@@ -58,6 +58,7 @@ _IN_ORDER = (
     Command("history", "cli.notes", "show what was changed, and what files were before"),
     Command("restore", "cli.notes", "bring back what a file was"),
     Command("undo", "cli.notes", "take back the latest note or edit"),
+    Command("recalls", "cli.recalls", "show what agents asked and were given, and say what it was worth"),
     Command("sync", "cli.index", "bring the index up to date now"),
     Command("watch", "cli.index", "keep the index up to date until you stop it"),
     Command("status", "cli.health", "say what is known, where it is kept and what leaves this machine"),

@@ -256,6 +256,16 @@ class HistorySettings:
 
 
 @value
+class RecallSettings:
+    """What is written down about what agents were given."""
+
+    enabled: bool = setting(
+        True, Flag(), KEEPS, "Write down what agents asked and were given; `plainmind recalls` shows it."
+    )
+    days: int = setting(90, Whole(1, 36_500), KEEPS, "Days that it is kept.")
+
+
+@value
 class LimitSettings:
     """How much recalled text may reach a model at once."""
 
@@ -367,6 +377,7 @@ class Settings:
     local: LocalSettings = group(LocalSettings)
     limits: LimitSettings = group(LimitSettings)
     history: HistorySettings = group(HistorySettings)
+    recalls: RecallSettings = group(RecallSettings)
     scope: ScopeSettings = group(ScopeSettings)
     guests: Mapping[str, Any] = field(
         default_factory=dict, repr=False

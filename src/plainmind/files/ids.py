@@ -52,6 +52,11 @@ def new_id(clock: Clock = time.time, random: RandomBytes = os.urandom) -> str:
         return _last
 
 
+def time_of(name: str) -> float:
+    """When an id was given, in seconds since 1970. Raises ValueError for what is none."""
+    return int(name[:10].translate(_DIGIT_OF_LETTER), 32) / 1000
+
+
 def _start_anew() -> None:
     """Keep a forked child from counting on to the ids that its parent will give next."""
     global _guard, _last_ms

@@ -1,4 +1,4 @@
-"""The lines of a JSONL file, forwards from any offset or backwards from the end, in bounded memory.
+"""The lines of a JSONL file, forwards from any offset or backwards from the end, in bounded memory; and one more.
 
 A line ends at a line feed and nowhere else. Nothing is decoded here and no bytes make it raise: what a line says, and
 whether it is whole, is for `sessions/entries.py`.
@@ -13,7 +13,7 @@ from contextlib import contextmanager
 
 from plainmind.base.errors import NotFound, PathNotAllowed
 from plainmind.base.value import value
-from plainmind.files.system import SYSTEM, System, explain_errors, read_range
+from plainmind.files.system import SYSTEM, System, explain_errors, make_folders, read_range, write_all
 
 # Decoding may take eight times a line's bytes (characters of four bytes, twice), and 300 MB must do for all.
 MAX_LINE_BYTES = 16 << 20
@@ -108,6 +108,25 @@ def backwards(
     if end:
         data, _, is_too_long = gathered.take(backwards=True)
         yield RawLine(0, 0, end, data, is_complete, is_too_long)
+
+
+def add_line(path: str, data: bytes, *, system: System = SYSTEM) -> None:
+    """Add a line in one write, without waiting for the disk: for what may be lost with the power. Raises OSError.
+
+    The line of a writer that was stopped half-way is ended first. Others may add at the same time.
+    """
+    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT
+    try:
+        fd = system.open(path, flags)
+    except FileNotFoundError:
+        make_folders(system, os.path.dirname(path))
+        fd = system.open(path, flags)
+    try:
+        size = system.fstat(fd).st_size
+        is_torn = size > 0 and system.pread(fd, 1, size - 1) != b"\n"
+        write_all(system, fd, b"\n" * is_torn + data + b"\n")
+    finally:
+        system.close(fd)
 
 
 def end_of_last_line(fd: int, size: int, *, system: System = SYSTEM) -> int:

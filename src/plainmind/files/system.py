@@ -581,6 +581,10 @@ class Erasures:
         with hold_lock(self._lock, operation="index a file", timeout_s=_ERASURE_TIMEOUT_S, shared=True):
             yield
 
+    def try_to_hold_off(self) -> HeldLock | None:
+        """Hold erasures off until it is released, if none is under way: for what must not wait."""
+        return try_lock(self._lock, operation="keep a line", shared=True)
+
     @contextmanager
     def run_alone(self) -> Iterator[None]:
         """Erase in a block: nothing is indexed meanwhile, and nothing later that was read before."""

@@ -9,6 +9,7 @@ from threading import Lock
 from plainmind import __version__
 from plainmind.agent.pool import Pool
 from plainmind.agent.prompt import recall_section
+from plainmind.agent.recalls import Asker
 from plainmind.agent.tools import ToolBox, for_mcp
 from plainmind.base.errors import PlainmindError
 from plainmind.base.value import value
@@ -118,6 +119,12 @@ class Desk:
             "prompts/list": lambda _params: {"prompts": prompts_with(self._tools)},
             "prompts/get": self._get_prompt,
         }
+
+    def meet(self, client: object) -> None:
+        """Hear the name of the client, as it introduces itself: the recall log tells who asked."""
+        name = client.get("name") if isinstance(client, Mapping) else None
+        if isinstance(name, str):
+            self._memory.asker = Asker("mcp", name)
 
     def introduction(self) -> Result:
         """What a client learns first of all."""

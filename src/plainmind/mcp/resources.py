@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from plainmind.agent.recall import as_data, fence, lines_of, new_nonce
+from plainmind.agent.recalls import lines_of_excerpt
 from plainmind.base.errors import NotFound, PlainmindError
 from plainmind.base.lazy import pattern
 
@@ -75,8 +76,10 @@ def resource_text(memory: ScopedMemory, address: str) -> dict[str, Any]:
 
     A client puts it before a model: it stands between marks, as whatever is recalled.
     """
+    recall = memory.begin_recall("read")
     excerpt = memory.get(cited_by(address), line_count=None, max_chars=_MOST_CHARS)
     text = fence((lines_of(excerpt),), new_nonce())
+    recall.end(lines_of_excerpt(excerpt), text)
     if excerpt.next_line is not None and "#" not in address:
         text += f"\n(cut here: the file goes on at line {excerpt.next_line})"
     return {"contents": [{"uri": address, "mimeType": _kind_of(excerpt.path), "text": text}]}

@@ -6,6 +6,7 @@ import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
+from plainmind.agent.recalls import Asker
 from plainmind.base.lazy import find_by_name
 from plainmind.mcp.desk import Desk
 from plainmind.mcp.tools import box_of
@@ -57,7 +58,7 @@ def serve_at_address(
 @contextmanager
 def _open_desk(memory: Memory, context: SearchContext, tools: Sequence[Tool]) -> Iterator[Desk]:
     """Open the desk of a memory, and close the memory when nothing is using it any more."""
-    scoped = memory.within(context)
+    scoped = memory.within(context, asker=Asker("mcp"))
     closing: list[Callable[[], None]] = []
 
     def open_box() -> Tools:

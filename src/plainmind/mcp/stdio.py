@@ -356,6 +356,7 @@ class _Conversation:
     ) -> Mapping[str, Any] | Task:
         if method == "initialize":
             self._version = version_for(params)
+            self._desk.meet(params.get("clientInfo"))
             return {
                 **self._desk.introduction(),
                 "protocolVersion": self._version,

@@ -8,6 +8,7 @@ from functools import partial
 
 from plainmind.agent.answers import shorten
 from plainmind.agent.recall import Recalled, as_data, fence, lines_of, new_nonce
+from plainmind.agent.recalls import lines_of_excerpt, lines_of_hits
 from plainmind.agent.tool_calls import Call
 from plainmind.agent.tools import TOOLS, Tool, ToolAnswer, ToolBox
 from plainmind.base.errors import PlainmindError
@@ -110,11 +111,16 @@ class Connector:
         return ToolAnswer(content=content, text=json.dumps(content, ensure_ascii=False), is_error=False)
 
     def _search(self, query: str) -> dict[str, Any]:
-        return {"results": [_result(hit, new_nonce()) for hit in self._memory.search(query).hits]}
+        recall = self._memory.begin_recall("search", query)
+        hits = self._memory.search(query).hits
+        results = [_result(hit, new_nonce()) for hit in hits]
+        recall.end(lines_of_hits(hits), "\n".join(result["text"] for result in results))
+        return {"results": results}
 
     def _fetch(self, cited: str) -> dict[str, Any]:
         """Read the whole file if it is short; of a long one what begins a little before the cited lines."""
         path, cited_line = split_citation(cited)
+        recall = self._memory.begin_recall("read")
         excerpt = self._memory.get(path, line_count=None, max_chars=_WHOLE_CHARS)
         if excerpt.truncated and cited_line > _LINES_BEFORE:
             first_line = cited_line - _LINES_BEFORE
@@ -123,10 +129,12 @@ class Connector:
         metadata = {"path": piece.path, "startLine": piece.first_line, "endLine": piece.last_line}
         if excerpt.next_line is not None:
             metadata["nextFrom"] = excerpt.next_line
+        text = fence((piece,), new_nonce())
+        recall.end(lines_of_excerpt(excerpt), text)
         return {
             "id": cited,
             "title": _in_one_line(excerpt.path),
-            "text": fence((piece,), new_nonce()),
+            "text": text,
             "url": address_of(excerpt.path),
             "metadata": metadata,
         }

@@ -7,8 +7,9 @@ import mmap
 import os
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+from plainmind.agent.recalls import ENTRIES, Recall, mark_of, shares_a_word, words_of
 from plainmind.base.errors import ConflictError, NotFound, PlainmindError, ScopeDenied
 from plainmind.base.lazy import find_by_name, pattern
 from plainmind.base.model import SyncReport, sha256_bytes, sha256_text, split_lines
@@ -140,12 +141,39 @@ class Forgetting:
             self._erase_for_other_agents(paths, doomed)
             erase_notes_left_behind(memory.index, paths)
             erase_in_engines(memory, of_every_agent=True)
+            self._erase_recalls(chosen)
             # Last: until here it has what is to go, and leads to the rest when this was stopped half-way.
             cleaned = memory.notes.history.erase(self._removing(doomed))
         sync()
         if memory.index.providers is not None:
             memory.index.providers.forget_uploads(hashes)
         return replace(chosen, applied=True, versions_cleaned=cleaned)
+
+    def _erase_recalls(self, chosen: Forgotten) -> None:
+        """Take out of the recall log who asked for the lines, or was given them; rather too much than too little."""
+        lines = [(part, line) for part in chosen.lines for line in split_lines(part.text) if line.strip()]
+        marks = {(part.path, mark_of(line)) for part, line in lines}
+        texts = [words_of(line) for _, line in lines] + ([chosen.text] if chosen.text else [])
+        said = [text.casefold() for text in texts if len(text) >= _LEAST_LINE or text == chosen.text]
+        places: dict[str, list[ForgottenLines]] = {}
+        for part in chosen.lines:
+            places.setdefault(part.path, []).append(part)
+
+        def cites(recall: Recall) -> bool:
+            return any(
+                (one.path, one.mark) in marks
+                or any(one.start_line <= part.end_line and part.start_line <= one.end_line for part in there)
+                or shares_a_word(recall.question, texts)
+                for one in recall.lines
+                if (there := places.get(one.path))
+            )
+
+        def is_doomed(recall: Recall) -> bool:
+            question = recall.question.casefold()
+            is_own = self._only_in is None or any(self._only_in(one.path) for one in recall.lines)
+            return cites(recall) or (is_own and any(text in question for text in said))
+
+        self._memory.recalls.erase(is_doomed, lambda path, mark: (path, mark) in marks)
 
     def require_unchanged(self, chosen: Forgotten) -> None:
         """Raise ScopeDenied or ConflictError when `apply` would."""
@@ -495,7 +523,9 @@ def _once(remarks: Sequence[str]) -> tuple[str, ...]:
 def delete_session(memory: Memory, name: str) -> tuple[str, ...]:
     """Remove a session, by key or id, or an archive, by its name; the paths that were cited and are no more."""
     store, index = memory.sessions, memory.index
-    cited = f"sessions/{os.path.relpath(store.open(name).path, store.folder)}"
+    session = store.open(name)
+    names = {session.id, *filter(None, [session.key])}
+    cited = f"sessions/{os.path.relpath(session.path, store.folder)}"
     with memory.notes.erasures.run_alone():
         hashes = _hashes_of_chunks(index, "sessions", [cited])
         memory.notes.tombstones.bury(hashes)
@@ -506,7 +536,38 @@ def delete_session(memory: Memory, name: str) -> tuple[str, ...]:
             other.erase("sessions", cited)
         erase_sessions_left_behind(index, [cited])
         erase_in_engines(memory, of_every_agent=False)
+    _erase_recalls_everywhere(
+        memory,
+        lambda recall: (
+            any(one.path == cited for one in recall.lines)
+            or not names.isdisjoint({recall.session, f"{recall.host}:{recall.session}"})
+        ),
+        lambda path, _mark: path == cited,
+    )
     return (cited,)
+
+
+def forget_recalled_entries(memory: Memory, entries: Mapping[str, str]) -> None:
+    """Take entries, by id and with their texts, out of what was written down when they were recalled."""
+    paths = {f"{ENTRIES}/{id_}" for id_ in entries}
+    texts = [text.casefold() for text in entries.values()]
+    _erase_recalls_everywhere(
+        memory,
+        lambda recall: (
+            any(one.path in paths for one in recall.lines)
+            or any(text in recall.question.casefold() for text in texts)
+        ),
+        lambda path, _mark: path in paths,
+    )
+
+
+def _erase_recalls_everywhere(
+    memory: Memory, is_doomed: Callable[[Recall], bool], is_line_doomed: Callable[[str, str], bool]
+) -> None:
+    """Conversations and entries belong to an agent: they may have been recalled in each of its workspaces."""
+    for log in memory.recalls.of_all_workspaces():
+        with log.erasing():
+            log.erase(is_doomed, is_line_doomed)
 
 
 def _hashes_of_chunks(index: Index, source: Source, paths: Iterable[str]) -> list[str]:

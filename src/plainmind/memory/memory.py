@@ -29,6 +29,7 @@ if TYPE_CHECKING:  # a search needs none of these, and pays for none of them
     from typing import Any, Self
 
     from plainmind.agent.protocol import Limits
+    from plainmind.agent.recalls import Asker, RecallLog
     from plainmind.agent.scope import SearchContext
     from plainmind.base.errors import ConfigError
     from plainmind.config.load import Loaded, Origin
@@ -287,6 +288,19 @@ class Memory:
         checkpoint = Checkpoint(self.notes.workspace.scope_of, self.conversations.scopes)
         return Policy(translation.policy_values(self.settings), checkpoint)
 
+    @made_once
+    def recalls(self) -> RecallLog:
+        """What agents asked and were given, and what a person thought of it."""
+        from plainmind.agent.recalls import RecallLog
+
+        return RecallLog(
+            translation.recall_values(self.settings, self.places),
+            agent=self.agent_id,
+            now=self.now,
+            erasures=lambda: self.notes.erasures,
+            redact=lambda text: self.redactor().without_secrets(text),
+        )
+
     @property
     def settings(self) -> Settings:
         """The settings, for guests: each translates its own section."""
@@ -386,11 +400,14 @@ class Memory:
         hits = search_tool_output(self.sessions, self.redactor(), query, most=most)
         return SearchResult(query, hits, "none", "none", "keyword")
 
-    def within(self, context: SearchContext) -> ScopedMemory:
-        """The memory as it may be seen and written in one conversation: `context` says whose, and who reads along."""
+    def within(self, context: SearchContext, *, asker: Asker | None = None) -> ScopedMemory:
+        """The memory as it may be seen and written in one conversation: `context` says whose, and who reads along.
+
+        `asker` is the program, for the recall log.
+        """
         from plainmind.memory.scoped import ScopedMemory
 
-        return ScopedMemory(self, context)
+        return ScopedMemory(self, context, asker)
 
     def get(
         self,

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
+from plainmind.agent.recalls import Asker, BegunRecall, RecalledLines, RecallLog, Witness
 from plainmind.agent.scope import NOTHING, Access, SearchContext
 from plainmind.base.errors import NotFound, PathNotAllowed, PlainmindError, ScopeDenied
 from plainmind.base.lazy import find_by_name
-from plainmind.base.model import EXCERPT_LINES, PRIVATE, Excerpt, SearchResult, is_transcript
+from plainmind.base.model import EXCERPT_LINES, PRIVATE, SHARED, Excerpt, SearchResult, is_transcript
 from plainmind.base.value import replace
 from plainmind.memory.policy import denial, file_of
 
@@ -34,9 +35,10 @@ class ScopedMemory:
     Safe to share between threads; it is closed with the memory that it is of.
     """
 
-    def __init__(self, memory: Memory, context: SearchContext) -> None:
+    def __init__(self, memory: Memory, context: SearchContext, asker: Asker | None = None) -> None:
         self._memory = memory
         self.context = context
+        self.asker = asker or Asker("python")
         self.access: Access = memory.policy.access_of(context)
 
     @property
@@ -48,6 +50,20 @@ class ScopedMemory:
     def limits(self) -> Limits:
         """How much recalled text may reach a model at once."""
         return self._memory.policy.values.limits
+
+    @property
+    def recalls(self) -> RecallLog:
+        """What was recalled in conversations like this one; all of it for the owner."""
+        log, access = self._memory.recalls, self.access
+        if access.sees_everything:
+            return log
+        own = access.scopes - {SHARED, NOTHING} if access.is_allowed else frozenset[str]()
+        checkpoint = self._memory.policy.checkpoint
+        return log.seen_by(Witness(own.__contains__, lambda path: checkpoint.admits(access, path)))
+
+    def begin_recall(self, kind: str, question: str = "", *, asker: Asker | None = None) -> BegunRecall:
+        """Begin to answer an agent: what is given to it then goes into the recall log. Never raises."""
+        return self._memory.recalls.begin(kind, question, asker or self.asker, self.access.writes)
 
     def search(
         self,
@@ -218,7 +234,13 @@ class ScopedMemory:
                     memory.index.store.remove_file("memory", path)
             memory.index.sync_in_background()
 
-        return tool(files, changing=memory.require_place_for_notes, changed=changed)
+        def viewed(name: str, first: int, last: int, text: str) -> None:
+            recall = self.begin_recall(
+                "read", asker=Asker("memory tool", self.asker.host, self.asker.session)
+            )
+            recall.end([RecalledLines(f"{folder}/{name}", first, last)], text)
+
+        return tool(files, changing=memory.require_place_for_notes, changed=changed, viewed=viewed)
 
     def hide_secrets(self, text: str) -> str:
         """A text as it may reach an agent: without secrets, unless the settings say otherwise."""

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from plainmind.agent.protocol import Limits
+    from plainmind.agent.recalls import RecallValues
     from plainmind.agent.scope import Rule
     from plainmind.base.model import Source
     from plainmind.config.kinds import ExtraPath as ConfiguredPath
@@ -61,6 +62,11 @@ class Places:
     def tombstones(self) -> str:
         """The file of what was forgotten."""
         return os.path.join(self.state, "tombstones.jsonl")
+
+    @property
+    def recalls(self) -> str:
+        """The folder of what agents were given."""
+        return os.path.join(self.state, "recalls")
 
 
 @value
@@ -230,6 +236,13 @@ def memory_values(loaded: Loaded, places: Places) -> MemoryValues:
         backend=settings.backend,
         zone=zone_of(settings.user_timezone),
     )
+
+
+def recall_values(settings: Settings, places: Places) -> RecallValues:
+    """Translate what concerns the recall log."""
+    from plainmind.agent.recalls import RecallValues
+
+    return RecallValues(settings.recalls.enabled, settings.recalls.days, places.recalls)
 
 
 def engine_values(settings: Settings, places: Places) -> EngineValues:

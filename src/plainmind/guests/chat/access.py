@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 
+from plainmind.agent.recalls import Asker
 from plainmind.agent.scope import OWNER, SearchContext
 from plainmind.base.errors import ConfigError, PlainmindError
 from plainmind.base.lazy import find_by_name
@@ -149,11 +150,12 @@ def _with_model(memory: Memory, session: Session, chosen: EndpointModel) -> Conv
     settings = memory.settings
     entry = _counted_here(memory.sessions, session, chosen.context_window)
     context = context_of_session(session.key or session.id, entry)
-    tools, hooks = find_by_name(_TOOLS_WITHIN)(memory, context)
+    asker = Asker("chat", chosen.name, session.key or session.id)
+    tools, hooks = find_by_name(_TOOLS_WITHIN)(memory, context, asker)
     return Conversation(
         memory.sessions,
         session,
-        memory.within(context),
+        memory.within(context, asker=asker),
         chosen,
         conversation_settings(settings, chosen.context_window),
         tools=tools,

@@ -7,6 +7,7 @@ from datetime import date
 
 from plainmind.agent.prompt import recall_section
 from plainmind.agent.protocol import AgentMemory, Tools, TurnHooks
+from plainmind.agent.recalls import lines_of_start
 from plainmind.agent.tools import ToolBox
 from plainmind.base.value import value
 from plainmind.guests.chat.context import (
@@ -338,9 +339,15 @@ class Conversation:
         recall = recall_section(names, shows_citations=self._memory.shows_citations)
         parts = (self._settings.system_prompt, f"Today is {self._today():%A, %Y-%m-%d}.", recall)
         if self._start is None:
-            self._start = self._memory.start_context().text if tools else ""
+            self._start = self._begin() if tools else ""
         start = [{"role": "user", "content": self._start}] if self._start else []
         return Request("\n\n".join(filter(None, parts)), (*start, *messages), tools)
+
+    def _begin(self) -> str:
+        recall = self._memory.begin_recall("start")
+        begun = self._memory.start_context()
+        recall.end(lines_of_start(begun), begun.text)
+        return begun.text
 
     def _record(self, reply: Reply, stop: str | None = None) -> None:
         """Keep an answer; an empty one too, for it ends its turn."""

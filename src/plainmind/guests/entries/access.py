@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
+from functools import partial
 
 from plainmind.base.errors import ConfigError, ConflictError, PlainmindError
 from plainmind.base.extras import install_hint
@@ -16,6 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from plainmind.agent.recalls import Asker
     from plainmind.agent.scope import SearchContext
     from plainmind.agent.tools import Tool, ToolBox
     from plainmind.config.settings import Settings
@@ -71,6 +73,7 @@ def require_if_on(settings: Settings) -> None:
 def entry_memory_of(memory: Memory) -> EntryMemory:
     """Open the entries of the agent that the settings name; the caller closes them. Raises ConfigError."""
     from plainmind.guests.entries.memory import open_entries
+    from plainmind.memory.forget import forget_recalled_entries
 
     settings = memory.settings
     require_entries(settings)
@@ -81,6 +84,7 @@ def entry_memory_of(memory: Memory) -> EntryMemory:
         driver=config.driver,
         redact=memory.redactor().without_secrets,
         forget_vectors=memory.forget_vectors,
+        forget_recalls=partial(forget_recalled_entries, memory),
         twins_from=config.duplicate_from,
     )
 
@@ -102,6 +106,7 @@ def entry_tools_of(memory: Memory, scoped: ScopedMemory, entries: EntryMemory) -
         memory.limits,
         by_itself=by_itself,
         conversation=repr(scoped.context),
+        begin_recall=scoped.begin_recall,
         redact=memory.redactor().redact if memory.policy.values.hides_secrets else None,
     )
 
@@ -122,12 +127,14 @@ def join_tools(
     return AllTools(ToolBox(scoped), entry_tools_of(memory, scoped, entries), tools), entries.close
 
 
-def tools_within(memory: Memory, context: SearchContext) -> tuple[ToolBox | AllTools, EntryHooks | None]:
+def tools_within(
+    memory: Memory, context: SearchContext, asker: Asker | None = None
+) -> tuple[ToolBox | AllTools, EntryHooks | None]:
     """All tools that an agent gets in a conversation, and what happens by itself there. Close the box when it ends."""
     from plainmind.agent.tools import ToolBox
     from plainmind.guests.entries.toolbox import AllTools, EntryHooks
 
-    scoped, wanted = memory.within(context), memory.settings.section(EntryConfig)
+    scoped, wanted = memory.within(context, asker=asker), memory.settings.section(EntryConfig)
     notes = ToolBox(scoped)
     if not wanted.enabled:
         return notes, None

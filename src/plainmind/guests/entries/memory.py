@@ -67,18 +67,21 @@ class EntryMemory:
         redact: Callable[[str], str] = str,
         forget_vectors: Callable[[Sequence[str]], None] | None = None,
         forget_elsewhere: Callable[[Sequence[str]], None] | None = None,
+        forget_recalls: Callable[[Mapping[str, str]], None] | None = None,
         twins_from: float = TWINS_FROM,
         clock: Callable[[], float] = time.time,
     ) -> None:
         """`store` is closed with it. `forget_vectors` takes the hashes of forgotten text, for a cache of vectors.
 
-        `forget_elsewhere` takes the ids of forgotten entries, for other indexes that hold them.
+        `forget_elsewhere` takes the ids of forgotten entries, for other indexes that hold them, `forget_recalls` also
+        their texts, for what was written down when they were recalled.
         """
         self._file = EntryFile(folder)
         self._index = EntryIndex(store, embedder, redact)
         self._redact = redact
         self._forget_vectors = forget_vectors
         self._forget_elsewhere = forget_elsewhere
+        self._forget_recalls = forget_recalls
         self._twins_from = twins_from
         self._clock = clock
 
@@ -304,6 +307,8 @@ class EntryMemory:
         ids = [entry.id for entry in gone]
         if self._forget_elsewhere is not None:
             self._forget_elsewhere(ids)
+        if self._forget_recalls is not None:
+            self._forget_recalls({entry.id: entry.text for entry in gone})
         signature, entries = self._file.read()
         if self._index.agrees(signature, entries):
             self._index.erase(ids)
@@ -362,6 +367,7 @@ def open_entries(
     driver: str = _LANCEDB,
     redact: Callable[[str], str] = str,
     forget_vectors: Callable[[Sequence[str]], None] | None = None,
+    forget_recalls: Callable[[Mapping[str, str]], None] | None = None,
     twins_from: float = TWINS_FROM,
 ) -> EntryMemory:
     """Open the entries of a folder, with their index beside them: in LanceDB, unless another store is named."""
@@ -376,5 +382,6 @@ def open_entries(
         redact=redact,
         forget_vectors=forget_vectors,
         forget_elsewhere=partial(erase_left_behind, index, driver, "memory"),
+        forget_recalls=forget_recalls,
         twins_from=twins_from,
     )

@@ -36,6 +36,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, TypeVar
 
+    from plainmind.agent.recalls import BegunRecall, RecalledLines
     from plainmind.redaction.findings import Redacted
 
     T = TypeVar("T")
@@ -71,10 +72,11 @@ class EntryToolBox:
         codes: Codes = OF_THIS_PROCESS,
         conversation: str = "",
         redact: Callable[[str], Redacted] | None = None,
+        begin_recall: Callable[[str, str], BegunRecall] | None = None,
     ) -> None:
         """`conversation` says in which one: a code that was shown in another one is worth nothing here.
 
-        `redact` makes what is shown of an entry; None shows its secrets too.
+        `redact` makes what is shown of an entry; None shows its secrets too. `begin_recall` leads to the recall log.
         """
         self._entries = entries
         self._access = access
@@ -84,6 +86,7 @@ class EntryToolBox:
         self._codes = codes
         self._conversation = conversation
         self._redact = redact
+        self._begin_recall = begin_recall
         self._behind: dict[str, str] = {}  # secrets by the marks that were shown in their place
         self._pool = Pool()
         self._tools = {tool.name: tool for tool in ENTRY_TOOLS}
@@ -128,6 +131,7 @@ class EntryToolBox:
         if not self._access.is_allowed:
             return ""
         wanted = self._by_itself
+        recall = self._begin_recall("search", message) if self._begin_recall is not None else None
         try:
             found = self._recalled(
                 message[-_QUERY_CHARS:],
@@ -141,7 +145,10 @@ class EntryToolBox:
         except PlainmindError as error:
             reason = str(self._for_others(error))
         else:
-            return fence(self._items(self._veiled_all(found)), self._nonce()) if found.found else ""
+            text = fence(self._items(self._veiled_all(found)), self._nonce()) if found.found else ""
+            if recall is not None:
+                recall.end(_recalled_lines(found), text)
+            return text
         if tell is not None:
             tell(f"without recalled entries: {reason}")
         return ""
@@ -224,6 +231,7 @@ class EntryToolBox:
         self._check()
         limits = self._limits
         wanted = min(max_results or limits.max_results, limits.max_results)
+        recall = self._begin_recall("search", query) if self._begin_recall is not None else None
         found = self._entries.recall(query, limit=wanted, min_score=LEAST_SCORE, scopes=self._access.scopes)
         found, degraded = _fitted(self._veiled_all(found), limits), self._reasons(found.degraded)
         content: dict[str, Any] = {
@@ -240,7 +248,10 @@ class EntryToolBox:
             "" if found.found else NOTHING_RECALLED,
             fence(self._items(found), self._nonce(), remarks=remarks),
         ]
-        return ToolAnswer(content, "\n".join(filter(None, parts)))
+        text = "\n".join(filter(None, parts))
+        if recall is not None:
+            recall.end(_recalled_lines(found), text)
+        return ToolAnswer(content, text)
 
     def _late(self) -> ToolAnswer:
         timeout_ms = self._limits.timeout_ms
@@ -370,6 +381,16 @@ def _fitted(found: Recall, limits: Limits) -> Recall:
             break
         taken.append(each)
     return replace(found, found=tuple(taken))
+
+
+def _recalled_lines(found: Recall) -> list[RecalledLines]:
+    """What the recall log says of entries: a mark and no words, as of lines."""
+    from plainmind.agent.recalls import ENTRIES, RecalledLines, mark_of
+
+    return [
+        RecalledLines(f"{ENTRIES}/{each.entry.id}", score=round(each.score, 3), mark=mark_of(each.entry.text))
+        for each in found.found
+    ]
 
 
 def _item(entry: Entry, remark: str, limits: Limits) -> Recalled:

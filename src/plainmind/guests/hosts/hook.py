@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import IO, Any, NoReturn
 
+    from plainmind.agent.recalls import Asker
     from plainmind.cli.console import Console
     from plainmind.guests.hosts.turns import Session, Turns
     from plainmind.memory.memory import Memory
@@ -392,12 +393,21 @@ def _answer(asked: Mapping[str, Any], turns: Turns, memory: Memory) -> Any:
     return answer
 
 
+def _asker(asked: Mapping[str, Any]) -> Asker:
+    """Whose plugin it is: only OpenClaw lets a plugin be its memory."""
+    from plainmind.agent.recalls import Asker
+
+    return Asker("hook", str(asked.get("host") or "openclaw"), str(asked.get("session_id") or ""))
+
+
 def _search(asked: Mapping[str, Any], memory: Memory) -> dict[str, Any]:
+    from plainmind.agent.recalls import lines_of_hits
     from plainmind.agent.scope import THE_OWNER
 
-    found = memory.within(THE_OWNER).search(
-        asked["query"], max_results=asked.get("maxResults"), min_score=asked.get("minScore")
-    )
+    mine = memory.within(THE_OWNER, asker=_asker(asked))
+    recall = mine.begin_recall("search", asked["query"])
+    found = mine.search(asked["query"], max_results=asked.get("maxResults"), min_score=asked.get("minScore"))
+    recall.end(lines_of_hits(found.hits), "\n".join(hit.snippet for hit in found.hits))
     hits = [
         {
             "path": hit.path,
@@ -413,11 +423,13 @@ def _search(asked: Mapping[str, Any], memory: Memory) -> dict[str, Any]:
 
 
 def _read(asked: Mapping[str, Any], memory: Memory) -> dict[str, Any]:
+    from plainmind.agent.recalls import lines_of_excerpt
     from plainmind.agent.scope import THE_OWNER
 
-    found = memory.within(THE_OWNER).get(
-        asked["path"], first_line=asked.get("from") or 1, line_count=asked.get("lines") or 120
-    )
+    mine = memory.within(THE_OWNER, asker=_asker(asked))
+    recall = mine.begin_recall("read")
+    found = mine.get(asked["path"], first_line=asked.get("from") or 1, line_count=asked.get("lines") or 120)
+    recall.end(lines_of_excerpt(found), found.text)
     return {
         "path": found.path,
         "text": found.text,
@@ -433,7 +445,7 @@ def _tool(asked: Mapping[str, Any], memory: Memory) -> dict[str, Any]:
     from plainmind.agent.scope import THE_OWNER
     from plainmind.agent.tools import ToolBox
 
-    box = ToolBox(memory.within(THE_OWNER))
+    box = ToolBox(memory.within(THE_OWNER, asker=_asker(asked)))
     told = box.call(asked["name"], asked.get("arguments") or {})
     box.close()
     return {"text": told.text, "content": told.content, "isError": told.is_error}

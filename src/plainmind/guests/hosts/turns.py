@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 
 from plainmind.agent.recall import Recalled, fence, labels, new_nonce, without_recalled
+from plainmind.agent.recalls import Asker, lines_of_hits, lines_of_start
 from plainmind.base.model import SearchHit, sha256_text
 from plainmind.base.value import record, value
 from plainmind.files.atomic import write_atomically
@@ -73,7 +74,9 @@ class Turns:
         known = self._known(session)
         if goes_on and known.lines:
             return ""
+        recall = self._mine.begin_recall("start", asker=_asker(session))
         begun = self._mine.start_context(max_chars=max_chars)
+        recall.end(lines_of_start(begun), begun.text)
         known.lines = _marks(begun.text)
         self._write(session, known)
         return begun.text
@@ -84,10 +87,18 @@ class Turns:
         if not _asks_something(question):
             return ""
         known = self._known(session)
+        recall = self._mine.begin_recall("search", question, asker=_asker(session))
         # Somebody waits: no second look.
-        hits = self._mine.search(question, max_results=2 * RECALL_HITS, min_score=CERTAIN, deep=False).hits
-        fresh = [hit for hit in hits if hit.path not in known.own and not _marks(hit.snippet) <= known.lines]
+        hits = self._mine.search(question, max_results=2 * RECALL_HITS, min_score=0.0, deep=False).hits
+        reasons = [(hit, _why_not(hit, known)) for hit in hits]
+        fresh = [hit for hit, reason in reasons if not reason]
         taken, text = _fitting(fresh[:RECALL_HITS])
+        lines = [
+            *lines_of_hits(fresh[: len(taken)]),
+            *lines_of_hits(fresh[len(taken) :], "did not fit"),
+            *(line for hit, reason in reasons if reason for line in lines_of_hits((hit,), reason)),
+        ]
+        recall.end(lines, text)
         if taken:
             for hit in taken:
                 known.lines |= _marks(hit.snippet)
@@ -182,6 +193,19 @@ class Turns:
             path = os.path.join(self._folder, name)
             if os.path.getmtime(path) < oldest:
                 SYSTEM.unlink(path)
+
+
+def _asker(session: Session) -> Asker:
+    return Asker("hook", session.host, session.id)
+
+
+def _why_not(hit: SearchHit, known: Known) -> str:
+    """Why a hit is not given before a prompt; "" when it may be."""
+    if hit.score < CERTAIN:
+        return "too unsure"
+    if hit.path in known.own:
+        return "said in this conversation"
+    return "given before" if _marks(hit.snippet) <= known.lines else ""
 
 
 def _asks_something(prompt: str) -> bool:

@@ -57,6 +57,7 @@ class Done:
 
     text: str
     gone: tuple[str, ...] = ()  # as cited
+    viewed: tuple[str, int, int] | None = None  # name, first and last line of what was read
 
 
 class MemoryTool:
@@ -69,16 +70,18 @@ class MemoryTool:
         refusal: str = "",
         changing: Callable[[], object] = lambda: None,
         changed: Callable[[Sequence[str]], object] = lambda _gone: None,
+        viewed: Callable[[str, int, int, str], object] = lambda _name, _first, _last, _text: None,
     ) -> None:
         """Work on `files`; None when there are none for this conversation, and then `refusal` is the answer.
 
         `changing` is called before every change, and raises when there must be none now; `changed` after it, with
-        the files that are gone, so that a search knows of it.
+        the files that are gone, so that a search knows of it. `viewed` is told which lines the model has read.
         """
         self._files = files
         self._refusal = refusal
         self._changing = changing
         self._changed = changed
+        self._viewed = viewed
         self._commands: Mapping[str, Callable[[MemoryFiles, Mapping[str, Any]], Done]] = {
             "view": _view,
             "create": _create,
@@ -109,6 +112,8 @@ class MemoryTool:
             raise _refusal_of(error, str(command.get("path") or command.get("old_path"))) from error
         if kind != "view":
             self._index(done.gone)
+        if done.viewed is not None:
+            self._viewed(*done.viewed, done.text)
         return _encodable(done.text)
 
     def _index(self, gone: Sequence[str]) -> None:
@@ -181,7 +186,9 @@ def _view(files: MemoryFiles, command: Mapping[str, Any]) -> Done:
             f"File {place.path} has {len(lines):,} lines and is too long to view at once."
             " Please give a view_range, such as [1, 200]."
         )
-    return Done(f"Here's the content of {place.path} with line numbers:\n{shown}")
+    text = f"Here's the content of {place.path} with line numbers:\n{shown}"
+    is_seen = first <= len(lines)
+    return Done(text, viewed=(place.name, first, min(last, len(lines))) if is_seen else None)
 
 
 def _listing(files: MemoryFiles, place: Place) -> str:
