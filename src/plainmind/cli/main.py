@@ -72,6 +72,11 @@ _IN_ORDER = (
     ),
     Command("chat", "guests.chat.commands", "talk with a model that has this memory"),
     Command("flush", "guests.chat.commands", "save what lasts of a conversation before it is compacted"),
+    Command("page", "guests.page.commands", "look at the memory in a browser, and change it"),
+    Command("serve", "guests.page.commands", "serve the page, /v1 and MCP until you stop it"),
+    Command(
+        "tokens", "guests.page.commands", "let programs use /v1, each with a token and rights of its own"
+    ),
     Command("mcp", "cli.mcp", "serve the memory to any program that speaks MCP"),
     Command(
         "connect", "guests.hosts.commands", "let an agent use this memory: Claude Code, Codex and others"

@@ -77,10 +77,11 @@ Keeps its index in ~/.plainmind, and writes notes when a client asks for it.""",
         action="append",
         help="a name that clients use when they come through a proxy or tunnel; may be repeated",
     )
-    _add_context(parser)
+    add_context(parser)
 
 
-def _add_context(parser: argparse.ArgumentParser) -> None:
+def add_context(parser: argparse.ArgumentParser) -> None:
+    """Say how a command is told for whom the memory is used."""
     context = parser.add_argument_group("for whom, when it is not the owner at their own machine")
     context.add_argument(
         "--principal", metavar="ID", help="who asks, by the id that their channel gives them"
@@ -125,7 +126,7 @@ def _serve_on_wire(arguments: argparse.Namespace, console: Console) -> None:
     from plainmind.mcp.service import serve_on_wire
 
     memory = _open_memory(arguments)
-    serve_on_wire(memory, _context(arguments), _tools(arguments, memory), wire)
+    serve_on_wire(memory, context_of(arguments), _tools(arguments, memory), wire)
 
 
 def _serve_at_address(arguments: argparse.Namespace, console: Console) -> None:
@@ -142,7 +143,7 @@ def _serve_at_address(arguments: argparse.Namespace, console: Console) -> None:
     from plainmind.mcp.service import serve_at_address
 
     memory = _open_memory(arguments)
-    context, tools = _context(arguments), _tools(arguments, memory)
+    context, tools = context_of(arguments), _tools(arguments, memory)
     home = memory.home
 
     def tell() -> None:
@@ -190,7 +191,7 @@ def _tools(arguments: argparse.Namespace, memory: Memory) -> Sequence[Tool]:
     )
 
 
-def _context(arguments: argparse.Namespace) -> SearchContext:
+def context_of(arguments: argparse.Namespace) -> SearchContext:
     """Who asks. As soon as a gateway says anything about that, nothing else is taken for granted."""
     from plainmind.agent.scope import OWNER, THE_OWNER, SearchContext
 

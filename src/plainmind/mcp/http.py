@@ -1,4 +1,4 @@
-"""The server over HTTP: streamable, behind the guard, on one address of this machine."""
+"""A server over HTTP on one address: who may hold a connection, when it ends, and MCP behind its guard."""
 
 from __future__ import annotations
 
@@ -7,15 +7,13 @@ import resource
 import signal
 import socket
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from functools import partial
 from ipaddress import ip_address
 from typing import cast
 
 import anyio
 import uvicorn
-from mcp.server.lowlevel import Server
-from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
@@ -25,14 +23,22 @@ from plainmind.mcp.guard import MOST_BODY_BYTES, PATH, Bucket, Door, Guard, Slot
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import asyncio
-    from typing import Any
+    from typing import Any, TypeAlias
+
+    from mcp.server.lowlevel import Server
+    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
+    KnowsToken: TypeAlias = Callable[[list[tuple[bytes, bytes]]], bool]
 
 
 _WAITING = 100
 
 
-def listen(host: str, port: int, *, exposed: bool) -> socket.socket:
-    """Take an address: one that only this machine can reach, unless it was meant to be `exposed`."""
+def listen(host: str, port: int, *, exposed: bool, instead: str = "add --expose") -> socket.socket:
+    """Take an address: one that only this machine can reach, unless it was meant to be `exposed`.
+
+    `instead` says what else to do than to stay on this machine.
+    """
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -40,7 +46,7 @@ def listen(host: str, port: int, *, exposed: bool) -> socket.socket:
         if not exposed and not is_loopback(str(address[0])):
             raise PlainmindError(
                 f"other machines can reach {host}, and whoever is on the way can read the token and the notes",
-                hint="stay on 127.0.0.1 behind a proxy with TLS (--allow-host names it), or add --expose",
+                hint=f"stay on 127.0.0.1 behind a proxy with TLS (--allow-host names it), or {instead}",
             )
         taken = socket.socket(family, kind, protocol)
         try:
@@ -58,15 +64,18 @@ def listen(host: str, port: int, *, exposed: bool) -> socket.socket:
     return taken
 
 
-def door_of(bound: socket.socket, token: str, more_hosts: Iterable[str] = ()) -> Door:
+def door_of(
+    bound: socket.socket, token: str, more_hosts: Iterable[str] = (), *, scheme: str = "http"
+) -> Door:
     """Let in whoever names this machine as it is bound, or one of the names that were given."""
     host, port = bound.getsockname()[:2]
     spelled = {f"[{host}]" if ":" in host else host}
     if is_loopback(host):
         spelled |= {"localhost", "127.0.0.1", "[::1]"}
-    hosts = {f"{name}:{port}" for name in spelled} | (spelled if port == 80 else set())
+    hosts = {f"{name}:{port}" for name in spelled}
+    hosts |= spelled if port == {"http": 80, "https": 443}[scheme] else set()
     more = {name.lower() for name in more_hosts}
-    origins = {f"http://{name}" for name in hosts | more} | {f"https://{name}" for name in more}
+    origins = {f"{scheme}://{name}" for name in hosts | more} | {f"https://{name}" for name in more}
     return Door(frozenset(hosts | more), frozenset(origins), token)
 
 
@@ -96,16 +105,42 @@ _LAST_ANSWERS_SECONDS = 3
 async def serve_http(
     server: Server[Any], bound: socket.socket, door: Door, started: Callable[[], None]
 ) -> None:
-    """Serve until a signal says stop; `started` is called once requests are answered."""
+    """Serve MCP until a signal says stop; `started` is called once requests are answered."""
+    async with mcp_app(server, door) as app:
+        await serve_app(app, bound, door.knows_token, started)
+
+
+@contextlib.asynccontextmanager
+async def mcp_app(server: Server[Any], door: Door) -> AsyncIterator[ASGIApp]:
+    """MCP as an application, behind its guard; its sessions end with the block."""
+    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
     sessions = StreamableHTTPSessionManager(
         server, json_response=True, max_request_body_size=MOST_BODY_BYTES, max_sessions=_MOST_SESSIONS
     )
     bucket = Bucket(burst=_BURST, each_second=_EACH_SECOND, clock=time.monotonic)
-    app = Guard(_within(sessions), door, bucket, Slots(_MOST_REQUESTS))
+    async with sessions.run():
+        yield Guard(_within(sessions), door, bucket, Slots(_MOST_REQUESTS))
+
+
+async def serve_app(
+    app: ASGIApp,
+    bound: socket.socket,
+    knows_token: KnowsToken,
+    started: Callable[[], None],
+    *,
+    tls: tuple[str, str] | None = None,
+    stopping: Callable[[], None] = lambda: None,
+) -> None:
+    """Serve an application until a signal says stop. Who does not show a token gets little time and few places.
+
+    `tls` names the files of a certificate and its key. `stopping` is called before the last answers are waited for.
+    """
     lobby = Lobby(_places_for_strangers())
+    certificate, key = tls or (None, None)
     config = uvicorn.Config(
         app,
-        http=cast("type[asyncio.Protocol]", partial(_Protocol, lobby, door)),  # it is only called
+        http=cast("type[asyncio.Protocol]", partial(_Protocol, lobby, knows_token)),  # it is only called
         ws="none",
         loop="asyncio",
         lifespan="off",
@@ -115,9 +150,11 @@ async def serve_http(
         proxy_headers=False,
         backlog=_ACCEPTED_AT_ONCE,
         timeout_graceful_shutdown=_LAST_ANSWERS_SECONDS,
+        ssl_certfile=certificate,
+        ssl_keyfile=key,
     )
-    program = _Program(config, started)
-    async with sessions.run(), anyio.create_task_group() as tasks:
+    program = _Program(config, started, stopping)
+    async with anyio.create_task_group() as tasks:
         tasks.start_soon(_end_at_signal, program)
         await program.serve(sockets=[bound])
         tasks.cancel_scope.cancel()
@@ -139,9 +176,12 @@ async def _end_at_signal(program: _Program) -> None:
 class _Program(uvicorn.Server):
     """Uvicorn, without its own idea of signals: it would raise them once more at its end."""
 
-    def __init__(self, config: uvicorn.Config, started: Callable[[], None]) -> None:
+    def __init__(
+        self, config: uvicorn.Config, started: Callable[[], None], stopping: Callable[[], None]
+    ) -> None:
         super().__init__(config)
         self._started = started
+        self._stopping = stopping
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -150,6 +190,10 @@ class _Program(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         self._started()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._stopping()
+        await super().shutdown(sockets)
 
 
 def _places_for_strangers() -> int:
@@ -186,9 +230,9 @@ class Lobby:
 class _Protocol(H11Protocol):
     """HTTP, for clients that send their headers in time."""
 
-    def __init__(self, lobby: Lobby, door: Door, **of_uvicorn: Any) -> None:
+    def __init__(self, lobby: Lobby, knows_token: KnowsToken, **of_uvicorn: Any) -> None:
         super().__init__(**of_uvicorn)
-        self._lobby, self._door = lobby, door
+        self._lobby, self._knows_token = lobby, knows_token
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -197,7 +241,7 @@ class _Protocol(H11Protocol):
 
     def handle_events(self) -> None:
         super().handle_events()
-        if self.headers is not None and self._door.knows_token(self.headers):
+        if self.headers is not None and self._knows_token(self.headers):
             self._lobby.leave(self)
 
     def connection_lost(self, exc: Exception | None) -> None:

@@ -32,7 +32,7 @@ def serve_on_wire(memory: Memory, context: SearchContext, tools: Sequence[Tool],
     """Serve one client over standard input and output, until it closes its end or a signal comes."""
     from plainmind.mcp.stdio import serve_stdio
 
-    with _open_desk(memory, context, tools) as desk:
+    with open_desk(memory, context, tools) as desk:
         serve_stdio(desk, wire)
 
 
@@ -51,12 +51,12 @@ def serve_at_address(
     from plainmind.mcp.http import serve_http
     from plainmind.mcp.server import server_of
 
-    with _open_desk(memory, context, tools) as desk:
+    with open_desk(memory, context, tools) as desk:
         anyio.run(serve_http, server_of(desk), bound, door, started)
 
 
 @contextmanager
-def _open_desk(memory: Memory, context: SearchContext, tools: Sequence[Tool]) -> Iterator[Desk]:
+def open_desk(memory: Memory, context: SearchContext, tools: Sequence[Tool]) -> Iterator[Desk]:
     """Open the desk of a memory, and close the memory when nothing is using it any more."""
     scoped = memory.within(context, asker=Asker("mcp"))
     closing: list[Callable[[], None]] = []

@@ -467,6 +467,14 @@ class Memory:
         """Replace a text that stands exactly once in a file. `history` and `restore` undo it."""
         return self.notes.notebook.edit(path, old, new, base_hash=base_hash, allow_shrink=allow_shrink)
 
+    def write(self, path: str, text: str, *, base_hash: str | None, allow_shrink: bool = False) -> Edited:
+        """Give a file a whole new text if `base_hash` is still that of its bytes; None makes a file that is not there.
+
+        Raises ConflictError, and writes nothing, when the file is another one by now.
+        """
+        self.require_place_for_notes()
+        return self.notes.notebook.write(path, text, base_hash=base_hash, allow_shrink=allow_shrink)
+
     def forget(self, what: str | Forgotten, *, dry_run: bool = False) -> Forgotten:
         """Remove something for good: from the files, the index, the cache, the history and the entry memory.
 

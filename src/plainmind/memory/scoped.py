@@ -138,7 +138,7 @@ class ScopedMemory:
             self._memory.require_place_for_notes()
             if durable:
                 self._require_curated()
-                return self._memory.notes.notebook.remember(text, durable=True)
+                return self._memory.notes.notebook.remember(text, durable=True, note_id=note_id)
             return self._memory.notes.notebook.remember_for(self.access.writes, text, note_id=note_id)
 
     def edit(self, path: str, old: str, new: str) -> Edited:

@@ -16,7 +16,7 @@ from plainmind.files.replace import remove, replace
 from plainmind.files.safe_open import Root, check_relative, file_refusal, name_refusal
 from plainmind.files.system import Erasures, explanation
 from plainmind.notes.discovery import MAX_DEPTH, is_conflict_copy
-from plainmind.notes.notebook import encode_text, keep_as_folder_of_notes
+from plainmind.notes.notebook import check_new_note, encode_text, keep_as_folder_of_notes
 from plainmind.notes.workspace import UTF_8, Workspace, encoding_of
 
 TYPE_CHECKING = False
@@ -283,19 +283,7 @@ class MemoryFiles:
 
     def _check_name(self, name: str) -> None:
         """Refuse a name that discovery would leave out: what was written there would never be found."""
-        check_relative(name)
-        parts = name.split("/")
-        refusal = next(filter(None, map(name_refusal, parts)), None)
-        if any(part.startswith(".") for part in parts):
-            refusal = "hidden files are not part of the memory"
-        elif any(map(is_conflict_copy, parts)):
-            refusal = "it looks like a copy left by a sync conflict"
-        elif not name.lower().endswith(".md"):
-            refusal = "the memory holds Markdown files: let the name end with `.md`"
-        elif len(parts) + self._folder.count("/") >= MAX_DEPTH:
-            refusal = f"it is more than {MAX_DEPTH} folders deep"
-        if refusal:
-            raise PathNotAllowed(f"`{name[:200]}` cannot be created: {refusal}")
+        check_new_note(name, depth=self._folder.count("/"))
 
     def _check_size(self, name: str, data: bytes) -> None:
         most = self._workspace.max_file_bytes

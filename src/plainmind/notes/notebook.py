@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from codecs import BOM_UTF8
 from collections.abc import Callable, Sequence
 from datetime import date, datetime
 
@@ -24,8 +25,10 @@ from plainmind.files.change_set import ChangeSets, FileChange
 from plainmind.files.history import APPEND, UNDO, History, Version
 from plainmind.files.ids import new_id
 from plainmind.files.jsonl import open_plain_file
-from plainmind.files.replace import replace
+from plainmind.files.replace import remove, replace
+from plainmind.files.safe_open import check_relative, name_refusal
 from plainmind.files.system import Erasures, explain_errors, hold_lock, lock_path_for
+from plainmind.notes.discovery import MAX_DEPTH, is_conflict_copy
 from plainmind.notes.scopes import folder_of_scope
 from plainmind.notes.workspace import OWN_IGNORE, UTF_8, Workspace, day_of, decode, encoding_of
 from plainmind.text.note_format import day_header, find_note, format_note, joins_section
@@ -129,11 +132,17 @@ class Notebook:
         self._now = now
         self._change_sets = ChangeSets(state_dir=state_dir, history=history)
 
-    def remember(self, text: str, *, durable: bool = False) -> Remembered:
-        """Append a note to today's log, or to the curated memory; on disk when this returns."""
+    def remember(self, text: str, *, durable: bool = False, note_id: str | None = None) -> Remembered:
+        """Append a note to today's log, or to the curated memory; on disk when this returns.
+
+        A `note_id` that already stands there is not written again, as `remember_for` says.
+        """
         if not durable:
-            return self.remember_for(PRIVATE, text)
-        note_id, path = new_id(self._now().timestamp), self._curated_path()
+            return self.remember_for(PRIVATE, text, note_id=note_id)
+        path = self._curated_path()
+        if note_id is not None and path in self._history.paths_of(note_id):
+            return self._standing_note(path, note_id)
+        note_id = note_id or new_id(self._now().timestamp)
         joins = self._joins_section(path, is_durable=True)
         note = format_note(_check_note(text), note_id=note_id, clock_time=None, joins_section=joins)
         return self._append(path, note, note_id, header="# Memory\n\n")
@@ -156,11 +165,14 @@ class Notebook:
             if standing is not None:
                 return Remembered(*standing, note_id)
             if any(os.path.dirname(path) == folder for path in self._history.paths_of(note_id)):
-                raise ConflictError(
-                    "this note was written before, and has been removed since",
-                    hint="nothing was written: what is forgotten stays forgotten",
-                )
+                raise _removed_since()
             return self._append_to_log(text, folder, note_id, self._now())
+
+    def _standing_note(self, path: str, note_id: str) -> Remembered:
+        found = find_note(split_lines(decode(self.read_bytes(path)[1])), note_id)
+        if found is None:
+            raise _removed_since()
+        return Remembered(path, *found, note_id)
 
     def _folder_for(self, scope: str) -> str:
         """The folder of a scope's logs, as cited."""
@@ -278,6 +290,72 @@ class Notebook:
     def recover(self) -> tuple[str, ...]:
         """Put back what a killed process had changed of several files that belong together; their names."""
         return self._change_sets.recover()
+
+    def write(self, path: str, text: str, *, base_hash: str | None, allow_shrink: bool = False) -> Edited:
+        """Give a file a whole new text if it is still what `base_hash` stands for; None: if there is none yet.
+
+        Encoding and line endings stay those of the file. ConflictError when it has changed, or is there already.
+        """
+        path = path.removeprefix("./")
+        with self._erasures.hold_off():
+            if base_hash is None:
+                return self._create(path, encode_text(_in_plain_lines(text)))
+            target, data = self.read_bytes(path)
+            if sha256_bytes(data) != base_hash:
+                raise ConflictError(
+                    f"`{path}` has changed meanwhile; nothing was written", hint="read it again"
+                )
+            if not is_plain_text(data):
+                raise PlainmindError(
+                    f"`{path}` has bytes that are no text: written as a whole, it would lose them",
+                    hint="replace only a part of it, or save it as UTF-8 in an editor",
+                )
+            known, encode = _as_utf_8(path, data)
+            mark = known[: len(BOM_UTF8)] if known.startswith(BOM_UTF8) else b""
+            replaced = replace(
+                target,
+                encode(mark + _in_endings_of(known, text)),
+                base_hash=base_hash,
+                state_dir=self._state_dir,
+                history=self._history,
+                reason="edit",
+                name=path,
+                allow_shrink=allow_shrink,
+            )
+            return Edited(path, 1, replaced.new_hash)
+
+    def _create(self, path: str, data: bytes) -> Edited:
+        check_new_note(path)
+        if len(data) > self._workspace.max_file_bytes:
+            raise PathNotAllowed(
+                f"`{path}` would have {len(data):,} bytes; the limit is {self._workspace.max_file_bytes:,}",
+                hint="write several files",
+            )
+        target = self._target(path)
+        if os.path.lexists(target):
+            raise ConflictError(f"`{path}` already exists", hint="choose another name")
+        made = replace(
+            target,
+            data,
+            base_hash=None,
+            state_dir=self._state_dir,
+            history=self._history,
+            reason="create",
+            name=path,
+        )
+        try:
+            self._workspace.locate(path)
+        except PathNotAllowed:  # a rule of the workspace leaves it out: it would never be found
+            remove(
+                target,
+                base_hash=made.new_hash,
+                state_dir=self._state_dir,
+                history=self._history,
+                reason=f"{UNDO} {self._history.versions(path)[0].id}",
+                name=path,
+            )
+            raise
+        return Edited(path, 1, made.new_hash)
 
     def undo(self) -> Undone:
         """Take back the latest change that was made through here. Raises NotFound, or ConflictError when it cannot."""
@@ -479,6 +557,13 @@ def byte_lines(data: bytes) -> list[bytes]:
     return [line.encode(encoding, "surrogatepass") for line in _WIDE_LINE.findall(text)]
 
 
+def _removed_since() -> ConflictError:
+    return ConflictError(
+        "this note was written before, and has been removed since",
+        hint="nothing was written: what is forgotten stays forgotten",
+    )
+
+
 def _check_note(text: str) -> str:
     text = text.replace("\x00", "").strip()
     if not text:
@@ -489,6 +574,33 @@ def _check_note(text: str) -> str:
             hint="save it as a file beneath `memory/` instead",
         )
     return text
+
+
+def check_new_note(path: str, *, depth: int = 0) -> None:
+    """Refuse a name that discovery would leave out: what was written there would never be found."""
+    check_relative(path)
+    parts = path.split("/")
+    refusal = next(filter(None, map(name_refusal, parts)), None)
+    if any(part.startswith(".") for part in parts):
+        refusal = "hidden files are not part of the memory"
+    elif any(map(is_conflict_copy, parts)):
+        refusal = "it looks like a copy left by a sync conflict"
+    elif not path.lower().endswith(".md"):
+        refusal = "the memory holds Markdown files: let the name end with `.md`"
+    elif len(parts) + depth >= MAX_DEPTH:
+        refusal = f"it is more than {MAX_DEPTH} folders deep"
+    if refusal:
+        raise PathNotAllowed(f"`{path[:200]}` cannot be created: {refusal}")
+
+
+def is_plain_text(data: bytes) -> bool:
+    """Whether the text that a file is read as has all of it, but for how its lines end."""
+    encoding = encoding_of(data)
+    try:
+        text = data.decode(encoding)
+    except UnicodeError:
+        return False
+    return "\0" not in text
 
 
 def encode_text(text: str) -> bytes:
@@ -540,10 +652,13 @@ def _as_utf_8(path: str, data: bytes) -> tuple[bytes, Callable[[bytes], bytes]]:
         ) from error
 
 
+def _in_plain_lines(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
 def _in_endings_of(data: bytes, text: str) -> bytes:
     """Write a text with the line endings that the file has."""
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
-    raw = encode_text(text)
+    raw = encode_text(_in_plain_lines(text))
     return raw.replace(b"\n", b"\r\n") if b"\r\n" in data else raw
 
 

@@ -1,0 +1,582 @@
+"""Searching, reading, writing, taking back and forgetting notes, for one who asks over `/v1`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from threading import Lock
+
+from plainmind.agent.codes import Codes
+from plainmind.base.errors import ConflictError, NotFound, PlainmindError
+from plainmind.base.lazy import pattern
+from plainmind.base.model import (
+    EVERY_SCOPE,
+    is_transcript,
+    known_sources,
+    sha256_bytes,
+    sha256_text,
+    split_lines,
+)
+from plainmind.base.value import replace, value
+from plainmind.guests.page import shapes
+from plainmind.guests.page.call import Call, Reply, page_of
+from plainmind.guests.page.problems import Problem
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from datetime import date
+
+    from plainmind.base.model import SearchHit, SearchResult
+    from plainmind.files.history import Version
+    from plainmind.notes.discovery import FoundFile
+    from plainmind.notes.notebook import Forgotten
+    from plainmind.notes.notebook import ForgottenLines as Doomed
+
+_RANGE = pattern(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
+_KEY = pattern(r"[\x21-\x7e]{1,200}")
+_CODE_SECONDS = 600.0
+_MOST_WAITING = 100
+
+
+def search(call: Call) -> Reply:
+    """Find the lines that answer a question."""
+    from datetime import date
+
+    asked: shapes.Question = call.body
+    try:
+        today = date.fromisoformat(asked.today) if asked.today else call.memory.now().date()
+    except ValueError as error:
+        raise PlainmindError(f"`{asked.today}` is no day", hint="write it as 2026-11-16") from error
+    if not asked.query.strip():
+        return Reply(_found(call, _no_result(asked.query), today))
+    filters = asked.filters
+    if call.caller.is_owner:
+        result = call.memory.index.search(
+            asked.query,
+            scopes=frozenset(filters.scopes) or EVERY_SCOPE,
+            sources=None if asked.sources is None else known_sources(asked.sources),
+            max_results=asked.limit,
+            min_score=asked.min_score,
+            snippet_chars=asked.snippet_chars,
+            explain=asked.explain,
+            today=today,
+            paths=filters.paths,
+            tags=filters.tags,
+            since=filters.since,
+            until=filters.until,
+            deep=asked.deep,
+        )
+    else:
+        result = call.scoped.search(
+            asked.query,
+            max_results=min(asked.limit, call.scoped.limits.max_results),
+            min_score=asked.min_score,
+            paths=filters.paths,
+            tags=filters.tags,
+            since=filters.since,
+            until=filters.until,
+            deep=asked.deep,
+        )
+    return Reply(_found(call, result, today))
+
+
+def _no_result(query: str) -> SearchResult:
+    from plainmind.base.model import SearchResult
+
+    return SearchResult(query, (), "none", "", "hybrid")
+
+
+def _found(call: Call, result: SearchResult, today: date) -> shapes.Found:
+    from plainmind.cli.search import words_asked
+    from plainmind.text.terms import query_terms
+
+    words = words_asked(result)
+    wanted = frozenset(query_terms(words).terms)
+    hits = tuple(_hit(call, hit, wanted, words, today) for hit in result.hits)
+    return shapes.Found(
+        result.query,
+        hits,
+        round(result.confidence, 4),
+        result.is_certain,
+        result.mode,
+        result.provider,
+        result.model,
+        result.degraded,
+        result.notes,
+        result.understood,
+        dict(result.timings),
+    )
+
+
+def _hit(call: Call, hit: SearchHit, wanted: frozenset[str], words: str, today: date) -> shapes.Hit:
+    from plainmind.cli.search import citation, reason
+    from plainmind.notes.workspace import day_of
+
+    why = None if hit.explanation is None else reason(hit.explanation, words, hit.path, today)
+    return shapes.Hit(
+        hit.path,
+        hit.start_line,
+        hit.end_line,
+        hit.best_line,
+        round(hit.score, 4),
+        hit.source,
+        hit.citation or citation(hit),
+        hit.headings,
+        day_of(hit.path),
+        call.memory.policy.checkpoint.scope_of(hit.path),
+        hit.snippet,
+        tuple(
+            shapes.MarkedLine(hit.start_line + number, _parts(line, wanted))
+            for number, line in enumerate(hit.snippet.split("\n"))
+        ),
+        tuple(shapes.Place(one.path, one.start_line, one.end_line) for one in hit.also),
+        why,
+        hit.explanation,
+    )
+
+
+def _parts(line: str, wanted: frozenset[str]) -> tuple[str, ...]:
+    """Cut a line where words of the question begin and end: every second part is one."""
+    from plainmind.cli.search import matched_spans
+
+    if not wanted:
+        return (line,)
+    parts: list[str] = []
+    end = 0
+    for start, stop in matched_spans(line, wanted):
+        parts += (line[end:start], line[start:stop])
+        end = stop
+    return (*parts, line[end:])
+
+
+def list_notes(call: Call) -> Reply:
+    """List the files of the memory that may be seen."""
+    asked: shapes.NotesQuery = call.query
+    rows = [
+        found
+        for found in call.files()
+        if found.path.startswith(asked.prefix) and (asked.day is None or _day(found) == asked.day)
+    ]
+    if asked.order == "changed":
+        rows.sort(key=lambda found: (-found.mtime_ns, found.path))
+    shown, following = page_of(rows, asked.limit, asked.cursor, lambda one: one.path)
+    return Reply(shapes.Notes(tuple(map(note_row, shown)), len(rows), following))
+
+
+def _day(found: FoundFile) -> str | None:
+    from plainmind.notes.workspace import day_of
+
+    return day_of(found.path)
+
+
+def note_row(found: FoundFile) -> shapes.NoteRow:
+    """A file as lists show it."""
+    return shapes.NoteRow(found.path, _day(found), found.size, found.changed_at, found.scope)
+
+
+def read_note(call: Call) -> Reply:
+    """Read a file, or some lines of it."""
+    asked: shapes.LinesQuery = call.query
+    found, data, text = _content(call, _path(call))
+    etag = sha256_bytes(data)
+    if call.header("if-none-match").strip('"') == etag:
+        return Reply(None, 304, etag=etag)
+    return Reply(_note(call, found, data, text, asked.lines), etag=etag)
+
+
+def _note(call: Call, found: FoundFile, data: bytes, text: str, wanted: str | None) -> shapes.Note:
+    from plainmind.notes.notebook import is_plain_text
+    from plainmind.text.front_matter import note_names
+
+    lines = split_lines(text)
+    first, last = _lines_asked(wanted, len(lines))
+    names = note_names(found.path, lines)
+    shown = text if wanted is None else "\n".join(lines[first - 1 : last])
+    return shapes.Note(
+        found.path,
+        shown,
+        sha256_bytes(data),
+        first,
+        last - first + 1,
+        len(lines),
+        len(data),
+        _day(found),
+        found.changed_at,
+        found.scope,
+        names.title or names.name,
+        tuple(names.tags),
+        tuple(names.aliases),
+        "write" in call.caller.rights and call.caller.is_owner and is_plain_text(data),
+    )
+
+
+def _lines_asked(wanted: str | None, total: int) -> tuple[int, int]:
+    if wanted is None:
+        return 1, total
+    asked = _RANGE.fullmatch(wanted)
+    if asked is None:
+        raise PlainmindError(f"`{wanted[:40]}` names no lines", hint="write `3-7`, or `3` for one line")
+    first, last = int(asked[1]), int(asked[2] or asked[1])
+    if not 1 <= first <= last or first > max(total, 1):
+        raise NotFound(f"the file has {total} lines; there is no range {wanted}", hint="read all of it")
+    return first, min(last, total)
+
+
+def _path(call: Call) -> str:
+    path = call.parameters["path"]
+    if is_transcript(path):
+        raise NotFound("that is a conversation, not a note", hint="read it at /v1/sessions/{name}")
+    return path
+
+
+def _content(call: Call, path: str) -> tuple[FoundFile, bytes, str]:
+    """A file, its bytes and its text as this caller may read it. ScopeDenied, NotFound or PathNotAllowed."""
+    from plainmind.notes.workspace import decode
+
+    memory = call.memory
+    memory.policy.checkpoint.require(call.scoped.access, path)
+    workspace = memory.notes.workspace
+    found = workspace.locate(path)
+    data, _ = found.root.read(found.relative, max_bytes=workspace.max_file_bytes)
+    text = decode(data)
+    return found, data, text if call.caller.is_owner else call.scoped.hide_secrets(text)
+
+
+def add_note(call: Call) -> Reply:
+    """Write a note down; the same idempotency key again writes nothing and gives the same answer."""
+    asked: shapes.NewNote = call.body
+    key = call.header("idempotency-key")
+    if not key:
+        return Reply(_remember(call, asked, None), 201)
+    if not _KEY.fullmatch(key):
+        raise PlainmindError("`Idempotency-Key` must be 1 to 200 visible ASCII characters")
+    # The key names the note: whoever repeats it, after a crash and on whichever day, finds it standing there.
+    note_id = _id_of_key(call.caller.name, key)
+    written = next((one for one in call.memory.history() if one.id == note_id), None)
+    if written is not None and written.text is not None and not _says(written.text, asked.text):
+        raise Problem("conflict", "this key was used for another note", "use a new key for each note")
+    return Reply(_remember(call, asked, note_id), 201 if written is None else 200)
+
+
+def _says(record: str, text: str) -> bool:
+    """Whether a note, as it was written, has every line of a text."""
+    lines = {line.strip() for line in record.splitlines()}
+    wanted = [line.strip() for line in text.strip().splitlines() if line.strip()]
+    return all(any(line in known for known in lines) for line in wanted)
+
+
+_LETTERS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+
+
+def _id_of_key(caller: str, key: str) -> str:
+    """An id in the form of all note ids, the same for the same key of the same caller."""
+    number = int(sha256_text(f"{caller}\n{key}")[:32], 16) >> 2
+    letters = []
+    for _ in range(26):
+        number, rest = divmod(number, 32)
+        letters.append(_LETTERS[rest])
+    return "".join(reversed(letters))
+
+
+def _remember(call: Call, asked: shapes.NewNote, note_id: str | None) -> shapes.NoteWritten:
+    written = call.scoped.append(asked.text, note_id=note_id, durable=asked.durable)
+    _, data = call.memory.notes.notebook.read_bytes(written.path)
+    return shapes.NoteWritten(
+        written.path,
+        written.start_line,
+        written.end_line,
+        written.id,
+        sha256_bytes(data),
+        written.missing if call.caller.is_owner else (),
+    )
+
+
+def put_note(call: Call) -> Reply:
+    """Give a file a whole new text, if it is still the one that was read; or make a new file."""
+    asked: shapes.WholeText = call.body
+    path = _path(call)
+    call.require_owner("a whole file can only be written by the owner", "change a part of it with PATCH")
+    base = call.header("if-match").strip().strip('"')
+    is_new = call.header("if-none-match").strip() == "*"
+    if not base and not is_new:
+        raise Problem(
+            "precondition-required",
+            "say which version of the file the text is made from",
+            'send its etag as `If-Match: "…"`, or `If-None-Match: *` to make a new file',
+        )
+    if base:
+        _require_version(call, path, base)
+    try:
+        edited = call.memory.write(path, asked.text, base_hash=base or None, allow_shrink=asked.allow_shrink)
+    except ConflictError as error:
+        raise _stale(call, path, str(error)) from error
+    return Reply(_changed(call, edited.path, edited.line), 201 if is_new else 200, etag=edited.hash)
+
+
+def edit_note(call: Call) -> Reply:
+    """Replace a text that stands exactly once in a file."""
+    asked: shapes.Replacement = call.body
+    path = _path(call)
+    base = call.header("if-match").strip().strip('"')
+    if base:
+        _require_version(call, path, base)
+    try:
+        if call.caller.is_owner:
+            edited = call.memory.edit(
+                path, asked.old, asked.new, base_hash=base or None, allow_shrink=asked.allow_shrink
+            )
+        else:
+            edited = call.scoped.edit(path, asked.old, asked.new)
+    except ConflictError as error:
+        raise _stale(call, path, str(error)) from error
+    except NotFound as error:
+        if call.memory.notes.workspace.locate(path):  # the file is there: the text in it is not, or not once
+            raise Problem("conflict", str(error), error.hint) from error
+        raise
+    return Reply(_changed(call, edited.path, edited.line), etag=edited.hash)
+
+
+def _require_version(call: Call, path: str, base: str) -> None:
+    try:
+        _, data, _ = _content(call, path)
+    except NotFound as error:
+        raise Problem(
+            "stale", f"`{path}` is not there any more", error.hint, more={"current": None}
+        ) from error
+    if sha256_bytes(data) != base:
+        raise _stale(call, path, f"`{path}` has changed since it was read; nothing was written")
+
+
+def _stale(call: Call, path: str, detail: str) -> Problem:
+    """Say that a file is another one by now, and what it is."""
+    _, data, text = _content(call, path)
+    current = {"text": text, "etag": sha256_bytes(data), "totalLines": len(split_lines(text))}
+    return Problem("stale", detail, "compare the two texts, and save again", more={"current": current})
+
+
+def _changed(call: Call, path: str, line: int) -> shapes.Changed:
+    _, data, text = _content(call, path)
+    return shapes.Changed(path, sha256_bytes(data), line, len(split_lines(text)))
+
+
+# --- what files were before ---
+
+
+def list_history(call: Call) -> Reply:
+    """List what was changed, the latest first."""
+    asked: shapes.HistoryQuery = call.query
+    call.require_owner("the history is its owner's")
+    versions = call.memory.history(asked.path)
+    shown, following = page_of(versions, asked.limit, asked.cursor, lambda one: f"{one.id} {one.at}")
+    return Reply(shapes.History(tuple(map(version_row, shown)), len(versions), following))
+
+
+def version_row(version: Version) -> shapes.VersionRow:
+    """A change as lists show it."""
+    return shapes.VersionRow(
+        version.id,
+        version.at,
+        version.path,
+        version.operation,
+        version.length,
+        version.hash,
+        version.previous,
+        version.available,
+    )
+
+
+def read_version(call: Call) -> Reply:
+    """Read a change: the text after it, and before it."""
+    from plainmind.notes.workspace import decode
+
+    call.require_owner("the history is its owner's")
+    version = _version(call)
+    text = decode(call.memory.read_version(version.id)) if version.available else _text_now(call, version)
+    before = None if version.previous is None else call.memory.notes.history.content(version.previous)
+    row = version_row(version)
+    return Reply(
+        shapes.Version(
+            row.id,
+            row.at,
+            row.path,
+            row.operation,
+            row.bytes,
+            row.hash,
+            row.previous,
+            row.available,
+            text,
+            None if before is None else decode(before),
+        )
+    )
+
+
+def _text_now(call: Call, version: Version) -> str | None:
+    """What a file says, if it is still what a change has made of it."""
+    try:
+        _, data, text = _content(call, version.path)
+    except PlainmindError:
+        return None  # it is gone, or not read any more
+    return text if sha256_bytes(data) == version.hash else None
+
+
+def _version(call: Call) -> Version:
+    wanted = call.parameters["id"]
+    found = next((one for one in call.memory.history() if one.id == wanted), None)
+    if found is None:
+        raise NotFound(f"there is no version `{wanted[:60]}`", hint="/v1/history lists them")
+    return found
+
+
+def restore_version(call: Call) -> Reply:
+    """Bring a version back; what the file is now goes into the history first."""
+    call.require_owner("the history is its owner's")
+    edited = call.memory.restore(_version(call).id)
+    return Reply(_changed(call, edited.path, edited.line), etag=edited.hash)
+
+
+def undo(call: Call) -> Reply:
+    """Take back the latest change."""
+    call.require_owner("the history is its owner's")
+    undone = call.memory.undo()
+    return Reply(shapes.Undone(undone.path, undone.operation, undone.text, undone.others))
+
+
+# --- forgetting ---
+
+
+@value
+class _Preview:
+    chosen: Forgotten | None
+    session: shapes.ForgottenSession | None
+
+
+class Previews:
+    """What was shown before it is forgotten, by the code that was given for it. Each works once."""
+
+    def __init__(self) -> None:
+        self._codes = Codes()
+        self._lock = Lock()
+        self._shown: dict[str, _Preview] = {}
+
+    def keep(self, caller: str, preview: _Preview) -> str:
+        """A code for what is shown to somebody now."""
+        code = self._codes.make(caller)
+        with self._lock:
+            self._shown = dict([*self._shown.items()][1 - _MOST_WAITING :])
+            self._shown[code] = preview
+        return code
+
+    def take(self, caller: str, code: str) -> _Preview:
+        """What a code stands for, which it does no longer. Raises Problem."""
+        is_good = self._codes.take(code, caller)
+        with self._lock:
+            found = self._shown.pop(code.strip(), None) if is_good else None
+        if found is None:
+            raise Problem(
+                "code",
+                "this code was used already, is older than ten minutes, or was never given",
+                "ask once more what would go",
+            )
+        return found
+
+
+def forget(call: Call) -> Reply:
+    """Show what would go, with a code for it; with that code, remove exactly this for good."""
+    asked: shapes.Forget = call.body
+    if asked.code is not None:
+        return _forget_shown(call, call.keeper.previews.take(call.caller.name, asked.code))
+    if asked.session is not None:
+        preview = _session_preview(call, asked.session)
+    else:
+        preview = _Preview(_choose(call, asked.what), None)
+    code = call.keeper.previews.keep(call.caller.name, preview)
+    return Reply(replace(_forgotten(call, preview), code=code, expires_in=_CODE_SECONDS))
+
+
+def _choose(call: Call, what: object) -> Forgotten:
+    """What is meant by a text, an id or citations."""
+    texts = [what] if isinstance(what, str) else what
+    if (
+        not isinstance(texts, list)
+        or not texts
+        or not all(isinstance(one, str) and one.strip() for one in texts)
+    ):
+        raise PlainmindError(
+            "say what to forget",
+            hint="`what` is a text, an id, lines such as `MEMORY.md#L3`, or a list of lines",
+        )
+    if len(texts) > 1000:
+        raise PlainmindError("these are more than 1,000 places", hint="forget them in several steps")
+    if len(texts) > 1 and not all(isinstance(one, str) and "#L" in one for one in texts):
+        raise PlainmindError("a list may only hold lines", hint="such as `MEMORY.md#L3-L5`")
+    forget_one: Callable[..., Forgotten] = call.memory.forget if call.caller.is_owner else call.scoped.forget
+    chosen = [forget_one(text, dry_run=True) for text in texts]
+    if len(chosen) == 1:
+        return chosen[0]
+    _refuse_overlap([line for one in chosen for line in one.lines])
+    entries = {entry.id: entry for one in chosen for entry in one.entries}
+    return replace(
+        chosen[0],
+        lines=tuple(line for one in chosen for line in one.lines),
+        entries=tuple(entries.values()),
+        remarks=tuple(dict.fromkeys(remark for one in chosen for remark in one.remarks)),
+    )
+
+
+def _refuse_overlap(lines: Sequence[Doomed]) -> None:
+    seen: set[tuple[str, int]] = set()
+    for part in lines:
+        places = {(part.path, number) for number in range(part.start_line, part.end_line + 1)}
+        if places & seen:
+            raise PlainmindError("the same line is named twice", hint="name each line once")
+        seen |= places
+
+
+def _session_preview(call: Call, name: str) -> _Preview:
+    import os
+
+    from plainmind.memory.session_pages import entry_of, find_session, title_of
+
+    call.require_owner("conversations can only be removed by the owner")
+    session = find_session(call.memory.sessions, name)
+    known = session.key or os.path.relpath(session.path, call.memory.sessions.folder)
+    title = call.memory.redactor().without_secrets(title_of(entry_of(session)))
+    return _Preview(None, shapes.ForgottenSession(known, title))
+
+
+def _forget_shown(call: Call, preview: _Preview) -> Reply:
+    if preview.session is not None:
+        call.memory.delete_session(preview.session.name)
+        return Reply(replace(_forgotten(call, preview), applied=True))
+    assert preview.chosen is not None
+    forget_this: Callable[..., Forgotten] = call.memory.forget if call.caller.is_owner else call.scoped.forget
+    try:
+        gone = forget_this(preview.chosen)
+    except ConflictError as error:
+        raise Problem("code", str(error), "ask once more what would go") from error
+    for path in dict.fromkeys(line.path for line in gone.lines):
+        call.keeper.tell_forgotten(path)
+    return Reply(_forgotten(call, _Preview(gone, None)))
+
+
+def _forgotten(call: Call, preview: _Preview) -> shapes.Forgotten:
+    chosen = preview.chosen
+    nowhere = shapes.StillIn((), (), chat_history=False)
+    if chosen is None:
+        return shapes.Forgotten(False, (), (), preview.session, (), nowhere)  # noqa: FBT003
+    still = nowhere
+    if call.caller.is_owner:
+        left = call.memory.still_there(chosen)
+        gone = {entry.id for entry in chosen.entries}
+        ids = tuple(id_ for id_ in left.entries if id_ not in gone)
+        still = shapes.StillIn(ids, left.sessions, left.typed is not None)
+    return shapes.Forgotten(
+        chosen.applied,
+        tuple(
+            shapes.ForgottenLines(one.path, one.start_line, one.end_line, one.text) for one in chosen.lines
+        ),
+        tuple(shapes.ForgottenEntry(one.id, one.text) for one in chosen.entries),
+        None,
+        chosen.remarks,
+        still,
+        versions_cleaned=chosen.versions_cleaned,
+    )

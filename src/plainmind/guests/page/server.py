@@ -1,0 +1,288 @@
+"""One process that serves the page, `/v1` and MCP: requests in, threads for the work, answers out."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack
+from functools import partial
+from importlib.util import find_spec
+from urllib.parse import parse_qsl
+
+import anyio
+from starlette.routing import compile_path
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from plainmind.base.errors import PlainmindError
+from plainmind.base.model import sha256_bytes
+from plainmind.base.value import value
+from plainmind.guests.page.call import Call, Reply
+from plainmind.guests.page.gate import (
+    HEADERS,
+    MOST_BODY_BYTES,
+    Gate,
+    check_body,
+    header_map,
+    token_in,
+    too_large,
+)
+from plainmind.guests.page.keeper import Keeper
+from plainmind.guests.page.problems import Problem, problem_of
+from plainmind.guests.page.table import Operation, operations
+from plainmind.guests.page.tokens import Caller
+from plainmind.guests.page.wire import as_json, read
+from plainmind.mcp.guard import PATH as MCP_PATH
+from plainmind.mcp.guard import Door
+from plainmind.mcp.http import mcp_app, serve_app
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import re
+    import socket
+    from typing import Any
+
+    from plainmind.mcp.desk import Desk
+    from plainmind.memory.memory import Memory
+
+_log = logging.getLogger(__name__)
+
+STATIC = os.path.join(os.path.dirname(os.path.abspath(__file__)), "static")
+_KINDS = {
+    ".css": "text/css; charset=utf-8",
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".json": "application/json",
+    ".png": "image/png",
+    ".svg": "image/svg+xml",
+    ".txt": "text/plain; charset=utf-8",
+    ".webmanifest": "application/manifest+json",
+    ".woff2": "font/woff2",
+}
+_QUICK_PLACES, _SLOW_PLACES = 6, 2
+_MOST_WAITING = 64  # of those who have a token; the others are told to come again
+_BODY_SECONDS = 30.0
+_MOST_QUERY = 4_000
+
+
+@value
+class _Route:
+    operation: Operation
+    matches: re.Pattern[str]
+
+
+class PageApp:
+    """The page and `/v1` as an application."""
+
+    def __init__(self, memory: Memory, keeper: Keeper, gate: Gate) -> None:
+        self._memory, self._keeper, self.gate = memory, keeper, gate
+        self._routes = [_Route(one, compile_path(one.path)[0]) for one in operations()]
+        self._quick = anyio.CapacityLimiter(_QUICK_PLACES)
+        self._slow = anyio.CapacityLimiter(_SLOW_PLACES)
+        self._waiting = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            return
+        try:
+            reply = await self._answer(scope, receive)
+        except Exception as error:  # noqa: BLE001 (told to who asked, or kept for the log)
+            await _send_problem(problem_of(error), send, with_body=scope["method"] != "HEAD")
+        else:
+            await _send_reply(reply, send)
+
+    async def _answer(self, scope: Scope, receive: Receive) -> Reply:
+        headers = header_map(scope["headers"])
+        self.gate.check_place(headers)
+        path: str = scope["path"]
+        if not path.startswith("/v1/"):
+            self.gate.check_page(headers)
+            return await anyio.to_thread.run_sync(
+                _static, scope["method"], path, headers, limiter=self._quick
+            )
+        self.gate.check_site(headers)
+        operation, parameters = self._find(scope["method"], path)
+        caller = None if not operation.right else self.gate.caller_of(headers, operation)
+        if operation.body is not None:
+            check_body(headers)
+        if self._waiting >= _MOST_WAITING:
+            raise Problem("too-many", "too many requests are under way", headers=(("retry-after", "1"),))
+        self._waiting += 1
+        try:
+            call = await self._call(operation, caller, parameters, headers, scope, receive=receive)
+            limiter = self._slow if operation.slow else self._quick
+            return await anyio.to_thread.run_sync(operation.handle, call, limiter=limiter)
+        finally:
+            self._waiting -= 1
+
+    def _find(self, method: str, path: str) -> tuple[Operation, Mapping[str, str]]:
+        fitting = [(route.operation, found) for route in self._routes if (found := route.matches.match(path))]
+        for operation, found in fitting:
+            if operation.method == method:
+                return operation, found.groupdict()
+        if fitting:
+            allowed = ", ".join(dict.fromkeys(operation.method for operation, _ in fitting))
+            raise Problem("method", f"{path} takes {allowed}", headers=(("allow", allowed),))
+        raise Problem(
+            "not-found", f"there is nothing at {path[:200]}", "/v1/openapi.json lists what there is"
+        )
+
+    async def _call(
+        self,
+        operation: Operation,
+        caller: Caller | None,
+        parameters: Mapping[str, str],
+        headers: Mapping[str, str],
+        scope: Scope,
+        *,
+        receive: Receive,
+    ) -> Call:
+        asked: bytes = scope["query_string"]
+        if len(asked) > _MOST_QUERY:
+            raise Problem("bad-request", "the address is too long")
+        said = dict(parse_qsl(asked.decode("latin-1"), keep_blank_values=True))
+        query: Any = read(operation.query, said, what="the address", is_text=True)
+        body: Any = None
+        if operation.body is not None:
+            body = read(operation.body, _parsed(await _whole_body(receive)))
+        nobody = Caller("", frozenset(), self._keeper.nobody)
+        return Call(
+            caller or nobody, self._memory, self._keeper, parameters, query, body, headers, token_in(headers)
+        )
+
+
+async def _whole_body(receive: Receive) -> bytes:
+    body = bytearray()
+    with anyio.move_on_after(_BODY_SECONDS):
+        while True:
+            message = await receive()
+            if message["type"] != "http.request":
+                raise Problem("bad-request", "the body ended early")
+            body += message.get("body", b"")
+            if len(body) > MOST_BODY_BYTES:
+                raise too_large()
+            if not message.get("more_body", False):
+                return bytes(body)
+    raise Problem("too-slow", "the body took too long")
+
+
+def _parsed(body: bytes) -> object:
+    try:
+        return json.loads(body or b"{}")
+    except (ValueError, RecursionError) as error:
+        raise PlainmindError("the body is not valid JSON in UTF-8", hint="see /v1/openapi.json") from error
+
+
+def _static(method: str, path: str, headers: Mapping[str, str]) -> Reply:
+    """A file of the page: only what lies below its folder has a name here."""
+    if method not in {"GET", "HEAD"}:
+        raise Problem("method", "this can only be read", headers=(("allow", "GET, HEAD"),))
+    name = (
+        "index.html" if path == "/" else path.removeprefix("/static/") if path.startswith("/static/") else ""
+    )
+    place = _files().get(name)
+    kind = _KINDS.get(os.path.splitext(name)[1])
+    if place is None or kind is None:
+        raise Problem("not-found", f"there is nothing at {path[:200]}", "the page is at /")
+    with open(place, "rb") as file:
+        data = file.read()
+    etag = sha256_bytes(data)
+    told = (("content-type", kind), ("cache-control", "no-cache"))
+    if headers.get("if-none-match", "").strip('"') == etag:
+        return Reply(None, 304, etag, told)
+    return Reply(data if method == "GET" else b"", 200, etag, told)
+
+
+def _files() -> dict[str, str]:
+    found: dict[str, str] = {}
+    for folder, _, names in os.walk(STATIC):
+        for name in names:
+            place = os.path.join(folder, name)
+            found[os.path.relpath(place, STATIC).replace(os.sep, "/")] = place
+    return found
+
+
+async def _send_reply(reply: Reply, send: Send) -> None:
+    headers = [(name.encode(), text.encode("latin-1")) for name, text in reply.headers]
+    if isinstance(reply.body, bytes):
+        body = reply.body
+    elif reply.body is None:
+        body = b""
+    else:
+        facts = reply.body if isinstance(reply.body, dict) else as_json(reply.body)
+        body = _json(facts)
+        headers.append((b"content-type", b"application/json"))
+    if not any(name == b"cache-control" for name, _ in headers):
+        headers.append((b"cache-control", b"no-store"))
+    if reply.etag is not None:
+        headers.append((b"etag", f'"{reply.etag}"'.encode()))
+    await _send(reply.status, headers, body, send)
+
+
+async def _send_problem(problem: Problem, send: Send, *, with_body: bool) -> None:
+    headers = [
+        (b"content-type", b"application/problem+json"),
+        (b"cache-control", b"no-store"),
+        (b"connection", b"close"),  # who was refused does not get to hold a connection, nor to send the rest
+        *((name.encode(), text.encode("latin-1")) for name, text in problem.headers),
+    ]
+    await _send(problem.status, headers, _json(problem.as_json()) if with_body else b"", send)
+
+
+async def _send(status: int, headers: list[tuple[bytes, bytes]], body: bytes, send: Send) -> None:
+    length = [] if status in {204, 304} else [(b"content-length", str(len(body)).encode())]
+    start = {"type": "http.response.start", "status": status, "headers": [*headers, *length, *HEADERS]}
+    await send(start)
+    await send({"type": "http.response.body", "body": body})
+
+
+def _json(facts: object) -> bytes:
+    # Half a character, which a damaged file may hold, has no place in UTF-8.
+    return json.dumps(facts, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+
+
+def has_mcp() -> bool:
+    """Whether what carries MCP over HTTP is installed."""
+    return find_spec("mcp") is not None
+
+
+async def _serve(
+    app: PageApp,
+    desk: Desk,
+    door: Door,
+    bound: socket.socket,
+    *,
+    started: Callable[[], None],
+    tls: tuple[str, str] | None,
+) -> None:
+    async with AsyncExitStack() as stack:
+        mcp: ASGIApp | None = None
+        if has_mcp():
+            from plainmind.mcp.server import server_of
+
+            mcp = await stack.enter_async_context(mcp_app(server_of(desk), door))
+
+        async def both(scope: Scope, receive: Receive, send: Send) -> None:
+            is_mcp = mcp is not None and scope["type"] == "http" and scope["path"] == MCP_PATH
+            chosen: Any = mcp if is_mcp else app
+            await chosen(scope, receive, send)
+
+        def knows_token(headers: list[tuple[bytes, bytes]]) -> bool:
+            return door.knows_token(headers) or app.gate.knows_token(headers)
+
+        await serve_app(both, bound, knows_token, started, tls=tls)
+
+
+def run_server(
+    app: PageApp,
+    desk: Desk,
+    door: Door,
+    bound: socket.socket,
+    *,
+    started: Callable[[], None],
+    tls: tuple[str, str] | None,
+) -> None:
+    """Serve until a signal says stop: MCP at its path, all the rest by the page."""
+    anyio.run(partial(_serve, app, desk, door, bound, started=started, tls=tls))
