@@ -53,6 +53,74 @@ def test_the_commands_that_an_import_offers_find_what_was_imported(cli, workspac
     assert not cli("import", "claude-code", "--again").err
 
 
+def test_without_a_program_it_says_what_is_here_and_takes_nothing(cli, workspace, claude, home):
+    note = claude.parent / "memory" / "wood.md"
+    note.parent.mkdir()
+    note.write_text("# Wood\n\nThe hull is of larch.\n")
+
+    told = cli("import")
+    found = cli("import", "--json").json["found"]
+
+    assert [line.split()[:3] for line in told.out.splitlines()] == [
+        ["claude-code", "1", "transcript"],
+        ["claude-memory", "1", "note"],
+    ]
+    assert "plainmind import all" in told.err
+    assert [(row["program"], row["files"]) for row in found] == [("claude-code", 1), ("claude-memory", 1)]
+    assert not (home / "agents" / "main" / "sessions").exists()
+
+
+def test_without_anything_to_import_it_says_where_it_looked(cli, workspace):
+    answer = cli("import")
+
+    assert answer.out == "no conversations of other programs were found on this machine\n"
+    assert "looked for openclaw, claude-code" in answer.err
+
+
+def test_all_that_is_here_is_imported_once(cli, workspace, claude):
+    note = claude.parent / "memory" / "wood.md"
+    note.parent.mkdir()
+    note.write_text("# Wood\n\nThe hull is of larch. <private>My PIN is 1234.</private>\n")
+
+    first, second = cli("import", "all"), cli("import", "all")
+
+    assert first.out.splitlines() == [
+        "claude-code: imported 1 new session: 2 messages",
+        "claude-memory: imported 1 note",
+    ]
+    assert second.out.splitlines() == [
+        "claude-code: nothing new to import, 1 unchanged",
+        "claude-memory: nothing new to import, 1 unchanged",
+    ]
+    copy = workspace / "memory/claude-code/boat/wood.md"
+    assert "larch" in copy.read_text()
+    assert "1234" not in copy.read_text()
+    assert "PATH" in cli("import", "all", "/somewhere").err
+
+
+def test_a_note_of_claude_is_copied_again_but_never_over_what_was_done_here(cli, workspace, claude):
+    folder = claude.parent / "memory"
+    folder.mkdir()
+    for name in ("wood", "keel", "sail"):
+        (folder / f"{name}.md").write_text(f"# {name}\n\nfirst\n")
+    cli("import", "claude-memory")
+    copies = workspace / "memory/claude-code/boat"
+    (copies / "keel.md").write_text("# keel\n\nmine\n")
+    (copies / "sail.md").unlink()
+    for name in ("wood", "keel", "sail"):
+        (folder / f"{name}.md").write_text(f"# {name}\n\nsecond\n")
+
+    answer = cli("import", "claude-memory")
+
+    assert answer.out == "imported 1 note\n"
+    assert "2 notes left out: edited or deleted here since" in answer.err
+    assert "second" in (copies / "wood.md").read_text()
+    assert "mine" in (copies / "keel.md").read_text()
+    assert not (copies / "sail.md").exists()
+    assert cli("import", "claude-memory", "--again").out == "imported 2 notes, 1 unchanged\n"
+    assert "second" in (copies / "sail.md").read_text()
+
+
 def test_an_import_as_json_has_exactly_the_promised_shape(cli, workspace, claude, home):
     with claude.open("ab") as file:
         file.write(b"{damaged\n")
@@ -77,6 +145,7 @@ def test_an_import_as_json_has_exactly_the_promised_shape(cli, workspace, claude
                 "messages": 2,
             }
         ],
+        "notes": [],
         "messages": 2,
         "unchanged": 0,
         "withoutMessages": 0,

@@ -138,6 +138,20 @@ def assert_remembers(home: Home, ask: list[str], more: Mapping[str, str] | None 
     assert any("heliotrope" in piece for piece in fenced(home.model.heard)), home.model.heard[:6000]
 
 
+def assert_imported_once(home: Home, host: str) -> None:
+    """What the hook has kept of both conversations is what an import finds: nothing that was said is doubled."""
+    home.plainmind("import", host)
+    assert "nothing new" in home.plainmind("import", host)
+    kept = (home.path / ".plainmind" / "agents" / "main" / "sessions").glob("*.jsonl")
+    said = [line for path in kept for line in path.read_text().splitlines() if '"type":"text"' in line]
+    assert len([line for line in said if '"role":"assistant"' in line and "I keep in mind" in line]) == 1, (
+        said
+    )
+    assert len([line for line in said if '"role":"user"' in line and "What is the codeword" in line]) == 1, (
+        said
+    )
+
+
 def assert_as_before(home: Home, host: str, before: Mapping[str, bytes]) -> None:
     """Disconnected, every file that was there is what it was; those that the host made itself have nothing of ours."""
     home.plainmind("disconnect", host)
@@ -225,6 +239,7 @@ def test_gemini_remembers_and_is_as_before(home: Home) -> None:
     before = prepare(home, "gemini")
 
     assert_remembers(home, [gemini, "--yolo", "--skip-trust", "-m", "gemini-2.5-pro", "-p"], more)
+    assert_imported_once(home, "gemini")
     assert_as_before(home, "gemini", before)
 
 
@@ -243,6 +258,7 @@ def test_opencode_remembers_and_is_as_before(home: Home) -> None:
     before = prepare(home, "opencode")
 
     assert_remembers(home, [opencode, "run"])
+    assert_imported_once(home, "opencode")
     assert_as_before(home, "opencode", before)
 
 
@@ -257,6 +273,7 @@ def test_copilot_remembers_and_is_as_before(home: Home) -> None:
     before = prepare(home, "copilot")
 
     assert_remembers(home, [copilot, "--allow-all-tools", "-p"], more)
+    assert_imported_once(home, "copilot")
     assert_as_before(home, "copilot", before)
 
 

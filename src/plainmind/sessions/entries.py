@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 
 from plainmind.base.errors import PlainmindError
+from plainmind.base.model import sha256_text
 from plainmind.base.value import record, value
 from plainmind.files.jsonl import MAX_LINE_BYTES
 
@@ -168,6 +169,21 @@ def message_of(entry: Entry) -> Message | None:
     if speaker is None or not text.strip():
         return None
     return Message(speaker, text, time_of(entry))
+
+
+def marks_of(entry: Entry) -> tuple[str, ...]:
+    """By which ids a message of a person or a model may be kept already, told by a hook or read from a file."""
+    spoken = message_of(entry)
+    if spoken is None:
+        return ()
+    own = id_of(entry)
+    role = entry["message"]["role"]
+    return (*((mark_of(role, "", own),) if own else ()), mark_of(role, spoken.text))
+
+
+def mark_of(role: str, text: str, told_id: str | None = None) -> str:
+    """The id of a message that a host has told: by the host's own id, or else by who said what."""
+    return "h" + sha256_text(told_id or f"{role}: {text.strip()}")[:20]
 
 
 def text_of(content: object) -> str:

@@ -17,7 +17,7 @@ from tests.support.waiting import until
 
 from plainmind.base.errors import ConfigError, NotFound, PathNotAllowed
 from plainmind.guests.importers import importer
-from plainmind.guests.importers.importer import REMOVED_HERE, Importer, import_repeatedly
+from plainmind.guests.importers.importer import REMOVED_HERE, Importer
 
 
 @pytest.fixture
@@ -335,7 +335,7 @@ def test_watching_imports_again_and_again_until_it_is_enough(here, original):
         add(original, message(f"w{len(waits)}", None, "user", f"round {len(waits)}"))
         return len(waits) == 3
 
-    reports = list(import_repeatedly(Importer("openclaw", lambda _: here.folder), str(original), wait=wait))
+    reports = list(Importer("openclaw", lambda _: here.folder).follow(str(original), wait=wait))
 
     assert [report.messages for report in reports] == [1, 1, 1]
     assert here.spoken(SESSION) == ["User: one", "User: round 1", "User: round 2"]
@@ -350,11 +350,11 @@ def test_watching_outlives_what_fails_for_a_while(here, original):
         steps.pop(0)()
         return not steps
 
-    reports = list(import_repeatedly(Importer("openclaw", lambda _: here.folder), str(original), wait=wait))
+    reports = list(Importer("openclaw", lambda _: here.folder).follow(str(original), wait=wait))
 
     assert [len(report.failed) for report in reports] == [0, 1, 0]
     with pytest.raises(NotFound):
-        next(import_repeatedly(Importer("openclaw", lambda _: here.folder), "/nowhere", wait=lambda _: True))
+        next(Importer("openclaw", lambda _: here.folder).follow("/nowhere", wait=lambda _: True))
 
 
 IMPORT = """

@@ -428,11 +428,11 @@ def test_an_archive_that_was_read_is_not_unpacked_again_when_rows_are_added(here
 
 
 def test_a_database_whose_log_is_moved_while_it_is_copied_is_copied_again(here, tmp_path, monkeypatch):
-    from plainmind.guests.importers import openclaw
+    from plainmind.guests.importers import originals
 
     path = tmp_path / DATABASE
     database = make_database(path, [header(), message("e1", None, "user", "first")], wal=True)
-    copy_file, tries = openclaw._copy_file, []
+    copy_file, tries = originals._copy_file, []
 
     def meanwhile(source, target):
         copy_file(source, target)
@@ -442,7 +442,7 @@ def test_a_database_whose_log_is_moved_while_it_is_copied_is_copied_again(here, 
             database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             add_rows(database, [message("e3", "e2", "user", "third")], first=3)
 
-    monkeypatch.setattr(openclaw, "_copy_file", meanwhile)
+    monkeypatch.setattr(originals, "_copy_file", meanwhile)
     here.take("openclaw", path)
     database.close()
 

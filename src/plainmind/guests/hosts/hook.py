@@ -198,7 +198,7 @@ def _host(payload: Mapping[str, Any], name: str, environ: Mapping[str, str]) -> 
 # --- what is done ---
 
 # Their transcripts are read as the importers read them.
-_IMPORTED = frozenset({"claude-code", "codex"})
+_IMPORTED = frozenset({"claude-code", "codex", "copilot", "gemini"})
 
 
 def act(event: Event, turns: Turns) -> dict[str, Any] | None:
@@ -231,13 +231,13 @@ _WITHOUT_TRANSCRIPT = frozenset({"cursor"})
 def _keep(event: Event, session: Session, turns: Turns) -> None:
     """Keep what was said, by the way that the host offers."""
     path = event.text("transcript_path", "transcriptPath")
-    if event.host in _IMPORTED:
-        if path and os.path.isfile(path):
-            turns.keep_transcript(session, event.host, path)
+    if event.host == "copilot":
+        path = path or _copilot_transcript(session.id)
+        _await_answer_of_copilot(path)
+    if event.host in _IMPORTED and path and os.path.isfile(path):
+        turns.keep_transcript(session, event.host, path)
         return
     messages = event.payload.get("messages")
-    if event.host == "copilot":
-        messages = _latest_of_copilot(path or _copilot_transcript(session.id))
     if isinstance(messages, list):
         turns.keep_messages(session, [message for message in messages if _is_message(message)])
         return
@@ -253,9 +253,6 @@ def _keep(event: Event, session: Session, turns: Turns) -> None:
 
 
 _LAST_BYTES = 4_000_000
-_COPILOT_ROLES = {"user.message": "user", "assistant.message": "assistant"}
-
-
 _TRIES, _BETWEEN_S = 5, 0.06
 
 
@@ -265,39 +262,21 @@ def _copilot_transcript(session_id: str) -> str:
     return os.path.join(folder, "session-state", os.path.basename(session_id), "events.jsonl")
 
 
-def _latest_of_copilot(path: str) -> list[dict[str, str]]:
-    """What was said; Copilot calls us a moment before it has written the answer down."""
-    messages = copilot_messages(path)
+def _await_answer_of_copilot(path: str) -> None:
+    """Wait a little until the latest answer is written down: Copilot calls us a moment before."""
     for _ in range(_TRIES):
-        if messages and messages[-1]["role"] == "assistant":
-            break
+        if not os.path.isfile(path) or _ends_with_an_answer(path):
+            return
         time.sleep(_BETWEEN_S)
-        messages = copilot_messages(path)
-    return messages
 
 
-def copilot_messages(path: str) -> list[dict[str, str]]:
-    """What was said, by the end of a list of events that Copilot keeps of each session."""
-    from plainmind.files.jsonl import open_plain_file
-    from plainmind.files.system import SYSTEM, read_range
+def _ends_with_an_answer(path: str) -> bool:
+    """Whether the last that was said, by a list of events, is an answer."""
+    from plainmind.files.system import read_file
 
-    if not path or not os.path.isfile(path):
-        return []
-    with open_plain_file(path) as descriptor:
-        size = os.fstat(descriptor).st_size
-        data = read_range(SYSTEM, descriptor, max(0, size - _LAST_BYTES), size)
-    messages: list[dict[str, str]] = []
-    for line in data.splitlines():
-        if b".message" not in line[:40]:
-            continue
-        try:
-            found = json.loads(line)
-        except ValueError:  # the first line may be cut
-            continue
-        role, content = _COPILOT_ROLES.get(found.get("type")), found.get("data", {}).get("content")
-        if role is not None and isinstance(content, str) and content:
-            messages.append({"role": role, "text": content, "id": str(found.get("id", ""))})
-    return messages
+    lines = read_file(path, last=_LAST_BYTES).splitlines()
+    said = (line for line in reversed(lines) if b".message" in line[:40])
+    return b"assistant.message" in next(said, b"")[:40]
 
 
 def _is_message(found: object) -> bool:

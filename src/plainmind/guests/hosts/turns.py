@@ -119,12 +119,16 @@ class Turns:
         told = [(message, text) for message in messages if (text := self._clean(message["text"]).strip())]
         if not told:
             return
+        from plainmind.sessions.entries import mark_of, marks_of
+
         fields = {"cwd": session.folder} if session.folder else {}
         key = f"{session.host}:{session.id}"
         with self._memory.sessions.open_or_create(key, **fields) as kept:
-            there = {entry["id"] for entry in kept.tail(_TAIL)}
+            there: set[str] = set()
+            for entry in kept.tail(_TAIL):  # an import may have brought it too
+                there.update((entry["id"], *marks_of(entry)))
             for message, text in told:
-                mark = "h" + sha256_text(message.get("id") or f"{message['role']}: {text}")[:20]
+                mark = mark_of(message["role"], text, message.get("id"))
                 if mark not in there:
                     content = [{"type": "text", "text": text}]
                     kept.append({"role": message["role"], "content": content}, id=mark, look_back_bytes=0)

@@ -17,6 +17,7 @@ from plainmind.base.errors import (
     PlainmindError,
     StorageFailure,
 )
+from plainmind.base.lazy import find_by_name
 from plainmind.base.model import FileFailure, Progress, ProgressCallback
 from plainmind.base.value import field, record, value
 from plainmind.files.ids import Clock
@@ -37,7 +38,17 @@ from plainmind.guests.importers.protocol import (
     with_origin,
 )
 from plainmind.guests.importers.target import ReadFile, Shelves, Target
-from plainmind.sessions.entries import VERSION, Draft, Entry, Transcript, id_of, line_of, message_of, time_of
+from plainmind.sessions.entries import (
+    VERSION,
+    Draft,
+    Entry,
+    Transcript,
+    id_of,
+    line_of,
+    marks_of,
+    message_of,
+    time_of,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -56,6 +67,15 @@ class Imported:
     is_new: bool
     entries: int  # added
     messages: int  # of these, what a person or a model said, and what tools answered
+
+
+@value
+class CopiedNote:
+    """One note that was copied, or copied again."""
+
+    path: str  # as cited
+    original: str
+    is_new: bool
 
 
 @value
@@ -82,6 +102,7 @@ class ImportReport:
     empty: tuple[FileFailure, ...] = ()  # originals that hold no conversation, and what they are instead
     exporters: tuple[str, ...] = ()  # whose exports they were, where that can be told
     is_rehearsal: bool = False
+    notes: tuple[CopiedNote, ...] = ()  # where notes are imported, and no conversations
 
     @property
     def sessions_begun(self) -> int:
@@ -175,6 +196,10 @@ class SessionCopy:
                 here.add(entry["id"])
                 if entry["id"] not in have:
                     cleaned = clean_entry(entry, self.clean)
+                    told = next((mark for mark in marks_of(cleaned) if mark in have), None)
+                    if told is not None:  # a hook has kept it: once, should the same be said again
+                        have.discard(told)
+                        continue
                     yield from self._keep(with_origin(cleaned, self.file, piece.number), piece.number)
 
     def rehearse(self, known: Iterable[str]) -> list[str]:
@@ -288,7 +313,17 @@ def _date(path: str, latest_ms: int) -> None:
 # The folder of an agent's sessions; None is the agent that was chosen.
 FolderOf: TypeAlias = Callable[["str | None"], str]
 
-PROGRAMS = ("openclaw", "claude-code", "codex", "messages")
+_READERS = {
+    "openclaw": "openclaw:OpenClaw",
+    "claude-code": "claude_code:ClaudeCode",
+    "codex": "codex:Codex",
+    "copilot": "copilot:Copilot",
+    "gemini": "gemini:Gemini",
+    "opencode": "sqlite_chats:OpenCode",
+    "cursor": "sqlite_chats:Cursor",
+    "messages": "messages:Messages",
+}
+PROGRAMS = tuple(_READERS)
 REMOVED_HERE = "was imported before, and archived or deleted here since"
 
 
@@ -319,7 +354,7 @@ class Importer:
 
     def follow(self, path: str, *, wait: Callable[[float], bool]) -> Iterator[ImportReport]:
         """Import, and again whenever something has been added, until `wait`, called with seconds, returns true."""
-        return import_repeatedly(self, path, wait=wait)
+        return repeat_import(lambda: self.run(path), self.program, path, wait=wait)
 
     def run(
         self, path: str, *, is_rehearsal: bool = False, progress: ProgressCallback | None = None
@@ -449,8 +484,13 @@ class Importer:
         return True
 
 
-def import_repeatedly(
-    importer: Importer, path: str, *, wait: Callable[[float], bool], pause_s: float = 2.0
+def repeat_import(
+    run: Callable[[], ImportReport],
+    program: str,
+    path: str,
+    *,
+    wait: Callable[[float], bool],
+    pause_s: float = 2.0,
 ) -> Iterator[ImportReport]:
     """Import, and again whenever something has been added, until `wait` says that it is enough.
 
@@ -461,11 +501,11 @@ def import_repeatedly(
     while True:
         started = time.monotonic()
         try:
-            report = importer.run(path)
+            report = run()
         except PlainmindError as error:
             if is_first:
                 raise
-            report = ImportReport(importer.program, failed=(FileFailure(path, _reason(error)),))
+            report = ImportReport(program, failed=(FileFailure(path, _reason(error)),))
         is_first = False
         took = time.monotonic() - started
         yield report
@@ -475,22 +515,9 @@ def import_repeatedly(
 
 def reader_of(program: str) -> Reader:
     """The reader of a program. Raises ConfigError for an unknown one."""
-    if program == "openclaw":
-        from plainmind.guests.importers.openclaw import OpenClaw
-
-        return OpenClaw()
-    if program == "claude-code":
-        from plainmind.guests.importers.claude_code import ClaudeCode
-
-        return ClaudeCode()
-    if program == "codex":
-        from plainmind.guests.importers.codex import Codex
-
-        return Codex()
-    if program == "messages":
-        from plainmind.guests.importers.messages import Messages
-
-        return Messages()
+    if program in _READERS:
+        reader: Reader = find_by_name(f"plainmind.guests.importers.{_READERS[program]}")()
+        return reader
     raise ConfigError(
         f"conversations of `{program}` cannot be read", hint=f"use one of {', '.join(PROGRAMS)}"
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 
@@ -20,6 +20,8 @@ from plainmind.sessions.entries import Entry, entries_in
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import IO, TypeAlias
+
+    import apsw
 
 
 # --- Zstandard, where a library for it is installed; none is needed for anything else ---
@@ -193,6 +195,92 @@ def _open_lines(path: str) -> Iterator[int]:
             yield plain
 
 
+# --- a database in use, read without changing anything ---
+
+MOST_COPIED_BYTES = 4 << 30
+_TRIES = 5
+
+
+@contextmanager
+def open_untouched(path: str) -> Iterator[apsw.Connection]:
+    """Open a database for reading: as it lies there if no program uses it, else a copy of it."""
+    import apsw
+
+    if _size(f"{path}-wal") == 0:
+        connection = _connect(path)
+        try:
+            yield connection
+        finally:
+            connection.close()
+        return
+    # Reading a file in WAL mode writes to the index of the log: so we look at a copy.
+    from tempfile import TemporaryDirectory
+
+    with TemporaryDirectory(prefix="plainmind-import-") as folder:
+        copy = os.path.join(folder, "copy.sqlite")
+        _copy_consistently(path, copy)
+        connection = apsw.Connection(copy)
+        try:
+            yield connection
+        finally:
+            connection.close()
+
+
+def _connect(path: str) -> apsw.Connection:
+    from urllib.parse import quote
+
+    import apsw
+
+    # Immutable: no lock is taken and no file is made beside it.
+    address = f"file:{quote(os.path.abspath(path))}?mode=ro&immutable=1"
+    return apsw.Connection(address, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+
+
+def _copy_consistently(path: str, copy: str) -> None:
+    """Copy a database and its log; once more if the log was moved into the database meanwhile."""
+    if _size(path) > MOST_COPIED_BYTES:
+        raise PlainmindError(
+            f"{path} is in use and has {_size(path) / 1e9:,.1f} GB: too much to copy",
+            hint="close the program that has it open, and import again",
+        )
+    for _ in range(_TRIES):
+        before = _generation(path)
+        _copy_file(f"{path}-wal", f"{copy}-wal")
+        _copy_file(path, copy)
+        if _generation(path) == before:
+            return
+    raise PlainmindError(
+        f"{path} changes faster than it can be read",
+        hint="stop the program that writes it for a moment, and import again",
+    )
+
+
+def _generation(path: str) -> tuple[int, int, bytes]:
+    """What changes when the log is moved into the database: growing alone does not."""
+    status = os.stat(path)
+    try:
+        with open(f"{path}-wal", "rb") as log:
+            return status.st_size, status.st_mtime_ns, log.read(32)
+    except FileNotFoundError:
+        return status.st_size, status.st_mtime_ns, b""
+
+
+def _copy_file(source: str, target: str) -> None:
+    try:
+        with open(source, "rb") as read, open(target, "wb") as written:
+            while block := read.read(_BLOCK_BYTES):
+                written.write(block)
+    except FileNotFoundError:
+        return
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except FileNotFoundError:
+        return 0
+
+
 # --- one JSON document: read whole, up to a size, and copied message by message ---
 
 MOST_DOCUMENT_BYTES = 1 << 29
@@ -220,6 +308,34 @@ class ListedConversation:
                 continue
             raw = json.dumps(item, sort_keys=True, separators=(",", ":")).encode()
             yield ReadPiece(number, ReadPosition(), self.translate(item, raw, number))
+
+
+@value
+class StoredConversation:
+    """A conversation in a database, of which nothing but a digest tells that it has changed; then it is read whole."""
+
+    about: About
+    digest: str
+    items: Callable[[], Iterable[Entry]]  # its messages, in their order
+    translate: Translate
+
+    @property
+    def _end(self) -> ReadPosition:
+        return ReadPosition(1, 0, self.digest)
+
+    def still_has(self, place: ReadPosition) -> bool:
+        """Whether it is as it was read, or was not read yet."""
+        return place in (ReadPosition(), self._end)
+
+    def pieces(self, after: ReadPosition) -> Iterator[ReadPiece]:
+        """Translate all messages, unless they were read before."""
+        if after == self._end:
+            return
+        number = 0
+        for number, item in enumerate(self.items(), 1):
+            raw = json.dumps(item, sort_keys=True, separators=(",", ":")).encode()
+            yield ReadPiece(number, self._end, self.translate(item, raw, number))
+        yield ReadPiece(number + 1, self._end)
 
 
 def read_document(path: str) -> object:

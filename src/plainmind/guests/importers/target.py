@@ -176,10 +176,14 @@ class Shelves:
         """Find the session of a conversation, or choose its id and key."""
         origin: Entry = {"program": program, "path": path, "id": about.id}
         key = self._by_origin.get((program, about.id))
+        told = f"{program}:{about.id}"
+        if key is None and isinstance(self._known.get(told), dict):
+            key = told  # a hook has kept it as it was said: the same conversation
         if key is not None:
             entry = self._entry(key)
             transcript = self._shelf.transcript(entry)
-            return Target(key, entry["sessionId"], origin, transcript, is_there=True, is_registered=True)
+            is_known = FROM_WHERE in entry
+            return Target(key, entry["sessionId"], origin, transcript, is_there=True, is_registered=is_known)
         session_id = self._id_for(program, about.id)
         transcript = self._transcript(session_id)
         is_there = self._was_made_from(session_id) == (program, about.id)

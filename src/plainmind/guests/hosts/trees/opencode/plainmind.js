@@ -59,7 +59,7 @@ export const Plainmind = async ({ client, directory }) => {
   const keep = async (sessionID) => {
     const found = await client.session.messages({ path: { id: sessionID } });
     const messages = (found.data ?? [])
-      .map(({ info, parts }) => ({ role: info.role, text: textOf(parts) }))
+      .map(({ info, parts }) => ({ id: info.id, role: info.role, text: textOf(parts) }))
       .filter(({ role, text }) => (role === "user" || role === "assistant") && text);
     await ask({ hook_event_name: "Stop", session_id: sessionID, cwd: directory, messages }, 10000);
   };
