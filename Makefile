@@ -10,7 +10,7 @@ EVALS   ?= ../shared/evals
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo quick test check fix faults hosts bench eval lock docs site dist release clean node pytest coverage wheel
+.PHONY: help install demo quick test check fix faults sim hosts bench eval lock docs site dist release clean node pytest coverage wheel
 .PHONY: types house costs
 
 help: ## list what can be made
@@ -69,6 +69,9 @@ costs: install node ## the tests that cost most, in CPU seconds
 
 faults: install ## the fault tests at full size: thousands of kills, hundreds of rebuilds
 	@PLAINMIND_FAULTS=full $(PY) -m pytest --timeout=3600 tests/faults
+
+sim: install ## power cuts in simulated lives of a memory, MINUTES=60 of them; a seed that fails is printed
+	@$(PY) -m tests.simulation.run --minutes $(or $(MINUTES),60) --first $(or $(FIRST),1000)
 
 hosts: install ## connect real agents from npm, talk with them, disconnect them; UPGRADE=1 takes the newest
 	@PLAINMIND_HOSTS="$$(./scripts/hosts.sh)" $(PY) -m pytest --timeout=900 tests/integration/test_hosts.py

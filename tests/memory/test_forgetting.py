@@ -50,6 +50,26 @@ def test_what_is_forgotten_is_in_no_file_of_ours(memory, workspace, home, select
     assert all(CANARY not in hit.snippet for hit in memory.search(CANARY, min_score=0).hits)
 
 
+@pytest.mark.parametrize("at", [0, 0.3, 0.6, 1])
+def test_a_damaged_index_keeps_nothing_back(memory, workspace, home, at):
+    memory.remember(f"the {CANARY} is in room 12")
+    for number in range(200):
+        (workspace / "memory" / f"page{number}.md").write_text(
+            f"# Page {number}\n\nA page about harbour {number}.\n"
+        )
+    memory.sync()
+    memory.close()
+    (index,) = home.rglob("*.sqlite")
+    data = index.read_bytes()
+    cut = int(at * (len(data) - 4096)) // 4096 * 4096
+    index.write_bytes(data[:cut] + bytes(4096) + data[cut + 4096 :])
+
+    with Memory(workspace, home=home) as again:
+        assert again.forget(CANARY).applied
+        assert traces(workspace, home) == []
+        assert again.search("harbour 17").hits
+
+
 def test_it_never_comes_back(memory, workspace, home):
     memory.remember(f"{CANARY} once")
     memory.sync()

@@ -102,6 +102,13 @@ def test_a_cut_line_says_where_it_was_cut():
     assert (first.start_line, first.end_line) == (5, 5)
 
 
+def test_the_mark_of_a_cut_takes_nothing_from_the_end_of_the_best_line():
+    file = File((4, "A long line. ", 0.0), (4, "Its end.", 0.2), (5, "- the code is 4711", 0.9))
+    first = next(iter(grow_snippets([file], budget=len("Its end.\n- the code is 4711"))))
+
+    assert first.text == "…ts end.\n- the code is 4711"
+
+
 def test_a_line_longer_than_the_budget_is_cut_to_it():
     (snippet,) = grow_snippets([file_of(("x" * 900, 0.5))], budget=700)
 

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from plainmind.agent.recalls import ENTRIES, Recall, mark_of, shares_a_word, words_of
-from plainmind.base.errors import ConflictError, NotFound, PlainmindError, ScopeDenied
+from plainmind.base.errors import ConflictError, IndexCorrupt, NotFound, PlainmindError, ScopeDenied
 from plainmind.base.lazy import find_by_name, pattern
 from plainmind.base.model import SyncReport, sha256_bytes, sha256_text, split_lines
 from plainmind.base.value import replace, value
@@ -218,9 +218,8 @@ class Forgetting:
 
     def _outdated(self, store: IndexStore, doomed: DoomedLines) -> list[str]:
         """Name the files that an index still has the lines of, though they have another name or text by now."""
-        return [
-            path for path in outdated_paths(self._memory, store, doomed.are_in_text) if self._may_change(path)
-        ]
+        outdated = _look_again_if_damaged(lambda: outdated_paths(self._memory, store, doomed.are_in_text))
+        return [path for path in outdated if self._may_change(path)]
 
     def _is_anywhere(self, doomed: DoomedLines, text: str) -> bool:
         """Whether an older version, a conflict copy or the index still has what no file has."""
@@ -572,12 +571,24 @@ def _erase_recalls_everywhere(
 
 def _hashes_of_chunks(index: Index, source: Source, paths: Iterable[str]) -> list[str]:
     """Hashes of everything that the index holds of these files: what the cache may know them by."""
-    with index.store.reading() as reader:
-        return [
-            sha256_text(embedded_text(chunk))
-            for path in paths
-            for chunk in reader.chunks_between(source, path, 1, _ALL_LINES)
-        ]
+
+    def look() -> list[str]:
+        with index.store.reading() as reader:
+            return [
+                sha256_text(embedded_text(chunk))
+                for path in paths
+                for chunk in reader.chunks_between(source, path, 1, _ALL_LINES)
+            ]
+
+    return _look_again_if_damaged(look)
+
+
+def _look_again_if_damaged(look: Callable[[], list[str]]) -> list[str]:
+    """Look into the index; a damaged one is set aside by that, and the second look is into an empty one."""
+    try:
+        return look()
+    except IndexCorrupt:
+        return look()
 
 
 _BEFORE_THE_WORDS = pattern(r"\s*(?:[-*+] |#+ |> )?\s*(?:\d\d:\d\d )?")

@@ -512,14 +512,15 @@ class _Source:
         if wider is not None:
             lines = self._lines = wider
             first, last = _grow(lines, place, budget, self._shown)
-        first, last = _trim(lines, first, last, bisect_left(lines.places, place))
+        best = bisect_left(lines.places, place)
+        first, last = _trim(lines, first, last, best)
         self._shown.update(lines.places[first : last + 1])
         if self._is_left_over(lines, first, last):
             return None
         self._taken += 1
-        unit = lines.units[bisect_left(lines.places, place)]
         cited = lines.places[first][0], lines.places[last][0]
-        return (self._file.chunks[number], unit), cited, _snippet_text(lines, first, last, budget)
+        text = _snippet_text(lines, first, last, budget, ends_with_best=first < best == last)
+        return (self._file.chunks[number], lines.units[best]), cited, text
 
     def _is_left_over(self, lines: Lines, first: int, last: int) -> bool:
         """Whether these are headings, and what stands below them is shown already."""
@@ -632,8 +633,8 @@ def _is_next(lines: Lines, position: int) -> bool:
     return line == before + 1 or (line == before and piece > 0)
 
 
-def _snippet_text(lines: Lines, first: int, last: int, budget: int) -> str:
-    """The text of a range, blank lines in between included; a line that is cut says so."""
+def _snippet_text(lines: Lines, first: int, last: int, budget: int, *, ends_with_best: bool) -> str:
+    """The text of a range, blank lines in between included; a line that is cut says so, and never at the best one."""
     places, texts = lines.places, lines.texts
     parts = [texts[first]]
     for at in range(first + 1, last + 1):
@@ -644,6 +645,8 @@ def _snippet_text(lines: Lines, first: int, last: int, budget: int) -> str:
         text = ELLIPSIS + text.lstrip()
     if last + 1 < len(places) and places[last + 1][0] == places[last][0]:
         text = text.rstrip() + ELLIPSIS
+    if ends_with_best and len(text) > budget:  # by the marks that say that something was cut
+        text = ELLIPSIS + text[1 - budget :].lstrip()
     return text[:budget].strip("\n")
 
 

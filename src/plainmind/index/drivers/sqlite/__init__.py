@@ -221,6 +221,12 @@ class SqliteDriver:
 
     def erase(self, source: Source, paths: Sequence[str]) -> None:
         """Drop files so that their text is in no byte of any generation."""
+        try:
+            self._erase(source, paths)
+        except IndexCorrupt:
+            self._erase(source, paths)  # the damaged one is set aside by now, and goes with all that it holds
+
+    def _erase(self, source: Source, paths: Sequence[str]) -> None:
         from plainmind.index.drivers.sqlite.writer import erase_traces
 
         with self._setting_aside_damage(self._folder_in_order("erase files")):
