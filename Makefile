@@ -47,10 +47,11 @@ fix: install ## format, repair what ruff can, write the generated pages anew
 	@$(BIN)/ruff check --fix .
 	@$(PY) scripts/generate_docs.py
 
-# Another MCP client than the one in .venv, for the tests that look at the server with other eyes.
+# Another MCP client than the one in .venv, a search engine and a browser, for the tests that look with other eyes.
 node:
 	@./scripts/node.sh
 	@./scripts/qmd.sh
+	@./scripts/chromium.sh
 
 pytest: install node
 	@rm -f .coverage .coverage.*

@@ -1,0 +1,356 @@
+"""The page in a real browser: find a fact, see why, correct it, forget it, take a mistake back."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect, sync_playwright
+
+from tests.support.page_in_browser import PageServer, Person, launch, needs_browser, wait_until
+
+pytestmark = needs_browser
+
+
+@pytest.fixture(scope="module")
+def stage(tmp_path_factory):
+    with PageServer(tmp_path_factory.mktemp("page")) as server, sync_playwright() as playwright:
+        browser = launch(playwright)
+        yield Person(browser, server)
+        browser.close()
+
+
+@pytest.fixture
+def person(stage):
+    yield stage
+    stage.settle()
+
+
+@pytest.fixture
+def notes(stage):
+    return stage.server
+
+
+def line(page, number):
+    return page.locator(f"#L{number}")
+
+
+def ask(page, question):
+    page.get_by_role("searchbox", name="Search").fill(question)
+
+
+def violations(page):
+    found = Axe().run(page).response["violations"]
+    return [(v["id"], [node["html"][:120] for node in v["nodes"][:3]]) for v in found]
+
+
+def test_a_code_opens_the_page_once_and_leaves_no_trace_of_itself(person, notes):
+    address = notes.address()
+    page = person.open_by_code(address)
+    expect(page.get_by_role("listbox").get_by_role("option").first).to_be_visible()
+    code = address.partition("#code=")[2]
+    token = page.evaluate("sessionStorage.getItem('plainmind.token')")
+    assert code not in page.url
+    assert token not in page.content() and code not in page.content()
+    assert not any(code in url or token in url for url in person.requests)
+    page.reload()
+    expect(page.get_by_role("listbox").get_by_role("option").first).to_be_visible()
+    other = person.open_by_code(address)
+    expect(other.get_by_role("heading", name="This page is locked")).to_be_visible()
+    expect(other.get_by_text("plainmind page", exact=True)).to_be_visible()
+
+
+def test_a_fact_is_found_and_the_page_says_why(person):
+    page = person.open()
+    ask(page, "certificates of the sensor gateway")
+    first = page.get_by_role("option").first
+    expect(first).to_contain_text("memory/network.md:7")
+    expect(first.locator("mark").first).to_be_visible()
+    expect(first.locator(".because")).to_contain_text("“gateway”")
+    page.keyboard.press("ArrowDown")
+    expect(line(page, 7)).to_have_attribute("aria-current", "true")
+    expect(line(page, 7).locator("mark")).to_have_text(["sensor", "gateway", "certificates"])
+    page.keyboard.press("w")
+    expect(page.get_by_text("Closeness in meaning")).to_be_visible()
+    assert page.url.endswith("#/note/memory/network.md:7")
+
+
+def test_by_keyboard_alone_a_line_is_found_corrected_and_the_correction_taken_back(person, notes):
+    notes.write("memory/kettle.md", "# Kettle\n\n- The kettle stands in the kitchen.\n- It is red.\n")
+    before = notes.read("memory/kettle.md")
+    page = person.open()
+    page.keyboard.press("/")
+    page.keyboard.type("where does the kettle stand")
+    expect(page.get_by_role("option").first).to_contain_text("memory/kettle.md:3")
+    page.keyboard.press("ArrowDown")
+    expect(line(page, 3)).to_have_attribute("aria-current", "true")
+    page.keyboard.press("e")
+    expect(page.get_by_role("textbox", name="Text of memory/kettle.md")).to_be_focused()
+    page.keyboard.press("Shift+Home")
+    page.keyboard.type("- The kettle stands in the workshop.")
+    page.keyboard.press("Control+s")
+    changes = page.get_by_role("group", name="Changes")
+    expect(changes.locator(".change.gone")).to_contain_text("kitchen")
+    expect(changes.locator(".change.new")).to_contain_text("workshop")
+    assert notes.read("memory/kettle.md") == before
+    page.keyboard.press("Enter")
+    expect(line(page, 3)).to_contain_text("workshop")
+    assert notes.read("memory/kettle.md") == before.replace("kitchen", "workshop")
+    undo = page.get_by_role("button", name="Undo")
+    undo.focus()
+    page.keyboard.press("Enter")
+    expect(line(page, 3)).to_contain_text("kitchen")
+    assert notes.read("memory/kettle.md") == before
+
+
+def test_chosen_lines_are_shown_then_forgotten_for_good(person, notes):
+    notes.write("memory/secret.md", "# Secrets\n\n- The safe opens with 4711-zebra.\n- The key is blue.\n")
+    page = person.open("#/note/memory/secret.md")
+    line(page, 3).locator("a.no").click()
+    page.get_by_role("toolbar", name="Line 3").get_by_role("button", name="Forget").click()
+    preview = page.get_by_role("dialog", name="Forget for good")
+    expect(preview.locator(".change.gone")).to_have_text("3- The safe opens with 4711-zebra.")
+    page.keyboard.press("Escape")
+    assert "zebra" in notes.read("memory/secret.md")
+    page.keyboard.press("f")
+    preview.get_by_role("button", name="Forget for good").click()
+    expect(page.get_by_text("Forgotten: 1 line")).to_be_visible()
+    expect(page.get_by_text("zebra")).to_have_count(0)
+    assert notes.read("memory/secret.md") == "# Secrets\n\n- The key is blue.\n"
+    kept = [path for path in notes.home.rglob("*") if path.is_file() and b"4711-zebra" in path.read_bytes()]
+    assert kept == []
+
+
+def test_what_a_note_was_before_can_be_seen_and_brought_back(person, notes):
+    notes.write("memory/boat.md", "# Boat\n\n- Her name is Ida.\n")
+    page = person.open("#/note/memory/boat.md:3")
+    page.get_by_role("toolbar", name="Actions").get_by_role("button", name="Edit").click()
+    page.keyboard.type(" She leaks.")
+    page.get_by_role("button", name="Review changes").click()
+    page.get_by_role("button", name="Save").click()
+    expect(line(page, 3)).to_contain_text("She leaks.")
+    page.get_by_role("toolbar", name="Actions").get_by_role("button", name="History").click()
+    versions = page.locator(".versions button")
+    expect(versions).to_have_count(2)
+    versions.nth(1).click()
+    page.get_by_role("button", name="Restore this version").click()
+    expect(line(page, 3)).to_have_text("3•Her name is Ida.")
+    assert notes.read("memory/boat.md") == "# Boat\n\n- Her name is Ida.\n"
+
+
+def edit(page, text):
+    page.get_by_role("toolbar", name="Actions").get_by_role("button", name="Edit").click()
+    page.get_by_role("textbox", name=re.compile("^Text of")).fill(text)
+    page.get_by_role("button", name="Review changes").click()
+    page.get_by_role("button", name="Save").click()
+
+
+def test_two_tabs_that_change_different_lines_lose_nothing(person, notes):
+    lines = [f"- Line {i} says nothing." for i in range(1, 9)]
+    notes.write("memory/two.md", "\n".join(lines) + "\n")
+    one, other = person.open("#/note/memory/two.md"), person.open("#/note/memory/two.md")
+    expect(line(one, 8)).to_be_visible()
+    expect(line(other, 8)).to_be_visible()
+    other.get_by_role("toolbar", name="Actions").get_by_role("button", name="Edit").click()
+    edit(one, "\n".join(["- The first line is one's.", *lines[1:]]) + "\n")
+    expect(line(one, 1)).to_contain_text("one's")
+    other.get_by_role("textbox", name=re.compile("^Text of")).fill("\n".join([*lines[:-1], "- The last is other's."]) + "\n")
+    other.get_by_role("button", name="Review changes").click()
+    other.get_by_role("button", name="Save").click()
+    expect(other.get_by_role("heading", name="Somebody saved this note")).to_be_visible()
+    other.get_by_role("button", name="Save both").click()
+    expect(line(other, 1)).to_contain_text("one's")
+    assert notes.read("memory/two.md") == "\n".join(["- The first line is one's.", *lines[1:-1], "- The last is other's."]) + "\n"
+
+
+def test_two_tabs_that_change_the_same_line_are_shown_both_texts(person, notes):
+    notes.write("memory/same.md", "- The door is green.\n")
+    one, other = person.open("#/note/memory/same.md"), person.open("#/note/memory/same.md")
+    expect(line(other, 1)).to_be_visible()
+    other.get_by_role("toolbar", name="Actions").get_by_role("button", name="Edit").click()
+    edit(one, "- The door is blue.\n")
+    expect(line(one, 1)).to_contain_text("blue")
+    other.get_by_role("textbox", name=re.compile("^Text of")).fill("- The door is red.\n")
+    other.get_by_role("button", name="Review changes").click()
+    other.get_by_role("button", name="Save").click()
+    expect(other.get_by_text("You both changed the same lines")).to_be_visible()
+    expect(other.locator(".conflict > .diff .change.gone")).to_contain_text("blue")
+    expect(other.locator(".conflict > .diff .change.new")).to_contain_text("red")
+    assert notes.read("memory/same.md") == "- The door is blue.\n"
+    other.get_by_role("button", name="Edit my text").click()
+    expect(other.get_by_role("textbox", name=re.compile("^Text of"))).to_have_value("- The door is red.\n")
+    other.get_by_role("button", name="Review changes").click()
+    other.get_by_role("button", name="Save").click()
+    expect(line(other, 1)).to_contain_text("red")
+    assert notes.read("memory/same.md") == "- The door is red.\n"
+
+
+def test_a_text_that_is_not_saved_is_not_left_by_accident(person, notes):
+    notes.write("memory/draft.md", "- A draft.\n")
+    page = person.open("#/note/memory/draft.md")
+    page.get_by_role("toolbar", name="Actions").get_by_role("button", name="Edit").click()
+    field = page.get_by_role("textbox", name=re.compile("^Text of"))
+    field.fill("- A better draft.\n")
+    page.get_by_role("link", name="Search").click()
+    page.get_by_role("dialog", name="Leave without saving?").get_by_role("button", name="Cancel").click()
+    expect(field).to_have_value("- A better draft.\n")
+    assert notes.read("memory/draft.md") == "- A draft.\n"
+
+
+HOSTILE = """# <img src=x onerror="window.seized=1">
+
+<script>window.seized = 2</script>
+<iframe src="https://example.com/frame"></iframe>
+![a remote picture](https://example.com/picture.png)
+[click me](javascript:window.seized=3) and [this](data:text/html,<script>1</script>)
+<a href="https://example.com" onclick="window.seized=4">a link</a> <style>body { display: none }</style>
+- [x] done, `<b>code</b>` and **<i>bold</i>**
+"""
+
+
+def test_a_note_full_of_html_is_text_and_loads_nothing(person, notes):
+    notes.write("memory/hostile.md", HOSTILE)
+    page = person.open("#/note/memory/hostile.md")
+    expect(line(page, 3)).to_contain_text("<script>window.seized = 2</script>")
+    expect(line(page, 5)).to_contain_text("a remote picture")
+    assert page.evaluate("window.seized") is None
+    assert page.locator(".lines :is(img, script, iframe, style, b, i)").count() == 0
+    for link in page.locator(".lines a:not(.no)").all():
+        assert link.get_attribute("href").startswith("https://example.com")
+        assert link.get_attribute("rel") == "noreferrer noopener"
+    ask(page, "onerror seized picture")
+    expect(page.get_by_role("option").first).to_contain_text("hostile.md")
+    assert page.evaluate("window.seized") is None
+
+
+def test_while_chinese_is_being_composed_nothing_is_searched(person):
+    page = person.open()
+    field = page.get_by_role("searchbox", name="Search")
+    field.focus()
+    searches = []
+    page.on("request", lambda request: request.url.endswith("/v1/search") and searches.append(request.post_data))
+    keyboard = page.context.new_cdp_session(page)
+    for text in ("c", "ch", "chuan", "传感"):
+        keyboard.send("Input.imeSetComposition", {"text": text, "selectionStart": len(text), "selectionEnd": len(text)})
+        page.wait_for_timeout(100)
+    expect(field).to_have_value("传感")
+    assert searches == []
+    keyboard.send("Input.insertText", {"text": "传感器"})
+    expect(page.get_by_role("option").first.locator("[lang=zh-Hans]").first).to_be_visible()
+    expect(page.get_by_role("option").first).to_contain_text("传感器")
+    assert len(searches) == 1
+
+
+def test_of_100_000_notes_only_a_window_is_drawn(person):
+    asked = []
+
+    def answer(route):
+        wanted = dict(part.split("=") for part in route.request.url.partition("?")[2].split("&"))
+        first, limit = int(wanted.get("offset", 0)), int(wanted["limit"])
+        asked.append(first)
+        rows = [{"path": f"memory/{i:06}.md", "title": f"Note {i}", "preview": "…", "bytes": 9} for i in range(first, first + limit)]
+        route.fulfill(json={"notes": rows, "total": 100_000, "next": "x"})
+
+    page = person.open("#/days")
+    page.route("**/v1/notes?*", answer)
+    page.get_by_role("link", name="Search").click()
+    rows = page.get_by_role("option")
+    expect(rows.first).to_have_attribute("aria-setsize", "100000")
+    page.get_by_role("listbox").focus()
+    page.keyboard.press("End")
+    last = page.locator("[aria-posinset='100000']")
+    expect(last).to_contain_text("Note 99999")
+    expect(last).to_have_attribute("aria-selected", "true")
+    for _ in range(20):
+        page.keyboard.press("PageUp")
+        assert rows.count() < 40
+    assert len(asked) < 8
+
+
+AXE = """# Axe
+
+- [ ] A task with a [[wiki link]] and #tag
+- [x] done
+
+> said
+
+```
+code
+```
+| a | b |
+|---|---|
+| 1 | 2 |
+"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_to_complain_about(person, notes, scheme):
+    notes.write("memory/axe.md", AXE)
+    page = person.open(color_scheme=scheme)
+    ask(page, "gateway")
+    expect(page.get_by_role("option").first).to_be_visible()
+    assert violations(page) == []
+    page.keyboard.press("ArrowDown")
+    expect(page.locator("details.why")).to_be_visible()
+    assert violations(page) == []
+    page.goto(f"{notes.origin}/#/note/memory/axe.md:3")
+    expect(line(page, 3)).to_be_visible()
+    assert violations(page) == []
+    page.keyboard.press("f")
+    expect(page.get_by_role("button", name="Forget for good")).to_be_enabled()
+    assert violations(page) == []
+    page.keyboard.press("Escape")
+    page.keyboard.press("e")
+    page.get_by_role("textbox", name=re.compile("^Text of")).fill(AXE.replace("said", "heard"))
+    assert violations(page) == []
+    page.get_by_role("button", name="Review changes").click()
+    assert violations(page) == []
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_text("Saved")).to_be_visible()
+    page.keyboard.press("h")
+    expect(page.locator(".versions button").first).to_be_visible()
+    expect(page.locator(".version .diff").first).to_be_visible()
+    assert violations(page) == []
+    page.keyboard.press("Control+k")
+    expect(page.get_by_role("option").first).to_be_visible()
+    assert violations(page) == []
+
+
+def test_on_a_telephone_one_thing_is_shown_at_a_time(person):
+    page = person.open(viewport={"width": 390, "height": 800}, has_touch=True, is_mobile=True)
+    ask(page, "certificates of the sensor gateway")
+    first = page.get_by_role("option").first
+    expect(first).to_contain_text("memory/network.md:7")
+    first.click()
+    expect(line(page, 7)).to_be_in_viewport()
+    expect(page.get_by_role("searchbox")).to_be_hidden()
+    width = page.evaluate("document.documentElement.scrollWidth")
+    assert width <= 390
+    page.get_by_role("button", name="Back").click()
+    expect(page.get_by_role("searchbox")).to_have_value("certificates of the sensor gateway")
+    expect(page.get_by_role("option").first).to_be_visible()
+
+
+def test_a_note_that_is_gone_says_so_and_a_server_that_is_gone_too(person, notes):
+    page = person.open("#/note/memory/nothing.md")
+    expect(page.get_by_role("heading", name="This note is gone")).to_be_visible()
+    page.route("**/v1/search", lambda route: route.abort())
+    ask(page, "anything")
+    expect(page.get_by_text("Plainmind does not answer")).to_be_visible()
+    page.unroute("**/v1/search")
+    page.get_by_role("button", name="Try again").click()
+    expect(page.get_by_role("option").first).to_be_visible()
+
+
+def test_a_new_note_is_on_the_disk_and_can_be_taken_back(person, notes):
+    page = person.open()
+    page.keyboard.press("n")
+    page.keyboard.type("The lighthouse keeper likes marzipan.")
+    page.keyboard.press("Control+Enter")
+    expect(page.locator(".line.chosen")).to_contain_text("marzipan")
+    written = [path for path in notes.workspace.rglob("*.md") if "marzipan" in path.read_text()]
+    assert len(written) == 1
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_text("Undone")).to_be_visible()
+    wait_until(lambda: not written[0].exists() or "marzipan" not in written[0].read_text())
