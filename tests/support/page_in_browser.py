@@ -13,6 +13,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from playwright.sync_api import expect
 
 CHROMIUM = "/usr/bin/chromium"
 OPTIONS = ["--headless", "--no-sandbox", "--disable-background-networking", "--disable-dev-shm-usage"]
@@ -41,15 +42,31 @@ class PageServer:
     def run(self, *words):
         """What another command of the program prints."""
         done = subprocess.run(
-            [*COMMAND, "--workspace", str(self.workspace), *words], env=self._env, capture_output=True, text=True, timeout=60
+            [*COMMAND, "--workspace", str(self.workspace), *words],
+            check=False,
+            env=self._env,
+            capture_output=True,
+            text=True,
+            timeout=60,
         )
         assert done.returncode == 0, done.stderr
         return done.stdout
 
     def __enter__(self):
-        command = [*COMMAND, "--workspace", str(self.workspace), "page", "--no-open", "--port", "0", *self._options]
+        command = [
+            *COMMAND,
+            "--workspace",
+            str(self.workspace),
+            "page",
+            "--no-open",
+            "--port",
+            "0",
+            *self._options,
+        ]
         self._errors = (self.home.parent / "page.log").open("w+")
-        self._process = subprocess.Popen(command, env=self._env, stdout=subprocess.PIPE, stderr=self._errors, text=True)
+        self._process = subprocess.Popen(
+            command, env=self._env, stdout=subprocess.PIPE, stderr=self._errors, text=True
+        )
         line = self._process.stdout.readline()
         assert line.startswith("http://127.0.0.1:"), (self.home.parent / "page.log").read_text()
         self.first_address = line.strip()
@@ -96,7 +113,12 @@ class Person:
         self._contexts = []
 
     def _context(self, **options):
-        wanted = {"viewport": {"width": 1280, "height": 800}, "locale": "en-US", "reduced_motion": "reduce", **options}
+        wanted = {
+            "viewport": {"width": 1280, "height": 800},
+            "locale": "en-US",
+            "reduced_motion": "reduce",
+            **options,
+        }
         context = self.browser.new_context(**wanted)
         context.set_default_timeout(15_000)
         context.on("request", lambda request: self.requests.append(request.url))
@@ -116,16 +138,17 @@ class Person:
         page.goto(address)
         return page
 
-    def open(self, hash="#/", **options):
+    def open(self, place="#/", **options):
         """A tab that is signed in already."""
         if self._token is None:
             page = self.open_by_code(self.server.first_address)
             page.wait_for_selector("nav.side")
             self._token = page.evaluate("sessionStorage.getItem('plainmind.token')")
         context = self._context(**options)
-        context.add_init_script(f"sessionStorage.setItem('plainmind.token', {self._token!r})")
+        signed_in = f"sessionStorage.setItem('plainmind.token', {self._token!r})"
+        context.add_init_script(f"if (location.protocol === 'http:') {signed_in}")
         page = context.new_page()
-        page.goto(f"{self.server.origin}/{hash}")
+        page.goto(f"{self.server.origin}/{place}")
         page.wait_for_selector("nav.side")
         return page
 
@@ -137,8 +160,8 @@ class Person:
         abroad = [url for url in self.requests if urlsplit(url).hostname not in {"127.0.0.1", None}]
         self.requests.clear()
         errors, self.errors = self.errors, []
-        assert abroad == []
-        assert errors == []
+        assert not abroad, abroad
+        assert not errors, errors
 
 
 def wait_until(is_so, seconds=10.0):
@@ -150,5 +173,6 @@ def wait_until(is_so, seconds=10.0):
 
 
 def launch(playwright):
-    """A browser that talks to nobody by itself."""
+    """A browser that talks to nobody by itself, and a patience for machines that have other things to do."""
+    expect.set_options(timeout=15_000)
     return playwright.chromium.launch(executable_path=CHROMIUM, args=OPTIONS)

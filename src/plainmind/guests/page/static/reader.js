@@ -330,17 +330,14 @@ export async function open(path, from = 0, to = from, { fresh = false, history: 
   if (at.draft && at.path === path && !fresh) return;
   const turn = ++at.turn;
   const scrollTop = fresh && at.path === path ? body.scrollTop : null;
-  const moved = at.from !== from || at.to !== to;
-  Object.assign(at, { path, from, to, draft: null });
   const hit = hitAt(path, from);
-  const again = hit !== at.hit;
-  at.hit = hit;
   try {
-    if (!same) {
-      const note = await load(path);
-      if (turn !== at.turn) return;
-      at.note = note;
-    }
+    const note = same ? at.note : await load(path);
+    if (turn !== at.turn) return;
+    const moved = at.from !== from || at.to !== to;
+    const again = hit !== at.hit;
+    // All at once: what a key does now is done to the note that is on the screen.
+    Object.assign(at, { path, note, from, to, hit, draft: null });
     if (past) {
       openHistory();
       return;
@@ -358,7 +355,7 @@ export async function open(path, from = 0, to = from, { fresh = false, history: 
     mark({ scroll: from && scrollTop === null && (moved || !same) ? "center" : false });
   } catch (error) {
     if (turn !== at.turn) return;
-    Object.assign(at, { note: null, mode: "read", shown: "" });
+    Object.assign(at, { path, from: 0, to: 0, note: null, draft: null, mode: "read", shown: "" });
     drawHead();
     show(pill);
     if (error.status === 404) show(body, empty("forget", t("note.missing"), path, button("history", t("history"), openHistory)));
