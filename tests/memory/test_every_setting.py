@@ -18,6 +18,7 @@ from plainmind.guests.entries import access as entry_access
 from plainmind.guests.qmd import backend as qmd
 from plainmind.guests.remote.access import access_to, choice_of, model_folder, model_for, remote_settings
 from plainmind.guests.remote.providers import Providers
+from plainmind.guests.upkeep.config import tidy_values
 from plainmind.memory import translation
 from plainmind.memory.backend import Surroundings
 from plainmind.memory.policy import Checkpoint, Policy
@@ -56,6 +57,7 @@ OTHERWISE = {
     "local.modelPath": "/models/one.gguf",
     "local.modelCacheDir": "/models",
     "scope.rules": [],
+    "tidy.accept": ["repeated"],
     "memoryFlush.prompt": "Save!",
     "memoryFlush.systemPrompt": "You save.",
     "chat.model": "other",
@@ -127,6 +129,7 @@ def what_parts_are_given(tmp_path, monkeypatch):
             "engine": (translation.wishes_of(settings), qmd._options(surroundings(settings, environ))),
             "chat": chat_of(settings, environ, monkeypatch),
             "entries": entries_of(settings, environ, places, monkeypatch),
+            "tidy": tidy_values(settings),
         }
 
     return collect

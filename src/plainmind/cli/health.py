@@ -88,6 +88,9 @@ def _lines(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "meaning", "not searched by meaning: words alone answer"
     yield from _embedding(facts)
     yield from _entries(facts["entries"])
+    if waiting := facts["tidy"]["waiting"]:
+        are = "proposal waits" if waiting == 1 else "proposals wait"
+        yield "tidy", f"{waiting:,} {are}: `plainmind tidy` shows them"
     if flush := facts["lastFlush"]:
         yield "flushed", _last_flush(flush)
     if "sizes" in facts:

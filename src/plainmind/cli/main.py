@@ -59,6 +59,7 @@ _IN_ORDER = (
     Command("restore", "cli.notes", "bring back what a file was"),
     Command("undo", "cli.notes", "take back the latest note or edit"),
     Command("recalls", "cli.recalls", "show what agents asked and were given, and say what it was worth"),
+    Command("tidy", "guests.upkeep.commands", "show what could be tidied, and accept or reject it"),
     Command("sync", "cli.index", "bring the index up to date now"),
     Command("watch", "cli.index", "keep the index up to date until you stop it"),
     Command("status", "cli.health", "say what is known, where it is kept and what leaves this machine"),

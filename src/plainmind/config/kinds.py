@@ -146,12 +146,13 @@ class OneOf(Kind):
 class SomeOf(Kind):
     """A list of some of a few words, each once, in the order given."""
 
-    def __init__(self, *names: str) -> None:
+    def __init__(self, *names: str, may_be_empty: bool = False) -> None:
         self.names = names
-        self.expected = f"a list with one or more of {', '.join(names)}"
+        self.may_be_empty = may_be_empty
+        self.expected = f"a list with {'some' if may_be_empty else 'one or more'} of {', '.join(names)}"
 
     def _read(self, value: Any) -> tuple[str, ...]:
-        if not isinstance(value, list | tuple) or not value:
+        if not isinstance(value, list | tuple) or not (value or self.may_be_empty):
             raise Unfit(self.expected)
         if not all(isinstance(name, str) and name in self.names for name in value):
             raise Unfit(self.expected)

@@ -51,6 +51,7 @@ GUEST_SECTIONS: Mapping[str, tuple[str, ...]] = {
     "chat": ("plainmind.guests.chat.config:ChatConfig",),
     "entries": ("plainmind.guests.entries.config:EntryConfig",),
     "qmd": ("plainmind.guests.qmd.config:QmdConfig",),
+    "tidy": ("plainmind.guests.upkeep.config:TidyConfig",),
 }
 
 _MB = 1024 * 1024

@@ -29,6 +29,7 @@ from plainmind.memory.indexes import (
 from plainmind.notes.notebook import Forgotten, ForgottenEntry, ForgottenLines, byte_lines
 from plainmind.notes.workspace import decode, encoding_of
 from plainmind.text.note_format import ID_MARK, find_note, without_note_ids
+from plainmind.text.validity import mentions_validity, without_validity
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -80,6 +81,7 @@ if TYPE_CHECKING:
 
 
 _ENTRY_KEEPER = "plainmind.guests.entries.access:EntryKeeper"
+_ERASE_PROPOSALS = "plainmind.guests.upkeep.desk:erase_forgotten"
 _CITATION = pattern(r"(?P<path>.+\.md)(?:#L|:)(?P<first>\d{1,9})(?:-L?(?P<last>\d{1,9}))?", re.IGNORECASE)
 _NOTE_ID = pattern(r"[0-9A-HJKMNP-TV-Z]{26}")
 NOTE_ID_COMMENT = pattern(r"<!-- m:[0-9A-Za-z_-]+ -->")
@@ -142,6 +144,7 @@ class Forgetting:
             erase_notes_left_behind(memory.index, paths)
             erase_in_engines(memory, of_every_agent=True)
             self._erase_recalls(chosen)
+            self._erase_proposals(chosen, doomed)
             # Last: until here it has what is to go, and leads to the rest when this was stopped half-way.
             cleaned = memory.notes.history.erase(self._removing(doomed))
         sync()
@@ -174,6 +177,14 @@ class Forgetting:
             return cites(recall) or (is_own and any(text in question for text in said))
 
         self._memory.recalls.erase(is_doomed, lambda path, mark: (path, mark) in marks)
+
+    def _erase_proposals(self, chosen: Forgotten, doomed: DoomedLines) -> None:
+        """Take out what `tidy` proposes about the lines, in whatever form it would write them."""
+        words = [words_of(line) for part in chosen.lines for line in split_lines(part.text)]
+        said = [without_validity(each) for each in words if len(each) >= LEAST_TEXT]
+        find_by_name(_ERASE_PROPOSALS)(
+            self._memory, lambda text: doomed.are_in_text(text) or any(each in text for each in said)
+        )
 
     def require_unchanged(self, chosen: Forgotten) -> None:
         """Raise ScopeDenied or ConflictError when `apply` would."""
@@ -362,7 +373,11 @@ class DoomedLines:
         }
 
     def _has(self, line: str) -> bool:
-        return line in self.exact or any(mark in line for mark in self.containing)
+        if line in self.exact or any(mark in line for mark in self.containing):
+            return True
+        return (
+            mentions_validity(line) and without_validity(line) in self.exact
+        )  # marked as over, or superseded
 
 
 def doomed_lines(chosen: Forgotten) -> DoomedLines:
@@ -378,7 +393,9 @@ def doomed_lines(chosen: Forgotten) -> DoomedLines:
         marks.add(wanted[0])
     return DoomedLines(
         # A blank line is no secret; taking every blank line out of the history would only spoil it.
-        exact=frozenset(line for line in lines if line.strip()),
+        exact=frozenset(
+            form for line in lines if line.strip() for form in (line, without_validity(line)) if form.strip()
+        ),
         containing=tuple(sorted(marks)),
         notes=tuple(sorted(notes)),
         run=wanted if len(wanted) > 1 else (),

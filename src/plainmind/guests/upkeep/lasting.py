@@ -1,0 +1,111 @@
+"""Keep for good: a decision or preference in a log that was asked for again and again, copied as it stands."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+
+from plainmind.base.lazy import pattern
+from plainmind.base.model import PRIVATE
+from plainmind.base.value import value
+from plainmind.guests.upkeep.model import Cite, Edit, Proposal
+from plainmind.guests.upkeep.survey import Line, Survey
+from plainmind.text.note_format import DURABLE_SECTION
+from plainmind.text.sentences import adds_nothing, category_of, same_words
+
+_LASTING = frozenset({"decision", "preference"})
+_LEAST_TIMES = 2  # different questions, or days on which it was asked for
+_LEAST_TERMS = 3
+_BOILERPLATE_FROM = 3  # logs in which the same frame stands
+_FRAME_WORDS = 4
+_DIGITS = pattern(r"\d+")
+# Decisions as people write them into a log, beside those that are said in conversation.
+_WRITTEN_DECISION = pattern(
+    r"(?i)^(?:decision|decided|agreed|entscheidung|entschieden|beschlossen|vereinbart|决定|约定|定了)\b?\s*[:：,]?"
+    r"|\b(?:decided (?:to|on|against)|agreed (?:to|on|that)|prefers?|preferred|favou?rite|always wants?|never wants?"
+    r"|allergic|entschieden|beschlossen|vereinbart|bevorzugt|mag (?:kein|lieber|am liebsten)|lieblings\w+|am liebsten"
+    r"|möchte (?:immer|nie|kein)|allergisch)\b"
+    r"|决定|约定|说好|喜欢|不喜欢|更喜欢|最爱|偏好|讨厌|过敏|以后都"
+)
+
+
+@value
+class Asked:
+    """How often a line was given as an answer."""
+
+    questions: frozenset[str]
+    days: frozenset[str]
+
+    @property
+    def is_often(self) -> bool:
+        """Whether it was for two different questions, or on two days."""
+        return max(len(self.questions), len(self.days)) >= _LEAST_TIMES
+
+
+def is_lasting(words: str) -> bool:
+    """Whether a line says what somebody decided or prefers."""
+    found = category_of(words)
+    if found is not None and found[0] in _LASTING:
+        return True
+    return _WRITTEN_DECISION.search(words) is not None and not words.rstrip().endswith(("?", "？"))
+
+
+def lasting(survey: Survey, asked: Mapping[tuple[str, int], Asked], into: str) -> Iterator[Proposal]:
+    """Lines of logs that belong into the curated memory; `into` is its path."""
+    frames = _frames(line for line in survey.lines if line.is_log)
+    known = [line for line in survey.durable if line.scope == PRIVATE]
+    for line in survey.lines:
+        if not line.is_log or line.scope != PRIVATE or line.is_task or line.is_settled:
+            continue
+        often = asked.get((line.path, line.number))
+        if often is None or not often.is_often or not is_lasting(line.words):
+            continue
+        if len(survey.terms(line.words)) < _LEAST_TERMS or frames[_frame(line.words)] >= _BOILERPLATE_FROM:
+            continue
+        if _is_known(line, known, survey):
+            continue
+        yield proposal(line, line.words, into, _reason(often))
+
+
+def _reason(often: Asked) -> str:
+    questions, days = len(often.questions), len(often.days)
+    if questions >= _LEAST_TIMES:
+        return f"a decision or preference that answered {questions} different questions, and stands in a log alone"
+    return f"a decision or preference that was asked for on {days} days, and stands in a log alone"
+
+
+def proposal(line: Line, words: str, into: str, reason: str) -> Proposal:
+    """Copy what a line says into the curated memory, with the way back to it."""
+    new = f"- {words} (from {line})"
+    return Proposal(
+        "keep",
+        (Cite(line.path, line.number, line.text),),
+        (Edit(into, 0, (), (new,), section=DURABLE_SECTION),),
+        reason,
+    )
+
+
+def _frames(lines: Iterable[Line]) -> Counter[str]:
+    """In how many logs a line begins in the same way: what comes every day is no decision."""
+    found: Counter[str] = Counter()
+    for frame, _ in {(_frame(line.words), line.path) for line in lines}:
+        found[frame] += 1
+    return found
+
+
+def _frame(words: str) -> str:
+    bare = _DIGITS.sub("0", words.casefold())
+    parts = bare.split()
+    return " ".join(parts[:_FRAME_WORDS]) if len(parts) > 1 else bare[:8]
+
+
+def _is_known(line: Line, known: Iterable[Line], survey: Survey) -> bool:
+    """Whether the curated memory or another durable file says it already."""
+    terms = survey.terms(line.words)
+    for other in known:
+        theirs = survey.terms(other.words)
+        if len(terms & theirs) < 0.6 * len(terms):
+            continue
+        if same_words(line.words, other.words) or (terms <= theirs and adds_nothing(line.words, other.words)):
+            return True
+    return False

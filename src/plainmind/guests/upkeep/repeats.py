@@ -1,0 +1,154 @@
+"""Repeated and restated: lines of durable files that say what another one says already."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from plainmind.base.lazy import pattern
+from plainmind.guests.upkeep.model import Cite, Edit, Proposal
+from plainmind.guests.upkeep.survey import Line, Survey
+from plainmind.text.sentences import adds_nothing, same_words
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    from plainmind.base.model import Vector
+
+    Embed: TypeAlias = Callable[[Sequence[str]], Sequence[Vector | None]]
+
+
+SAME_FROM = 0.9  # similarity of two lines that may say the same; measured in docs/upkeep.md
+_SELF_CONTAINED = 5  # terms of a line that says the same under any heading
+_LEAST_CHARS = 12
+# What two sentences may have in place of each other only if they say different things. English, German, Chinese.
+_CONTRASTS = frozenset(
+    """
+    mon tue wed thu fri sat sun monday tuesday wednesday thursday friday saturday sunday today tomorrow yesterday
+    weekday weekend morn morning noon afternoon even evening night daili daily weekli weekly monthli monthly yearli
+    yearly january februari february march april may june juli july august september octob october novemb november
+    decemb december spring summer autumn winter first second third last next previous before after earli early late
+    left right up down top bottom upper lower front back north south east west in out on off open close closed start
+    stop begin end more less most least min minimum max maximum high low old new small larg large big short long
+    warm cold hot light dark always never sometim often seldom allow forbid accept reject like dislik love hate buy
+    sell send receiv import export enabl disabl public privat free busi work home mother father brother sister son
+    daughter wife husband
+    montag dienstag mittwoch donnerstag freitag samstag sonntag heut heute morgen gestern morgens abends mittags nachts
+    januar februar marz mai juni juli oktober dezember fruhling sommer herbst winter erste ersten zweite zweiten dritte
+    letzte letzten nachste nachsten vor nach links rechts oben unten vorne hinten nord sud ost west offen geschlossen
+    mehr weniger immer nie hoch niedrig alt neu klein gross kurz lang warm kalt mutter vater bruder schwester sohn
+    tochter vormittag nachmittag abend nacht eltern
+    """.split()  # noqa: SIM905
+)
+_CONTRASTS_HAN = (
+    "一二三四五六七八九十两百千万上下左右前后早晚午东西南北大小多少新旧先高低长短冷热"
+    "内外开关买卖父母兄弟姐妹男女春夏秋冬昨今明"
+)
+_HAN = pattern("[\u4e00-\u9fff]")
+_TRAILING = " \t.。!！;；,，"
+
+
+def repeats(survey: Survey, embed: Embed) -> Iterator[Proposal]:
+    """Lines that could go because another one says the same."""
+    lines = [line for line in survey.durable if _counts(line)]
+    gone: set[tuple[str, int]] = set()
+    for same in _groups(lines):
+        for kept, other in _repeated(same, survey):
+            gone.add((other.path, other.number))
+            yield _proposal("repeated", kept, other, f"{kept} says it already, word for word")
+    left = [line for line in lines if (line.path, line.number) not in gone]
+    for kept, other in _restated(left, survey, embed):
+        if (kept.path, kept.number) not in gone and (other.path, other.number) not in gone:
+            gone.add((other.path, other.number))
+            yield _proposal("restated", kept, other, f"{kept} says the same in other words")
+
+
+def _counts(line: Line) -> bool:
+    if line.is_task or line.has_more or line.is_settled or not line.is_item:
+        return False
+    return len(line.words) >= _LEAST_CHARS or bool(_HAN.search(line.words) and len(line.words) >= 5)
+
+
+def _groups(lines: Sequence[Line]) -> Iterator[list[Line]]:
+    """Lines with the same words, by who may see them."""
+    by_words: dict[tuple[str, str], list[Line]] = {}
+    for line in lines:
+        bare = " ".join(line.words.casefold().split()).rstrip(_TRAILING)
+        by_words.setdefault((line.scope, bare), []).append(line)
+    return (group for group in by_words.values() if len(group) > 1)
+
+
+def _repeated(group: Sequence[Line], survey: Survey) -> Iterator[tuple[Line, Line]]:
+    """Which line stays for which other one, in a group that says the same."""
+    best = sorted(group, key=_rank)
+    for at, other in enumerate(best):
+        kept = next((line for line in best[:at] if _means_the_same(line, other, survey)), None)
+        if kept is not None:
+            yield kept, other
+
+
+def _restated(lines: Sequence[Line], survey: Survey, embed: Embed) -> Iterator[tuple[Line, Line]]:
+    pairs = [
+        (one, other)
+        for one, other in survey.pairs(lines, least=0.5)
+        if one.scope == other.scope
+        and adds_nothing(one.words, other.words)
+        and adds_nothing(other.words, one.words)
+        and not _contrasts(survey.terms(one.words), survey.terms(other.words))
+        and _means_the_same(one, other, survey)
+    ]
+    texts = list(dict.fromkeys(line.words for pair in pairs for line in pair))
+    vectors = dict(zip(texts, embed(texts), strict=True)) if texts else {}
+    for one, other in pairs:
+        if (
+            same_words(one.words, other.words)
+            or _cosine(vectors[one.words], vectors[other.words]) >= SAME_FROM
+        ):
+            kept, lost = sorted((one, other), key=lambda line: (-len(survey.terms(line.words)), _rank(line)))
+            yield kept, lost
+
+
+def _rank(line: Line) -> tuple[bool, int, str, int]:
+    """The curated memory first, then what lies nearer to it."""
+    return line.path not in {"MEMORY.md", "memory.md"}, line.path.count("/"), line.path, line.number
+
+
+def _means_the_same(one: Line, other: Line, survey: Survey) -> bool:
+    """Whether their headings make no difference: a door's code is another one in another town."""
+    if one.path == other.path and one.headings == other.headings:
+        return True
+    if survey.terms(one.heading) == survey.terms(other.heading) and len(one.headings) > 1:
+        return True
+    terms = min(len(survey.terms(one.words)), len(survey.terms(other.words)))
+    return terms >= _SELF_CONTAINED and not _is_labelled(one.words)
+
+
+def _is_labelled(words: str) -> bool:
+    """Whether a line is a label and its value, which says nothing without its heading."""
+    label, colon, _ = words.replace("：", ":").partition(":")
+    return bool(colon) and len(label.split()) <= 3 and len(label) <= 24
+
+
+def _contrasts(one: frozenset[str], other: frozenset[str]) -> bool:
+    """Whether one has a word in place of which the other has its opposite, its neighbour or nothing."""
+    apart = one ^ other
+    if apart & _CONTRASTS:
+        return True
+    characters = {character for side in (one - other, other - one) for term in side for character in term}
+    only_in_one = {c for c in characters if any(c in t for t in one) != any(c in t for t in other)}
+    return any(character in _CONTRASTS_HAN for character in only_in_one)
+
+
+def _cosine(one: Vector | None, other: Vector | None) -> float:
+    if one is None or other is None:
+        return 0.0
+    return sum(a * b for a, b in zip(one, other, strict=True))
+
+
+def _proposal(kind: str, kept: Line, other: Line, reason: str) -> Proposal:
+    return Proposal(
+        kind,
+        (Cite(other.path, other.number, other.text), Cite(kept.path, kept.number, kept.text)),
+        (Edit(other.path, other.number, (other.text,), ()),),
+        reason,
+    )

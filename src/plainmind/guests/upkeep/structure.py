@@ -1,0 +1,235 @@
+"""Links, tags, people and size: how notes hang together, and what makes MEMORY.md too large to be read at a start."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
+
+from plainmind.base.lazy import pattern
+from plainmind.base.model import PRIVATE
+from plainmind.guests.upkeep.model import Cite, Edit, Proposal
+from plainmind.guests.upkeep.survey import Line, Page, Survey
+from plainmind.notes.links import Notes, find_links
+from plainmind.text.front_matter import tags_in, without_code
+from plainmind.text.markdown import read_blocks
+from plainmind.text.note_format import without_note_ids
+
+MOST_OF_A_KIND = 20  # in one run; the rest comes with the next
+_CLOSE = 0.8
+_LEAST_TITLE = 6
+_LEAST_FILES = 3
+_NAME = pattern(
+    r"(?<![\w\[/#@.-])(?P<name>[A-ZÄÖÜ][a-zäöüßéèáóñç]{2,}(?: [A-ZÄÖÜ][a-zäöüßéèáóñç]{2,}){1,2})(?![\w\]/])"
+)
+_NO_PERSON = frozenset(
+    """
+    monday tuesday wednesday thursday friday saturday sunday january february march april may june july august september
+    october november december the a an this that our my in on at for from with and or new old north south east west
+    street road square park lake river mount hotel cafe restaurant school university station airport street platz straße
+    montag dienstag mittwoch donnerstag freitag samstag sonntag januar februar märz mai juni juli oktober dezember der
+    die das ein eine mein unser im am bei für von mit und oder neue neuer neues alte alter united kingdom states
+    """.split()  # noqa: SIM905
+)
+_UNSAFE = pattern(r"[^\w -]")
+
+
+def structure(survey: Survey) -> Iterator[Proposal]:
+    """What could be linked, tagged in one way, or given a page."""
+    texts = {page.path: page.raw for page in survey.pages if page.scope == PRIVATE}
+    notes = Notes(texts)
+    for found in (
+        _dead_links(survey, notes),
+        _missing_links(survey, notes),
+        _tags(survey),
+        _people(survey, notes),
+    ):
+        for number, proposal in enumerate(found):
+            if number >= MOST_OF_A_KIND:
+                break
+            yield proposal
+
+
+def _editable(survey: Survey) -> Iterator[Page]:
+    return (page for page in survey.pages if not page.is_log and page.scope == PRIVATE)
+
+
+def _dead_links(survey: Survey, notes: Notes) -> Iterator[Proposal]:
+    """Links to a note that is not there, where one with nearly that name is."""
+    known = {names.name: path for path, names in notes.names.items()}
+    for page in _editable(survey):
+        for found in find_links(page.raw):
+            if notes.follow(found, page.path) is not None:
+                continue
+            wanted = found.target.rpartition("/")[2].removesuffix(".md")
+            close = get_close_matches(wanted, known, n=2, cutoff=_CLOSE)
+            if len(close) != 1 or known[close[0]] == page.path:
+                continue
+            line = page.raw[found.line - 1]
+            new = line.replace(wanted, close[0], 1)
+            if found.is_path or new == line or f"[[{wanted}" not in line:
+                continue
+            yield _edited(
+                "links",
+                page,
+                found.line,
+                new,
+                f"no note is called `{wanted}`, but one is called `{close[0]}`",
+            )
+
+
+def _missing_links(survey: Survey, notes: Notes) -> Iterator[Proposal]:
+    """The first mention of another note in a file, where notes are linked by their names."""
+    if not any("[[" in line for page in survey.pages for line in page.raw):
+        return
+    titles = {
+        names.name: path
+        for path, names in notes.names.items()
+        if len(names.name) >= _LEAST_TITLE
+        and not names.name.islower()
+        and names.name not in {"MEMORY", "README"}
+    }
+    if not titles:
+        return
+    mention = re.compile(
+        r"(?<![\w\[/|#])("
+        + "|".join(sorted(map(re.escape, titles), key=len, reverse=True))
+        + r")(?![\w\]/|])"
+    )
+    for page in _editable(survey):
+        linked = {notes.follow(found, page.path) for found in find_links(page.raw)}
+        for line in page.lines:
+            found = mention.search(without_code(line.text))
+            if found is None or titles[found[1]] == page.path or titles[found[1]] in linked:
+                continue
+            linked.add(titles[found[1]])
+            start = line.text.index(found[1])
+            new = f"{line.text[:start]}[[{found[1]}]]{line.text[start + len(found[1]) :]}"
+            yield _edited(
+                "links", page, line.number, new, f"`{titles[found[1]]}` is the note about {found[1]}"
+            )
+
+
+def _tags(survey: Survey) -> Iterator[Proposal]:
+    """Tags that differ only in capitals or in an `s`: the rarer one becomes the other."""
+    counts: Counter[str] = Counter()
+    for page in survey.pages:
+        counts.update(tag for _, tag in tags_in(page.raw))
+    forms: dict[str, list[str]] = {}
+    for tag in counts:
+        forms.setdefault(tag.casefold().removesuffix("s"), []).append(tag)
+    for spellings in forms.values():
+        if len(spellings) < 2:
+            continue
+        best = max(spellings, key=lambda tag: (counts[tag], tag))
+        for other in spellings:
+            if other != best and counts[other] < counts[best]:
+                yield from _renamed_tag(survey, other, best)
+
+
+def _renamed_tag(survey: Survey, other: str, best: str) -> Iterator[Proposal]:
+    mark = re.compile(rf"(?<!\w)#{re.escape(other)}(?![\w/-])")
+    for page in _editable(survey):
+        for number in {number for number, tag in tags_in(page.raw) if tag == other}:
+            line = page.raw[number]
+            new = mark.sub(f"#{best}", line)
+            if new != line:
+                yield _edited("tags", page, number + 1, new, f"elsewhere it is written #{best}")
+
+
+def _people(survey: Survey, notes: Notes) -> Iterator[Proposal]:
+    """Names that stand in three files or more, and have no note of their own."""
+    where: dict[str, dict[str, Line]] = {}
+    inside: set[str] = set()
+    for line in survey.lines:
+        if line.scope != PRIVATE:
+            continue
+        for found in _NAME.finditer(line.words):
+            name = found["name"]
+            if any(word.casefold() in _NO_PERSON for word in name.split()):
+                continue
+            where.setdefault(name, {}).setdefault(line.path, line)
+            if found.start() > 0:
+                inside.add(name)
+    for name, lines in sorted(where.items()):
+        if len(lines) < _LEAST_FILES or name not in inside or _has_note(notes, name):
+            continue
+        cited = list(lines.values())[:10]
+        path = f"memory/people/{_UNSAFE.sub('', name)}.md"
+        new = (f"# {name}", "", *(f"- in {line.path}{_under(line)}" for line in cited))
+        yield Proposal(
+            "people",
+            tuple(Cite(line.path, line.number, line.text) for line in cited[:_LEAST_FILES]),
+            (Edit(path, 1, (), new),),
+            f"{name} stands in {len(lines)} files and has no page",
+        )
+
+
+def _under(line: Line) -> str:
+    return f", under “{line.heading}”" if line.heading and not line.is_log else ""
+
+
+def _has_note(notes: Notes, name: str) -> bool:
+    wanted = name.casefold()
+    return any(
+        wanted
+        in {names.name.casefold(), names.title.casefold(), *(alias.casefold() for alias in names.aliases)}
+        for names in notes.names.values()
+    )
+
+
+def _edited(kind: str, page: Page, number: int, new: str, reason: str) -> Proposal:
+    old = page.raw[number - 1]
+    return Proposal(kind, (Cite(page.path, number, old),), (Edit(page.path, number, (old,), (new,)),), reason)
+
+
+def too_large(survey: Survey, asked_lines: Mapping[str, set[int]], most_chars: int) -> Iterator[Proposal]:
+    """Sections of MEMORY.md that no question ever led to, the largest first, until the rest is small enough."""
+    page = survey.by_path.get("MEMORY.md") or survey.by_path.get("memory.md")
+    if page is None:
+        return
+    size = sum(len(line) + 1 for line in page.raw)
+    over = size - most_chars
+    asked = asked_lines.get(page.path, set())
+    sections = sorted(_sections(page.raw), key=lambda each: -_size(page.raw, *each[1:]))
+    for title, first, last in sections:
+        if over <= 0:
+            return
+        if any(number in asked for number in range(first, last + 1)):
+            continue
+        path = f"memory/topics/{_UNSAFE.sub('', title).strip().replace(' ', '-').lower() or 'section'}.md"
+        if path in survey.by_path:
+            continue
+        taken = _size(page.raw, first, last)
+        if taken < _LEAST_SECTION:
+            return
+        over -= taken
+        old = tuple(page.raw[first - 1 : last])
+        heading = old[0]
+        name = path.rpartition("/")[2].removesuffix(".md")
+        yield Proposal(
+            "too-large",
+            tuple(Cite(page.path, first + at, line) for at, line in enumerate(old)),
+            (
+                Edit(path, 1, (), (f"# {without_note_ids(title)}", *old[1:])),
+                Edit(page.path, first, old, (heading, "", f"- see [[{name}]] ({path})", "")),
+            ),
+            f"{page.path} has {size:,} characters of {most_chars:,}; nothing ever asked for this section of {taken:,}",
+        )
+
+
+_LEAST_SECTION = 400
+
+
+def _sections(raw: Sequence[str]) -> Iterator[tuple[str, int, int]]:
+    """The sections of the second level: title, first and last line."""
+    headings = [block for block in read_blocks(raw) if block.level and block.level <= 2]
+    for at, block in enumerate(headings):
+        if block.level == 2:
+            last = headings[at + 1].first if at + 1 < len(headings) else len(raw)
+            yield block.title, block.first + 1, last
+
+
+def _size(raw: Sequence[str], first: int, last: int) -> int:
+    return sum(len(line) + 1 for line in raw[first - 1 : last])

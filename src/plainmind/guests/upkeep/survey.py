@@ -1,0 +1,260 @@
+"""What is looked at: the notes line by line, each with its headings, its day, and what it says without its marks."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+
+from plainmind.base.errors import PlainmindError
+from plainmind.base.lazy import pattern
+from plainmind.base.model import PRIVATE, split_lines
+from plainmind.base.value import value
+from plainmind.notes.workspace import Workspace, decode
+from plainmind.text.front_matter import read_front_matter
+from plainmind.text.function_words import of_another_language
+from plainmind.text.markdown import Block, read_blocks
+from plainmind.text.note_format import ID_MARK, without_note_ids
+from plainmind.text.sentences import is_for_the_assistant, words_of
+from plainmind.text.terms import document_terms, fold
+from plainmind.text.validity import Validity, validities, without_validity
+
+# Files that are a day's: they are read, and never edited.
+_LOG = pattern(r"(?:^|/)(\d{4}-\d{2}-\d{2})[^/]*\.md$", re.IGNORECASE)
+_LEAD = pattern(r"[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?(?:(\[[ xX]\])[ \t]+)?(?:\d\d:\d\d[ \t]+)?")
+_ISO = pattern(r"\d{4}-\d{2}-\d{2}")
+_SAID_ON = pattern(
+    r"^[(\[]?(?P<first>\d{4}-\d{2}-\d{2})[)\]]?\s*[:–—-]?\s"
+    r"|(?:\bas of|\bsince|\bstand|\bseit|\bab(?: dem)?|自从?|截至|从)\s?(?P<since>\d{4}-\d{2}-\d{2})"
+    r"|[(（\[](?:(?:noted|updated|checked|notiert|更新于|记于)[ :：]?\s?)?(?P<last>\d{4}-\d{2}-\d{2})[)）\]]\s*$",
+    re.IGNORECASE,
+)
+_FROM = pattern(r"\s*\(from [^()\n]+\.md#L\d+\)\s*$")  # where a line was copied from, as `tidy` writes it
+_NOTE_ID = pattern(r"<!-- m:([0-9A-HJKMNP-TV-Z]{26}) -->")
+_ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_RECALLED = "recalled-memory"
+_NO_NOTE = ("|", ">", "<!--", "```", "~~~", "![", "<", "---", "***", "___", "$ ", "http://", "https://")
+_DATE_FIELDS = ("updated", "modified", "date", "created")
+MOST_CHARS = 600  # a longer line is a document
+_MOST_LINES_OF_A_TERM = 40
+
+
+@value
+class Line:
+    """One thing that a note says, on one line."""
+
+    path: str
+    number: int  # from 1
+    text: str  # as it stands in the file
+    words: str  # without list mark, box, time, id and validity
+    headings: tuple[str, ...]
+    day: str | None  # when it was said, as far as the file tells
+    scope: str
+    is_log: bool
+    is_item: bool
+    is_task: bool
+    has_more: bool  # lines that belong to it stand beneath
+    is_settled: bool  # superseded, or with an end of its own
+
+    @property
+    def heading(self) -> str:
+        """The nearest heading above."""
+        return self.headings[-1] if self.headings else ""
+
+    def __str__(self) -> str:
+        return f"{self.path}#L{self.number}"
+
+
+@value
+class Page:
+    """A file as it was read."""
+
+    path: str
+    scope: str
+    is_log: bool
+    changed_on: str  # the day of its time stamp
+    raw: tuple[str, ...]
+    lines: tuple[Line, ...]
+
+
+class Survey:
+    """All pages of a workspace at one moment."""
+
+    def __init__(self, pages: Sequence[Page], today: str) -> None:
+        self.pages = tuple(pages)
+        self.today = today
+        self._terms: dict[str, frozenset[str]] = {}
+
+    @cached_property
+    def lines(self) -> tuple[Line, ...]:
+        """All that is said, in the order of the files."""
+        return tuple(line for page in self.pages for line in page.lines)
+
+    @cached_property
+    def durable(self) -> tuple[Line, ...]:
+        """What is said in files that may be edited."""
+        return tuple(line for line in self.lines if not line.is_log)
+
+    @cached_property
+    def by_path(self) -> dict[str, Page]:
+        """The pages by their names."""
+        return {page.path: page for page in self.pages}
+
+    def terms(self, words: str) -> frozenset[str]:
+        """What is said, without order and form of the words, and without those that tell nothing."""
+        found = self._terms.get(words)
+        if found is None:
+            terms = frozenset(document_terms(words))
+            idle = of_another_language({fold(word) for word in words_of(words)}, than=0)
+            found = self._terms[words] = (terms - idle) or terms
+        return found
+
+    def pairs(self, lines: Sequence[Line], *, least: float) -> Iterator[tuple[Line, Line]]:
+        """Lines that share at least so much of the terms of the one that has fewer; each pair once, the earlier first.
+
+        What stands in many lines brings no two together.
+        """
+        places: dict[str, list[int]] = {}
+        terms = [self.terms(line.words) for line in lines]
+        for at, own in enumerate(terms):
+            for term in own:
+                places.setdefault(term, []).append(at)
+        for at, own in enumerate(terms):
+            shared: dict[int, int] = {}
+            for term in own:
+                standing = places[term]
+                if len(standing) <= _MOST_LINES_OF_A_TERM:
+                    for other in standing:
+                        if other >= at:
+                            break
+                        shared[other] = shared.get(other, 0) + 1
+            for other in shared:
+                if len(own & terms[other]) >= least * min(len(own), len(terms[other])):
+                    yield lines[other], lines[at]
+
+
+def survey(workspace: Workspace, today: dt.date) -> Survey:
+    """Read every file of the workspace itself; what lies elsewhere and is only read along is not ours to tidy."""
+    pages = []
+    for found in workspace.discover().files:
+        if found.root is not workspace.root:
+            continue
+        try:
+            data, _ = found.root.read(found.relative, max_bytes=workspace.max_file_bytes)
+        except PlainmindError:
+            continue  # gone or unreadable: `doctor` says so
+        changed = dt.datetime.fromtimestamp(found.mtime_ns / 1e9, dt.UTC).date().isoformat()
+        pages.append(read_page(found.path, decode(data), scope=found.scope, changed_on=changed))
+    return Survey(pages, today.isoformat())
+
+
+def is_log(path: str) -> bool:
+    """Whether a file is a day's log."""
+    return _LOG.search(path) is not None
+
+
+def read_page(path: str, text: str, *, scope: str = PRIVATE, changed_on: str = "9999-12-31") -> Page:
+    """Read the lines of one file."""
+    raw = split_lines(text)
+    log = _LOG.search(path)
+    reader = _Reader(path, raw, scope, log[1] if log else None)
+    return Page(path, scope, log is not None, changed_on, tuple(raw), tuple(reader.lines()))
+
+
+class _Reader:
+    """Reads one file from top to bottom."""
+
+    def __init__(self, path: str, raw: Sequence[str], scope: str, day_of_log: str | None) -> None:
+        self._path, self._raw, self._scope, self._day_of_log = path, raw, scope, day_of_log
+        self._validities: dict[int, Validity] = validities(raw)
+        matter = read_front_matter(raw)
+        found = _ISO.match(matter.first(*_DATE_FIELDS)) if matter.line_count else None
+        self._day_of_file = found[0] if found and _is_day(found[0]) else None
+        self._first = matter.line_count
+        self._headings: list[tuple[int, str]] = []
+
+    def lines(self) -> Iterator[Line]:
+        is_recalled = False
+        for block in read_blocks(self._raw):
+            text = self._raw[block.first]
+            if _RECALLED in text or is_recalled:  # what was recalled is no source
+                last = self._raw[block.last]
+                is_recalled = f"/{_RECALLED}" not in text and f"/{_RECALLED}" not in last
+                continue
+            if block.level:
+                self._headings = [each for each in self._headings if each[0] < block.level]
+                self._headings.append((block.level, block.title))
+            elif block.first >= self._first:
+                yield from self._of_block(block)
+
+    def _of_block(self, block: Block) -> Iterator[Line]:
+        if block.indent < 0:
+            if block.first == block.last:
+                yield from self._line(block.first, is_item=False, has_more=False)
+            return
+        starts = [block.first, *block.inner_items]
+        for at, number in enumerate(starts):
+            following = starts[at + 1] if at + 1 < len(starts) else block.last + 1
+            deeper = following <= block.last and _indent(self._raw[following]) > _indent(self._raw[number])
+            yield from self._line(number, is_item=True, has_more=deeper or following > number + 1)
+
+    def _line(self, number: int, *, is_item: bool, has_more: bool) -> Iterator[Line]:
+        text = self._raw[number]
+        lead = _LEAD.match(text)
+        own = text[lead.end() :] if lead else text
+        if own.startswith(_NO_NOTE) or len(text) > MOST_CHARS or is_for_the_assistant(own):
+            return
+        words = _FROM.sub("", without_validity(without_note_ids(own))).strip()
+        if not any(character.isalpha() for character in words):
+            return
+        yield Line(
+            path=self._path,
+            number=number + 1,
+            text=text,
+            words=words,
+            headings=tuple(title for _, title in self._headings),
+            day=self._day(text, words),
+            scope=self._scope,
+            is_log=self._day_of_log is not None,
+            is_item=is_item,
+            is_task=bool(lead and lead[1]),
+            has_more=has_more,
+            is_settled=number + 1 in self._validities,
+        )
+
+    def _day(self, text: str, words: str) -> str | None:
+        said = _SAID_ON.search(words)
+        if said and _is_day(named := said["first"] or said["since"] or said["last"]):
+            return named
+        if self._day_of_log is not None:
+            return self._day_of_log
+        if ID_MARK in text and (noted := _NOTE_ID.search(text)):
+            return _day_of_id(noted[1])
+        for _, title in reversed(self._headings):
+            if (found := _ISO.search(title)) and _is_day(found[0]):
+                return found[0]
+        return self._day_of_file
+
+
+def _day_of_id(note_id: str) -> str | None:
+    """The day on which an id was made: its first ten characters are milliseconds."""
+    milliseconds = 0
+    for character in note_id[:10]:
+        milliseconds = milliseconds * 32 + _ALPHABET.index(character)
+    try:
+        return dt.datetime.fromtimestamp(milliseconds / 1000, dt.UTC).date().isoformat()
+    except (OverflowError, ValueError, OSError):
+        return None
+
+
+def _is_day(day: str) -> bool:
+    try:
+        dt.date.fromisoformat(day)
+    except ValueError:
+        return False
+    return True
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip(" \t"))

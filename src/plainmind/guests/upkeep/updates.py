@@ -1,0 +1,148 @@
+"""Superseded: a line of a durable file that a newer one contradicts. Always a question, never an act."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from plainmind.base.lazy import pattern
+from plainmind.guests.upkeep.model import Cite, Edit, Proposal
+from plainmind.guests.upkeep.survey import Line, Survey
+from plainmind.text.sentences import is_negated, names_of, numbers_of, same_words
+from plainmind.text.validity import superseded
+
+_LABEL = pattern(
+    r"^\**(?P<label>[^:：=*]{2,60}?)\**\s?(?::\**\s|：\**\s?|\s=\s|\s(?:is|are|ist|sind|heißt|lautet)\s|[是为叫])\s*"
+    r"(?P<value>\S.*)$"
+)
+# Words of a sentence that tells of a change. English, German, Chinese.
+_CHANGE = pattern(
+    r"\b(?:now|no longer|not any ?more|any more|anymore|instead|moved|switched|changed|renamed|replaced|replaces|new"
+    r"|from now on|as of|since|quit|stopped|gave up|left|cancell?ed|dropped|back to"
+    r"|jetzt|nun|nicht mehr|kein(?:e|en)? .{0,30}mehr|statt|anstelle|umgezogen|gewechselt|geändert|umbenannt|ersetzt"
+    r"|neu|ab sofort|seit|aufgehört|gekündigt|abgesagt|mittlerweile|inzwischen)\b"
+    r"|现在|不再|改为|改成|改用|换成|换到|搬到|搬去|取消|已经|从.{0,12}起|新的|戒了|停用|升级到",
+    re.IGNORECASE,
+)
+_MOST_VALUES = 4  # of a label; one with more is a list of happenings
+_LEAST_SHARED = 2
+# Labels of things that happen again and again.
+_EVENTS = frozenset(
+    """
+    todo note notes idea meeting call done standup lunch dinner breakfast bought read watched weather mood sleep run
+    idee notiz besprechung erledigt gekauft gelesen wetter mittag schlaf 待办 想法 会议 笔记 天气 心情 午饭 睡眠
+    """.split()  # noqa: SIM905
+)
+
+
+def updates(survey: Survey) -> Iterator[Proposal]:
+    """Durable lines that a newer line may have made untrue."""
+    lines = [line for line in survey.lines if not line.is_task and not line.is_settled]
+    seen: set[tuple[str, int]] = set()
+    for old, new in (*_by_label(lines, survey), *_by_words(lines, survey)):
+        if old.is_log or (old.path, old.number) in seen or old.has_more:
+            continue
+        seen.add((old.path, old.number))
+        yield _proposal(old, new, survey)
+
+
+def _by_label(lines: Iterable[Line], survey: Survey) -> Iterator[tuple[Line, Line]]:
+    """Lines with the same label, of which the newest has another value."""
+    groups: dict[tuple[str, frozenset[str], frozenset[str]], list[tuple[Line, str]]] = {}
+    for line in lines:
+        found = _LABEL.match(line.words)
+        if found is None:
+            continue
+        label = survey.terms(found["label"])
+        if not label or label & _EVENTS or found["label"].strip().casefold() in _EVENTS:
+            continue
+        # A short label means what its heading says; a long one says it itself.
+        around = survey.terms(line.heading) if len(label) == 1 and not line.is_log else frozenset()
+        groups.setdefault((line.scope, label, around), []).append((line, found["value"]))
+    for group in groups.values():
+        values = {" ".join(given.casefold().split()) for _, given in group}
+        if not 2 <= len(values) <= _MOST_VALUES:
+            continue
+        for old, value_of_old in group:
+            newer = [
+                (line, given)
+                for line, given in group
+                if _is_newer(line, old, survey) and _differs(value_of_old, given, survey)
+            ]
+            if newer:
+                newest = max(newer, key=lambda each: (each[0].day or "", each[0].number))[0]
+                yield old, newest
+
+
+def _by_words(lines: Iterable[Line], survey: Survey) -> Iterator[tuple[Line, Line]]:
+    """Sentences about the same thing, of which the newer tells of a change or says the opposite."""
+    for one, other in survey.pairs(list(lines), least=0.5):
+        if one.scope != other.scope:
+            continue
+        for old, new in ((one, other), (other, one)):
+            if old.is_log or not _is_newer(new, old, survey):
+                continue
+            if _says_otherwise(old, new, survey):
+                yield old, new
+
+
+def _says_otherwise(old: Line, new: Line, survey: Survey) -> bool:
+    before, after = survey.terms(old.words), survey.terms(new.words)
+    if len(before & after) < _LEAST_SHARED or same_words(old.words, new.words):
+        return False
+    if not _shares_subject(old.words, after, survey):
+        return False
+    if is_negated(old.words) != is_negated(new.words):
+        return len(before & after) >= 0.6 * min(len(before), len(after))
+    tells_of_change = _CHANGE.search(new.words) is not None
+    lost = before - after
+    has_other_value = bool(
+        set(numbers_of(old.words)) - set(numbers_of(new.words))
+        or names_of(old.words) - names_of(new.words)
+        or lost
+    )
+    return tells_of_change and has_other_value and bool(after - before)
+
+
+def _shares_subject(words: str, after: frozenset[str], survey: Survey) -> bool:
+    """Whether what a sentence begins with is in the other one too."""
+    first = words.split()[:3] if " " in words.strip() else [words[:4]]
+    return bool(survey.terms(" ".join(first)) & after)
+
+
+def _is_newer(new: Line, old: Line, survey: Survey) -> bool:
+    if new is old:
+        return False
+    if new.day is not None and old.day is not None:
+        return new.day > old.day
+    if new.day is not None:  # a file that was not touched since says nothing newer
+        return new.day > survey.by_path[old.path].changed_on
+    # Without any day: beneath each other in the same section, and the later one tells of a change.
+    beneath = new.path == old.path and new.headings == old.headings and new.number > old.number
+    return beneath and old.day is None and _CHANGE.search(new.words) is not None
+
+
+def _differs(old: str, new: str, survey: Survey) -> bool:
+    """Whether a value is another one, and not the same with more or fewer words around it."""
+    before, after = survey.terms(old), survey.terms(new)
+    if is_negated(old) != is_negated(new):
+        return True
+    return bool(before - after) and bool(after - before)
+
+
+def _proposal(old: Line, new: Line, survey: Survey) -> Proposal:
+    until = new.day or survey.today
+    said = f" of {new.day}" if new.day else ""
+    return Proposal(
+        "superseded",
+        (Cite(old.path, old.number, old.text), Cite(new.path, new.number, new.text)),
+        (
+            Edit(
+                old.path,
+                old.number,
+                (old.text,),
+                (superseded(old.text, until=until, path=new.path, number=new.number),),
+            ),
+        ),
+        f"{new}{said} says otherwise; is this one no longer true?",
+    )
