@@ -12,12 +12,13 @@ from plainmind.base.errors import PlainmindError
 from plainmind.base.lazy import pattern
 from plainmind.cli.console import Console, plural, visible
 from plainmind.cli.options import commands_below, describe, open_memory
-from plainmind.guests.upkeep.desk import Desk
 from plainmind.guests.upkeep.model import KINDS, MEANINGS, Cite, Edit, Outcome, Proposal, Run, Waiting
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+    from plainmind.guests.upkeep.desk import Desk
 
 _LINE = pattern(r"(?P<what>accept|reject|a|r)\s+(?P<id>[0-9a-f]{4,64})\b")
 _MOST_SHOWN = 20
@@ -72,7 +73,7 @@ it, at most `tidy.maxTokens` of them.""",
 
 def run_tidy(arguments: argparse.Namespace, console: Console) -> int:
     """Look, and show what waits."""
-    from plainmind.guests.upkeep.desk import is_due
+    from plainmind.guests.upkeep.desk import Desk, is_due
 
     with open_memory(arguments) as memory:
         desk = Desk(memory)
@@ -231,6 +232,8 @@ def decisions_in(page: str) -> tuple[list[str], list[str]]:
 
 def run_accept(arguments: argparse.Namespace, console: Console) -> int:
     """Do what some proposals say."""
+    from plainmind.guests.upkeep.desk import Desk
+
     with open_memory(arguments) as memory:
         outcome = Desk(memory).accept(arguments.ids)
     return _answer(console, "accepted", outcome)
@@ -238,6 +241,8 @@ def run_accept(arguments: argparse.Namespace, console: Console) -> int:
 
 def run_reject(arguments: argparse.Namespace, console: Console) -> int:
     """Drop some proposals for good."""
+    from plainmind.guests.upkeep.desk import Desk
+
     with open_memory(arguments) as memory:
         outcome = Desk(memory).reject(arguments.ids)
     return _answer(console, "rejected", outcome)
@@ -263,6 +268,8 @@ def _print_outcome(console: Console, name: str, outcome: Outcome) -> None:
 
 def run_propose(arguments: argparse.Namespace, console: Console) -> int:
     """Keep what an agent proposes."""
+    from plainmind.guests.upkeep.desk import Desk
+
     try:
         wanted = json.load(sys.stdin)
         cites = [Cite(str(one["path"]), int(one["line"]), str(one["text"])) for one in wanted["cites"]]
