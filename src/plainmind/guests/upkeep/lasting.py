@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from plainmind.base.lazy import pattern
 from plainmind.base.model import PRIVATE
 from plainmind.base.value import value
 from plainmind.guests.upkeep.model import Cite, Edit, Proposal
-from plainmind.guests.upkeep.survey import Line, Survey
+from plainmind.guests.upkeep.survey import Line, Survey, frame_of
 from plainmind.text.note_format import DURABLE_SECTION
 from plainmind.text.sentences import adds_nothing, category_of, same_words
 
@@ -17,8 +16,6 @@ _LASTING = frozenset({"decision", "preference"})
 _LEAST_TIMES = 2  # different questions, or days on which it was asked for
 _LEAST_TERMS = 3
 _BOILERPLATE_FROM = 3  # logs in which the same frame stands
-_FRAME_WORDS = 4
-_DIGITS = pattern(r"\d+")
 # Decisions as people write them into a log, beside those that are said in conversation.
 _WRITTEN_DECISION = pattern(
     r"(?i)^(?:decision|decided|agreed|entscheidung|entschieden|beschlossen|vereinbart|决定|约定|定了)\b?\s*[:：,]?"
@@ -52,17 +49,13 @@ def is_lasting(words: str) -> bool:
 
 def lasting(survey: Survey, asked: Mapping[tuple[str, int], Asked], into: str) -> Iterator[Proposal]:
     """Lines of logs that belong into the curated memory; `into` is its path."""
-    frames = _frames(line for line in survey.lines if line.is_log)
-    known = [line for line in survey.durable if line.scope == PRIVATE]
     for line in survey.lines:
         if not line.is_log or line.scope != PRIVATE or line.is_task or line.is_settled:
             continue
         often = asked.get((line.path, line.number))
         if often is None or not often.is_often or not is_lasting(line.words):
             continue
-        if len(survey.terms(line.words)) < _LEAST_TERMS or frames[_frame(line.words)] >= _BOILERPLATE_FROM:
-            continue
-        if _is_known(line, known, survey):
+        if is_boilerplate(line, survey) or is_known(line, survey):
             continue
         yield proposal(line, line.words, into, _reason(often))
 
@@ -85,24 +78,20 @@ def proposal(line: Line, words: str, into: str, reason: str) -> Proposal:
     )
 
 
-def _frames(lines: Iterable[Line]) -> Counter[str]:
-    """In how many logs a line begins in the same way: what comes every day is no decision."""
-    found: Counter[str] = Counter()
-    for frame, _ in {(_frame(line.words), line.path) for line in lines}:
-        found[frame] += 1
-    return found
+def is_boilerplate(line: Line, survey: Survey) -> bool:
+    """Whether a line says next to nothing, or begins as lines of other logs do: what comes every day is no decision."""
+    if len(survey.terms(line.words)) < _LEAST_TERMS:
+        return True
+    frame = frame_of(line.words)
+    return len({other.path for other in survey.frames.get(frame, ()) if other.is_log}) >= _BOILERPLATE_FROM
 
 
-def _frame(words: str) -> str:
-    bare = _DIGITS.sub("0", words.casefold())
-    parts = bare.split()
-    return " ".join(parts[:_FRAME_WORDS]) if len(parts) > 1 else bare[:8]
-
-
-def _is_known(line: Line, known: Iterable[Line], survey: Survey) -> bool:
+def is_known(line: Line, survey: Survey) -> bool:
     """Whether the curated memory or another durable file says it already."""
     terms = survey.terms(line.words)
-    for other in known:
+    for other in survey.durable:
+        if other.scope != PRIVATE:
+            continue
         theirs = survey.terms(other.words)
         if len(terms & theirs) < 0.6 * len(terms):
             continue

@@ -32,6 +32,8 @@ _SAID_ON = pattern(
 )
 _FROM = pattern(r"\s*\(from [^()\n]+\.md#L\d+\)\s*$")  # where a line was copied from, as `tidy` writes it
 _NOTE_ID = pattern(r"<!-- m:([0-9A-HJKMNP-TV-Z]{26}) -->")
+_DIGITS = pattern(r"\d+")
+_FRAME_WORDS = 4
 _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _RECALLED = "recalled-memory"
 _NO_NOTE = ("|", ">", "<!--", "```", "~~~", "![", "<", "---", "***", "___", "$ ", "http://", "https://")
@@ -101,6 +103,14 @@ class Survey:
         """The pages by their names."""
         return {page.path: page for page in self.pages}
 
+    @cached_property
+    def frames(self) -> dict[str, list[Line]]:
+        """The lines by how they begin."""
+        found: dict[str, list[Line]] = {}
+        for line in self.lines:
+            found.setdefault(frame_of(line.words), []).append(line)
+        return found
+
     def terms(self, words: str) -> frozenset[str]:
         """What is said, without order and form of the words, and without those that tell nothing."""
         found = self._terms.get(words)
@@ -147,6 +157,13 @@ def survey(workspace: Workspace, today: dt.date) -> Survey:
         changed = dt.datetime.fromtimestamp(found.mtime_ns / 1e9, dt.UTC).date().isoformat()
         pages.append(read_page(found.path, decode(data), scope=found.scope, changed_on=changed))
     return Survey(pages, today.isoformat())
+
+
+def frame_of(words: str) -> str:
+    """How a line begins, whatever its numbers are."""
+    bare = _DIGITS.sub("0", words.casefold())
+    parts = bare.split()
+    return " ".join(parts[:_FRAME_WORDS]) if len(parts) > 1 else bare[:8]
 
 
 def is_log(path: str) -> bool:

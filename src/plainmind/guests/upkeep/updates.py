@@ -24,6 +24,7 @@ _CHANGE = pattern(
     r"|现在|不再|改为|改成|改用|换成|换到|搬到|搬去|取消|已经|从.{0,12}起|新的|戒了|停用|升级到",
     re.IGNORECASE,
 )
+_SPEAKER = pattern(r"(?:I|We|My|Our|Ich|Wir|Mein|Unser)\b|我", re.IGNORECASE)
 _MOST_VALUES = 4  # of a label; one with more is a list of happenings
 _LEAST_SHARED = 2
 # Labels of things that happen again and again.
@@ -43,7 +44,7 @@ def updates(survey: Survey) -> Iterator[Proposal]:
         if old.is_log or (old.path, old.number) in seen or old.has_more:
             continue
         seen.add((old.path, old.number))
-        yield _proposal(old, new, survey)
+        yield proposal(old, new, survey)
 
 
 def _by_label(lines: Iterable[Line], survey: Survey) -> Iterator[tuple[Line, Line]]:
@@ -67,7 +68,7 @@ def _by_label(lines: Iterable[Line], survey: Survey) -> Iterator[tuple[Line, Lin
             newer = [
                 (line, given)
                 for line, given in group
-                if _is_newer(line, old, survey) and _differs(value_of_old, given, survey)
+                if is_newer(line, old, survey) and _differs(value_of_old, given, survey)
             ]
             if newer:
                 newest = max(newer, key=lambda each: (each[0].day or "", each[0].number))[0]
@@ -80,13 +81,14 @@ def _by_words(lines: Iterable[Line], survey: Survey) -> Iterator[tuple[Line, Lin
         if one.scope != other.scope:
             continue
         for old, new in ((one, other), (other, one)):
-            if old.is_log or not _is_newer(new, old, survey):
+            if old.is_log or not is_newer(new, old, survey):
                 continue
-            if _says_otherwise(old, new, survey):
+            if says_otherwise(old, new, survey):
                 yield old, new
 
 
-def _says_otherwise(old: Line, new: Line, survey: Survey) -> bool:
+def says_otherwise(old: Line, new: Line, survey: Survey, *, needs_cue: bool = True) -> bool:
+    """Whether a line denies another one about the same thing, or has another value and tells of a change."""
     before, after = survey.terms(old.words), survey.terms(new.words)
     if len(before & after) < _LEAST_SHARED or same_words(old.words, new.words):
         return False
@@ -94,7 +96,7 @@ def _says_otherwise(old: Line, new: Line, survey: Survey) -> bool:
         return False
     if is_negated(old.words) != is_negated(new.words):
         return len(before & after) >= 0.6 * min(len(before), len(after))
-    tells_of_change = _CHANGE.search(new.words) is not None
+    tells_of_change = not needs_cue or _CHANGE.search(new.words) is not None
     lost = before - after
     has_other_value = bool(
         set(numbers_of(old.words)) - set(numbers_of(new.words))
@@ -105,12 +107,18 @@ def _says_otherwise(old: Line, new: Line, survey: Survey) -> bool:
 
 
 def _shares_subject(words: str, after: frozenset[str], survey: Survey) -> bool:
-    """Whether what a sentence begins with is in the other one too."""
-    first = words.split()[:3] if " " in words.strip() else [words[:4]]
-    return bool(survey.terms(" ".join(first)) & after)
+    """Whether what a sentence begins with is in the other one too: a line about Ben says nothing about Ada."""
+    parts = words.split() if " " in words.strip() else [words[at : at + 2] for at in range(0, 8, 2)]
+    told = [terms for part in parts[:6] if (terms := survey.terms(part))]
+    if not told:
+        return False
+    if _SPEAKER.match(words):
+        return any(terms & after for terms in told[:3])
+    return bool(told[0] & after)
 
 
-def _is_newer(new: Line, old: Line, survey: Survey) -> bool:
+def is_newer(new: Line, old: Line, survey: Survey) -> bool:
+    """Whether a line was said after another one, as far as that is known."""
     if new is old:
         return False
     if new.day is not None and old.day is not None:
@@ -130,7 +138,8 @@ def _differs(old: str, new: str, survey: Survey) -> bool:
     return bool(before - after) and bool(after - before)
 
 
-def _proposal(old: Line, new: Line, survey: Survey) -> Proposal:
+def proposal(old: Line, new: Line, survey: Survey) -> Proposal:
+    """Ask whether a line is no longer true."""
     until = new.day or survey.today
     said = f" of {new.day}" if new.day else ""
     return Proposal(
