@@ -18,7 +18,7 @@ _LEAST_TERMS = 3
 _BOILERPLATE_FROM = 3  # logs in which the same frame stands
 # Decisions as people write them into a log, beside those that are said in conversation.
 _WRITTEN_DECISION = pattern(
-    r"(?i)^(?:decision|decided|agreed|entscheidung|entschieden|beschlossen|vereinbart|决定|约定|定了)\b?\s*[:：,]?"
+    r"(?i)^(?:decision|decided|agreed|entscheidung|entschieden|beschlossen|vereinbart|决定|约定|定了)\s*[:：,]?"
     r"|\b(?:decided (?:to|on|against)|agreed (?:to|on|that)|prefers?|preferred|favou?rite|always wants?|never wants?"
     r"|allergic|entschieden|beschlossen|vereinbart|bevorzugt|mag (?:kein|lieber|am liebsten)|lieblings\w+|am liebsten"
     r"|möchte (?:immer|nie|kein)|allergisch)\b"

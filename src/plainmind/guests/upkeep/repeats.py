@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from plainmind.base.lazy import pattern
 from plainmind.guests.upkeep.model import Cite, Edit, Proposal
-from plainmind.guests.upkeep.survey import Line, Survey
+from plainmind.guests.upkeep.survey import Line, Survey, has_neutral_heading
 from plainmind.text.sentences import adds_nothing, same_words
 
 TYPE_CHECKING = False
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 
 SAME_FROM = 0.9  # similarity of two lines that may say the same; measured in docs/upkeep.md
+_NEARLY_EQUAL = 0.97  # where each has words that the other one lacks
+_LEAST_TERMS = 3  # of one that stands under a heading that says nothing
 _SELF_CONTAINED = 5  # terms of a line that says the same under any heading
 _LEAST_CHARS = 12
 # What two sentences may have in place of each other only if they say different things. English, German, Chinese.
@@ -40,10 +42,11 @@ _CONTRASTS = frozenset(
     tochter vormittag nachmittag abend nacht eltern
     """.split()  # noqa: SIM905
 )
-_CONTRASTS_HAN = (
+_CONTRASTS_HAN = frozenset(
     "一二三四五六七八九十两百千万上下左右前后早晚午东西南北大小多少新旧先高低长短冷热"
     "内外开关买卖父母兄弟姐妹男女春夏秋冬昨今明"
 )
+_IDLE_HAN = frozenset("的了要在把被都也会得能就对这那是有一个与和及地着过为于")
 _HAN = pattern("[\u4e00-\u9fff]")
 _TRAILING = " \t.。!！;；,，"
 
@@ -100,10 +103,8 @@ def _restated(lines: Sequence[Line], survey: Survey, embed: Embed) -> Iterator[t
     texts = list(dict.fromkeys(line.words for pair in pairs for line in pair))
     vectors = dict(zip(texts, embed(texts), strict=True)) if texts else {}
     for one, other in pairs:
-        if (
-            same_words(one.words, other.words)
-            or _cosine(vectors[one.words], vectors[other.words]) >= SAME_FROM
-        ):
+        least = SAME_FROM if _says_no_more(one, other, survey) else _NEARLY_EQUAL
+        if same_words(one.words, other.words) or _cosine(vectors[one.words], vectors[other.words]) >= least:
             kept, lost = sorted((one, other), key=lambda line: (-len(survey.terms(line.words)), _rank(line)))
             yield kept, lost
 
@@ -119,8 +120,13 @@ def _means_the_same(one: Line, other: Line, survey: Survey) -> bool:
         return True
     if survey.terms(one.heading) == survey.terms(other.heading) and len(one.headings) > 1:
         return True
+    if _is_labelled(one.words) and _is_labelled(other.words):
+        return False
     terms = min(len(survey.terms(one.words)), len(survey.terms(other.words)))
-    return terms >= _SELF_CONTAINED and not _is_labelled(one.words)
+    is_neutral = has_neutral_heading(one) or has_neutral_heading(other)
+    if is_neutral and one.words.casefold() == other.words.casefold():
+        return True
+    return terms >= (_LEAST_TERMS if is_neutral else _SELF_CONTAINED)
 
 
 def _is_labelled(words: str) -> bool:
@@ -131,12 +137,23 @@ def _is_labelled(words: str) -> bool:
 
 def _contrasts(one: frozenset[str], other: frozenset[str]) -> bool:
     """Whether one has a word in place of which the other has its opposite, its neighbour or nothing."""
-    apart = one ^ other
-    if apart & _CONTRASTS:
+    if (one ^ other) & _CONTRASTS:
         return True
-    characters = {character for side in (one - other, other - one) for term in side for character in term}
-    only_in_one = {c for c in characters if any(c in t for t in one) != any(c in t for t in other)}
-    return any(character in _CONTRASTS_HAN for character in only_in_one)
+    only_one, only_other = _characters(one) - _characters(other), _characters(other) - _characters(one)
+    if (only_one | only_other) & _CONTRASTS_HAN:
+        return True
+    return bool(only_one - _IDLE_HAN) and bool(only_other - _IDLE_HAN)
+
+
+def _says_no_more(one: Line, other: Line, survey: Survey) -> bool:
+    """Whether the words of one are all in the other; Chinese has none that could be counted."""
+    terms, others = survey.terms(one.words), survey.terms(other.words)
+    return terms <= others or others <= terms or bool(_HAN.search(one.words))
+
+
+def _characters(terms: frozenset[str]) -> frozenset[str]:
+    """The Chinese characters of some terms, which overlap and cannot be compared as words."""
+    return frozenset(_HAN.findall("".join(terms)))
 
 
 def _cosine(one: Vector | None, other: Vector | None) -> float:

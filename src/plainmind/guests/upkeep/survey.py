@@ -15,7 +15,7 @@ from plainmind.notes.workspace import Workspace, decode
 from plainmind.text.front_matter import read_front_matter
 from plainmind.text.function_words import of_another_language
 from plainmind.text.markdown import Block, read_blocks
-from plainmind.text.note_format import ID_MARK, without_note_ids
+from plainmind.text.note_format import DURABLE_SECTION, ID_MARK, without_note_ids
 from plainmind.text.sentences import is_for_the_assistant, words_of
 from plainmind.text.terms import document_terms, fold
 from plainmind.text.validity import Validity, validities, without_validity
@@ -32,6 +32,12 @@ _SAID_ON = pattern(
 )
 _FROM = pattern(r"\s*\(from [^()\n]+\.md#L\d+\)\s*$")  # where a line was copied from, as `tidy` writes it
 _NOTE_ID = pattern(r"<!-- m:([0-9A-HJKMNP-TV-Z]{26}) -->")
+_NEUTRAL = frozenset(
+    {
+        *("", DURABLE_SECTION.casefold(), "memory", "notes", "misc", "other"),
+        *("gemerkt", "notizen", "sonstiges", "gedächtnis", "记忆", "记住的事", "笔记", "其他"),
+    }
+)
 _DIGITS = pattern(r"\d+")
 _FRAME_WORDS = 4
 _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
@@ -157,6 +163,11 @@ def survey(workspace: Workspace, today: dt.date) -> Survey:
         changed = dt.datetime.fromtimestamp(found.mtime_ns / 1e9, dt.UTC).date().isoformat()
         pages.append(read_page(found.path, decode(data), scope=found.scope, changed_on=changed))
     return Survey(pages, today.isoformat())
+
+
+def has_neutral_heading(line: Line) -> bool:
+    """Whether the heading above says nothing about a line: notes are put there one after the other."""
+    return line.heading.casefold() in _NEUTRAL
 
 
 def frame_of(words: str) -> str:

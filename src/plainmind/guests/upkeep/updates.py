@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from plainmind.base.lazy import pattern
 from plainmind.guests.upkeep.model import Cite, Edit, Proposal
-from plainmind.guests.upkeep.survey import Line, Survey
+from plainmind.guests.upkeep.survey import Line, Survey, has_neutral_heading
 from plainmind.text.sentences import is_negated, names_of, numbers_of, same_words
 from plainmind.text.validity import superseded
 
@@ -24,7 +24,7 @@ _CHANGE = pattern(
     r"|现在|不再|改为|改成|改用|换成|换到|搬到|搬去|取消|已经|从.{0,12}起|新的|戒了|停用|升级到",
     re.IGNORECASE,
 )
-_SPEAKER = pattern(r"(?:I|We|My|Our|Ich|Wir|Mein|Unser)\b|我", re.IGNORECASE)
+_SPEAKER = pattern(r"(?:I|We|My|Our|Ich|Wir|Meine?[nrms]?|Unsere?[nrms]?)\b|我", re.IGNORECASE)
 _MOST_VALUES = 4  # of a label; one with more is a list of happenings
 _LEAST_SHARED = 2
 # Labels of things that happen again and again.
@@ -49,30 +49,39 @@ def updates(survey: Survey) -> Iterator[Proposal]:
 
 def _by_label(lines: Iterable[Line], survey: Survey) -> Iterator[tuple[Line, Line]]:
     """Lines with the same label, of which the newest has another value."""
-    groups: dict[tuple[str, frozenset[str], frozenset[str]], list[tuple[Line, str]]] = {}
+    groups: dict[tuple[str, frozenset[str]], list[tuple[Line, str]]] = {}
     for line in lines:
         found = _LABEL.match(line.words)
         if found is None:
             continue
         label = survey.terms(found["label"])
-        if not label or label & _EVENTS or found["label"].strip().casefold() in _EVENTS:
-            continue
-        # A short label means what its heading says; a long one says it itself.
-        around = survey.terms(line.heading) if len(label) == 1 and not line.is_log else frozenset()
-        groups.setdefault((line.scope, label, around), []).append((line, found["value"]))
-    for group in groups.values():
+        if label and not label & _EVENTS and found["label"].strip().casefold() not in _EVENTS:
+            groups.setdefault((line.scope, label), []).append((line, found["value"]))
+    for (_, label), group in groups.items():
         values = {" ".join(given.casefold().split()) for _, given in group}
         if not 2 <= len(values) <= _MOST_VALUES:
             continue
+        headings = {survey.terms(line.heading) for line, _ in group if not line.is_log}
         for old, value_of_old in group:
             newer = [
-                (line, given)
+                line
                 for line, given in group
-                if is_newer(line, old, survey) and _differs(value_of_old, given, survey)
+                if is_newer(line, old, survey)
+                and _differs(value_of_old, given, survey)
+                and _is_about_the_same(old, line, survey, is_clear=len(label) > 1 or len(headings) < 2)
             ]
             if newer:
-                newest = max(newer, key=lambda each: (each[0].day or "", each[0].number))[0]
-                yield old, newest
+                yield old, max(newer, key=lambda line: (line.day or "", line.number))
+
+
+def _is_about_the_same(old: Line, new: Line, survey: Survey, *, is_clear: bool) -> bool:
+    """A label of one word means what its heading says; for a log it must stand under one heading alone."""
+    if is_clear:
+        return True
+    if old.is_log or new.is_log:
+        return False
+    neutral = has_neutral_heading(old) or has_neutral_heading(new)
+    return neutral or survey.terms(old.heading) == survey.terms(new.heading)
 
 
 def _by_words(lines: Iterable[Line], survey: Survey) -> Iterator[tuple[Line, Line]]:
