@@ -100,8 +100,12 @@ class AgentMemory(Protocol):
         tags: Sequence[str] = (),
         since: str | None = None,
         until: str | None = None,
+        deep: bool | None = None,
     ) -> SearchResult:
-        """Find the lines that answer a question, among what may be seen here, as `Memory.search` does."""
+        """Find the lines that answer a question, among what may be seen here, as `Memory.search` does.
+
+        With `deep` None it looks twice where that is installed.
+        """
 
     def get(
         self, path: str, *, first_line: int = 1, line_count: int | None = 120, max_chars: int | None = None

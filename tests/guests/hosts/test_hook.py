@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from plainmind.agent import recall as recalled_text
 from plainmind.agent.recall import without_recalled
 from plainmind.base.errors import PlainmindError
 from plainmind.guests.hosts import health, hook, turns
@@ -66,14 +67,14 @@ def test_what_a_session_began_with_is_not_recalled_again_until_it_is_compacted(a
 def test_recall_stays_within_its_tokens(memory, monkeypatch):
     from plainmind.text.chunking import estimated_tokens
 
-    monkeypatch.setattr(turns, "CERTAIN", 0.05)
+    monkeypatch.setattr(recalled_text, "CERTAIN", 0.05)
     for number in range(8):
         memory.remember(f"The billing gateway, part {number}: " + "it runs at Hetzner behind Caddy. " * 20)
 
     recalled = Turns(memory).recall(SESSION, ASKED)
 
     assert recalled
-    assert estimated_tokens(recalled) <= turns.RECALL_TOKENS
+    assert estimated_tokens(recalled) <= recalled_text.RECALL_TOKENS
 
 
 def test_a_start_is_no_longer_than_its_host_reads(memory):

@@ -11,8 +11,8 @@ import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
 
-from plainmind.agent.recall import Recalled, fence, labels, new_nonce, without_recalled
-from plainmind.agent.recalls import Asker, lines_of_hits, lines_of_start
+from plainmind.agent.recall import remind, without_recalled
+from plainmind.agent.recalls import Asker, lines_of_start
 from plainmind.base.model import SearchHit, sha256_text
 from plainmind.base.value import record, value
 from plainmind.files.atomic import write_atomically
@@ -23,14 +23,7 @@ if TYPE_CHECKING:
     from plainmind.memory.memory import Memory
     from plainmind.memory.scoped import ScopedMemory
 
-# A hit below this is left to the agent, who can search. Measured on five workspaces of evals/plainmind: of their 160
-# questions 59 get an answer, 56 the right one; of 144 questions about something else and 80 prompts about code, none.
-CERTAIN = 0.3
-RECALL_TOKENS = 400
-RECALL_HITS = 3
 START_CHARS = 9_500  # a host cuts what is longer to a few lines, and puts the rest into a file
-_QUERY_CHARS = 2_000
-_LEAST_QUERY_CHARS = 4
 _TAIL = 2_000  # messages: those that a host tells again are among the last
 _STATE_BYTES = 1_000_000
 _STATE_DAYS = 30
@@ -83,27 +76,15 @@ class Turns:
 
     def recall(self, session: Session, prompt: str) -> str:
         """What is certain to help with a prompt and was not given yet; mostly ""."""
-        question = prompt.strip()[:_QUERY_CHARS]
-        if not _asks_something(question):
-            return ""
         known = self._known(session)
-        recall = self._mine.begin_recall("search", question, asker=_asker(session))
-        # Somebody waits: no second look.
-        hits = self._mine.search(question, max_results=2 * RECALL_HITS, min_score=0.0, deep=False).hits
-        reasons = [(hit, _why_not(hit, known)) for hit in hits]
-        fresh = [hit for hit, reason in reasons if not reason]
-        taken, text = _fitting(fresh[:RECALL_HITS])
-        lines = [
-            *lines_of_hits(fresh[: len(taken)]),
-            *lines_of_hits(fresh[len(taken) :], "did not fit"),
-            *(line for hit, reason in reasons if reason for line in lines_of_hits((hit,), reason)),
-        ]
-        recall.end(lines, text)
-        if taken:
-            for hit in taken:
+        reminder = remind(
+            self._mine, prompt, asker=_asker(session), why_not=lambda hit: _why_not(hit, known)
+        )
+        if reminder.hits:
+            for hit in reminder.hits:
                 known.lines |= _marks(hit.snippet)
             self._write(session, known)
-        return text
+        return reminder.text
 
     # --- after ---
 
@@ -205,51 +186,12 @@ def _asker(session: Session) -> Asker:
 
 def _why_not(hit: SearchHit, known: Known) -> str:
     """Why a hit is not given before a prompt; "" when it may be."""
-    if hit.score < CERTAIN:
-        return "too unsure"
     if hit.path in known.own:
         return "said in this conversation"
     return "given before" if _marks(hit.snippet) <= known.lines else ""
-
-
-def _asks_something(prompt: str) -> bool:
-    """Whether a prompt can be searched for: no command, and more than a word such as "continue"."""
-    is_one_word = prompt.isascii() and not any(sign.isspace() for sign in prompt)
-    return len(prompt) >= _LEAST_QUERY_CHARS and not is_one_word and not prompt.startswith(("/", "!", "<"))
 
 
 def _marks(text: str) -> set[str]:
     """Names for the lines of a text that say something; headings and dates do not."""
     said = (line.strip(" -*\t") for line in text.splitlines())
     return {sha256_text(line)[:12] for line in said if line and not line.startswith(("#", "<", "["))}
-
-
-def _fitting(hits: Sequence[SearchHit]) -> tuple[list[SearchHit], str]:
-    """As many whole hits, the best first, as fit between the marks; the first is cut when it alone is too long."""
-    from plainmind.agent.answers import shorten
-    from plainmind.text.chunking import estimated_tokens
-
-    nonce = new_nonce()
-    taken: list[SearchHit] = []
-    text = ""
-    for given in hits:
-        hit = given
-        longer = _fenced([*taken, hit], nonce)
-        room = len(hit.snippet)
-        while not taken and estimated_tokens(longer) > RECALL_TOKENS and room > 100:
-            room = room * 3 // 4
-            hit = shorten(given, room)
-            longer = _fenced([hit], nonce)
-        if estimated_tokens(longer) > RECALL_TOKENS:
-            break
-        taken.append(hit)
-        text = longer
-    return taken, text
-
-
-def _fenced(hits: Sequence[SearchHit], nonce: str) -> str:
-    items = [
-        Recalled(hit.path, hit.snippet, hit.start_line, hit.end_line, hit.source, labels=labels(hit.snippet))
-        for hit in hits
-    ]
-    return fence(items, nonce)
