@@ -10,11 +10,12 @@ EVALS   ?= ../shared/evals
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo quick test check fix faults sim hosts bench eval lock docs site dist release clean node pytest coverage wheel
+.PHONY: help install demo quick test check fix faults sim hosts frameworks bench eval lock docs site dist release clean node pytest coverage
+.PHONY: wheel
 .PHONY: types house costs
 
 help: ## list what can be made
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
 
 install: ## make .venv with everything in it (nothing to do when it is up to date)
 	@./scripts/bootstrap.sh
@@ -76,6 +77,9 @@ sim: install ## power cuts in simulated lives of a memory, MINUTES=60 of them; a
 
 hosts: install ## connect real agents from npm, talk with them, disconnect them; UPGRADE=1 takes the newest
 	@PLAINMIND_HOSTS="$$(./scripts/hosts.sh)" $(PY) -m pytest --timeout=900 tests/integration/test_hosts.py
+
+frameworks: install ## use each class for a framework in that framework, oldest and newest; ONLY="langchain crewai", UPGRADE=1
+	@PLAINMIND_FRAMEWORKS="$$(./scripts/frameworks.sh)" $(PY) -m pytest --timeout=900 tests/integration/test_frameworks.py
 
 bench: install ## measure speed at several sizes, BENCH=full for a million chunks; the figures go to docs/performance.md
 	@$(PY) scripts/add_group.py bench || true  # the figures say what was not measured

@@ -72,7 +72,8 @@ def contents(root: Path = ROOT) -> str:
     """The table of contents at the end of the first page: Sphinx shows it beside every page."""
     parts = []
     for part in PARTS:
-        names = sorted(path.stem for path in (root / "docs" / part).glob("*.md"))
+        folder = root / "docs" / part
+        names = sorted(path.relative_to(folder).with_suffix("").as_posix() for path in folder.rglob("*.md"))
         if part == "decisions":
             names.insert(0, "index")
         parts.append((part.capitalize(), [f"{part}/{name}" for name in names]))

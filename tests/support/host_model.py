@@ -14,8 +14,9 @@ from typing import Any
 class HostModel:
     """Answers each request that offers tools with the next step of its plan, and keeps every request."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, *, answers_asides: bool) -> None:
         self.url = f"http://127.0.0.1:{port}"
+        self._answers_asides = answers_asides
         self.requests: list[dict[str, Any]] = []
         self._steps: list[dict[str, Any]] = []
         self._lock = threading.Lock()
@@ -35,11 +36,11 @@ class HostModel:
             )
 
     def step_for(self, body: dict[str, Any]) -> dict[str, Any]:
-        """What to answer; a request without tools is an aside of the host, and takes no step."""
+        """What to answer; a request without tools is an aside of a host, and takes no step there."""
         offered = _offered(body)
         with self._lock:
             self.requests.append(body)
-            if not offered:
+            if not offered and not self._answers_asides:
                 return {"text": "A title"}
             if not self._steps:
                 return {"text": "There is no more in the plan."}
@@ -83,11 +84,11 @@ def _id(kind: str) -> str:
 
 
 @contextmanager
-def playing_model() -> Iterator[HostModel]:
-    """Run the server on a free port."""
+def playing_model(*, answers_asides: bool = False) -> Iterator[HostModel]:
+    """Run the server on a free port. With `answers_asides` a request without tools takes a step too."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
     server.daemon_threads = True
-    server.model = HostModel(server.server_port)  # type: ignore[attr-defined]
+    server.model = HostModel(server.server_port, answers_asides=answers_asides)  # type: ignore[attr-defined]
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:

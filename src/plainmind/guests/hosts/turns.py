@@ -77,9 +77,7 @@ class Turns:
     def recall(self, session: Session, prompt: str) -> str:
         """What is certain to help with a prompt and was not given yet; mostly ""."""
         known = self._known(session)
-        reminder = remind(
-            self._mine, prompt, asker=_asker(session), why_not=lambda hit: _why_not(hit, known)
-        )
+        reminder = remind(self._mine, prompt, asker=_asker(session), why_not=lambda hit: _why_not(hit, known))
         if reminder.hits:
             for hit in reminder.hits:
                 known.lines |= _marks(hit.snippet)

@@ -1,0 +1,31 @@
+#!/bin/sh
+# Install the frameworks that we have classes for, each with this project into an environment of its own, for
+# `make frameworks`: the newest that their extra allows, and the oldest.
+#
+# Prints the folder that they are in. What cannot be installed is left out, and its tests say so.
+set -eu
+cd "$(dirname "$0")/.."
+folder="${PLAINMIND_FRAMEWORKS:-${XDG_CACHE_HOME:-$HOME/.cache}/plainmind-frameworks}"
+mkdir -p "$folder"
+UV_CACHE_DIR="$folder/uv"
+export UV_CACHE_DIR
+uv="$PWD/.venv/bin/uv"
+
+install_into() { # NAME RESOLUTION EXTRA MORE…
+    place="$folder/$1" resolution="$2" extra="$3"
+    shift 3
+    [ -x "$place/bin/python" ] || "$uv" venv --quiet --python .venv/bin/python "$place" >&2
+    "$uv" pip install --quiet --python "$place/bin/python" --resolution "$resolution" ${UPGRADE:+--upgrade} \
+        --editable ".[$extra]" "$@" >&2 || {
+        echo "note: $extra ($resolution) could not be installed; its tests are left out if it never was" >&2
+    }
+}
+framework() { # EXTRA MORE…: what else its example needs
+    case " ${ONLY:-$1} " in *" $1 "*) ;; *) return 0 ;; esac
+    echo "installing $1 …" >&2
+    install_into "$1" highest "$@"
+    install_into "$1-oldest" lowest-direct "$@"
+}
+framework langchain "langchain-openai>=1.0"
+framework langgraph
+echo "$folder"

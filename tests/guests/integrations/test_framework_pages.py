@@ -1,0 +1,62 @@
+"""Every class for a framework has a page with its program, an extra, and a sentence for who lacks the framework."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+PAGES = ROOT / "docs" / "guides" / "frameworks"
+PROGRAMS = sorted((ROOT / "examples" / "frameworks").glob("*.py"))
+# Which extra each module names; what it is called, with its own words.
+CLASSES = {
+    "langchain": "langchain",
+    "langgraph": "langgraph",
+}
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda path: path.stem)
+def test_a_page_shows_the_program_that_is_tested(program: Path) -> None:
+    text = program.read_text()
+    ast.parse(text)
+    showing = [page.name for page in PAGES.glob("*.md") if f"```python\n{text}```" in page.read_text()]
+    assert len(showing) == 1, f"one page shows examples/frameworks/{program.name} as it is"
+
+
+def test_every_page_is_in_the_list() -> None:
+    listed = (ROOT / "docs" / "guides" / "frameworks.md").read_text()
+    for page in PAGES.glob("*.md"):
+        assert f"(frameworks/{page.name})" in listed
+
+
+@pytest.mark.parametrize(("module", "extra"), CLASSES.items())
+def test_who_lacks_a_framework_is_told_what_to_type(module: str, extra: str) -> None:
+    """In a process where the framework cannot be found, whether it is installed or not."""
+    program = f"""
+import sys
+class Away:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {{"langchain", "langchain_core", "langgraph"}}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+sys.meta_path.insert(0, Away())
+from plainmind.base.errors import PlainmindError
+try:
+    import plainmind.guests.integrations.{module}
+except PlainmindError as error:
+    assert isinstance(error, ImportError)
+    print(error, error.hint)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert "cannot be imported" in done.stdout
+    assert f"[{extra}]" in done.stdout
+
+
+def test_every_extra_for_a_framework_has_a_range() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    for extra in CLASSES.values():
+        assert all(">=" in one and "<" in one for one in extras[extra]), extra
