@@ -15,7 +15,9 @@ install_into() { # NAME RESOLUTION EXTRA MORE…
     place="$folder/$1" resolution="$2" extra="$3"
     shift 3
     [ -x "$place/bin/python" ] || "$uv" venv --quiet --python .venv/bin/python "$place" >&2
-    "$uv" pip install --quiet --python "$place/bin/python" --resolution "$resolution" ${UPGRADE:+--upgrade} \
+    again="${UPGRADE:-}"
+    [ "$resolution" = highest ] || again=1 # what is there may be newer than the oldest that is allowed now
+    "$uv" pip install --quiet --python "$place/bin/python" --resolution "$resolution" ${again:+--upgrade} \
         --editable ".[$extra]" "$@" >&2 || {
         echo "note: $extra ($resolution) could not be installed; its tests are left out if it never was" >&2
     }
@@ -28,4 +30,6 @@ framework() { # EXTRA MORE…: what else its example needs
 }
 framework langchain "langchain-openai>=1.0"
 framework langgraph
+framework pydantic-ai "pydantic-ai-slim[openai]>=2.0"
+framework agents
 echo "$folder"

@@ -158,8 +158,12 @@ def assert_remembers(home: Home, example: str) -> None:
 
 
 # Which classes remind and keep by themselves, and which give tools, by the example that shows it.
-REMEMBER = {"langchain": "langchain_agent"}
-HAVE_TOOLS = {"langchain": "langchain_agent"}
+REMEMBER = {
+    "agents": "openai_agents",
+    "langchain": "langchain_agent",
+    "pydantic-ai": "pydantic_ai_agent",
+}
+HAVE_TOOLS = REMEMBER
 CONTRACTS = sorted(Path(__file__).parent.glob("frameworks/*_contract.py"))
 
 

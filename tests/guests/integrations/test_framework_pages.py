@@ -13,10 +13,13 @@ import pytest
 ROOT = Path(__file__).resolve().parents[3]
 PAGES = ROOT / "docs" / "guides" / "frameworks"
 PROGRAMS = sorted((ROOT / "examples" / "frameworks").glob("*.py"))
-# Which extra each module names; what it is called, with its own words.
+# What the classes import of frameworks.
+AWAY = {"langchain", "langchain_core", "langgraph", "pydantic_ai"}
+# Which extra each module names.
 CLASSES = {
     "langchain": "langchain",
     "langgraph": "langgraph",
+    "pydantic_ai": "pydantic-ai",
 }
 
 
@@ -41,7 +44,7 @@ def test_who_lacks_a_framework_is_told_what_to_type(module: str, extra: str) -> 
 import sys
 class Away:
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in {{"langchain", "langchain_core", "langgraph"}}:
+        if name.partition(".")[0] in {AWAY}:
             raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
 sys.meta_path.insert(0, Away())
 from plainmind.base.errors import PlainmindError

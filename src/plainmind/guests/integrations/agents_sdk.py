@@ -1,15 +1,20 @@
-"""A session for the OpenAI Agents SDK: its items as messages of a transcript, where memory finds them again.
+"""The OpenAI Agents SDK: tools, a reminder before the model is called, and sessions whose items memory finds again.
 
-    store = SessionStore("sessions")
-    result = await Runner.run(agent, "hello", session=AgentsSession(store.open_or_create("support")))
+    memory = AgentsMemory("~/notes")
+    agent = Agent("assistant", tools=memory.tools())
+    Runner.run_sync(agent, "hello", session=memory.session("support"), run_config=RunConfig(
+        call_model_input_filter=memory.remind))
 
-The SDK itself is not imported: its `Session` is a protocol, and this class has what it asks for.
+For a session alone the SDK is not imported: its `Session` is a protocol, and `AgentsSession` has what it asks for.
 """
 
 from __future__ import annotations
 
 import asyncio
 
+from plainmind.agent.scope import SearchContext
+from plainmind.agent.tools import Tool, for_openai
+from plainmind.guests.integrations.framework import FrameworkMemory, FrameworkMissing, Given, new_name
 from plainmind.sessions.branch import Context
 from plainmind.sessions.entries import Entry, parent_of
 from plainmind.sessions.store import Session
@@ -21,6 +26,77 @@ if TYPE_CHECKING:
 Item: TypeAlias = "dict[str, Any]"
 
 _SPOKEN = frozenset({"input_text", "output_text", "text"})
+
+
+class AgentsMemory:
+    """A memory for the agents of one program: its tools, its sessions, and what they are reminded of."""
+
+    def __init__(self, memory: Given = None, *, context: SearchContext | None = None) -> None:
+        self.mine = FrameworkMemory(memory, "openai-agents", context)
+
+    def tools(self) -> list[Any]:
+        """The tools of the memory, as `FunctionTool`s."""
+        try:
+            from agents import FunctionTool
+        except ImportError as error:
+            raise FrameworkMissing("The OpenAI Agents SDK", "agents", error) from error
+        return [
+            FunctionTool(
+                name=tool.name,
+                description=tool.description,
+                params_json_schema=schema["parameters"],
+                on_invoke_tool=self._call(tool),
+                strict_json_schema=True,
+            )
+            for tool, schema in zip(self.mine.tools, for_openai(self.mine.tools), strict=True)
+        ]
+
+    def session(self, name: str | None = None) -> AgentsSession:
+        """The session of a name, begun when it is not there; without a name a new one."""
+        return AgentsSession(self.mine.session(name or new_name()))
+
+    async def remind(self, data: Any) -> Any:
+        """Put what is certain to help before the user's last words, for one call of the model: no session has it.
+
+        For `RunConfig(call_model_input_filter=memory.remind)`.
+        """
+        items = list(data.model_data.input)
+        asked = [place for place, item in enumerate(items) if _is_of_user(item)]
+        if asked:
+            item = items[asked[-1]]
+            # As often as it is called in one turn, with the same words: what stands before them is the same then.
+            turn = f"{id(data.context)}:{asked[-1]}"
+            reminder = await asyncio.to_thread(self.mine.reminder, _text_of(item["content"]), turn=turn)
+            if reminder:
+                items[asked[-1]] = {**item, "content": _with_reminder(reminder, item["content"])}
+        data.model_data.input = items
+        return data.model_data
+
+    def close(self) -> None:
+        """Close the memory if it was opened here."""
+        self.mine.close()
+
+    def _call(self, tool: Tool) -> Any:
+        async def call(_context: Any, arguments: str) -> str:
+            return await asyncio.to_thread(self.mine.call, tool.name, arguments)
+
+        return call
+
+
+def _is_of_user(item: Any) -> bool:
+    return isinstance(item, dict) and item.get("role") == "user" and "content" in item
+
+
+def _text_of(content: Any) -> str:
+    if isinstance(content, str):
+        return content
+    return "\n".join(str(part.get("text", "")) for part in content if part.get("type") in _SPOKEN)
+
+
+def _with_reminder(reminder: str, content: Any) -> Any:
+    if isinstance(content, str):
+        return f"{reminder}\n\n{content}"
+    return [{"type": "input_text", "text": reminder}, *content]
 
 
 class AgentsSession:

@@ -202,6 +202,17 @@ class FrameworkMemory:
         key, fields = self._place_of(name)
         return self.memory.sessions.open_or_create(key, **fields)
 
+    def session_if_there(self, name: str) -> Session | None:
+        """The conversation of a name; None when nobody has begun it."""
+        try:
+            return self.memory.sessions.open(self.key_of(name))
+        except NotFound:
+            return None
+
+    def key_of(self, name: str) -> str:
+        """The key of a conversation; of "", what the keys of all conversations here begin with."""
+        return self._place_of(name)[0]
+
     def _place_of(self, name: str) -> tuple[str, dict[str, str]]:
         """The key of a conversation, which says whose it is, and what its entry says besides."""
         context = self.context
@@ -225,13 +236,8 @@ class FrameworkMemory:
 
     def _own_transcript(self, session: str) -> str | None:
         """How the transcript of a conversation is cited: it need not be reminded of itself."""
-        if not session:
-            return None
-        try:
-            kept = self.memory.sessions.open(self._place_of(session)[0])
-        except NotFound:
-            return None
-        return f"sessions/{os.path.basename(kept.path)}"
+        kept = self.session_if_there(session) if session else None
+        return None if kept is None else f"sessions/{os.path.basename(kept.path)}"
 
 
 def open_memory(folder: str | os.PathLike[str] | None) -> Memory:
