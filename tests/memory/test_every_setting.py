@@ -170,7 +170,7 @@ def entries_of(settings, environ, places, monkeypatch):
         forget_vectors=None,
         limits=None,
         sends_questions_only=False,
-        within=lambda context: SimpleNamespace(access=None, context=context),
+        within=lambda context, asker=None: SimpleNamespace(access=None, context=context, begin_recall=asker),
     )
     entry_access.tools_within(memory, SearchContext(OWNER, "direct", "agent:main:main"))
     return repr(made)

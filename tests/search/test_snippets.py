@@ -35,6 +35,9 @@ class File:
     def wider(self, _first, _last):
         return None
 
+    def hidden(self, _lines):
+        return frozenset()
+
 
 def file_of(*lines, best=None):
     return File(*((number, text, score) for number, (text, score) in enumerate(lines, 1)), best=best)

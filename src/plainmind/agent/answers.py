@@ -128,7 +128,11 @@ def _remark(hit: SearchHit) -> str:
     """What is said of a hit beside where it is from; headings are text of the memory, and quoted so that it shows."""
     places = f", in {len(hit.also) + 1} places" if hit.also else ""
     under = f", under {json.dumps(_short(hit.headings), ensure_ascii=False)}" if hit.headings else ""
-    return f"score {hit.score:.2f}{places}{under}"
+    until = f", held until {hit.until}" if hit.until else ""
+    if hit.newer is not None:
+        text = f": {json.dumps(_short(hit.newer.text), ensure_ascii=False)}" if hit.newer.text else ""
+        until += f", now {hit.newer}{text}"
+    return f"score {hit.score:.2f}{places}{under}{until}"
 
 
 def _hit(hit: SearchHit, careful: tuple[str, ...], *, shows_citations: bool) -> dict[str, Any]:
@@ -144,6 +148,10 @@ def _hit(hit: SearchHit, careful: tuple[str, ...], *, shows_citations: bool) -> 
         fields["headings"] = _short(hit.headings)
     if hit.also:
         fields |= {"places": len(hit.also) + 1, "also": [str(place) for place in hit.also]}
+    if hit.until:
+        fields["until"] = hit.until
+    if hit.newer is not None:
+        fields["newer"] = {"citation": str(hit.newer), "text": _short(hit.newer.text)}
     if careful:
         fields["careful"] = list(careful)
     if shows_citations:

@@ -16,13 +16,14 @@ from functools import partial
 from plainmind.agent.recall import without_recalled
 from plainmind.base.errors import NotFound, PlainmindError
 from plainmind.base.lazy import pattern
-from plainmind.base.model import PRIVATE, Excerpt, SearchHit, sha256_text, split_lines
+from plainmind.base.model import PRIVATE, Excerpt, SearchHit, split_lines
 from plainmind.base.value import field, replace, value
 from plainmind.files.append import Tail, append
 from plainmind.files.atomic import write_atomically
 from plainmind.files.ids import new_id, time_of
-from plainmind.files.jsonl import add_line, backwards, lines_holding, open_plain_file
+from plainmind.files.jsonl import add_line, backwards, lines_holding, objects_in, open_plain_file
 from plainmind.files.system import SYSTEM, explain_errors, read_file
+from plainmind.text.note_format import mark_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,15 +36,15 @@ if TYPE_CHECKING:
 
     Judged: TypeAlias = Mapping[tuple[str, int], str]  # verdicts by recall and line
 
+__all__ = ["mark_of"]  # what names the lines of a recall
+
 ENTRIES = "entries"  # what stands before the id of an entry, as a path does
 VERDICTS = ("useful", "wrong", "outdated", "never-again")
 
 _QUESTION_CHARS = 400
 _NAME_CHARS = 120
 _DAY_FILE = pattern(r"(?P<day>\d{4}-\d\d-\d\d)\.jsonl")
-_VERDICTS_FILE = "verdicts.jsonl"
-_BEFORE_THE_WORDS = pattern(r"\s*(?:[-*+]\s+|\d{1,9}[.)]\s+|#+\s+|>\s+)?(?:\[[ xX]\]\s+)?")
-_NOTE_ID = pattern(r"<!-- m:[0-9A-Za-z_-]+ -->")
+VERDICTS_FILE = "verdicts.jsonl"
 _WORDS = pattern(r"\w+")
 _LEAST_WORD = 4
 _UNKNOWN = object()
@@ -122,16 +123,6 @@ class RecallValues:
     folder: str
 
 
-def mark_of(line: str) -> str:
-    """A short name for what a line says, by which it is known again when its number has changed."""
-    return sha256_text(words_of(line))[:8]
-
-
-def words_of(line: str) -> str:
-    """A line without its list mark, its note's id and the space around it."""
-    return _BEFORE_THE_WORDS.sub("", _NOTE_ID.sub("", line), count=1).strip()
-
-
 def best_line_of(hit: SearchHit) -> str:
     """The line of a hit that answers; the first that says something where that is not known."""
     lines = split_lines(hit.snippet)
@@ -180,11 +171,13 @@ class BegunRecall:
         self._began = time.perf_counter()
         self._erased = log.erased() if log.is_on else None
 
-    def end(self, lines: Sequence[RecalledLines], text: str) -> None:
-        """Write down which lines were found, and that `text` was given to the model."""
+    def end(self, lines: Sequence[RecalledLines], text: str, *, timeout_ms: float | None = None) -> None:
+        """Write down which lines were found, and that `text` was given to the model, unless nobody waited for it."""
         if not self._log.is_on:
             return
         spent = (time.perf_counter() - self._began) * 1000
+        if timeout_ms is not None and spent > timeout_ms:
+            lines, text = [replace(one, reason=one.reason or "too late") for one in lines], ""
         try:
             self._log.write(
                 self._kind,
@@ -366,7 +359,7 @@ class RecallLog:
     def stamp(self) -> tuple[str, int, int] | None:
         """What changes whenever something was recalled or judged; None before the first time."""
         files = self._day_files()[:1]
-        verdicts = _size(os.path.join(self.folder, _VERDICTS_FILE))
+        verdicts = _size(os.path.join(self.folder, VERDICTS_FILE))
         if not files:
             return ("", 0, verdicts) if verdicts else None
         day, path = files[0]
@@ -405,7 +398,7 @@ class RecallLog:
             "verdict": verdict,
         }
         data = json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
-        path = os.path.join(self.folder, _VERDICTS_FILE)
+        path = os.path.join(self.folder, VERDICTS_FILE)
         with self._erasures().hold_off():
             append(
                 path,
@@ -450,7 +443,7 @@ class RecallLog:
                 if recall is not None and not is_doomed(recall):
                     kept.append(line)
             count += _rewrite(path, data, kept)
-        path = os.path.join(self.folder, _VERDICTS_FILE)
+        path = os.path.join(self.folder, VERDICTS_FILE)
         if _size(path):
             data = read_file(path)
             kept = [
@@ -549,15 +542,11 @@ class RecallLog:
 
 def verdicts_in(folder: str) -> Iterator[Mapping[str, Any]]:
     """What a person said of lines, the oldest first: `recall`, `line`, `path`, `mark` and `verdict` of each."""
-    path = os.path.join(folder, _VERDICTS_FILE)
-    if not _size(path):
-        return
+    path = os.path.join(folder, VERDICTS_FILE)
     with explain_errors("read", path, outcome="verdicts do not count"):
-        data = read_file(path)
-    for line in data.splitlines():
-        found = _parsed(line)
-        if found is not None and {"recall", "line", "path", "mark", "verdict"} <= found.keys():
-            yield found
+        for found in objects_in(path):
+            if {"recall", "line", "path", "mark", "verdict"} <= found.keys():
+                yield found
 
 
 def shares_a_word(question: str, texts: Iterable[str]) -> bool:

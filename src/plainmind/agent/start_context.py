@@ -8,10 +8,11 @@ from plainmind.agent.recall import Recalled, fence
 from plainmind.agent.scope import Access
 from plainmind.base.errors import PathNotAllowed
 from plainmind.base.lazy import pattern
-from plainmind.base.model import PRIVATE, SHARED
+from plainmind.base.model import PRIVATE, SHARED, split_lines
 from plainmind.base.value import value
 from plainmind.notes.scopes import folder_of_scope
 from plainmind.text.note_format import without_note_ids
+from plainmind.text.validity import mentions_validity, validities
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -73,10 +74,12 @@ def _pages(access: Access, today: date, read: Read) -> list[_Page]:
     pages: list[_Page] = []
     if access.sees_everything and access.writes == PRIVATE:
         pages += [
-            _Page(path, _text_to_show(text), keeps_end=False) for path in CURATED if (text := read(path))
+            _Page(path, _text_to_show(text, today), keeps_end=False)
+            for path in CURATED
+            if (text := read(path))
         ][:1]
     pages += [
-        _Page(path, _text_to_show(text), keeps_end=True)
+        _Page(path, _text_to_show(text, today), keeps_end=True)
         for path in _logs(access, today)
         if (text := read(path))
     ]
@@ -92,8 +95,14 @@ def _logs(access: Access, today: date) -> Sequence[str]:
     return [f"{folder}/{today.fromordinal(day).isoformat()}.md" for day in days for folder in folders]
 
 
-def _text_to_show(text: str) -> str:
-    return without_note_ids(text).rstrip()
+def _text_to_show(text: str, today: date) -> str:
+    """A file as a session begins with it. A line whose time is over is left blank: the numbers stay true."""
+    text = without_note_ids(text)
+    if mentions_validity(text):
+        lines, day = split_lines(text), today.isoformat()
+        over = {number for number, found in validities(lines).items() if found.is_expired(day)}
+        text = "\n".join("" if number in over else line for number, line in enumerate(lines, 1))
+    return text.rstrip()
 
 
 def _cut(pages: Sequence[_Page], allowed: int) -> tuple[list[Recalled], list[str]]:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 # Grows with every change of a definition: clients may keep what they were told.
-VERSION = 5
+VERSION = 6
 
 
 @value
@@ -74,6 +74,8 @@ _HIT = gives(
         "places": _WHOLE,
         "also": {"type": "array", "items": _TEXT},
         "citation": _TEXT,
+        "until": _TEXT,
+        "newer": gives({"citation": _TEXT, "text": _TEXT}, "citation", "text"),
     },
     "path", "startLine", "endLine", "score", "snippet", "source",
 )  # fmt: skip
@@ -433,7 +435,8 @@ class ToolBox:
         )
         count = len(answer.content["results"])
         given, others = result.hits[:count], result.hits[count:]
-        recall.end((*lines_of_hits(given), *lines_of_hits(others, "did not fit")), answer.text)
+        lines = (*lines_of_hits(given), *lines_of_hits(others, "did not fit"))
+        recall.end(lines, answer.text, timeout_ms=limits.timeout_ms)
         return answer
 
     def _get(self, path: str, first_line: int = 1, line_count: int = EXCERPT_LINES) -> ToolAnswer:

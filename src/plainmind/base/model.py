@@ -188,6 +188,19 @@ class CitedLines:
 
 
 @value
+class NewerLine:
+    """The line that took the place of an older one; no text where it is not found any more, or not to be seen."""
+
+    path: str
+    line: int
+    text: str = ""
+
+    def __str__(self) -> str:
+        """`MEMORY.md#L9`."""
+        return f"{self.path}#L{self.line}"
+
+
+@value
 class SearchHit:
     """One answer, ready to show: the cited lines are exactly the lines of the snippet."""
 
@@ -202,6 +215,8 @@ class SearchHit:
     headings: str = ""  # above the lines that answer, "Projects › Lighthouse"; empty where there are none
     best_line: int = 0  # the one of the cited lines that answers best; 0 when it is not known
     also: tuple[CitedLines, ...] = ()  # other places that say the same, but for days and times
+    until: str | None = None  # the last day on which its best line holds, where it says so
+    newer: NewerLine | None = None  # what holds instead
 
 
 # From here on a result is more than what happens to be nearest: one in five of the hardest questions without an answer

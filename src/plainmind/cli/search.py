@@ -197,29 +197,34 @@ def _asks_several(arguments: argparse.Namespace) -> bool:
     return bool(arguments.all_agents or arguments.asked_agents)
 
 
+def _hit_as_json(hit: SearchHit, *, with_citations: bool) -> dict[str, Any]:
+    fields: dict[str, Any] = {
+        "path": hit.path,
+        "startLine": hit.start_line,
+        "endLine": hit.end_line,
+        "score": round(hit.score, 4),
+        "snippet": hit.snippet,
+        "source": hit.source,
+    }
+    if hit.headings:
+        fields["headings"] = hit.headings
+    if hit.also:
+        fields |= {"places": len(hit.also) + 1, "also": [str(place) for place in hit.also]}
+    if hit.until:
+        fields["until"] = hit.until
+    if hit.newer is not None:
+        fields["newer"] = {"citation": str(hit.newer), "text": hit.newer.text}
+    if with_citations:
+        fields["citation"] = hit.citation or citation(hit)
+    if hit.explanation is not None:
+        fields["explanation"] = dict(hit.explanation)
+    return fields
+
+
 def _as_json(result: SearchResult, *, with_citations: bool) -> dict[str, Any]:
-    hits = []
-    for hit in result.hits:
-        fields = {
-            "path": hit.path,
-            "startLine": hit.start_line,
-            "endLine": hit.end_line,
-            "score": round(hit.score, 4),
-            "snippet": hit.snippet,
-            "source": hit.source,
-        }
-        if hit.headings:
-            fields["headings"] = hit.headings
-        if hit.also:
-            fields |= {"places": len(hit.also) + 1, "also": [str(place) for place in hit.also]}
-        if with_citations:
-            fields["citation"] = hit.citation or citation(hit)
-        if hit.explanation is not None:
-            fields["explanation"] = dict(hit.explanation)
-        hits.append(fields)
     answer = {
         "query": result.query,
-        "results": hits,
+        "results": [_hit_as_json(hit, with_citations=with_citations) for hit in result.hits],
         "provider": result.provider,
         "model": result.model,
         "mode": result.mode,
@@ -311,6 +316,8 @@ def _print_hit(
         console.answer(console.style(f"  {_headings_that_fit(hit.headings, room)}", "dim"))
     for line in _lines_to_print(console.printable(hit.snippet), hit, room):
         console.answer(f"  {emphasise(console, line, wanted)}".rstrip())
+    if hit.until:
+        console.answer(console.style(f"  {_held_until(hit)}", "yellow"))
 
 
 def _print_briefly(console: Console, hit: SearchHit, wanted: AbstractSet[str]) -> None:
@@ -330,6 +337,13 @@ def _print_briefly(console: Console, hit: SearchHit, wanted: AbstractSet[str]) -
     console.answer(
         f"{hit.score:.2f}  {console.style(place, 'path')}  {emphasise(console, text, wanted)}{_other_places(hit)}"
     )
+
+
+def _held_until(hit: SearchHit) -> str:
+    """Until when a line holds, and what holds now."""
+    if hit.newer is None:
+        return f"until {hit.until}"
+    return f"until {hit.until}, now {visible(str(hit.newer))}: {visible(hit.newer.text)}".rstrip(": ")
 
 
 def _other_places(hit: SearchHit) -> str:
@@ -467,6 +481,15 @@ def reason(explanation: Mapping[str, Any], query: str, path: str, today: date) -
         parts.append(f"meaning {explanation['meaning']:.2f}")
     if explanation.get("namedDay"):
         parts.append("from a day that the question names")
+    if verdicts := explanation.get("verdicts"):
+        told = ", ".join(f"{name} × {count}" for name, count in verdicts.items())
+        parts.append(f"judged {told}: {explanation['change']:+.1f}")
+    if "insteadOf" in explanation:
+        parts.append(f"took the place of a line in {explanation['insteadOf']}")
+    if "newer" in explanation:
+        parts.append(f"superseded by {explanation['newer']}: {explanation['change']:+.1f}")
+    elif "until" in explanation and explanation["change"]:
+        parts.append(f"held until {explanation['until']}: {explanation['change']:+.1f}")
     day = day_of(path)
     if day and (age := age_in_words(day, today)):
         recency = float(explanation.get("recency", 1.0))

@@ -12,8 +12,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from plainmind.base.errors import NotFound, PathNotAllowed
+from plainmind.base.lazy import parse_json
 from plainmind.base.value import value
-from plainmind.files.system import SYSTEM, System, explain_errors, make_folders, read_range, write_all
+from plainmind.files.system import (
+    SYSTEM,
+    System,
+    explain_errors,
+    make_folders,
+    read_file,
+    read_range,
+    write_all,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 # Decoding may take eight times a line's bytes (characters of four bytes, twice), and 300 MB must do for all.
 MAX_LINE_BYTES = 16 << 20
@@ -127,6 +140,21 @@ def add_line(path: str, data: bytes, *, system: System = SYSTEM) -> None:
         write_all(system, fd, b"\n" * is_torn + data + b"\n")
     finally:
         system.close(fd)
+
+
+def objects_in(path: str, *, system: System = SYSTEM) -> Iterator[dict[str, Any]]:
+    """The objects of a small file of ours; none where there is no file. A line that is torn is passed over."""
+    try:
+        data = read_file(path, system=system)
+    except FileNotFoundError:
+        return
+    for line in data.splitlines():
+        try:
+            found = parse_json(line.decode("utf-8", "replace"))
+        except ValueError:
+            continue
+        if isinstance(found, dict):
+            yield found
 
 
 def end_of_last_line(fd: int, size: int, *, system: System = SYSTEM) -> int:

@@ -114,7 +114,8 @@ class Connector:
         recall = self._memory.begin_recall("search", query)
         hits = self._memory.search(query).hits
         results = [_result(hit, new_nonce()) for hit in hits]
-        recall.end(lines_of_hits(hits), "\n".join(result["text"] for result in results))
+        told = "\n".join(result["text"] for result in results)
+        recall.end(lines_of_hits(hits), told, timeout_ms=self._memory.limits.timeout_ms)
         return {"results": results}
 
     def _fetch(self, cited: str) -> dict[str, Any]:

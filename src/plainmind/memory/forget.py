@@ -9,7 +9,7 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from plainmind.agent.recalls import ENTRIES, Recall, mark_of, shares_a_word, words_of
+from plainmind.agent.recalls import ENTRIES, Recall, shares_a_word
 from plainmind.base.errors import ConflictError, IndexCorrupt, NotFound, PlainmindError, ScopeDenied
 from plainmind.base.lazy import find_by_name, pattern
 from plainmind.base.model import SyncReport, sha256_bytes, sha256_text, split_lines
@@ -28,7 +28,7 @@ from plainmind.memory.indexes import (
 )
 from plainmind.notes.notebook import Forgotten, ForgottenEntry, ForgottenLines, byte_lines
 from plainmind.notes.workspace import decode, encoding_of
-from plainmind.text.note_format import ID_MARK, find_note, without_note_ids
+from plainmind.text.note_format import ID_MARK, find_note, mark_of, without_note_ids, words_of
 from plainmind.text.validity import mentions_validity, without_validity
 
 TYPE_CHECKING = False

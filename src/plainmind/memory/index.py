@@ -26,6 +26,7 @@ from plainmind.base.model import (
     known_sources,
 )
 from plainmind.base.value import replace
+from plainmind.files.system import explain_errors
 from plainmind.index.plan import Conditions, Patience
 from plainmind.index.sync import REMOVED, OpenView, SharedSync
 from plainmind.memory.translation import with_imports
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from threading import Event
     from typing import Any, TypeVar
 
-    from plainmind.base.model import EmbedderIdentity
+    from plainmind.base.model import EmbedderIdentity, SearchHit
     from plainmind.embed.cache import SqliteEmbeddingCache
     from plainmind.embed.protocol import Embedder
     from plainmind.index.plan import Meanwhile
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from plainmind.notes.source import TextSource
     from plainmind.search.engine import SearchEngine
     from plainmind.search.second_look import Reranker
+    from plainmind.search.selection import Unwanted
 
     T = TypeVar("T")
 
@@ -192,11 +194,13 @@ class Index:
         since: date | str | None = None,
         until: date | str | None = None,
         deep: bool | None = False,
+        with_expired: bool = True,
         progress: ProgressCallback | None = None,
     ) -> SearchResult:
         """Find the lines that answer a question, among files of these scopes. Sees every write that came before it.
 
-        `deep` looks twice at the best results; None does so where what it takes is installed.
+        `deep` looks twice at the best results; None does so where what it takes is installed. Without `with_expired`
+        lines whose time is over are left out, and those that a person never wants to see again.
         """
         if max_results is not None and max_results < 1:
             raise PlainmindError(f"max_results is {max_results}", hint="ask for at least one hit")
@@ -213,6 +217,9 @@ class Index:
             only = restriction_of(today, paths=paths, tags=tags, since=since, until=until)
         where = SearchFilter(frozenset(asked_for), scopes, only)
 
+        verdicts = self._verdicts()
+        unwanted = None if with_expired else _unwanted(verdicts)
+        heeding = partial(self._heed, verdicts, today, with_expired=with_expired)
         reranker = None if deep is False and values.rerank.mode != "always" else self._reranker(deep=deep)
 
         def ask(engine: SearchEngine | None = None) -> SearchResult:
@@ -227,6 +234,7 @@ class Index:
                 min_score=min_score,
                 snippet_chars=snippet_chars,
                 explain=explain,
+                unwanted=unwanted,
             )
 
         def ask_index() -> SearchResult:
@@ -246,13 +254,13 @@ class Index:
 
         if self.backend is None or not query.strip():
             try:
-                return ask_index()
+                return heeding(ask_index())
             finally:
                 if view is not None:
                     view.close()
         if self._is_restricted(query, where, today):
             note = f"{self.backend.name} has no filters; this is from the built-in index"
-            result = ask_index()
+            result = heeding(ask_index())
             return replace(result, notes=(*result.notes, note))
         from plainmind.memory.backend import Question
 
@@ -266,7 +274,55 @@ class Index:
             snippet_chars=snippet_chars or values.snippet_chars,
             explain=explain,
         )
-        return self.backend.search(question, ask_index)
+        return heeding(self.backend.search(question, ask_index))
+
+    def _heed(
+        self,
+        verdicts: Mapping[tuple[str, str], Sequence[str]],
+        today: date,
+        result: SearchResult,
+        *,
+        with_expired: bool,
+    ) -> SearchResult:
+        """Give what was superseded, has expired or was judged its place; in a few searches there is such a thing."""
+        if not verdicts and not any(map(_says_until_when, result.hits)):
+            return result
+        from plainmind.base.errors import NotFound, PathNotAllowed
+        from plainmind.base.model import split_lines
+        from plainmind.search.selection import heed
+
+        def lines_of(path: str) -> list[str] | None:
+            try:
+                return split_lines(self._notes.workspace.read(path)[0].text)
+            except (NotFound, PathNotAllowed):  # gone since it was indexed
+                return None
+
+        hits = heed(
+            result.hits,
+            today=today.isoformat(),
+            lines_of=lines_of,
+            verdicts=verdicts,
+            with_expired=with_expired,
+        )
+        return replace(result, hits=hits)
+
+    def _verdicts(self) -> Mapping[tuple[str, str], Sequence[str]]:
+        """What a person said of lines, by path and mark."""
+        path = self.values.verdicts
+        if not os.path.exists(path):
+            return {}
+        from plainmind.files.jsonl import objects_in
+
+        latest: dict[tuple[str, int], tuple[str, str, str]] = {}
+        with explain_errors("read", path, outcome="verdicts do not count"):
+            for found in objects_in(path):
+                place = str(found.get("recall")), int(found.get("line", 0))
+                latest[place] = str(found.get("path")), str(found.get("mark")), str(found.get("verdict", ""))
+        verdicts: dict[tuple[str, str], list[str]] = {}
+        for where, mark, verdict in latest.values():
+            if verdict:
+                verdicts.setdefault((where, mark), []).append(verdict)
+        return verdicts
 
     def _reranker(self, *, deep: bool | None) -> Reranker | None:
         """What looks a second time, if it is wanted here. Raises ConfigError where it is asked for and not there."""
@@ -585,6 +641,23 @@ class Index:
             counts = reader.counts().files
         missing = (source for source in asked_for if not counts.get(source))
         return tuple(f"nothing from `{source}` is indexed" for source in missing)
+
+
+def _says_until_when(hit: SearchHit) -> bool:
+    """Whether a hit may have a line that says until when it holds: `text/validity.py` knows the forms."""
+    text, above = hit.snippet, hit.headings
+    return "until 2" in text or "expires:" in text or "until 2" in above or "expires:" in above
+
+
+def _unwanted(verdicts: Mapping[tuple[str, str], Sequence[str]]) -> Unwanted:
+    """What is left out for agents: what has expired, and lines that a person never wants to see again."""
+    from plainmind.search.selection import Unwanted
+
+    marks: dict[str, frozenset[str]] = {}
+    for (path, mark), said in verdicts.items():
+        if "never-again" in said:
+            marks[path] = marks.get(path, frozenset()) | {mark}
+    return Unwanted(marks)
 
 
 def remarks_of(report: SyncReport) -> tuple[str, ...]:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from plainmind.agent.protocol import Limits
     from plainmind.agent.start_context import StartContext
+    from plainmind.base.model import NewerLine
     from plainmind.memory.memory import Memory
     from plainmind.notes.discovery import FoundFile
     from plainmind.notes.notebook import Edited, Forgotten, Remembered
@@ -76,10 +77,12 @@ class ScopedMemory:
         since: str | None = None,
         until: str | None = None,
         deep: bool | None = None,
+        with_expired: bool = False,
     ) -> SearchResult:
         """Find the lines that answer a question, among what may be seen here.
 
-        With None it looks twice where that is installed: agents have the time, and act on what they read.
+        With None it looks twice where that is installed: agents have the time, and act on what they read. What has
+        expired is left out for them, and what a person never wants to see again; `with_expired` is for people.
         """
         with self._telling_only_its_own():
             limits = self.limits
@@ -94,6 +97,7 @@ class ScopedMemory:
                 since=since,
                 until=until,
                 deep=deep,
+                with_expired=with_expired,
             )
         hits = self._memory.policy.checkpoint.passed(self.access, result.hits, "a search")
         shown = tuple(
@@ -102,6 +106,7 @@ class ScopedMemory:
                 snippet=self._shown(hit.path, hit.snippet, hit.source),
                 headings=self._shown(hit.path, hit.headings, hit.source) if hit.headings else "",
                 also=self._memory.policy.checkpoint.passed(self.access, hit.also, "a search"),
+                newer=hit.newer and self._shown_newer(hit.newer),
             )
             for hit in hits
         )
@@ -259,6 +264,12 @@ class ScopedMemory:
         is_note = source == "memory" and not is_transcript(path)
         whole = self._whole_text(path) if is_note else None
         return part_without_secrets(part, whole, self._memory.redactor())
+
+    def _shown_newer(self, newer: NewerLine) -> NewerLine | None:
+        """The line that holds now, where it may be seen here; nothing filtered it before."""
+        if not self._memory.policy.checkpoint.admits(self.access, newer.path):
+            return None
+        return replace(newer, text=self._shown(newer.path, newer.text)) if newer.text else newer
 
     def _text_to_show(self, path: str) -> str | None:
         text = self._whole_text(path)

@@ -68,6 +68,11 @@ class Places:
         """The folder of what agents were given."""
         return os.path.join(self.state, "recalls")
 
+    @property
+    def verdicts(self) -> str:
+        """The file of what a person thought of it."""
+        return os.path.join(self.recalls, "verdicts.jsonl")
+
 
 @value
 class MemoryValues:
@@ -162,6 +167,7 @@ class IndexValues:
     max_results: int
     snippet_chars: int
     rerank: RerankValues
+    verdicts: str  # a file; mostly there is none
 
 
 @value
@@ -308,6 +314,7 @@ def index_values(loaded: Loaded, places: Places, environ: Mapping[str, str]) -> 
         rerank=RerankValues(
             settings.rerank.mode, settings.rerank.results, settings.rerank.deadline_ms / 1000
         ),
+        verdicts=places.verdicts,
     )
 
 

@@ -51,6 +51,8 @@ if TYPE_CHECKING:
     from plainmind.embed.protocol import Embedder
     from plainmind.index.protocol import IndexReader, IndexStore
     from plainmind.search.explanation import Explanations
+    from plainmind.search.selection import Unwanted
+    from plainmind.search.snippets import Hides
 
     T = TypeVar("T")
 
@@ -304,8 +306,12 @@ class SearchEngine:
         snippet_chars: int | None = None,
         explain: bool = False,
         view: AbstractContextManager[IndexReader] | None = None,
+        unwanted: Unwanted | None = None,
     ) -> SearchResult:
-        """Answer a question; what could not be consulted is in `degraded`. A `view` that is open is read and closed."""
+        """Answer a question; what could not be consulted is in `degraded`. A `view` that is open is read and closed.
+
+        With `unwanted`, lines that have expired, and those that it names, are shown to nobody.
+        """
         settings = self._settings
         clock = Stopwatch(time.perf_counter)
         wanted = max_results or settings.max_results
@@ -327,7 +333,8 @@ class SearchEngine:
             between = reader.chunks_between
             if where.only is not None:
                 between = partial(_selection().allowed_between, reader, where.only)
-            asked, files = self._read_closely(between, query, ranked, stake, today)
+            hides = None if unwanted is None else _selection().hiding(reader, where, unwanted, today)
+            asked, files = self._read_closely(between, query, ranked, stake, today, hides=hides)
             clock.lap("read")
             # More than wanted only where the order can still change: then always as many, whatever is wanted.
             is_reordered = query.exact or settings.diversity.enabled
@@ -467,6 +474,8 @@ class SearchEngine:
         ranked: Sequence[RankedChunk],
         stake: Stake,
         today: date,
+        *,
+        hides: Callable[[Source, str], Hides | None] | None = None,
     ) -> tuple[QuestionWords, list[KnownFile]]:
         """The words of the question, and the files of the ranked chunks, ready to be read."""
         settings = self._settings
@@ -489,7 +498,7 @@ class SearchEngine:
             chunk = item.ranked.chunk
             key = chunk.source, chunk.path
             if key not in files:
-                files[key] = KnownFile(partial(between, *key))
+                files[key] = KnownFile(partial(between, *key), hides and hides(*key))
             # A message is whole by itself, and a dozen around it may be a hundred pages.
             files[key].add(item, with_margin=number < CHUNKS_WITH_MARGIN and chunk.source != "sessions")
         return asked, list(files.values())

@@ -1,19 +1,26 @@
-"""Which of the snippets are shown: those that a question did not leave out, and each answer once."""
+"""Which of the snippets are shown: those that a question did not leave out, each answer once, and what still holds."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from functools import partial
 
 from plainmind.base.lazy import pattern
-from plainmind.base.model import Chunk, Restriction, SearchFilter, Source
-from plainmind.base.value import replace
-from plainmind.search.pages import ParsedQuery, RankedChunk
+from plainmind.base.model import Chunk, CitedLines, NewerLine, Restriction, SearchFilter, SearchHit, Source
+from plainmind.base.value import field, replace, value
+from plainmind.search.pages import ParsedQuery, RankedChunk, is_one_line, places_of, units_of
 from plainmind.search.snippets import Snippet
 from plainmind.text.terms import letters_without_spaces, may_be_spaceless, query_terms, stem, weight
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from datetime import date
+
     from plainmind.index.protocol import IndexReader
+    from plainmind.search.snippets import Hides
+    from plainmind.text.validity import Validity
 
 # --- what a question restricts itself to ---
 
@@ -191,3 +198,200 @@ def _joined(kept: Snippet, repeated: Snippet) -> Snippet:
 def _durability(snippet: Snippet) -> tuple[bool, bool, str]:
     chunk = snippet.best[0].ranked.chunk
     return chunk.source == "memory", chunk.day is None, chunk.day or ""
+
+
+# --- what no longer holds, and what a person thought of it ---
+
+# What every form in which a line says until when it holds has in it.
+FORMS = ("until 2", "expires:")
+_FIELD = "expir"  # the term of the word that a front matter, or a comment, has
+_ALL_LINES = 1_000_000_000
+
+# What is added to the log-odds of a hit. Verdicts add up, and never to more than this.
+OF_VERDICTS = {"useful": 0.5, "wrong": -0.7, "outdated": -1.0, "never-again": -2.0}
+MOST_OF_VERDICTS, LEAST_OF_VERDICTS = 1.0, -2.0
+OF_SUPERSEDED, OF_EXPIRED = -1.5, -2.0
+_STEPS = 5  # from one newer line to the next
+_LEAST_IN_COMMON = 2
+
+
+@value
+class Unwanted:
+    """What is not recalled for an agent beside what has expired: lines of which a person said so, by path and mark."""
+
+    marks: Mapping[str, frozenset[str]] = field(default_factory=dict)
+
+
+def hiding(
+    reader: IndexReader, where: SearchFilter, unwanted: Unwanted, today: date
+) -> Callable[[Source, str], Hides | None]:
+    """What tells of a file which of its lines must not be shown. Nearly no file has any, which is seen at once."""
+    is_suspect = bool(reader.term_statistics((_FIELD,), where=where).chunks_with.get(_FIELD))
+    day = today.isoformat()
+
+    def of_file(source: Source, path: str) -> Hides | None:
+        if source != "memory":
+            return None
+        marks = unwanted.marks.get(path, frozenset())
+        chunks = partial(reader.chunks_between, source, path, 1, _ALL_LINES)
+        return partial(_hidden_lines, chunks, marks, day, is_suspect=is_suspect)
+
+    return of_file
+
+
+def _hidden_lines(
+    chunks: Callable[[], Sequence[Chunk]],
+    marks: frozenset[str],
+    today: str,
+    texts: Iterable[str],
+    *,
+    is_suspect: bool,
+) -> AbstractSet[int]:
+    if not is_suspect and not marks and not any(mark in text for text in texts for mark in FORMS):
+        return frozenset()
+    from plainmind.text.note_format import mark_of
+    from plainmind.text.validity import validities
+
+    lines = _lines_in(chunks())
+    expired = {number for number, found in validities(lines).items() if found.is_expired(today)}
+    never = {number for number, line in enumerate(lines, 1) if marks and mark_of(line) in marks}
+    return expired | never
+
+
+def _lines_in(chunks: Iterable[Chunk]) -> list[str]:
+    """The lines of a file as far as its chunks have them; the others are blank."""
+    pieces: dict[int, dict[int, str]] = {}
+    for chunk in chunks:
+        units = units_of(chunk.text, one_line=is_one_line(chunk))
+        for (line, piece), text in zip(places_of(chunk, units), units, strict=True):
+            pieces.setdefault(line, {})[piece] = text
+    last = max(pieces, default=0)
+    return ["".join(text for _, text in sorted(pieces.get(n, {}).items())) for n in range(1, last + 1)]
+
+
+def heed(
+    hits: Sequence[SearchHit],
+    *,
+    today: str,
+    lines_of: Callable[[str], Sequence[str] | None],
+    verdicts: Mapping[tuple[str, str], Sequence[str]],
+    with_expired: bool,
+) -> tuple[SearchHit, ...]:
+    """Put what was superseded, has expired or was judged in its place, each with the reason.
+
+    `lines_of` gives the lines of a file as they are now. Without `with_expired` what is over is left out; what holds
+    otherwise stays as it was found.
+    """
+    heeded: list[SearchHit] = []
+    for hit in hits:
+        lines = lines_of(hit.path) if hit.source == "memory" and _is_concerned(hit, verdicts) else None
+        seen = hit if lines is None else _heeded(hit, lines, today, lines_of, verdicts)
+        is_over = seen.until is not None and seen.newer is None and seen.until < today
+        is_never = bool(lines) and "never-again" in verdicts.get(_name_of(hit, lines or ()), ())
+        if with_expired or not (is_over or is_never):
+            heeded.append(seen)
+    heeded.sort(key=lambda hit: -hit.score)
+    for hit in [hit for hit in heeded if hit.newer is not None]:
+        _put_before(heeded, hit)
+    return tuple(heeded)
+
+
+def _is_concerned(hit: SearchHit, verdicts: Mapping[tuple[str, str], object]) -> bool:
+    # The file as a whole may say it in its front matter: then its best line does not.
+    return any(mark in hit.snippet or mark in hit.headings for mark in FORMS) or any(
+        path == hit.path for path, _ in verdicts
+    )
+
+
+def _name_of(hit: SearchHit, lines: Sequence[str]) -> tuple[str, str]:
+    from plainmind.text.note_format import mark_of
+
+    number = hit.best_line or hit.start_line
+    return hit.path, mark_of(lines[number - 1]) if 1 <= number <= len(lines) else ""
+
+
+def _heeded(
+    hit: SearchHit,
+    lines: Sequence[str],
+    today: str,
+    lines_of: Callable[[str], Sequence[str] | None],
+    verdicts: Mapping[tuple[str, str], Sequence[str]],
+) -> SearchHit:
+    from plainmind.text.validity import validities
+
+    best = hit.best_line or hit.start_line
+    found = validities(lines).get(best)
+    said = verdicts.get(_name_of(hit, lines), ())
+    change = sum(OF_VERDICTS.get(verdict, 0.0) for verdict in said)
+    change = max(LEAST_OF_VERDICTS, min(MOST_OF_VERDICTS, change))
+    why: dict[str, object] = (
+        {"verdicts": {each: said.count(each) for each in dict.fromkeys(said)}} if said else {}
+    )
+    newer = None
+    if found is not None:
+        newer = _newer(lines[best - 1], found, lines_of) if found.is_superseded else None
+        if newer is not None and newer.path == hit.path and hit.start_line <= newer.line <= hit.end_line:
+            # Both are shown, and the newer one says it.
+            return replace(hit, best_line=newer.line)
+        change += OF_SUPERSEDED if newer is not None else OF_EXPIRED if found.is_expired(today) else 0.0
+        why["until"] = found.until
+    if newer is not None:
+        why["newer"] = str(newer)
+    score = _shifted(hit.score, change)
+    explanation = hit.explanation
+    if explanation is not None and why:
+        explanation = {**explanation, "score": round(score, 4), "change": round(change, 2), **why}
+    until = found.until if found is not None else None
+    return replace(hit, score=score, explanation=explanation, until=until, newer=newer)
+
+
+def _newer(old: str, found: Validity, lines_of: Callable[[str], Sequence[str] | None]) -> NewerLine:
+    """The line that holds now: the cited one, or the one that it has become where lines were put in before it."""
+    from plainmind.text.note_format import words_of
+    from plainmind.text.terms import document_terms
+    from plainmind.text.validity import validity_of, without_validity
+
+    assert found.path is not None
+    words = set(document_terms(without_validity(old)))
+    place = NewerLine(found.path, found.line)
+    for _ in range(_STEPS):
+        lines = lines_of(place.path) or ()
+        cited = lines[place.line - 1] if 1 <= place.line <= len(lines) else ""
+        if not cited.strip() or words.isdisjoint(document_terms(cited)):
+            others = [
+                (len(words & set(document_terms(line))), number)
+                for number, line in enumerate(lines, 1)
+                if line != old and words and not line.startswith("#")
+            ]
+            common, number = max(others, default=(0, 0), key=lambda each: (each[0], -each[1]))
+            if common < _LEAST_IN_COMMON:
+                return NewerLine(place.path, place.line)
+            place, cited = NewerLine(place.path, number), lines[number - 1]
+        following = validity_of(cited)
+        if following is None or following.path is None:
+            return NewerLine(place.path, place.line, words_of(without_validity(cited)))
+        place = NewerLine(following.path, following.line)
+    return place
+
+
+def _shifted(score: float, change: float) -> float:
+    """A probability with its log-odds changed; one that is certain stays so."""
+    if not change or not 0.0 < score < 1.0:
+        return score
+    return 1.0 / (1.0 + math.exp(-(math.log(score / (1.0 - score)) + change)))
+
+
+def _put_before(hits: list[SearchHit], old: SearchHit) -> None:
+    """Let the hit that has the newer line come before the superseded one: it is no less an answer."""
+    assert old.newer is not None
+    newer = old.newer
+    at = hits.index(old)
+    for position in range(at + 1, len(hits)):
+        hit = hits[position]
+        if hit.path == newer.path and hit.start_line <= newer.line <= hit.end_line:
+            del hits[position]
+            why = hit.explanation
+            if why is not None:
+                why = {**why, "insteadOf": str(CitedLines(old.path, old.start_line, old.end_line))}
+            hits.insert(at, replace(hit, score=max(hit.score, old.score), explanation=why))
+            return

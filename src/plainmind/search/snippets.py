@@ -437,6 +437,9 @@ class LinesOfFile(Protocol):
     def wider(self, first: int, last: int) -> Lines | None:
         """The same lines and more, if there may be more around or between the first and the last of a snippet."""
 
+    def hidden(self, lines: Lines) -> AbstractSet[Place]:
+        """Which of the lines must not be shown."""
+
 
 class Snippet:
     """A run of neighbouring lines that fits the budget, grown around its best line."""
@@ -493,7 +496,9 @@ class _Source:
         elif place not in self._shown:
             if self._lines is None:
                 self._lines = self._file.lines()
-            if self._lines.chunks[bisect_left(self._lines.places, place)] is chunk:
+                self._shown |= self._file.hidden(self._lines)
+            position = bisect_left(self._lines.places, place)
+            if place not in self._shown and self._lines.chunks[position] is chunk:
                 return False  # or else another chunk has the same line
         for worth, following in self._left[number]:
             if following not in self._shown:
@@ -511,6 +516,7 @@ class _Source:
         wider = self._file.wider(first, last)
         if wider is not None:
             lines = self._lines = wider
+            self._shown |= self._file.hidden(lines)
             first, last = _grow(lines, place, budget, self._shown)
         best = bisect_left(lines.places, place)
         first, last = _trim(lines, first, last, best)
@@ -655,6 +661,9 @@ Between: TypeAlias = "Callable[[int, int], Sequence[Chunk]]"
 # The ordinal of a chunk, where its units stand, their texts, and the chunk itself if it may start a snippet.
 Stretch: TypeAlias = "tuple[int, Sequence[Place], Sequence[str], ReadChunk | None]"
 
+# Tells by texts of a file, lines and the headings above them, which of its lines, by number, must not be shown.
+Hides: TypeAlias = "Callable[[Iterable[str]], AbstractSet[int]]"
+
 # How far the chunks around the best ones are read, to fill up snippets at the edge of a chunk.
 MARGIN_LINES = 12
 
@@ -662,14 +671,15 @@ MARGIN_LINES = 12
 class KnownFile:
     """The chunks of one file that are worth reading, best first."""
 
-    __slots__ = ("_between", "_brinks", "_ordinals", "_with_margin", "chunks", "most")
+    __slots__ = ("_between", "_brinks", "_hides", "_ordinals", "_with_margin", "chunks", "most")
 
-    def __init__(self, between: Between) -> None:
+    def __init__(self, between: Between, hides: Hides | None = None) -> None:
         self.most = 0.0
         self.chunks: list[ReadChunk] = []
         self._ordinals: set[int] = set()
         self._with_margin: list[Chunk] = []
         self._between = between
+        self._hides = hides
         self._brinks: list[int]
 
     def add(self, read: ReadChunk, *, with_margin: bool) -> None:
@@ -700,6 +710,13 @@ class KnownFile:
         if not margins:
             return None
         return join_stretches([*margins, *self._stretches()])
+
+    def hidden(self, lines: Lines) -> AbstractSet[Place]:
+        """Which of the lines must not be shown: hardly ever any."""
+        if self._hides is None:
+            return frozenset()
+        numbers = self._hides([*lines.texts, *[read.ranked.chunk.context for read in self.chunks]])
+        return {place for place in lines.places if place[0] in numbers} if numbers else frozenset()
 
     def _stretches(self) -> list[Stretch]:
         return [(read.ranked.chunk.ordinal, read.places, read.page.units, read) for read in self.chunks]

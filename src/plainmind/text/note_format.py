@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 
 from plainmind.base.lazy import pattern
-from plainmind.base.model import split_lines
+from plainmind.base.model import sha256_text, split_lines
 
 DURABLE_SECTION = "Remembered"  # what keeps short durable notes apart from a longer one with headings
 ID_MARK = "<!-- m:"  # what every id comment begins with
@@ -25,6 +25,7 @@ _COMMENT_OPENING = pattern(r"<!--(?=(\s*m:)?)")
 _ANY_HEADING = pattern(r"(#{1,6})(?:[ \t]|$)")
 _LIST_MARK = pattern(r"(?:[-*+][ \t]+(?:(\[[ xX]\])[ \t]+)?|(\[[ xX]\])[ \t]+)(\S.*)$")
 _OUTER_HEADING = pattern(r"#{1,2}(?=[ \t]|$)")
+_BEFORE_THE_WORDS = pattern(r"\s*(?:[-*+]\s+|\d{1,9}[.)]\s+|#+\s+|>\s+)?(?:\[[ xX]\]\s+)?")
 _FENCE = pattern(r"[ \t]*(`{3,}(?=[^`]*$)|~{3,})")
 
 
@@ -79,6 +80,16 @@ def joins_section(lines: Sequence[str], *, is_durable: bool) -> bool:
 def without_note_ids(line: str) -> str:
     """Drop the id comments, for what is indexed and shown; line breaks stay where they were."""
     return _ID_COMMENT_AND_SPACE.sub("", line)
+
+
+def words_of(line: str) -> str:
+    """What a line says: without its list mark, its note's id and the space around it."""
+    return _BEFORE_THE_WORDS.sub("", without_note_ids(line), count=1).strip()
+
+
+def mark_of(line: str) -> str:
+    """A short name for what a line says, by which it is known again when its number has changed."""
+    return sha256_text(words_of(line))[:8]
 
 
 def find_note(lines: Sequence[str], note_id: str) -> tuple[int, int] | None:

@@ -176,6 +176,7 @@ def test_a_search_that_takes_too_long_is_not_waited_for(box):
         limits = patient
         access = box.memory.access
         shows_citations = True
+        begin_recall = box.memory.begin_recall
 
         def search(self, *arguments, **more):
             go.wait(60)
@@ -192,6 +193,9 @@ def test_a_search_that_takes_too_long_is_not_waited_for(box):
     assert (answer.content["unavailable"], answer.content["timedOut"]) == (True, True)
     assert answer.content["timeoutMs"] == 30
     assert "did not answer within 30 ms" in answer.text
+    (recall,) = box.memory.recalls.page().recalls
+    assert {one.reason for one in recall.lines} == {"too late"}
+    assert recall.tokens == 0
 
 
 def test_a_memory_that_cannot_be_searched_is_no_empty_memory(box, workspace):

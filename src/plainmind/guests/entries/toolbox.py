@@ -250,7 +250,7 @@ class EntryToolBox:
         ]
         text = "\n".join(filter(None, parts))
         if recall is not None:
-            recall.end(_recalled_lines(found), text)
+            recall.end(_recalled_lines(found), text, timeout_ms=limits.timeout_ms)
         return ToolAnswer(content, text)
 
     def _late(self) -> ToolAnswer:
