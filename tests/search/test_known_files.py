@@ -3,8 +3,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plainmind.base.model import Chunk
-from plainmind.search.pages import QuestionWords, RankedChunk, Shelf
-from plainmind.search.snippets import Judge, KnownFile, ReadChunk, Weights, grow_snippets, ranges_with_margin
+from plainmind.search.pages import QuestionWords, RankedChunk, Shelf, kinds_of
+from plainmind.search.snippets import (
+    Judge,
+    KnownFile,
+    ReadChunk,
+    Weights,
+    grow_snippets,
+    ranges_with_margin,
+)
 from plainmind.text.terms import document_terms
 
 JUDGE = Judge(QuestionWords({"gateway": 1.0}), Weights(), window_chars=700)
@@ -43,6 +50,22 @@ class Between:
     def __call__(self, first, last):
         self.asked_for.append((first, last))
         return [one for one in self.chunks if one.start_line <= last and one.end_line >= first]
+
+
+@given(
+    st.lists(
+        st.sampled_from(["", "text", "# A", "- item", "---", "```", "~~~", "  ```sh", "1. one"]),
+        min_size=2,
+        max_size=12,
+    ),
+    st.data(),
+)
+def test_what_lines_are_does_not_depend_on_how_they_were_cut_into_chunks(lines, data):
+    cut = data.draw(st.integers(1, len(lines) - 1))
+    first, second = chunk(0, 1, *lines[:cut]), chunk(1, cut + 1, *lines[cut:])
+    joined = file_of(read(first), read(second)).lines()
+
+    assert list(joined.kinds) == kinds_of(joined.texts, joined.places)
 
 
 def test_chunks_are_put_together_in_reading_order():

@@ -18,6 +18,28 @@ def test_a_page_that_is_read_again_is_kept_with_an_index():
     assert shelf.size_bytes == page_bytes(third)
 
 
+def test_the_pages_of_the_last_questions_are_kept_without_an_index():
+    shelf = Shelf(worth_an_index=9, recent_pages=2)
+    first, second = shelf.page(chunk("one")), shelf.page(chunk("two"))
+
+    assert shelf.page(chunk("one")) is first
+    for number in range(3):
+        shelf.page(chunk(f"note {number}"))
+    assert shelf.page(chunk("two")) is not second
+
+
+def test_a_text_that_stands_in_two_places_is_one_page_and_knows_both():
+    shelf = Shelf()
+    here = Chunk("memory/a.md", "memory", 0, 1, 2, "one\ntwo")
+    there = Chunk("memory/b.md", "memory", 3, 7, 8, "one\ntwo")
+    page = shelf.page(here)
+
+    assert shelf.page(there) is page
+    assert page.places_in(here) == [(1, 0), (2, 0)]
+    assert page.places_in(there) == [(7, 0), (8, 0)]
+    assert page.places_in(here) == [(1, 0), (2, 0)]
+
+
 def test_an_index_counts_by_unit():
     assert word_index(["run, ran and running", "", "run"]) == {"run": ((0, 2), (2, 1)), "ran": ((0, 1),)}
 

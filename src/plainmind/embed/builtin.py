@@ -272,7 +272,10 @@ class BuiltinEmbedder(FullEmbedder):
 
     def embed_query(self, text: str) -> Vector:
         """Embed a question."""
-        vector = _pool(self._open(), text)
+        model, pooling = self._open(), self._pooling
+        if pooling is None and "numpy" in sys.modules:
+            pooling = self._pooling = _Pooling(model)
+        vector = _pool(model, text) if pooling is None else pooling.pool(text)
         if vector is None:
             raise EmbeddingError("nothing to embed: the query has no words")
         return vector

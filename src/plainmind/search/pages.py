@@ -132,10 +132,15 @@ class ParsedQuery:
         """Whether a text has one of the identifiers of the question, as written."""
         if not self.exact:
             return False
+        if not text.isascii():
+            return not self.exact.isdisjoint(document_terms(text))
         folded = text.lower()
-        if text.isascii() and not any(clue in folded for term in self.exact for clue in clues(term)):
-            return False
-        return not self.exact.isdisjoint(document_terms(text))
+        found = [clue for term in self.exact for clue in clues(term) if clue in folded]
+        return bool(found) and any(
+            not self.exact.isdisjoint(word_terms(word))
+            for word, bare in zip(text.split(), folded.split(), strict=True)
+            if any(clue in bare for clue in found)
+        )
 
     @property
     def asks_for_recent(self) -> bool:
@@ -272,6 +277,40 @@ def places_of(chunk: Chunk, units: Sequence[str]) -> list[Place]:
     return [(line, number) for line, text in enumerate(lines, start) for number in range(len(_cut(text)))]
 
 
+# What a line is in Markdown.
+TEXT, BLANK, HEADING, ITEM, RULE, OPENING, CODE, CLOSING = range(8)
+_MARKERS = frozenset("#-*+_=`~0123456789")
+_HEADING = pattern(r" {0,3}#{1,6}(?:[ \t]|$)")
+_ITEM = pattern(r"[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]")
+_RULE = pattern(r" {0,3}([-*_=])(?:[ \t]*\1){2,}[ \t]*$")
+
+
+def kinds_of(texts: Sequence[str], places: Sequence[Place]) -> list[int]:
+    """What lines are: code between fences, and everything else by how it begins."""
+    kinds = []
+    fence = ""
+    for text, (_, piece) in zip(texts, places, strict=True):
+        bare = text.lstrip()
+        if fence:
+            is_closing = bare.startswith(fence) and not bare.strip().strip(fence[0])
+            kinds.append(CLOSING if is_closing else CODE)
+            fence = "" if is_closing else fence
+        elif not bare:
+            kinds.append(BLANK)
+        elif bare[0] not in _MARKERS or piece:
+            kinds.append(TEXT)
+        elif bare.startswith(("```", "~~~")):
+            fence = bare[:3]
+            kinds.append(OPENING)
+        elif _HEADING.match(text):
+            kinds.append(HEADING)
+        elif _RULE.match(text):
+            kinds.append(RULE)
+        else:
+            kinds.append(ITEM if _ITEM.match(text) else TEXT)
+    return kinds
+
+
 # Good chunks are read again and again, and cutting is most of the reading. A line is no longer than a chunk.
 @lru_cache(maxsize=1024)
 def _cut(line: str) -> tuple[str, ...]:
@@ -350,8 +389,10 @@ class Page:
 
     __slots__ = (
         "_chunk_text",
+        "_kinds",
         "_one_line",
         "_speakers",
+        "_standing",
         "ends",
         "folded",
         "glanced_at",
@@ -371,6 +412,9 @@ class Page:
     def __init__(self, chunk: Chunk) -> None:
         self.index: WordIndex | None = None  # worth making for a page that is read more than once
         self._speakers: list[str | None] | None = None
+        # Where its units stand in a file, with the chunk's first line and its ordinal; and what they are there.
+        self._standing: tuple[int, int, list[Place]] | None = None
+        self._kinds: tuple[list[Place], list[int]] | None = None
         self._chunk_text = chunk.text
         self._one_line = is_one_line(chunk)
         self.is_plain = chunk.text.isascii()
@@ -411,6 +455,20 @@ class Page:
             beyond = len(text.encode("utf-8", "surrogatepass")) - len(text)
             self.is_foreign = PLAIN_SHARE * beyond > len(text)
             self.folded = _SPACE.sub(" ", text.replace("İ", "i").lower())
+
+    def places_in(self, chunk: Chunk) -> list[Place]:
+        """Where each unit of its chunk stands; others with the same text stand elsewhere."""
+        known = self._standing
+        if known is None or known[0] != chunk.start_line or known[1] != chunk.ordinal:
+            self._standing = known = chunk.start_line, chunk.ordinal, places_of(chunk, self.units)
+        return known[2]
+
+    def kinds_in(self, chunk: Chunk) -> list[int]:
+        """What each unit of its chunk is in Markdown, if no code has begun before it."""
+        places, known = self.places_in(chunk), self._kinds
+        if known is None or known[0] is not places:
+            self._kinds = known = places, kinds_of(self.units, places)
+        return known[1]
 
     def put_in_order(self, index: WordIndex) -> None:
         """Find words by an index from now on: what they were looked for in is let go."""
@@ -453,6 +511,8 @@ def speaker_of(unit: str) -> str | None:
 
 WORTH_AN_INDEX = 8  # readings
 SHELF_BYTES = 8 * 1024 * 1024
+# So many pages without an index are kept, and as many that were asked for before those: some 5 KB each.
+RECENT_PAGES = 256
 # After so many pages that were not on the shelf, others may be worth keeping: it is cleared.
 SHELF_MISSES = 20_000
 # Measured, beside the text itself. English terms are shared with what `document_terms` remembers, pairs are not.
@@ -465,7 +525,8 @@ class Shelf:
     """Keeps the first pages that are asked for again and again, as many as fit. Safe to share between threads.
 
     An index takes as long as reading a page some eight times. So none is made before a page was read as often, and
-    none is thrown away for another: where the same few thousand pages come round, all would be made again.
+    none is thrown away for another: where the same few thousand pages come round, all would be made again. Without an
+    index the pages of the last questions are kept: questions that come together are about the same things.
     """
 
     def __init__(
@@ -474,6 +535,7 @@ class Shelf:
         worth_an_index: int = WORTH_AN_INDEX,
         most_bytes: int = SHELF_BYTES,
         most_misses: int = SHELF_MISSES,
+        recent_pages: int = RECENT_PAGES,
     ) -> None:
         self.size_bytes = 0
         self._worth_an_index = worth_an_index
@@ -482,17 +544,32 @@ class Shelf:
         self._misses = 0
         self._pages: dict[tuple[str, bool], Page] = {}
         self._readings: dict[int, int] = {}
+        self._recent_pages = recent_pages
+        self._recent: dict[tuple[str, bool], Page] = {}
+        self._older: dict[tuple[str, bool], Page] = {}
         self._lock = Lock()
 
     def page(self, chunk: Chunk) -> Page:
         """The page of a chunk, with an index if it is worth one."""
         key = chunk.text, is_one_line(chunk)
         page = self._pages.get(key)
-        if page is None:
-            page = Page(chunk)
-            if self._is_worth_keeping(hash(key)):
-                page.put_in_order(word_index(page.units))
-                self._keep(key, page)
+        if page is not None:
+            return page
+        if self._is_worth_keeping(hash(key)):
+            page = Page(chunk)  # another thread may be reading the one without an index
+            page.put_in_order(word_index(page.units))
+            self._keep(key, page)
+            return page
+        page = self._recent.get(key)
+        return page if page is not None else self._take_in(key, chunk)
+
+    def _take_in(self, key: tuple[str, bool], chunk: Chunk) -> Page:
+        """Keep a page for the next questions; those that were not asked for since go, half of all at a time."""
+        page = self._older.get(key) or Page(chunk)
+        with self._lock:
+            self._recent[key] = page
+            if len(self._recent) >= self._recent_pages:
+                self._older, self._recent = self._recent, {}
         return page
 
     def _is_worth_keeping(self, name: int) -> bool:
@@ -507,6 +584,7 @@ class Shelf:
 
     def _keep(self, key: tuple[str, bool], page: Page) -> None:
         with self._lock:
+            self._recent.pop(key, None)
             if key not in self._pages:  # or another thread was faster
                 self._pages[key] = page
                 self.size_bytes += page_bytes(page)

@@ -10,11 +10,18 @@ from heapq import heapify, heappop, heapreplace
 from itertools import pairwise
 from operator import getitem, itemgetter
 
-from plainmind.base.lazy import pattern
 from plainmind.base.model import Chunk
 from plainmind.base.value import fields, replace, value
 from plainmind.search.pages import (
+    BLANK,
+    CLOSING,
+    CODE,
     COUNTLESS,
+    HEADING,
+    ITEM,
+    OPENING,
+    RULE,
+    TEXT,
     Found,
     Memo,
     Page,
@@ -24,6 +31,7 @@ from plainmind.search.pages import (
     Shelf,
     TermSet,
     is_one_line,
+    kinds_of,
     limit_to_counts,
     places_of,
     terms_with,
@@ -270,7 +278,7 @@ class ReadChunk:
     def places(self) -> Sequence[Place]:
         """Where in the file each of its units stands."""
         if self._places is None:
-            self._places = places_of(self.ranked.chunk, self.page.units)
+            self._places = self.page.places_in(self.ranked.chunk)
         return self._places
 
     @property
@@ -349,10 +357,11 @@ _UNREAD = (0, 0)
 class Lines:
     """The known lines of one file in reading order, or pieces of lines: those of one line have the same number."""
 
-    __slots__ = ("_kinds", "chunks", "places", "texts", "units")
+    __slots__ = ("_kinds", "chunks", "places", "stretches", "texts", "units")
 
     def __init__(self) -> None:
-        self._kinds: list[int] | None = None
+        self._kinds: Sequence[int] | None = None
+        self.stretches: Sequence[Stretch] = ()  # that they were joined of, if no two have a line in common
         self.places: list[Place] = []
         self.texts: list[str] = []
         # The chunk that each is of and its position there; no chunk when it only fills up a snippet.
@@ -376,7 +385,7 @@ class Lines:
     def kinds(self) -> Sequence[int]:
         """What each of them is in Markdown."""
         if self._kinds is None:
-            self._kinds = kinds_of(self.texts, self.places)
+            self._kinds = joined_kinds(self.stretches) or kinds_of(self.texts, self.places)
         return self._kinds
 
     def score(self, position: int) -> float:
@@ -385,38 +394,17 @@ class Lines:
         return chunk.scores[self.units[position]] if chunk and self.texts[position].strip() else 0.0
 
 
-# What a line is in Markdown.
-TEXT, BLANK, HEADING, ITEM, RULE, OPENING, CODE, CLOSING = range(8)
 _HEADS = frozenset({HEADING, BLANK, RULE})
-_MARKERS = frozenset("#-*+_=`~0123456789")
-_HEADING = pattern(r" {0,3}#{1,6}(?:[ \t]|$)")
-_ITEM = pattern(r"[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]")
-_RULE = pattern(r" {0,3}([-*_=])(?:[ \t]*\1){2,}[ \t]*$")
 
 
-def kinds_of(texts: Sequence[str], places: Sequence[Place]) -> list[int]:
-    """What lines are: code between fences, and everything else by how it begins."""
-    kinds = []
-    fence = ""
-    for text, (_, piece) in zip(texts, places, strict=True):
-        bare = text.lstrip()
-        if fence:
-            is_closing = bare.startswith(fence) and not bare.strip().strip(fence[0])
-            kinds.append(CLOSING if is_closing else CODE)
-            fence = "" if is_closing else fence
-        elif not bare:
-            kinds.append(BLANK)
-        elif bare[0] not in _MARKERS or piece:
-            kinds.append(TEXT)
-        elif bare.startswith(("```", "~~~")):
-            fence = bare[:3]
-            kinds.append(OPENING)
-        elif _HEADING.match(text):
-            kinds.append(HEADING)
-        elif _RULE.match(text):
-            kinds.append(RULE)
-        else:
-            kinds.append(ITEM if _ITEM.match(text) else TEXT)
+def joined_kinds(stretches: Iterable[Stretch]) -> list[int] | None:
+    """What the lines of stretches are, one after the other; None where code begins, which may not end with them."""
+    kinds: list[int] = []
+    for _, places, texts, read in stretches:
+        own = read.page.kinds_in(read.ranked.chunk) if read is not None else kinds_of(texts, places)
+        if OPENING in own:
+            return None
+        kinds += own
     return kinds
 
 
@@ -576,32 +564,52 @@ def _grow(lines: Lines, best: Place, budget: int, shown: AbstractSet[Place]) -> 
     score = lines.score
     first = last = bisect_left(lines.places, best)
     left: float = budget - len(lines.texts[first])
-    before, after = _step(lines, first, -1, shown), _step(lines, last, 1, shown)
+    before, after = _step_up(lines, first, shown), _step_down(lines, last, shown)
+    worth_before = worth_after = _UNKNOWN
     while True:
         before_fits, after_fits = before <= left, after <= left
-        # Ties go to what follows: an answer comes after its question.
-        if after_fits and not (before_fits and score(first - 1) > score(last + 1)):
+        if before_fits and after_fits:
+            if worth_before == _UNKNOWN:
+                worth_before = score(first - 1)
+            if worth_after == _UNKNOWN:
+                worth_after = score(last + 1)
+            after_fits = (
+                worth_before <= worth_after
+            )  # ties go to what follows: an answer comes after its question
+        if after_fits:
             last += 1
             left -= after
-            after = _step(lines, last, 1, shown)
+            after, worth_after = _step_down(lines, last, shown), _UNKNOWN
         elif before_fits:
             first -= 1
             left -= before
-            before = _step(lines, first, -1, shown)
+            before, worth_before = _step_up(lines, first, shown), _UNKNOWN
         else:
             return first, last
 
 
-def _step(lines: Lines, position: int, direction: int, shown: AbstractSet[Place]) -> float:
-    """What the line beside a line costs, with the line breaks between them; infinite when it must not be taken."""
-    beside = position + direction
-    places = lines.places
-    if not 0 <= beside < len(places) or places[beside] in shown:
-        return float("inf")
-    if direction < 0 and (lines.kinds[beside] == RULE or _begins_section(lines, position)):
-        return float("inf")
-    gap = abs(places[beside][0] - places[position][0])  # 0 between pieces of one line
-    return len(lines.texts[beside]) + gap if gap <= NEAR_LINES else float("inf")
+_UNKNOWN = float("-inf")  # no line is worth so little
+_NOWHERE = float("inf")
+
+
+def _step_down(lines: Lines, position: int, shown: AbstractSet[Place]) -> float:
+    """What the line after a line costs, with the line breaks between them; infinite when it must not be taken."""
+    places, after = lines.places, position + 1
+    if after == len(places) or places[after] in shown:
+        return _NOWHERE
+    gap = places[after][0] - places[position][0]  # 0 between pieces of one line
+    return len(lines.texts[after]) + gap if gap <= NEAR_LINES else _NOWHERE
+
+
+def _step_up(lines: Lines, position: int, shown: AbstractSet[Place]) -> float:
+    """The same for the line before a line."""
+    places, before = lines.places, position - 1
+    if before < 0 or places[before] in shown:
+        return _NOWHERE
+    if lines.kinds[before] == RULE or _begins_section(lines, position):
+        return _NOWHERE
+    gap = places[position][0] - places[before][0]
+    return len(lines.texts[before]) + gap if gap <= NEAR_LINES else _NOWHERE
 
 
 def _begins_section(lines: Lines, position: int) -> bool:
@@ -762,6 +770,7 @@ def join_stretches(stretches: Sequence[Stretch]) -> Lines:
     lines = Lines()
     ordered = by_ordinal(stretches)
     if not has_overlap(ordered):
+        lines.stretches = ordered
         for _, places, texts, read in ordered:
             lines.add(places, texts, [read] * len(texts), range(len(texts)))
         return lines
