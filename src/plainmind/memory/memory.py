@@ -34,6 +34,7 @@ if TYPE_CHECKING:  # a search needs none of these, and pays for none of them
     from plainmind.base.errors import ConfigError
     from plainmind.config.load import Loaded, Origin
     from plainmind.config.settings import Settings
+    from plainmind.config.show import Row
     from plainmind.embed.cache import Pruned
     from plainmind.embed.protocol import Embedder
     from plainmind.embed.succession import Choice
@@ -310,6 +311,12 @@ class Memory:
     def remarks(self) -> tuple[str, ...]:
         """What there is to say about the configuration files."""
         return self._loaded.notes
+
+    def list_settings(self) -> Sequence[Row]:
+        """Every setting with its value and where that comes from; of a secret only whether it is set."""
+        from plainmind.config.show import rows
+
+        return rows(self._loaded)
 
     def choice_of_provider(self) -> Choice:
         """Which provider embeds, and why."""

@@ -126,7 +126,11 @@ class Notes:
 
 def read_links(workspace: Workspace, wanted: str) -> NoteLinks:
     """The links of a note, and those that lead to it. Raises NotFound."""
-    notes = Notes(_read_all(workspace))
+    return links_among(Notes(_read_all(workspace)), wanted)
+
+
+def links_among(notes: Notes, wanted: str) -> NoteLinks:
+    """The links of a note, and those that lead to it, among notes that were read. Raises NotFound."""
     path = notes.ask(wanted)
     links = [_link(notes, found, path) for found in find_links(notes.texts[path])]
     return NoteLinks(path, notes.names[path], tuple(links), tuple(_backlinks(notes, path)))

@@ -1,24 +1,38 @@
-"""One request to `/v1` as what answers it sees it: who asks, for what, of which memory; and the reply."""
+"""One request to `/v1` as what answers it sees it: who asks, of which memory, with what is kept between requests."""
 
 from __future__ import annotations
 
 import base64
+import time
 from collections.abc import Callable, Mapping, Sequence
+from threading import Lock
 
+from plainmind.agent.codes import Codes
+from plainmind.agent.scope import SearchContext
 from plainmind.base.errors import PlainmindError, ScopeDenied
 from plainmind.base.value import value
-from plainmind.guests.page.tokens import Caller
+from plainmind.guests.page import shapes
+from plainmind.guests.page.events import Journal
+from plainmind.guests.page.problems import Problem
+from plainmind.guests.page.tokens import Caller, Callers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, TypeVar
 
-    from plainmind.guests.page.keeper import Keeper
+    from plainmind.guests.page.days import LineCounts
+    from plainmind.guests.page.network import Network
+    from plainmind.guests.page.note_map import NoteMap
     from plainmind.memory.memory import Memory
     from plainmind.memory.scoped import ScopedMemory
+    from plainmind.memory.session_pages import Listed
     from plainmind.notes.discovery import FoundFile
+    from plainmind.notes.notebook import Forgotten
 
     T = TypeVar("T")
+
+_MOST_WAITING = 100
+_ROWS_SECONDS = 2.0  # how long a list of conversations is taken for the present one
 
 
 @value
@@ -92,3 +106,103 @@ def _after(rows: Sequence[T], cursor: str, name_of: Callable[[T], str]) -> int:
         (at for at in (*near, *range(min(len(rows), max(0, place - 1)))) if name_of(rows[at]) == name), None
     )
     return min(place, len(rows)) if found is None else found + 1
+
+
+@value
+class Preview:
+    """What would go: lines and entries, or a conversation."""
+
+    chosen: Forgotten | None
+    session: shapes.ForgottenSession | None
+
+
+class Previews:
+    """What was shown before it is forgotten, by the code that was given for it. Each works once."""
+
+    def __init__(self) -> None:
+        self._codes = Codes()
+        self._lock = Lock()
+        self._shown: dict[str, Preview] = {}
+
+    def keep(self, caller: str, preview: Preview) -> str:
+        """A code for what is shown to somebody now."""
+        code = self._codes.make(caller)
+        with self._lock:
+            self._shown = dict([*self._shown.items()][1 - _MOST_WAITING :])
+            self._shown[code] = preview
+        return code
+
+    def take(self, caller: str, code: str) -> Preview:
+        """What a code stands for, which it does no longer. Raises Problem."""
+        is_good = self._codes.take(code, caller)
+        with self._lock:
+            found = self._shown.pop(code.strip(), None) if is_good else None
+        if found is None:
+            raise Problem(
+                "code",
+                "this code was used already, is older than ten minutes, or was never given",
+                "ask once more what would go",
+            )
+        return found
+
+
+class Keeper:
+    """What a server keeps between requests, shared by all of them."""
+
+    def __init__(self, callers: Callers, *, read_only: bool) -> None:
+        self.callers = callers
+        self.is_read_only = read_only
+        self.previews = Previews()
+        self.journal = Journal()
+        self.nobody = SearchContext("", "", "")  # who has shown no token yet
+        self._making = Lock()
+        self._network: Network | None = None
+        self._line_counts: LineCounts | None = None
+        self._map: NoteMap | None = None
+        self._rows: tuple[float, list[Listed]] = (0.0, [])
+
+    @property
+    def network(self) -> Network:
+        """The notes by what they are called and where they lead."""
+        from plainmind.guests.page.network import Network
+
+        with self._making:
+            self._network = self._network or Network()
+            return self._network
+
+    @property
+    def line_counts(self) -> LineCounts:
+        """How many lines the notes of a day have."""
+        from plainmind.guests.page.days import LineCounts
+
+        with self._making:
+            self._line_counts = self._line_counts or LineCounts()
+            return self._line_counts
+
+    def map_of(self, call: Call) -> NoteMap:
+        """The places of all notes."""
+        from plainmind.guests.page.note_map import NoteMap
+
+        memory = call.memory
+        with self._making:
+            self._map = self._map or NoteMap(memory.home, memory.workspace, memory.agent_id)
+            return self._map
+
+    def session_rows(self, call: Call) -> Sequence[Listed]:
+        """The conversations as they were a moment ago: to list them, the end of each is read."""
+        import os
+
+        from plainmind.memory.session_pages import list_sessions
+
+        until, rows = self._rows
+        if time.monotonic() < until:
+            return rows
+        if not os.path.isdir(call.memory.conversations.folder):
+            return []
+        rows = list_sessions(call.memory.sessions, call.memory.redactor())
+        self._rows = (time.monotonic() + _ROWS_SECONDS, rows)
+        return rows
+
+    def tell_forgotten(self, path: str) -> None:
+        """Let those who listen know that lines of a file are gone for good."""
+        self.journal.tell("note.forgotten", {"path": path})

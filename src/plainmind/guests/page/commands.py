@@ -153,8 +153,8 @@ def _serve(arguments: argparse.Namespace, tell: Callable[[Running, str], None]) 
     import secrets
 
     from plainmind.agent.scope import THE_OWNER
+    from plainmind.guests.page.call import Keeper
     from plainmind.guests.page.gate import Gate
-    from plainmind.guests.page.keeper import Keeper
     from plainmind.guests.page.running import Running, hold_place, tell_running
     from plainmind.guests.page.server import PageApp, run_server
     from plainmind.guests.page.tokens import RIGHTS, Callers, PageSessions, TokenFile

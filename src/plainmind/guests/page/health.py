@@ -75,3 +75,19 @@ def read_status(call: Call) -> Reply:
     if call.caller.is_owner:
         return Reply(dict(call.memory.status().facts))
     return Reply(dict(call.scoped.status()))
+
+
+def read_doctor(call: Call) -> Reply:
+    """Look for everything that could be wrong."""
+    call.require_owner("checks are for the owner")
+    checks = call.memory.doctor()
+    rows = tuple(shapes.Check(one.name, one.verdict, one.detail, one.hint) for one in checks)
+    return Reply(shapes.Checks(all(one.verdict != "problem" for one in rows), rows))
+
+
+def list_settings(call: Call) -> Reply:
+    """Every setting with its origin; of a secret only whether it is set."""
+    call.require_owner("settings are for the owner")
+    rows = call.memory.list_settings()
+    shown = tuple(shapes.Setting(row.key, row.value, str(row.origin), row.doc) for row in rows)
+    return Reply(shapes.SettingList(shown, call.memory.remarks))

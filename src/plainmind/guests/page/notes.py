@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from threading import Lock
 
-from plainmind.agent.codes import Codes
 from plainmind.base.errors import ConflictError, NotFound, PlainmindError
 from plainmind.base.lazy import pattern
 from plainmind.base.model import (
@@ -16,9 +14,9 @@ from plainmind.base.model import (
     sha256_text,
     split_lines,
 )
-from plainmind.base.value import replace, value
+from plainmind.base.value import replace
 from plainmind.guests.page import shapes
-from plainmind.guests.page.call import Call, Reply, page_of
+from plainmind.guests.page.call import Call, Preview, Reply, page_of
 from plainmind.guests.page.problems import Problem
 
 TYPE_CHECKING = False
@@ -34,7 +32,6 @@ if TYPE_CHECKING:
 _RANGE = pattern(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
 _KEY = pattern(r"[\x21-\x7e]{1,200}")
 _CODE_SECONDS = 600.0
-_MOST_WAITING = 100
 
 
 def search(call: Call) -> Reply:
@@ -443,42 +440,6 @@ def undo(call: Call) -> Reply:
 # --- forgetting ---
 
 
-@value
-class _Preview:
-    chosen: Forgotten | None
-    session: shapes.ForgottenSession | None
-
-
-class Previews:
-    """What was shown before it is forgotten, by the code that was given for it. Each works once."""
-
-    def __init__(self) -> None:
-        self._codes = Codes()
-        self._lock = Lock()
-        self._shown: dict[str, _Preview] = {}
-
-    def keep(self, caller: str, preview: _Preview) -> str:
-        """A code for what is shown to somebody now."""
-        code = self._codes.make(caller)
-        with self._lock:
-            self._shown = dict([*self._shown.items()][1 - _MOST_WAITING :])
-            self._shown[code] = preview
-        return code
-
-    def take(self, caller: str, code: str) -> _Preview:
-        """What a code stands for, which it does no longer. Raises Problem."""
-        is_good = self._codes.take(code, caller)
-        with self._lock:
-            found = self._shown.pop(code.strip(), None) if is_good else None
-        if found is None:
-            raise Problem(
-                "code",
-                "this code was used already, is older than ten minutes, or was never given",
-                "ask once more what would go",
-            )
-        return found
-
-
 def forget(call: Call) -> Reply:
     """Show what would go, with a code for it; with that code, remove exactly this for good."""
     asked: shapes.Forget = call.body
@@ -487,7 +448,7 @@ def forget(call: Call) -> Reply:
     if asked.session is not None:
         preview = _session_preview(call, asked.session)
     else:
-        preview = _Preview(_choose(call, asked.what), None)
+        preview = Preview(_choose(call, asked.what), None)
     code = call.keeper.previews.keep(call.caller.name, preview)
     return Reply(replace(_forgotten(call, preview), code=code, expires_in=_CODE_SECONDS))
 
@@ -531,7 +492,7 @@ def _refuse_overlap(lines: Sequence[Doomed]) -> None:
         seen |= places
 
 
-def _session_preview(call: Call, name: str) -> _Preview:
+def _session_preview(call: Call, name: str) -> Preview:
     import os
 
     from plainmind.memory.session_pages import entry_of, find_session, title_of
@@ -540,10 +501,10 @@ def _session_preview(call: Call, name: str) -> _Preview:
     session = find_session(call.memory.sessions, name)
     known = session.key or os.path.relpath(session.path, call.memory.sessions.folder)
     title = call.memory.redactor().without_secrets(title_of(entry_of(session)))
-    return _Preview(None, shapes.ForgottenSession(known, title))
+    return Preview(None, shapes.ForgottenSession(known, title))
 
 
-def _forget_shown(call: Call, preview: _Preview) -> Reply:
+def _forget_shown(call: Call, preview: Preview) -> Reply:
     if preview.session is not None:
         call.memory.delete_session(preview.session.name)
         return Reply(replace(_forgotten(call, preview), applied=True))
@@ -555,10 +516,10 @@ def _forget_shown(call: Call, preview: _Preview) -> Reply:
         raise Problem("code", str(error), "ask once more what would go") from error
     for path in dict.fromkeys(line.path for line in gone.lines):
         call.keeper.tell_forgotten(path)
-    return Reply(_forgotten(call, _Preview(gone, None)))
+    return Reply(_forgotten(call, Preview(gone, None)))
 
 
-def _forgotten(call: Call, preview: _Preview) -> shapes.Forgotten:
+def _forgotten(call: Call, preview: Preview) -> shapes.Forgotten:
     chosen = preview.chosen
     nowhere = shapes.StillIn((), (), chat_history=False)
     if chosen is None:

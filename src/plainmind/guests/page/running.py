@@ -7,7 +7,7 @@ import json
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from plainmind.base.errors import PlainmindError
 from plainmind.base.model import sha256_text
@@ -89,12 +89,13 @@ def find_running(memory: Memory) -> Running | None:
 
 
 def _read(place: str) -> Running | None:
-    try:
-        with explain_errors("read", place):
-            facts = json.loads(read_file(place, most=_MOST_BYTES))
-        return Running(facts["url"], facts["secret"], facts["pid"], facts["certificate"])
-    except (FileNotFoundError, ValueError, KeyError):
-        return None
+    data = b"{}"
+    with explain_errors("read", place), suppress(FileNotFoundError):
+        data = read_file(place, most=_MOST_BYTES)
+    facts = json.loads(data)
+    if "url" not in facts:
+        return None  # it is about to start, or has just ended
+    return Running(facts["url"], facts["secret"], facts["pid"], facts["certificate"])
 
 
 def ask_for_code(running: Running) -> str:

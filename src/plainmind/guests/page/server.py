@@ -18,7 +18,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from plainmind.base.errors import PlainmindError
 from plainmind.base.model import sha256_bytes
 from plainmind.base.value import value
-from plainmind.guests.page.call import Call, Reply
+from plainmind.guests.page.call import Call, Keeper, Reply
+from plainmind.guests.page.events import Event, Lookout
 from plainmind.guests.page.gate import (
     HEADERS,
     MOST_BODY_BYTES,
@@ -28,9 +29,8 @@ from plainmind.guests.page.gate import (
     token_in,
     too_large,
 )
-from plainmind.guests.page.keeper import Keeper
 from plainmind.guests.page.problems import Problem, problem_of
-from plainmind.guests.page.table import Operation, operations
+from plainmind.guests.page.table import Operation, listen, operations
 from plainmind.guests.page.tokens import Caller
 from plainmind.guests.page.wire import as_json, read
 from plainmind.mcp.guard import PATH as MCP_PATH
@@ -64,6 +64,9 @@ _QUICK_PLACES, _SLOW_PLACES = 6, 2
 _MOST_WAITING = 64  # of those who have a token; the others are told to come again
 _BODY_SECONDS = 30.0
 _MOST_QUERY = 4_000
+_MOST_STREAMS = 32
+_PAUSE_SECONDS = 0.1
+_QUIET_SECONDS = 15.0
 
 
 @value
@@ -81,19 +84,31 @@ class PageApp:
         self._quick = anyio.CapacityLimiter(_QUICK_PLACES)
         self._slow = anyio.CapacityLimiter(_SLOW_PLACES)
         self._waiting = 0
+        self._lookout = Lookout(memory, keeper.journal)
+        self._streams = 0
+        self._is_ending = False
+
+    def end_streams(self) -> None:
+        """Let those who listen go: the server ends."""
+        self._is_ending = True
+
+    def close(self) -> None:
+        """Let go of the memory."""
+        self._lookout.close()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         if scope["type"] != "http":
             return
         try:
-            reply = await self._answer(scope, receive)
+            reply = await self._answer(scope, receive, send)
         except Exception as error:  # noqa: BLE001 (told to who asked, or kept for the log)
             await _send_problem(problem_of(error), send, with_body=scope["method"] != "HEAD")
         else:
-            await _send_reply(reply, send)
+            if reply is not None:
+                await _send_reply(reply, send)
 
-    async def _answer(self, scope: Scope, receive: Receive) -> Reply:
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> Reply | None:
         headers = header_map(scope["headers"])
         self.gate.check_place(headers)
         path: str = scope["path"]
@@ -107,6 +122,10 @@ class PageApp:
         caller = None if not operation.right else self.gate.caller_of(headers, operation)
         if operation.body is not None:
             check_body(headers)
+        if operation.handle is listen:
+            call = await self._call(operation, caller, parameters, headers, scope, receive=receive)
+            await self._stream(call, receive, send)
+            return None
         if self._waiting >= _MOST_WAITING:
             raise Problem("too-many", "too many requests are under way", headers=(("retry-after", "1"),))
         self._waiting += 1
@@ -116,6 +135,52 @@ class PageApp:
             return await anyio.to_thread.run_sync(operation.handle, call, limiter=limiter)
         finally:
             self._waiting -= 1
+
+    async def _stream(self, call: Call, receive: Receive, send: Send) -> None:
+        """Tell a client what happens until it goes, its token is void, or the server ends."""
+        if self._streams >= _MOST_STREAMS:
+            raise Problem("too-many", "too many are listening already", headers=(("retry-after", "10"),))
+        self._streams += 1
+        try:
+            await anyio.to_thread.run_sync(self._lookout.begin, limiter=self._slow)
+            headers = [(b"content-type", b"text/event-stream"), (b"cache-control", b"no-store"), *HEADERS]
+            await send({"type": "http.response.start", "status": 200, "headers": headers})
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(_until_gone, receive, tasks.cancel_scope)
+                await self._tell(call, send)
+                tasks.cancel_scope.cancel()
+        finally:
+            self._streams -= 1
+
+    async def _tell(self, call: Call, send: Send) -> None:
+        journal = self._keeper.journal
+        wanted = call.header("last-event-id")
+        place = journal.place_of(wanted) if wanted else journal.last
+        if place is None:
+            place = journal.last
+            await _send_event(send, "reset", {}, journal.name_of(place))
+        elif not wanted:
+            await _send_event(send, "hello", {"last": journal.name_of(place)}, journal.name_of(place))
+        quiet = 0.0
+        while not self._is_ending:
+            events = journal.since(place)
+            if events is None:
+                await _send_event(send, "reset", {}, journal.name_of(journal.last))
+                place = journal.last
+                continue
+            for event in events:
+                place = event.number
+                if _may_hear(call, event):
+                    quiet = 0.0
+                    await _send_event(send, event.kind, event.facts, journal.name_of(event.number))
+            quiet += _PAUSE_SECONDS
+            if quiet >= _QUIET_SECONDS:
+                quiet = 0.0
+                if self.gate.callers.find(call.token) is None:
+                    break  # revoked, or too old
+                await send({"type": "http.response.body", "body": b": still here\n\n", "more_body": True})
+            await anyio.sleep(_PAUSE_SECONDS)
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     def _find(self, method: str, path: str) -> tuple[Operation, Mapping[str, str]]:
         fitting = [(route.operation, found) for route in self._routes if (found := route.matches.match(path))]
@@ -151,6 +216,26 @@ class PageApp:
         return Call(
             caller or nobody, self._memory, self._keeper, parameters, query, body, headers, token_in(headers)
         )
+
+
+async def _until_gone(receive: Receive, scope: anyio.CancelScope) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    scope.cancel()
+
+
+async def _send_event(send: Send, kind: str, facts: Mapping[str, Any], name: str) -> None:
+    said = f"id: {name}\nevent: {kind}\ndata: ".encode() + _json(facts) + b"\n\n"
+    await send({"type": "http.response.body", "body": said, "more_body": True})
+
+
+def _may_hear(call: Call, event: Event) -> bool:
+    """Whether an event is for who listens: others than the owner hear of the notes that they may see."""
+    if call.caller.is_owner:
+        return True
+    path = event.facts.get("path")
+    checkpoint = call.memory.policy.checkpoint
+    return event.kind == "reset" or (path is not None and checkpoint.admits(call.scoped.access, path))
 
 
 async def _whole_body(receive: Receive) -> bytes:
@@ -272,7 +357,7 @@ async def _serve(
         def knows_token(headers: list[tuple[bytes, bytes]]) -> bool:
             return door.knows_token(headers) or app.gate.knows_token(headers)
 
-        await serve_app(both, bound, knows_token, started, tls=tls)
+        await serve_app(both, bound, knows_token, started, tls=tls, stopping=app.end_streams)
 
 
 def run_server(
@@ -285,4 +370,7 @@ def run_server(
     tls: tuple[str, str] | None,
 ) -> None:
     """Serve until a signal says stop: MCP at its path, all the rest by the page."""
-    anyio.run(partial(_serve, app, desk, door, bound, started=started, tls=tls))
+    try:
+        anyio.run(partial(_serve, app, desk, door, bound, started=started, tls=tls))
+    finally:
+        app.close()

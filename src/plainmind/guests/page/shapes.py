@@ -383,5 +383,486 @@ class Forgotten:
 
 
 @value
-class Facts:
-    """What `plainmind status --json` prints."""
+class DaysQuery:
+    """Which days to list."""
+
+    from_: str | None = field(default=None, metadata=about("the first day"))
+    to: str | None = field(default=None, metadata=about("the last day"))
+
+
+@value
+class Day:
+    """What there is of a day."""
+
+    day: str
+    notes: int = field(metadata=about("files of that day"))
+    lines: int = field(metadata=about("lines in them that say something"))
+    sessions: int = field(metadata=about("conversations in which something was said last on that day"))
+    changes: int
+    recalls: int
+
+
+@value
+class Days:
+    """The days on which there was anything."""
+
+    days: tuple[Day, ...]
+    first: str | None
+    last: str | None
+
+
+@value
+class DayNote:
+    """A note of a day, with its text."""
+
+    path: str
+    day: str | None
+    bytes: int
+    modified_at: str | None
+    scope: str
+    text: str
+    etag: str
+
+
+@value
+class OneDay:
+    """All that there is of a day."""
+
+    day: str
+    notes: tuple[DayNote, ...]
+    sessions: tuple[SessionRow, ...]
+    changes: tuple[VersionRow, ...]
+    recalls: tuple[RecallRow, ...]
+
+
+@value
+class SessionsQuery:
+    """Which conversations to list."""
+
+    archived: bool = field(default=False, metadata=about("those that were put away"))
+    limit: int = field(default=50, metadata=about("how many at most", least=1, most=1000))
+    cursor: str = field(default="", metadata=about(_CURSOR))
+
+
+@value
+class SessionRow:
+    """A conversation."""
+
+    name: str = field(metadata=about("what every other request takes"))
+    key: str
+    id: str
+    title: str
+    updated_at: str
+    bytes: int
+    format: str
+    citation: str = field(metadata=about("the path that a search cites"))
+    archived: bool
+
+
+@value
+class Sessions:
+    """Conversations, the one in which something was said last first."""
+
+    sessions: tuple[SessionRow, ...]
+    total: int
+    next: str | None
+
+
+@value
+class SpokenQuery:
+    """Which lines of a conversation to read."""
+
+    from_: int = field(default=1, metadata=about("the first line", least=1))
+    limit: int = field(default=200, metadata=about("how many at most", least=1, most=1000))
+    all: bool = field(default=False, metadata=about("tools, thoughts and changes too"))
+
+
+@value
+class SpokenLine:
+    """Something that was said."""
+
+    line: int
+    id: str | None
+    speaker: str
+    text: str = field(metadata=about("without secrets"))
+    at: str | None
+
+
+@value
+class Spoken:
+    """A conversation, or a part of it."""
+
+    name: str
+    key: str
+    id: str
+    title: str
+    citation: str
+    format: str
+    lines: tuple[SpokenLine, ...]
+    next_line: int | None = field(metadata=about("where to go on; null at the end"))
+
+
+@value
+class StartContext:
+    """What a session begins with."""
+
+    text: str
+    chars: int
+    max_chars: int
+    tokens: int = field(metadata=about("about so many"))
+    paths: tuple[str, ...]
+    truncated: tuple[str, ...]
+
+
+@value
+class TagCount:
+    """A tag, and how many notes have it."""
+
+    tag: str
+    notes: int
+
+
+@value
+class Tags:
+    """All tags, the most used first."""
+
+    tags: tuple[TagCount, ...]
+
+
+@value
+class TaggedNote:
+    """A note that has a tag."""
+
+    path: str
+    title: str
+    day: str | None
+    lines: tuple[int, ...] = field(metadata=about("where the tag stands in the text"))
+
+
+@value
+class Tagged:
+    """The notes that have a tag, or one below it."""
+
+    tag: str
+    notes: tuple[TaggedNote, ...]
+
+
+@value
+class Link:
+    """A link of a note."""
+
+    line: int
+    target: str
+    label: str
+    embed: bool
+    path: str | None = field(metadata=about("of the note that it leads to; null when there is none"))
+    target_line: int | None
+
+
+@value
+class Backlink:
+    """A line of another note that leads here."""
+
+    path: str
+    line: int
+    text: str
+    embed: bool
+
+
+@value
+class Links:
+    """How a note hangs together with the others."""
+
+    path: str
+    title: str
+    aliases: tuple[str, ...]
+    tags: tuple[str, ...]
+    links: tuple[Link, ...]
+    backlinks: tuple[Backlink, ...]
+
+
+@value
+class GraphQuery:
+    """Around which note, and how far."""
+
+    note: str | None = field(
+        default=None, metadata=about("path, name or title; left out: the most linked notes")
+    )
+    depth: int = field(default=1, metadata=about("how many links away", least=1, most=2))
+    limit: int = field(default=500, metadata=about("how many notes at most", least=1, most=500))
+
+
+@value
+class GraphNode:
+    """A note in the graph."""
+
+    path: str
+    title: str
+    depth: int
+    tags: tuple[str, ...]
+    links: int = field(metadata=about("how many notes it is linked with"))
+
+
+@value
+class GraphEdge:
+    """How often one note leads to another."""
+
+    from_: str
+    to: str
+    count: int
+
+
+@value
+class Graph:
+    """Notes and the links between them."""
+
+    nodes: tuple[GraphNode, ...]
+    edges: tuple[GraphEdge, ...]
+    truncated: bool
+
+
+@value
+class MapPoint:
+    """A note in the map by meaning."""
+
+    path: str
+    title: str
+    day: str | None
+    x: float
+    y: float
+    passages: int
+
+
+@value
+class Map:
+    """Every note at a place of its own; a new one moves none of the others."""
+
+    points: tuple[MapPoint, ...]
+    total: int
+    model: str
+    made_at: str
+    spread: float = field(metadata=about("how much of the differences the two directions show, 0 to 1"))
+
+
+@value
+class EntriesQuery:
+    """Which entries to list."""
+
+    category: str | None = field(default=None, metadata=about("only these", among=CATEGORIES))
+    waiting: bool = field(default=False, metadata=about("those that wait to be accepted"))
+    limit: int = field(default=100, metadata=about("how many at most", least=1, most=1000))
+    cursor: str = field(default="", metadata=about(_CURSOR))
+
+
+@value
+class Entry:
+    """A single thing to remember."""
+
+    id: str
+    text: str
+    category: str
+    importance: float
+    created_at: str
+    scope: str
+    origin: str
+    waiting: bool
+
+
+@value
+class Entries:
+    """Single things to remember, the latest first."""
+
+    entries: tuple[Entry, ...]
+    total: int
+    next: str | None
+    enabled: bool = field(metadata=about("whether agents get the tools for them"))
+
+
+@value
+class NewEntry:
+    """A single thing to remember."""
+
+    text: str = field(metadata=about("a sentence or two", most=2000))
+    category: str = field(default="other", metadata=about("what it is", among=CATEGORIES))
+    importance: float = field(default=0.7, metadata=about("0 to 1", least=0, most=1))
+
+
+@value
+class RecallsQuery:
+    """Which recalls to list."""
+
+    day: str | None = field(default=None, metadata=about("of one day"))
+    limit: int = field(default=50, metadata=about("how many at most", least=1, most=500))
+    cursor: str = field(default="", metadata=about(_CURSOR))
+
+
+@value
+class RecalledLine:
+    """Lines that were found for an agent."""
+
+    number: int = field(metadata=about("what a verdict names it by"))
+    path: str
+    start_line: int = field(metadata=about("0: the file as a whole"))
+    end_line: int
+    best_line: int
+    score: float | None
+    reason: str = field(metadata=about("why they were not given"))
+    verdict: str
+
+
+@value
+class RecallRow:
+    """One time that an agent was given memory, or was not."""
+
+    id: str
+    at: str
+    kind: str = field(metadata=about("search, read or start"))
+    question: str
+    who: str
+    surface: str
+    host: str
+    session: str
+    agent: str
+    scope: str
+    tokens: int
+    ms: float
+    given: tuple[RecalledLine, ...]
+    withheld: tuple[RecalledLine, ...]
+
+
+@value
+class Recalls:
+    """What agents asked and were given, the latest first."""
+
+    recalls: tuple[RecallRow, ...]
+    next: str | None
+    enabled: bool
+
+
+@value
+class Verdict:
+    """What a line that was given was worth."""
+
+    verdict: str = field(metadata=about("empty: take it back", among=("", *_VERDICTS)))
+    line: int = field(default=1, metadata=about("its number in the recall", least=1))
+
+
+@value
+class ProposalsQuery:
+    """Which proposals to list."""
+
+    kind: str | None = field(default=None, metadata=about("only these"))
+
+
+@value
+class Maker:
+    """Who made a proposal."""
+
+    by: str = field(metadata=about("rule, model or agent"))
+    name: str
+    tokens: int
+
+
+@value
+class Cite:
+    """Lines that a proposal rests on."""
+
+    path: str
+    start_line: int
+    end_line: int
+    text: str
+    sha256: str
+
+
+@value
+class Edit:
+    """Lines that become others; without old ones, the new stand before that line, or at the end of a section."""
+
+    path: str
+    line: int
+    old: tuple[str, ...]
+    new: tuple[str, ...]
+    section: str | None
+
+
+@value
+class Proposal:
+    """Something that could be done to the notes, if somebody agrees."""
+
+    id: str
+    kind: str
+    reason: str
+    maker: Maker
+    at: str
+    cites: tuple[Cite, ...]
+    edits: tuple[Edit, ...]
+
+
+@value
+class Proposals:
+    """What waits for a person."""
+
+    proposals: tuple[Proposal, ...]
+    waiting: int
+    last_run: Mapping[str, Any] | None
+
+
+@value
+class VoidProposal:
+    """A proposal that does not fit any more."""
+
+    id: str
+    why: str
+
+
+@value
+class Outcome:
+    """What came of accepting or rejecting."""
+
+    done: tuple[str, ...]
+    void: tuple[VoidProposal, ...]
+    changed: tuple[str, ...]
+
+
+@value
+class Upkeep:
+    """What the last look for proposals said."""
+
+    waiting: int
+    last_run: Mapping[str, Any] | None
+
+
+@value
+class Check:
+    """One thing that was looked at."""
+
+    name: str
+    verdict: str = field(metadata=about("ok, warning or problem"))
+    detail: str
+    hint: str | None
+
+
+@value
+class Checks:
+    """Everything that could be wrong."""
+
+    ok: bool
+    checks: tuple[Check, ...]
+
+
+@value
+class Setting:
+    """A setting; of a secret only whether it is set."""
+
+    key: str
+    value: Any
+    origin: str
+    doc: str
+
+
+@value
+class SettingList:
+    """Every setting, in the order of the reference."""
+
+    settings: tuple[Setting, ...]
+    notes: tuple[str, ...]

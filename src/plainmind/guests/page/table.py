@@ -1,12 +1,15 @@
-"""Every operation of `/v1`: its address, the right it needs, what it takes, what it gives and who carries it out."""
+"""Every operation of `/v1`: its address, the right it needs, what it takes and gives; and the document that says so."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+from plainmind import __version__
 from plainmind.base.value import value
-from plainmind.guests.page import health, notes, shapes
+from plainmind.guests.page import days, health, network, note_map, notes, parts, shapes
 from plainmind.guests.page.call import Call, Reply
+from plainmind.guests.page.problems import KINDS
+from plainmind.guests.page.wire import parameters_of, schema_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,6 +30,8 @@ class Operation:
     body: type | None = None
     status: int = 200
     slow: bool = False  # waits for a place of its own, so that a search need not
+    headers: tuple[tuple[str, str], ...] = ()  # that it heeds, and what they say
+    gives: str = ""  # the kind of an answer that is no value
 
     @property
     def name(self) -> str:
@@ -37,7 +42,93 @@ class Operation:
 
 def operations() -> tuple[Operation, ...]:
     """All of them, in the order of the documentation."""
-    return (*_SESSION, *_NOTES, *_HISTORY, *_HEALTH)
+    return (*_SESSION, *_NOTES, *_HISTORY, *_TIME, *_NETWORK, *_PARTS, *_HEALTH, *_ABOUT)
+
+
+def read_document(_call: Call) -> Reply:
+    """The whole interface, as OpenAPI describes one."""
+    return Reply(document())
+
+
+def listen(call: Call) -> Reply:
+    """What happens, as it happens; the server writes it."""
+    raise NotImplementedError  # a stream is no reply
+
+
+def document() -> dict[str, Any]:
+    """The interface in OpenAPI 3.1, made of the operations and of the values that travel."""
+    schemas: dict[str, Any] = {"Problem": _PROBLEM}
+    paths: dict[str, dict[str, Any]] = {}
+    for operation in operations():
+        place = operation.path.replace(":path}", "}")
+        paths.setdefault(place, {})[operation.method.lower()] = _described(operation, schemas)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Plainmind",
+            "version": __version__,
+            "description": "The memory of AI agents, kept in plain Markdown. `/v1` only ever gains fields.",
+        },
+        "servers": [{"url": "/"}],
+        "security": [{"token": []}],
+        "paths": paths,
+        "components": {
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+            "schemas": dict(sorted(schemas.items())),
+        },
+    }
+
+
+_PROBLEM: dict[str, Any] = {
+    "type": "object",
+    "description": "Why a request was not carried out (RFC 9457). `detail` is a sentence for people.",
+    "properties": {
+        "type": {"type": "string", "enum": [f"urn:plainmind:{kind}" for kind in KINDS]},
+        "title": {"type": "string"},
+        "status": {"type": "integer"},
+        "detail": {"type": "string"},
+        "hint": {"type": "string", "description": "what to do"},
+        "right": {"type": "string", "description": "of a refusal: the right that is missing"},
+        "current": {
+            "type": ["object", "null"],
+            "description": "of a stale file: its present `text`, `etag` and `totalLines`; null when it is gone",
+        },
+    },
+    "required": ["type", "title", "status", "detail"],
+}
+
+
+def _described(operation: Operation, schemas: dict[str, Any]) -> dict[str, Any]:
+    names = [part.strip("{}").partition(":")[0] for part in operation.path.split("/") if part.startswith("{")]
+    parameters = [
+        {"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in names
+    ]
+    headers = [
+        {"name": name, "in": "header", "required": False, "schema": {"type": "string"}, "description": said}
+        for name, said in operation.headers
+    ]
+    answer: dict[str, Any] = {"description": operation.summary}
+    if operation.answer is not None:
+        answer["content"] = {"application/json": {"schema": schema_of(operation.answer, schemas)}}
+    elif operation.gives:
+        answer["content"] = {operation.gives: {}}
+    problem = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
+    found: dict[str, Any] = {
+        "operationId": operation.name,
+        "summary": operation.summary,
+        "parameters": [*parameters, *parameters_of(operation.query), *headers],
+        "responses": {
+            str(operation.status): answer,
+            "default": {"description": "why it was not carried out", "content": problem},
+        },
+        "x-right": operation.right,
+    }
+    if operation.body is not None:
+        schema = schema_of(operation.body, schemas)
+        found["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema}}}
+    if not operation.right:
+        found["security"] = []
+    return found
 
 
 def _make(method: str, path: str, summary: str, handle: Any, answer: type | None, **more: Any) -> Operation:
@@ -156,8 +247,198 @@ _HISTORY = (
         body=shapes.Nothing,
     ),
 )
+_TIME = (
+    _make(
+        "GET",
+        "/v1/days",
+        "How much there was on each day",
+        days.list_days,
+        shapes.Days,
+        query=shapes.DaysQuery,
+        slow=True,
+    ),
+    _make("GET", "/v1/days/{day}", "All that there is of one day", days.read_day, shapes.OneDay, slow=True),
+    _make(
+        "GET",
+        "/v1/sessions",
+        "List conversations",
+        days.list_conversations,
+        shapes.Sessions,
+        query=shapes.SessionsQuery,
+    ),
+    _make(
+        "GET",
+        "/v1/sessions/{name:path}",
+        "Read a conversation",
+        days.read_conversation,
+        shapes.Spoken,
+        query=shapes.SpokenQuery,
+    ),
+    _make("GET", "/v1/start-context", "What a session begins with", days.read_start, shapes.StartContext),
+)
+_NETWORK = (
+    _make("GET", "/v1/tags", "List all tags", network.list_tags, shapes.Tags, slow=True),
+    _make(
+        "GET", "/v1/tags/{tag:path}", "The notes that have a tag", network.read_tag, shapes.Tagged, slow=True
+    ),
+    _make(
+        "GET",
+        "/v1/links/{path:path}",
+        "Links of a note, and to it",
+        network.read_links,
+        shapes.Links,
+        slow=True,
+    ),
+    _make(
+        "GET",
+        "/v1/graph",
+        "Notes and the links between them",
+        network.read_graph,
+        shapes.Graph,
+        query=shapes.GraphQuery,
+        slow=True,
+    ),
+    _make("GET", "/v1/map", "Every note at a place by its meaning", note_map.read_map, shapes.Map, slow=True),
+    _make(
+        "POST",
+        "/v1/map",
+        "Give all notes new places",
+        note_map.make_map,
+        shapes.Map,
+        right="write",
+        body=shapes.Nothing,
+        slow=True,
+    ),
+)
+_PARTS = (
+    _make(
+        "GET",
+        "/v1/entries",
+        "List single things to remember",
+        parts.list_entries,
+        shapes.Entries,
+        query=shapes.EntriesQuery,
+        slow=True,
+    ),
+    _make(
+        "POST",
+        "/v1/entries",
+        "Keep a single thing",
+        parts.add_entry,
+        shapes.Entry,
+        right="write",
+        body=shapes.NewEntry,
+        status=201,
+        slow=True,
+    ),
+    _make(
+        "POST",
+        "/v1/entries/{id}/accept",
+        "Keep an entry that waited",
+        parts.accept_entry,
+        None,
+        right="review",
+        body=shapes.Nothing,
+        status=204,
+        slow=True,
+    ),
+    _make(
+        "GET",
+        "/v1/recalls",
+        "What agents asked and were given",
+        parts.list_recalls,
+        shapes.Recalls,
+        query=shapes.RecallsQuery,
+    ),
+    _make("GET", "/v1/recalls/{id}", "One recall", parts.read_recall, shapes.RecallRow),
+    _make(
+        "POST",
+        "/v1/recalls/{id}/verdict",
+        "Say what a line was worth",
+        parts.judge_recall,
+        shapes.RecallRow,
+        right="review",
+        body=shapes.Verdict,
+    ),
+    _make(
+        "GET",
+        "/v1/proposals",
+        "What waits for a person to agree",
+        parts.list_proposals,
+        shapes.Proposals,
+        query=shapes.ProposalsQuery,
+        slow=True,
+    ),
+    _make(
+        "POST",
+        "/v1/proposals/{id}/accept",
+        "Do what a proposal says",
+        parts.accept_proposal,
+        shapes.Outcome,
+        right="review",
+        body=shapes.Nothing,
+        slow=True,
+    ),
+    _make(
+        "POST",
+        "/v1/proposals/{id}/reject",
+        "Drop a proposal for good",
+        parts.reject_proposal,
+        shapes.Outcome,
+        right="review",
+        body=shapes.Nothing,
+        slow=True,
+    ),
+    _make(
+        "GET",
+        "/v1/upkeep",
+        "What the last look for proposals said",
+        parts.read_upkeep,
+        shapes.Upkeep,
+        slow=True,
+    ),
+    _make(
+        "POST",
+        "/v1/upkeep",
+        "Look for proposals now",
+        parts.run_upkeep,
+        shapes.Upkeep,
+        right="review",
+        body=shapes.Nothing,
+        slow=True,
+    ),
+)
 _HEALTH = (
     _make(
-        "GET", "/v1/status", "What is known and where it is kept", health.read_status, shapes.Facts, slow=True
+        "GET",
+        "/v1/status",
+        "What is known and where it is kept",
+        health.read_status,
+        None,
+        slow=True,
+        gives="application/json",
+    ),
+    _make(
+        "GET",
+        "/v1/doctor",
+        "Look for everything that could be wrong",
+        health.read_doctor,
+        shapes.Checks,
+        slow=True,
+    ),
+    _make("GET", "/v1/settings", "Every setting, without secrets", health.list_settings, shapes.SettingList),
+)
+_ABOUT = (
+    _make(
+        "GET",
+        "/v1/events",
+        "What happens, as it happens: server-sent events",
+        listen,
+        None,
+        headers=(("Last-Event-ID", "go on after this event"),),
+        gives="text/event-stream",
+    ),
+    _make(
+        "GET", "/v1/openapi.json", "This document", read_document, None, right="", gives="application/json"
     ),
 )

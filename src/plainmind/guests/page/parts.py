@@ -1,0 +1,190 @@
+"""What other parts keep: the recall log of the kernel; entries and proposals of guests that are found by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+
+from plainmind.base.lazy import find_by_name
+from plainmind.base.model import EVERY_SCOPE, PRIVATE
+from plainmind.guests.page import shapes
+from plainmind.guests.page.call import Call, Reply, page_of
+from plainmind.guests.page.problems import Problem
+from plainmind.guests.page.wire import read
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from plainmind.agent.recalls import Recall, RecalledLines
+
+_ENTRIES = "plainmind.guests.entries.access:entry_memory_of"
+_ENTRIES_ON = "plainmind.guests.entries.access:are_entries_on"
+_HAS_ENTRIES = "plainmind.guests.entries.access:has_entries"
+_UPKEEP = "plainmind.guests.upkeep.desk:Desk"
+
+
+# --- recalls ---
+
+
+def list_recalls(call: Call) -> Reply:
+    """What agents asked and were given, the latest first."""
+    asked: shapes.RecallsQuery = call.query
+    log = call.scoped.recalls
+    page = log.page(asked.limit, cursor=asked.cursor or None, day=asked.day)
+    return Reply(shapes.Recalls(tuple(map(recall_row, page.recalls)), page.cursor, log.is_on))
+
+
+def read_recall(call: Call) -> Reply:
+    """One recall."""
+    return Reply(recall_row(call.scoped.recalls.get(call.parameters["id"])))
+
+
+def judge_recall(call: Call) -> Reply:
+    """Say what a line that was given was worth; later searches heed it."""
+    asked: shapes.Verdict = call.body
+    judged = call.scoped.recalls.judge(call.parameters["id"], asked.verdict, line=asked.line)
+    return Reply(recall_row(judged))
+
+
+def recall_row(recall: Recall) -> shapes.RecallRow:
+    """A recall as lists show it."""
+    lines = [(number, one) for number, one in enumerate(recall.lines, 1)]
+    return shapes.RecallRow(
+        recall.id,
+        recall.at,
+        recall.kind,
+        recall.question,
+        recall.host or recall.surface,
+        recall.surface,
+        recall.host,
+        recall.session,
+        recall.agent,
+        recall.scope,
+        recall.tokens,
+        recall.milliseconds,
+        tuple(_recalled(number, one) for number, one in lines if one.is_given),
+        tuple(_recalled(number, one) for number, one in lines if not one.is_given),
+    )
+
+
+def _recalled(number: int, one: RecalledLines) -> shapes.RecalledLine:
+    return shapes.RecalledLine(
+        number, one.path, one.start_line, one.end_line, one.best_line, one.score, one.reason, one.verdict
+    )
+
+
+# --- entries ---
+
+
+@contextmanager
+def _entries(call: Call) -> Iterator[Any]:
+    call.require_owner("entries are listed and changed here by their owner")
+    entries = find_by_name(_ENTRIES)(call.memory)
+    try:
+        yield entries
+    finally:
+        entries.close()
+
+
+def list_entries(call: Call) -> Reply:
+    """List single things to remember, the latest first."""
+    asked: shapes.EntriesQuery = call.query
+    is_on = bool(find_by_name(_ENTRIES_ON)(call.memory))
+    call.require_owner("entries are listed here for their owner")
+    if not find_by_name(_HAS_ENTRIES)(call.memory):
+        return Reply(shapes.Entries((), 0, None, is_on))
+    with _entries(call) as entries:
+        found = entries.list(scopes=EVERY_SCOPE, category=asked.category, waiting=asked.waiting)
+    shown, following = page_of(found, asked.limit, asked.cursor, lambda one: one.id)
+    return Reply(shapes.Entries(tuple(map(_entry, shown)), len(found), following, is_on))
+
+
+def _entry(entry: Any) -> shapes.Entry:
+    at = datetime.fromtimestamp(entry.created_at / 1000, UTC).isoformat(timespec="seconds")
+    return shapes.Entry(
+        entry.id,
+        entry.text,
+        entry.category,
+        entry.importance,
+        at,
+        entry.scope,
+        entry.origin,
+        entry.is_waiting,
+    )
+
+
+def add_entry(call: Call) -> Reply:
+    """Keep a single thing; one that says the same as another is refused, and the other shown."""
+    asked: shapes.NewEntry = call.body
+    with _entries(call) as entries:
+        stored = entries.store(
+            asked.text, scope=PRIVATE, category=asked.category, importance=asked.importance
+        )
+    if stored.entry is None:
+        raise Problem(
+            "conflict",
+            "an entry says the same already",
+            "forget that one first, or leave it",
+            more={"twin": stored.twin.as_json()},
+        )
+    return Reply(_entry(stored.entry), 201)
+
+
+def accept_entry(call: Call) -> Reply:
+    """Keep an entry that waited."""
+    with _entries(call) as entries:
+        entries.accept([call.parameters["id"]], scopes=EVERY_SCOPE)
+    return Reply(None, 204)
+
+
+# --- proposals ---
+
+
+def _desk(call: Call) -> Any:
+    call.require_owner("proposals are for the owner")
+    try:
+        make = find_by_name(_UPKEEP)
+    except ImportError as error:
+        raise Problem("absent", "what makes proposals is not installed here") from error
+    return make(call.memory)
+
+
+def list_proposals(call: Call) -> Reply:
+    """What waits for a person to agree."""
+    asked: shapes.ProposalsQuery = call.query
+    facts = _desk(call).list().as_dict()
+    waiting = facts["proposals"]
+    chosen = [one for one in waiting if asked.kind is None or one["kind"] == asked.kind]
+    proposals = tuple(read(shapes.Proposal, one, what="a proposal") for one in chosen)
+    return Reply(shapes.Proposals(proposals, len(waiting), facts["lastRun"]))
+
+
+def accept_proposal(call: Call) -> Reply:
+    """Do what a proposal says; one undo takes it back."""
+    if "write" not in call.caller.rights:
+        raise Problem("forbidden", "to accept is to write, which this token may not", more={"right": "write"})
+    return _outcome(_desk(call).accept([call.parameters["id"]]).as_dict())
+
+
+def reject_proposal(call: Call) -> Reply:
+    """Drop a proposal for good."""
+    return _outcome(_desk(call).reject([call.parameters["id"]]).as_dict())
+
+
+def _outcome(facts: Any) -> Reply:
+    return Reply(read(shapes.Outcome, facts, what="the outcome"))
+
+
+def read_upkeep(call: Call) -> Reply:
+    """How many proposals wait, and what the last look said."""
+    facts = _desk(call).list().as_dict()
+    return Reply(shapes.Upkeep(len(facts["proposals"]), facts["lastRun"]))
+
+
+def run_upkeep(call: Call) -> Reply:
+    """Look for proposals now; nothing is changed."""
+    desk = _desk(call)
+    run = desk.run().as_dict()
+    return Reply(shapes.Upkeep(len(desk.list().as_dict()["proposals"]), run))

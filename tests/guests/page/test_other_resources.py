@@ -1,0 +1,244 @@
+"""Everything besides notes: days, conversations, tags, links, graph, map, entries, recalls, health, and events."""
+
+import http.client
+import json
+
+import pytest
+
+from plainmind import Memory, SearchContext
+from plainmind.guests.page.events import Journal
+
+pytestmark = pytest.mark.timeout(60)
+
+
+def said(role, text):
+    return {"type": "message", "message": {"role": role, "content": text}}
+
+
+@pytest.fixture(scope="module")
+def talked(written):
+    """A conversation, and a question that an agent has asked."""
+    with Memory(written.workspace, home=written.home) as memory:
+        session = memory.sessions.create("agent:main:main")
+        session.append(said("user", "Which wood is best for the hull?"))
+        session.append(said("assistant", "Larch, and the key is sk-ant-api03-" + "A1b2C3d4" * 12))
+    return written
+
+
+def test_a_day_has_its_log_its_changes_and_what_was_said(talked):
+    days = {day["day"]: day for day in talked.get("/v1/days")["days"]}
+    assert days["2026-11-15"]["notes"] == 1
+    assert days["2026-11-15"]["lines"] == 2
+    assert talked.get("/v1/days?from=2026-11-15&to=2026-11-15")["days"] == [days["2026-11-15"]]
+
+    day = talked.get("/v1/days/2026-11-15")
+    assert "16:19 The gateway moved" in day["notes"][0]["text"]
+    today = talked.get("/v1/session")["today"]
+    assert [row["key"] for row in talked.get(f"/v1/days/{today}")["sessions"]] == ["agent:main:main"]
+    assert talked.ask("GET", "/v1/days/soon").status == 400
+
+
+def test_a_conversation_is_read_line_by_line_and_without_its_secrets(talked):
+    row = talked.get("/v1/sessions")["sessions"][0]
+    first = talked.get("/v1/sessions/agent%3Amain%3Amain?limit=1")
+    rest = talked.get(f"/v1/sessions/{row['citation']}?from={first['nextLine']}")
+
+    assert first["lines"][0]["speaker"] == "User"
+    assert first["lines"][0]["text"] == "Which wood is best for the hull?"
+    assert rest["lines"][0]["text"].startswith("Larch")
+    assert "sk-ant" not in json.dumps(rest)
+    assert rest["nextLine"] is None
+    assert talked.ask("GET", "/v1/sessions/nobody").status == 404
+
+
+def test_a_conversation_goes_for_good_after_it_was_shown(talked):
+    with Memory(talked.workspace, home=talked.home) as memory:
+        memory.sessions.create("agent:main:gone").append(said("user", "something to forget"))
+    shown = talked.post("/v1/forget", {"session": "agent:main:gone"})
+    assert shown["session"]["name"] == "agent:main:gone"
+
+    talked.post("/v1/forget", {"code": shown["code"]})
+
+    assert talked.ask("GET", "/v1/sessions/agent%3Amain%3Agone").status == 404
+
+
+def test_a_session_begins_with_what_fits_its_budget(served):
+    begun = served.get("/v1/start-context")
+
+    assert "The printer is on VLAN 40" in begun["text"]
+    assert begun["paths"][0] == "MEMORY.md"
+    assert 0 < begun["chars"] <= begun["maxChars"]
+
+
+def test_tags_and_links_lead_from_note_to_note(served):
+    assert {"tag": "home", "notes": 2} in served.get("/v1/tags")["tags"]
+    tagged = {note["path"]: note["lines"] for note in served.get("/v1/tags/home")["notes"]}
+    assert tagged == {"memory/2026-11-15.md": [3], "memory/network.md": []}
+
+    links = served.get("/v1/links/memory/network.md")
+    assert {link["path"] for link in links["links"]} == {"memory/gateway.md", "MEMORY.md"}
+    assert [link["path"] for link in links["backlinks"]] == ["memory/gateway.md"]
+    assert served.ask("GET", "/v1/links/memory/nothing.md").status == 404
+
+
+def test_the_graph_around_a_note_ends_at_its_depth_and_its_limit(served):
+    near = served.get("/v1/graph?note=memory/gateway.md&depth=1")
+    far = served.get("/v1/graph?note=memory/gateway.md&depth=2")
+    small = served.get("/v1/graph?note=memory/gateway.md&depth=2&limit=2")
+
+    assert {node["path"] for node in near["nodes"]} == {"memory/gateway.md", "memory/network.md"}
+    assert {(edge["from"], edge["to"]) for edge in near["edges"]} == {
+        ("memory/gateway.md", "memory/network.md"),
+        ("memory/network.md", "memory/gateway.md"),
+    }
+    assert {node["path"]: node["depth"] for node in far["nodes"]}["MEMORY.md"] == 2
+    assert (len(small["nodes"]), small["truncated"], far["truncated"]) == (2, True, False)
+    assert served.ask("GET", "/v1/graph?depth=3").status == 400
+
+
+def test_a_new_note_moves_no_other_on_the_map(written):
+    def places():
+        written.post("/v1/search", {"query": "tide"})  # the index has read what is there
+        return {point["path"]: (point["x"], point["y"]) for point in written.get("/v1/map")["points"]}
+
+    for number in range(24):
+        note = written.workspace / "memory" / f"topic-{number}.md"
+        note.write_text(
+            f"# Topic {number}\n\nAll about {['ships', 'tides', 'harbours'][number % 3]} {number}.\n"
+        )
+    before = places()
+    (written.workspace / "memory" / "entirely-new.md").write_text("# Violins\n\nStrings and varnish.\n")
+    after = places()
+
+    assert len(set(before.values())) > 20
+    assert {path: after[path] for path in before} == before
+    assert "memory/entirely-new.md" in after
+    made = written.get("/v1/map")["madeAt"]
+    assert written.post("/v1/map", {})["madeAt"] >= made
+
+
+def test_what_an_agent_was_given_is_shown_and_judged(written):
+    with Memory(written.workspace, home=written.home) as memory:
+        from plainmind.agent.recalls import Asker, lines_of_hits
+        from plainmind.agent.scope import THE_OWNER
+
+        scoped = memory.within(THE_OWNER)
+        begun = scoped.begin_recall("search", "which VLAN?", asker=Asker("mcp", "claude-code"))
+        begun.end(lines_of_hits(scoped.search("printer VLAN").hits), "the printer is on VLAN 40")
+    recall = written.get("/v1/recalls")["recalls"][0]
+    assert (recall["who"], recall["question"]) == ("claude-code", "which VLAN?")
+    given = recall["given"][0]
+    assert given["path"] == "MEMORY.md"
+
+    judged = written.post(
+        f"/v1/recalls/{recall['id']}/verdict", {"verdict": "useful", "line": given["number"]}
+    )
+
+    assert judged["given"][0]["verdict"] == "useful"
+    assert written.get(f"/v1/recalls/{recall['id']}")["given"][0]["verdict"] == "useful"
+    wrong = written.ask("POST", f"/v1/recalls/{recall['id']}/verdict", {"verdict": "great", "line": 1})
+    assert wrong.status == 400
+
+
+def test_status_checks_and_settings_are_told_without_secrets(served):
+    assert served.get("/v1/status")["files"] == 4
+    assert all(
+        check["verdict"] in {"ok", "warning", "problem"} for check in served.get("/v1/doctor")["checks"]
+    )
+    settings = {row["key"]: row["value"] for row in served.get("/v1/settings")["settings"]}
+    assert settings["agentId"] == "main"
+
+
+def listen(server, last=None):
+    line = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
+    headers = {"Authorization": f"Bearer {server.token}"} | ({"Last-Event-ID": last} if last else {})
+    line.request("GET", "/v1/events", headers=headers)
+    answer = line.getresponse()
+    assert (answer.status, answer.getheader("content-type")) == (200, "text/event-stream")
+    return line, events_of(answer)
+
+
+def events_of(answer):
+    event = {}
+    while True:
+        said = answer.readline().decode().rstrip("\n")
+        name, _, text = said.partition(": ")
+        if said:
+            event[name] = text
+        elif event:
+            yield event.get("id"), event.get("event"), json.loads(event.get("data", "{}"))
+            event = {}
+
+
+def test_a_note_that_is_saved_in_an_editor_is_told_of_and_what_was_missed_is_told_later(written):
+    line, events = listen(written)
+    _, hello, _ = next(events)
+    (written.workspace / "memory" / "edited.md").write_text("# By hand\n")
+    changed = next(event for event in events if event[1] == "note.changed" and "edited" in event[2]["path"])
+    line.close()
+    (written.workspace / "memory" / "edited.md").unlink()
+
+    line, events = listen(written, last=changed[0])
+    gone = next(event for event in events if event[1] == "note.changed" and "edited" in event[2]["path"])
+    line.close()
+
+    assert hello == "hello"
+    assert changed[2]["etag"] == written_etag("# By hand\n")
+    assert gone[2]["etag"] is None
+
+
+def written_etag(text):
+    import hashlib
+
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def test_who_was_away_for_too_long_is_told_to_load_everything_anew(written):
+    line, events = listen(written, last="123-4")
+
+    assert next(events)[1] == "reset"
+    line.close()
+
+
+def test_a_journal_keeps_so_many_events_and_knows_whom_it_cannot_serve():
+    journal = Journal(most=3, clock=lambda: 1000.0)
+    for number in range(5):
+        journal.tell("recall", {"id": number})
+
+    assert [event.number for event in journal.since(2)] == [3, 4, 5]
+    assert journal.since(1) is None
+    assert journal.place_of("1000-2") == 2
+    assert journal.place_of("1000-1") is None
+    assert journal.place_of("1000-6") is None
+    assert journal.place_of("999-3") is None
+
+
+def test_another_context_sees_only_what_is_shared_with_it(written):
+    shared = written.workspace / "memory" / "shared-with" / "everyone"
+    shared.mkdir(parents=True, exist_ok=True)
+    (shared / "open.md").write_text("# Open\n\nThe clubhouse is in Onomichi. #club\n")
+    context = SearchContext("anna", "direct", "", channel="telegram")
+    from plainmind.guests.page.tokens import TokenFile
+
+    token = TokenFile(str(written.home)).add("anna", ("read", "write", "forget", "review"), context, "today")
+
+    listed = written.get("/v1/notes", token=token)["notes"]
+    found = written.post("/v1/search", {"query": "printer VLAN gateway clubhouse"}, token=token)["results"]
+    assert {note["path"] for note in listed} == {"memory/shared-with/everyone/open.md"}
+    assert {hit["path"] for hit in found} == {"memory/shared-with/everyone/open.md"}
+    assert written.get("/v1/tags", token=token)["tags"] == [{"tag": "club", "notes": 1}]
+    for target in (
+        "/v1/notes/MEMORY.md", "/v1/history", "/v1/sessions", "/v1/map", "/v1/settings", "/v1/doctor", "/v1/entries",
+        "/v1/proposals",
+    ):  # fmt: skip
+        answer = written.ask("GET", target, token=token)
+        assert (answer.status, answer.kind) == (403, "forbidden"), target
+    put = written.ask(
+        "PUT", "/v1/notes/MEMORY.md", {"text": "mine"}, token=token, headers={"If-Match": '"x"'}
+    )
+    edit = written.ask("PATCH", "/v1/notes/MEMORY.md", {"old": "VLAN 40", "new": "VLAN 41"}, token=token)
+    gone = written.ask("POST", "/v1/forget", {"what": "MEMORY.md#L3"}, token=token)
+    assert [answer.status for answer in (put, edit, gone)] == [403, 403, 403]
+    kept = written.post("/v1/notes", {"text": "Anna was here"}, token=token)
+    assert kept["path"].startswith("memory/shared-with/")
+    assert str(written.workspace) not in json.dumps(written.get("/v1/status", token=token))
