@@ -10,7 +10,7 @@ from threading import Lock
 
 from plainmind.base.errors import NotFound, PlainmindError
 from plainmind.base.model import sha256_bytes, split_lines
-from plainmind.guests.page import shapes
+from plainmind.guests.page import requests, shapes
 from plainmind.guests.page.call import Call, Reply, page_of
 from plainmind.guests.page.notes import version_row
 from plainmind.guests.page.parts import recall_row
@@ -64,7 +64,7 @@ def _is_change(version: Version) -> bool:
 
 def list_days(call: Call) -> Reply:
     """How much there was on each day."""
-    asked: shapes.DaysQuery = call.query
+    asked: requests.DaysQuery = call.query
     first, last = _day(asked.from_), _day(asked.to)
     notes, lines = Counter[str](), Counter[str]()
     for found in call.files():
@@ -142,7 +142,7 @@ def _moment(milliseconds: int) -> datetime:
 
 def list_conversations(call: Call) -> Reply:
     """List conversations, the one in which something was said last first."""
-    asked: shapes.SessionsQuery = call.query
+    asked: requests.SessionsQuery = call.query
     call.require_owner("conversations are their owner's")
     rows = _archive_rows(call) if asked.archived else call.keeper.session_rows(call)
     shown, following = page_of(rows, asked.limit, asked.cursor, lambda row: row.name)
@@ -178,7 +178,7 @@ def read_conversation(call: Call) -> Reply:
     """Read what was said, from a line on."""
     from plainmind.memory.session_pages import cited_path, entry_of, find_session, line_cited, shown, title_of
 
-    asked: shapes.SpokenQuery = call.query
+    asked: requests.SpokenQuery = call.query
     call.require_owner("conversations are their owner's")
     name = call.parameters["name"]
     if not os.path.isdir(call.memory.conversations.folder):

@@ -8,7 +8,7 @@ from threading import Lock
 
 from plainmind.base.errors import PlainmindError
 from plainmind.base.model import split_lines
-from plainmind.guests.page import shapes
+from plainmind.guests.page import requests, shapes
 from plainmind.guests.page.call import Call, Reply
 from plainmind.notes.links import Notes, find_links, links_among
 from plainmind.notes.workspace import day_of
@@ -137,7 +137,7 @@ def read_links(call: Call) -> Reply:
 
 def read_graph(call: Call) -> Reply:
     """The notes around one, one or two links away; without one, the most linked ones."""
-    asked: shapes.GraphQuery = call.query
+    asked: requests.GraphQuery = call.query
     notes, leads = call.keeper.network.edges(call)
     beside: dict[str, set[str]] = {path: set(targets) for path, targets in leads.items()}
     for path, targets in leads.items():

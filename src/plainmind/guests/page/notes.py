@@ -15,7 +15,7 @@ from plainmind.base.model import (
     split_lines,
 )
 from plainmind.base.value import replace
-from plainmind.guests.page import shapes
+from plainmind.guests.page import requests, shapes
 from plainmind.guests.page.call import Call, Preview, Reply, page_of
 from plainmind.guests.page.problems import Problem
 
@@ -38,7 +38,7 @@ def search(call: Call) -> Reply:
     """Find the lines that answer a question."""
     from datetime import date
 
-    asked: shapes.Question = call.body
+    asked: requests.Question = call.body
     try:
         today = date.fromisoformat(asked.today) if asked.today else call.memory.now().date()
     except ValueError as error:
@@ -147,7 +147,7 @@ def _parts(line: str, wanted: frozenset[str]) -> tuple[str, ...]:
 
 def list_notes(call: Call) -> Reply:
     """List the files of the memory that may be seen."""
-    asked: shapes.NotesQuery = call.query
+    asked: requests.NotesQuery = call.query
     rows = [
         found
         for found in call.files()
@@ -172,7 +172,7 @@ def note_row(found: FoundFile) -> shapes.NoteRow:
 
 def read_note(call: Call) -> Reply:
     """Read a file, or some lines of it."""
-    asked: shapes.LinesQuery = call.query
+    asked: requests.LinesQuery = call.query
     found, data, text = _content(call, _path(call))
     etag = sha256_bytes(data)
     if call.header("if-none-match").strip('"') == etag:
@@ -240,7 +240,7 @@ def _content(call: Call, path: str) -> tuple[FoundFile, bytes, str]:
 
 def add_note(call: Call) -> Reply:
     """Write a note down; the same idempotency key again writes nothing and gives the same answer."""
-    asked: shapes.NewNote = call.body
+    asked: requests.NewNote = call.body
     key = call.header("idempotency-key")
     if not key:
         return Reply(_remember(call, asked, None), 201)
@@ -274,7 +274,7 @@ def _id_of_key(caller: str, key: str) -> str:
     return "".join(reversed(letters))
 
 
-def _remember(call: Call, asked: shapes.NewNote, note_id: str | None) -> shapes.NoteWritten:
+def _remember(call: Call, asked: requests.NewNote, note_id: str | None) -> shapes.NoteWritten:
     written = call.scoped.append(asked.text, note_id=note_id, durable=asked.durable)
     _, data = call.memory.notes.notebook.read_bytes(written.path)
     return shapes.NoteWritten(
@@ -289,7 +289,7 @@ def _remember(call: Call, asked: shapes.NewNote, note_id: str | None) -> shapes.
 
 def put_note(call: Call) -> Reply:
     """Give a file a whole new text, if it is still the one that was read; or make a new file."""
-    asked: shapes.WholeText = call.body
+    asked: requests.WholeText = call.body
     path = _path(call)
     call.require_owner("a whole file can only be written by the owner", "change a part of it with PATCH")
     base = call.header("if-match").strip().strip('"')
@@ -311,7 +311,7 @@ def put_note(call: Call) -> Reply:
 
 def edit_note(call: Call) -> Reply:
     """Replace a text that stands exactly once in a file."""
-    asked: shapes.Replacement = call.body
+    asked: requests.Replacement = call.body
     path = _path(call)
     base = call.header("if-match").strip().strip('"')
     if base:
@@ -360,7 +360,7 @@ def _changed(call: Call, path: str, line: int) -> shapes.Changed:
 
 def list_history(call: Call) -> Reply:
     """List what was changed, the latest first."""
-    asked: shapes.HistoryQuery = call.query
+    asked: requests.HistoryQuery = call.query
     call.require_owner("the history is its owner's")
     versions = call.memory.history(asked.path)
     shown, following = page_of(versions, asked.limit, asked.cursor, lambda one: f"{one.id} {one.at}")
@@ -442,7 +442,7 @@ def undo(call: Call) -> Reply:
 
 def forget(call: Call) -> Reply:
     """Show what would go, with a code for it; with that code, remove exactly this for good."""
-    asked: shapes.Forget = call.body
+    asked: requests.Forget = call.body
     if asked.code is not None:
         return _forget_shown(call, call.keeper.previews.take(call.caller.name, asked.code))
     if asked.session is not None:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from plainmind.base.lazy import find_by_name
 from plainmind.base.model import EVERY_SCOPE, PRIVATE
-from plainmind.guests.page import shapes
+from plainmind.guests.page import requests, shapes
 from plainmind.guests.page.call import Call, Reply, page_of
 from plainmind.guests.page.problems import Problem
 from plainmind.guests.page.wire import read
@@ -30,7 +30,7 @@ _UPKEEP = "plainmind.guests.upkeep.desk:Desk"
 
 def list_recalls(call: Call) -> Reply:
     """What agents asked and were given, the latest first."""
-    asked: shapes.RecallsQuery = call.query
+    asked: requests.RecallsQuery = call.query
     log = call.scoped.recalls
     page = log.page(asked.limit, cursor=asked.cursor or None, day=asked.day)
     return Reply(shapes.Recalls(tuple(map(recall_row, page.recalls)), page.cursor, log.is_on))
@@ -43,7 +43,7 @@ def read_recall(call: Call) -> Reply:
 
 def judge_recall(call: Call) -> Reply:
     """Say what a line that was given was worth; later searches heed it."""
-    asked: shapes.Verdict = call.body
+    asked: requests.Verdict = call.body
     judged = call.scoped.recalls.judge(call.parameters["id"], asked.verdict, line=asked.line)
     return Reply(recall_row(judged))
 
@@ -90,7 +90,7 @@ def _entries(call: Call) -> Iterator[Any]:
 
 def list_entries(call: Call) -> Reply:
     """List single things to remember, the latest first."""
-    asked: shapes.EntriesQuery = call.query
+    asked: requests.EntriesQuery = call.query
     is_on = bool(find_by_name(_ENTRIES_ON)(call.memory))
     call.require_owner("entries are listed here for their owner")
     if not find_by_name(_HAS_ENTRIES)(call.memory):
@@ -117,7 +117,7 @@ def _entry(entry: Any) -> shapes.Entry:
 
 def add_entry(call: Call) -> Reply:
     """Keep a single thing; one that says the same as another is refused, and the other shown."""
-    asked: shapes.NewEntry = call.body
+    asked: requests.NewEntry = call.body
     with _entries(call) as entries:
         stored = entries.store(
             asked.text, scope=PRIVATE, category=asked.category, importance=asked.importance
@@ -153,7 +153,7 @@ def _desk(call: Call) -> Any:
 
 def list_proposals(call: Call) -> Reply:
     """What waits for a person to agree."""
-    asked: shapes.ProposalsQuery = call.query
+    asked: requests.ProposalsQuery = call.query
     facts = _desk(call).list().as_dict()
     waiting = facts["proposals"]
     chosen = [one for one in waiting if asked.kind is None or one["kind"] == asked.kind]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from plainmind import __version__
 from plainmind.base.value import value
-from plainmind.guests.page import days, health, network, note_map, notes, parts, shapes
+from plainmind.guests.page import days, health, network, note_map, notes, parts, requests, shapes
 from plainmind.guests.page.call import Call, Reply
 from plainmind.guests.page.problems import KINDS
 from plainmind.guests.page.wire import parameters_of, schema_of
@@ -26,7 +26,7 @@ class Operation:
     handle: Callable[[Call], Reply]
     answer: type | None
     right: str = "read"  # "" for what needs no token, "open" for what only `plainmind page` may
-    query: type = shapes.Nothing
+    query: type = requests.Nothing
     body: type | None = None
     status: int = 200
     slow: bool = False  # waits for a place of its own, so that a search need not
@@ -143,7 +143,7 @@ _SESSION = (
         health.begin_session,
         shapes.Session,
         right="",
-        body=shapes.Code,
+        body=requests.Code,
         status=201,
     ),
     _make("GET", "/v1/session", "Who is asking", health.read_session, shapes.Session, right="any"),
@@ -155,7 +155,7 @@ _SESSION = (
         health.make_code,
         shapes.CodeMade,
         right="open",
-        body=shapes.Nothing,
+        body=requests.Nothing,
         status=201,
     ),
 )
@@ -166,7 +166,7 @@ _NOTES = (
         "Find the lines that answer a question",
         notes.search,
         shapes.Found,
-        body=shapes.Question,
+        body=requests.Question,
     ),
     _make(
         "GET",
@@ -174,7 +174,7 @@ _NOTES = (
         "List the files of the memory",
         notes.list_notes,
         shapes.Notes,
-        query=shapes.NotesQuery,
+        query=requests.NotesQuery,
     ),
     _make(
         "POST",
@@ -183,11 +183,11 @@ _NOTES = (
         notes.add_note,
         shapes.NoteWritten,
         right="write",
-        body=shapes.NewNote,
+        body=requests.NewNote,
         status=201,
     ),
     _make(
-        "GET", "/v1/notes/{path:path}", "Read a file", notes.read_note, shapes.Note, query=shapes.LinesQuery
+        "GET", "/v1/notes/{path:path}", "Read a file", notes.read_note, shapes.Note, query=requests.LinesQuery
     ),
     _make(
         "PUT",
@@ -196,7 +196,7 @@ _NOTES = (
         notes.put_note,
         shapes.Changed,
         right="write",
-        body=shapes.WholeText,
+        body=requests.WholeText,
     ),
     _make(
         "PATCH",
@@ -205,7 +205,7 @@ _NOTES = (
         notes.edit_note,
         shapes.Changed,
         right="write",
-        body=shapes.Replacement,
+        body=requests.Replacement,
     ),
     _make(
         "POST",
@@ -214,7 +214,7 @@ _NOTES = (
         notes.forget,
         shapes.Forgotten,
         right="forget",
-        body=shapes.Forget,
+        body=requests.Forget,
         slow=True,
     ),
 )
@@ -225,7 +225,7 @@ _HISTORY = (
         "List what was changed",
         notes.list_history,
         shapes.History,
-        query=shapes.HistoryQuery,
+        query=requests.HistoryQuery,
     ),
     _make("GET", "/v1/history/{id}", "Read a change", notes.read_version, shapes.Version),
     _make(
@@ -235,7 +235,7 @@ _HISTORY = (
         notes.restore_version,
         shapes.Changed,
         right="write",
-        body=shapes.Nothing,
+        body=requests.Nothing,
     ),
     _make(
         "POST",
@@ -244,7 +244,7 @@ _HISTORY = (
         notes.undo,
         shapes.Undone,
         right="write",
-        body=shapes.Nothing,
+        body=requests.Nothing,
     ),
 )
 _TIME = (
@@ -254,7 +254,7 @@ _TIME = (
         "How much there was on each day",
         days.list_days,
         shapes.Days,
-        query=shapes.DaysQuery,
+        query=requests.DaysQuery,
         slow=True,
     ),
     _make("GET", "/v1/days/{day}", "All that there is of one day", days.read_day, shapes.OneDay, slow=True),
@@ -264,7 +264,7 @@ _TIME = (
         "List conversations",
         days.list_conversations,
         shapes.Sessions,
-        query=shapes.SessionsQuery,
+        query=requests.SessionsQuery,
     ),
     _make(
         "GET",
@@ -272,7 +272,7 @@ _TIME = (
         "Read a conversation",
         days.read_conversation,
         shapes.Spoken,
-        query=shapes.SpokenQuery,
+        query=requests.SpokenQuery,
     ),
     _make("GET", "/v1/start-context", "What a session begins with", days.read_start, shapes.StartContext),
 )
@@ -295,7 +295,7 @@ _NETWORK = (
         "Notes and the links between them",
         network.read_graph,
         shapes.Graph,
-        query=shapes.GraphQuery,
+        query=requests.GraphQuery,
         slow=True,
     ),
     _make("GET", "/v1/map", "Every note at a place by its meaning", note_map.read_map, shapes.Map, slow=True),
@@ -306,7 +306,7 @@ _NETWORK = (
         note_map.make_map,
         shapes.Map,
         right="write",
-        body=shapes.Nothing,
+        body=requests.Nothing,
         slow=True,
     ),
 )
@@ -317,7 +317,7 @@ _PARTS = (
         "List single things to remember",
         parts.list_entries,
         shapes.Entries,
-        query=shapes.EntriesQuery,
+        query=requests.EntriesQuery,
         slow=True,
     ),
     _make(
@@ -327,7 +327,7 @@ _PARTS = (
         parts.add_entry,
         shapes.Entry,
         right="write",
-        body=shapes.NewEntry,
+        body=requests.NewEntry,
         status=201,
         slow=True,
     ),
@@ -338,7 +338,7 @@ _PARTS = (
         parts.accept_entry,
         None,
         right="review",
-        body=shapes.Nothing,
+        body=requests.Nothing,
         status=204,
         slow=True,
     ),
@@ -348,7 +348,7 @@ _PARTS = (
         "What agents asked and were given",
         parts.list_recalls,
         shapes.Recalls,
-        query=shapes.RecallsQuery,
+        query=requests.RecallsQuery,
     ),
     _make("GET", "/v1/recalls/{id}", "One recall", parts.read_recall, shapes.RecallRow),
     _make(
@@ -358,7 +358,7 @@ _PARTS = (
         parts.judge_recall,
         shapes.RecallRow,
         right="review",
-        body=shapes.Verdict,
+        body=requests.Verdict,
     ),
     _make(
         "GET",
@@ -366,7 +366,7 @@ _PARTS = (
         "What waits for a person to agree",
         parts.list_proposals,
         shapes.Proposals,
-        query=shapes.ProposalsQuery,
+        query=requests.ProposalsQuery,
         slow=True,
     ),
     _make(
@@ -376,7 +376,7 @@ _PARTS = (
         parts.accept_proposal,
         shapes.Outcome,
         right="review",
-        body=shapes.Nothing,
+        body=requests.Nothing,
         slow=True,
     ),
     _make(
@@ -386,7 +386,7 @@ _PARTS = (
         parts.reject_proposal,
         shapes.Outcome,
         right="review",
-        body=shapes.Nothing,
+        body=requests.Nothing,
         slow=True,
     ),
     _make(
@@ -404,7 +404,7 @@ _PARTS = (
         parts.run_upkeep,
         shapes.Upkeep,
         right="review",
-        body=shapes.Nothing,
+        body=requests.Nothing,
         slow=True,
     ),
 )
