@@ -75,6 +75,9 @@ _RELATIVE = pattern(
     r"|(?<!\w)(?P<this>this week|diese woche|这周|本周)"
     rf"|(?<!\w)(?:(?:on|this|am|by)\s)(?P<on>{_NAMED_DAY})",
 )
+_RANGE = pattern(
+    rf"(?:{_MONTH}|\d\.?|\d{{4}}|[日号])\s*$", re.IGNORECASE
+)  # a day before "until" begins a span of days
 _HABIT = pattern(
     r"\b(?:every|each|always|usually|never|daily|weekly|jede[nrsm]?|immer|täglich|wöchentlich|meist|nie)\b|[每常总]|从不",
     re.IGNORECASE,
@@ -86,7 +89,7 @@ def endings(survey: Survey) -> Iterator[Proposal]:
     """Durable lines that name their end in words: put into the form that search understands."""
     today = dt.date.fromisoformat(survey.today)
     for line in survey.durable:
-        if line.is_settled or line.has_more:
+        if line.is_settled or line.is_record or line.has_more:
             continue
         end, is_said = _end_of(line, today)
         if end is None:
@@ -104,7 +107,7 @@ def _end_of(line: Line, today: dt.date) -> tuple[dt.date | None, bool]:
     """The last day on which a line holds, and whether the line calls it an end."""
     said = dt.date.fromisoformat(line.day) if line.day else None
     found = _UNTIL.search(line.words) or _BEFORE.search(line.words)
-    if found is not None:
+    if found is not None and not _RANGE.search(line.words[: found.start()]):
         weekday = found.groupdict().get("weekday")
         if weekday:
             return (_next_weekday(weekday, said) if said and not _HABIT.search(line.words) else None), True

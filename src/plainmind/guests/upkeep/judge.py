@@ -20,7 +20,7 @@ from plainmind.guests.upkeep.lasting import proposal as keep_proposal
 from plainmind.guests.upkeep.ledger import Ledger
 from plainmind.guests.upkeep.model import Maker, ModelUse, Proposal
 from plainmind.guests.upkeep.survey import Line, Survey
-from plainmind.guests.upkeep.updates import is_newer, says_otherwise
+from plainmind.guests.upkeep.updates import has_other_value, is_newer, says_otherwise
 from plainmind.guests.upkeep.updates import proposal as superseded_proposal
 from plainmind.text.chunking import estimated_tokens
 from plainmind.text.sentences import adds_nothing, is_for_the_assistant
@@ -224,7 +224,9 @@ def _superseded(operation: Mapping[str, Any], shown: Sequence[Line], seen: Surve
     old, new = _line(operation.get("old"), shown), _line(operation.get("new"), shown)
     if old is None or new is None or old.is_log or old.has_more:
         return None
-    if not is_newer(new, old, seen) or not says_otherwise(old, new, seen, needs_cue=False):
+    if not is_newer(new, old, seen):
+        return None
+    if not has_other_value(old, new, seen) and not says_otherwise(old, new, seen, needs_cue=False):
         return None
     return superseded_proposal(old, new, seen)
 

@@ -67,7 +67,7 @@ def repeats(survey: Survey, embed: Embed) -> Iterator[Proposal]:
 
 
 def _counts(line: Line) -> bool:
-    if line.is_task or line.has_more or line.is_settled or not line.is_item:
+    if line.is_task or line.is_record or line.has_more or line.is_settled or not line.is_item:
         return False
     return len(line.words) >= _LEAST_CHARS or bool(_HAN.search(line.words) and len(line.words) >= 5)
 

@@ -86,9 +86,7 @@ def _missing_links(survey: Survey, notes: Notes) -> Iterator[Proposal]:
     titles = {
         names.name: path
         for path, names in notes.names.items()
-        if len(names.name) >= _LEAST_TITLE
-        and not names.name.islower()
-        and names.name not in {"MEMORY", "README"}
+        if len(names.name) >= _LEAST_TITLE and " " in names.name and not names.name.islower()
     }
     if not titles:
         return

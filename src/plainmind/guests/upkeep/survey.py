@@ -20,8 +20,10 @@ from plainmind.text.sentences import is_for_the_assistant, words_of
 from plainmind.text.terms import document_terms, fold
 from plainmind.text.validity import Validity, validities, without_validity
 
-# Files that are a day's: they are read, and never edited.
-_LOG = pattern(r"(?:^|/)(\d{4}-\d{2}-\d{2})[^/]*\.md$", re.IGNORECASE)
+# Files that are a day's, a week's or a month's: they are read, and never edited.
+_LOG = pattern(
+    r"(?:^|/)(?P<of>(?P<day>\d{4}-\d{2}-\d{2})|\d{4}-(?:w\d{2}|q\d|\d{2})(?!\d))[^/]*\.md$", re.IGNORECASE
+)
 _LEAD = pattern(r"[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?(?:(\[[ xX]\])[ \t]+)?(?:\d\d:\d\d[ \t]+)?")
 _ISO = pattern(r"\d{4}-\d{2}-\d{2}")
 _SAID_ON = pattern(
@@ -31,6 +33,8 @@ _SAID_ON = pattern(
     re.IGNORECASE,
 )
 _FROM = pattern(r"\s*\(from [^()\n]+\.md#L\d+\)\s*$")  # where a line was copied from, as `tidy` writes it
+_RECORD = pattern(r"[\[(*`]*(?:\d{4}-\d{2}(?:-\d{2})?|\d{1,2}\.\d{1,2}\.\d{4}|\d{1,2}:\d{2}|\d{4})\b|\d{4}年")
+_LAST_DATE = pattern(r"\s*[(（]\d{4}-\d{2}-\d{2}[)）]\s*$")  # when it was said is not what was said
 _NOTE_ID = pattern(r"<!-- m:([0-9A-HJKMNP-TV-Z]{26}) -->")
 _NEUTRAL = frozenset(
     {
@@ -60,6 +64,7 @@ class Line:
     day: str | None  # when it was said, as far as the file tells
     scope: str
     is_log: bool
+    is_record: bool  # it begins with a day or a time: what happened then stays true
     is_item: bool
     is_task: bool
     has_more: bool  # lines that belong to it stand beneath
@@ -121,7 +126,7 @@ class Survey:
         """What is said, without order and form of the words, and without those that tell nothing."""
         found = self._terms.get(words)
         if found is None:
-            terms = frozenset(document_terms(words))
+            terms = frozenset(document_terms(_LAST_DATE.sub("", words)))
             idle = of_another_language({fold(word) for word in words_of(words)}, than=0)
             found = self._terms[words] = (terms - idle) or terms
         return found
@@ -186,15 +191,16 @@ def read_page(path: str, text: str, *, scope: str = PRIVATE, changed_on: str = "
     """Read the lines of one file."""
     raw = split_lines(text)
     log = _LOG.search(path)
-    reader = _Reader(path, raw, scope, log[1] if log else None)
+    reader = _Reader(path, raw, scope, log)
     return Page(path, scope, log is not None, changed_on, tuple(raw), tuple(reader.lines()))
 
 
 class _Reader:
     """Reads one file from top to bottom."""
 
-    def __init__(self, path: str, raw: Sequence[str], scope: str, day_of_log: str | None) -> None:
-        self._path, self._raw, self._scope, self._day_of_log = path, raw, scope, day_of_log
+    def __init__(self, path: str, raw: Sequence[str], scope: str, log: re.Match[str] | None) -> None:
+        self._path, self._raw, self._scope, self._is_log = path, raw, scope, log is not None
+        self._day_of_log: str | None = log["day"] if log else None
         self._validities: dict[int, Validity] = validities(raw)
         matter = read_front_matter(raw)
         found = _ISO.match(matter.first(*_DATE_FIELDS)) if matter.line_count else None
@@ -244,7 +250,8 @@ class _Reader:
             headings=tuple(title for _, title in self._headings),
             day=self._day(text, words),
             scope=self._scope,
-            is_log=self._day_of_log is not None,
+            is_log=self._is_log,
+            is_record=_RECORD.match(words) is not None,
             is_item=is_item,
             is_task=bool(lead and lead[1]),
             has_more=has_more,

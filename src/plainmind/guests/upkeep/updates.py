@@ -17,16 +17,17 @@ _LABEL = pattern(
 )
 # Words of a sentence that tells of a change. English, German, Chinese.
 _CHANGE = pattern(
-    r"\b(?:now|no longer|not any ?more|any more|anymore|instead|moved|switched|changed|renamed|replaced|replaces|new"
-    r"|from now on|as of|since|quit|stopped|gave up|left|cancell?ed|dropped|back to"
+    r"\b(?:now|no longer|not any ?more|any more|anymore|instead|moved|switched|changed|renamed|replaced|replaces"
+    r"|from now on|as of|since|quit|stopped|gave up|cancell?ed|dropped|back to"
     r"|jetzt|nun|nicht mehr|kein(?:e|en)? .{0,30}mehr|statt|anstelle|umgezogen|gewechselt|geändert|umbenannt|ersetzt"
-    r"|neu|ab sofort|seit|aufgehört|gekündigt|abgesagt|mittlerweile|inzwischen)\b"
-    r"|现在|不再|改为|改成|改用|换成|换到|搬到|搬去|取消|已经|从.{0,12}起|新的|戒了|停用|升级到",
+    r"|ab sofort|seit|aufgehört|gekündigt|abgesagt|mittlerweile|inzwischen)\b"
+    r"|现在|不再|改为|改成|改用|换成|换到|搬到|搬去|取消|从.{0,12}起|戒了|停用|升级到",
     re.IGNORECASE,
 )
 _SPEAKER = pattern(r"(?:I|We|My|Our|Ich|Wir|Meine?[nrms]?|Unsere?[nrms]?)\b|我", re.IGNORECASE)
 _MOST_VALUES = 4  # of a label; one with more is a list of happenings
 _LEAST_SHARED = 2
+_LEAST_OF_NEW = 0.3  # a line that says much more is about something else
 # Labels of things that happen again and again.
 _EVENTS = frozenset(
     """
@@ -41,7 +42,7 @@ def updates(survey: Survey) -> Iterator[Proposal]:
     lines = [line for line in survey.lines if not line.is_task and not line.is_settled]
     seen: set[tuple[str, int]] = set()
     for old, new in (*_by_label(lines, survey), *_by_words(lines, survey)):
-        if old.is_log or (old.path, old.number) in seen or old.has_more:
+        if old.is_log or old.is_record or (old.path, old.number) in seen or old.has_more:
             continue
         seen.add((old.path, old.number))
         yield proposal(old, new, survey)
@@ -99,12 +100,13 @@ def _by_words(lines: Iterable[Line], survey: Survey) -> Iterator[tuple[Line, Lin
 def says_otherwise(old: Line, new: Line, survey: Survey, *, needs_cue: bool = True) -> bool:
     """Whether a line denies another one about the same thing, or has another value and tells of a change."""
     before, after = survey.terms(old.words), survey.terms(new.words)
-    if len(before & after) < _LEAST_SHARED or same_words(old.words, new.words):
+    shared = len(before & after)
+    if shared < _LEAST_SHARED or shared < _LEAST_OF_NEW * len(after) or same_words(old.words, new.words):
         return False
     if not _shares_subject(old.words, after, survey):
         return False
     if is_negated(old.words) != is_negated(new.words):
-        return len(before & after) >= 0.6 * min(len(before), len(after))
+        return shared >= 0.6 * min(len(before), len(after))
     tells_of_change = not needs_cue or _CHANGE.search(new.words) is not None
     lost = before - after
     has_other_value = bool(
@@ -137,6 +139,14 @@ def is_newer(new: Line, old: Line, survey: Survey) -> bool:
     # Without any day: beneath each other in the same section, and the later one tells of a change.
     beneath = new.path == old.path and new.headings == old.headings and new.number > old.number
     return beneath and old.day is None and _CHANGE.search(new.words) is not None
+
+
+def has_other_value(old: Line, new: Line, survey: Survey) -> bool:
+    """Whether both have the same label, and the values differ."""
+    before, after = _LABEL.match(old.words), _LABEL.match(new.words)
+    if before is None or after is None or survey.terms(before["label"]) != survey.terms(after["label"]):
+        return False
+    return _differs(before["value"], after["value"], survey)
 
 
 def _differs(old: str, new: str, survey: Survey) -> bool:
