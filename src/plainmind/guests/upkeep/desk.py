@@ -137,9 +137,14 @@ class Desk:
             memory.notes.notebook.recover()
             waiting = self.ledger.waiting()
             chosen = _chosen(waiting, ids)
-            plan = self._carry_out(chosen)
             gone = {proposal.fingerprint for proposal in chosen}
+            # Before it is done: killed in between, it is found anew; the other way round it could be done twice.
             self.ledger.write_waiting([one for one in waiting if one.fingerprint not in gone])
+            try:
+                plan = self._carry_out(chosen)
+            except PlainmindError:
+                self.ledger.write_waiting(waiting)
+                raise
         return Outcome(tuple(one.id for one in plan.done), tuple(plan.void), tuple(plan.paths))
 
     def _carry_out(self, chosen: Sequence[Proposal]) -> Plan:
