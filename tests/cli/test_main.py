@@ -35,7 +35,7 @@ def test_every_command_that_was_promised_is_there():
         "init", "remember", "search", "get", "list", "links", "edit", "forget", "history", "restore", "undo",
         "recalls", "tidy", "sync", "watch", "status", "doctor", "config", "migrate-store", "cache", "sessions",
         "entries", "chat", "flush", "page", "serve", "tokens", "mcp", "connect", "disconnect", "hook", "import",
-        "redact", "export", "bench", "completion",
+        "qmd", "redact", "export", "bench", "completion",
     ]  # fmt: skip
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sys
 import time
 from pathlib import Path
 
 import pytest
 from tests.support.model_files import real_gguf
+from tests.support.qmd_recordings import RECORDED, make_notes, normal, real_program, record, run_program
 from tests.support.transcript_files import line
 
 from plainmind import Memory, SearchContext
@@ -294,3 +296,62 @@ def test_by_meaning_no_question_makes_it_fail(memory_with, with_model, workspace
     for question in ('say "never', "coffee -milk", '"', "intent: gateway", "-5"):
         result = memory.search(question)
         assert (result.fallback, result.degraded) == (None, ()), question
+
+
+# --- our `qmd` beside the real one ---
+
+
+@pytest.fixture
+def both(tmp_path, qmd):
+    """Say words to the real program and to ours, each in a home of its own with the same notes."""
+    programs = {"real": real_program(), "ours": [str(Path(sys.executable).with_name("plainmind")), "qmd"]}
+    homes = {name: tmp_path / name for name in programs}
+    for home in homes.values():
+        make_notes(home)
+
+    def say(*line):
+        answers = []
+        for name, program in programs.items():
+            status, out, err = run_program(program, homes[name])(line)
+            answers.append((status, normal(out, homes[name]), normal(err, homes[name])))
+        return answers
+
+    return say
+
+
+def test_ours_says_what_the_real_one_says(both):
+    for words in (
+        ("collection", "add", "boat", "--name", "boat"),
+        ("search", "larch", "--json"),
+        ("search", "reefs", "--csv", "--full"),
+        ("multi-get", "rig/*.md", "--json"),
+        ("get", "hul.md"),
+        ("ls", "boat/rig"),
+    ):
+        real, ours = both(*words)
+        assert ours == real, words
+    real, ours = both("search", "which wood are the planks of", "--json")
+    assert real == (0, "[]\n", "")
+    assert "qmd://boat/hull.md" in ours[1]
+
+
+@pytest.mark.skipif(
+    os.environ.get("PLAINMIND_QMD") != "full", reason="PLAINMIND_QMD=full records it all again"
+)
+def test_the_recordings_are_what_the_real_one_says_today(qmd):
+    assert record(real_program()) == json.loads(RECORDED.read_text())
+
+
+def test_the_real_one_goes_on_with_our_collections_and_our_table(tmp_path, qmd):
+    make_notes(tmp_path)
+    ours = run_program([str(Path(sys.executable).with_name("plainmind")), "qmd"], tmp_path)
+    real = run_program(real_program(), tmp_path)
+    ours(("collection", "add", "boat", "--name", "boat"))
+    ours(("context", "add", "qmd://boat", "All about the boat"))
+
+    assert "0 new, 3 updated" in real(("update",))[1]
+
+    (item,) = json.loads(real(("search", "larch", "--json"))[1])
+    assert (item["file"], item["context"]) == ("qmd://boat/hull.md", "All about the boat")
+    assert json.loads(ours(("search", "larch", "--json"))[1])[0]["docid"] == item["docid"]
+    assert json.loads(real(("search", "spruce", "--json"))[1])[0]["file"] == "qmd://boat/rig/mast.md"

@@ -7,7 +7,7 @@ import errno
 import gc
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from io import TextIOWrapper
 
@@ -87,6 +87,7 @@ _IN_ORDER = (
     Command(
         "import", "guests.importers.commands", "copy the conversations of other programs, to search them"
     ),
+    Command("qmd", "guests.qmd.commands", "be QMD, for programs that were written for it"),
     Command("redact", "cli.redact", "show which secrets of a text would be hidden"),
     Command("export", "cli.export", "write the whole memory into one file"),
     Command("bench", "guests.evaluation.commands", "measure how good the answers are"),
@@ -124,7 +125,8 @@ def run() -> NoReturn:
     # Looking for garbage cycles costs a search 5 ms on its way and 6 ms at the end, and finds next to nothing.
     gc.set_threshold(50_000, 20, 100)
     _open_what_is_closed()
-    status = main(sys.argv[1:])
+    called = os.path.basename(sys.argv[0])
+    status = main([called, *sys.argv[1:]] if called == "qmd" else sys.argv[1:])
     if not status and "threading" not in sys.modules and not atexit._ncallbacks():  # noqa: SLF001 (nothing else tells it)
         # Nothing is left to be done, and what was printed is out: taking everything apart would take a search 3 ms, and
         # the system does it anyway.
@@ -212,6 +214,9 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def _run(argv: Sequence[str]) -> int:
+    if argv[:1] == ["qmd"] and argv[1:]:
+        run_qmd: Callable[[Sequence[str]], int] = find_by_name("plainmind.guests.qmd.commands:run")
+        return run_qmd(argv[1:])  # its words are not ours to read
     arguments = parse(argv)
     if arguments.command is None:
         arguments.parser.print_help()

@@ -63,7 +63,8 @@ class Index:
     """Indexes the notes and conversations of one memory and finds them again. Callers at the same time share a sync.
 
     `conversations` is what gives transcripts, and hides secrets in what they say; `make_providers` and `make_backend`
-    make what not every memory has. `more_sources` are indexed beside the notes, instead of the transcripts.
+    make what not every memory has. `more_sources` are indexed beside the notes, instead of the transcripts; one
+    of `memory` instead of the notes.
     """
 
     def __init__(
@@ -526,7 +527,9 @@ class Index:
     def _new_indexer(self, embedder: Embedder, store: IndexStore | None = None) -> Indexer:
         from plainmind.index.sync import Disappearances, Indexer
 
-        sources: list[TextSource] = [self._notes.workspace, *self.more_sources]
+        sources: list[TextSource] = [*self.more_sources]
+        if not any(source.source == "memory" for source in sources):
+            sources.insert(0, self._notes.workspace)
         self._has_conversations = self._has_conversations or "sessions" in self.sources
         if self._has_conversations and not self.more_sources:
             sources.append(self._conversations().transcripts)

@@ -1,0 +1,344 @@
+"""One index as a command line asks it: what the words say, which documents there are, and which of them answer."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Sequence
+
+from plainmind.base.lazy import made_once, pattern
+from plainmind.base.value import record
+from plainmind.guests.qmd.catalogue import Catalogue, Shelf, Whereabouts, whereabouts
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from plainmind.base.model import SearchHit
+    from plainmind.guests.qmd.documents import Changes, Files, Ledger, Listed
+    from plainmind.guests.qmd.formats import Result
+    from plainmind.memory.memory import Memory
+
+# From here on a document answers, though it does not have all the words.
+CERTAIN = 0.3
+_MOST_RESULTS = 1000
+
+
+class Refusal(Exception):
+    """Something that cannot be done; QMD says so on stderr, and its exit status is 1."""
+
+
+# --- the words ---
+
+_WITH_VALUE = frozenset(
+    {
+        "index", "context", "n", "min-score", "format", "collection", "name", "mask", "glob", "max-docs-per-batch",
+        "max-batch-mb", "timeout", "l", "from", "max-bytes", "candidate-limit", "intent", "chunk-strategy", "port",
+        "host",
+    }
+)  # fmt: skip
+_SHORT = {"h": "help", "v": "version", "c": "collection", "f": "force", "C": "candidate-limit"}
+_FORMATS = ("csv", "md", "xml", "files", "json")
+
+
+@record
+class Line:
+    """A command line: words, options, and collections, which can be several."""
+
+    words: list[str]
+    options: dict[str, str]
+    collections: list[str]
+
+    def has(self, name: str) -> bool:
+        """Whether an option is there."""
+        return name in self.options
+
+    def number(self, name: str, otherwise: int | None = None) -> int | None:
+        """What an option says, if that is a whole number."""
+        found = _NUMBER.match(self.options.get(name, ""))
+        return int(found[0]) if found is not None else otherwise
+
+    @property
+    def format(self) -> str:
+        """How to print."""
+        given = self.options.get("format", "").strip().lower()
+        if given:
+            from plainmind.guests.qmd.formats import FORMATS
+
+            if given not in FORMATS:
+                raise Refusal(
+                    f"Unknown --format value: {self.options['format']}\nValid: {', '.join(FORMATS)}"
+                )
+            return given
+        return next((name for name in _FORMATS if name in self.options), "cli")
+
+
+_NUMBER = pattern(r"\s*-?\d+")
+
+
+def read_line(words: Iterable[str]) -> Line:
+    """Read a command line as QMD does: what it does not know is let pass."""
+    line = Line([], {}, [])
+    following = iter(words)
+    for word in following:
+        if word == "--":
+            line.words += following
+        elif word.startswith("--"):
+            name, is_given, given = word[2:].partition("=")
+            if name in _WITH_VALUE and not is_given:
+                given = next(following, "")
+            _put(line, name, given)
+        elif word.startswith("-") and len(word) > 1:
+            name = _SHORT.get(word[1], word[1])
+            if name in _WITH_VALUE:
+                _put(line, name, word[2:].removeprefix("=") or next(following, ""))
+            else:
+                for letter in word[1:]:
+                    _put(line, _SHORT.get(letter, letter), "")
+        else:
+            line.words.append(word)
+    return line
+
+
+def _put(line: Line, name: str, given: str) -> None:
+    if name == "collection":
+        line.collections.append(given)
+    else:
+        line.options[name] = given
+
+
+# --- the index ---
+
+
+class Desk:
+    """One index, and the line that asks it."""
+
+    def __init__(self, line: Line) -> None:
+        self.line = line
+        self.making = _no_lock()
+        self.where: Whereabouts = whereabouts(os.environ, os.getcwd(), line.options.get("index") or None)
+
+    @made_once
+    def catalogue(self) -> Catalogue:
+        """The collections."""
+        return Catalogue(self.where)
+
+    @made_once
+    def ledger(self) -> Ledger:
+        """What is known of the documents."""
+        from plainmind.guests.qmd.documents import Ledger
+
+        return Ledger(self.where)
+
+    @made_once
+    def files(self) -> Files:
+        """The files of all collections."""
+        from plainmind.guests.qmd.documents import Files
+
+        for shelf in self.catalogue.outside:
+            tell(
+                f"Collection '{shelf.name}' is left out: {shelf.path} is outside of the project of this index."
+            )
+        return Files(tuple(self.catalogue.readable.values()))
+
+    @made_once
+    def look(self) -> tuple[list[Listed], dict[str, Changes]]:
+        """All documents as they are now, and what has changed."""
+        return self.ledger.refresh(self.files, tuple(self.catalogue.readable.values()))
+
+    @property
+    def documents(self) -> list[Listed]:
+        """All documents, by collection and path."""
+        return sorted(self.look[0], key=lambda document: (document.collection, document.path))
+
+    def memory(self) -> Memory:
+        """Our index of them."""
+        from plainmind.files.system import SYSTEM, make_folders
+        from plainmind.memory.memory import Memory
+
+        home = self.where.home
+        workspace = os.path.join(home, "workspace")
+        make_folders(SYSTEM, workspace)
+        return Memory.from_environment(
+            os.environ,
+            cwd=workspace,
+            workspace=workspace,
+            home=home,
+            more_sources=[self.files],
+            looks_around=False,
+        )
+
+    def shelf(self, name: str) -> Shelf:
+        """A collection by its name. Raises Refusal."""
+        found = self.catalogue.shelves.get(name)
+        if found is None:
+            raise Refusal(f"Collection not found: {name}")
+        return found
+
+    def address(self, document: Listed) -> str:
+        """A document's name."""
+        from plainmind.guests.qmd.formats import address
+
+        return address(document, self.where.index)
+
+    def path_shown(self, document: Listed) -> str | None:
+        """A document's place on disk, if that is to be shown."""
+        from plainmind.guests.qmd.formats import on_disk
+
+        is_wished = self.line.has("full-path") and os.path.exists(document.real)
+        return on_disk(document.real, os.getcwd()) if is_wished else None
+
+    def body(self, document: Listed) -> str:
+        """What a document says, now."""
+        found = self.files.look_at(document.cited)
+        return self.files.read(found)[0].text if found is not None else ""
+
+
+def _no_lock() -> Any:
+    from contextlib import nullcontext
+
+    return nullcontext()
+
+
+def tell(text: str) -> None:
+    """Say something that is no part of the answer."""
+    sys.stderr.write(f"{text}\n")
+
+
+# --- what answers ---
+
+
+def search(desk: Desk, verb: str, questions: Sequence[str], names: Sequence[str], limit: int) -> list[Result]:
+    """The best passage of each document that answers one of the questions, the best document first."""
+    from plainmind.guests.qmd.formats import Result
+
+    documents = {document.cited: document for document in desk.documents if document.collection in names}
+    if not documents:
+        return []
+    others = len(desk.catalogue.readable) > len(names)
+    paths = [_literally(name) for name in names] if others else []
+    most = min(_MOST_RESULTS, 4 * limit + 20)
+    deep = None if verb == "query" and not desk.line.has("no-rerank") else False
+    best: dict[str, tuple[SearchHit, str]] = {}
+    with desk.memory() as memory:
+        for question in questions:
+            asked = memory.index.search(
+                question, scopes=_everything(), max_results=most, paths=paths, deep=deep, snippet_chars=2000
+            )
+            for hit in asked.hits:
+                if hit.path in documents and (hit.path not in best or best[hit.path][0].score < hit.score):
+                    best[hit.path] = (hit, question)
+    results: dict[str, Result] = {}
+    for path, (hit, question) in sorted(best.items(), key=lambda item: -item[1][0].score):
+        document = documents[path]
+        body = desk.body(document)
+        has_all = _has_all(question, body)
+        if verb == "search" and hit.score < CERTAIN and not has_all:
+            continue
+        context = desk.catalogue.context_of(document.collection, document.path)
+        first, last = (1, body.count("\n") + 1) if has_all else (hit.start_line, hit.end_line)
+        result = Result(
+            document, hit.score, body, context, first, last, hit.best_line, desk.path_shown(document)
+        )
+        results.setdefault(document.real, result)  # a file that is in two collections is found once
+    return list(results.values())
+
+
+def _everything() -> frozenset[str]:
+    from plainmind.base.model import EVERY_SCOPE
+
+    return EVERY_SCOPE
+
+
+def _has_all(question: str, text: str) -> bool:
+    """Whether a text has every word of a question that means something, in whatever form."""
+    from plainmind.text.terms import document_terms, query_terms
+
+    wanted = frozenset(query_terms(question).terms)
+    return bool(wanted) and wanted <= frozenset(document_terms(text))
+
+
+def _literally(name: str) -> str:
+    return "".join(f"[{sign}]" if sign in "*?[{" else sign for sign in name)
+
+
+_KINDS = ("lex", "vec", "hyde")
+_PREFIXED = pattern(r"(?i)(lex|vec|hyde|intent|expand):\s*(.*)")
+
+
+def questions_in(query: str) -> list[str]:
+    """The questions of a query: itself, or those of its `lex:`, `vec:` and `hyde:` lines, words first."""
+    lines = [(number, line.strip()) for number, line in enumerate(query.split("\n"), 1) if line.strip()]
+    if len(lines) == 1 and not _PREFIXED.match(lines[0][1]):
+        return [lines[0][1]]
+    typed: list[tuple[int, str]] = []
+    intents = 0
+    for number, line in lines:
+        found = _PREFIXED.fullmatch(line)
+        if found is None:
+            raise Refusal(
+                f"Line {number} is missing a lex:/vec:/hyde:/intent: prefix. Each line in a query document must start"
+                " with one."
+            )
+        kind, text = found[1].lower(), found[2].strip()
+        if kind == "expand":
+            return [_expanded(number, text, is_alone=len(lines) == 1)]
+        if not text:
+            raise Refusal(f"Line {number} ({kind}:) must include text.")
+        intents += kind == "intent"
+        if intents > 1:
+            raise Refusal(f"Line {number}: only one intent: line is allowed per query document.")
+        if kind != "intent":
+            typed.append((_KINDS.index(kind), text))
+    if not typed:
+        raise Refusal("intent: cannot appear alone. Add at least one lex:, vec:, or hyde: line.")
+    return [text for _, text in sorted(typed, key=lambda each: each[0])]
+
+
+def _expanded(number: int, text: str, *, is_alone: bool) -> str:
+    if not is_alone:
+        raise Refusal(
+            f"Line {number} starts with expand:, but query documents cannot mix expand with typed lines."
+            " Submit a single expand query instead."
+        )
+    if not text:
+        raise Refusal("expand: query must include text.")
+    return text
+
+
+# --- a document by its name ---
+
+DOCID = pattern(r"""["']?#?([0-9a-fA-F]{6,})["']?""")
+
+
+def find_document(desk: Desk, name: str) -> Listed | None:
+    """A document by #docid, by qmd://…, by the end of its path, or by where it is on disk."""
+    name = name.partition("?index=")[0] if name.startswith("qmd:") else name
+    docid = DOCID.fullmatch(name)
+    if docid is not None:
+        return next((each for each in desk.documents if each.hash.startswith(docid[1].lower())), None)
+    if name.startswith(("qmd:", "//")):
+        name = f"qmd://{name.removeprefix('qmd:').lstrip('/')}"
+    tests: tuple[Callable[[Listed], bool], ...] = (
+        lambda each: f"qmd://{each.cited}" == name,
+        lambda each: f"qmd://{each.cited}".endswith(name),
+        lambda each: each.real == os.path.realpath(os.path.expanduser(name)),
+    )
+    return next((each for test in tests for each in desk.documents if test(each)), None)
+
+
+def similar_paths(name: str, documents: Iterable[Listed], most: int = 5) -> list[str]:
+    """Paths that differ from a name in few letters."""
+    wanted = name.lower()
+    near = sorted((_distance(each.path.lower(), wanted), each.path) for each in documents)
+    return [path for distance, path in near if distance <= most][:most]
+
+
+def _distance(one: str, other: str) -> int:
+    """How many letters must be changed to make one text of another."""
+    row = list(range(len(other) + 1))
+    for count, sign in enumerate(one, 1):
+        before, row[0] = row[0], count
+        for place, mark in enumerate(other, 1):
+            before, row[place] = row[place], min(row[place] + 1, row[place - 1] + 1, before + (sign != mark))
+    return row[-1]
