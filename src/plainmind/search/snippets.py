@@ -638,13 +638,11 @@ def _begins_well(lines: Lines, position: int) -> bool:
     kind = lines.kinds[position]
     if kind != TEXT:
         return kind not in {BLANK, RULE, CLOSING, CODE}
+    if not position or lines.kinds[position - 1] not in {TEXT, ITEM}:
+        return True
     # A line of text goes on with the one above it, whether that is an item or a paragraph.
-    return not position or lines.kinds[position - 1] not in {TEXT, ITEM} or not _is_next(lines, position)
-
-
-def _is_next(lines: Lines, position: int) -> bool:
     (before, _), (line, piece) = lines.places[position - 1], lines.places[position]
-    return line == before + 1 or (line == before and piece > 0)
+    return line != before + 1 and (line != before or piece == 0)
 
 
 def _snippet_text(lines: Lines, first: int, last: int, budget: int, *, ends_with_best: bool) -> str:
@@ -736,8 +734,8 @@ class KnownFile:
 
     def _brinks_of(self, lines: Lines) -> list[int]:
         """The positions after which something may stand that is not known, in order; -1 is before all lines."""
-        ordered = by_ordinal(self._stretches())
-        if has_overlap(ordered):
+        ordered, has_overlap = by_ordinal(self._stretches())
+        if has_overlap:
             return list(range(-1, len(lines.places)))
         brinks = []
         at = -1
@@ -768,8 +766,8 @@ class KnownFile:
 def join_stretches(stretches: Sequence[Stretch]) -> Lines:
     """Put the units of chunks in reading order. Where chunks have the same line, that of the last one counts."""
     lines = Lines()
-    ordered = by_ordinal(stretches)
-    if not has_overlap(ordered):
+    ordered, has_overlap = by_ordinal(stretches)
+    if not has_overlap:
         lines.stretches = ordered
         for _, places, texts, read in ordered:
             lines.add(places, texts, [read] * len(texts), range(len(texts)))
@@ -779,24 +777,19 @@ def join_stretches(stretches: Sequence[Stretch]) -> Lines:
         for _, places, texts, read in stretches
         for unit, (place, text) in enumerate(zip(places, texts, strict=True))
     }
-    for place in sorted(units):
-        text, read, unit = units[place]
+    for place, (text, read, unit) in sorted(units.items(), key=itemgetter(0)):
         lines.add([place], [text], [read], [unit])
     return lines
 
 
-def by_ordinal(stretches: Iterable[Stretch]) -> list[Stretch]:
-    """Those that have any units, by their ordinals."""
-    return sorted([stretch for stretch in stretches if stretch[1]], key=itemgetter(0))
-
-
-def has_overlap(ordered: Sequence[Stretch]) -> bool:
-    """Whether chunks have lines in common, as overlapping chunks and pieces of one line do."""
-    return any(after[1][0] <= before[1][-1] for before, after in pairwise(ordered))
+def by_ordinal(stretches: Iterable[Stretch]) -> tuple[list[Stretch], bool]:
+    """Those that have any units, by their ordinals; and whether any have lines in common, as pieces of one line do."""
+    ordered = sorted([stretch for stretch in stretches if stretch[1]], key=itemgetter(0))
+    return ordered, any(after[1][0] <= before[1][-1] for before, after in pairwise(ordered))
 
 
 def ranges_with_margin(chunks: Iterable[Chunk]) -> list[tuple[int, int]]:
-    """The lines of chunks with their margins, in order; those that has_overlap are one range."""
+    """The lines of chunks with their margins, in order; those that overlap are one range."""
     ranges: list[tuple[int, int]] = []
     for start, end in sorted((chunk.start_line, chunk.end_line) for chunk in chunks):
         first, last = max(1, start - MARGIN_LINES), end + MARGIN_LINES
