@@ -10,7 +10,7 @@ EVALS   ?= ../shared/evals
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo quick test check fix faults sim hosts frameworks bench eval lock docs site dist release clean node pytest coverage
+.PHONY: help install demo quick test check fix faults sim power hosts frameworks bench eval lock docs site dist release clean node pytest coverage
 .PHONY: wheel
 .PHONY: types house costs
 
@@ -74,6 +74,9 @@ faults: install ## the fault tests at full size: thousands of kills, hundreds of
 
 sim: install ## power cuts in simulated lives of a memory, MINUTES=60 of them; a seed that fails is printed
 	@$(PY) -m tests.simulation.run --minutes $(or $(MINUTES),60) --first $(or $(FIRST),1000)
+
+power: install ## power cuts on real file systems in images, as root; CUTS=100 on each
+	@$(PY) -m tests.simulation.power --cuts $(or $(CUTS),100)
 
 hosts: install ## connect real agents from npm, talk with them, disconnect them; UPGRADE=1 takes the newest
 	@PLAINMIND_HOSTS="$$(./scripts/hosts.sh)" $(PY) -m pytest --timeout=900 tests/integration/test_hosts.py

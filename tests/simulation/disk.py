@@ -92,7 +92,7 @@ class Disk:
         self._next = 1
         self._take_in(self.root, 0)
 
-    def mark(self, name: str) -> int:
+    def mark(self, name: str, *words: str) -> int:
         """Put a mark into the log; its place."""
         self.log.append(Effect(name))
         return len(self.log)

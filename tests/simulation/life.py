@@ -174,7 +174,8 @@ class Life:
         return f"{filler} {word}"
 
     def _remember(self, program: Program, *, durable: bool = False) -> None:
-        word, begun = self.word(), self.disk.mark("begin")
+        word = self.word()
+        begun = self.disk.mark("begin", word)
         remembered = program.remember(self._text(word), durable=durable)
         self.disk.mark("done")
         self._promise(word, "notes", begun, 1)
@@ -191,9 +192,9 @@ class Life:
 
     def _say(self, program: Program) -> None:
         key = f"agent:main:talk{self.chance.randint(1, 2)}"
-        begun = self.disk.mark("begin")
-        session: Session = program.sessions.open_or_create(key)
         word = self.word()
+        begun = self.disk.mark("begin", word)
+        session: Session = program.sessions.open_or_create(key)
         session.append({"type": "message", "message": {"role": "user", "content": self._text(word)}})
         self.disk.mark("done")
         self._promise(word, key, begun, 1)
@@ -204,7 +205,8 @@ class Life:
         if not self._standing:
             return
         old, path = self.chance.choice(self._standing)
-        new, begun = self.word(), self.disk.mark("begin")
+        new = self.word()
+        begun = self.disk.mark("begin", old, new)
         program.edit(path, old, new)
         self.disk.mark("done")
         self._swap(old, new, path, begun)
@@ -235,7 +237,7 @@ class Life:
         if not self._standing:
             return
         word, path = self.chance.choice(self._standing)
-        begun = self.disk.mark("begin")
+        begun = self.disk.mark("begin", word)
         program.forget(word)
         self.disk.mark("done")
         self._promise(word, "notes", begun, -1)
@@ -248,7 +250,8 @@ class Life:
 
     def _save_in_editor(self, program: Program) -> None:
         """A person saves a note of their own by renaming, and syncs it or not."""
-        word, begun = self.word(), self.disk.mark("begin")
+        word = self.word()
+        begun = self.disk.mark("begin", word)
         path = os.path.join(self.root, "ws", "memory", f"page{self.chance.randint(1, 3)}.md")
         SYSTEM.mkdir(os.path.dirname(path)) if not os.path.isdir(os.path.dirname(path)) else None
         fd = SYSTEM.open(path + "~", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from tests.simulation.disk import Disk
+from tests.simulation.power import cut_again_and_again, reason_to_leave_out
 from tests.simulation.run import Report, simulate
 
 CPU_SECONDS = 20.0
@@ -52,3 +53,11 @@ def test_a_program_that_does_not_sync_is_found_out(monkeypatch, call):
         report.faults += (str(error),)
 
     assert report.faults
+
+
+@pytest.mark.skipif(reason_to_leave_out("ext4") is not None, reason=str(reason_to_leave_out("ext4")))
+@pytest.mark.parametrize("is_careless", [False, True])
+def test_on_a_real_file_system_only_a_program_that_does_not_sync_loses_something(is_careless):
+    faults = cut_again_and_again("ext4", 4, 3, is_careless=is_careless)
+
+    assert bool(faults) is is_careless, faults
