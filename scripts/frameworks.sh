@@ -32,4 +32,10 @@ framework langchain "langchain-openai>=1.0"
 framework langgraph
 framework pydantic-ai "pydantic-ai-slim[openai]>=2.0"
 framework agents
+framework llama-index "llama-index-llms-openai>=0.6"
+framework adk
+framework autogen "autogen-agentchat>=0.7" "autogen-ext[openai]>=0.7"
+framework agent-framework "agent-framework-openai>=1.0"
+framework smolagents "smolagents[openai]>=1.20"
+framework strands "strands-agents[openai]>=1.0"
 echo "$folder"

@@ -14,12 +14,21 @@ ROOT = Path(__file__).resolve().parents[3]
 PAGES = ROOT / "docs" / "guides" / "frameworks"
 PROGRAMS = sorted((ROOT / "examples" / "frameworks").glob("*.py"))
 # What the classes import of frameworks.
-AWAY = {"langchain", "langchain_core", "langgraph", "pydantic_ai"}
+AWAY = {
+    "agent_framework", "autogen_core", "google", "langchain", "langchain_core", "langgraph", "llama_index",
+    "pydantic_ai", "smolagents", "strands",
+}  # fmt: skip
 # Which extra each module names.
 CLASSES = {
+    "adk": "adk",
+    "agent_framework": "agent-framework",
+    "autogen": "autogen",
     "langchain": "langchain",
     "langgraph": "langgraph",
+    "llama_index": "llama-index",
     "pydantic_ai": "pydantic-ai",
+    "smolagents": "smolagents",
+    "strands": "strands",
 }
 
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from plainmind.agent.protocol import Tools, TurnHooks
     from plainmind.agent.tools import Tool
+    from plainmind.base.model import SearchHit
     from plainmind.sessions.store import Session
 
     P = ParamSpec("P")
@@ -121,6 +122,20 @@ class FrameworkMemory:
     def call(self, name: str, arguments: Mapping[str, Any] | str) -> str:
         """Carry out a call; what a model may read of it, with all that is recalled between its marks."""
         return self._box[0].call(name, arguments).text
+
+    def found(self, query: str, *, max_results: int | None = None) -> list[tuple[SearchHit, str]]:
+        """What answers a question, best first, each piece between marks of its own; it goes into the recall log."""
+        from plainmind.agent.recall import Recalled, fence, new_nonce
+        from plainmind.agent.recalls import lines_of_hits
+
+        recall = self.mine.begin_recall("search", query, asker=self._asker)
+        hits = self.mine.search(query, max_results=max_results).hits
+        pieces = [
+            fence([Recalled(hit.path, hit.snippet, hit.start_line, hit.end_line, hit.source)], new_nonce())
+            for hit in hits
+        ]
+        recall.end(lines_of_hits(hits), "\n".join(pieces))
+        return list(zip(hits, pieces, strict=True))
 
     # --- before a turn ---
 
@@ -272,11 +287,6 @@ def new_name() -> str:
     return new_id()
 
 
-def with_reminder(reminder: str, prompt: str) -> str:
-    """A user's words with what the memory has to say before them."""
-    return f"{reminder}\n\n{prompt}" if reminder else prompt
-
-
 def entry_of_item(item: Any, role: str, text: str) -> dict[str, Any]:
     """An entry of a transcript for something that a framework wants back as it was: memory reads what it says."""
     message = {"role": role, "content": [{"type": "text", "text": without_recalled(text)}]}
@@ -286,6 +296,27 @@ def entry_of_item(item: Any, role: str, text: str) -> dict[str, Any]:
 def items_of(session: Session) -> list[Any]:
     """What a framework put into a conversation since it was last cleared, oldest first."""
     return [entry["item"] for entry in session.context().entries if "item" in entry]
+
+
+def arguments_model(tool: Tool) -> Any:
+    """The arguments of a tool as a model of Pydantic, which every framework that asks for one brings along."""
+    from pydantic import Field, create_model
+
+    kinds: Mapping[str, Any] = {"string": str, "integer": int, "number": float, "boolean": bool}
+    wanted = tool.input_schema["required"]
+    fields: dict[str, Any] = {}
+    for name, shape in tool.input_schema["properties"].items():
+        kind = kinds[shape["type"]]
+        told = Field(description=shape["description"])
+        fields[name] = (
+            (kind, told) if name in wanted else (kind | None, Field(None, description=shape["description"]))
+        )
+    return create_model(tool.name, **fields)
+
+
+def without_none(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments that were given: frameworks pass None for the others."""
+    return {name: each for name, each in given.items() if each is not None}
 
 
 async def in_thread(work: Callable[P, T], *given: P.args, **named: P.kwargs) -> T:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any  # frameworks evaluate annotations
 
-from plainmind.agent.recall import Recalled, fence, new_nonce
 from plainmind.agent.scope import SearchContext
 from plainmind.agent.tools import Tool
 from plainmind.guests.integrations.framework import (
@@ -175,20 +174,17 @@ class PlainmindRetriever(BaseRetriever):
 
     def _get_relevant_documents(self, query: str, *, run_manager: Any = None) -> list[Document]:
         del run_manager
-        found = self.mine.mine.search(query, max_results=self.max_results, min_score=self.min_score)
         documents = []
-        for hit in found.hits:
-            text = hit.snippet
-            if self.fenced:
-                piece = Recalled(hit.path, hit.snippet, hit.start_line, hit.end_line, hit.source)
-                text = fence([piece], new_nonce())
+        for hit, fenced in self.mine.found(query, max_results=self.max_results):
             facts = {
                 "source": hit.path,
                 "start_line": hit.start_line,
                 "end_line": hit.end_line,
                 "score": hit.score,
             }
-            documents.append(Document(page_content=text, metadata=facts))
+            if self.min_score is None or hit.score >= self.min_score:
+                text = fenced if self.fenced else hit.snippet
+                documents.append(Document(page_content=text, metadata=facts))
         return documents
 
 
