@@ -778,3 +778,19 @@ def _count_overlapping(text: str, part: str) -> int:
         count += 1
         at = text.find(part, at + 1)
     return count
+
+
+# BM25's saturation: the second mention of a word counts less than the first.
+SATURATION = 1.2
+
+
+class Saturated(dict[int, float]):
+    """What a term of some weight adds to the words of a window, by how often it stands there."""
+
+    def __init__(self, weight: float) -> None:
+        super().__init__()
+        self._weight = weight
+
+    def __missing__(self, count: int) -> float:
+        self[count] = worth = self._weight * (1.0 if count >= COUNTLESS else count / (count + SATURATION))
+        return worth

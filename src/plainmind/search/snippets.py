@@ -16,11 +16,11 @@ from plainmind.search.pages import (
     BLANK,
     CLOSING,
     CODE,
-    COUNTLESS,
     HEADING,
     ITEM,
     OPENING,
     RULE,
+    SATURATION,
     TEXT,
     Found,
     Memo,
@@ -28,6 +28,7 @@ from plainmind.search.pages import (
     Place,
     QuestionWords,
     RankedChunk,
+    Saturated,
     Shelf,
     TermSet,
     is_one_line,
@@ -45,8 +46,6 @@ else:
     Protocol = object
 
 
-# BM25's saturation: the second mention of a word counts less than the first.
-SATURATION = 1.2
 # The first of the question's words that a line has tell more than the last.
 COVERAGE_POWER = 0.85
 # Where a line has this share of the question's words, words are trusted as they are.
@@ -116,7 +115,7 @@ class Judge:
         self._nearby_weight = weights.nearby
         self._most_beside_passages = Memo(lambda terms: self._best_unit(terms, weights))
         # By term: what it adds to the words of a window, by how often it stands there.
-        self._saturated = [_Saturated(weight) for weight in asked.weights]
+        self._saturated = [Saturated(weight) for weight in asked.weights]
 
     def read(self, page: Page, found: Found) -> Wording | None:
         """What the words of a page say, given where they stand; None when none of them was asked for."""
@@ -187,18 +186,6 @@ class Judge:
                 counts[number] -= count
                 leaving += 1
         return best
-
-
-class _Saturated(dict[int, float]):
-    """What a term of some weight adds to the words of a window, by how often it stands there."""
-
-    def __init__(self, weight: float) -> None:
-        super().__init__()
-        self._weight = weight
-
-    def __missing__(self, count: int) -> float:
-        self[count] = worth = self._weight * (1.0 if count >= COUNTLESS else count / (count + SATURATION))
-        return worth
 
 
 # A line spoken by a person whom the question names is more likely the answer than one that only mentions them.
