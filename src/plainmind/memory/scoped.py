@@ -9,17 +9,26 @@ from plainmind.agent.recalls import Asker, BegunRecall, RecalledLines, RecallLog
 from plainmind.agent.scope import NOTHING, Access, SearchContext
 from plainmind.base.errors import NotFound, PathNotAllowed, PlainmindError, ScopeDenied
 from plainmind.base.lazy import find_by_name
-from plainmind.base.model import EXCERPT_LINES, PRIVATE, SHARED, Excerpt, SearchResult, is_transcript
+from plainmind.base.model import (
+    EVERY_SCOPE,
+    EXCERPT_LINES,
+    PRIVATE,
+    SHARED,
+    Excerpt,
+    SearchResult,
+    is_transcript,
+)
 from plainmind.base.value import replace
 from plainmind.memory.policy import denial, file_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from datetime import date
     from typing import Any
 
     from plainmind.agent.protocol import Limits
     from plainmind.agent.start_context import StartContext
-    from plainmind.base.model import NewerLine
+    from plainmind.base.model import NewerLine, Source
     from plainmind.memory.memory import Memory
     from plainmind.notes.discovery import FoundFile
     from plainmind.notes.notebook import Edited, Forgotten, Remembered
@@ -78,8 +87,13 @@ class ScopedMemory:
         until: str | None = None,
         deep: bool | None = None,
         with_expired: bool = False,
+        sources: Sequence[Source] | None = None,
+        snippet_chars: int | None = None,
+        explain: bool = False,
+        today: date | None = None,
+        scopes: frozenset[str] = EVERY_SCOPE,
     ) -> SearchResult:
-        """Find the lines that answer a question, among what may be seen here.
+        """Find the lines that answer a question, among what may be seen here, and of that in `scopes` alone.
 
         With None it looks twice where that is installed: agents have the time, and act on what they read. What has
         expired is left out for them, and what a person never wants to see again; `with_expired` is for people.
@@ -88,10 +102,13 @@ class ScopedMemory:
             limits = self.limits
             result = self._memory.index.search(
                 query,
-                scopes=self.access.scopes,
+                scopes=_narrowed(self.access.scopes, scopes),
+                sources=sources,
                 max_results=max_results or limits.max_results,
                 min_score=min_score,
-                snippet_chars=limits.max_snippet_chars,
+                snippet_chars=snippet_chars or limits.max_snippet_chars,
+                explain=explain,
+                today=today,
                 paths=paths,
                 tags=tags,
                 since=since,
@@ -146,7 +163,9 @@ class ScopedMemory:
                 return self._memory.notes.notebook.remember(text, durable=True, note_id=note_id)
             return self._memory.notes.notebook.remember_for(self.access.writes, text, note_id=note_id)
 
-    def edit(self, path: str, old: str, new: str) -> Edited:
+    def edit(
+        self, path: str, old: str, new: str, *, base_hash: str | None = None, allow_shrink: bool = False
+    ) -> Edited:
         """Replace a text that stands exactly once in a file; other than the owner, only in the context's own notes."""
         with self._telling_only_its_own():
             self._require_writing()
@@ -163,7 +182,9 @@ class ScopedMemory:
                     "`new` holds the mark of a secret that is hidden here: it would take the secret's place",
                     hint="replace only the words before or after it",
                 )
-            return self._memory.notes.notebook.edit(file, old, new)
+            return self._memory.notes.notebook.edit(
+                file, old, new, base_hash=base_hash, allow_shrink=allow_shrink
+            )
 
     def forget(self, what: str | Forgotten, *, dry_run: bool = False) -> Forgotten:
         """Remove lines for good, as `Memory.forget` does; other than the owner, only from the context's own notes."""
@@ -328,6 +349,13 @@ class ScopedMemory:
             if self.access.sees_everything:
                 raise
             raise _without_names(error) from None
+
+
+def _narrowed(seen: frozenset[str], wanted: frozenset[str]) -> frozenset[str]:
+    """The scopes that may be seen and are wanted; there may be none."""
+    if wanted == EVERY_SCOPE:
+        return seen
+    return wanted if seen == EVERY_SCOPE else seen & wanted
 
 
 def _without_names(error: PlainmindError) -> PlainmindError:

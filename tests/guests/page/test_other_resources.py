@@ -242,3 +242,37 @@ def test_another_context_sees_only_what_is_shared_with_it(written):
     kept = written.post("/v1/notes", {"text": "Anna was here"}, token=token)
     assert kept["path"].startswith("memory/shared-with/")
     assert str(written.workspace) not in json.dumps(written.get("/v1/status", token=token))
+
+
+def test_a_program_is_given_notes_without_secrets_and_what_it_was_given_is_written_down(written):
+    from plainmind.agent.scope import THE_OWNER
+    from plainmind.guests.page.tokens import TokenFile
+
+    secret = "sk-ant-api03-" + "A1b2C3d4" * 12
+    note = written.workspace / "memory" / "keys.md"
+    note.write_text(f"# Keys\n\n- The key of the lighthouse is {secret}\n- It is turned at night.\n")
+    rights = ("read", "write", "forget", "review")
+    token = TokenFile(str(written.home)).add("assistant", rights, THE_OWNER, "today")
+
+    person = written.get("/v1/notes/memory/keys.md")
+    program = written.get("/v1/notes/memory/keys.md", token=token)
+    found = written.post("/v1/search", {"query": "key of the lighthouse", "explain": True}, token=token)
+    assert (secret in person["text"], person["writable"]) == (True, True)
+    assert (secret in program["text"], program["writable"]) == (False, False)
+    assert found["results"][0]["path"] == "memory/keys.md"
+    assert secret not in json.dumps(found)
+
+    saved = written.ask(
+        "PUT",
+        "/v1/notes/memory/keys.md",
+        {"text": program["text"]},
+        token=token,
+        headers={"If-Match": f'"{program["etag"]}"'},
+    )
+    edited = written.ask(
+        "PATCH", "/v1/notes/memory/keys.md", {"old": "at night", "new": "at dusk"}, token=token
+    )
+    assert (saved.status, edited.status) == (400, 200)
+    assert secret in note.read_text()
+    asked = [row for row in written.get("/v1/recalls")["recalls"] if row["who"] == "assistant"]
+    assert [(row["kind"], row["surface"]) for row in asked[:2]] == [("search", "http"), ("read", "http")]

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from threading import Lock
 
 from plainmind.agent.codes import Codes
+from plainmind.agent.recalls import Asker
 from plainmind.agent.scope import SearchContext
 from plainmind.base.errors import PlainmindError, ScopeDenied
 from plainmind.base.value import value
@@ -62,6 +63,15 @@ class Call:
     def scoped(self) -> ScopedMemory:
         """The memory as the caller may see it."""
         return self.memory.within(self.caller.context)
+
+    @property
+    def asker(self) -> Asker:
+        """Who asks, for the recall log; a person at the page is not in it."""
+        return Asker("http", self.caller.name)
+
+    def shown(self, text: str) -> str:
+        """A text as the caller gets it: a person sees their notes as they are, a program without secrets."""
+        return text if self.caller.is_page else self.scoped.hide_secrets(text)
 
     def header(self, name: str) -> str:
         """What a header says; "" when it is not there."""

@@ -8,6 +8,7 @@ from datetime import UTC, date, datetime
 from itertools import islice
 from threading import Lock
 
+from plainmind.agent.recalls import lines_of_start
 from plainmind.base.errors import NotFound, PlainmindError
 from plainmind.base.model import sha256_bytes, split_lines
 from plainmind.guests.page import requests, shapes
@@ -114,8 +115,7 @@ def read_day(call: Call) -> Reply:
 
 def _day_note(call: Call, found: FoundFile) -> shapes.DayNote:
     data, _ = found.root.read(found.relative, max_bytes=call.memory.notes.workspace.max_file_bytes)
-    text = decode(data)
-    text = text if call.caller.is_owner else call.scoped.hide_secrets(text)
+    text = call.shown(decode(data))
     etag = sha256_bytes(data)
     return shapes.DayNote(
         found.path, day_of(found.path), found.size, found.changed_at, found.scope, text, etag
@@ -217,7 +217,10 @@ def read_start(call: Call) -> Reply:
     """What a session begins with, against its budget."""
     from plainmind.text.chunking import estimated_tokens
 
+    recall = None if call.caller.is_page else call.scoped.begin_recall("start", asker=call.asker)
     begun = call.scoped.start_context()
+    if recall is not None:
+        recall.end(lines_of_start(begun), begun.text)
     most = call.scoped.limits.max_start_chars
     tokens = estimated_tokens(begun.text) if begun.text else 0
     return Reply(shapes.StartContext(begun.text, len(begun.text), most, tokens, begun.paths, begun.truncated))

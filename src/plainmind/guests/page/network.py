@@ -36,7 +36,7 @@ class Network:
     def notes(self, call: Call) -> Notes:
         """The notes that the caller may see."""
         files = call.files()
-        if not call.caller.is_owner:
+        if not call.caller.is_page:
             return Notes({found.path: _lines(call, found) for found in files})
         with self._lock:
             return self._caught_up(call, files)
@@ -73,7 +73,7 @@ def _lines(call: Call, found: FoundFile) -> list[str]:
         text = call.memory.text_of(found)
     except PlainmindError:
         return []  # it cannot be read: it still has a name
-    return split_lines(text if call.caller.is_owner else call.scoped.hide_secrets(text))
+    return split_lines(call.shown(text))
 
 
 def _targets(notes: Notes, path: str) -> Counter[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from plainmind.agent.recalls import RecalledLines, lines_of_hits
 from plainmind.base.errors import ConflictError, NotFound, PlainmindError
 from plainmind.base.lazy import pattern
 from plainmind.base.model import (
@@ -22,6 +23,7 @@ from plainmind.guests.page.problems import Problem
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import date
+    from typing import Any
 
     from plainmind.base.model import SearchHit, SearchResult
     from plainmind.files.history import Version
@@ -46,33 +48,26 @@ def search(call: Call) -> Reply:
     if not asked.query.strip():
         return Reply(_found(call, _no_result(asked.query), today))
     filters = asked.filters
-    if call.caller.is_owner:
-        result = call.memory.index.search(
-            asked.query,
-            scopes=frozenset(filters.scopes) or EVERY_SCOPE,
-            sources=None if asked.sources is None else known_sources(asked.sources),
-            max_results=asked.limit,
-            min_score=asked.min_score,
-            snippet_chars=asked.snippet_chars,
-            explain=asked.explain,
-            today=today,
-            paths=filters.paths,
-            tags=filters.tags,
-            since=filters.since,
-            until=filters.until,
-            deep=asked.deep,
-        )
-    else:
-        result = call.scoped.search(
-            asked.query,
-            max_results=min(asked.limit, call.scoped.limits.max_results),
-            min_score=asked.min_score,
-            paths=filters.paths,
-            tags=filters.tags,
-            since=filters.since,
-            until=filters.until,
-            deep=asked.deep,
-        )
+    wanted: dict[str, Any] = {
+        "max_results": asked.limit,
+        "min_score": asked.min_score,
+        "sources": None if asked.sources is None else known_sources(asked.sources),
+        "snippet_chars": asked.snippet_chars,
+        "explain": asked.explain,
+        "today": today,
+        "paths": filters.paths,
+        "tags": filters.tags,
+        "since": filters.since,
+        "until": filters.until,
+        "deep": asked.deep,
+        "scopes": frozenset(filters.scopes) or EVERY_SCOPE,
+    }
+    if call.caller.is_page:
+        result = call.memory.index.search(asked.query, with_expired=True, **wanted)
+        return Reply(_found(call, result, today))
+    recall = call.scoped.begin_recall("search", asked.query, asker=call.asker)
+    result = call.scoped.search(asked.query, **wanted)
+    recall.end(lines_of_hits(result.hits), "\n".join(hit.snippet for hit in result.hits))
     return Reply(_found(call, result, today))
 
 
@@ -126,6 +121,8 @@ def _hit(call: Call, hit: SearchHit, wanted: frozenset[str], words: str, today: 
             for number, line in enumerate(hit.snippet.split("\n"))
         ),
         tuple(shapes.Place(one.path, one.start_line, one.end_line) for one in hit.also),
+        hit.until,
+        None if hit.newer is None else shapes.Newer(hit.newer.path, hit.newer.line, hit.newer.text),
         why,
         hit.explanation,
     )
@@ -173,15 +170,21 @@ def note_row(found: FoundFile) -> shapes.NoteRow:
 def read_note(call: Call) -> Reply:
     """Read a file, or some lines of it."""
     asked: requests.LinesQuery = call.query
+    recall = None if call.caller.is_page else call.scoped.begin_recall("read", asker=call.asker)
     found, data, text = _content(call, _path(call))
     etag = sha256_bytes(data)
     if call.header("if-none-match").strip('"') == etag:
         return Reply(None, 304, etag=etag)
-    return Reply(_note(call, found, data, text, asked.lines), etag=etag)
+    note = _note(call, found, data, text, asked.lines)
+    if recall is not None:
+        last = note.first_line + note.line_count - 1
+        recall.end([RecalledLines(note.path, note.first_line, last)], note.text)
+    return Reply(note, etag=etag)
 
 
 def _note(call: Call, found: FoundFile, data: bytes, text: str, wanted: str | None) -> shapes.Note:
     from plainmind.notes.notebook import is_plain_text
+    from plainmind.notes.workspace import decode
     from plainmind.text.front_matter import note_names
 
     lines = split_lines(text)
@@ -202,7 +205,10 @@ def _note(call: Call, found: FoundFile, data: bytes, text: str, wanted: str | No
         names.title or names.name,
         tuple(names.tags),
         tuple(names.aliases),
-        "write" in call.caller.rights and call.caller.is_owner and is_plain_text(data),
+        "write" in call.caller.rights
+        and call.caller.is_owner
+        and is_plain_text(data)
+        and text == decode(data),
     )
 
 
@@ -235,7 +241,7 @@ def _content(call: Call, path: str) -> tuple[FoundFile, bytes, str]:
     found = workspace.locate(path)
     data, _ = found.root.read(found.relative, max_bytes=workspace.max_file_bytes)
     text = decode(data)
-    return found, data, text if call.caller.is_owner else call.scoped.hide_secrets(text)
+    return found, data, call.shown(text)
 
 
 def add_note(call: Call) -> Reply:
@@ -302,11 +308,30 @@ def put_note(call: Call) -> Reply:
         )
     if base:
         _require_version(call, path, base)
+    _refuse_marks(call, path, asked.text)
     try:
         edited = call.memory.write(path, asked.text, base_hash=base or None, allow_shrink=asked.allow_shrink)
     except ConflictError as error:
         raise _stale(call, path, str(error)) from error
     return Reply(_changed(call, edited.path, edited.line), 201 if is_new else 200, etag=edited.hash)
+
+
+def _refuse_marks(call: Call, path: str, text: str) -> None:
+    """Keep the mark of a secret that is hidden from this caller from taking the secret's place."""
+    from plainmind.notes.workspace import decode
+    from plainmind.redaction.findings import marks_in
+
+    if call.caller.is_page or not (marks := marks_in(text)):
+        return
+    try:
+        _, data = call.memory.notes.notebook.read_bytes(path)
+    except NotFound:
+        data = b""
+    if len(marks) > len(marks_in(decode(data))):
+        raise PlainmindError(
+            "the text holds the mark of a secret that is hidden here: it would take the secret's place",
+            hint="replace only the words before or after it, with PATCH",
+        )
 
 
 def edit_note(call: Call) -> Reply:
@@ -317,12 +342,8 @@ def edit_note(call: Call) -> Reply:
     if base:
         _require_version(call, path, base)
     try:
-        if call.caller.is_owner:
-            edited = call.memory.edit(
-                path, asked.old, asked.new, base_hash=base or None, allow_shrink=asked.allow_shrink
-            )
-        else:
-            edited = call.scoped.edit(path, asked.old, asked.new)
+        edit = call.memory.edit if call.caller.is_page else call.scoped.edit
+        edited = edit(path, asked.old, asked.new, base_hash=base or None, allow_shrink=asked.allow_shrink)
     except ConflictError as error:
         raise _stale(call, path, str(error)) from error
     except NotFound as error:

@@ -59,6 +59,15 @@ class MarkedLine:
 
 
 @value
+class Newer:
+    """The line that took the place of an older one."""
+
+    path: str
+    line: int
+    text: str
+
+
+@value
 class Hit:
     """One result."""
 
@@ -75,6 +84,8 @@ class Hit:
     snippet: str
     lines: tuple[MarkedLine, ...]
     also: tuple[Place, ...] = field(metadata=about("other places that say the same"))
+    until: str | None = field(metadata=about("the last day on which its best line holds, where it says so"))
+    newer: Newer | None = field(metadata=about("what holds instead"))
     why: str | None = field(default=None, metadata=about("in words; with `explain`"))
     explanation: Mapping[str, Any] | None = field(default=None, metadata=about("in numbers; with `explain`"))
 
