@@ -9,6 +9,7 @@ from collections.abc import Callable
 from describe_cli import command_line_page
 from describe_settings import settings_page
 from describe_tools import tools_page
+from describe_v1 import v1_page
 from install import ROOT
 from record_demo import recorded_part, same_story
 
@@ -54,6 +55,7 @@ PAGES: tuple[tuple[str, Callable[[str], str]], ...] = (
     ("docs/reference/cli.md", whole(command_line_page)),
     ("docs/reference/settings.md", whole(settings_page)),
     ("docs/reference/tools.md", whole(tools_page)),
+    ("docs/reference/v1.md", whole(v1_page)),
     ("README.md", first_run),
 )
 

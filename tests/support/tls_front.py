@@ -70,7 +70,7 @@ def _pass_on(source: socket.socket, target: socket.socket) -> None:
 @contextmanager
 def tls_front(behind: Path, folder: Path, *, name: str = "localhost") -> Iterator[tuple[TlsFront, Path]]:
     """A front whose certificate is for a host, and the authority that vouches for it."""
-    authority, certificate, key = _certificates(folder, name)
+    authority, certificate, key = certificates(folder, name)
     front = TlsFront(behind, certificate, key)
     try:
         yield front, authority
@@ -78,7 +78,7 @@ def tls_front(behind: Path, folder: Path, *, name: str = "localhost") -> Iterato
         front.close()
 
 
-def _certificates(folder: Path, name: str) -> tuple[Path, Path, Path]:
+def certificates(folder: Path, name: str) -> tuple[Path, Path, Path]:
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import ec

@@ -190,15 +190,12 @@ NEEDS = [
 ]
 
 
-def test_a_token_can_do_what_it_has_the_right_for_and_nothing_else_until_it_is_revoked(served):
+def test_a_token_can_do_what_it_has_the_right_for_and_nothing_else(served):
     rights = ("read", "write", "forget", "review")
+    file = TokenFile(str(served.home))
     tokens = {
-        right: json.loads(served.run("tokens", "add", f"without-{right}", "--json", "--rights", others))[
-            "token"
-        ]
-        for right, others in (
-            (right, ",".join(one for one in rights if one != right)) for right in (*rights, "open")
-        )
+        right: file.add(f"no-{right}", [one for one in rights if one != right], THE_OWNER, "today")
+        for right in (*rights, "open")
     }
     before = (served.workspace / "MEMORY.md").read_bytes()
 
@@ -209,11 +206,16 @@ def test_a_token_can_do_what_it_has_the_right_for_and_nothing_else_until_it_is_r
     assert (served.workspace / "MEMORY.md").read_bytes() == before
     assert served.ask("GET", "/v1/notes", token=tokens["write"]).status == 200
 
+
+def test_a_token_is_made_listed_and_revoked_while_the_server_runs(served):
+    made = json.loads(served.run("tokens", "add", "phone", "--json", "--rights", "read,write"))
+
+    assert served.ask("GET", "/v1/notes", token=made["token"]).status == 200
     listed = served.run("tokens", "list")
-    assert "without-write" in listed
-    assert tokens["write"] not in listed
-    served.run("tokens", "revoke", "without-write")
-    assert served.ask("GET", "/v1/notes", token=tokens["write"]).status == 401
+    assert "phone  read, write  the owner" in listed
+    assert made["token"] not in listed
+    served.run("tokens", "revoke", "phone")
+    assert served.ask("GET", "/v1/notes", token=made["token"]).status == 401
 
 
 def test_every_operation_is_in_the_list_of_those_that_need_a_right():
