@@ -114,4 +114,4 @@ def kind(schema: Mapping[str, Any]) -> str:
     if types == "array":
         return f"list of {kind(schema['items'])}"
     words = {"string": "text", "integer": "whole number", "boolean": "true or false"}
-    return words.get(types, types)
+    return words.get(types, str(types))

@@ -276,3 +276,25 @@ def test_a_program_is_given_notes_without_secrets_and_what_it_was_given_is_writt
     assert secret in note.read_text()
     asked = [row for row in written.get("/v1/recalls")["recalls"] if row["who"] == "assistant"]
     assert [(row["kind"], row["surface"]) for row in asked[:2]] == [("search", "http"), ("read", "http")]
+
+
+def test_a_proposal_is_made_looked_at_accepted_and_undone(written):
+    note = written.workspace / "memory" / "twice.md"
+    before = "# Twice\n\n- The ferry to Vinga leaves at nine in the morning.\n- Bring rope.\n" * 2
+    note.write_text(before)
+    run = written.post("/v1/upkeep", {})
+    listed = written.get("/v1/proposals?kind=repeated")
+    about = [one for one in listed["proposals"] if one["edits"][0]["path"] == "memory/twice.md"]
+    assert run["waiting"] == listed["waiting"] > 0
+    assert "Vinga" in about[0]["cites"][0]["text"]
+
+    done = written.post(f"/v1/proposals/{about[0]['id']}/accept", {})
+    assert done == {"done": [about[0]["id"]], "void": [], "changed": ["memory/twice.md"]}
+    assert note.read_text().count("Vinga") == 1
+    written.post("/v1/undo", {})
+    assert note.read_text() == before
+    other = written.get("/v1/proposals")["proposals"][0]["id"]
+    assert written.post(f"/v1/proposals/{other}/reject", {})["done"] == [other]
+    assert other not in {one["id"] for one in written.get("/v1/proposals")["proposals"]}
+    assert written.ask("POST", "/v1/proposals/nothing/accept", {}).status == 404
+    assert written.get("/v1/upkeep")["lastRun"]["at"]

@@ -32,7 +32,8 @@ def add_serve(parser: argparse.ArgumentParser) -> None:
 Serve the memory over HTTP until you press Ctrl-C: the page for people, /v1 for programs, and /mcp for agents, in one
 process. `plainmind page` opens the page in a browser; programs need a token, which `plainmind tokens add` makes.
 
-Stays on this machine (127.0.0.1). For another address it needs a certificate, or a proxy with TLS in front.""",
+Stays on this machine (127.0.0.1). For another address it needs a certificate, or a proxy with TLS in front. Writes into
+the workspace what clients with the right for it ask for, and keeps tokens and its own state in ~/.plainmind/page.""",
         examples=(
             "plainmind serve",
             "plainmind serve --read-only --port 9000",
@@ -51,7 +52,8 @@ def add_page(parser: argparse.ArgumentParser) -> None:
 Look at what the memory holds, and change it, in a browser. Opens the page of the server that is running; without one,
 starts it and serves until you press Ctrl-C.
 
-The address holds a code that works once and for a minute: nobody else on this machine can open the page.""",
+The address holds a code that works once and for a minute: nobody else on this machine can open the page. What you
+change there is written into your workspace, and can be undone; nothing is sent to another machine.""",
         examples=("plainmind page", "plainmind page --no-open", "plainmind page --read-only"),
         run=run_page,
     )

@@ -100,7 +100,9 @@ def read(wanted: type[T], facts: object, *, what: str = "the body", is_text: boo
     given: dict[str, Any] = {}
     for each, name, kind in known:
         if facts.get(name) is None:
-            if each.start() is MISSING:
+            if each.start() is MISSING and kind.optional:
+                given[each.name] = None
+            elif each.start() is MISSING:
                 raise PlainmindError(f"{what} needs `{name}`", hint=str(each.metadata.get("doc") or ""))
             continue
         one = _from_text(facts[name], kind) if is_text else facts[name]
