@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from natural_questions import NaturalTimes, all_sizes, rows
 from page_parts import markdown_table, publish
 from speed.corpus import Corpus
 from speed.figures import SpeedFigures
@@ -67,7 +68,9 @@ def at_a_prompt(folder: Path, *, runs: int) -> list[tuple[str, Times]]:
     ]
 
 
-def part_of(figures: SpeedFigures, prompt: list[tuple[str, Times]], day: dt.date) -> str:
+def part_of(
+    figures: SpeedFigures, prompt: list[tuple[str, Times]], natural: list[NaturalTimes], day: dt.date
+) -> str:
     """The part of the page that this program writes."""
     machine, versions = figures.machine, figures.versions
     where = f"{machine['cores']} cores ({machine['processor']}), {machine['system']}"
@@ -84,6 +87,9 @@ def part_of(figures: SpeedFigures, prompt: list[tuple[str, Times]], day: dt.date
         f"Times are {TIMES}.",
         markdown_table(list(size_rows(figures))),
         *(["**Growth**", markdown_table(growth)] if len(growth) > 1 else []),
+        "## Questions as people ask them",
+        f"Those of `evals/plainmind`, in an open memory, each once; {TIMES}.",
+        markdown_table(rows(natural)),
         "## Syncing, and this machine",
         markdown_table([("what", "figure"), *once_rows(figures)]),
         f"## At a prompt: {REAL.files} Markdown files, {REAL.chunks:,} chunks",
@@ -111,8 +117,10 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="plainmind-bench-") as name:
         tell(Progress(0, 1, "at a prompt"))
         prompt = at_a_prompt(Path(name) / "prompt", runs=15)
+        tell(Progress(0, 1, "questions as people ask them"))
+        natural = all_sizes(Path(name))
         figures = run(Plan(chunks=tuple(sizes)), name, progress=tell)
-    part = part_of(figures, prompt, dt.datetime.now(dt.UTC).date())
+    part = part_of(figures, prompt, natural, dt.datetime.now(dt.UTC).date())
     print(part)
     if not arguments.print_only:
         PICTURE.write_text(picture(figures), encoding="utf-8")

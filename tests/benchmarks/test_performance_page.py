@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import datetime as dt
 
+import natural_questions
 import performance_page
 import pytest
+from natural_questions import NaturalTimes
+from speed.corpus import Corpus
 from tests.support.speed_figures import figures, size, took
+
+from plainmind.guests.evaluation.dataset import read_dataset
 
 
 def test_the_page_has_targets_sizes_growth_and_what_a_person_waits_for():
     part = performance_page.part_of(
         figures(size(1_000, 1.0, 9.0), size(10_000, 2.0, 90.0)),
         [("`plainmind search`", took(80.0))],
+        [NaturalTimes(1_000, 2_800_000, took(4.0), took(6.0))],
         dt.date(2026, 11, 1),
     )
 
@@ -22,11 +28,15 @@ def test_the_page_has_targets_sizes_growth_and_what_a_person_waits_for():
     assert "| chunks | 1,000 | 10,000 |" in part
     assert "| hybrid search | 0.30 |" in part
     assert "| `plainmind search` | 80 / 160 (40) |" in part
+    assert "| notes | 1,000 files, 2.8 MB |" in part
+    assert "| `Memory.search`, looking for changed files | 6 / 12 (3) |" in part
     assert "![Search time against the number of chunks](performance-search.svg)" in part
 
 
 def test_without_a_second_size_nothing_is_said_about_growth():
-    assert "**Growth**" not in performance_page.part_of(figures(size(1_000, 1.0)), [], dt.date(2026, 11, 1))
+    assert "**Growth**" not in performance_page.part_of(
+        figures(size(1_000, 1.0)), [], [], dt.date(2026, 11, 1)
+    )
 
 
 def test_the_page_in_the_repository_has_the_marks_that_are_written_between():
@@ -46,3 +56,26 @@ def test_commands_are_timed_in_a_workspace_of_their_own(tmp_path, monkeypatch):
     times = {name: measured.p50_ms for name, measured in rows}
     assert times["`plainmind search`"] > times["an empty Python process, for comparison"]
     assert (tmp_path / "home" / "index").is_dir()
+
+
+def test_questions_of_every_workspace_are_asked_by_turns_and_never_the_unseen_ones(tmp_path):
+    asked = natural_questions.gather(tmp_path)
+    unseen = {
+        question.text
+        for workspace in read_dataset(str(natural_questions.EVALS), queries="unseen")
+        for question in workspace.questions
+    }
+
+    assert len(asked) > 500
+    assert unseen.isdisjoint(question.text for question in asked)
+    assert len(list((tmp_path / "memory").iterdir())) >= 8
+
+
+def test_natural_questions_are_timed_with_and_without_looking_for_changes(tmp_path, monkeypatch):
+    workspaces = read_dataset(str(natural_questions.EVALS), queries="dev")[:1]
+    monkeypatch.setattr(natural_questions, "read_dataset", lambda *_, **__: workspaces)
+    measured = natural_questions.ask(tmp_path, Corpus(20, fixed_per_file=2), questions=3)
+
+    assert (measured.quick.runs, measured.whole.runs) == (3, 3)
+    assert measured.files > 10
+    assert measured.quick.cpu_p50_ms > 0
