@@ -82,7 +82,7 @@ hosts: install ## connect real agents from npm, talk with them, disconnect them;
 	@PLAINMIND_HOSTS="$$(./scripts/hosts.sh)" $(PY) -m pytest --timeout=900 tests/integration/test_hosts.py
 
 frameworks: install ## use each class for a framework in that framework, oldest and newest; ONLY="langchain crewai", UPGRADE=1
-	@PLAINMIND_FRAMEWORKS="$$(./scripts/frameworks.sh)" $(PY) -m pytest --timeout=900 tests/integration/test_frameworks.py
+	@PLAINMIND_FRAMEWORKS="$$(./scripts/frameworks.sh)" $(PY) -m pytest --timeout=900 tests/integration/test_frameworks.py tests/integration/test_mem0.py
 
 bench: install ## measure speed at several sizes, BENCH=full for a million chunks; the figures go to docs/performance.md
 	@$(PY) scripts/add_group.py bench || true  # the figures say what was not measured

@@ -38,4 +38,11 @@ framework autogen "autogen-agentchat>=0.7" "autogen-ext[openai]>=0.7"
 framework agent-framework "agent-framework-openai>=1.0"
 framework smolagents "smolagents[openai]>=1.20"
 framework strands "strands-agents[openai]>=1.0"
+# A client of another vendor that our server is asked by: it needs nothing of this project.
+case " ${ONLY:-mem0} " in *" mem0 "*)
+    [ -x "$folder/mem0/bin/python" ] || "$uv" venv --quiet --python .venv/bin/python "$folder/mem0" >&2
+    "$uv" pip install --quiet --python "$folder/mem0/bin/python" ${UPGRADE:+--upgrade} "mem0ai>=2.2" >&2 ||
+        echo "note: mem0ai could not be installed; its test is left out" >&2
+    ;;
+esac
 echo "$folder"

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from plainmind.base.model import NewerLine, Source
     from plainmind.memory.memory import Memory
     from plainmind.notes.discovery import FoundFile
+    from plainmind.notes.memory_files import MemoryFiles
     from plainmind.notes.notebook import Edited, Forgotten, Remembered
 
 
@@ -228,45 +229,50 @@ class ScopedMemory:
             self._memory.policy.checkpoint.require(self.access, path)
         return begun
 
-    def memory_tool(self) -> Any:
-        """Claude's memory tool, on the notes that may be written here: all of them for the owner, else its own."""
+    def memory_files(self) -> MemoryFiles | None:
+        """The notes that may be written here, as files by name: all of them for the owner, else its own; None: none."""
         from plainmind.notes.memory_files import MemoryFiles, VeiledFiles
         from plainmind.notes.scopes import folder_of_scope
 
-        tool, access = find_by_name(_MEMORY_TOOL), self.access
+        access, memory = self.access, self._memory
         # All notes are only for who may see all of them: a scope without a folder is no reason to open it.
         folder = "memory" if access.sees_everything else folder_of_scope(access.writes)
         if access.writes == NOTHING or folder is None:
-            return tool(
-                None, refusal=f"The memory cannot be used here: {access.reason or 'nothing can be written'}."
-            )
-        memory = self._memory
+            return None
         named: dict[str, Any] = {
             "erasures": memory.notes.erasures,
             "state_dir": memory.places.state,
             "folder": folder,
         }
         place = memory.notes.workspace, memory.notes.history
-        files = (
-            VeiledFiles(*place, **named, redact=memory.redactor().redact)
-            if self._hides_secrets
-            else MemoryFiles(*place, **named)
-        )
+        if self._hides_secrets:
+            return VeiledFiles(*place, **named, redact=memory.redactor().redact)
+        return MemoryFiles(*place, **named)
 
-        def changed(gone: Sequence[str]) -> None:
-            # Gone on purpose: it need not be asked first whether a disk is not mounted.
-            with memory.index.store.joined():
-                for path in gone:
-                    memory.index.store.remove_file("memory", path)
-            memory.index.sync_in_background()
+    def note_change(self, gone: Sequence[str]) -> None:
+        """Let the index know that files were changed, and that these are gone."""
+        index = self._memory.index
+        # Gone on purpose: it need not be asked first whether a disk is not mounted.
+        with index.store.joined():
+            for path in gone:
+                index.store.remove_file("memory", path)
+        index.sync_in_background()
+
+    def memory_tool(self) -> Any:
+        """Claude's memory tool, on the notes that may be written here."""
+        tool, files = find_by_name(_MEMORY_TOOL), self.memory_files()
+        if files is None:
+            reason = self.access.reason or "nothing can be written"
+            return tool(None, refusal=f"The memory cannot be used here: {reason}.")
 
         def viewed(name: str, first: int, last: int, text: str) -> None:
             recall = self.begin_recall(
                 "read", asker=Asker("memory tool", self.asker.host, self.asker.session)
             )
-            recall.end([RecalledLines(f"{folder}/{name}", first, last)], text)
+            recall.end([RecalledLines(files.citation_of(name), first, last)], text)
 
-        return tool(files, changing=memory.require_place_for_notes, changed=changed, viewed=viewed)
+        changing = self._memory.require_place_for_notes
+        return tool(files, changing=changing, changed=self.note_change, viewed=viewed)
 
     def hide_secrets(self, text: str) -> str:
         """A text as it may reach an agent: without secrets, unless the settings say otherwise."""

@@ -53,9 +53,11 @@ def header_map(raw: RawHeaders) -> dict[str, str]:
 
 
 def token_in(headers: Mapping[str, str]) -> str:
-    """The bearer token of a request; "" when there is none."""
+    """The token of a request: a bearer's, or as clients of other vendors send their keys; "" when there is none."""
     scheme, _, token = headers.get("authorization", "").partition(" ")
-    return token.strip() if scheme.lower() == "bearer" else ""
+    if scheme.lower() in {"bearer", "token"}:
+        return token.strip()
+    return headers.get("x-api-key", "").strip()
 
 
 @value

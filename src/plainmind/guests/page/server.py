@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import logging
 import os
-from collections.abc import Callable, Mapping
-from contextlib import AsyncExitStack
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AsyncExitStack, contextmanager
 from functools import partial
 from importlib.util import find_spec
 from urllib.parse import parse_qsl
@@ -19,6 +19,7 @@ from plainmind.base.errors import PlainmindError
 from plainmind.base.model import sha256_bytes
 from plainmind.base.value import value
 from plainmind.guests.page.call import Call, Keeper, Reply
+from plainmind.guests.page.compat import COMPAT, compatible_operations, refusal
 from plainmind.guests.page.events import Event, Lookout
 from plainmind.guests.page.gate import (
     HEADERS,
@@ -80,7 +81,9 @@ class PageApp:
 
     def __init__(self, memory: Memory, keeper: Keeper, gate: Gate) -> None:
         self._memory, self._keeper, self.gate = memory, keeper, gate
-        self._routes = [_Route(one, compile_path(one.path)[0]) for one in operations()]
+        self._routes = [
+            _Route(one, compile_path(one.path)[0]) for one in (*operations(), *compatible_operations())
+        ]
         self._quick = anyio.CapacityLimiter(_QUICK_PLACES)
         self._slow = anyio.CapacityLimiter(_SLOW_PLACES)
         self._waiting = 0
@@ -112,6 +115,8 @@ class PageApp:
         headers = header_map(scope["headers"])
         self.gate.check_place(headers)
         path: str = scope["path"]
+        if path.startswith(COMPAT):
+            return await self._answer_vendor(headers, scope, receive)
         if not path.startswith("/v1/"):
             self.gate.check_page(headers)
             return await anyio.to_thread.run_sync(
@@ -126,13 +131,19 @@ class PageApp:
             call = await self._call(operation, caller, parameters, headers, scope, receive=receive)
             await self._stream(call, receive, send)
             return None
+        with self._one_more():
+            call = await self._call(operation, caller, parameters, headers, scope, receive=receive)
+            limiter = self._slow if operation.slow else self._quick
+            return await anyio.to_thread.run_sync(operation.handle, call, limiter=limiter)
+
+    @contextmanager
+    def _one_more(self) -> Iterator[None]:
+        """Count a request that is under way. Raises Problem when there are too many."""
         if self._waiting >= _MOST_WAITING:
             raise Problem("too-many", "too many requests are under way", headers=(("retry-after", "1"),))
         self._waiting += 1
         try:
-            call = await self._call(operation, caller, parameters, headers, scope, receive=receive)
-            limiter = self._slow if operation.slow else self._quick
-            return await anyio.to_thread.run_sync(operation.handle, call, limiter=limiter)
+            yield
         finally:
             self._waiting -= 1
 
@@ -181,6 +192,25 @@ class PageApp:
                 await send({"type": "http.response.body", "body": b": still here\n\n", "more_body": True})
             await anyio.sleep(_PAUSE_SECONDS)
         await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _answer_vendor(self, headers: Mapping[str, str], scope: Scope, receive: Receive) -> Reply:
+        """Answer the client of another vendor, refusals too as it reads them."""
+        path: str = scope["path"]
+        try:
+            self.gate.check_site(headers)
+            operation, parameters = self._find(scope["method"], path)
+            caller = None if not operation.right else self.gate.caller_of(headers, operation)
+            asked = dict(parse_qsl(scope["query_string"].decode("latin-1")[:_MOST_QUERY]))
+            who = caller or Caller("", frozenset(), self._keeper.nobody)
+            with self._one_more():
+                has_body = scope["method"] in {"POST", "PUT"}
+                body = _parsed(await _whole_body(receive)) if has_body else None
+                call = Call(
+                    who, self._memory, self._keeper, parameters, asked, body, headers, token_in(headers)
+                )
+                return await anyio.to_thread.run_sync(operation.handle, call, limiter=self._quick)
+        except Exception as error:  # noqa: BLE001 (told to who asked, or kept for the log)
+            return refusal(path, problem_of(error))
 
     def _find(self, method: str, path: str) -> tuple[Operation, Mapping[str, str]]:
         fitting = [(route.operation, found) for route in self._routes if (found := route.matches.match(path))]
@@ -296,7 +326,7 @@ async def _send_reply(reply: Reply, send: Send) -> None:
     elif reply.body is None:
         body = b""
     else:
-        facts = reply.body if isinstance(reply.body, dict) else as_json(reply.body)
+        facts = reply.body if isinstance(reply.body, dict | list) else as_json(reply.body)
         body = _json(facts)
         headers.append((b"content-type", b"application/json"))
     if not any(name == b"cache-control" for name, _ in headers):
