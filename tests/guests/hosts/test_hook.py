@@ -212,6 +212,50 @@ def test_an_answer_has_the_shape_that_its_host_reads(payload, shape, around):
     assert "Falkenstein" in json.dumps(answer)
 
 
+def act(around, **payload):
+    return hook.act(hook.event_of(payload, {}), around)
+
+
+def test_gemini_and_copilot_are_kept_from_their_own_transcripts_as_an_import_would(around, memory, tmp_path):
+    gemini = tmp_path / ".gemini" / "tmp" / "app" / "chats" / "session-1.jsonl"
+    copilot = tmp_path / ".copilot" / "session-state" / "c1" / "events.jsonl"
+    lines = {
+        gemini: [
+            {"sessionId": "g1", "startTime": "2026-11-16T09:00:00.000Z"},
+            {"id": "m1", "type": "user", "content": [{"text": "yes"}]},
+            {"id": "m2", "type": "gemini", "content": "Which one?"},
+            {"id": "m3", "type": "user", "content": [{"text": "yes"}]},
+        ],
+        copilot: [
+            {"type": "session.start", "id": "e0", "data": {"sessionId": "c1"}},
+            {"type": "user.message", "id": "e1", "data": {"content": "Which wood?"}},
+            {"type": "assistant.message", "id": "e2", "data": {"content": "Larch."}},
+        ],
+    }
+    for path, found in lines.items():
+        path.parent.mkdir(parents=True)
+        path.write_text("".join(json.dumps(line) + "\n" for line in found))
+
+    for _ in range(2):
+        act(around, hook_event_name="AfterAgent", session_id="g1", transcript_path=str(gemini), prompt="yes")
+        act(around, hook_event_name="Stop", session_id="c1", transcript_path=str(copilot))
+    again = [
+        memory.import_sessions(program, str(path))
+        for program, path in (("gemini", gemini), ("copilot", copilot))
+    ]
+
+    assert sorted(row.key for row in memory.sessions.list()) == ["copilot:c1", "gemini:g1"]
+    assert kept(memory).count('"text":"yes"') == 2
+    assert [report.messages for report in again] == [0, 0]
+
+
+def test_a_conversation_that_its_user_keeps_nowhere_is_kept_nowhere(around, memory):
+    told = {"session_id": "s1", "transcript_path": "/nowhere/.claude/s1.jsonl"}
+    act(around, hook_event_name="Stop", last_assistant_message="At Hetzner.", **told)
+
+    assert not memory.sessions.list()
+
+
 def test_what_gemini_gives_back_of_ours_is_no_prompt():
     assert hook.without_own_context("<hook_context>ours</hook_context>\n\nmine") == "mine"
     assert hook.without_own_context("mine <hook_context>") == "mine <hook_context>"

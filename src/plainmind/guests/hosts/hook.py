@@ -226,6 +226,7 @@ def act(event: Event, turns: Turns) -> dict[str, Any] | None:
 
 
 _WITHOUT_TRANSCRIPT = frozenset({"cursor"})
+_ALWAYS_WITH_TRANSCRIPT = frozenset({"claude-code", "codex", "copilot"})
 
 
 def _keep(event: Event, session: Session, turns: Turns) -> None:
@@ -237,6 +238,8 @@ def _keep(event: Event, session: Session, turns: Turns) -> None:
     if event.host in _IMPORTED and path and os.path.isfile(path):
         turns.keep_transcript(session, event.host, path)
         return
+    if event.host in _ALWAYS_WITH_TRANSCRIPT:
+        return  # its user wants nothing to be kept
     messages = event.payload.get("messages")
     if isinstance(messages, list):
         turns.keep_messages(session, [message for message in messages if _is_message(message)])
