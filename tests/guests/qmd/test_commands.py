@@ -242,7 +242,6 @@ def test_what_programs_look_for_in_the_help_is_there(qmd):
         ("pull", 0),
         ("cleanup", 0),
         ("doctor", 0),
-        ("mcp", 1),
         ("trust", 1),
         ("skill", 1),
         ("bench", 1),

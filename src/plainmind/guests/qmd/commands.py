@@ -709,6 +709,17 @@ def _init(desk: Desk, words: Sequence[str]) -> int:
     return 0
 
 
+def _mcp(desk: Desk, words: Sequence[str]) -> int:
+    if words or desk.line.has("http"):
+        raise Refusal(
+            "`qmd mcp` speaks over standard input and output; `plainmind mcp --http` serves a memory over HTTP"
+        )
+    from plainmind.guests.qmd.server import serve
+
+    serve(desk.line.options.get("index") or None, sys.stdin.buffer, sys.stdout.buffer)
+    return 0
+
+
 def _elsewhere(desk: Desk, words: Sequence[str]) -> int:
     """Refuse what QMD has and Plainmind does in another way."""
     del words
@@ -717,7 +728,6 @@ def _elsewhere(desk: Desk, words: Sequence[str]) -> int:
 
 
 _INSTEAD = {
-    "mcp": "`plainmind mcp` serves a memory to programs that speak MCP",
     "skill": "`plainmind connect` installs a skill where the agent has such",
     "skills": "`plainmind connect` installs a skill where the agent has such",
     "trust": "an index in a .qmd folder reads nothing outside of its project, and runs no commands",
@@ -742,6 +752,7 @@ _VERBS: Mapping[str, Callable[[Desk, Sequence[str]], int | None]] = {
     "cleanup": _cleanup,
     "doctor": _doctor,
     "init": _init,
+    "mcp": _mcp,
     **dict.fromkeys(_INSTEAD, _elsewhere),
 }
 _COLLECTION_VERBS: Mapping[str, Callable[[Desk, Sequence[str]], int | None]] = {

@@ -364,7 +364,8 @@ Keeping it:
   qmd status                     - What is known, and where it is kept
   qmd update                     - Look at all files now; every search does so too
   qmd init                       - Make an index of its own for this folder: .qmd/
-  qmd embed | pull | cleanup | doctor | mcp
+  qmd mcp                        - Serve query, get, multi_get and status to programs that speak MCP
+  qmd embed | pull | cleanup | doctor
 
 Options:
   --index <name>                 - Another index (default: index)
