@@ -366,12 +366,7 @@ class History:
     def _write_journal(self, lines: list[Version], unreadable: list[bytes]) -> None:
         data = b"".join(raw + b"\n" for raw in unreadable) + b"".join(map(_line, lines))
         with explain_errors("erase", self._journal, outcome="it still has the old text"):
-            old = self._system.open(self._journal, os.O_WRONLY)
-            try:
-                write_atomically(self._journal, data, system=self._system)
-                _overwrite(old, self._system)  # it has no name any more, but its bytes are still on the disk
-            finally:
-                self._system.close(old)
+            rewrite(self._journal, data, self._system)
 
     @contextmanager
     def _hold(self, operation: str) -> Iterator[None]:
@@ -515,6 +510,20 @@ def _overwrite(fd: int, system: System) -> None:
     if stat.S_ISREG(status.st_mode) and status.st_nlink <= 1:
         write_all(system, fd, bytes(status.st_size))
         system.fsync(fd)
+
+
+def rewrite(path: str, data: bytes, system: System) -> None:
+    """Give a file a new content, so that the bytes it had are not left in free blocks."""
+    try:
+        old = system.open(path, os.O_WRONLY)
+    except FileNotFoundError:
+        write_atomically(path, data, system=system)
+        return
+    try:
+        write_atomically(path, data, system=system)
+        _overwrite(old, system)  # it has no name any more, but its bytes are still on the disk
+    finally:
+        system.close(old)
 
 
 def scrub(path: str, system: System) -> None:

@@ -130,7 +130,15 @@ def names_of(text: str) -> set[str]:
 
 
 def _triples(text: str) -> set[Triple]:
-    """Three words in a row, but for those that stand in the middle of what can be turned round."""
-    words = [stem(fold(word)) for word in words_of(text)]
+    """Three words in a row, but for those that stand in the middle of what can be turned round.
+
+    Once with all words and once with those that tell something: "reports to" stands between two people as "calls" does.
+    """
+    words = words_of(text)
+    told = [word for word in words if document_terms(word)]
+    return _rows([stem(fold(word)) for word in words]) | _rows([stem(fold(word)) for word in told])
+
+
+def _rows(words: list[str]) -> set[Triple]:
     rows = zip(words, words[1:], words[2:], strict=False)
     return {row for row in rows if row[1] not in _EITHER_WAY and row[0] != row[2]}

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from plainmind.base.errors import PlainmindError
+from plainmind.base.lazy import find_by_name
 from plainmind.cli.console import Console, is_terminal, visible
 from plainmind.files.atomic import write_atomically
 from plainmind.files.system import read_file
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from plainmind.guests.chat.models.protocol import Reply, ToolCall
     from plainmind.memory.memory import Memory
 
+_AFTER_CHAT = "plainmind.guests.upkeep.desk:after_chat"
 _INTERRUPTED = 130
 _LONGEST_LINE = 4_000_000
 _HELP = """\
@@ -77,7 +79,15 @@ class Chat:
                     break
             elif line.strip():
                 self._guarded(line)
+        self._look_after_notes()
         return 0
+
+    def _look_after_notes(self) -> None:
+        """Let what could be tidied be proposed, now that nobody waits for an answer."""
+        try:
+            find_by_name(_AFTER_CHAT)(self._memory, self._console.note)
+        except PlainmindError as error:
+            self._console.note(f"what could be tidied was not looked for: {error}")
 
     def _guarded(self, text: str | None) -> None:
         try:

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from plainmind.base.errors import PlainmindError
+from plainmind.base.lazy import find_by_name
 from plainmind.base.value import value
 
 TYPE_CHECKING = False
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 # What is searched for hosts: also what was said in them.
 SOURCES = "memory,sessions"
+_TIDY_IS_DUE = "plainmind.guests.upkeep.desk:is_due"
 _CODEX_START_CHARS = 8_000
 _MOST_BYTES = 32_000_000
 _STDIN_S = 2.0
@@ -103,6 +105,8 @@ def answer_once(data: bytes, open_: Callable[[], Memory]) -> None:
                 sys.stdout.flush()
             if turns.has_kept:
                 sync_later(memory)
+                if find_by_name(_TIDY_IS_DUE)(memory):
+                    tidy_later(memory)
     except _TooLate:
         note_failure(home, "it took too long, and was given up")
     except Exception as error:  # noqa: BLE001 (a host must not stop for a memory; `doctor` tells of it)
@@ -319,12 +323,21 @@ def _context(event: Event, text: str) -> dict[str, Any] | None:
 
 def sync_later(memory: Memory) -> None:
     """Let a process of its own bring the index up to date, so that the next prompt need not wait for that."""
+    _start(memory, "sync", "--config", f"sources={SOURCES}")
+
+
+def tidy_later(memory: Memory) -> None:
+    """Let a process of its own look for what could be tidied, once a day."""
+    _start(memory, "tidy", "--once-a-day")
+
+
+def _start(memory: Memory, command: str, *more: str) -> None:
     import subprocess
 
     from plainmind.guests.hosts.catalogue import own_program
 
-    words = [*own_program(), "sync", "--quiet", "--workspace", memory.workspace, "--home", memory.home]
-    words += ["--agent", memory.agent_id, "--config", f"sources={SOURCES}"]
+    words = [*own_program(), command, "--quiet", "--workspace", memory.workspace, "--home", memory.home]
+    words += ["--agent", memory.agent_id, *more]
     subprocess.Popen(  # noqa: S603 (this program, and a folder of the settings)
         words,
         stdin=subprocess.DEVNULL,

@@ -590,7 +590,7 @@ class Edit:
     line: int
     old: tuple[str, ...]
     new: tuple[str, ...]
-    section: str | None
+    section: str | None = None
 
 
 @value

@@ -349,10 +349,16 @@ def erase_forgotten(memory: Memory, has_it: Callable[[str], bool]) -> int:
     return Ledger(os.path.join(memory.places.state, "upkeep")).erase(has_it)
 
 
-def after_chat(memory: Memory) -> Run | None:
-    """Look at the end of a conversation, if the settings say so; None when not."""
+def after_chat(memory: Memory, tell: Callable[[str], None]) -> None:
+    """Look at the end of a conversation, if the settings say so, and say whether something new waits."""
     desk = Desk(memory)
-    return desk.run() if desk.values.after_chat else None
+    if not desk.values.after_chat:
+        return
+    new = sum(desk.run(tell=tell).proposed.values())
+    if new:
+        tell(
+            f"{new} new {'proposal waits' if new == 1 else 'proposals wait'}: `plainmind tidy` shows what to tidy"
+        )
 
 
 def is_due(memory: Memory) -> bool:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 from plainmind.base.lazy import pattern
 from plainmind.files.atomic import remove_abandoned, write_atomically
-from plainmind.files.history import scrub
+from plainmind.files.history import rewrite, scrub
 from plainmind.files.system import SYSTEM, explain_errors, hold_lock, make_folders, read_file, try_lock
 from plainmind.guests.upkeep.model import Proposal, proposal_from, written
 
@@ -162,16 +162,9 @@ class Ledger:
 
     def _write(self, path: str, data: bytes) -> None:
         """Write a file anew; what it was is overwritten on the disk."""
-        before = f"{path}.before"
         with explain_errors("write", path):
             remove_abandoned(path, SYSTEM)
-            if os.path.exists(path):
-                if os.path.exists(before):
-                    scrub(before, SYSTEM)
-                SYSTEM.link(path, before)
-            write_atomically(path, data)
-            if os.path.exists(before):
-                scrub(before, SYSTEM)
+            rewrite(path, data, SYSTEM)
 
 
 def _read(line: bytes) -> Proposal | None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from plainmind.base.lazy import pattern
 from plainmind.guests.upkeep.model import Cite, Edit, Proposal
 from plainmind.guests.upkeep.survey import Line, Survey, has_neutral_heading
-from plainmind.text.sentences import adds_nothing, same_words
+from plainmind.text.sentences import adds_nothing, numbers_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -91,22 +91,43 @@ def _repeated(group: Sequence[Line], survey: Survey) -> Iterator[tuple[Line, Lin
 
 
 def _restated(lines: Sequence[Line], survey: Survey, embed: Embed) -> Iterator[tuple[Line, Line]]:
+    """Pairs that say the same in other words, which one stays first; the dearest test comes last."""
+    open_lines = {(line.path, line.number) for line in lines}
     pairs = [
         (one, other)
-        for one, other in survey.pairs(lines, least=0.5)
-        if one.scope == other.scope
-        and adds_nothing(one.words, other.words)
-        and adds_nothing(other.words, one.words)
+        for one, other in survey.near
+        if (one.path, one.number) in open_lines
+        and (other.path, other.number) in open_lines
+        and one.scope == other.scope
+        and numbers_of(one.words) == numbers_of(other.words)
         and not _contrasts(survey.terms(one.words), survey.terms(other.words))
         and _means_the_same(one, other, survey)
     ]
-    texts = list(dict.fromkeys(line.words for pair in pairs for line in pair))
-    vectors = dict(zip(texts, embed(texts), strict=True)) if texts else {}
-    for one, other in pairs:
-        least = SAME_FROM if _says_no_more(one, other, survey) else _NEARLY_EQUAL
-        if same_words(one.words, other.words) or _cosine(vectors[one.words], vectors[other.words]) >= least:
+    for one, other in _alike(pairs, survey, embed):
+        if adds_nothing(one.words, other.words) and adds_nothing(other.words, one.words):
             kept, lost = sorted((one, other), key=lambda line: (-len(survey.terms(line.words)), _rank(line)))
             yield kept, lost
+
+
+def _alike(pairs: Sequence[tuple[Line, Line]], survey: Survey, embed: Embed) -> Iterator[tuple[Line, Line]]:
+    """Those with the same terms, or with nearly the same vector."""
+    if not pairs:
+        return
+    import numpy as np
+
+    texts = list(dict.fromkeys(line.words for pair in pairs for line in pair))
+    vectors = {
+        text: None if vector is None else np.asarray(vector)
+        for text, vector in zip(texts, embed(texts), strict=True)
+    }
+    for one, other in pairs:
+        if survey.terms(one.words) == survey.terms(other.words):
+            yield one, other
+            continue
+        first, second = vectors[one.words], vectors[other.words]
+        least = SAME_FROM if _says_no_more(one, other, survey) else _NEARLY_EQUAL
+        if first is not None and second is not None and float(first @ second) >= least:
+            yield one, other
 
 
 def _rank(line: Line) -> tuple[bool, int, str, int]:
@@ -154,12 +175,6 @@ def _says_no_more(one: Line, other: Line, survey: Survey) -> bool:
 def _characters(terms: frozenset[str]) -> frozenset[str]:
     """The Chinese characters of some terms, which overlap and cannot be compared as words."""
     return frozenset(_HAN.findall("".join(terms)))
-
-
-def _cosine(one: Vector | None, other: Vector | None) -> float:
-    if one is None or other is None:
-        return 0.0
-    return sum(a * b for a, b in zip(one, other, strict=True))
 
 
 def _proposal(kind: str, kept: Line, other: Line, reason: str) -> Proposal:

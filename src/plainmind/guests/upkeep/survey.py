@@ -131,6 +131,12 @@ class Survey:
             found = self._terms[words] = (terms - idle) or terms
         return found
 
+    @cached_property
+    def near(self) -> tuple[tuple[Line, Line], ...]:
+        """Lines that share half of their terms, looked for once for all who compare."""
+        open_lines = [line for line in self.lines if not line.is_task and not line.is_settled]
+        return tuple(self.pairs(open_lines, least=0.5))
+
     def pairs(self, lines: Sequence[Line], *, least: float) -> Iterator[tuple[Line, Line]]:
         """Lines that share at least so much of the terms of the one that has fewer; each pair once, the earlier first.
 

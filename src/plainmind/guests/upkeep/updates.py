@@ -41,7 +41,7 @@ def updates(survey: Survey) -> Iterator[Proposal]:
     """Durable lines that a newer line may have made untrue."""
     lines = [line for line in survey.lines if not line.is_task and not line.is_settled]
     seen: set[tuple[str, int]] = set()
-    for old, new in (*_by_label(lines, survey), *_by_words(lines, survey)):
+    for old, new in (*_by_label(lines, survey), *_by_words(survey)):
         if old.is_log or old.is_record or (old.path, old.number) in seen or old.has_more:
             continue
         seen.add((old.path, old.number))
@@ -85,9 +85,9 @@ def _is_about_the_same(old: Line, new: Line, survey: Survey, *, is_clear: bool) 
     return neutral or survey.terms(old.heading) == survey.terms(new.heading)
 
 
-def _by_words(lines: Iterable[Line], survey: Survey) -> Iterator[tuple[Line, Line]]:
+def _by_words(survey: Survey) -> Iterator[tuple[Line, Line]]:
     """Sentences about the same thing, of which the newer tells of a change or says the opposite."""
-    for one, other in survey.pairs(list(lines), least=0.5):
+    for one, other in survey.near:
         if one.scope != other.scope:
             continue
         for old, new in ((one, other), (other, one)):

@@ -1,0 +1,230 @@
+"""What each rule finds, and what it leaves alone."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from plainmind.embed.builtin import BuiltinEmbedder
+from plainmind.guests.upkeep.endings import endings
+from plainmind.guests.upkeep.lasting import Asked, lasting
+from plainmind.guests.upkeep.model import Proposal
+from plainmind.guests.upkeep.repeats import repeats
+from plainmind.guests.upkeep.structure import structure, too_large
+from plainmind.guests.upkeep.survey import Survey, read_page
+from plainmind.guests.upkeep.updates import updates
+
+TODAY = "2026-11-16"
+
+
+def survey(**pages: str) -> Survey:
+    """Pages by name; `_` stands for `/`, and a name with a day is a log."""
+    return Survey(
+        [
+            read_page(f"{name.replace('__', '/')}.md", text, changed_on="2024-01-01")
+            for name, text in pages.items()
+        ],
+        TODAY,
+    )
+
+
+def repeated(text: str, **more: str) -> list[Proposal]:
+    embedder = BuiltinEmbedder()
+    found = list(repeats(survey(MEMORY=text, **more), embedder.embed_documents))
+    embedder.close()
+    return found
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Mum takes her pills at 8 in the morning", "Mum takes her drops at 8 in the evening"),
+        ("The night train to Rome leaves at 19:18", "The night train to Zurich leaves at 19:18"),
+        ("Customer data may be copied to laptops", "Customer data may not be copied to laptops"),
+        ("Ada reports to Ben on the first Monday", "Ben reports to Ada on the first Monday"),
+        ("打印机在二楼的走廊尽头", "打印机在三楼的走廊尽头"),
+        ("Lena trinkt morgens Hafermilch im Büro", "Lena trinkt abends Hafermilch im Büro"),
+        ("- [ ] call the plumber about the tap", "- [ ] call the plumber about the tap"),
+        ("2026-01-02 restic backup ok for the laptop", "2026-01-02 restic backup ok for the laptop"),
+    ],
+)
+def test_lines_that_only_look_alike_are_left_alone(one: str, other: str) -> None:
+    both = [line if line.startswith("-") else f"- {line}" for line in (one, other)]
+
+    assert repeated("# Memory\n\n" + "\n".join(both) + "\n") == []
+
+
+def test_a_label_means_what_its_heading_says() -> None:
+    text = "# Codes\n\n## Berlin\n\n- Door code: 4471\n\n## Munich\n\n- Door code: 4471\n"
+
+    assert repeated(text) == []
+
+
+def test_a_line_with_more_beneath_it_does_not_go() -> None:
+    text = "# Memory\n\n- The boat lies in the harbour of Bregenz\n  - berth 12\n"
+
+    found = repeated(text + "- The boat lies in the harbour of Bregenz\n")
+
+    assert [one.edits[0].line for one in found] in ([5], [])
+    assert not [one for one in found if one.edits[0].line == 3]
+
+
+def test_what_is_shared_with_others_is_not_compared_with_what_is_not() -> None:
+    line = "- The boat lies in the harbour of Bregenz in winter\n"
+    pages = [
+        read_page("MEMORY.md", line),
+        read_page("memory/groups/club.md", line, scope="group:club"),
+    ]
+    embedder = BuiltinEmbedder()
+
+    assert list(repeats(Survey(pages, TODAY), embedder.embed_documents)) == []
+
+
+def test_a_value_needs_a_newer_day_to_be_superseded() -> None:
+    older = "# Memory\n\n## Office\n\n- The network: Lindenblatt (2025-05-01)\n- The network: Rosenduft (2024-05-01)\n"
+
+    found = list(updates(survey(MEMORY=older)))
+
+    assert [one.cites[0].text for one in found] == ["- The network: Rosenduft (2024-05-01)"]
+    assert list(updates(survey(MEMORY="# M\n\n- Network: Lindenblatt\n- Network: Rosenduft\n"))) == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Clara lives in Graz with two cats", "Emma lives in Linz with two cats now"),
+        ("Bought: bread and milk", "Bought: eggs and flour"),
+        ("The night train to Rome leaves at 19:18", "Rain all day, no train now"),
+        ("2024-03-01: the office moved to Bern", "The office moved to Basel now"),
+    ],
+)
+def test_another_thing_does_not_supersede(old: str, new: str) -> None:
+    pages = survey(
+        **{"MEMORY": f"# Memory\n\n- {old}\n", "memory__2026-05-02": f"# 2026-05-02\n\n- 09:00 {new}\n"}
+    )
+
+    assert list(updates(pages)) == []
+
+
+def test_a_denial_of_a_newer_day_is_asked_about() -> None:
+    pages = survey(
+        **{
+            "MEMORY": "# Memory\n\n- Ben eats fish on Fridays\n",
+            "memory__2026-05-02": "# 2026-05-02\n\n- 09:00 Ben does not eat fish on Fridays\n",
+        }
+    )
+
+    (found,) = updates(pages)
+
+    assert found.edits[0].new == (
+        "- ~~Ben eats fish on Fridays~~ (until 2026-05-02, now memory/2026-05-02.md#L3)",
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "kind", "until"),
+    [
+        ("The permit is valid until 1 December 2030", "expiry", "2030-12-01"),
+        ("The permit is valid until Dec 1, 2025", "stale", "2025-12-01"),
+        ("Der Ausweis ist gültig bis zum 1. März 2031", "expiry", "2031-03-01"),
+        ("Der Ausweis ist gültig bis 1.3.2025", "stale", "2025-03-01"),
+        ("图书证有效期至2031年3月1日", "expiry", "2031-03-01"),
+        ("2025年3月1日之前交报告的事", None, None),
+        ("请在2025年3月1日之前交报告", "stale", "2025-03-01"),
+        ("We meet the builders tomorrow <!-- m:01HZ3K5Z7Q8R9S0T1V2W3X4Y5Z -->", "stale", "2024-05-31"),
+        ("Closed until Friday (2025-01-01)", "stale", "2025-01-03"),
+        ("We meet every Friday until noon", None, None),
+        ("The shop is open until Friday", None, None),
+        ("Holidays are 25 July until 8 August 2030", None, None),
+        ("The permit is valid until 31 February 2030", None, None),
+        ("It was so until 2025-01-01 (until 2025-01-01)", None, None),
+    ],
+)
+def test_the_end_that_a_line_names(line: str, kind: str | None, until: str | None) -> None:
+    found = list(endings(survey(MEMORY=f"# Memory\n\n- {line}\n")))
+
+    assert [one.kind for one in found] == ([] if kind is None else [kind])
+    if until:
+        assert f"(until {until})" in found[0].edits[0].new[0]
+
+
+def often(path: str, number: int) -> dict[tuple[str, int], Asked]:
+    return {(path, number): Asked(frozenset({"one", "two"}), frozenset({"2026-01-01"}))}
+
+
+def test_a_decision_is_kept_when_it_was_asked_for_and_is_not_known_yet() -> None:
+    log = "# 2026-05-02\n\n- 09:00 We decided to keep the boat in Bregenz\n"
+    path = "memory/2026-05-02.md"
+    pages = {"memory__2026-05-02": log}
+
+    (found,) = lasting(survey(**pages), often(path, 3), "MEMORY.md")
+
+    assert found.edits[0].new == (f"- We decided to keep the boat in Bregenz (from {path}#L3)",)
+    assert list(lasting(survey(**pages), {}, "MEMORY.md")) == []
+    known = {"MEMORY": f"# Memory\n\n{found.edits[0].new[0]}\n"}
+    assert list(lasting(survey(**pages, **known), often(path, 3), "MEMORY.md")) == []
+
+
+def test_a_name_in_three_files_gets_a_page_and_a_tag_one_spelling() -> None:
+    pages = survey(
+        a="# A\n\n- lunch with Frida Lindqvist\n- boat #Projects\n",
+        b="# B\n\n- a call of Frida Lindqvist\n- harbour #projects\n",
+        c="# C\n\n- the book of Frida Lindqvist\n- sail #projects\n",
+    )
+
+    found = {one.kind: one for one in structure(pages)}
+
+    assert found["people"].edits[0].path == "memory/people/Frida Lindqvist.md"
+    assert found["tags"].edits[0].new == ("- boat #projects",)
+
+
+def test_a_link_that_leads_nearly_to_a_note_is_mended_and_a_missing_one_made() -> None:
+    pages = survey(
+        **{
+            "people__Ada Lovelace": "# Ada Lovelace\n\n- wrote programs\n",
+            "engine": "# Engine\n\n- see [[Ada Lovelac]]\n",
+            "poems": "# Poems\n\n- her father knew no Ada Lovelace\n",
+        }
+    )
+
+    found = [one.edits[0].new[0] for one in structure(pages) if one.kind == "links"]
+
+    assert found == ["- see [[Ada Lovelace]]", "- her father knew no [[Ada Lovelace]]"]
+
+
+def test_a_section_that_nothing_asked_for_moves_to_a_file_of_its_own() -> None:
+    section = "".join(f"- thing number {number} of the cellar\n" for number in range(40))
+    pages = survey(MEMORY=f"# Memory\n\n## Cellar\n\n{section}\n## Boat\n\n- it lies in Bregenz\n")
+
+    (found,) = too_large(pages, {}, 1000)
+    new, old = found.edits
+
+    assert new.path == "memory/topics/cellar.md"
+    assert [line for line in old.old if line.startswith("-")] == [
+        line for line in new.new if line.startswith("-")
+    ]
+    assert list(too_large(pages, {"MEMORY.md": {5}}, 1000)) == []
+    assert list(too_large(pages, {}, 10_000)) == []
+
+
+def test_of_ten_thousand_lines_only_those_that_share_words_are_compared() -> None:
+    words = [
+        f"{a}{b}{c}"
+        for a in "bdfgklmnprst"
+        for b in "aeiou"
+        for c in ("lor", "men", "tis", "rak", "sun", "vel")
+    ]
+    chance = random.Random(7)
+    pages = [
+        read_page(
+            f"memory/topic{number}.md",
+            f"# Topic {number}\n\n"
+            + "".join(f"- {' '.join(chance.choices(words, k=9))}\n" for _ in range(100)),
+        )
+        for number in range(100)
+    ]
+    seen = Survey(pages, TODAY)
+
+    assert len(seen.lines) == 10_000
+    assert len(seen.near) < 10_000
