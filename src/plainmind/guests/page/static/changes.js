@@ -4,7 +4,7 @@ import { get, may, note, post, put } from "./api.js";
 import { h, icon, langOf, show } from "./dom.js";
 import { diff, inner } from "./diff.js";
 import { confirm, dialog, fail, failure, go, noteHash, sentence, tell, toast, waiting } from "./shell.js";
-import { t } from "./words.js";
+import { named, t } from "./words.js";
 
 const AROUND = 2;
 
@@ -15,11 +15,11 @@ function piece(kind, number, text, part) {
 }
 
 /** Two texts as what goes and what comes, with a few lines around. */
-export function drawDiff(before, after) {
-  const runs = diff(before.split("\n"), after.split("\n"));
+export function drawDiff(before, after, first = 1) {
+  const runs = diff(before ? before.split("\n") : [], after ? after.split("\n") : []);
   const box = h(".diff", { role: "group", tabindex: "0", "aria-label": t("diff.label") });
-  let a = 1;
-  let b = 1;
+  let a = first;
+  let b = first;
   runs.forEach((run, i) => {
     if (run.kind === "same") {
       const n = run.lines.length;
@@ -72,7 +72,7 @@ export async function undoLatest() {
     const { versions } = await get("history", { limit: 1 });
     if (!versions.length) return toast(t("undo.nothing"));
     const latest = versions[0];
-    const what = t("undo.ask", { operation: t(`op.${latest.operation}`).replace(/^op\./, ""), path: latest.path });
+    const what = t("undo.ask", { operation: named("op", latest.operation), path: latest.path });
     if (!(await confirm(t("undo"), what, t("undo")))) return undefined;
     const undone = await post("undo");
     tell("note.changed", { path: undone.path });

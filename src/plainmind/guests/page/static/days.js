@@ -1,10 +1,10 @@
 // Day by day: a strip of what happened, and each day's notes, conversations, changes and recalls.
 
 import { get, session } from "./api.js";
-import { button, h, icon, show } from "./dom.js";
+import { h, icon, show } from "./dom.js";
 import { linesOf, makeList, pageOf, placeLinks, rowOf, section } from "./lists.js";
 import { empty, fillWith, go, noteHash, talkHash } from "./shell.js";
-import { dayName, moment, monthName, number, t } from "./words.js";
+import { dayName, moment, monthName, named, t } from "./words.js";
 
 let list, strip, month;
 
@@ -44,7 +44,7 @@ function make() {
       queueMicrotask(() => setTimeout(drawStrip));
       return { rows, total: rows.length };
     },
-    draw: (row) => rowOf(dayName(row.day), row.notes ? number(row.notes) : "", counts(row)),
+    draw: (row) => rowOf(dayName(row.day), "", counts(row)),
     hash: (row) => `#/days/${row.day}`,
     none: () => empty("days", t("days.none"), t("empty.text")),
     events: ["note.changed", "note.forgotten", "session.grew", "recall"],
@@ -57,7 +57,7 @@ function drawDay(day) {
   return pageOf(dayName(day.day), counts({ lines: day.notes.reduce((n, note) => n + note.text.split("\n").length - 1, 0), sessions: day.sessions.length, changes: day.changes.length, recalls: day.recalls.length }), null,
     day.notes.map((note) => h("section", h("h2", h("a", { href: noteHash(note.path) }, note.path)), linesOf(note.path, note.text))),
     section(t("talks"), day.sessions.length && placeLinks(day.sessions.map((row) => [talkHash(row.name), row.title || row.name, moment(row.updatedAt)]))),
-    section(t("day.changed"), day.changes.length && placeLinks(day.changes.map((row) => [`${noteHash(row.path)}!history`, row.path, `${t(`op.${row.operation}`).replace(/^op\./, "")}, ${moment(row.at)}`]))),
+    section(t("day.changed"), day.changes.length && placeLinks(day.changes.map((row) => [`${noteHash(row.path)}!history`, row.path, `${named("op", row.operation)}, ${moment(row.at)}`]))),
     section(t("recalls"), day.recalls.length && placeLinks(day.recalls.map((row) => [`#/recalls/${row.id}`, row.question, [row.who, moment(row.at)].filter(Boolean).join(", ")]))));
 }
 
@@ -65,6 +65,8 @@ export const days = {
   list: () => (list ?? make()).pane,
   enter({ name }, detail) {
     if (!name) return false;
+    month = name.slice(0, 7);
+    drawStrip();
     list.choose((row) => row.day === name);
     fillWith(detail, () => get(`days/${name}`), drawDay);
     return true;

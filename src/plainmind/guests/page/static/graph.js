@@ -20,7 +20,7 @@ function layOut(nodes, edges) {
     at.set(node.path, { node, x: SIZE / 2 + rings[d] * Math.cos(angle), y: SIZE / 2 + rings[d] * Math.sin(angle) });
   }));
   const all = [...at.values()];
-  const near = 1600 / Math.sqrt(all.length + 3);
+  const near = Math.min(330, 1600 / Math.sqrt(all.length + 3));
   const rounds = all.length > 200 ? 40 : 160;
   for (let round = 0; round < rounds; round += 1) {
     const heat = 12 * (1 - round / rounds);

@@ -25,6 +25,11 @@ export function makeList({ name, height = 76, load, draw, hash, none, events = [
     open: (index) => follow(index, true),
     want: (from, to) => parts.want(from, to, () => rows.paint()),
   });
+  let wanted = () => false;
+  const point = () => {
+    const index = [...parts.rows].find(([, row]) => wanted(row))?.[0];
+    if (index !== undefined && index !== rows.at) rows.go(index, { quiet: true });
+  };
   const refresh = async (keep = true) => {
     const fresh = new Parts(load);
     try {
@@ -34,6 +39,7 @@ export function makeList({ name, height = 76, load, draw, hash, none, events = [
       rows.set(parts.total, { keep });
       if (!parts.total) show(holder, none());
       else if (holder.firstChild !== rows.node) show(holder, rows.node);
+      point();
     } catch (error) {
       show(holder, failure(error, refresh));
     }
@@ -41,10 +47,7 @@ export function makeList({ name, height = 76, load, draw, hash, none, events = [
   const pane = h(".pane", h("h1.pane-title", t(name)), top, holder);
   const soon = later(300, () => pane.isConnected && refresh());
   for (const event of [...events, "reset"]) hear(event, soon);
-  return { pane, rows, refresh, all: () => [...parts.rows.values()], choose: (test) => {
-    const index = [...parts.rows].find(([, row]) => test(row))?.[0];
-    if (index !== undefined && index !== rows.at) rows.go(index, { quiet: true });
-  } };
+  return { pane, rows, refresh, all: () => [...parts.rows.values()], choose: (test) => { wanted = test; point(); } };
 }
 
 /** The children of a row: a name, something at the right, a line below. */
@@ -70,11 +73,11 @@ export const section = (title, ...content) =>
 export const placeLinks = (rows) =>
   h("ul.backlinks.plain", rows.map(([href, name, below]) => h("li", h("a", { href }, h("b", { lang: langOf(name) }, name), below && h("span", { lang: langOf(below) }, below)))));
 
-/** A text of a note as lines that lead to it. */
-export function linesOf(path, text, first = 1) {
+/** A text as lines; those of a note lead to it. */
+export function linesOf(path, text) {
   const texts = text.replace(/\n$/, "").split("\n");
   const links = { note: (name) => `#/find/${encodeURIComponent(name)}`, path: () => noteHash(path), tag: (tag) => `#/?tag=${encodeURIComponent(tag)}` };
   const all = [...kinds(texts)];
-  return h(".lines", texts.map((line, i) => h(".line",
-    h("a.no", { href: noteHash(path, first + i), tabindex: "-1", "aria-label": t("line", { n: first + i }) }, first + i), drawLine(line, all[i], links))));
+  return h(path ? ".lines" : ".lines.bare", texts.map((line, i) => h(".line",
+    path && h("a.no", { href: noteHash(path, i + 1), tabindex: "-1", "aria-label": t("line", { n: i + 1 }) }, i + 1), drawLine(line, all[i], links))));
 }

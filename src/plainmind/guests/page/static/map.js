@@ -15,7 +15,8 @@ function drawing(points) {
   const box = h(".map", canvas, label);
   let width = 0;
   let height = 0;
-  const place = (point) => [width / 2 + point.x * (width / 2 - 40), height / 2 - point.y * (height / 2 - 30)];
+  const most = points.reduce((far, point) => Math.max(far, Math.abs(point.x), Math.abs(point.y)), 1);
+  const place = (point) => [width / 2 + (point.x / most) * (width / 2 - 40), height / 2 - (point.y / most) * (height / 2 - 30)];
   const paint = () => {
     const scale = devicePixelRatio || 1;
     width = box.clientWidth;

@@ -5,9 +5,9 @@ import { button, h, icon, langOf, show } from "./dom.js";
 import { merge } from "./diff.js";
 import { drawDiff, forget, forgetText, offerUndo } from "./changes.js";
 import { drawLine, finder, kinds, markIn } from "./markdown.js";
-import { hitAt, reasons } from "./search.js";
+import { hitAt, reasons, wordsOf } from "./search.js";
 import { confirm, empty, fail, failure, fillWith, go, hear, isTyping, noteHash, placeHash, sentence, tell, toast } from "./shell.js";
-import { ago, moment, percent, t } from "./words.js";
+import { ago, moment, named, percent, t } from "./words.js";
 
 const AT_ONCE = 800;
 
@@ -33,7 +33,7 @@ function drawHead() {
     h("button.tool.back", { "aria-label": t("back"), onclick: () => history.back() }, icon("back")),
     h(".crumbs",
       h("h1", crumbs.map((part, i) => [i ? h("span.slash", "/") : null, h("span", { lang: langOf(part) }, part)])),
-      note && h("p.meta", [note.modifiedAt && t("changed", { when: ago(note.modifiedAt) }), t("lines", { n: note.totalLines }), note.scope && t(`scope.${note.scope}`).replace(/^scope\./, ""), note.writable === false && t("read.only")].filter(Boolean).join(" · "))),
+      note && h("p.meta", [note.modifiedAt && t("changed", { when: ago(note.modifiedAt) }), t("lines", { n: note.totalLines }), note.scope && named("scope", note.scope), note.writable === false && t("read.only")].filter(Boolean).join(" · "))),
     at.mode === "read" && h(".tools", { role: "toolbar", "aria-label": t("actions") },
       edit && button("edit", t("edit"), startEdit, { title: `${t("edit")} (e)` }),
       may("forget") && button("forget", t("forget"), forgetChosen, { title: `${t("forget")} (f)` }),
@@ -66,7 +66,7 @@ function lineNode(text, kind, number) {
 function drawLines() {
   const texts = at.note.text.replace(/\n$/, "").split("\n");
   const all = [...kinds(texts)];
-  const find = at.hit ? finder(at.hit.explanation?.matched || []) : null;
+  const find = at.hit ? finder(wordsOf(at.hit)) : null;
   at.texts = texts;
   if (!at.note.text.trim()) return show(lines, empty("edit", t("note.empty")));
   show(lines);
@@ -270,7 +270,7 @@ function openHistory() {
     if (!versions.length) return h("li", h("p.note", t("history.none")));
     const items = versions.map((version) => {
       const b = h("button", { "aria-pressed": "false", onclick: () => pick(version, b) },
-        h("b", t(`op.${version.operation}`).replace(/^op\./, "")), h("time", { datetime: version.at }, moment(version.at)));
+        h("b", named("op", version.operation)), h("time", { datetime: version.at }, moment(version.at)));
       return h("li", b);
     });
     queueMicrotask(() => { const first = list.querySelector("button"); first?.click(); first?.focus(); });

@@ -10,15 +10,23 @@ import { ago, dayName, percent, t } from "./words.js";
 const state = { query: "", filters: {}, hits: [], result: null, notes: null, turn: 0, abort: null };
 let pane, input, hint, rows, holder, filterRow, filterButton;
 
+/** The words of the question as they stand in a hit. */
+export function wordsOf(hit) {
+  const found = new Map();
+  for (const { parts } of hit.lines || []) parts.forEach((part, i) => i % 2 && found.set(part.toLowerCase(), part));
+  return found.size ? [...found.values()] : hit.explanation?.matched || [];
+}
+
 /** Why a hit was found, in words. */
 export function reasons(hit) {
   const seen = hit.explanation || {};
   const found = [];
-  if (seen.matched?.length) found.push(seen.matched.slice(0, 4).map((word) => t("quoted", { word })).join(" "));
+  const words = wordsOf(hit);
+  if (words.length) found.push(words.slice(0, 3).map((word) => t("quoted", { word })).join(" "));
   if (seen.exactToken) found.push(t("why.exact"));
   if (seen.meaning >= 0.3) found.push(t("why.meaning"));
   else if (!found.length && seen.meaning > 0) found.push(t("why.remote"));
-  if (!seen.matched?.length && seen.nearby > 0) found.push(t("why.nearby"));
+  if (!words.length && seen.nearby > 0) found.push(t("why.nearby"));
   if (seen.namedDay) found.push(t("why.day"));
   else if (hit.day) found.push(ago(hit.day));
   if (seen.speaker) found.push(t("why.speaker"));
@@ -40,7 +48,7 @@ function drawHit(index) {
   const lines = hit.lines?.length ? hit.lines : hit.snippet.split("\n").map((text, i) => ({ line: hit.startLine + i, parts: [text] }));
   const from = Math.max(0, lines.findIndex((line) => line.line === hit.bestLine));
   const text = lines.slice(from, from + 3).filter((line) => line.parts.join("").trim());
-  const find = finder(hit.explanation?.matched || []);
+  const find = finder(wordsOf(hit));
   const name = placeName(hit);
   return [
     h(".top", h("b", { lang: langOf(name) }, name),

@@ -13,7 +13,7 @@ function draw(found) {
     h("p.note", t("start.used", { chars: found.chars, max: found.maxChars, percent: percent(share), tokens: found.tokens }), " "),
     found.truncated?.length ? h("p.problem", t("start.cut"), " ", found.truncated.map(String).join(", ")) : null,
     section(t("start.files"), found.paths.length && placeLinks(found.paths.map((path) => [noteHash(path), path]))),
-    section(t("start.text"), found.text ? h(".sheetlike", linesOf(found.paths[0] || "", found.text)) : h("p.note", t("start.nothing"))));
+    section(t("start.text"), found.text ? linesOf("", found.text) : h("p.note", t("start.nothing"))));
 }
 
 let place = null;

@@ -5,7 +5,7 @@ import { button, h, icon, langOf, show } from "./dom.js";
 import { forget, quickNote } from "./changes.js";
 import { makeList, pageOf, rowOf } from "./lists.js";
 import { empty, fail, fillWith, talkHash } from "./shell.js";
-import { ago, moment, size, t } from "./words.js";
+import { ago, moment, named, size, t } from "./words.js";
 
 const AT_ONCE = 200;
 let list;
@@ -15,7 +15,7 @@ const make = () => {
   list = makeList({
     name: "talks",
     load: async (offset, limit) => {
-      const part = await get("sessions", { offset, limit });
+      const part = await get("sessions", { offset: offset || undefined, limit });
       return { rows: part.sessions, total: part.total };
     },
     draw: (row) => rowOf(row.title || row.name, row.updatedAt ? ago(row.updatedAt) : "", [row.name, row.bytes && size(row.bytes)].filter(Boolean).join(" · ")),
@@ -30,7 +30,7 @@ const make = () => {
 function lineOf(line, name, chosen) {
   const isUser = /^user$/i.test(line.speaker);
   return h("div", { class: `say${isUser ? " user" : ""}${line.line === chosen ? " chosen" : ""}`, id: `L${line.line}` },
-    h("p.who", h("a.no", { href: talkHash(name, line.line), "aria-label": t("line", { n: line.line }) }, line.line), h("b", t(`who.${line.speaker}`).replace(/^who\./, "")), line.at && h("time", { datetime: line.at }, moment(line.at)),
+    h("p.who", h("a.no", { href: talkHash(name, line.line), "aria-label": t("line", { n: line.line }) }, line.line), h("b", named("who", line.speaker)), line.at && h("time", { datetime: line.at }, moment(line.at)),
       may("write") && h("button.quiet.keep", { onclick: () => quickNote(line.text) }, icon("plus"), t("talk.keep"))),
     h(".text", { lang: langOf(line.text) }, line.text.split("\n").map((text) => h("p", text || "\u200b"))));
 }

@@ -53,6 +53,9 @@ export function t(name, holes = {}) {
   });
 }
 
+/** The name that a word of the server has in this language, else the word itself. */
+export const named = (group, word) => texts[`${group}.${word}`] ?? word;
+
 /** A number as this language writes it. */
 export const number = (value) => new Intl.NumberFormat(language).format(value);
 
