@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 STATIC = Path(__file__).parents[1] / "src" / "plainmind" / "guests" / "page" / "static"
 _WORD = re.compile(r"[\w$#]+", re.UNICODE)
@@ -117,6 +118,24 @@ def pack_styles(styles: str) -> str:
     return text.strip().replace("}", "}\n").replace("\n}", "}")
 
 
+def pack_texts(path: Path) -> Any:
+    """The texts of a language: English with their names, the others as a list in the order of English."""
+    own, english = (
+        json.loads(path.read_text("utf-8")),
+        json.loads((STATIC / "texts" / "en.json").read_text("utf-8")),
+    )
+    if own == english:
+        return own
+    by_name = dict(_named_texts(own))
+    return [by_name[name] for name, _ in _named_texts(english)]
+
+
+def _named_texts(groups: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for name, value in groups.items():
+        for part, text in {"": value}.items() if isinstance(value, str) else value.items():
+            yield (f"{name}.{part}" if part else name), text
+
+
 def packed(path: Path) -> bytes:
     """A file of the page as the wheel has it."""
     text = path.read_text("utf-8")
@@ -125,7 +144,7 @@ def packed(path: Path) -> bytes:
     elif path.suffix == ".css":
         text = pack_styles(text)
     elif path.suffix == ".json":
-        text = json.dumps(json.loads(text), ensure_ascii=False, separators=(",", ":"))
+        text = json.dumps(pack_texts(path), ensure_ascii=False, separators=(",", ":"))
     return text.encode("utf-8")
 
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 from importlib.resources import files
+
+import pytest
+from pack_page import all_packed, pack_script
 
 STATIC = files("plainmind.guests.page") / "static"
 # What would make text into elements or code.
@@ -58,3 +62,28 @@ def test_every_text_that_a_script_names_is_there():
     known = texts("en")
     named = {name for text in scripts().values() for name in re.findall(r'\bt\("([^"]+)"', text)}
     assert sorted(named - known.keys()) == []
+
+
+@pytest.mark.parametrize("language", ["zh-Hans", "ja", "ko", "de"])
+def test_every_language_says_all_of_it_with_the_same_holes(language):
+    english, other = texts("en"), texts(language)
+    assert sorted(english.keys() ^ other.keys()) == []
+    assert [
+        name for name, text in english.items() if holes(text) != holes(other[name]) and "|" not in text
+    ] == []
+    assert [name for name, text in other.items() if not set(holes(text)) <= set(holes(english[name]))] == []
+
+
+def test_in_the_wheel_the_page_is_small():
+    page = all_packed()
+    assert sum(map(len, page.values())) <= 150 * 1024
+    assert len(gzip.compress(b"".join(page.values()), 9)) <= 50 * 1024
+
+
+def test_packing_takes_space_and_nothing_else():
+    script = (
+        "const a = 1; // one\n/** two */\nlet b = a + +a;\n"
+        + 'f(/[/ ]"x"/g, `y  ${ g({ z: "  " }) }  `)\nb / 2 / c\n'
+    )
+    packed = 'const a=1;let b=a+ +a;f(/[/ ]"x"/g,`y  ${ g({ z: "  " }) }  `)\nb/2/c\n'
+    assert pack_script(script) == packed

@@ -35,7 +35,10 @@ export async function loadTexts(fetchJson) {
     fetchJson("en"),
     language === "en" ? {} : fetchJson(language).catch(() => ({})),
   ]);
-  texts = { ...flat(base), ...flat(own) };
+  texts = flat(base);
+  // In the wheel the other languages are lists in the order of English.
+  const names = Object.keys(texts);
+  Object.assign(texts, Array.isArray(own) ? Object.fromEntries(own.map((text, i) => [names[i], text])) : flat(own));
   plural = new Intl.PluralRules(language);
   document.documentElement.lang = language;
 }
