@@ -1,6 +1,6 @@
 """The page as the wheel has it: scripts, styles and texts without comments and without space that nobody reads.
 
-Nothing is renamed and nothing is moved: what goes is space, so that the page in an error message is the page in the sources.
+Nothing is renamed and nothing is moved: what goes is space, so an error names what the sources have.
 """
 
 from __future__ import annotations

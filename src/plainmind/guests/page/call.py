@@ -89,13 +89,13 @@ class Call:
 
 
 def page_of(
-    rows: Sequence[T], limit: int, cursor: str, name_of: Callable[[T], str]
+    rows: Sequence[T], limit: int, cursor: str, name_of: Callable[[T], str], offset: int = 0
 ) -> tuple[Sequence[T], str | None]:
     """So many rows after those that were shown before, and the cursor for the next; None at the end.
 
     A cursor names the last row that was shown: rows that came or went before it shift nothing.
     """
-    start = _after(rows, cursor, name_of) if cursor else 0
+    start = _after(rows, cursor, name_of) if cursor else offset
     shown = rows[start : start + limit]
     following = start + len(shown)
     if not shown or following >= len(rows):

@@ -145,7 +145,7 @@ def list_conversations(call: Call) -> Reply:
     asked: requests.SessionsQuery = call.query
     call.require_owner("conversations are their owner's")
     rows = _archive_rows(call) if asked.archived else call.keeper.session_rows(call)
-    shown, following = page_of(rows, asked.limit, asked.cursor, lambda row: row.name)
+    shown, following = page_of(rows, asked.limit, asked.cursor, lambda row: row.name, asked.offset)
     listed = tuple(session_row(call, row, is_archive=asked.archived) for row in shown)
     return Reply(shapes.Sessions(listed, len(rows), following))
 

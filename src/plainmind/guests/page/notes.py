@@ -142,6 +142,10 @@ def _parts(line: str, wanted: frozenset[str]) -> tuple[str, ...]:
     return (*parts, line[end:])
 
 
+_MOST_PREVIEWS = 100
+_PREVIEW_CHARACTERS = 200
+
+
 def list_notes(call: Call) -> Reply:
     """List the files of the memory that may be seen."""
     asked: requests.NotesQuery = call.query
@@ -152,8 +156,27 @@ def list_notes(call: Call) -> Reply:
     ]
     if asked.order == "changed":
         rows.sort(key=lambda found: (-found.mtime_ns, found.path))
-    shown, following = page_of(rows, asked.limit, asked.cursor, lambda one: one.path)
-    return Reply(shapes.Notes(tuple(map(note_row, shown)), len(rows), following))
+    limit = min(asked.limit, _MOST_PREVIEWS) if asked.preview else asked.limit
+    shown, following = page_of(rows, limit, asked.cursor, lambda one: one.path, asked.offset)
+    listed = (_row_with_preview(call, one) if asked.preview else note_row(one) for one in shown)
+    return Reply(shapes.Notes(tuple(listed), len(rows), following))
+
+
+def _row_with_preview(call: Call, found: FoundFile) -> shapes.NoteRow:
+    from plainmind.text.front_matter import note_names
+    from plainmind.text.note_format import without_note_ids
+
+    try:
+        _, _, text = _content(call, found.path)
+    except (OSError, PlainmindError):
+        return note_row(
+            found
+        )  # it went between the list and the look, or cannot be read: the reader says which
+    lines = split_lines(text)
+    names = note_names(found.path, lines)
+    words = [without_note_ids(line).strip() for line in lines[names.front_matter_lines :]]
+    begin = " ".join(line for line in words if line and not line.startswith("#"))
+    return replace(note_row(found), title=names.title or names.name, preview=begin[:_PREVIEW_CHARACTERS])
 
 
 def _day(found: FoundFile) -> str | None:

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _CURSOR = "where to go on, as `next` of the answer before says; empty for the beginning"
+_OFFSET = "how many to leave out, in place of a cursor"
 _VERDICTS = ("useful", "wrong", "outdated", "never-again")
 _CATEGORIES = ("preference", "fact", "decision", "entity", "other")
 
@@ -77,6 +78,8 @@ class NotesQuery:
     )
     limit: int = field(default=100, metadata=about("how many at most", least=1, most=1000))
     cursor: str = field(default="", metadata=about(_CURSOR))
+    offset: int = field(default=0, metadata=about(_OFFSET, least=0))
+    preview: bool = field(default=False, metadata=about("with title and beginning; 100 at most"))
 
 
 @value
@@ -148,6 +151,7 @@ class SessionsQuery:
     archived: bool = field(default=False, metadata=about("those that were put away"))
     limit: int = field(default=50, metadata=about("how many at most", least=1, most=1000))
     cursor: str = field(default="", metadata=about(_CURSOR))
+    offset: int = field(default=0, metadata=about(_OFFSET, least=0))
 
 
 @value

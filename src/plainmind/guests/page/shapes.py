@@ -116,6 +116,8 @@ class NoteRow:
     bytes: int
     modified_at: str | None
     scope: str
+    title: str | None = field(default=None, metadata=about("with `preview`"))
+    preview: str | None = field(default=None, metadata=about("with `preview`: how its text begins, on one line"))
 
 
 @value

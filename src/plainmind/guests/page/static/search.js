@@ -116,7 +116,7 @@ function sayHint() {
 async function loadNotes() {
   const turn = ++state.turn;
   state.notes ??= new Parts(async (offset, limit) => {
-    const part = await get("notes", { order: "changed", offset: offset || undefined, limit, prefix: state.filters.folder });
+    const part = await get("notes", { order: "changed", preview: true, offset, limit, prefix: state.filters.folder });
     return { rows: part.notes, total: part.total };
   });
   const notes = state.notes;

@@ -15,7 +15,7 @@ const make = () => {
   list = makeList({
     name: "talks",
     load: async (offset, limit) => {
-      const part = await get("sessions", { offset: offset || undefined, limit });
+      const part = await get("sessions", { offset, limit });
       return { rows: part.sessions, total: part.total };
     },
     draw: (row) => rowOf(row.title || row.name, row.updatedAt ? ago(row.updatedAt) : "", [row.name, row.bytes && size(row.bytes)].filter(Boolean).join(" · ")),
