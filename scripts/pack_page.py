@@ -24,6 +24,10 @@ _GOES_ON_AFTER = frozenset("{([,;=:?&|+.<>*")
 _GOES_ON_BEFORE = frozenset("})],;:?.&|=")
 
 
+# A mark before another that says the same: the end of a statement before that of a block, a comma after the last item.
+_NOT_NEEDED = frozenset({";}", ",}", ",]", ",)"})
+
+
 def tokens(script: str) -> Iterator[str]:
     """The tokens of a script; a run of space is one token, with a line's end if it has one. Comments are space."""
     at, last = 0, ""
@@ -89,13 +93,16 @@ def _end_of_hole(script: str, at: int) -> int:
 
 
 def pack_script(script: str) -> str:
-    """A script with the space that it needs, and no comments."""
+    """A script with the space and the marks that it needs, and no comments."""
     packed: list[str] = []
     space = ""
     for token in tokens(script):
         if token in {" ", "\n"}:
             space = "\n" if "\n" in {space, token} else " "
             continue
+        if packed and (packed[-1] + token in _NOT_NEEDED):
+            packed.pop()
+            space = ""
         if packed and space:
             packed.append(_space_between(packed[-1], token, space))
         packed.append(token)

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from pack_page import all_packed
 from playwright.sync_api import expect, sync_playwright
 from tests.support.page_in_browser import PageServer, Person, launch, needs_browser, wait_until
+
+from plainmind.agent.recalls import Asker, lines_of_hits
+from plainmind.agent.scope import THE_OWNER
+from plainmind.memory.memory import Memory
 
 pytestmark = needs_browser
 
@@ -372,3 +378,179 @@ def test_a_new_note_is_on_the_disk_and_can_be_taken_back(person, notes):
     page.get_by_role("button", name="Undo").click()
     expect(page.get_by_text("Undone")).to_be_visible()
     wait_until(lambda: not written[0].exists() or "marzipan" not in written[0].read_text())
+
+
+def test_what_is_written_in_an_editor_appears_by_itself(person, notes):
+    notes.write("memory/live.md", "- The tide is low.\n")
+    page = person.open("#/note/memory/live.md")
+    expect(line(page, 1)).to_contain_text("low")
+    expect(page.get_by_title("live")).to_be_visible()
+    notes.write("memory/live.md", "- The tide is high.\n")
+    expect(line(page, 1)).to_contain_text("high")
+    notes.write("memory/just-now.md", "# Written just now\n\nBy an editor.\n")
+    expect(page.get_by_role("option").first).to_contain_text("Written just now")
+
+
+def test_commands_are_found_by_their_names(person):
+    page = person.open()
+    page.keyboard.press("Control+k")
+    page.keyboard.type("dark")
+    page.keyboard.press("Enter")
+    assert page.evaluate("getComputedStyle(document.documentElement).colorScheme") == "dark"
+    page.keyboard.press("Control+k")
+    page.keyboard.type("tags")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="Tags")).to_be_visible()
+    page.keyboard.press("Control+k")
+    page.keyboard.type("sensor gateway certificates")
+    expect(page.get_by_role("dialog").get_by_role("option").first).to_contain_text("memory/network.md")
+    page.keyboard.press("Enter")
+    is_shown(page, "memory/network.md")
+
+
+TALK = [
+    {"role": "user", "content": "Which paint did we choose for the pier?"},
+    {"role": "assistant", "content": "Signal grey, two coats, in April."},
+]
+
+
+def test_a_conversation_is_read_and_a_line_of_it_kept_as_a_note(person, notes):
+    export = notes.home.parent / "chat.json"
+    export.write_text(json.dumps(TALK))
+    notes.run("import", "messages", str(export))
+    page = person.open("#/talks")
+    page.get_by_role("option", name=re.compile("Which paint")).click()
+    said = page.locator(".say").filter(has_text="Signal grey")
+    expect(said).to_be_visible()
+    assert violations(page) == []
+    said.get_by_role("button", name="Keep as note").click()
+    page.get_by_role("button", name="Save note").click()
+    expect(page.locator(".line.chosen")).to_contain_text("Signal grey, two coats")
+
+
+def test_a_recall_shows_what_was_given_and_keeps_a_verdict(person, notes):
+    environment = {"PLAINMIND_HOME": str(notes.home), "HOME": str(notes.home)}
+    with Memory.from_environment(
+        environment, workspace=str(notes.workspace), cwd=str(notes.workspace)
+    ) as memory:
+        found = memory.search("who keeps the servers").hits
+        agent = memory.within(THE_OWNER, asker=Asker("mcp", host="claude-code"))
+        recall = agent.begin_recall("search", "who keeps the servers")
+        recall.end(lines_of_hits(found[:1]) + lines_of_hits(found[1:2], "too unsure"), found[0].snippet)
+    page = person.open("#/recalls")
+    page.get_by_role("option", name=re.compile("who keeps the servers")).first.click()
+    given = page.locator(".card").first
+    expect(given).to_contain_text(found[0].path)
+    expect(page.get_by_text("too unsure")).to_be_visible()
+    given.get_by_role("button", name="Outdated").click()
+    expect(page.locator(".card").first.get_by_role("button", name="Outdated")).to_have_attribute(
+        "aria-pressed", "true"
+    )
+    assert violations(page) == []
+    assert "outdated" in notes.run("recalls", "--json")
+
+
+def test_a_day_has_its_notes_and_leads_to_their_lines(person):
+    page = person.open("#/days")
+    page.get_by_role("option", name=re.compile("October 19, 2026")).click()
+    expect(page.locator(".detail")).to_contain_text("The gateway lost its clock")
+    assert violations(page) == []
+    page.locator(".detail a.no", has_text="4").click()
+    expect(line(page, 4)).to_have_attribute("aria-current", "true")
+    is_shown(page, "memory/2026-10-19.md")
+
+
+def test_links_are_drawn_and_the_table_says_the_same(person, notes):
+    notes.write("memory/hub.md", "# Hub\n\nSee [[spoke]] and [[rim]]. #wheels\n")
+    notes.write("memory/spoke.md", "# Spoke\n\nPart of [[hub]]. #wheels\n")
+    notes.write("memory/rim.md", "# Rim\n\nRound.\n")
+    page = person.open("#/note/memory/hub.md")
+    expect(page.get_by_role("heading", name="1 place links here")).to_be_visible()
+    page.get_by_role("link", name="spoke", exact=True).click()
+    is_shown(page, "memory/spoke.md")
+    page.get_by_role("toolbar", name="Actions").get_by_role("button", name="Links").click()
+    expect(page.locator(".drawing .node")).to_have_count(2)
+    page.get_by_role("button", name="Wider").click()
+    expect(page.locator(".drawing .node")).to_have_count(3)
+    page.get_by_role("button", name="As a table").click()
+    expect(page.get_by_role("row", name=re.compile("Hub Rim"))).to_be_visible()
+    assert violations(page) == []
+    page.get_by_role("link", name="Tags").click()
+    page.get_by_role("option", name=re.compile("#wheels")).click()
+    expect(page.locator(".detail")).to_contain_text("Spoke")
+
+
+def test_map_start_review_and_health_show_something_and_please_axe(person):
+    page = person.open("#/start")
+    expect(page.get_by_role("meter")).to_be_visible()
+    expect(page.locator(".detail")).to_contain_text("What to remember about Mara")
+    assert violations(page) == []
+    page.get_by_role("link", name="Health").click()
+    expect(page.get_by_text("Nothing leaves this machine.")).to_be_visible()
+    expect(page.locator(".checks li").first).to_be_visible()
+    assert violations(page) == []
+    page.get_by_role("link", name="Map").click()
+    page.get_by_role("button", name="As a table").click()
+    expect(page.get_by_role("row").nth(10)).to_be_visible()
+    assert violations(page) == []
+    page.get_by_role("link", name="Review").click()
+    expect(page.locator(".pane")).to_contain_text("Review")
+    expect(page.locator(".pane .waiting")).to_have_count(0)
+    assert violations(page) == []
+
+
+@pytest.mark.parametrize(
+    ("locale", "lang", "search"),
+    [("zh-CN", "zh-Hans", "搜索"), ("ja-JP", "ja", "検索"), ("de-DE", "de", "Suchen")],
+)
+def test_the_page_speaks_the_language_of_the_browser(person, locale, lang, search):
+    page = person.open(locale=locale)
+    expect(page.get_by_role("searchbox", name=search)).to_be_visible()
+    assert page.evaluate("document.documentElement.lang") == lang
+
+
+def test_as_the_wheel_has_it_the_page_works_too(person, notes):
+    packed = all_packed()
+
+    def answer(route):
+        name = route.request.url.partition("/static/")[2]
+        kind = {
+            "js": "text/javascript",
+            "css": "text/css",
+            "json": "application/json",
+            "svg": "image/svg+xml",
+        }
+        route.fulfill(body=packed[name], content_type=kind[name.rpartition(".")[2]])
+
+    page = person.open("#/days", locale="ko-KR")
+    page.route("**/static/**", answer)
+    page.goto("about:blank")
+    page.goto(f"{notes.origin}/#/note/memory/network.md:7")
+    is_shown(page, "memory/network.md")
+    page.get_by_role("searchbox", name="검색").fill("certificates of the sensor gateway")
+    expect(page.get_by_role("option").first).to_contain_text("memory/network.md:7")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("e")
+    page.keyboard.type(" 새 줄")
+    page.keyboard.press("Control+s")
+    expect(page.locator(".change.new")).to_contain_text("새 줄")
+
+
+def test_who_may_only_read_is_offered_nothing_else(person, notes):
+    def answer(route):
+        real = route.fetch()
+        route.fulfill(response=real, json={**real.json(), "rights": ["read"], "readOnly": True})
+
+    page = person.open("#/days")
+    page.route("**/v1/session", answer)
+    page.goto("about:blank")
+    page.goto(f"{notes.origin}/#/note/memory/network.md:7")
+    is_shown(page, "memory/network.md")
+    expect(page.get_by_role("toolbar", name="Line 7")).to_be_visible()
+    for name in ("Edit", "Forget", "New note"):
+        expect(page.get_by_role("button", name=name)).to_have_count(0)
+    page.keyboard.press("e")
+    page.keyboard.press("f")
+    page.keyboard.press("n")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    expect(page.get_by_role("textbox", name=re.compile("^Text of"))).to_have_count(0)

@@ -288,3 +288,16 @@ def test_several_places_go_together_and_nothing_goes_when_a_line_has_changed(wri
     assert file.read_text() == "# New\n\n- two\n"
     assert written.ask("POST", "/v1/forget", {"what": [places[0], places[0]]}).status == 400
     assert written.ask("POST", "/v1/forget", {}).status == 400
+
+
+def test_notes_are_listed_from_any_row_on_with_title_and_beginning(served):
+    rows = served.get("/v1/notes")["notes"]
+
+    listed = served.get("/v1/notes?offset=2&limit=1&preview=true")
+
+    assert listed["total"] == len(rows)
+    assert [row["path"] for row in listed["notes"]] == [rows[2]["path"]]
+    network = served.get("/v1/notes?prefix=memory/net&preview=true")["notes"][0]
+    assert network["title"] == "Network"
+    assert network["preview"].startswith("The printer hangs behind the [[gateway]]")
+    assert served.get("/v1/notes?offset=99")["notes"] == []

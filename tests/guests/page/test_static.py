@@ -81,6 +81,6 @@ def test_in_the_wheel_the_page_is_small():
 
 
 def test_packing_takes_space_and_nothing_else():
-    script = 'const a = 1; // one\n/** two */\nlet b = a + +a;\nf(/[/ ]"x"/g, `y  ${ g({ z: "  " }) }  `)\nb / 2 / c\n'
-    packed = 'const a=1;let b=a+ +a;f(/[/ ]"x"/g,`y  ${ g({ z: "  " }) }  `)\nb/2/c\n'
+    script = 'a = 1; // one\n/** two */\na + +a;\nf(/[/ ]"x"/g, `y  ${ g({ z: "  " }) }  `)\nb / 2 / c\nx({ c, });\n'
+    packed = 'a=1;a+ +a;f(/[/ ]"x"/g,`y  ${ g({ z: "  " }) }  `)\nb/2/c\nx({c});\n'
     assert pack_script(script) == packed

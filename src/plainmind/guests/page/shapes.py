@@ -117,7 +117,9 @@ class NoteRow:
     modified_at: str | None
     scope: str
     title: str | None = field(default=None, metadata=about("with `preview`"))
-    preview: str | None = field(default=None, metadata=about("with `preview`: how its text begins, on one line"))
+    preview: str | None = field(
+        default=None, metadata=about("with `preview`: how its text begins, on one line")
+    )
 
 
 @value

@@ -46,10 +46,9 @@ const ICONS = {
   search: "M11 4a7 7 0 1 0 0 14 7 7 0 0 0 0-14zM16.2 16.2 20.5 20.5",
   days: "M5 6.5h14v13H5zM5 10.5h14M8.5 4v4M15.5 4v4",
   talks: "M4.5 5.5h15v10.5h-8L7 19.5V16H4.5z",
-  recalls: "M12 4.5a7.5 7.5 0 1 0 7.5 7.5M12 8v4.2l2.8 1.8M15.5 4.8l3.7 3.7M19.3 4.7v3.9h-3.9",
   start: "M6.5 4.5h11v15h-11zM9.5 8.5h5M9.5 12h5M9.5 15.5h2.5",
   review: "M4.5 13.5 7 5.5h10l2.5 8v5h-15zM4.5 13.5H9c.3 2 1.4 3 3 3s2.7-1 3-3h4.5",
-  tags: "M4.5 5v6.2l8.3 8.3 6.7-6.7L11.2 4.5H5zM8.2 8.2h.4",
+  tags: "M9.5 5 8 19M16 5l-1.5 14M5 9.5h14M5 14.5h14",
   map: "M5 18.5h.01M9 9h.01M13 14h.01M17 6.5h.01M18.5 16h.01M7 13.5h.01M12 6.5h.01",
   health: "M3.5 12.5h4l2.5-6.5 4 12 2.5-5.5h4",
   plus: "M12 5.5v13M5.5 12h13",
@@ -68,7 +67,7 @@ const ICONS = {
 
 /** A line drawing that says nothing to a screen reader. */
 export const icon = (name) =>
-  s("svg", { class: "icon", viewBox: "0 0 24 24", "aria-hidden": "true" }, s("path", { d: ICONS[name] }));
+  s("svg", { class: "icon", viewBox: "0 0 24 24", "aria-hidden": "true" }, s("path", { d: ICONS[name === "recalls" ? "history" : name] }));
 
 /** A button with an icon, its word, and the key that does the same. */
 export const button = (name, word, press, more = {}) =>

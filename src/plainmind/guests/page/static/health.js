@@ -4,7 +4,7 @@ import { get, session } from "./api.js";
 import { h, icon } from "./dom.js";
 import { pageOf, section } from "./lists.js";
 import { fillWith } from "./shell.js";
-import { number, size, t } from "./words.js";
+import { number, t } from "./words.js";
 
 const readable = (value) =>
   value === null || value === undefined || value === "" ? "–" : typeof value === "number" ? number(value) : Array.isArray(value) ? value.map(readable).join(", ") || "–" : typeof value === "object" ? Object.entries(value).map(([key, inner]) => `${key} ${readable(inner)}`).join(", ") : String(value);
@@ -22,7 +22,7 @@ function draw(status) {
   const goes = Array.isArray(leaves) ? leaves.length > 0 : Boolean(leaves);
   return pageOf(t("health"), session.workspace, null,
     h("div", { class: goes ? "leaves goes" : "leaves" }, icon("lock"), h("p", goes ? t("leaves", { where: readable(leaves) }) : t("leaves.nothing"))),
-    section(t("known"), pairs([[t("count.files"), readable(status.files)], [t("count.passages"), readable(status.chunks)], [t("known.model"), readable(status.embedding?.model ?? status.model)], [t("known.store"), readable(status.store?.driver ?? status.store)], [t("known.index"), status.indexBytes && size(status.indexBytes)], [t("known.pending"), number((status.pending?.changed || 0) + (status.pending?.missing || 0))], [t("workspace"), status.workspaceDir ?? session.workspace], [t("version"), session.version]])),
+    section(t("known"), pairs([[t("count.files"), readable(status.files)], [t("count.passages"), readable(status.chunks)], [t("known.model"), readable(status.embedding?.model ?? status.model)], [t("known.store"), readable(status.store?.driver ?? status.store)], [t("known.pending"), number((status.pending?.changed || 0) + (status.pending?.missing || 0))], [t("workspace"), status.workspaceDir ?? session.workspace], [t("version"), session.version]])),
     section(t("checks"), checks), h("section", more));
 }
 

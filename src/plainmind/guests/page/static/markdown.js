@@ -110,15 +110,13 @@ export function drawLine(line, kind, links) {
   return node;
 }
 
-/** A short piece of Markdown on one line, as results show it. */
-export function plain(line) {
+/** A short piece of Markdown on one line, as results show it; `isStart` when it is the beginning of a line. */
+export function plain(text, isStart = true) {
+  const line = isStart ? text.replace(/^\s*(#{1,6}|[-*+]|\d+[.)]|>)\s+(\[[ xX]\]\s+)?/, "") : text;
   return line
-    .replace(/<!-- m:[\w-]+ -->/g, "")
-    .replace(/^\s*(#{1,6}|[-*+]|\d+[.)]|>)\s+(\[[ xX]\]\s+)?/, "")
+    .replace(/<!-- m:[\w-]+ -->|\*\*|~~|`/g, "")
     .replace(/!?\[\[([^\]|]*\|)?([^\]]*)\]\]/g, "$2")
-    .replace(/!?\[([^\]]*)\]\([^)]*\)/g, "$1")
-    .replace(/(\*\*|~~|`)/g, "")
-    .trim();
+    .replace(/!?\[([^\]]*)\]\([^)]*\)/g, "$1");
 }
 
 const escape = (word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");

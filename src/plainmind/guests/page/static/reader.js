@@ -38,7 +38,7 @@ function drawHead() {
       edit && button("edit", t("edit"), startEdit, { title: `${t("edit")} (e)` }),
       may("forget") && button("forget", t("forget"), forgetChosen, { title: `${t("forget")} (f)` }),
       button("history", t("history"), openHistory, { title: `${t("history")} (h)` }),
-      button("graph", t("graph"), () => go(`#/graph/${encoded(path)}`), { title: t("graph.title") })));
+      button("graph", t("graph"), () => go(`#/graph/${encoded(path)}`))));
 }
 
 function drawWhy() {
@@ -334,6 +334,10 @@ export async function open(path, from = 0, to = from, { fresh = false, history: 
   try {
     const note = same ? at.note : await load(path);
     if (turn !== at.turn) return;
+    if (fresh && at.mode === "history" && at.path === path) {
+      at.note = note;
+      return;
+    }
     const moved = at.from !== from || at.to !== to;
     const again = hit !== at.hit;
     // All at once: what a key does now is done to the note that is on the screen.

@@ -2,7 +2,7 @@
 
 import { get, may, post, session } from "./api.js";
 import { button, h, icon, langOf, later, show } from "./dom.js";
-import { finder, marked, plain } from "./markdown.js";
+import { plain } from "./markdown.js";
 import { Parts, Rows } from "./rows.js";
 import { empty, failure, go, hear, isWide, noteHash, placeHash } from "./shell.js";
 import { ago, dayName, percent, t } from "./words.js";
@@ -45,19 +45,13 @@ export function placeName(row) {
 
 function drawHit(index) {
   const hit = state.hits[index];
-  const lines = hit.lines?.length ? hit.lines : hit.snippet.split("\n").map((text, i) => ({ line: hit.startLine + i, parts: [text] }));
-  const from = Math.max(0, lines.findIndex((line) => line.line === hit.bestLine));
-  const text = lines.slice(from, from + 3).filter((line) => line.parts.join("").trim());
-  const find = finder(wordsOf(hit));
+  const from = Math.max(0, hit.lines.findIndex((line) => line.line === hit.bestLine));
+  const text = hit.lines.slice(from, from + 3);
   const name = placeName(hit);
   return [
     h(".top", h("b", { lang: langOf(name) }, name),
       h("span.score", { title: t("score.title") }, percent(hit.score))),
-    h(".snippet", { lang: langOf(hit.snippet) }, text.map((line) => {
-      if (line.parts.length < 2) return [marked(plain(line.parts.join("")), find), " "];
-      const parts = [plain(`${line.parts[0]}\u0001`).replace("\u0001", ""), ...line.parts.slice(1)];
-      return [parts.map((part, i) => (i % 2 ? h("mark", part) : part.replace(/\*\*|`|<!-- m:[\w-]+ -->/g, ""))), " "];
-    })),
+    h(".snippet", { lang: langOf(hit.snippet) }, text.map(({ parts }) => [parts.map((part, i) => (i % 2 ? h("mark", part) : plain(part, i === 0))), " "])),
     h(".foot", h("span.path", `${hit.path}:${hit.bestLine || hit.startLine}`),
       h("span.because", reasons(hit).join(" · "))),
   ];

@@ -9,7 +9,7 @@ import { percent, t } from "./words.js";
 function draw(found) {
   const share = Math.min(1, found.chars / Math.max(1, found.maxChars));
   return pageOf(t("start"), t("start.lead"), null,
-    h(".meter", { role: "meter", "aria-label": t("start.budget"), "aria-valuemin": "0", "aria-valuemax": found.maxChars, "aria-valuenow": found.chars }, h("i", { style: { width: `${Math.max(1, Math.round(share * 100))}%` } })),
+    h(".meter", { role: "meter", "aria-label": t("start"), "aria-valuemin": "0", "aria-valuemax": found.maxChars, "aria-valuenow": found.chars }, h("i", { style: { width: `${Math.max(1, Math.round(share * 100))}%` } })),
     h("p.note", t("start.used", { chars: found.chars, max: found.maxChars, percent: percent(share), tokens: found.tokens }), " "),
     found.truncated?.length ? h("p.problem", t("start.cut"), " ", found.truncated.map(String).join(", ")) : null,
     section(t("start.files"), found.paths.length && placeLinks(found.paths.map((path) => [noteHash(path), path]))),

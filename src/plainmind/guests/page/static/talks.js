@@ -5,7 +5,7 @@ import { button, h, icon, langOf, show } from "./dom.js";
 import { forget, quickNote } from "./changes.js";
 import { makeList, pageOf, rowOf } from "./lists.js";
 import { empty, fail, fillWith, talkHash } from "./shell.js";
-import { ago, moment, named, size, t } from "./words.js";
+import { ago, moment, named, t } from "./words.js";
 
 const AT_ONCE = 200;
 let list;
@@ -18,7 +18,7 @@ const make = () => {
       const part = await get("sessions", { offset, limit });
       return { rows: part.sessions, total: part.total };
     },
-    draw: (row) => rowOf(row.title || row.name, row.updatedAt ? ago(row.updatedAt) : "", [row.name, row.bytes && size(row.bytes)].filter(Boolean).join(" · ")),
+    draw: (row) => rowOf(row.title || row.name, row.updatedAt ? ago(row.updatedAt) : "", row.name),
     hash: (row) => talkHash(row.name),
     none: () => empty("talks", t("talks.none"), t("talks.none.text"), h("code", "plainmind import")),
     events: ["session.grew"],

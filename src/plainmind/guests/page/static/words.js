@@ -101,18 +101,5 @@ export function ago(at) {
   const relative = new Intl.RelativeTimeFormat(language, { numeric: "auto" });
   const start = (d) => new Date(d.getFullYear(), d.getMonth(), d.getDate()).getTime();
   const days = Math.round((start(date) - start(new Date())) / 864e5);
-  if (days > -14) return relative.format(days, "day");
-  if (days > -60) return relative.format(Math.round(days / 7), "week");
-  if (days > -700) return relative.format(Math.round(days / 30.4), "month");
-  return relative.format(Math.round(days / 365), "year");
-}
-
-/** A size in bytes, readable. */
-export function size(bytes) {
-  if (bytes < 1024) return `${number(bytes)} B`;
-  const unit = bytes < 1 << 20 ? "kilobyte" : bytes < 1 << 30 ? "megabyte" : "gigabyte";
-  const value = bytes / { kilobyte: 1024, megabyte: 1 << 20, gigabyte: 1 << 30 }[unit];
-  return new Intl.NumberFormat(language, {
-    style: "unit", unit, unitDisplay: "short", maximumFractionDigits: value < 10 ? 1 : 0,
-  }).format(value);
+  return days > -7 ? relative.format(days, "day") : dayName(date.toISOString(), "short");
 }
