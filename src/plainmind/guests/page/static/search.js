@@ -141,6 +141,7 @@ function wanted() {
 /** Ask for what stands in the field now. */
 export async function run({ keep = false } = {}) {
   state.abort?.abort();
+  state.isBehind = false;
   if (!state.query) {
     state.hits = [];
     state.result = null;
@@ -176,10 +177,11 @@ function nothing() {
     filtered && button(null, t("filters.clear"), () => setFilters({})));
 }
 
-const runSoon = later(70, () => run());
+const runSoon = later(70, () => state.isBehind && run());
 
 function typed() {
   state.query = input.value.trim();
+  state.isBehind = true;
   pane.classList.toggle("asked", Boolean(state.query));
   if (!/^#\/(\?|$)/.test(location.hash)) history.pushState(null, "", hashOfQuery());
   else history.replaceState(null, "", hashOfQuery());
@@ -250,10 +252,11 @@ function make() {
     spellcheck: "false", enterkeyhint: "search", maxlength: "1000",
     oninput: (event) => { if (!event.isComposing) typed(); },
     oncompositionend: typed,
-    onkeydown: (event) => {
+    onkeydown: async (event) => {
       if (event.isComposing) return;
       if (event.key === "ArrowDown" || event.key === "Enter") {
         event.preventDefault();
+        if (state.isBehind) await run();
         rows.node.focus();
         if (rows.at < 0) rows.go(0);
         if (event.key === "Enter") rows.open(Math.max(0, rows.at));
