@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from urllib.parse import unquote
 
 from plainmind.base.errors import NotFound, PlainmindError
@@ -129,11 +129,14 @@ def read_links(workspace: Workspace, wanted: str) -> NoteLinks:
     return links_among(Notes(_read_all(workspace)), wanted)
 
 
-def links_among(notes: Notes, wanted: str) -> NoteLinks:
-    """The links of a note, and those that lead to it, among notes that were read. Raises NotFound."""
+def links_among(notes: Notes, wanted: str, leading: Iterable[str] | None = None) -> NoteLinks:
+    """The links of a note, and those that lead to it, among notes that were read. Raises NotFound.
+
+    `leading` names the notes that lead to it, where that is known; else all are looked through.
+    """
     path = notes.ask(wanted)
     links = [_link(notes, found, path) for found in find_links(notes.texts[path])]
-    return NoteLinks(path, notes.names[path], tuple(links), tuple(_backlinks(notes, path)))
+    return NoteLinks(path, notes.names[path], tuple(links), tuple(_backlinks(notes, path, leading)))
 
 
 def locate_link(workspace: Workspace, written: str) -> tuple[str, int]:
@@ -185,8 +188,9 @@ def _link(notes: Notes, found: _Found, source: str) -> Link:
     return Link(found.line, target, found.label, found.is_embed, path, line)
 
 
-def _backlinks(notes: Notes, wanted: str) -> Iterator[Backlink]:
-    for path, lines in notes.texts.items():
+def _backlinks(notes: Notes, wanted: str, leading: Iterable[str] | None) -> Iterator[Backlink]:
+    for path in notes.texts if leading is None else leading:
+        lines = notes.texts[path]
         if path == wanted:
             continue
         seen: set[int] = set()

@@ -280,7 +280,8 @@ def test_a_program_is_given_notes_without_secrets_and_what_it_was_given_is_writt
 
 def test_a_proposal_is_made_looked_at_accepted_and_undone(written):
     note = written.workspace / "memory" / "twice.md"
-    lines = "- The ferry to Vinga leaves at nine in the morning.\n- The rope of the mooring at Vinga lies behind the red dinghy since May.\n"
+    ferry = "- The ferry to Vinga leaves at nine in the morning.\n"
+    lines = ferry + "- The rope of the mooring at Vinga lies behind the red dinghy since May.\n"
     before = f"# Twice\n\n{lines}\n## Again\n\n{lines}"
     note.write_text(before)
     run = written.post("/v1/upkeep", {})
@@ -298,3 +299,38 @@ def test_a_proposal_is_made_looked_at_accepted_and_undone(written):
     assert other not in {one["id"] for one in written.get("/v1/proposals")["proposals"]}
     assert written.ask("POST", "/v1/proposals/nothing/accept", {}).status == 404
     assert written.get("/v1/upkeep")["lastRun"]["at"]
+
+
+def test_a_list_of_files_is_always_that_of_this_moment(tmp_path):
+    from tests.guests.page.conftest import write_notes
+
+    from plainmind.guests.page.call import Files
+
+    notes = write_notes(tmp_path / "notes")
+    with Memory(notes, home=tmp_path / "home") as memory:
+        files = Files(memory)
+
+        def seen():
+            return {one.path: one.size for one in files.now()}
+
+        def there():
+            return {str(one.relative_to(notes)): one.stat().st_size for one in notes.rglob("*.md")}
+
+        for _ in range(2):
+            assert seen() == there()
+        (notes / "MEMORY.md").write_text("# Less\n")
+        assert seen() == there()
+        (notes / "memory" / "new.md").write_text("# New\n")
+        assert seen() == there()
+        (notes / "memory" / "gateway.md").unlink()
+        assert seen() == there()
+        (notes / "memory" / "deeper").mkdir()
+        (notes / "memory" / "deeper" / "x.md").write_text("# X\n")
+        (notes / "memory" / "new.md").rename(notes / "memory" / "deeper" / "renamed.md")
+        assert seen() == there()
+        (notes / "memory" / "gateway.md").write_text("# Back again\n")
+        (notes / "memory" / "network.md").unlink()
+        assert seen() == there()
+        for number in range(30):
+            (notes / "memory" / f"many-{number}.md").write_text("# Many\n")
+        assert seen() == there()

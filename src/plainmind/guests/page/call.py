@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 
 _MOST_WAITING = 100
+_FEW_FILES = 16  # more that changed at once are found by a look at everything
 _ROWS_SECONDS = 2.0  # how long a list of conversations is taken for the present one
 
 
@@ -84,8 +85,9 @@ class Call:
 
     def files(self) -> Sequence[FoundFile]:
         """The files that the caller may see, by path."""
-        found = self.memory.list() if self.caller.is_owner else self.scoped.list()
-        return sorted(found, key=lambda one: one.path)
+        if self.caller.is_owner:
+            return self.keeper.files.now()
+        return sorted(self.scoped.list(), key=lambda one: one.path)
 
 
 def page_of(
@@ -156,10 +158,40 @@ class Previews:
         return found
 
 
+class Files:
+    """The files of the memory by path; only those are looked at again that may have changed."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+        self._lock = Lock()
+        self._moment: int | None = None
+        self._known: dict[str, FoundFile] = {}
+
+    def now(self) -> Sequence[FoundFile]:
+        """All of them, as they are now."""
+        workspace = self._memory.notes.workspace
+        with self._lock:
+            since = workspace.changed_since(self._moment)
+            if since is None or len(since.files) > _FEW_FILES or not since.files <= self._known.keys():
+                found = self._memory.look()
+                self._known = {one.path: one for one in sorted(found.files, key=lambda one: one.path)}
+                self._moment = found.moment
+                return list(self._known.values())
+            for path in since.files:
+                again = workspace.look_at(path)
+                if again is None:
+                    del self._known[path]
+                else:
+                    self._known[path] = again
+            self._moment = since.moment
+            return list(self._known.values())
+
+
 class Keeper:
     """What a server keeps between requests, shared by all of them."""
 
-    def __init__(self, callers: Callers, *, read_only: bool) -> None:
+    def __init__(self, memory: Memory, callers: Callers, *, read_only: bool) -> None:
+        self.files = Files(memory)
         self.callers = callers
         self.is_read_only = read_only
         self.previews = Previews()

@@ -179,7 +179,7 @@ def _serve(arguments: argparse.Namespace, tell: Callable[[Running, str], None]) 
         sessions = PageSessions(rights)
         callers = Callers(sessions, TokenFile(memory.home), secret, read_only=arguments.read_only)
         gate = Gate(door.hosts, door.origins, callers, arguments.read_only)
-        keeper = Keeper(callers, read_only=arguments.read_only)
+        keeper = Keeper(memory, callers, read_only=arguments.read_only)
         running = Running(_url(bound, scheme), secret, os.getpid(), tls and os.path.abspath(tls[0]))
 
         def started() -> None:

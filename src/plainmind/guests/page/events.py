@@ -6,7 +6,7 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from plainmind.base.errors import PlainmindError
 from plainmind.base.model import sha256_bytes
@@ -86,8 +86,10 @@ class Journal:
 class Lookout:
     """Notices changes of files, conversations, recalls and proposals, from the first listener on."""
 
-    def __init__(self, memory: Memory, journal: Journal) -> None:
-        self._memory, self._journal = memory, journal
+    def __init__(
+        self, memory: Memory, journal: Journal, list_files: Callable[[], Sequence[FoundFile]]
+    ) -> None:
+        self._memory, self._journal, self._list_files = memory, journal, list_files
         self._stop = threading.Event()
         self._lock = threading.Lock()
         self._threads: list[threading.Thread] = []
@@ -111,7 +113,7 @@ class Lookout:
 
     def _stamps(self) -> dict[str, tuple[Stamp, FoundFile]]:
         try:
-            return {one.path: ((one.mtime_ns, one.size, one.inode), one) for one in self._memory.list()}
+            return {one.path: ((one.mtime_ns, one.size, one.inode), one) for one in self._list_files()}
         except PlainmindError:
             return {}  # it cannot be looked at just now
 

@@ -118,8 +118,9 @@ def read_tag(call: Call) -> Reply:
 
 def read_links(call: Call) -> Reply:
     """Which notes a note leads to, and which lead to it."""
-    notes = call.keeper.network.notes(call)
-    found = links_among(notes, call.parameters["path"])
+    notes, leads = call.keeper.network.edges(call)
+    wanted = notes.ask(call.parameters["path"])
+    found = links_among(notes, wanted, [path for path, targets in leads.items() if wanted in targets])
     return Reply(
         shapes.Links(
             found.path,

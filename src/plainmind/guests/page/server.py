@@ -87,7 +87,7 @@ class PageApp:
         self._quick = anyio.CapacityLimiter(_QUICK_PLACES)
         self._slow = anyio.CapacityLimiter(_SLOW_PLACES)
         self._waiting = 0
-        self._lookout = Lookout(memory, keeper.journal)
+        self._lookout = Lookout(memory, keeper.journal, keeper.files.now)
         self._streams = 0
         self._is_ending = False
 
