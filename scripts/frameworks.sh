@@ -45,4 +45,5 @@ case " ${ONLY:-mem0} " in *" mem0 "*)
         echo "note: mem0ai could not be installed; its test is left out" >&2
     ;;
 esac
+framework crewai
 echo "$folder"

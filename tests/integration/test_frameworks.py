@@ -212,3 +212,20 @@ def test_what_langgraph_stores_is_found_in_another_process(
         (home.path / "notes/memory/store/said/anna").glob("*.md"), key=lambda at: at.stat().st_mtime
     )
     assert '"text": "Anna takes her tea without milk."' in kept.read_text()
+
+
+def test_a_crew_remembers_in_another_process(version: str, tmp_path: Path, model: HostModel) -> None:
+    home = home_of(tmp_path, model, "crewai", version)
+    model.will(*[{"text": ANSWER}] * 20)
+    assert ANSWER in home.example("crewai_crew", ASKED)
+    kept = next((home.path / ".plainmind").rglob("entries.jsonl")).read_text()
+    assert "heliotrope" in kept
+    model.will(*[{"text": "heliotrope, you said."}] * 20)
+    home.example("crewai_crew", "What is the codeword?")
+    assert "I keep in mind that the codeword is heliotrope" in model.heard
+
+
+def test_a_program_for_mem0_remembers_in_another_process(tmp_path: Path, model: HostModel) -> None:
+    home = home_of(tmp_path, model, "langgraph", "")
+    assert home.example("mem0_shape", "I prefer tea over coffee.").strip() == "[]"
+    assert "tea over coffee" in home.example("mem0_shape", "Tea or coffee?")

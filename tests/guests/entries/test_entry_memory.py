@@ -49,6 +49,29 @@ def recalled(entries, query, scopes=EVERY_SCOPE, **options):
 # --- storing and recalling -----------------------------------------------------------------------------------
 
 
+def test_details_come_back_with_an_entry_and_are_not_searched(entries, tmp_path, driver):
+    entry = kept(entries, "Anna prefers tea", id="their-own-id", details={"crew": {"scope": "/zebra"}})
+    again = open_entries(str(tmp_path / "entries"), HashingEmbedder(), driver=driver)
+    assert again.get("their-own-id", scopes=EVERY_SCOPE) == entry
+    assert entry.details == {"crew": {"scope": "/zebra"}}
+    assert recalled(again, "zebra") == []
+    again.close()
+    with pytest.raises(PlainmindError):
+        entries.store("x", scope=PRIVATE, id="no id: spaces")
+
+
+def test_an_entry_is_said_otherwise_under_its_id(entries, tmp_path):
+    entry = kept(entries, "Anna prefers zucchini", details={"a": 1})
+    changed = entries.change(entry.id, scopes=EVERY_SCOPE, text="Anna prefers pumpkins", importance=0.2)
+
+    assert (changed.id, changed.details, changed.created_at) == (entry.id, {"a": 1}, entry.created_at)
+    assert recalled(entries, "which pumpkins") == ["Anna prefers pumpkins"]
+    assert recalled(entries, "zucchini", min_score=0.5) == []
+    assert files_with(tmp_path, "zucchini") == []
+    with pytest.raises(NotFound):
+        entries.change(entry.id, scopes=frozenset({GROUP}), text="not theirs")
+
+
 def test_an_entry_comes_back_as_it_was_stored(entries):
     entry = kept(entries, "  Anna prefers tea over coffee ", category="preference", importance=0.9)
 

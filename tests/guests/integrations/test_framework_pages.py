@@ -15,7 +15,7 @@ PAGES = ROOT / "docs" / "guides" / "frameworks"
 PROGRAMS = sorted((ROOT / "examples" / "frameworks").glob("*.py"))
 # What the classes import of frameworks.
 AWAY = {
-    "agent_framework", "autogen_core", "google", "langchain", "langchain_core", "langgraph", "llama_index",
+    "agent_framework", "autogen_core", "crewai", "google", "langchain", "langchain_core", "langgraph", "llama_index",
     "pydantic_ai", "smolagents", "strands",
 }  # fmt: skip
 # Which extra each module names.
@@ -23,6 +23,7 @@ CLASSES = {
     "adk": "adk",
     "agent_framework": "agent-framework",
     "autogen": "autogen",
+    "crewai": "crewai",
     "langchain": "langchain",
     "langgraph": "langgraph",
     "llama_index": "llama-index",

@@ -25,7 +25,15 @@ from plainmind.embed.protocol import Embedder
 from plainmind.files.ids import new_id
 from plainmind.guests.entries.entry_file import Entries, EntryFile
 from plainmind.guests.entries.entry_index import EntryIndex, Near
-from plainmind.guests.entries.model import USUAL_IMPORTANCE, Entry, Recall, RecalledEntry, Stored, checked
+from plainmind.guests.entries.model import (
+    USUAL_IMPORTANCE,
+    Entry,
+    Recall,
+    RecalledEntry,
+    Stored,
+    checked,
+    checked_id,
+)
 from plainmind.guests.entries.sentences import MOST_CHARS as CAPTURED_CHARS
 from plainmind.guests.entries.sentences import proposal_of
 from plainmind.index.protocol import IndexStore
@@ -94,15 +102,21 @@ class EntryMemory:
         importance: float = USUAL_IMPORTANCE,
         replacing: str | None = None,
         anyway: bool = False,
+        id: str | None = None,  # noqa: A002
+        details: Mapping[str, Any] | None = None,
     ) -> Stored:
         """Keep an entry; refused, naming the twin, when one of the same scope says the same already.
 
         `replacing` is the id of an entry of that scope that this one takes the place of: it is forgotten. With `anyway`
-        it is kept beside its twin. On disk when this returns.
+        it is kept beside its twin. `details` are kept with it, for the program that knows them. On disk when this
+        returns.
         """
         text, category, importance = checked(text, category, importance)
         _check_scope(scope)
-        entry = Entry(new_id(self._clock), text, category, importance, self._now_ms(), scope)
+        entry = Entry(
+            checked_id(id) if id else new_id(self._clock), text, category, importance, self._now_ms(), scope,
+            details=details,
+        )  # fmt: skip
         vector, degraded = self._vector_of(text)
         with self._changing("store an entry"):
             more, entries = self._caught_up()
@@ -116,6 +130,38 @@ class EntryMemory:
             if old:
                 self._erase(old)
         return Stored(entry, degraded=_once(degraded))
+
+    def change(
+        self,
+        id_: str,
+        *,
+        scopes: frozenset[str],
+        text: str | None = None,
+        importance: float | None = None,
+        details: Mapping[str, Any] | None = None,
+    ) -> Entry:
+        """Say an entry otherwise, under the same id; what is None stays. On disk when this returns. Raises NotFound."""
+        with self._changing("change an entry"):
+            _, entries = self._caught_up()
+            (old,) = self._chosen(entries, [id_], scopes)
+            new_text, _, new_importance = checked(
+                old.text if text is None else text,
+                old.category,
+                old.importance if importance is None else importance,
+            )
+            new = replace(
+                old,
+                text=new_text,
+                importance=new_importance,
+                details=old.details if details is None else details,
+            )
+            if new.text != old.text and self._forget_vectors is not None:
+                self._forget_vectors([sha256_text(self._redact(old.text))])
+            self._file.replace({id_: new})
+            if new.text != old.text:
+                self._index.erase([id_])
+            self._caught_up()
+        return new
 
     def recall(
         self,

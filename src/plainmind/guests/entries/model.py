@@ -33,6 +33,9 @@ class Entry:
     scope: str = PRIVATE  # who may see it
     origin: str = "stored"  # or "captured": nobody asked for it
     is_waiting: bool = False  # until somebody has accepted it; nobody recalls it before
+    details: Mapping[str, Any] | None = (
+        None  # what another program wants to be kept with it; JSON, not searched
+    )
 
     def as_json(self) -> dict[str, Any]:
         """The entry as it is kept and printed."""
@@ -45,6 +48,8 @@ class Entry:
             "scope": self.scope,
             "origin": self.origin,
         }
+        if self.details:
+            facts["details"] = dict(self.details)
         return {**facts, "waiting": True} if self.is_waiting else facts
 
     @property
@@ -101,6 +106,7 @@ def entry_of(facts: Mapping[str, Any]) -> Entry | None:
         scope if isinstance(scope, str) and scope not in {"", *EVERY_SCOPE} else PRIVATE,
         "captured" if facts.get("origin") == "captured" else "stored",
         facts.get("waiting") is True,
+        details if isinstance(details := facts.get("details"), dict) else None,
     )
 
 
@@ -123,6 +129,16 @@ def checked(text: str, category: str, importance: float) -> tuple[str, str, floa
             f"an importance of {importance} is not between 0 and 1", hint="0.7 is usual, 1 is the most"
         )
     return text, category, importance
+
+
+def checked_id(id_: str) -> str:
+    """An id that another program has chosen, or a sentence about why it cannot be one."""
+    if not _ID.fullmatch(id_):
+        raise PlainmindError(
+            f"`{id_[:60]}` cannot be the id of an entry",
+            hint="use letters, digits, `_`, `.`, `:` and `-`, at most 100",
+        )
+    return id_
 
 
 def _share(number: object) -> float:

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 Given: TypeAlias = Memory | str | os.PathLike[str] | None
 
 _TOOLS = "plainmind.guests.entries.access:tools_within"
+_ENTRIES = "plainmind.guests.entries.access:entry_memory_of"
 _SOURCES = ("memory", "sessions")
 _TAIL = 2_000  # messages: those that a framework tells again are among the last
 _MOST_REMINDERS = 256
@@ -102,6 +103,8 @@ class FrameworkMemory:
         """Wait for tools that still run, and close the memory if it was opened here."""
         if "_box" in vars(self):
             self._box[0].close()
+        if "entries" in vars(self):
+            self.entries.close()
         if self.is_ours:
             self.memory.close()
 
@@ -209,6 +212,13 @@ class FrameworkMemory:
     def clean(self, text: str) -> str:
         """A text as it may be kept."""
         return self.memory.redactor().without_secrets(without_recalled(text))
+
+    # --- single facts ---
+
+    @made_once
+    def entries(self) -> Any:
+        """The entry memory of the settings, whether agents get its tools or not; closed with this."""
+        return find_by_name(_ENTRIES)(self.memory)
 
     # --- conversations ---
 
