@@ -22,7 +22,7 @@ from plainmind.guests.upkeep.changes import Plan
 from plainmind.guests.upkeep.desk import Desk, Files
 from plainmind.guests.upkeep.model import Outcome, Proposal
 
-SEQUENCES = 10_000 if os.environ.get("PLAINMIND_FAULTS") == "full" else 12
+SEQUENCES = 10_000 if os.environ.get("PLAINMIND_FAULTS") == "full" else 8
 STEPS = 9
 EFFECTS = ("write", "replace", "unlink", "ftruncate", "link", "fsync", "fdatasync", "fsync_folder", "mkdir")
 MADE_BY_SECTIONS = {"", "# Memory", "## Remembered"}

@@ -9,7 +9,7 @@ import pytest
 
 from plainmind import Memory
 from plainmind.base.errors import NotFound, PlainmindError
-from plainmind.guests.upkeep.desk import Desk
+from plainmind.guests.upkeep.desk import Desk, after_chat, is_due
 from plainmind.guests.upkeep.model import Cite, Edit, Proposal
 
 
@@ -187,6 +187,28 @@ def test_status_has_one_line_about_it(desk: Desk, memory: Memory) -> None:
     desk.run()
 
     assert memory.status().as_dict()["tidy"]["waiting"] == 3
+
+
+def test_the_end_of_a_chat_looks_unless_the_settings_say_otherwise(
+    open_memory: Callable[..., Memory],
+) -> None:
+    told: list[str] = []
+
+    after_chat(open_memory(tidy={"afterChat": False}), told.append)
+    assert told == []
+    after_chat(open_memory(), told.append)
+
+    assert told == ["3 new proposals wait: `plainmind tidy` shows what to tidy"]
+
+
+def test_a_hook_looks_once_a_day_at_most(open_memory: Callable[..., Memory]) -> None:
+    memory = open_memory()
+    assert is_due(memory)
+    assert not is_due(open_memory(tidy={"byHook": False}))
+
+    Desk(memory).run()
+
+    assert not is_due(memory)
 
 
 def test_forgotten_text_is_in_no_proposal_and_no_version(desk: Desk, memory: Memory, tmp_path: Path) -> None:
