@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 # From here on a document answers, though it does not have all the words.
 CERTAIN = 0.3
 _MOST_RESULTS = 1000
+_BEGINNING = 3  # letters that all forms of a word have in common
 
 
 class Refusal(Exception):
@@ -217,22 +218,25 @@ def search(desk: Desk, verb: str, questions: Sequence[str], names: Sequence[str]
         return []
     others = len(desk.catalogue.readable) > len(names)
     paths = [_literally(name) for name in names] if others else []
-    most = min(_MOST_RESULTS, 4 * limit + 20)
+    most = min(_MOST_RESULTS, 2 * limit + 10)
     deep = None if verb == "query" and not desk.line.has("no-rerank") else False
     best: dict[str, tuple[SearchHit, str]] = {}
     with desk.memory() as memory:
         for question in questions:
             asked = memory.index.search(
-                question, scopes=_everything(), max_results=most, paths=paths, deep=deep, snippet_chars=2000
+                question, scopes=_everything(), max_results=most, paths=paths, deep=deep, snippet_chars=400
             )
             for hit in asked.hits:
                 if hit.path in documents and (hit.path not in best or best[hit.path][0].score < hit.score):
                     best[hit.path] = (hit, question)
+    tests = {question: _word_test(question) for question in questions}
     results: dict[str, Result] = {}
     for path, (hit, question) in sorted(best.items(), key=lambda item: -item[1][0].score):
+        if len(results) >= limit:
+            break
         document = documents[path]
         body = desk.body(document)
-        has_all = _has_all(question, body)
+        has_all = tests[question](body)
         if verb == "search" and hit.score < CERTAIN and not has_all:
             continue
         context = desk.catalogue.context_of(document.collection, document.path)
@@ -250,12 +254,22 @@ def _everything() -> frozenset[str]:
     return EVERY_SCOPE
 
 
-def _has_all(question: str, text: str) -> bool:
-    """Whether a text has every word of a question that means something, in whatever form."""
+def _word_test(question: str) -> Callable[[str], bool]:
+    """Make what tells whether a text has every word of a question that means something, in whatever form."""
     from plainmind.text.terms import document_terms, query_terms
 
-    wanted = frozenset(query_terms(question).terms)
-    return bool(wanted) and wanted <= frozenset(document_terms(text))
+    words, wanted = question.lower().split(), frozenset(query_terms(question).terms)
+    beginnings = [term[:_BEGINNING] for term in wanted if term.isascii()]
+
+    def has_all(text: str) -> bool:
+        lower = text.lower()
+        if all(word in lower for word in words):
+            return True
+        if not wanted or not all(beginning in lower for beginning in beginnings):
+            return False  # most texts: those need not be taken apart
+        return wanted <= frozenset(document_terms(text))
+
+    return has_all
 
 
 def _literally(name: str) -> str:
