@@ -199,6 +199,30 @@ def test_claude_code_remembers_and_is_as_before(home: Home) -> None:
     assert_as_before(home, "claude-code", before)
 
 
+def test_what_claude_code_sums_up_when_it_compacts_is_a_note(home: Home) -> None:
+    claude = program("claude")
+    more = {
+        "ANTHROPIC_BASE_URL": home.model.url,
+        "ANTHROPIC_API_KEY": "sk-ant-played",
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        "DISABLE_AUTOUPDATER": "1",
+    }
+    prepare(home, "claude-code")
+    ask = [claude, "-p", "--model", "claude-sonnet-4-5"]
+    home.model.will({"text": "At Hetzner."})
+    home.run(*ask, "--", ASKED, more=more)
+    summary = "The codeword for the migration is heliotrope; it is due on the ninth of March."
+    home.model.will(
+        {"text": f"<analysis>I think aloud.</analysis>\n<summary>\n{summary}\n</summary>"}, {"text": "ok"}
+    )
+
+    home.run(*ask, "-c", "--", "/compact", more=more)
+
+    (note,) = (home.path / ".plainmind" / "workspace" / "memory").glob("*-claude-code-*.md")
+    assert note.read_text().endswith(f"\n\n{summary}\n")
+    assert note.name in home.plainmind("search", "what is due on the ninth of March", "--json")
+
+
 def codex_settings(home: Home) -> Path:
     """Codex is told to ask the model of this machine, and trusts the project."""
     config = home.path / ".codex" / "config.toml"

@@ -146,6 +146,19 @@ def test_a_summary_becomes_one_note_of_its_own(around, memory):
     assert "<private>" not in memory.text_of(note)
 
 
+def test_of_a_summary_only_what_sums_up_is_kept(around, memory):
+    told = "<analysis>\nFirst I think aloud.\n</analysis>\n\n<summary>\n1. The hull is of larch.\n</summary>"
+
+    act(around, hook_event_name="PostCompact", session_id="s1", compact_summary=told)
+    act(around, hook_event_name="PostCompact", session_id="s2", compact_summary="The keel <is> of oak.")
+
+    notes = [memory.text_of(found) for found in memory.list() if "claude-code" in found.path]
+    assert sorted(note.split("\n\n", 1)[1] for note in notes) == [
+        "1. The hull is of larch.\n",
+        "The keel <is> of oak.\n",
+    ]
+
+
 def test_messages_of_a_host_without_transcripts_are_kept_once(around, memory):
     session = Session("gemini", "g1")
     said_there = [{"role": "user", "text": "hello there"}, {"role": "assistant", "text": "good morning"}]

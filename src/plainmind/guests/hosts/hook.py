@@ -223,7 +223,7 @@ def act(event: Event, turns: Turns) -> dict[str, Any] | None:
             turns.keep_messages(session, [{"role": "user", "text": prompt}])
         return _context(event, text)
     if event.action == "summary":
-        turns.keep_summary(session, event.text("compact_summary"))
+        turns.keep_summary(session, without_scratch(event.text("compact_summary")))
         return None
     _keep(event, session, turns)
     return None
@@ -292,6 +292,20 @@ def _is_message(found: object) -> bool:
         and found.get("role") in {"user", "assistant"}
         and isinstance(found.get("text"), str)
     )
+
+
+_SCRATCH = ("<analysis>", "</analysis>")
+_SUMMARY = ("<summary>", "</summary>")
+
+
+def without_scratch(summary: str) -> str:
+    """A summary without what the model wrote down to get there, and without the marks around it."""
+    text = summary.strip()
+    if text.startswith(_SCRATCH[0]) and _SCRATCH[1] in text:
+        text = text.partition(_SCRATCH[1])[2].strip()
+    if text.startswith(_SUMMARY[0]):
+        text = text.removeprefix(_SUMMARY[0]).removesuffix(_SUMMARY[1]).strip()
+    return text
 
 
 _OWN_CONTEXT = ("<hook_context>", "</hook_context>")
