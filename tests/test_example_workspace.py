@@ -42,6 +42,7 @@ def test_every_question_of_the_recorded_first_run_has_an_answer():
 
     assert len(answers) >= 5
     assert all(re.match(r"[01]\.\d\d  \S+:\d+-\d+", answer) for answer in answers), answers
+    assert "nothing certain" not in recorded
 
 
 def test_the_workspace_is_of_a_size_that_one_likes_to_read():
@@ -69,3 +70,38 @@ def test_it_speaks_three_languages():
 def test_a_question_in_other_words_finds_the_line(question, answer, tmp_path):
     with Memory(str(WORKSPACE), home=str(tmp_path)) as memory:
         assert answer in memory.search(question).hits[0].snippet
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("ERR_LEDGER_SKEW", "gateway's clock"),
+        (QUESTION, "feeds them"),
+        ("电池可以用多久？", "十四个月"),
+        ("what was agreed on 2026-10-20?", "eight berths"),
+        ("which VLAN is the printer on", "VLAN 40"),
+        ("what did we decide about venture capital", "no venture capital"),
+        ("传感器多久测量一次", "每五分钟"),
+    ],
+)
+def test_a_right_answer_is_certain(question, answer, tmp_path):
+    with Memory(str(WORKSPACE), home=str(tmp_path)) as memory:
+        result = memory.search(question)
+
+    assert answer in result.hits[0].snippet
+    assert result.is_certain
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "what is my blood type",
+        "who is our dentist",
+        "when is Jonas's birthday",
+        "who cuts the hedge",
+        "ERR_PAYMENT_TIMEOUT",
+    ],
+)
+def test_what_nobody_wrote_down_is_not_certain(question, tmp_path):
+    with Memory(str(WORKSPACE), home=str(tmp_path)) as memory:
+        assert not memory.search(question).is_certain

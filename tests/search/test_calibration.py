@@ -2,9 +2,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plainmind.base.model import CERTAIN, SearchHit, SearchResult
-from plainmind.search.engine import probability
+from plainmind.search.engine import probability_of_first, probability_of_other
 
 shares = st.floats(0, 1)
+anything = st.floats(-3, 30)
+NOTHING = {
+    "share_of_words": 0.0, "information": 0.0, "meaning": 0.0, "lead": 0.0, "distance": 0.0, "of_named_day": False,
+}  # fmt: skip
+EVERYTHING = {
+    "share_of_words": 1.0, "information": 3.0, "meaning": 0.5, "lead": 0.3, "distance": 0.3, "of_named_day": False,
+}  # fmt: skip
 
 
 def result(*scores):
@@ -13,21 +20,55 @@ def result(*scores):
 
 
 def test_what_has_nothing_in_common_with_the_question_is_no_answer_and_what_has_all_of_it_is():
-    assert probability(0.0, 0.0, is_first=True) < 0.1
-    assert probability(0.8, 0.8, is_first=True) > 0.9
+    assert probability_of_first(**NOTHING) < 0.1
+    assert probability_of_first(**EVERYTHING) > 0.9
 
 
-@given(shares, shares, shares, st.booleans())
-def test_more_evidence_never_scores_less(one, other, coverage, is_first):
+def test_where_two_are_as_good_as_each_other_neither_is_certain():
+    alike = probability_of_first(**{**EVERYTHING, "lead": 0.0, "distance": 0.0})
+
+    assert alike < CERTAIN < probability_of_first(**EVERYTHING)
+
+
+def test_a_named_day_alone_is_not_certain():
+    assert probability_of_first(**{**NOTHING, "of_named_day": True, "lead": 0.3}) < CERTAIN / 2
+
+
+@given(
+    st.sampled_from(["share_of_words", "information", "meaning", "lead", "distance"]),
+    shares,
+    shares,
+    st.fixed_dictionaries(
+        {name: shares for name in NOTHING if name != "of_named_day"}, optional={"of_named_day": st.booleans()}
+    ),
+)
+def test_more_evidence_never_scores_less(part, one, other, rest):
     low, high = sorted((one, other))
+    known = {**NOTHING, **rest}
 
-    assert probability(low, coverage, is_first=is_first) <= probability(high, coverage, is_first=is_first)
-    assert probability(coverage, low, is_first=is_first) <= probability(coverage, high, is_first=is_first)
+    assert probability_of_first(**{**known, part: low}) <= probability_of_first(**{**known, part: high})
 
 
-@given(st.floats(-1, 3), shares, st.booleans())
-def test_scores_stay_between_zero_and_one(worth, coverage, is_first):
-    assert 0.0 < probability(worth, coverage, is_first=is_first) < 1.0
+@given(shares, shares, shares)
+def test_what_is_further_behind_the_first_never_scores_more(worth, coverage, behind):
+    near = probability_of_other(worth=worth, coverage=coverage, behind=behind / 2)
+
+    assert probability_of_other(worth=worth, coverage=coverage, behind=behind) <= near
+
+
+@given(shares, anything, anything, anything, anything, st.booleans())
+def test_scores_stay_between_zero_and_one(share, information, meaning, lead, distance, of_named_day):
+    first = probability_of_first(
+        share_of_words=share,
+        information=information,
+        meaning=meaning,
+        lead=lead,
+        distance=distance,
+        of_named_day=of_named_day,
+    )
+
+    assert 0.0 < first < 1.0
+    assert 0.0 < probability_of_other(worth=lead, coverage=share, behind=distance) < 1.0
 
 
 def test_a_result_is_as_certain_as_the_best_of_its_hits():

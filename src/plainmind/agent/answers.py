@@ -132,7 +132,8 @@ def _remark(hit: SearchHit) -> str:
     if hit.newer is not None:
         text = f": {json.dumps(_short(hit.newer.text), ensure_ascii=False)}" if hit.newer.text else ""
         until += f", now {hit.newer}{text}"
-    return f"score {hit.score:.2f}{places}{under}{until}"
+    older = "".join(f", newer than {json.dumps(str(place), ensure_ascii=False)}" for place in hit.older)
+    return f"score {hit.score:.2f}{places}{older}{under}{until}"
 
 
 def _hit(hit: SearchHit, careful: tuple[str, ...], *, shows_citations: bool) -> dict[str, Any]:
@@ -152,6 +153,8 @@ def _hit(hit: SearchHit, careful: tuple[str, ...], *, shows_citations: bool) -> 
         fields["until"] = hit.until
     if hit.newer is not None:
         fields["newer"] = {"citation": str(hit.newer), "text": _short(hit.newer.text)}
+    if hit.older:
+        fields["newerThan"] = [str(place) for place in hit.older]
     if careful:
         fields["careful"] = list(careful)
     if shows_citations:

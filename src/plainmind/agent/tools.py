@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 # Grows with every change of a definition: clients may keep what they were told.
-VERSION = 6
+VERSION = 7
 
 
 @value
@@ -73,6 +73,7 @@ _HIT = gives(
         "headings": _TEXT,
         "places": _WHOLE,
         "also": {"type": "array", "items": _TEXT},
+        "newerThan": {"type": "array", "items": _TEXT},
         "citation": _TEXT,
         "until": _TEXT,
         "newer": gives({"citation": _TEXT, "text": _TEXT}, "citation", "text"),

@@ -210,6 +210,8 @@ def _hit_as_json(hit: SearchHit, *, with_citations: bool) -> dict[str, Any]:
         fields["headings"] = hit.headings
     if hit.also:
         fields |= {"places": len(hit.also) + 1, "also": [str(place) for place in hit.also]}
+    if hit.older:
+        fields["newerThan"] = [str(place) for place in hit.older]
     if hit.until:
         fields["until"] = hit.until
     if hit.newer is not None:
@@ -347,7 +349,9 @@ def _held_until(hit: SearchHit) -> str:
 
 
 def _other_places(hit: SearchHit) -> str:
-    return f"  (in {len(hit.also) + 1} places)" if hit.also else ""
+    places = f"  (in {len(hit.also) + 1} places)" if hit.also else ""
+    older = ", ".join(f"{visible(place.path)}:{place.start_line}" for place in hit.older)
+    return f"{places}  (newer than {older})" if older else places
 
 
 def _words_alone(line: str) -> str:

@@ -361,6 +361,10 @@ class Index:
 
         most, rerank = max_results or self.values.max_results, self.values.rerank
         found = engine.search(query, max_results=max(most, rerank.results), min_score=min_score, **wanted)
+        if (
+            found.hits and found.hits[0].score == 1.0
+        ):  # a list of what passes a filter: there is no question to read
+            return replace(found, hits=found.hits[:most])
         began = time.perf_counter()
         read = found.hits[: rerank.results]
         said = reranker.log_odds(query, [passage_of(hit) for hit in read], seconds=rerank.seconds)

@@ -104,8 +104,11 @@ def search_agents(
             degraded.append(f"{each.name}: {error}")
             continue
         for hit in result.hits:
-            also = tuple(replace(place, path=f"{each.name}:{place.path}") for place in hit.also)
-            hits.append(replace(hit, path=f"{each.name}:{hit.path}", also=also))
+            also, older = (
+                tuple(replace(place, path=f"{each.name}:{place.path}") for place in places)
+                for places in (hit.also, hit.older)
+            )
+            hits.append(replace(hit, path=f"{each.name}:{hit.path}", also=also, older=older))
         degraded += [f"{each.name}: {note}" for note in result.degraded]
         understood = result.understood
     hits.sort(key=lambda hit: -hit.score)

@@ -125,6 +125,7 @@ class ScopedMemory:
                 headings=self._shown(hit.path, hit.headings, hit.source) if hit.headings else "",
                 also=self._memory.policy.checkpoint.passed(self.access, hit.also, "a search"),
                 newer=hit.newer and self._shown_newer(hit.newer),
+                older=self._memory.policy.checkpoint.passed(self.access, hit.older, "a search"),
             )
             for hit in hits
         )

@@ -262,18 +262,65 @@ class SearchSettings:
         return self.weights.scaled(with_vectors=with_vectors, with_keywords=self.use_keywords)
 
 
-# The log-odds that a snippet holds evidence, learned on questions of eight sets and tested on those that were left out:
-# what it is worth, the share of the question that its best line has, and that it comes first.
-_LEVEL, _OF_WORTH, _OF_COVERAGE, OF_FIRST = -4.1, 5.1, 2.7, 1.5
 # What is worth less has no word of the question, and no more of its meaning than any text.
 NOTHING_IN_COMMON = 0.02
 # An exact id, error string or symbol is what was asked for, however little else matches: it is worth this much.
 EXACT_TOKEN_FLOOR = 0.185
 
 
-def probability(worth: float, coverage: float, *, is_first: bool) -> float:
-    """How likely a snippet answers the question."""
-    odds = _LEVEL + _OF_WORTH * min(1.0, worth) + _OF_COVERAGE * coverage + (OF_FIRST if is_first else 0.0)
+# The log-odds that the first snippet holds evidence, learned on the questions of ten sets (docs/decisions). What the
+# question says counts, and how far the first is ahead: where two are as good as each other, neither is the answer.
+_FIRST_LEVEL, _OF_LEAD, _OF_INFORMATION, _OF_DISTANCE, _OF_NAMED_DAY, _OF_MEANING = (
+    -2.6,
+    2.25,
+    1.2,
+    9.3,
+    1.0,
+    2.0,
+)
+_HALF_A_LEAD = 0.06  # over the second: then it is worth half of what a lead can be
+_FARTHEST = 0.2  # from the third: what is ahead by more is no surer
+_MUCH_SAID = 1.5  # in three rare words
+_VERY_NEAR = 0.5  # in meaning; models of others call nearly everything near
+# The log-odds that one of the others does: what it is worth, the share of the question that its best line has, and how
+# far it is behind the first.
+_OTHER_LEVEL, _OF_WORTH, _OF_COVERAGE, _OF_DELAY = -3.9, 6.7, 1.8, -5.8
+
+
+def probability_of_first(
+    *,
+    share_of_words: float,
+    information: float,
+    meaning: float,
+    lead: float,
+    distance: float,
+    of_named_day: bool,
+) -> float:
+    """How likely the first snippet answers the question.
+
+    `share_of_words` is how much of the question's words its chunk has; `information` is what those in its best line
+    weigh, in rare words; `lead` and `distance` are how much more it is worth than the second and the third.
+    """
+    lead = max(0.0, lead)
+    return as_probability(
+        _FIRST_LEVEL
+        + _OF_LEAD * share_of_words * lead / (lead + _HALF_A_LEAD)
+        + _OF_INFORMATION * min(_MUCH_SAID, information / 3)
+        + _OF_DISTANCE * min(_FARTHEST, max(0.0, distance))
+        + _OF_MEANING * min(_VERY_NEAR, max(0.0, meaning))
+        + (_OF_NAMED_DAY if of_named_day else 0.0)
+    )
+
+
+def probability_of_other(*, worth: float, coverage: float, behind: float) -> float:
+    """How likely one of the other snippets does; `behind` is how much less it is worth than the first."""
+    return as_probability(
+        _OTHER_LEVEL + _OF_WORTH * min(1.0, worth) + _OF_COVERAGE * coverage + _OF_DELAY * max(0.0, behind)
+    )
+
+
+def as_probability(odds: float) -> float:
+    """The probability that log-odds say."""
     return 1.0 / (1.0 + math.exp(-odds))
 
 
@@ -346,7 +393,7 @@ class SearchEngine:
             if len({snippet.letters for snippet in snippets}) < len(snippets):
                 snippets = _selection().each_once(chain(snippets, grown), pool)
         explanations = self._explanations(query, asked, today) if explain else None
-        hits = self._hits(query, snippets, asked, stake, explanations)
+        hits = self._hits(query, snippets, asked, stake, explanations, today=today)
         floor = settings.min_score if min_score is None else min_score
         if query.is_empty:  # all that was asked for is what it has to be, and it is
             hits = [replace(hit, score=1.0) for hit in hits]
@@ -515,6 +562,8 @@ class SearchEngine:
         asked: QuestionWords,
         stake: Stake,
         explanations: Explanations | None,
+        *,
+        today: date,
     ) -> list[SearchHit]:
         weighed = []
         for snippet in snippets:
@@ -524,17 +573,13 @@ class SearchEngine:
             )
         if query.exact:  # it may have lifted one over those before it
             weighed.sort(key=lambda each: -each[0])
+        weighed = [each for each in weighed if each[0] >= NOTHING_IN_COMMON]
         hits: list[SearchHit] = []
-        surest = 1.0
-        for worth, exact, snippet in weighed:
-            if worth < NOTHING_IN_COMMON:
-                continue
+        chances = self._chances(query, weighed, asked, stake)
+        older = self._put_newer_first(query, weighed, chances, asked, today)
+        for (worth, exact, snippet), score in zip(weighed, chances, strict=True):
             best, unit = snippet.best
             chunk = best.ranked.chunk
-            # A day that was named says nothing about the words that were: among them it makes no answer.
-            of_day = stake.day_bonus * stake.share_of_words if names_day(query, chunk.day) else 0.0
-            coverage = 0.0 if best.wording is None else asked.shares[best.wording.own[unit]]
-            surest = score = min(surest, probability(worth - of_day, coverage, is_first=not hits))
             hit = SearchHit(
                 path=_path_of(snippet),
                 start_line=snippet.start_line,
@@ -548,6 +593,8 @@ class SearchEngine:
                 also=tuple(
                     [CitedLines(_path_of(each), each.start_line, each.end_line) for each in snippet.also]
                 ),
+                older=() if hits else older,
+                worth=worth,
             )
             hits.append(hit)
         if not self._settings.diversity.enabled:
@@ -555,6 +602,101 @@ class SearchEngine:
         return self._settings.diversity.reorder(
             [(hit, hit.score, frozenset(hit.snippet.split())) for hit in hits]
         )
+
+    def _put_newer_first(
+        self,
+        query: ParsedQuery,
+        weighed: list[tuple[float, bool, Snippet]],
+        chances: list[float],
+        asked: QuestionWords,
+        today: date,
+    ) -> tuple[CitedLines, ...]:
+        """Put two of the best that speak of the same together, the newer first; where the older of them stands."""
+        at = None if query.days else about_the_same(weighed, asked)
+        if at is None:
+            return ()
+        first, other = weighed[0][2], weighed[at][2]
+        newer = _selection().newer_of(first, other, today=today, asks_for_recent=query.asks_for_recent)
+        if newer is None:
+            return ()
+        weighed.insert(0 if newer is other else 1, weighed.pop(at))
+        if newer is other:  # it answers what the older one would have answered
+            chances.insert(0, chances[0])
+            del chances[at + 1]
+        older, unit = (first if newer is other else other).best
+        line = older.places[unit][0]
+        return (CitedLines(older.ranked.chunk.path, line, line),)
+
+    def _chances(
+        self,
+        query: ParsedQuery,
+        weighed: Sequence[tuple[float, bool, Snippet]],
+        asked: QuestionWords,
+        stake: Stake,
+    ) -> list[float]:
+        """How likely each snippet answers; none is surer than the one before it."""
+        of_day = stake.day_bonus * stake.share_of_words
+        # A day that was named says nothing about the words that were: among them it makes no answer.
+        worths = [
+            worth - (of_day if names_day(query, snippet.best[0].ranked.chunk.day) else 0.0)
+            for worth, _, snippet in weighed
+        ]
+        chances: list[float] = []
+        for worth, (_, _, snippet) in zip(worths, weighed, strict=True):
+            best, unit = snippet.best
+            own = 0 if best.wording is None else best.wording.own[unit]
+            if chances:
+                behind = worths[0] - worth
+                other = probability_of_other(worth=worth, coverage=asked.shares[own], behind=behind)
+                chances.append(min(chances[-1], other))
+                continue
+            others = ~asked.terms_among(query.words_of_days) if query.days else -1
+            first = probability_of_first(
+                share_of_words=asked.shares[best.terms & others]
+                / (asked.shares[asked.all_terms & others] or 1.0),
+                information=asked.shares[own & others] * asked.total / stake.rarest,
+                meaning=best.ranked.meaning,
+                lead=weighed[0][0] - (weighed[1][0] if len(weighed) > 1 else 0.0),
+                distance=worth - (worths[2] if len(worths) > 2 else 0.0),
+                of_named_day=names_day(query, best.ranked.chunk.day),
+            )
+            chances.append(first)
+        return chances
+
+
+# Which of the next ones may speak of the same as the first: so near to it, with so much of what its line says of the
+# question, which has to be something.
+_NEXT = 3
+_AS_GOOD = 0.6
+_SAME_SUBJECT = 0.9
+_SOMETHING = 0.3
+_LEAST_WORDS = 2
+
+
+def about_the_same(weighed: Sequence[tuple[float, bool, Snippet]], asked: QuestionWords) -> int | None:
+    """The position of a snippet of another note whose best line has what the first one's says of the question."""
+    if not weighed:
+        return None
+    worth, _, first = weighed[0]
+    best, unit = first.best
+    said = 0 if best.wording is None else best.wording.own[unit]
+    chunk = best.ranked.chunk
+    if (
+        said.bit_count() < _LEAST_WORDS
+        or asked.share_of_words(said) < _SOMETHING
+        or chunk.source == "sessions"
+    ):
+        return None
+    for at, (other_worth, _, other) in enumerate(weighed[1:_NEXT], 1):
+        read, place = other.best
+        theirs = read.ranked.chunk
+        if read.wording is None or theirs.path == chunk.path or theirs.source == "sessions":
+            continue
+        shared = read.wording.own[place] & said
+        is_about = asked.shares[shared] >= _SAME_SUBJECT * asked.shares[said]
+        if is_about and shared.bit_count() >= _LEAST_WORDS and other_worth >= _AS_GOOD * worth:
+            return at
+    return None
 
 
 # What a question with a filter has in it; most have none, and need not load what reads them.

@@ -7,6 +7,7 @@ import re
 import sys
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from datetime import date
 from functools import lru_cache
 from itertools import accumulate, repeat
@@ -36,62 +37,26 @@ if TYPE_CHECKING:
 LONGEST_QUESTION = 8_000
 
 _RECENT = pattern(
-    r"\b(?:lately|latest|current(?:ly)?|newest|nowadays|now|still|these days|most recent|at the moment"
-    r"|jetzt|aktuell\w*|derzeit\w*|momentan|neueste\w*|immer noch|heutzutage"
-    r"|ahora|actual(?:es|mente)?|todavía|aún|hoy en día|últim[oa]s?"
-    r"|maintenant|actuel\w*|encore|dernière?s?|en ce moment|adesso|attual\w*|agora|atual\w*)\b",
+    r"\b(?:lately|latest|current(?:ly)?|newest|nowadays|now|still|these days|most recent|at the moment|any ?more"
+    r"|at present|presently|up to date|to date"
+    r"|jetzt|aktuell\w*|derzeit\w*|momentan|neueste\w*|immer noch|noch immer|heutzutage|zurzeit|mittlerweile|inzwischen"
+    r"|ahora|actual(?:es|mente)?|todavía|aún|hoy en día|últim[oa]s?|sigue[ns]?|seguimos|a día de hoy|de momento"
+    r"|maintenant|actuel\w*|encore|toujours|désormais|à présent|dernière?s?|derniers?|en ce moment"
+    r"|adesso|attual\w*|agora|atual\w*)\b",
     re.IGNORECASE,
 )
-_RECENT_HINTS = (
-    *(
-        "late",
-        "urrent",
-        "new",
-        "now",
-        "still",
-        "days",
-        "recent",
-        "moment",
-        "jetzt",
-        "aktuell",
-        "derzeit",
-        "neu",
-        "noch",
-    ),
-    *(
-        "heutzutage",
-        "ahora",
-        "actual",
-        "tod",
-        "aún",
-        "hoy",
-        "ltim",
-        "mainten",
-        "actuel",
-        "encore",
-        "derni",
-        "adesso",
-        "attual",
-    ),
-    *("agora", "atual"),
+_RECENT_HINTS = tuple(
+    """
+    late urrent new now still days recent moment more present date jetzt aktuell derzeit neu noch heutzutage zurzeit
+    mittler inzwischen ahora actual tod aún hoy ltim sigue segui mainten actuel encore toujours sormais présent derni
+    adesso attual agora atual
+    """.split()  # noqa: SIM905
 )
-_RECENT_EAST_ASIAN = (
-    *(
-        "最近",
-        "最新",
-        "目前",
-        "现在",
-        "現在",
-        "如今",
-        "还在",
-        "仍然",
-        "近頃",
-        "このごろ",
-        "今の",
-        "今は",
-        "まだ",
-    ),
-    *("최근", "최신", "요즘", "현재", "지금", "아직", "여전히"),
+_RECENT_EAST_ASIAN = tuple(
+    """
+    最近 最新 目前 现在 現在 当前 當前 如今 眼下 还在 還在 仍然 还是 近頃 このごろ 今の 今は 今も 今どこ まだ もう 最後
+    최근 최신 요즘 요새 현재 지금 이제 아직 여전히
+    """.split()  # noqa: SIM905
 )
 # How the names of months and weekdays begin, in English, German, Spanish and French.
 _OF_THE_CALENDAR = tuple(
@@ -151,6 +116,11 @@ class ParsedQuery:
         return not self.text.isascii() and any(word in self.text for word in _RECENT_EAST_ASIAN)
 
     @property
+    def words_of_days(self) -> frozenset[str]:
+        """The terms that name its days."""
+        return frozenset([term for span in self.days for term in query_terms(span.text).terms])
+
+    @property
     def is_empty(self) -> bool:
         """Whether nothing is left to look for."""
         return not self.text
@@ -205,6 +175,7 @@ class Stake:
     words: Mapping[str, float]
     besides: float = 0.0
     day_bonus: float = 0.0  # what a chunk gains that is of a day the question names
+    rarest: float = 1.0  # what a word weighs that stands in one chunk
 
     @property
     def share_of_words(self) -> float:
@@ -216,7 +187,7 @@ class Stake:
 def stake_of(query: ParsedQuery, statistics: TermStatistics) -> Stake:
     """Weigh what a question asks for."""
     words = term_weights(query.terms, statistics)
-    rarest = math.log1p(max(0.0, statistics.chunk_count - 0.5) / 1.5)  # a word that stands in one chunk
+    rarest = math.log1p(max(0.5, statistics.chunk_count - 0.5) / 1.5)
     said = sum(words.values())
     scale = 1.0
     if (
@@ -224,9 +195,9 @@ def stake_of(query: ParsedQuery, statistics: TermStatistics) -> Stake:
     ):  # where words stand everywhere because there is little, they are words all the same
         scale = (rarest / _RARE) ** 2 * said / sum([max(1.0, weight) for weight in words.values()])
     if not query.days:
-        return Stake(words, UNSAID * scale)
+        return Stake(words, UNSAID * scale, rarest=rarest)
     day_bonus = _OF_WORDS * DAY_WEIGHT / (said + UNSAID + DAY_WEIGHT)
-    return Stake(words, (UNSAID + DAY_WEIGHT) * scale, day_bonus)
+    return Stake(words, (UNSAID + DAY_WEIGHT) * scale, day_bonus, rarest)
 
 
 def names_day(query: ParsedQuery, day: str | None) -> bool:
@@ -656,6 +627,15 @@ class QuestionWords:
     def share_of_words(self, terms: TermSet) -> float:
         """How much of the words' weight some terms carry, whatever else the question asks for."""
         return self.shares[terms] * self.total / (sum(self.weights) or 1.0)
+
+    @property
+    def all_terms(self) -> TermSet:
+        """Every term of the question."""
+        return (1 << len(self.terms)) - 1
+
+    def terms_among(self, names: AbstractSet[str]) -> TermSet:
+        """The set of those terms that are among some."""
+        return sum([1 << number for number, term in enumerate(self.terms) if term in names])
 
     def names_of(self, terms: TermSet) -> tuple[str, ...]:
         """The terms of a set, in the order of the question."""

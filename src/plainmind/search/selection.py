@@ -1,10 +1,12 @@
-"""Which of the snippets are shown: those that a question did not leave out, each answer once, and what still holds."""
+"""Which snippets are shown: those that a question did not leave out, each answer once, and what holds now."""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from datetime import date, timedelta
 from functools import partial
 
 from plainmind.base.lazy import pattern
@@ -16,8 +18,6 @@ from plainmind.text.terms import letters_without_spaces, may_be_spaceless, query
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from datetime import date
-
     from plainmind.index.protocol import IndexReader
     from plainmind.search.snippets import Hides
     from plainmind.text.validity import Validity
@@ -395,3 +395,60 @@ def _put_before(hits: list[SearchHit], old: SearchHit) -> None:
                 why = {**why, "insteadOf": str(CitedLines(old.path, old.start_line, old.end_line))}
             hits.insert(at, replace(hit, score=max(hit.score, old.score), explanation=why))
             return
+
+
+# --- now is not then ---
+
+# A line of months ago says less about now than a note that was kept.
+MONTHS = timedelta(days=60)
+_CHANGE = pattern(
+    r"\b(?:now|instead|no longer|any ?more|from now on|since|as of|chang\w+|moved|switch\w*|raised|lowered|cuts? back"
+    r"|new|replac\w+|jetzt|statt|nicht mehr|ab sofort|seit|geändert|neu\w*|nun|ahora|ya no|en vez|desde|cambi\w+"
+    r"|nuev\w+|maintenant|désormais|ne \w+ plus|depuis|nouve\w+)\b"
+    r"|改|不再|现在|現在|变|變|涨|漲|换|換|新|もう|今後|変|から|이제|부터|바뀌|바꿨|새로",
+    re.IGNORECASE,
+)
+
+
+def newer_of(first: Snippet, other: Snippet, *, today: date, asks_for_recent: bool) -> Snippet | None:
+    """The one of two snippets about the same that holds now; None where neither is known to.
+
+    What was kept without a day gives way to a newer line that tells a change, and to any newer one if the question is
+    about now. A log of months ago gives way to what was kept.
+    """
+    if any(_HEADING.match(_best_line(one)) for one in (first, other)):
+        return None
+    days = [(_newest_day(one, today), one) for one in (first, other)]
+    (older_day, _), (newer_day, newer) = sorted(days, key=lambda each: each[0] or "")
+    if older_day == newer_day or newer_day is None:
+        return None
+    if asks_for_recent:
+        is_long_ago = older_day is None and today - date.fromisoformat(newer_day) > MONTHS
+        if is_long_ago and not _tells_change(newer):
+            return first if newer is other else other
+        return newer
+    return newer if _is_kept(first, other) and _tells_change(newer) else None
+
+
+def _is_kept(*snippets: Snippet) -> bool:
+    """Whether one of them stands in a note without a day of its own."""
+    return any(snippet.best[0].ranked.chunk.day is None for snippet in snippets)
+
+
+def _tells_change(snippet: Snippet) -> bool:
+    return _CHANGE.search(_best_line(snippet)) is not None
+
+
+def _newest_day(snippet: Snippet, today: date) -> str | None:
+    """The day of a note, or the last one that the line names, if it has passed."""
+    day = snippet.best[0].ranked.chunk.day
+    if day is not None:
+        return day
+    from plainmind.text.terms import mentioned_days
+
+    named = [
+        span.first
+        for span in mentioned_days(_best_line(snippet), today)
+        if any(map(str.isdecimal, span.text))
+    ]
+    return max([day.isoformat() for day in named if day <= today], default=None)

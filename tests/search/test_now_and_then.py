@@ -1,0 +1,137 @@
+"""Of two lines about the same the one that holds now comes first, with the other beside it."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+from tests.search.test_selection import snippet
+
+from plainmind import Memory
+from plainmind.agent.scope import THE_OWNER
+from plainmind.agent.tools import ToolBox
+from plainmind.search.pages import parse
+from plainmind.search.selection import newer_of
+
+TODAY = date(2026, 11, 16)
+KEPT = "- The Lantern takes twelve crates each month."
+TOLD = "- The Lantern cuts back to eight crates a month from now on."
+NOISE = "# Stock\n\n- 1,204 bottles in the cellar, all labels are printed, the press was cleaned on Monday.\n"
+
+
+def memory_with(tmp_path, **notes):
+    folder = tmp_path / "workspace" / "memory"
+    folder.mkdir(parents=True)
+    for name, text in {"stock": NOISE, "weather": "# Weather\n\n- It rained for a week.\n", **notes}.items():
+        (folder / f"{name}.md").write_text(text, encoding="utf-8")
+    return Memory(str(folder.parent), home=str(tmp_path / "home"), config={"provider": "builtin"})
+
+
+def found(memory, question):
+    return [
+        (hit.path.removeprefix("memory/"), [str(place) for place in hit.older])
+        for hit in memory.search(question, today=TODAY, max_results=2).hits
+    ]
+
+
+def test_a_newer_line_that_tells_a_change_stands_before_what_was_kept(tmp_path):
+    with memory_with(tmp_path, people=KEPT, **{"2026-11-04": TOLD}) as memory:
+        hits = found(memory, "how many crates does The Lantern take each month?")
+
+    assert hits == [("2026-11-04.md", ["memory/people.md#L1"]), ("people.md", [])]
+
+
+def test_a_line_of_the_day_that_tells_no_change_stays_where_it_is(tmp_path):
+    log = "- Loaded the van with crates for The Lantern, two of them wet."
+    with memory_with(tmp_path, people=KEPT, **{"2026-11-04": log}) as memory:
+        hits = found(memory, "how many crates does The Lantern take each month?")
+
+    assert hits[0] == ("people.md", [])
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["which port does the gateway use now", "gateway port, latest", "is the gateway port still the same?"],
+)
+def test_of_two_logs_the_newer_one_answers_what_is_asked_about_now(tmp_path, question):
+    logs = {
+        "2026-02-03": "- Gateway port is 8883, the gateway wants TLS.",
+        "2026-10-30": "- The gateway listens on another port: 9001.",
+    }
+    with memory_with(tmp_path, **logs) as memory:
+        hits = found(memory, question)
+
+    assert hits[0] == ("2026-10-30.md", ["memory/2026-02-03.md#L1"])
+
+
+def test_of_two_logs_the_better_one_answers_what_is_asked_about_then(tmp_path):
+    logs = {
+        "2026-02-03": "- Gateway port is 8883, the gateway wants TLS.",
+        "2026-10-30": "- The gateway listens on another port: 9001.",
+    }
+    with memory_with(tmp_path, **logs) as memory:
+        assert found(memory, "why does the gateway port want TLS")[0] == ("2026-02-03.md", [])
+
+
+def test_what_was_kept_stands_before_a_log_of_months_ago(tmp_path):
+    notes = {"rates": "- Day rate of Ada: 520.", "2025-03-02": "- Told Ada that the day rate is 450."}
+    with memory_with(tmp_path, **notes) as memory:
+        hits = found(memory, "what is Ada's current day rate?")
+
+    assert hits[0] == ("rates.md", ["memory/2025-03-02.md#L1"])
+
+
+def test_a_day_in_the_line_is_its_day():
+    kept = snippet("MEMORY.md", "- Day rate: 520, since 1 April 2026")
+    log = snippet("2025-12-18.md", "- From April the rate will be new", day="2025-12-18")
+
+    assert newer_of(log, kept, today=TODAY, asks_for_recent=True) is kept
+
+
+def test_lines_of_the_same_day_or_of_none_are_not_newer():
+    one, other = snippet("a.md", "- now 5", day="2026-11-01"), snippet("b.md", "- now 6", day="2026-11-01")
+    kept, too = snippet("c.md", "- now 5"), snippet("d.md", "- now 6")
+
+    assert newer_of(one, other, today=TODAY, asks_for_recent=True) is None
+    assert newer_of(kept, too, today=TODAY, asks_for_recent=True) is None
+
+
+def test_a_heading_says_nothing_about_now():
+    heading, log = (
+        snippet("plan.md", "# The new plan"),
+        snippet("l.md", "- the plan is new", day="2026-11-01"),
+    )
+
+    assert newer_of(heading, log, today=TODAY, asks_for_recent=True) is None
+
+
+def test_agents_and_programs_are_told_what_is_newer(tmp_path):
+    with memory_with(tmp_path, people=KEPT, **{"2026-11-04": TOLD}) as memory:
+        tools = ToolBox(memory.within(THE_OWNER))
+        answer = tools.call("memory_search", {"query": "how many crates does The Lantern take each month?"})
+
+    assert answer.content["results"][0]["newerThan"] == ["memory/people.md#L1"]
+    assert 'newer than "memory/people.md#L1"' in answer.text
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "what is it set to now", "current limit", "do we still use it", "latest figure", "is Jo a member any more",
+        "wie hoch ist es aktuell", "wohnt er immer noch dort", "wer macht das mittlerweile", "zurzeit gültig",
+        "¿cuánto es ahora?", "¿sigue vigente?", "última lectura", "¿todavía lo usamos?",
+        "quel est le prix actuel", "est-ce toujours valable", "maintenant", "dernier relevé",
+        "现在是多少", "当前设置", "最新的价格", "还在用吗",
+        "今の担当は", "まだ使っている？", "もう取った？", "最新の数字",
+        "지금 얼마야", "현재 설정", "아직 쓰나", "요즘 누가 해",
+    ],
+)  # fmt: skip
+def test_a_question_about_now_is_known_in_seven_languages(question):
+    assert parse(question, today=TODAY).asks_for_recent
+
+
+@pytest.mark.parametrize(
+    "question", ["what did we decide in May", "wer war dabei", "¿quién vino?", "谁来了", "誰が来た"]
+)
+def test_a_question_about_then_is_not(question):
+    assert not parse(question, today=TODAY).asks_for_recent
