@@ -83,6 +83,24 @@ def test_a_day_that_the_question_names_finds_what_is_of_that_day():
     assert len(search("boiler on 1 September 2026", **texts).hits) == 2
 
 
+@pytest.mark.parametrize("question", ["ERR-4711 gateway", "where did the gateway say ERR-4711", "gateway"])
+@pytest.mark.parametrize("copies", [False, True])
+def test_the_first_answers_are_the_same_however_many_are_wanted(question, copies):
+    texts = {f"n{at:02}": f"the gateway number {chr(97 + at)} runs in room {at}" for at in range(20)}
+    texts["z"] = "an old list of many other things\n\nERR-4711 and " + "nothing else " * 40
+    if copies:
+        texts |= {"c1": texts["n03"], "c2": texts["n03"], "c3": texts["z"]}
+    settings = {wanted: SearchSettings(min_score=0.0, max_results=wanted) for wanted in (3, 7, 24)}
+    few, some, many = (
+        [hit.path for hit in search(question, settings=each, **texts).hits] for each in settings.values()
+    )
+
+    assert few == many[:3]
+    assert some == many[:7]
+    if "ERR" in question:
+        assert "memory/z.md" in many or "memory/c3.md" in many
+
+
 def test_a_source_that_may_not_be_seen_is_not():
     assert (
         search("gateway", where=SearchFilter(frozenset({"sessions"}), EVERY_SCOPE), a="the gateway").hits

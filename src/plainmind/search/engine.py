@@ -383,14 +383,15 @@ class SearchEngine:
             hides = None if unwanted is None else _selection().hiding(reader, where, unwanted, today)
             asked, files = self._read_closely(between, query, ranked, stake, today, hides=hides)
             clock.lap("read")
-            # More than wanted only where the order can still change: then always as many, whatever is wanted.
-            is_reordered = query.exact or settings.diversity.enabled
-            pool = max(wanted, REORDERED if is_reordered else COMPARED)
             grown = grow_snippets(files, budget=snippet_chars or settings.snippet_chars)
             if where.only is not None and where.only.phrases:
                 grown = _selection().with_a_phrase(grown, where.only)
+            pool = max(wanted, COMPARED)
             snippets = list(islice(grown, pool))
-            if len({snippet.letters for snippet in snippets}) < len(snippets):
+            if self._may_be_reordered(query, snippets):  # then always as many, whatever is wanted
+                pool = max(wanted, REORDERED)
+                snippets += islice(grown, pool - len(snippets))
+            if _has_repeats(snippets):
                 snippets = _selection().each_once(chain(snippets, grown), pool)
         explanations = self._explanations(query, asked, today) if explain else None
         hits = self._hits(query, snippets, asked, stake, explanations, today=today)
@@ -411,6 +412,14 @@ class SearchEngine:
             timings=clock.milliseconds(),
             understood=understood,
         )
+
+    def _may_be_reordered(self, query: ParsedQuery, snippets: Sequence[Snippet]) -> bool:
+        """Whether snippets that come after these may be shown before one of them."""
+        if self._settings.diversity.enabled:
+            return True
+        # What has an exact token is lifted, but never above those that are worth as much by themselves.
+        is_settled = bool(snippets) and snippets[-1].score >= EXACT_TOKEN_FLOOR and not _has_repeats(snippets)
+        return bool(query.exact) and not is_settled
 
     def _embed(self, query: ParsedQuery) -> tuple[Vector | None, tuple[str, ...]]:
         if query.is_empty or not self._settings.use_vectors or not self._embedder.identity.dims:
@@ -718,6 +727,10 @@ def _selection() -> ModuleType:
     from plainmind.search import selection
 
     return selection
+
+
+def _has_repeats(snippets: Sequence[Snippet]) -> bool:
+    return len({snippet.letters for snippet in snippets}) < len(snippets)
 
 
 def _path_of(snippet: Snippet) -> str:
