@@ -28,7 +28,7 @@ from plainmind.text.note_format import mark_of
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
-    from datetime import datetime
+    from datetime import datetime, tzinfo
     from typing import Any, TypeAlias
 
     from plainmind.agent.start_context import StartContext
@@ -223,6 +223,7 @@ class RecallLog:
         self._erasures = erasures
         self._redact = redact
         self._witness = witness
+        self._zone: tzinfo | None = None
 
     @property
     def is_on(self) -> bool:
@@ -351,6 +352,9 @@ class RecallLog:
     def days(self) -> dict[str, int]:
         """How many recalls there were on each day that is kept, the newest day first."""
         counted: dict[str, int] = {}
+        if self._witness is None:  # none is left out: lines need not be read to be counted
+            oldest = self._oldest()
+            return {day: read_file(path).count(b"\n") for day, path in self._day_files() if day >= oldest}
         for _, place in self._places(None, None):
             day = place.partition(":")[0]
             counted[day] = counted.get(day, 0) + 1
@@ -429,16 +433,27 @@ class RecallLog:
         """Keep everybody from adding to it during a block."""
         return self._erasures().run_alone()
 
-    def erase(self, is_doomed: Callable[[Recall], bool], is_line_doomed: Callable[[str, str], bool]) -> int:
+    def erase(
+        self,
+        is_doomed: Callable[[Recall], bool],
+        is_line_doomed: Callable[[str, str], bool],
+        hints: Iterable[str],
+    ) -> int:
         """Leave no byte of the recalls, and of the verdicts by path and mark, that are doomed; how many went.
 
-        Whoever calls this has the erasures to itself.
+        What is doomed has one of the `hints` in its question or among its paths and names. Whoever calls this has the
+        erasures to itself.
         """
+        spelled = [json.dumps(hint, ensure_ascii=False)[1:-1].casefold() for hint in hints]
         count = 0
         for _, path in self._day_files():
             data = read_file(path)
             kept: list[bytes] = []
             for line in data.splitlines(keepends=True):
+                text = line.decode("utf-8", "replace").casefold()
+                if line.endswith(b"}\n") and not any(hint in text for hint in spelled):
+                    kept.append(line)
+                    continue
                 recall = self._recall(line, {}, sees_all=True)
                 if recall is not None and not is_doomed(recall):
                     kept.append(line)
@@ -499,22 +514,26 @@ class RecallLog:
             if found is None:
                 return None
             by = found["by"]
+            name = found["id"]
+            # By position: a year of them is read for upkeep.
             recall = Recall(
-                id=found["id"],
-                at=self._time(found["id"]),
-                kind=found["kind"],
-                question=found.get("question", ""),
-                surface=by[0],
-                host=by[1],
-                session=by[2],
-                agent=by[3],
-                scope=found.get("scope", PRIVATE),
-                lines=tuple(
-                    _unpacked(one, judged.get((found["id"], number), ""))
-                    for number, one in enumerate(found["lines"], 1)
+                name,
+                self._time(name),
+                found["kind"],
+                found.get("question", ""),
+                by[0],
+                by[1],
+                by[2],
+                by[3],
+                found.get("scope", PRIVATE),
+                tuple(
+                    [
+                        _unpacked(one, judged.get((name, number), "") if judged else "")
+                        for number, one in enumerate(found["lines"], 1)
+                    ]
                 ),
-                tokens=found["tokens"],
-                milliseconds=found["ms"],
+                found["tokens"],
+                found["ms"],
             )
         except (KeyError, TypeError, ValueError, IndexError):
             return None
@@ -531,7 +550,9 @@ class RecallLog:
     def _time(self, name: str) -> str:
         from datetime import datetime
 
-        return datetime.fromtimestamp(time_of(name), self._now().tzinfo).isoformat(timespec="seconds")
+        if self._zone is None:
+            self._zone = self._now().tzinfo
+        return datetime.fromtimestamp(time_of(name), self._zone).isoformat(timespec="seconds")
 
     def _judged(self) -> Judged:
         judged: dict[tuple[str, int], str] = {}

@@ -157,7 +157,12 @@ class Forgetting:
         lines = [(part, line) for part in chosen.lines for line in split_lines(part.text) if line.strip()]
         marks = {(part.path, mark_of(line)) for part, line in lines}
         texts = [words_of(line) for _, line in lines] + ([chosen.text] if chosen.text else [])
-        said = [text.casefold() for text in texts if len(text) >= _LEAST_LINE or text == chosen.text]
+        # A question is kept in one line.
+        said = [
+            " ".join(text.split()).casefold()
+            for text in texts
+            if len(text) >= _LEAST_LINE or text == chosen.text
+        ]
         places: dict[str, list[ForgottenLines]] = {}
         for part in chosen.lines:
             places.setdefault(part.path, []).append(part)
@@ -176,7 +181,7 @@ class Forgetting:
             is_own = self._only_in is None or any(self._only_in(one.path) for one in recall.lines)
             return cites(recall) or (is_own and any(text in question for text in said))
 
-        self._memory.recalls.erase(is_doomed, lambda path, mark: (path, mark) in marks)
+        self._memory.recalls.erase(is_doomed, lambda path, mark: (path, mark) in marks, [*places, *said])
 
     def _erase_proposals(self, chosen: Forgotten, doomed: DoomedLines) -> None:
         """Take out what `tidy` proposes about the lines, in whatever form it would write them."""
@@ -559,6 +564,7 @@ def delete_session(memory: Memory, name: str) -> tuple[str, ...]:
             or not names.isdisjoint({recall.session, f"{recall.host}:{recall.session}"})
         ),
         lambda path, _mark: path == cited,
+        [cited, *names, *(name.rpartition(":")[2] for name in names)],
     )
     return (cited,)
 
@@ -574,16 +580,20 @@ def forget_recalled_entries(memory: Memory, entries: Mapping[str, str]) -> None:
             or any(text in recall.question.casefold() for text in texts)
         ),
         lambda path, _mark: path in paths,
+        [*paths, *texts],
     )
 
 
 def _erase_recalls_everywhere(
-    memory: Memory, is_doomed: Callable[[Recall], bool], is_line_doomed: Callable[[str, str], bool]
+    memory: Memory,
+    is_doomed: Callable[[Recall], bool],
+    is_line_doomed: Callable[[str, str], bool],
+    hints: Sequence[str],
 ) -> None:
     """Conversations and entries belong to an agent: they may have been recalled in each of its workspaces."""
     for log in memory.recalls.of_all_workspaces():
         with log.erasing():
-            log.erase(is_doomed, is_line_doomed)
+            log.erase(is_doomed, is_line_doomed, hints)
 
 
 def _hashes_of_chunks(index: Index, source: Source, paths: Iterable[str]) -> list[str]:
