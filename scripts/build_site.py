@@ -84,6 +84,7 @@ def contents(root: Path = ROOT) -> str:
                 "architecture",
                 "performance",
                 "quality",
+                "upkeep",
                 "proof",
                 "evals",
                 "CONTRIBUTING",
