@@ -97,6 +97,7 @@ def test_a_value_needs_a_newer_day_to_be_superseded() -> None:
         ("Bought: bread and milk", "Bought: eggs and flour"),
         ("The night train to Rome leaves at 19:18", "Rain all day, no train now"),
         ("2024-03-01: the office moved to Bern", "The office moved to Basel now"),
+        ("Reading club on Tuesdays, pick-up is at 16:15", "The reading club moved from Mondays to Tuesdays"),
     ],
 )
 def test_another_thing_does_not_supersede(old: str, new: str) -> None:

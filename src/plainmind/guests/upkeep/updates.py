@@ -24,6 +24,11 @@ _CHANGE = pattern(
     r"|现在|不再|改为|改成|改用|换成|换到|搬到|搬去|取消|从.{0,12}起|戒了|停用|升级到",
     re.IGNORECASE,
 )
+_TARGET = pattern(
+    r"\b(?:moved|switched|changed|renamed|umgezogen|gewechselt|geändert|umbenannt)\b.{0,60}?\b(?:to|nach|zu|auf|in)\s+(\w+)"
+    r"|(?:改为|改成|改用|换成|换到|搬到|搬去|升级到)(\w{1,6})",
+    re.IGNORECASE,
+)
 _SPEAKER = pattern(r"(?:I|We|My|Our|Ich|Wir|Meine?[nrms]?|Unsere?[nrms]?)\b|我", re.IGNORECASE)
 _MOST_VALUES = 4  # of a label; one with more is a list of happenings
 _LEAST_SHARED = 2
@@ -107,6 +112,9 @@ def says_otherwise(old: Line, new: Line, survey: Survey, *, needs_cue: bool = Tr
         return False
     if is_negated(old.words) != is_negated(new.words):
         return shared >= 0.6 * min(len(before), len(after))
+    target = _TARGET.search(new.words)
+    if target and survey.terms(target[1] or target[2]) & before:
+        return False  # the older line says what it was changed to
     tells_of_change = not needs_cue or _CHANGE.search(new.words) is not None
     lost = before - after
     has_other_value = bool(
@@ -134,8 +142,10 @@ def is_newer(new: Line, old: Line, survey: Survey) -> bool:
         return False
     if new.day is not None and old.day is not None:
         return new.day > old.day
-    if new.day is not None:  # a file that was not touched since says nothing newer
-        return new.day > survey.by_path[old.path].changed_on
+    if (
+        new.day is not None
+    ):  # a file that was not touched since says nothing newer; who tells of a change knew the old
+        return new.day > survey.by_path[old.path].changed_on or _CHANGE.search(new.words) is not None
     # Without any day: beneath each other in the same section, and the later one tells of a change.
     beneath = new.path == old.path and new.headings == old.headings and new.number > old.number
     return beneath and old.day is None and _CHANGE.search(new.words) is not None
