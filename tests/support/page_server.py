@@ -34,12 +34,13 @@ class Answer:
 class PageServer:
     """One server and, once `sign_in` was called, a session of its page."""
 
-    def __init__(self, workspace, home, *options, env=None):
+    def __init__(self, workspace, home, *options, env=None, most_files=None):
         self.workspace, self.home = Path(workspace), Path(home)
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the server)
         self._env = {**os.environ, **(env or {})}
+        limit = ["sh", "-c", f'ulimit -n {most_files}; exec "$@"', "sh"] if most_files else []
         self.process = subprocess.Popen(
-            [COMMAND, "serve", "--json", "--port", "0", *self.place, *map(str, options)],
+            [*limit, COMMAND, "serve", "--json", "--port", "0", *self.place, *map(str, options)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=self._errors,

@@ -193,6 +193,20 @@ def written_etag(text):
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+def test_that_lines_were_forgotten_is_told_with_their_path_and_without_their_words(written):
+    note = written.workspace / "memory" / "told.md"
+    note.write_text("# Told\n\n- the parrot is green\n")
+    line, events = listen(written)
+    next(events)
+    shown = written.post("/v1/forget", {"what": "memory/told.md#L3"})
+    written.post("/v1/forget", {"code": shown["code"]})
+    heard = next(event for event in events if event[1] == "note.forgotten")
+    line.close()
+
+    assert heard[2].keys() == {"path", "at"}
+    assert heard[2]["path"] == "memory/told.md"
+
+
 def test_who_was_away_for_too_long_is_told_to_load_everything_anew(written):
     line, events = listen(written, last="123-4")
 
