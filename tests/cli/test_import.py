@@ -98,6 +98,24 @@ def test_all_that_is_here_is_imported_once(cli, workspace, claude):
     assert "PATH" in cli("import", "all", "/somewhere").err
 
 
+def test_what_one_program_cannot_give_keeps_no_other_from_being_imported(cli, claude, tmp_path):
+    (claude.parent / "memory").mkdir()
+    (claude.parent / "memory" / "wood.md").write_text("# Wood\n")
+    rollout = tmp_path / ".codex" / "sessions" / f"rollout-{SESSION}.jsonl"
+    rollout.parent.mkdir(parents=True)
+    rollout.write_bytes(as_bytes({"type": "message", "role": "user", "content": "Which keel?"}))
+
+    answer = cli("import", "all", "--workspace", str(tmp_path / "nowhere"))
+
+    assert [line.partition(":")[0] for line in answer.out.splitlines()] == [
+        "claude-code",
+        "claude-memory",
+        "codex",
+    ]
+    assert "codex: imported 1 new session: 1 message" in answer.out
+    assert "there is no workspace" in answer.err
+
+
 def test_a_note_of_claude_is_copied_again_but_never_over_what_was_done_here(cli, workspace, claude):
     folder = claude.parent / "memory"
     folder.mkdir()
@@ -217,9 +235,10 @@ def test_what_cannot_be_imported_is_said_in_a_sentence(cli, workspace, argv, wor
     assert "hint: " in answer.err
 
 
-def test_watching_imports_what_is_added_until_it_is_told_to_stop(workspace, claude):
+@pytest.mark.parametrize("whose", [["claude-code"], ["all"], []])
+def test_watching_imports_what_is_added_until_it_is_told_to_stop(workspace, claude, whose):
     process = subprocess.Popen(
-        [COMMAND, "import", "claude-code", "--watch", "--json"], stdout=subprocess.PIPE, env=os.environ
+        [COMMAND, "import", *whose, "--watch", "--json"], stdout=subprocess.PIPE, env=os.environ
     )
     try:
         first = json.loads(process.stdout.readline())

@@ -216,7 +216,7 @@ def _import_all(arguments: argparse.Namespace, console: Console) -> int:
     with open_memory(arguments) as memory:
         last: ImportReport | None = None
         for program, place, _ in _found_here():
-            report = _import_one(memory, arguments, program, place, console)
+            report = _round(memory, arguments, program, place, console)
             is_whole &= not (report.failed or report.damaged_count)
             if console.json:
                 reports.append({"path": place, **_as_json(report)})
@@ -259,7 +259,7 @@ def _watch_all(arguments: argparse.Namespace, console: Console) -> int:
         while True:
             started = time.monotonic()
             for program, place, _ in _found_here():
-                report = _round(memory, arguments, program, place)
+                report = _round(memory, arguments, program, place, None)
                 if report.imported or report.notes or report.failed != failed.get(program, ()):
                     _print_round(report, place, console)
                 failed[program] = report.failed  # what fails again and again is said once
@@ -267,14 +267,18 @@ def _watch_all(arguments: argparse.Namespace, console: Console) -> int:
                 return 0
 
 
-def _round(memory: Memory, arguments: argparse.Namespace, program: str, place: str) -> ImportReport:
+def _round(
+    memory: Memory, arguments: argparse.Namespace, program: str, place: str, console: Console | None
+) -> ImportReport:
+    """Import from one of several programs: what fails is in the report, and the others are still imported."""
     try:
-        return _import_one(memory, arguments, program, place, None)
+        return _import_one(memory, arguments, program, place, console)
     except PlainmindError as error:
         from plainmind.base.model import FileFailure
         from plainmind.guests.importers.importer import ImportReport
 
-        return ImportReport(program, failed=(FileFailure(place, str(error)),))
+        reason = f"{error} ({error.hint})" if error.hint else str(error)
+        return ImportReport(program, failed=(FileFailure(place, reason),))
 
 
 def _watch(arguments: argparse.Namespace, path: str, console: Console) -> int:

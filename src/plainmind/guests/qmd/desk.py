@@ -6,14 +6,12 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 
-from plainmind.base.lazy import made_once, pattern
+from plainmind.base.lazy import RLock, made_once, pattern
 from plainmind.base.value import record
 from plainmind.guests.qmd.catalogue import Catalogue, Shelf, Whereabouts, whereabouts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from plainmind.base.model import SearchHit
     from plainmind.guests.qmd.documents import Changes, Files, Ledger, Listed
     from plainmind.guests.qmd.formats import Result
@@ -116,7 +114,7 @@ class Desk:
 
     def __init__(self, line: Line) -> None:
         self.line = line
-        self.making = _no_lock()
+        self.making = RLock()
         self.where: Whereabouts = whereabouts(os.environ, os.getcwd(), line.options.get("index") or None)
 
     @made_once
@@ -193,12 +191,6 @@ class Desk:
         """What a document says, now."""
         found = self.files.look_at(document.cited)
         return self.files.read(found)[0].text if found is not None else ""
-
-
-def _no_lock() -> Any:
-    from contextlib import nullcontext
-
-    return nullcontext()
 
 
 def tell(text: str) -> None:
