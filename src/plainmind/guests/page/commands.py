@@ -54,12 +54,26 @@ starts it and serves until you press Ctrl-C.
 
 The address holds a code that works once and for a minute: nobody else on this machine can open the page. What you
 change there is written into your workspace, and can be undone; nothing is sent to another machine.""",
-        examples=("plainmind page", "plainmind page --no-open", "plainmind page --read-only"),
+        examples=(
+            "plainmind page",
+            "plainmind page --no-open",
+            "plainmind page --read-only",
+            "plainmind page --export notes.html --with-private",
+        ),
         run=run_page,
     )
     parser.add_argument(
         "--no-open", dest="opens", action="store_false", default=True, help="print the address, open nothing"
     )
+    parser.add_argument(
+        "--export",
+        metavar="FILE",
+        help="write notes and page into one HTML file to read and search anywhere, and open nothing",
+    )
+    parser.add_argument(
+        "--with-private", action="store_true", help="with --export: private notes too, not only shared ones"
+    )
+    parser.add_argument("--force", action="store_true", help="with --export: overwrite FILE")
     _add_serving(parser)
 
 
@@ -104,6 +118,8 @@ def run_page(arguments: argparse.Namespace, console: Console) -> int:
     """Open the page of the server that runs, or start one."""
     from plainmind.guests.page.running import ask_for_code, find_running
 
+    if arguments.export is not None:
+        return _export(arguments, console)
     _require_packages()
     with open_memory(arguments) as memory:
         running = find_running(memory)
@@ -116,6 +132,25 @@ def run_page(arguments: argparse.Namespace, console: Console) -> int:
         console.note("Ctrl-C ends it")
 
     _serve(arguments, tell)
+    return 0
+
+
+def _export(arguments: argparse.Namespace, console: Console) -> int:
+    from plainmind.cli.console import plural
+    from plainmind.cli.export import new_file
+    from plainmind.guests.page.export import make_page
+
+    target = os.path.abspath(arguments.export)
+    with open_memory(arguments) as memory:
+        exported = make_page(memory, with_private=arguments.with_private)
+    with new_file(target, overwrite=arguments.force) as stream:
+        stream.write(exported.html.encode("utf-8"))
+    if console.json:
+        console.result({"output": target, "files": exported.files, "leftOut": exported.left_out})
+        return 0
+    console.say(f"wrote {plural(exported.files, 'note')} to {arguments.export}")
+    if exported.left_out:
+        console.note(f"{plural(exported.left_out, 'private note')} left out: --with-private takes them along")
     return 0
 
 

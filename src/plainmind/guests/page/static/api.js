@@ -24,6 +24,11 @@ export const whenOver = (act) => (over = act);
 /** Another answerer in place of the server: the exported file has one of its own. */
 let answerer = null;
 export const answerWith = (answer) => (answerer = answer);
+export const isAlone = () => Boolean(answerer);
+/** Whether there is such a place: the exported file has few. */
+export const has = (place) => !session.places || session.places.includes(place);
+/** The texts of a language. */
+export const loadJson = async (name) => (answerer ? answerer("GET", `/texts/${name}`) : (await fetch(`/static/texts/${name}.json`)).json());
 
 export async function ask(method, path, { body, headers = {}, signal, quiet } = {}) {
   if (answerer) return answerer(method, path, body);

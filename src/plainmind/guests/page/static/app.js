@@ -1,6 +1,6 @@
 // The frame around the screens: who may look, where we are, the keys, and what happens while we watch.
 
-import { begin, listen, may, session, whenOver } from "./api.js";
+import { begin, has, isAlone, listen, loadJson, may, session, whenOver } from "./api.js";
 import { forgetText, quickNote, undoLatest } from "./changes.js";
 import { button, h, icon, show } from "./dom.js";
 import { openPalette } from "./palette.js";
@@ -117,7 +117,7 @@ const place = (name) => {
 };
 
 function more() {
-  const node = dialog(t("more"), h("nav.sheet-nav", { "aria-label": t("more") }, PLACES.flat().slice(3).map((name) => {
+  const node = dialog(t("more"), h("nav.sheet-nav", { "aria-label": t("more") }, PLACES.flat().slice(3).filter(has).map((name) => {
     const link = place(name);
     link.addEventListener("click", () => node.close());
     return link;
@@ -129,9 +129,9 @@ function frame() {
   nav = h("nav.side", { "aria-label": t("places") },
     h("p.brand", "Plainmind"),
     may("write") && button("plus", t("note.new"), () => quickNote(), { class: "new", title: `${t("note.new")} (n)` }),
-    PLACES.map((group) => h("ul", group.map((name) => h("li", { class: `go-${name}` }, place(name))))),
+    PLACES.map((group) => h("ul", group.filter(has).map((name) => h("li", { class: `go-${name}` }, place(name))))),
     button("more", t("more"), more, { class: "go-more" }),
-    h(".low", live, session.readOnly && h("span.badge", t("read.only")),
+    h(".low", isAlone() ? h("span.live") : live, session.readOnly && h("span.badge", t("read.only")),
       h("button.tool", { "aria-label": t("palette"), title: `${t("palette")} (Ctrl K)`, onclick: () => openPalette(commands()) }, h("kbd", "⌃K")),
       h("button.tool", { "aria-label": t("preferences"), title: t("preferences"), onclick: preferences }, icon("settings"))));
   list = h("section.list", { "aria-label": t("list") });
@@ -143,7 +143,7 @@ function frame() {
 
 /** What the palette offers besides notes. */
 const commands = () => [
-  ...PLACES.flat().map((name) => ({ name: t(name), icon: name, act: () => go(hashOf(name)) })),
+  ...PLACES.flat().filter(has).map((name) => ({ name: t(name), icon: name, act: () => go(hashOf(name)) })),
   may("write") && { name: t("note.new"), icon: "plus", act: () => quickNote() },
   may("write") && { name: t("undo.latest"), icon: "history", act: undoLatest },
   may("forget") && { name: t("forget.text"), icon: "forget", act: forgetText },
@@ -191,7 +191,7 @@ function locked(problem) {
 
 async function start() {
   setTheme();
-  await loadTexts((name) => fetch(`/static/texts/${name}.json`).then((answer) => answer.json()));
+  await loadTexts(loadJson);
   try {
     await begin();
   } catch (problem) {
@@ -206,6 +206,7 @@ async function start() {
   addEventListener("keydown", onKey);
   addEventListener("beforeunload", (event) => { if (reader.isUnsaved()) event.preventDefault(); });
   route();
+  if (isAlone()) return;
   listen(tell, (isLive) => {
     live.classList.toggle("on", isLive);
     live.title = t(isLive ? "live.on" : "live.off");

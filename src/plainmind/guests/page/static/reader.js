@@ -1,6 +1,6 @@
 // A note with its line numbers: read, choose lines, correct with a diff before saving, look at what it was before.
 
-import { encoded, get, may, note as load, post, put } from "./api.js";
+import { encoded, get, has, may, note as load, post, put } from "./api.js";
 import { button, h, icon, langOf, show } from "./dom.js";
 import { merge } from "./diff.js";
 import { drawDiff, forget, forgetText, offerUndo } from "./changes.js";
@@ -37,8 +37,8 @@ function drawHead() {
     at.mode === "read" && h(".tools", { role: "toolbar", "aria-label": t("actions") },
       edit && button("edit", t("edit"), startEdit, { title: `${t("edit")} (e)` }),
       may("forget") && button("forget", t("forget"), forgetChosen, { title: `${t("forget")} (f)` }),
-      button("history", t("history"), openHistory, { title: `${t("history")} (h)` }),
-      button("graph", t("graph"), () => go(`#/graph/${encoded(path)}`))));
+      has("history") && button("history", t("history"), openHistory, { title: `${t("history")} (h)` }),
+      has("graph") && button("graph", t("graph"), () => go(`#/graph/${encoded(path)}`))));
 }
 
 function drawWhy() {
@@ -362,7 +362,7 @@ export async function open(path, from = 0, to = from, { fresh = false, history: 
     Object.assign(at, { path, from: 0, to: 0, note: null, draft: null, mode: "read", shown: "" });
     drawHead();
     show(pill);
-    if (error.status === 404) show(body, empty("forget", t("note.missing"), path, button("history", t("history"), openHistory)));
+    if (error.status === 404) show(body, empty("forget", t("note.missing"), path, has("history") && button("history", t("history"), openHistory)));
     else show(body, failure(error, () => open(path, from, to, { fresh: true })));
   }
 }
@@ -430,7 +430,7 @@ export const reader = {
   keys: {
     e: startEdit,
     f: forgetChosen,
-    h: () => at.note && openHistory(),
+    h: () => at.note && has("history") && openHistory(),
     w: () => { const why = node?.querySelector("details.why"); if (why) why.open = !why.open; },
   },
   /** Whether leaving now would lose a text. */
