@@ -41,6 +41,17 @@ def test_a_newer_line_that_tells_a_change_stands_before_what_was_kept(tmp_path):
     assert hits == [("2026-11-04.md", ["memory/people.md#L1"]), ("people.md", [])]
 
 
+def test_two_places_of_one_note_are_not_played_off_against_each_other(tmp_path):
+    between = "".join(
+        f"\n## Cellar {number}\n\n- Shelf {number} was counted twice.\n" for number in range(60)
+    )
+    with memory_with(tmp_path, people=f"{KEPT}\n{between}\n## Orders\n\n{TOLD}\n") as memory:
+        hits = found(memory, "how many crates does The Lantern take each month?")
+
+    assert {path for path, _ in hits} == {"people.md"}
+    assert all(older == [] for _, older in hits)
+
+
 def test_a_line_of_the_day_that_tells_no_change_stays_where_it_is(tmp_path):
     log = "- Loaded the van with crates for The Lantern, two of them wet."
     with memory_with(tmp_path, people=KEPT, **{"2026-11-04": log}) as memory:

@@ -77,6 +77,10 @@ def test_what_is_newer_stays_before_what_it_is_newer_than() -> None:
     assert [one.path for one in seen] == ["c", "a", "b"]
     assert seen[1].score == seen[2].score
 
+    seen = look_again([hit("a", 0.3, older=older), hit("b", 0.3)], [3.0, -3.0])
+    assert [one.path for one in seen] == ["a", "b"]
+    assert seen[0].score > seen[1].score
+
 
 def test_a_passage_is_what_stands_around_the_line_that_answers_under_its_headings() -> None:
     lines = [f"line {number} " + "x" * 100 for number in range(12)]
