@@ -24,7 +24,7 @@ QUESTION = Question("gateway", EVERY_SCOPE, 4.0)
 
 
 def result(provider, *paths, **more):
-    hits = tuple(SearchHit(path, 1, 1, 0.5, "text", "memory") for path in paths)
+    hits = tuple(SearchHit(path, 1, 1, 0.9, "text", "memory") for path in paths)
     return SearchResult("gateway", hits, provider, "", "keyword", **more)
 
 
