@@ -241,6 +241,20 @@ def test_only_hashes_of_tokens_are_kept_and_only_their_owner_can_read_them(tmp_p
             tokens.add(wrong, ("read",), THE_OWNER, "2026-11-16")
 
 
+def test_a_damaged_file_of_tokens_shuts_out_programs_and_not_the_page(written):
+    file = written.home / "page" / "tokens.json"
+    before = file.read_bytes() if file.exists() else None
+    file.write_text("{")
+    try:
+        program = written.ask("GET", "/v1/notes", token="pm_whatever")
+        assert (program.status, "cannot be understood" in program.json["detail"]) == (400, True)
+        assert written.ask("GET", "/v1/notes").status == 200
+    finally:
+        file.unlink()
+        if before is not None:
+            file.write_bytes(before)
+
+
 def test_with_read_only_every_token_can_only_read(tmp_path):
     tokens = TokenFile(str(tmp_path))
     token = tokens.add("all", ("read", "write", "forget", "review"), THE_OWNER, "2026-11-16")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from plainmind.base.errors import PlainmindError
 from plainmind.base.value import value
 from plainmind.guests.page.problems import Problem
 from plainmind.guests.page.tokens import Caller, Callers
@@ -92,10 +93,9 @@ class Gate:
     def knows_token(self, raw: RawHeaders) -> bool:
         """Whether a request shows a token that is good for something."""
         try:
-            token = token_in(header_map(raw))
-        except Problem:
-            return False
-        return self.callers.find(token) is not None
+            return self.callers.find(token_in(header_map(raw))) is not None
+        except (Problem, PlainmindError):
+            return False  # the request itself is told what is wrong
 
     def caller_of(self, headers: Mapping[str, str], operation: Operation) -> Caller:
         """Who asks. Raises Problem when nobody does who may."""
