@@ -399,3 +399,10 @@ def test_that_several_agents_found_nothing_does_not_mean_that_this_one_has_nothi
 
     assert "nothing was found" in answer.err
     assert "nothing to search" not in answer.err
+
+
+def test_without_a_question_what_passes_a_filter_is_listed(cli, workspace):
+    listed = cli("search", "--path", "2026-02-10", "--json").json
+
+    assert {hit["path"] for hit in listed["results"]} == {"memory/2026-02-10.md"}
+    assert {hit["score"] for hit in listed["results"]} == {1.0}

@@ -39,6 +39,8 @@ def only(**fields) -> Restriction:
         ('an odd " quote', 'an odd " quote', only()),
         ('nothing in "" or " ?" here', 'nothing in "" or " ?" here', only()),
         ("printer -office", "printer", only(without=("office",))),
+        ("ss -ltnp", "ss -ltnp", only()),
+        ("tar -xzf or ls -la", "tar -xzf or ls -la", only()),
         ('printer -"paper jam" tray', "printer tray", only(without=("paper jam",))),
         ("what does tar -x do at -5 degrees", "what does tar -x do at -5 degrees", only()),
         ("Anna -the neighbour", "Anna -the neighbour", only()),

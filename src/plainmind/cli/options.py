@@ -129,7 +129,7 @@ class Declarations:
     ) -> None:
         """Hear of words, or of an option."""
         del metavar, help
-        if names == ("words",) and nargs == "+" and not others:
+        if names == ("words",) and nargs in {"+", "*"} and not others:
             self._takes_words = True
             return
         is_read_by_type = isinstance(default, str) and default is not NO_DEFAULT and type is not str

@@ -11,7 +11,7 @@ from plainmind.base.errors import PlainmindError
 from plainmind.base.lazy import pattern
 from plainmind.base.value import replace
 from plainmind.cli.console import Console, age_in_words, first_few, visible
-from plainmind.cli.options import day, describe, open_memory, share, text_of, whole_number
+from plainmind.cli.options import UsageError, day, describe, open_memory, share, text_of, whole_number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,7 +53,10 @@ Reads the workspace and keeps an index of it in ~/.plainmind; nothing else is wr
         run=run_search,
     )
     parser.add_argument(
-        "words", metavar="QUERY", nargs="+", help="the question; quotes are optional, - reads stdin"
+        "words",
+        metavar="QUERY",
+        nargs="*",
+        help="the question; quotes are optional, - reads stdin; without one, what passes the filters is listed",
     )
     parser.add_argument(
         "-n", dest="max_results", metavar="N", type=whole_number(1, 1000), help="at most N hits (6)"
@@ -110,6 +113,10 @@ Reads the workspace and keeps an index of it in ~/.plainmind; nothing else is wr
 def run_search(arguments: argparse.Namespace, console: Console) -> int:
     """Search and print the hits."""
     query = text_of(arguments.words)
+    if not arguments.words and not (arguments.tags or arguments.paths or arguments.since or arguments.until):
+        raise UsageError(
+            "QUERY is missing", "ask something, or say what to list: plainmind search --tag garden"
+        )
     with open_memory(arguments) as memory:
         with console.progress("indexing") as progress:
             result = _answer(memory, query, arguments, progress)

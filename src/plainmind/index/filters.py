@@ -47,6 +47,8 @@ _WRITTEN = pattern(
 )
 _CURLY = str.maketrans("“”„", '"""')
 _A_WORD = pattern(r"[^\W\d_]\w")  # "-5" and "-v" are no wish to leave something out
+# Neither are the options of a command, "-la" and "-ltnp": one or two letters, or letters that nobody can say.
+_OPTIONS = pattern(r"[a-zA-Z]{1,2}|(?i:[b-df-hj-np-tv-xz]+)")
 _AROUND_PHRASES = " .,;:!?…"
 _YEAR, _MONTH = pattern(r"\d{4}"), pattern(r"\d{4}-\d\d")
 # A day that nobody names lies outside.
@@ -101,7 +103,9 @@ def _read_one(
 
 def _can_be_left_out(words: str, *, is_quoted: bool) -> bool:
     terms = query_terms(words)
-    return bool(terms.terms) and not terms.only_stop_words and (is_quoted or _A_WORD.match(words) is not None)
+    if not terms.terms or terms.only_stop_words:
+        return False
+    return is_quoted or (_A_WORD.match(words) is not None and _OPTIONS.fullmatch(words) is None)
 
 
 def _names_anything(restriction: Restriction) -> bool:
