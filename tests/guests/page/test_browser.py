@@ -561,3 +561,29 @@ def test_who_may_only_read_is_offered_nothing_else(person, notes):
     page.keyboard.press("n")
     expect(page.get_by_role("dialog")).to_have_count(0)
     expect(page.get_by_role("textbox", name=re.compile("^Text of"))).to_have_count(0)
+
+
+def test_a_proposal_is_read_accepted_and_on_the_disk(person, notes):
+    memory = notes.read("MEMORY.md")
+    said = "- The harbour master keeps bees.\n"
+    notes.write("MEMORY.md", memory + said * 2)
+    page = person.open("#/review")
+    page.get_by_role("button", name="Look now").click()
+    page.get_by_role("option", name=re.compile("Said twice")).first.click()
+    expect(page.locator(".change.gone")).to_contain_text("keeps bees")
+    assert violations(page) == []
+    page.keyboard.press("a")
+    expect(page.get_by_text("Accepted")).to_be_visible()
+    assert notes.read("MEMORY.md") == memory + said
+    notes.write("MEMORY.md", memory)
+
+
+def test_many_searches_leave_nothing_behind_in_the_page(person):
+    page = person.open()
+    counts = []
+    for turn in range(30):
+        ask(page, f"gateway {turn}")
+        expect(page.locator(".hint")).not_to_be_empty()
+        expect(page.get_by_role("option").first.locator("mark").first).to_be_visible()
+        counts.append(page.evaluate("document.getElementsByTagName('*').length"))
+    assert max(counts[5:]) < 1.5 * min(counts[5:])
