@@ -401,13 +401,12 @@ def test_a_recall_never_waits_for_a_forgetting_that_is_under_way(memory):
     assert list(memory.recalls.each()) == []
 
 
-def test_a_group_that_forgets_its_line_leaves_the_owners_recalls(memory):
+def test_a_group_that_forgets_its_line_leaves_the_owners_other_recalls(memory):
     memory.within(GROUP).append("the hut key is under the stone")
-    asked(memory, "who drinks tea under the stone?")
+    asked(memory, "who drinks tea?")
     asked(memory, "where is the hut key?", GROUP)
     memory.within(GROUP).forget("under the stone")
-    assert [one.question for one in memory.recalls.each()] in (["who drinks tea under the stone?"], [])
-    assert not list(memory.within(GROUP).recalls.each())
+    assert [one.question for one in memory.recalls.each()] == ["who drinks tea?"]
 
 
 def test_deleting_a_conversation_takes_its_recalls_along(memory):
