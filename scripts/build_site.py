@@ -86,6 +86,7 @@ def contents(root: Path = ROOT) -> str:
                 "quality",
                 "upkeep",
                 "proof",
+                "upkeep",
                 "evals",
                 "CONTRIBUTING",
                 "SECURITY",

@@ -78,6 +78,7 @@ class PlainmindStorage:
                 hint="give the SearchContext of the owner, a person or a group",
             )
         self.embedder = Embedder(self.mine)
+        self.write_lock = RLock()  # older versions of CrewAI hold it while they change several records
         self._scope = self.mine.mine.access.writes
 
     def save(self, records: list[MemoryRecord]) -> None:
