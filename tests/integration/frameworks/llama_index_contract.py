@@ -4,6 +4,7 @@ import asyncio
 
 from llama_index.core.agent.workflow import FunctionAgent
 from llama_index.core.base.llms.types import ChatMessage
+from llama_index.core.memory import InsertMethod
 from llama_index.core.memory import Memory as TheirMemory
 from llama_index.llms.openai import OpenAI
 
@@ -27,10 +28,10 @@ async def main():
 
     # The block alone, in a memory of LlamaIndex.
     block = PlainmindBlock(notes)
-    plain = TheirMemory.from_defaults(memory_blocks=[block], insert_method="user")
+    plain = TheirMemory.from_defaults(memory_blocks=[block], insert_method=InsertMethod.USER)
     await plain.aput(ChatMessage(role="user", content=ASKED))
     (message,) = await plain.aget()
-    assert "Falkenstein" in message.content
+    assert "Falkenstein" in str(message.blocks)
     assert message.role == "user"
 
     anna = SearchContext("anna", "direct", "", channel="app")
