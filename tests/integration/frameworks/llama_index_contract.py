@@ -31,7 +31,7 @@ async def main():
     plain = TheirMemory.from_defaults(memory_blocks=[block], insert_method=InsertMethod.USER)
     await plain.aput(ChatMessage(role="user", content=ASKED))
     (message,) = await plain.aget()
-    assert "Falkenstein" in str(message.blocks)
+    assert "<recalled-memory " in str(message.blocks[0])
     assert message.role == "user"
 
     anna = SearchContext("anna", "direct", "", channel="app")
