@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 else:
     Protocol = object
 
-# What the log-odds of the second look are worth beside what the engine ranked by: learned on each of seven sets, public
-# and our own, to put evidence first in the other six; between .031 and .042 on all of them.
+# What the log-odds of the second look are worth beside what the engine ranked by: learned seven times on all groups of
+# sets but one, public and our own, to put evidence first in that one; between .031 and .042 in six of them.
 _OF_READING = 0.03
 # The log-odds that the first result holds evidence: how far it is ahead of the third, and what was read in it.
 _FIRST_LEVEL, _OF_DISTANCE, _OF_ANSWER = -1.35, 11.3, 0.06
