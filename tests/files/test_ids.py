@@ -5,14 +5,22 @@ from __future__ import annotations
 import os
 import threading
 import time
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from plainmind.files import ids as ids_of_files
 from plainmind.files.ids import new_id, time_of
 
 ALPHABET = set("0123456789ABCDEFGHJKMNPQRSTVWXYZ")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _ids_of_other_tests_are_of_today() -> Iterator[None]:
+    yield
+    ids_of_files._start_anew()  # else they count on from the year 10889
 
 
 def test_an_id_is_26_characters_that_cannot_be_misread() -> None:

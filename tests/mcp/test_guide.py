@@ -10,7 +10,7 @@ import pytest
 
 from plainmind.agent.scope import SearchContext
 from plainmind.cli.main import parse
-from plainmind.cli.mcp import _context
+from plainmind.cli.mcp import context_of
 
 ROOT = Path(__file__).parents[2]
 GUIDE = (ROOT / "docs" / "guides" / "mcp.md").read_text()
@@ -58,6 +58,6 @@ def test_what_people_type_is_a_command(words):
 def test_the_gateway_of_the_guide_speaks_for_the_group():
     [words] = [words for words in typed() if "--principal" in words]
 
-    assert _context(parse(words)) == SearchContext(
+    assert context_of(parse(words)) == SearchContext(
         "anna", "group", "agent:main:telegram:group:-100123", "telegram", "-100123"
     )

@@ -445,3 +445,16 @@ def test_a_year_of_recalls_is_small(memory):
 def test_marks_know_a_line_again_without_its_list_mark_and_id():
     assert mark_of("- [ ] 14:32 call Anna <!-- m:01JD3 -->") == mark_of("  14:32 call Anna  ")
     assert mark_of("- call Anna") != mark_of("- call Bo")
+
+
+def test_a_clock_that_was_set_far_ahead_hides_no_recall(memory, monkeypatch):
+    from plainmind.files import ids
+
+    monkeypatch.setattr(ids, "_last_ms", (1 << 48) - 2)
+    monkeypatch.setattr(ids, "_last", "7ZZZZZZZZY" + "0" * 16)
+    begun = memory.within(THE_OWNER).begin_recall("search", "which gateway?", asker=Asker("mcp"))
+    begun.end([], "the gateway runs in the cellar")
+
+    (recall,) = memory.recalls.page().recalls
+    assert recall.question == "which gateway?"
+    assert recall.at.startswith("9999-")

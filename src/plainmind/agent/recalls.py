@@ -42,6 +42,9 @@ ENTRIES = "entries"  # what stands before the id of an entry, as a path does
 VERDICTS = ("useful", "wrong", "outdated", "never-again")
 
 _QUESTION_CHARS = 400
+_LATEST_S = (
+    253_402_000_000.0  # in the last days of 9999: a clock that was set too far ahead once marks what follows
+)
 _NAME_CHARS = 120
 _DAY_FILE = pattern(r"(?P<day>\d{4}-\d\d-\d\d)\.jsonl")
 VERDICTS_FILE = "verdicts.jsonl"
@@ -552,7 +555,8 @@ class RecallLog:
 
         if self._zone is None:
             self._zone = self._now().tzinfo
-        return datetime.fromtimestamp(time_of(name), self._zone).isoformat(timespec="seconds")
+        seconds = min(time_of(name), _LATEST_S)
+        return datetime.fromtimestamp(seconds, self._zone).isoformat(timespec="seconds")
 
     def _judged(self) -> Judged:
         judged: dict[tuple[str, int], str] = {}
