@@ -14,6 +14,7 @@ from collections.abc import Generator, Iterator
 import coverage
 import pytest
 from hypothesis import HealthCheck, is_hypothesis_test, settings
+from tests.support.traced import forbid
 
 from plainmind.embed.protocol import KEY_VARIABLES
 
@@ -25,7 +26,6 @@ PURE = frozenset({"text", "search", "test_plan.py"})  # whose every branch must 
 PURE_CODE = ("plainmind.text", "plainmind.search", "plainmind.index.plan")
 SLOW = frozenset({"faults", "integration", "training"})
 IS_TRACED = pytest.StashKey[bool]()
-TRACES_CHILDREN = "COVERAGE_PROCESS_CONFIG"
 # A time-out ends what would never end; a machine that is busy with something else takes its time.
 PATIENCE_S = 120
 
@@ -90,7 +90,7 @@ def trace(tracer: coverage.Coverage, wanted: bool) -> None:
 def forbid_tracing_of_children() -> None:
     """A worker is traced, the processes that its tests start are not: that takes them longer than to start."""
     if "PYTEST_XDIST_WORKER" in os.environ:
-        os.environ.pop(TRACES_CHILDREN, None)
+        forbid()
 
 
 @functools.cache

@@ -13,6 +13,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from tests.support.mcp_process import COMMAND
+from tests.support.traced import traced
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class PageServer:
     def __init__(self, workspace, home, *options, env=None, most_files=None):
         self.workspace, self.home = Path(workspace), Path(home)
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the server)
-        self._env = {**os.environ, **(env or {})}
+        self._env = traced({**os.environ, **(env or {})})
         limit = ["sh", "-c", f'ulimit -n {most_files}; exec "$@"', "sh"] if most_files else []
         self.process = subprocess.Popen(
             [*limit, COMMAND, "serve", "--json", "--port", "0", *self.place, *map(str, options)],
@@ -65,7 +66,11 @@ class PageServer:
 
     def __exit__(self, *_):
         if self.process.poll() is None:
-            self.process.kill()
+            self.process.terminate()  # what is killed cannot say which lines it ran
+            try:
+                self.process.wait(10)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
         self.process.wait()
         self.process.stdout.close()
         self._errors.close()
