@@ -60,7 +60,7 @@ def validity_of(line: str) -> Validity | None:
         return None
     forms = list(_UNTIL.finditer(line))
     found = forms[-1] if forms else _EXPIRES.search(line)
-    if found is None or not _is_day(found["day"]):
+    if found is None or not is_day(found["day"]):
         return None
     cited = found.groupdict().get("path")
     return Validity(found["day"], cited, int(found["first"]) if cited else 0)
@@ -102,7 +102,7 @@ def _within(block: Block, lines: Sequence[str]) -> Iterator[tuple[int, Validity 
     items: list[tuple[int, Validity]] = []  # list items around the present line that have a form, by indent
     for number in numbers:
         if number in starts:
-            indent = _indent(lines[number])
+            indent = indent_of(lines[number])
             items = [item for item in items if item[0] < indent]
             if own := validity_of(lines[number]):
                 items.append((indent, own))
@@ -111,7 +111,7 @@ def _within(block: Block, lines: Sequence[str]) -> Iterator[tuple[int, Validity 
 
 def _of_front_matter(lines: Sequence[str]) -> Validity | None:
     found = next(filter(None, map(_FIELD.match, lines)), None)
-    return Validity(found["day"]) if found and _is_day(found["day"]) else None
+    return Validity(found["day"]) if found and is_day(found["day"]) else None
 
 
 def _of_lines(lines: Sequence[str]) -> Validity | None:
@@ -125,7 +125,8 @@ def _alone(line: str) -> Validity | None:
     )
 
 
-def _is_day(day: str) -> bool:
+def is_day(day: str) -> bool:
+    """Whether this is a day of the calendar: 2026-11-15, and not 2026-11-31."""
     try:
         dt.date.fromisoformat(day)
     except ValueError:
@@ -133,7 +134,8 @@ def _is_day(day: str) -> bool:
     return True
 
 
-def _indent(line: str) -> int:
+def indent_of(line: str) -> int:
+    """How many spaces and tabs a line begins with."""
     return len(line) - len(line.lstrip(" \t"))
 
 

@@ -11,6 +11,7 @@ from plainmind.base.errors import PlainmindError
 from plainmind.base.lazy import pattern
 from plainmind.base.model import PRIVATE, split_lines
 from plainmind.base.value import value
+from plainmind.files.ids import time_of
 from plainmind.notes.workspace import Workspace, decode
 from plainmind.text.front_matter import read_front_matter
 from plainmind.text.function_words import of_another_language
@@ -18,7 +19,7 @@ from plainmind.text.markdown import Block, read_blocks
 from plainmind.text.note_format import DURABLE_SECTION, ID_MARK, without_note_ids
 from plainmind.text.sentences import is_for_the_assistant, words_of
 from plainmind.text.terms import document_terms, fold
-from plainmind.text.validity import Validity, validities, without_validity
+from plainmind.text.validity import Validity, indent_of, is_day, validities, without_validity
 
 # Files that are a day's, a week's or a month's: they are read, and never edited.
 _LOG = pattern(
@@ -44,7 +45,6 @@ _NEUTRAL = frozenset(
 )
 _DIGITS = pattern(r"\d+")
 _FRAME_WORDS = 4
-_ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _RECALLED = "recalled-memory"
 _NO_NOTE = ("|", ">", "<!--", "```", "~~~", "![", "<", "---", "***", "___", "$ ", "http://", "https://")
 _DATE_FIELDS = ("updated", "modified", "date", "created")
@@ -210,7 +210,7 @@ class _Reader:
         self._validities: dict[int, Validity] = validities(raw)
         matter = read_front_matter(raw)
         found = _ISO.match(matter.first(*_DATE_FIELDS)) if matter.line_count else None
-        self._day_of_file = found[0] if found and _is_day(found[0]) else None
+        self._day_of_file = found[0] if found and is_day(found[0]) else None
         self._first = matter.line_count
         self._headings: list[tuple[int, str]] = []
 
@@ -236,7 +236,9 @@ class _Reader:
         starts = [block.first, *block.inner_items]
         for at, number in enumerate(starts):
             following = starts[at + 1] if at + 1 < len(starts) else block.last + 1
-            deeper = following <= block.last and _indent(self._raw[following]) > _indent(self._raw[number])
+            deeper = following <= block.last and indent_of(self._raw[following]) > indent_of(
+                self._raw[number]
+            )
             yield from self._line(number, is_item=True, has_more=deeper or following > number + 1)
 
     def _line(self, number: int, *, is_item: bool, has_more: bool) -> Iterator[Line]:
@@ -266,36 +268,21 @@ class _Reader:
 
     def _day(self, text: str, words: str) -> str | None:
         said = _SAID_ON.search(words)
-        if said and _is_day(named := said["first"] or said["since"] or said["last"]):
+        if said and is_day(named := said["first"] or said["since"] or said["last"]):
             return named
         if self._day_of_log is not None:
             return self._day_of_log
         if ID_MARK in text and (noted := _NOTE_ID.search(text)):
             return _day_of_id(noted[1])
         for _, title in reversed(self._headings):
-            if (found := _ISO.search(title)) and _is_day(found[0]):
+            if (found := _ISO.search(title)) and is_day(found[0]):
                 return found[0]
         return self._day_of_file
 
 
 def _day_of_id(note_id: str) -> str | None:
-    """The day on which an id was made: its first ten characters are milliseconds."""
-    milliseconds = 0
-    for character in note_id[:10]:
-        milliseconds = milliseconds * 32 + _ALPHABET.index(character)
+    """The day on which an id was made; None for one that a clock far ahead has given."""
     try:
-        return dt.datetime.fromtimestamp(milliseconds / 1000, dt.UTC).date().isoformat()
+        return dt.datetime.fromtimestamp(time_of(note_id), dt.UTC).date().isoformat()
     except (OverflowError, ValueError, OSError):
         return None
-
-
-def _is_day(day: str) -> bool:
-    try:
-        dt.date.fromisoformat(day)
-    except ValueError:
-        return False
-    return True
-
-
-def _indent(line: str) -> int:
-    return len(line) - len(line.lstrip(" \t"))
