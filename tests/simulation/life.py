@@ -11,10 +11,9 @@ from tests.simulation.disk import Disk
 
 from plainmind import Memory
 from plainmind.base.errors import ConflictError, NotFound
-from plainmind.files.system import SYSTEM
+from plainmind.files.system import SYSTEM, make_folders
 from plainmind.sessions.store import Session
 
-MEMORY = "MEMORY.md"
 WORDS = [
     "harbour",
     "lantern",
@@ -103,7 +102,7 @@ class Life:
         self._count = 0
         self._tag = f"{seed:x}".translate(str.maketrans("0123456789abcdef", "ghijklmnopqrstuv"))
         self._standing: list[tuple[str, str]] = []  # (word, file) of lines that may be edited
-        self._undoable: list[Callable[[int, int], None]] = []
+        self._undoable: list[Callable[[int], None]] = []
 
     def open(self) -> Program:
         """Start a program."""
@@ -180,7 +179,7 @@ class Life:
         self.disk.mark("done")
         self._promise(word, "notes", begun, 1)
         self._standing.append((word, remembered.path))
-        self._undoable.append(lambda begun, _: self._withdraw(word, begun))
+        self._undoable.append(lambda begun: self._withdraw(word, begun))
         self.told.append(f"remember {word} in {remembered.path}")
 
     def _withdraw(self, word: str, begun: int) -> None:
@@ -211,7 +210,7 @@ class Life:
         self.disk.mark("done")
         self._swap(old, new, path, begun)
         self.versions.append(Kept(old, path, len(self.disk.log)))
-        self._undoable.append(lambda begun, _: self._swap(new, old, path, begun))
+        self._undoable.append(lambda begun: self._swap(new, old, path, begun))
         self.told.append(f"edit {old} to {new} in {path}")
 
     def _swap(self, old: str, new: str, path: str, begun: int) -> None:
@@ -230,7 +229,7 @@ class Life:
             self._undoable.clear()
             return
         self.disk.mark("done")
-        self._undoable.pop()(begun, 0)
+        self._undoable.pop()(begun)
         self.told.append(f"undo {undone}")
 
     def _forget(self, program: Program) -> None:
@@ -249,16 +248,16 @@ class Life:
         self.told.append(f"forget {word} in {path}")
 
     def _save_in_editor(self, program: Program) -> None:
-        """A person saves a note of their own by renaming, and syncs it or not."""
+        """A person saves a note of their own by renaming, and does not sync it."""
         word = self.word()
-        begun = self.disk.mark("begin", word)
+        self.disk.mark("begin", word)
         path = os.path.join(self.root, "ws", "memory", f"page{self.chance.randint(1, 3)}.md")
-        SYSTEM.mkdir(os.path.dirname(path)) if not os.path.isdir(os.path.dirname(path)) else None
+        make_folders(SYSTEM, os.path.dirname(path))
         fd = SYSTEM.open(path + "~", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         SYSTEM.write(fd, f"# Page\n\n- {self._text(word)}\n".encode())
         SYSTEM.close(fd)
         SYSTEM.replace(path + "~", path)
-        self.disk.mark(f"saved {begun} {word}")  # nobody promised anything: an editor need not sync
+        self.disk.mark("saved")  # nobody promised anything: an editor need not sync
         self.told.append(f"a person saves {word} in {path}")
         program.list()
 
