@@ -60,7 +60,58 @@ def test_there_are_hundreds_of_forms():
         "Unlock with a fingerprint, or protected with glass of 4 mm.",
         "An echo is heard | then silence, as the printf manual says.",
         "community college 2023, key signature of 3 sharps",
+        "bypass = True, compass: N42W, overpass=2 and the trespass: 3rd.",
+        "The film opens with a long shot of 1968, and the door opens with a creak.",
+        "The root is 2.41, the admin with 20 years in the house is away.",
+        "Export it as `${DB_PASSWORD:?set it first}` and read src/app.com:main:app.",
+        "| pin | function |\n| --- | --- |\n| 17 | reset |\n| 22 | clock |",
     ],
 )
 def test_ordinary_sentences_that_begin_alike_stay_as_they_are(text):
     assert REDACTOR.without_secrets(text) == text
+
+
+@pytest.mark.parametrize("password", ["Kettle=sommer63", "kettle613=Lantern"])
+@pytest.mark.parametrize(
+    "form", ["password: {}", "pw {}", "Passwort: {}", "login: admin\npassword: {}", "password? {}"]
+)
+def test_an_equals_sign_within_a_password_does_not_cut_it(form, password):
+    copy = REDACTOR.without_secrets(form.format(password))
+
+    assert password[:5] not in copy
+    assert password[-5:] not in copy
+
+
+def test_the_type_of_a_variable_is_no_part_of_its_value():
+    assert REDACTOR.without_secrets('password: String = "Tr0ub4dor&3"').startswith("password: String = ")
+
+
+@pytest.mark.parametrize("sign", ["&#33;", "&#x21;", "!"])
+def test_signs_that_are_written_as_entities_belong_to_a_password(sign):
+    copy = REDACTOR.without_secrets(f"password: Winter207{sign} and more")
+
+    assert "Winter207" not in copy
+    assert copy.endswith("] and more")
+
+
+@pytest.mark.parametrize(
+    "text", ["card,pin\nvisa,4821\n", "| card | pin |\n| --- | --- |\n| visa | 4821 |\n"]
+)
+def test_a_pin_is_hidden_in_the_column_that_is_named_so(text):
+    assert "4821" not in REDACTOR.without_secrets(text)
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "I changed the pin from 1111 to {}",
+        "PIN no. {}",
+        "PIN for the alarm panel by the front door of the house is {}",
+        "A: le pin ?\nB: {}",
+        "- PIN\n  - {}",
+        "pin_code={}",
+        "alarm code: {}",
+    ],
+)
+def test_a_pin_is_hidden_wherever_it_is_called_one(form):
+    assert "4821" not in REDACTOR.without_secrets(form.format("4821"))

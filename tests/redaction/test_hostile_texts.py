@@ -14,6 +14,7 @@ from tests.redaction.samples import BASE64, HEX
 from plainmind import redaction
 from plainmind.base.lazy import _Uncompiled
 from plainmind.redaction.engine import Redactor
+from plainmind.redaction.names import FAR_NAMES, NAMES
 from plainmind.redaction.tokens import SHAPED_TOKENS, TOKENS
 
 LENGTH = 200_000
@@ -68,6 +69,19 @@ def test_everything_at_once_in_any_order(parts, joint):
     text = mixed(parts, joint)
 
     assert REDACTOR.redact(text).text.count("\n") == text.count("\n")
+
+
+@pytest.mark.parametrize("anchor", sorted({name.anchor for name in (*NAMES, *FAR_NAMES)}))
+def test_a_word_that_names_a_secret_may_stand_in_a_text_hundreds_of_times(anchor):
+    text = f"{anchor} a1b2 and so on\n" * 300
+
+    assert REDACTOR.redact(text).text.count("\n") == 300
+
+
+def test_a_long_list_of_quotations_is_read_like_any_other():
+    text = "".join(f'* "saying number {number}"\n' for number in range(300))
+
+    assert REDACTOR.without_secrets(text) == text
 
 
 @pytest.mark.parametrize("alphabet", [BASE64, HEX, "0123456789", "01 -", "".join(map(chr, range(33, 127)))])

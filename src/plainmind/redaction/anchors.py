@@ -28,6 +28,7 @@ class Anchor:
     word: str
     names: tuple[Name, ...]
     is_of_phrase: bool
+    is_far: bool  # only in a text that has a sign which is not ASCII
 
     def is_name(self, low: str, at: int) -> bool:
         """Whether what stands at this place is one of the names."""
@@ -43,12 +44,13 @@ if TYPE_CHECKING:
 
 _SHORT, _VERY_SHORT = 6_000, 300
 # By how rare they are. A word is looked for by the first of them that is in it.
-_LETTERS = "kvpwgc"
+_LETTERS = 'jqx<*"kvpwgcfu'
 # What has to follow a word so that it is worth a look; a text that was made to keep us busy has thousands of them.
 _FOLLOWED = {
     "auth": "(?![a-z])",
+    "cle": "(?=f?s?(?![a-z]))",
     "key": r"(?=s?(?![a-z])|data|value|secret)",
-    "pass": r"(?=[ -]?wor|w?d|wd|phr|code|ord|w?(?![a-z])|es?(?![a-z]))",
+    "pass": r"(?=[ _-]?w(?:or|\*)|w?d|wd|phr|code|ord|w?(?![a-z])|es?(?![a-z]))",
     "pw": r"(?=r?d?s?(?![a-z]))",
     "secret": r"(?=[oaei]?s?(?![a-z])|key|access|token|id|value|string)",
     "slo": "(?![a-z])",
@@ -70,6 +72,7 @@ class Rows:
 
     def __init__(self, page: Page) -> None:
         self._low = page.low
+        self._narrow = page.narrow
         self._odd_signs = page.odd_signs
         self._is_in_a_hurry = False
 
@@ -84,21 +87,28 @@ class Rows:
     def __iter__(self) -> Iterator[Iterator[Place]]:
         """Give one row after the other; a place is a number, and an anchor that stands there."""
         low = self._low
-        anchors = _near_anchors()
+        anchors = _plain_anchors()
         if len(low) > _SHORT or (len(low) > _VERY_SHORT and _groups.cache_info().currsize):
             for group in _groups():
                 yield self._row(group)
             anchors = _without_letter()
-        for anchor in (*anchors, *_far_anchors(self._odd_signs)) if self._odd_signs else anchors:
+        for anchor in anchors:
+            if anchor.word in self._narrow and self._may_have(anchor):
+                yield self._row_of(anchor, self._narrow)
+        for anchor in _far_anchors(self._odd_signs) if self._odd_signs else ():
             if anchor.word in low:
-                yield self._row_of(anchor)
+                yield self._row_of(anchor, low)
+
+    def _may_have(self, anchor: Anchor) -> bool:
+        return not anchor.is_far or bool(self._odd_signs)
 
     def _row(self, group: _Group, at: int = 0) -> Iterator[Place]:
         anchors = group.anchors
         if not self.is_in_a_hurry():
-            for count, found in enumerate(group.expression.finditer(self._low, at)):
+            for count, found in enumerate(group.expression.finditer(self._narrow, at)):
                 offset, anchor = anchors[found.lastindex - 1]  # type: ignore[operator]  # there always is one
-                yield found.start() - offset, anchor
+                if self._may_have(anchor):
+                    yield found.start() - offset, anchor
                 if count == _MANY and group.is_empty_talk(self._low):
                     return
                 if self.is_in_a_hurry():
@@ -108,10 +118,11 @@ class Rows:
                 return
         for found in group.hurried.finditer(self._low, at):
             offset, anchor = anchors[found.lastindex - 1]  # type: ignore[operator]
-            yield found.start() - offset, anchor
+            if self._may_have(anchor):
+                yield found.start() - offset, anchor
 
-    def _row_of(self, anchor: Anchor) -> Iterator[Place]:
-        low, word = self._low, anchor.word
+    def _row_of(self, anchor: Anchor, low: str) -> Iterator[Place]:
+        word = anchor.word
         at = low.find(word)
         left = _MANY
         while at >= 0 and left:
@@ -120,7 +131,7 @@ class Rows:
             left -= 1
         if at >= 0:
             group = _Group(word, (0, anchor))
-            if not group.is_empty_talk(low):
+            if not group.is_empty_talk(self._low):
                 yield from self._row(group, at)
 
 
@@ -130,8 +141,8 @@ class _Group:
     def __init__(self, letter: str, *anchors: tuple[int, Anchor]) -> None:
         self.anchors = anchors
         words = "|".join(_around(letter, *one) for one in anchors)
-        self.expression = pattern(f"{letter}(?:{words})")
-        self.hurried = pattern(f"{letter}(?:{words}){_ASSIGNED}")
+        self.expression = pattern(f"{re.escape(letter)}(?:{words})")
+        self.hurried = pattern(f"{re.escape(letter)}(?:{words}){_ASSIGNED}")
 
     def is_empty_talk(self, low: str) -> bool:
         """Whether one of the words is repeated all the time, with nothing behind it that could be a secret."""
@@ -158,10 +169,14 @@ MAY_HOLD = pattern(
 
 
 def _around(letter: str, offset: int, anchor: Anchor) -> str:
-    """What stands before and behind the letter; the empty group at the end says which of the words it was."""
+    """What stands behind the letter and before it, in the order that tells words apart the soonest.
+
+    The empty group at the end says which of the words it was.
+    """
     word = anchor.word
-    before = f"(?<={re.escape(word[: offset + 1])})" if offset else ""
-    return f"{before}{re.escape(word[offset + len(letter) :])}{_FOLLOWED.get(word, '')}()"
+    behind = re.escape(word[offset + len(letter) :])
+    whole = f"(?<={re.escape(word)})" if offset else ""
+    return f"{behind}{whole}{_FOLLOWED.get(word, '')}()"
 
 
 def is_name_of_something(name: str) -> bool:
@@ -175,24 +190,31 @@ def _near_anchors() -> tuple[Anchor, ...]:
     return _anchors(NAMES)
 
 
+@cache
+def _plain_anchors() -> tuple[Anchor, ...]:
+    """Those that are ASCII, near and far."""
+    far = (name for name in FAR_NAMES if name.anchor.isascii())
+    return (*_near_anchors(), *_anchors(far, is_far=True))
+
+
 def _far_anchors(odd_signs: frozenset[str]) -> Iterator[Anchor]:
     """Those that a text with these signs may have, going by the first that is not ASCII."""
     by_sign = _far_anchors_by_sign()
-    for sign in ("", *(odd_signs & by_sign.keys())):
+    for sign in odd_signs & by_sign.keys():
         yield from by_sign[sign]
 
 
 @cache
 def _far_anchors_by_sign() -> Mapping[str, tuple[Anchor, ...]]:
-    found: dict[str, tuple[Anchor, ...]] = {"": ()}
-    for anchor in _anchors(FAR_NAMES):
-        first = next((sign for sign in anchor.word if not sign.isascii()), "")
-        for form in forms_of(first) if first else ("",):
+    found: dict[str, tuple[Anchor, ...]] = {}
+    for anchor in _anchors((name for name in FAR_NAMES if not name.anchor.isascii()), is_far=True):
+        first = next(sign for sign in anchor.word if not sign.isascii())
+        for form in forms_of(first):
             found[form] = (*found.get(form, ()), anchor)
     return found
 
 
-def _anchors(names: Iterable[Name]) -> tuple[Anchor, ...]:
+def _anchors(names: Iterable[Name], *, is_far: bool = False) -> tuple[Anchor, ...]:
     by_word: dict[str, list[Name]] = {}
     for name in names:
         by_word.setdefault(name.anchor, []).append(name)
@@ -201,6 +223,7 @@ def _anchors(names: Iterable[Name]) -> tuple[Anchor, ...]:
             word=word,
             names=tuple(some),
             is_of_phrase=any(name.sort is PHRASE for name in some),
+            is_far=is_far,
         )
         for word, some in by_word.items()
     )
@@ -212,13 +235,13 @@ def _letter_of(anchor: Anchor) -> str | None:
 
 @cache
 def _without_letter() -> tuple[Anchor, ...]:
-    return tuple(anchor for anchor in _near_anchors() if _letter_of(anchor) is None)
+    return tuple(anchor for anchor in _plain_anchors() if _letter_of(anchor) is None)
 
 
 @cache
 def _groups() -> tuple[_Group, ...]:
     by_letter: dict[str, list[tuple[int, Anchor]]] = {letter: [] for letter in _LETTERS}
-    for anchor in _near_anchors():
+    for anchor in _plain_anchors():
         letter = _letter_of(anchor)
         if letter is not None:
             by_letter[letter].append((anchor.word.index(letter), anchor))

@@ -62,12 +62,12 @@ _LEAST_COOKIE = 12
 def credentials_in_headers(page: Page) -> Iterator[Found]:
     """Report the credentials of requests, written as headers."""
     for kind, keyword, expression, is_one in _SCHEMES:
-        if keyword in page.low:
+        if keyword in page.narrow:
             for found in expression.finditer(page.low):
                 start, end = found.span(1)
                 if is_one(page.text[start:end]):
                     yield start, end, kind
-    if "cookie" in page.low:
+    if "cookie" in page.narrow:
         yield from _cookies(page)
 
 
@@ -126,11 +126,12 @@ class _Flag:
     is_sure: bool = True  # otherwise it must be made up
 
 
+_ANY_FLAG = " -"
 # Whoever says who he is may say his password too.
 _USER_FLAG = pattern(r" --?(?:u|U|user|username|login)[ =]?[A-Za-z'\"]")
 _FLAGS = (
     _Flag(
-        " -",
+        _ANY_FLAG,
         pattern(r""" -(?:u|a|U|-user|-auth|-proxy-user|-login)[ =]{0,2}(?:"[^\s:%"]{1,128}[:%]([^"\r\n]{4,256}+)"""
                 r"""|'[^\s:%']{1,128}[:%]([^'\r\n]{4,256}+)|[^\s:%"'=-]{1,128}[:%]([^\s"']{4,256}+))"""),
         pattern("curl|https? |wget|smbclient|rpcclient"),
@@ -153,10 +154,15 @@ _FLAGS = (
     _Flag(" -c ", pattern(f" -c {_ARGUMENT}"), pattern("snmp"), is_sure=False),
     _Flag(" -k ", pattern(f" -k {_ARGUMENT}"), pattern("openssl"), is_sure=False),
     _Flag(" -p ", pattern(f" -p {_ARGUMENT}"), pattern("security unlock|ncftp|rdesktop"), is_sure=False),
+    _Flag(" -t ", pattern(f" -t {_ARGUMENT}"), pattern("auth|login|token"), is_sure=False),
     _Flag(" -u ", pattern(r" -u [^\s,]{1,64},([^\s\"']{4,128}+)"), pattern("ftp"), is_sure=False),
     _Flag(" /p:", pattern(f" /p:{_ARGUMENT}"), pattern("rdp")),
 )  # fmt: skip
-_A_FLAG = pattern(" -(?:[uaUpPwAXck]|-user|-auth|-proxy-user|-login)")
+# The beginning of each of them, and what it says of which ones there may be.
+_A_FLAG = pattern(" -(?:[uaUpPwAXckt]|-(?:user|auth|proxy-user|login))")
+_AT_END_OF_HOST = "|".join(
+    rf"(?<=\.{ending}:)" for ending in ("com", "org", "net", "io", "de", "fr", "lan", "local")
+)
 # By a part of the keyword.
 _FILES: dict[str, tuple[tuple[str, re.Pattern[str]], ...]] = {
     # `host:port:database:user:password`, as libpq keeps them.
@@ -164,6 +170,7 @@ _FILES: dict[str, tuple[tuple[str, re.Pattern[str]], ...]] = {
     # The same with other ports, of four fields or five; and `host:port user:password`.
     ":": (
         (":", pattern(r":(?:[0-9]{2,5}|\*):[^\s:]{1,64}:(?:[^\s:]{1,64}:)?([^\s:\"',]{6,128}+)(?=\s|$)")),
+        (":", pattern(rf":(?:{_AT_END_OF_HOST})[A-Za-z0-9_.@+-]{{1,64}}:([^\s:/\"',]{{6,128}}+)(?=\s|$)")),
         (":", pattern(r":[0-9]{2,5}[ \t]{1,4}[A-Za-z0-9_.@+-]{1,64}:([^\s:/]{6,128}+)(?=\s|$)")),
     ),
     ":thin:": ((":thin:", pattern(r":thin:[A-Za-z0-9_]{1,64}/([^\s@\"'/]{4,128}+)@")),),
@@ -237,10 +244,12 @@ def passwords_before_hosts(page: Page) -> Iterator[Found]:
 def passwords_in_command_lines(page: Page) -> Iterator[Found]:
     """Report what is given to a program as a password."""
     text = page.text
-    if " /p:" in text or (" -" in text and _A_FLAG.search(text)):
-        for flag in _FLAGS:
-            if flag.keyword in text and flag.programs.search(text):
-                yield from _behind(flag, text)
+    begun = {found[:3] for found in _A_FLAG.findall(text)} if " -" in text else set()
+    if " /p:" in text:
+        begun.add(" /p")
+    for flag in _FLAGS if begun else ():
+        if flag.keyword == _ANY_FLAG or (flag.keyword[:3] in begun and flag.keyword in text):
+            yield from _behind(flag, text)
     for keyword, expression in (one for sign, some in _FILES.items() if sign in text for one in some):
         if keyword in text:
             is_secret = cache(is_made_up if keyword == ":" else _is_password)

@@ -22,8 +22,9 @@ from plainmind.redaction.credentials import (
     passwords_in_command_lines,
 )
 from plainmind.redaction.findings import Finding, Found, Marks, Redacted, marks_in, settle
-from plainmind.redaction.named_secrets import assigned_secrets_in, kind_of_named, plain_words_in
+from plainmind.redaction.named_secrets import assigned_secrets_in, kind_of_named
 from plainmind.redaction.page import Page
+from plainmind.redaction.pins import plain_words_in
 from plainmind.redaction.plausible import is_random, is_stand_in
 from plainmind.redaction.tokens import private_keys_in, secrets_of_aws_in, shapes_in, tokens_in
 
@@ -33,9 +34,21 @@ if TYPE_CHECKING:
 
 
 # What these rules hide is not what those of an earlier version hid: copies that are kept must be made anew.
-RULES_VERSION = 4
+RULES_VERSION = 6
 
 _LEAST_SECRET_NAME = 16
+
+
+# The id of a note of ours is random, and no secret of whatever key the note speaks of.
+_BEFORE_ID, _AFTER_ID, _ID_CHARS = "<!-- m:", " -->", 26
+
+
+def _outside_of_ids(text: str, found: Iterable[Found]) -> Iterator[Found]:
+    for start, end, kind in found:
+        own = text[start:end].strip()
+        is_id = len(own) == _ID_CHARS and own.isalnum() and own.isupper() and own.isascii()
+        if not (is_id and text.endswith(_BEFORE_ID, 0, start) and text.startswith(_AFTER_ID, end)):
+            yield start, end, kind
 
 
 class Redactor:
@@ -108,13 +121,13 @@ class Redactor:
             passwords_before_hosts(page),
             credentials_in_headers(page),
             passwords_in_command_lines(page),
-            assigned_secrets_in(page),
+            _outside_of_ids(page.text, assigned_secrets_in(page)),
             plain_words_in(page),
         )
         found = _with_next_lines(page.text, settle(scans, ()))
         if page.text == text:
             return found
-        found = [(page.place_of(start), page.place_of(end - 1) + 1, kind) for start, end, kind in found]
+        found = [(page.place_of(start), page.end_of(end), kind) for start, end, kind in found]
         # Of a secret that is known, a form may have what was taken out above, such as a backslash.
         known = list(self._configured.found_in(text))
         return settle((known, found), marks_in(text))

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from itertools import chain
 
 from plainmind.base.lazy import pattern
 from plainmind.base.value import value
-from plainmind.redaction.anchors import MAY_HOLD, Rows, is_name_of_something
+from plainmind.redaction.anchors import Rows, is_name_of_something
 from plainmind.redaction.findings import Found
 from plainmind.redaction.names import (
     DOUBTFUL,
@@ -41,6 +42,8 @@ from plainmind.redaction.plausible import (
     is_odd,
     is_password,
     is_phrase,
+    is_random,
+    is_scrambled,
 )
 from plainmind.redaction.tables import cells_under, is_heading, lines_under
 
@@ -75,6 +78,7 @@ class _Search:
         self.rows = rows
         self._page = page
         self._left = _LOOKED_AT + len(page.low) // _LENGTH_OF_ONE
+        self._names_left = _NAMES + len(page.low) // _LENGTH_OF_NAME
         self._glances_left = _GLANCES + len(page.low) // _LENGTH_OF_GLANCE
         self._headings_left = _MOST_HEADINGS
         self._judged: dict[str, _Verdict] = {}
@@ -89,12 +93,13 @@ class _Search:
             self._glances_left -= 1
             if self._left <= 0 or self._glances_left <= 0:
                 self.rows.hurry()
-            if is_long and not anchor.is_of_phrase:
+            if is_long and self._names_left <= 0 and not anchor.is_of_phrase:
                 if next_value < at - _BEFORE:
                     next_value = page.next_value(at - _BEFORE)
                 if next_value > at + _AFTER:
                     continue
             if not inside <= at < passed and anchor.is_name(low, at):
+                self._names_left -= 1
                 for found in self._around(anchor, at):
                     yield found
                     inside, passed = found[:2]
@@ -156,6 +161,9 @@ class _Search:
 
 _LOOKED_AT = 100
 _LENGTH_OF_ONE = 2_500
+# With more names than this it is worth the time to find out first where values are.
+_NAMES = 64
+_LENGTH_OF_NAME = 500
 _GLANCES = 1_000
 _LENGTH_OF_GLANCE = 100
 _MOST_HEADINGS = 200
@@ -216,7 +224,7 @@ def _end_of(text: str, end: int) -> int:
 # Between a name and its value: the end of a quotation or of bold type, then an equals sign in one of its many forms.
 _CLOSE = r"""[\\"'`*_\])}]{0,8}+"""
 _SIGN = (
-    r"(?:[ \t]{0,24}+(?:=>|[?+]?={1,3}+|:(?:=|[ ]{0,2}[&a-z\[\]|.]{2,24}+[ ]{0,2}=|(?!:))|->|→|\|(?!-)|>(?!-)(?:<[a-z0-9:]{1,24}>)?|</[a-z0-9]{1,12}>\s{0,4}<[a-z0-9]{1,12}>|,(?=[ ]?[\"'])|\((?=[\"']))"  # noqa: E501
+    r"(?:[ \t]{0,24}+(?:=>|[?+]?={1,3}+|:(?:=|[ ]{0,2}[&a-z\[\]|.]{2,24}+(?:[ ]{1,2}=|=(?=[ ]?[\"']))|(?!:))|->|→|\|(?!-)|>(?!-)(?:<[a-z0-9:]{1,24}>)?|</[a-z0-9]{1,12}>\s{0,4}<[a-z0-9]{1,12}>|,(?=[ ]?[\"'])|\((?=[\"']))"  # noqa: E501
     r"|[ ]{0,4}\t[ \t]{0,8}+|[ ]?[._]{3,40}+(?=[ ])| \.(?= [\"'])|(?<=\])(?=[a-z0-9])| is \\verb\|)"
 )
 _WORD = r"[^\s:=|\"'`<>!?;,(){}](?:[^\s:=|\"`<>!?;,(){}]{0,27}[^\s:=|\"'`<>!?;,.(){}])?"
@@ -294,7 +302,11 @@ _SUFFIX = pattern(r"(?:[0-9]{1,3}(?![a-z0-9]))?+(?:[_.-][a-z0-9]{1,16}(?![a-z0-9
 _GLUED = pattern("[a-z]{2,12}")
 _STATEMENT_ENDS = pattern(r"[.!](?:\s|$)|[。！\n]")
 _SENTENCE_ENDS = pattern(r"[.!?](?:\s|$)|[。！？\n]")
-_TOKEN = pattern(r"(?<![?&])[!#$%*+\-./0-9:?@A-Z^_a-z~][!#$%&*+\-./0-9:?@A-Z^_a-z~]{5,}+={0,2}(?!=)")
+# `kettle613=Lantern` is a password; of other equals signs what stands before them is a name.
+_TOKEN = pattern(
+    r"(?<![?&\w])(?:[A-Za-z]{3,16}[0-9]{2,4}=[A-Za-z]{3,16}|[A-Z][a-z]{2,15}=[a-z]{3,16}[0-9]{2,4})(?![\w=])"
+    r"|(?<![?&])[!#$%*+\-./0-9:?@A-Z^_a-z~][!#$%&*+\-./0-9:?@A-Z^_a-z~]{5,}+={0,2}(?!=)"
+)
 _ENDS = ".:)]}*_,;"
 _WITHIN = 96  # a value without an equals sign is not looked for farther away
 _LEAST_KEY = 16
@@ -303,7 +315,55 @@ _LEAST_NEAR_KEY = 12
 _BELOW_WITHIN = 96  # a line that ends farther away has no value below it
 
 
-_A_DIGIT = pattern("[0-9]")  # found sooner than anything else that a value may have
+# Signs of something made up: digits among letters or many in a row, a sign in a word, groups. Each of them is found by
+# the first of its characters, and those that most values have come first.
+_SIGNS_OF_MADE_UP = (
+    pattern(
+        r"[0-9](?:[0-9]{4}|[!@#$%^&*~]|(?:[^\w\s]|_){0,3}[^\W\d_]|(?<=[^\W\d_].)|(?<=[!@#$%^&*~].)"
+        r"|(?<=[^\W\d_][^a-z0-9\s].)|(?<=[^\W\d_][^a-z0-9\s]{2}.)|[0-9]{3}[ -][a-z0-9]{4})"
+    ),
+    pattern(r"(?:[!#$%^&~]|[*@?](?<=[a-z0-9].))[!#$%^&~*@?+=.-]{0,3}[a-z]"),
+    pattern(" (?<=[a-z0-9]{4} )[a-z0-9]{4} [a-z0-9]{4} [a-z0-9]{4}(?![a-z0-9])"),
+)
+# Letters, and what joins them: one of these is made up if no word has such letters side by side.
+_PIECE = pattern(r"[A-Za-z+/_.:-]{8,}+")
+_LETTERS = pattern(r"[A-Za-z]{8,}+")
+_WITHOUT_JOINTS = str.maketrans("", "", "-_./+:")
+_PIECES_KEPT = 4096
+_A_QUOTATION = pattern(r"""["'`](?:[^\s"'`]{4,64}+["'`\\]|[a-z]{3,12} [a-z]{3,12} [a-z]{3,12} [a-z])""")
+# In quotation marks a plain word may be a password; without them only words, or the few digits of a PIN, are left.
+_OF_QUOTED = (PASSWORD, PHRASE, PIN, SURE_FORM)
+_OF_WORDS = (PHRASE, PIN)
+
+
+def _has_made_up(around: str, low: str, start: int, end: int) -> bool:
+    for sign in _SIGNS_OF_MADE_UP:
+        if sign.search(low, start, end):
+            return True
+    for piece in _PIECE.findall(around, start, end):  # noqa: SIM110 (a generator takes longer than all else here)
+        if _is_odd_piece(piece):
+            return True
+    return False
+
+
+@lru_cache(_PIECES_KEPT)
+def _is_odd_piece(piece: str) -> bool:
+    """Whether this is no word, nor words that joints hold together; the same ones stand around many names."""
+    letters = piece.translate(_WITHOUT_JOINTS)
+    if is_scrambled(letters) or is_random(piece) or is_dashed_phrase(piece.strip("-_./+:")):
+        return True
+    return letters != piece and any(map(is_scrambled, _LETTERS.findall(piece)))
+
+
+def _may_follow(name: Name, around: str, low: str, end: int) -> bool:
+    """Whether a value may stand behind a name: near it, or in one of the next lines if there are any."""
+    if name.sort in _OF_WORDS or low.find("\n", end, end + _BELOW_WITHIN) >= 0 or _HAS_PARTS.search(low):
+        return True
+    limit = end + _WITHIN + _LONG_VALUE
+    return _has_made_up(around, low, end, limit) or _A_QUOTATION.search(low, end, limit) is not None
+
+
+_LONG_VALUE = 64
 
 
 _NO_NAMES = (LOGIN, FORM, SURE_FORM)
@@ -314,13 +374,12 @@ def _judge(names: tuple[Name, ...], around: str, at: int) -> _Verdict:
     low = around.lower()
     heading = None
     cost = 0
-    if (
-        not _A_DIGIT.search(low)
-        and not MAY_HOLD.search(low)
-        and all(name.sort is not PHRASE for name in names)
-    ):
-        return _Verdict()
+    sorts: tuple[str, ...] | None = None
+    if not _has_made_up(around, low, 0, len(low)):
+        sorts = _OF_QUOTED if _A_QUOTATION.search(low) else _OF_WORDS
     for name in names:
+        if sorts is not None and name.sort not in sorts:
+            continue
         called = name.expression.match(low, at)
         if called is not None:
             is_name = name.sort not in _NO_NAMES
@@ -349,11 +408,7 @@ def _of_name(name: Name, around: str, low: str, called: re.Match[str]) -> tuple[
     if name.sort is LOGIN:
         return _of_login(name, around, low, end)
     if name.sort in (FORM, SURE_FORM):
-        assert called.lastindex is not None
-        begin, last = called.span(called.lastindex)
-        given = around[begin:last].rstrip(_ENDS)
-        is_one = is_password(given, is_quoted=True) if name.sort is SURE_FORM else is_made_up(given)
-        return ((begin, begin + len(given), name.kind),) if is_one and not is_known_mix(given) else ()
+        return _of_form(name, around, called)
     suffix = _SUFFIX.match(low, end)
     assert suffix is not None  # it matches anything
     glued = _GLUED.match(low, end)
@@ -365,14 +420,33 @@ def _of_name(name: Name, around: str, low: str, called: re.Match[str]) -> tuple[
     end = suffix.end()
     if low[end : end + 1] in ("_", "@", "&") and low[end + 1 : end + 2].isalnum():
         return ()
+    if not _may_follow(name, around, low, end):
+        stood = _ahead(name, around, low, start) or _beside(name, around, low, start, end)
+        return ((*stood, name.kind),) if stood else ()
+    return _of_name_before(name, around, low, (start, end))
+
+
+def _of_name_before(name: Name, around: str, low: str, called: tuple[int, int]) -> tuple[Found, ...]:
+    """Find the value behind a name, what it was before, and others like it."""
+    start, end = called
     over = _SENTENCE_ENDS.search(low, end, end + _WITHIN)
     leads = list(_LEADS.finditer(low, end, over.start() if over else end + _WITHIN))
-    first = _in_parts(name, around, low, end, leads) or _value_of(name, around, low, (start, end), leads)
+    has_parts = name.sort in _OF_WORDS or _HAS_PARTS.search(low)
+    first = _in_parts(name, around, low, end, leads) if has_parts else None
+    first = first or _value_of(name, around, low, (start, end), leads)
     if first is None:
         return ()
-    led_to = _led_to(name, around, low, leads) or first
+    led_to = _led_to(name, around, low, leads, end) or first
     before = [(*led_to, name.kind)] if led_to[1] <= first[0] else []  # `changed from … to …`
     return (*before, (*first, name.kind), *_others(name, around, low, first[1]))
+
+
+def _of_form(name: Name, around: str, called: re.Match[str]) -> tuple[Found, ...]:
+    assert called.lastindex is not None
+    begin, last = called.span(called.lastindex)
+    given = around[begin:last].rstrip(_ENDS)
+    is_one = is_password(given, is_quoted=True) if name.sort is SURE_FORM else is_made_up(given)
+    return ((begin, begin + len(given), name.kind),) if is_one and not is_known_mix(given) else ()
 
 
 def _of_login(name: Name, around: str, low: str, end: int) -> tuple[Found, ...]:
@@ -402,6 +476,11 @@ _TO_PARTS = tuple(
 _GROUPS_OF_FOUR = pattern(r"(?<![a-z0-9-])[a-z0-9]{4}(?: [a-z0-9]{4}){3,15}+(?![a-z0-9-])")
 
 
+# Without this there are neither groups nor a phrase in quotation marks.
+_HAS_PARTS = pattern(
+    r"""[ -](?<=[a-z0-9]{4}.)[a-z0-9]{4,6}[ -][a-z0-9]{4,6}[ -][a-z0-9]{4}"""
+    r"""|["'`][ ]?[a-z]{3,12} [a-z]{3,12} [a-z]{3,12} [a-z]{3}"""
+)
 _OF_A_ROW = pattern("[,;|]")  # what stands below is a row of a table
 
 
@@ -447,7 +526,7 @@ def _value_of(
         span = _span(way.match(low, end), around)
         if span and _is_secret(name, around, span, has_sign=way is _ASSIGNED):
             return span
-    span = _led_to(name, around, low, leads)
+    span = _led_to(name, around, low, leads, end)
     if span:
         return span
     is_over = low.find("\n", end, end + _BELOW_WITHIN) < 0
@@ -566,7 +645,9 @@ def _is_secret_without_sign(name: Name, given: str) -> bool:
     return is_made_up(given) or (name.sort is PHRASE and is_dashed_phrase(given))
 
 
-def _led_to(name: Name, around: str, low: str, leads: list[re.Match[str]]) -> tuple[int, int] | None:
+def _led_to(
+    name: Name, around: str, low: str, leads: list[re.Match[str]], end: int
+) -> tuple[int, int] | None:
     """A value to which the sentence leads: `the password for the wifi is …`, `Passwort für den Server: …`."""
     for lead in leads[:_MOST_LEADS]:
         span = _span(_VALUE_ALONE.match(low, lead.end()), around)
@@ -586,8 +667,22 @@ def _led_to(name: Name, around: str, low: str, leads: list[re.Match[str]]) -> tu
             or _is_made_up(name, around, span)
             or _SETS.search(low[: lead.end()])
         ):
-            return span
+            return _with_equals_sign(around, span[0], end), span[1]
     return None
+
+
+# `Maple=rocket17`, which has a sign in it that leads to values; `host=…` and `DB_HOST=…` are no part of one.
+_BEFORE_EQUALS = pattern(r"""(?<![^\s"'`(>])[A-Za-z0-9!#$%*+?-]{3,15}=$""")
+
+
+def _with_equals_sign(around: str, start: int, end: int) -> int:
+    """Where a value begins that has an equals sign in it, behind a name that ends here."""
+    before = _BEFORE_EQUALS.search(around, max(end, start - _LONGEST_PART), start)
+    is_part = before is not None and not before[0].islower() and not before[0].isupper()
+    return before.start() if before is not None and is_part else start
+
+
+_LONGEST_PART = 16
 
 
 def _near(name: Name, around: str, low: str, end: int) -> tuple[int, int] | None:
@@ -649,9 +744,6 @@ _SAID_AHEAD = pattern(
     rf"""|([^\s"'`(),;:]{{6,64}})["'`*]{{0,3}}[ ]?(?: (?:{"|".join((*IS, "as", "als", "en", "still", "comme", "como", "come", "for"))})(?: {_WORD}){{0,3}} ["'`*]{{0,2}}"""  # noqa: E501
     r"|[是为為がをは이가을를][^\x00-\x7f]{0,8})$"
 )
-_LEAST_SAID = 5
-# Without one of these nothing is made up.
-_MAY_BE_SAID = pattern(r"[0-9!#$%^&*~?]|[bcdfghjklmnpqrstvwxyz]{4}")
 
 
 def _ahead(name: Name, around: str, low: str, start: int) -> tuple[int, int] | None:
@@ -661,9 +753,7 @@ def _ahead(name: Name, around: str, low: str, start: int) -> tuple[int, int] | N
     if words_before < 0:
         return None
     before = low[line:start].removesuffix("pass")
-    if name.sort is not PHRASE and not any(
-        len(word) > _LEAST_SAID and _MAY_BE_SAID.search(word) for word in before.split()
-    ):
+    if name.sort is not PHRASE and not _has_made_up(around, low, line, line + len(before)):
         return None
     said = _SAID_AHEAD.search(before)
     if said is None:
@@ -706,47 +796,3 @@ def kind_of_named(name: str, given: str) -> str | None:
     quoted = given.replace("\\", "").replace('"', "")
     page = Page(f'"{name[:_MOST_IN_FIELD]}": "{quoted}"')
     return next((kind for _, end, kind in assigned_secrets_in(page) if end == len(page.text) - 1), None)
-
-
-# --- plain words that are secrets because the text says so ---
-
-# In lower case.
-_STATED = pattern(
-    r"pass(?:(?<=my pass)|(?<=our pass)|(?<=wifi pass)|(?<=wi-fi pass))(?:word|code|phrase)"
-    r" (?:is|was)(?: now)? ([a-z]{6,24})(?=[.!,;]?(?:\s|$))"
-)
-# What people say about a password in one word.
-_REMARK = pattern(
-    r".{0,24}(?:ed|ing|ly|able|ible|ful|less)$"
-    r"|(?:wrong|correct|strong|simple|unique|random|longer|shorter|broken|stolen|secure|insecure|public|unsafe|written"
-    r"|forgotten|different|incorrect|complex|something|nothing|always|never|being|about|still|almost|either|neither"
-    r"|another|because|whatever|rather|pretty|perhaps|maybe|obvious|unique|typical|generic|important)$"
-)
-# Capitals are how variables of an environment are written.
-_VARIABLE = pattern(r"PASS(?:WORD|WD|PHRASE|)=([A-Za-z]{6,64})(?![A-Za-z0-9_({\[]|\.[A-Za-z])")
-# Twelve to twenty-four short words open a wallet.
-_SEED = pattern(
-    r"(?:phrase(?:(?<=seed phrase)|(?<=recovery phrase)|(?<=mnemonic phrase))|mnemonic)"
-    r"""["'`*]{0,3}(?: is)?[ ]?[:=]?[ ]{0,2}["'`*]{0,2}((?:[a-z]{3,8} ){11,23}+[a-z]{3,8})(?![a-z])"""
-)
-
-
-def plain_words_in(page: Page) -> Iterator[Found]:
-    """Report plain words that are called a secret beyond doubt."""
-    low = page.low
-    if "mnemonic" in low or ("phrase" in low and ("seed phrase" in low or "recovery phrase" in low)):
-        for found in _SEED.finditer(low):
-            yield *found.span(1), "seed-phrase"
-    if "pass" in low:
-        yield from _passwords(page)
-
-
-def _passwords(page: Page) -> Iterator[Found]:
-    if any(words in page.low for words in ("my pass", "our pass", "fi pass")):
-        for found in _STATED.finditer(page.low):
-            if not _REMARK.match(found[1]) and is_password(found[1], is_quoted=True):
-                yield *found.span(1), "password"
-    if "PASS" in page.text:
-        for found in _VARIABLE.finditer(page.text):
-            if is_password(found[1], is_quoted=True):
-                yield *found.span(1), "password"

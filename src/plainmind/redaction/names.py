@@ -32,17 +32,20 @@ def _name(sort: str, anchor: str, expression: str = "", kind: str = "password") 
 _ALONE = r"(?:(?<![a-z0-9])|(?<=\\[nrt]))"
 _OVER = "(?![a-z])"
 
+# What digits open, and nobody tells anybody. The code of a door is told to every guest.
+_OWN = "(?:alarm(?:e|a|anlage)?|safe|phone|card|tresor|handys|coffre|telephone|portable|carte|caja fuerte|telefono|movil|tarjeta)"  # noqa: E501
+
 NAMES: tuple[Name, ...] = (
     # English, and whatever programs say; German and Scandinavian words that sound alike
     _name(LOGIN, "pass", rf"(?<=[a-z]/)pass(?:word)?s?{_OVER}"),
     _name(
         PASSWORD,
         "pass",
-        r"pass(?:[ -]?wor[dt](?:e?s|e|er|ern)?|wd|phrases?|codes?|ords?|(?:(?<=de pass)|(?<=ra-pass)|(?<=ra pass))e)(?![a-z])"  # noqa: E501
+        r"pass(?:[ _-]?w(?:o|\*)r[dt](?:e?s|e|er|ern)?|wd|phrases?|codes?|ords?|(?:(?<=de[ _-]pass)|(?<=depass)|(?<=ra-pass)|(?<=ra pass))e)(?![a-z])"  # noqa: E501
         r"|pass(?:word|wd|phrase)(?=(?:prod|dev|test|stag|live|value|text|plain|confirm|b64|base64))"
         rf"|(?:(?<=[a-z0-9][_.-])|(?<=require)|(?<=--)|(?<=[ \t]/))pass{_OVER}|{_ALONE}passw?(?==)"
-        r"|(?:(?<=db)|(?<=user)|(?<=root)|(?<=admin)|(?<=wifi)|(?<=wlan)|(?<=ftp)|(?<=mail)|(?<=smtp)|(?<=sql)|(?<=bind)"
-        r"|(?<=auth)|(?<=login)|(?<=host)|(?<=store)|(?<=key))pass(?=[\"']?[ ]?[:=])",
+        # `remotepass = …`, and no bypass, compass, overpass or trespass
+        r"|(?<=[a-z])(?<!by)(?<!com)(?<!ver)(?<!nder)(?<!res)(?<!sur)pass(?=[\"']?[ ]?[:=])",
     ),
     _name(DOUBTFUL, "pass", rf"(?<!/){_ALONE}pass{_OVER}"),
     _name(
@@ -58,6 +61,12 @@ NAMES: tuple[Name, ...] = (
     _name(PASSWORD, "passw0", rf"passw0r[dt]{_OVER}"),
     _name(PASSWORD, "pa55", rf"pa55w[o0]r[dt]{_OVER}"),
     _name(PASSWORD, "p4ss", rf"p4ssw[o0]r[dt]{_OVER}"),
+    _name(PASSWORD, "p@ss", rf"p@ss(?:w[o0*]r[dt]|wd)?{_OVER}"),
+    _name(PASSWORD, "p*ss", rf"p\*ssw[o0*]r[dt]{_OVER}"),
+    *(
+        _name(PASSWORD, f"p{joint}a{joint}s{joint}s", re.escape(joint.join("password")) + _OVER)
+        for joint in (" ", ".", "-", "_", "*")
+    ),
     _name(PASSWORD, "authtok", rf"authtok{_OVER}"),
     _name(PASSWORD, "p/w", rf"{_ALONE}p/w{_OVER}"),
     _name(LOGIN, "u/p", rf"{_ALONE}u/p{_OVER}"),
@@ -90,6 +99,8 @@ NAMES: tuple[Name, ...] = (
     ),
     _name(PASSWORD, "wlan", rf"{_ALONE}wlan[ -]?(?:key|schlue?ssel|code)s?{_OVER}"),
     _name(LOGIN, "wifi", rf"{_ALONE}wifi{_OVER}"),
+    _name(LOGIN, "wi-fi", rf"{_ALONE}wi-fi{_OVER}"),
+    _name(DOUBTFUL, "wi-fi", rf"{_ALONE}wi-fi(?![a-z_-])"),
     _name(LOGIN, "wlan", rf"{_ALONE}wlan{_OVER}"),
     _name(LOGIN, "vpn", rf"{_ALONE}vpn(?=:? )"),
     _name(LOGIN, "mysqli", r"mysqli(?=\()"),
@@ -98,6 +109,11 @@ NAMES: tuple[Name, ...] = (
     _name(DOUBTFUL, "wlan", rf"{_ALONE}wlan(?![a-z_-])"),
     _name(PIN, "passcode", rf"passcodes?{_OVER}", "pin"),
     _name(PIN, "geheimzahl", rf"geheimzahl{_OVER}", "pin"),
+    *(_name(PIN, f"{what}code", rf"{what}codes?{_OVER}", "pin") for what in ("alarm ", "alarm", "alarm's ")),
+    _name(PIN, "code ", rf"code (?:for|of|to) (?:the |my |our )?{_OWN}{_OVER}", "pin"),
+    _name(PIN, "code ", rf"code (?:der|des|fur die|fur den|vom) {_OWN}{_OVER}", "pin"),
+    _name(PIN, "code ", rf"code (?:de l'|du |de la |de ma |de mon |d')?{_OWN}{_OVER}", "pin"),
+    _name(PIN, "codigo ", rf"codigo (?:de |del )?(?:la |el |mi )?{_OWN}{_OVER}", "pin"),
     _name(
         PIN,
         "code ",
@@ -133,6 +149,8 @@ NAMES: tuple[Name, ...] = (
     _name(KEY, "geheim", rf"geheimni(?:s|sse)(?:es)?{_OVER}|geheimcode", "secret"),
     # French
     _name(PASSWORD, "mdp", rf"{_ALONE}mdp{_OVER}"),
+    _name(DOUBTFUL, "pass", rf"{_ALONE}passe(?= ?[:=]| est )"),
+    _name(DOUBTFUL, "sesame", rf"{_ALONE}sesame(?= ?[:=]| est | is )"),
     _name(KEY, "jeton", rf"jetons?{_OVER}", "token"),
     _name(PHRASE, "phrase", r"phrase (?:secrete|de recuperation|de passe)", "passphrase"),
     # Spanish, Portuguese, Italian
@@ -159,6 +177,9 @@ NAMES: tuple[Name, ...] = (
 # What programs take as a password, and how people say what opens something, without a name for it.
 _X = r"""["'`]?([^\s"'`<>|;,]{4,128}+)"""
 _NO_HOST = _X.replace(";,]", ";,@]")
+_IS_USED = "(?: (?:is|was|it's|it is|uses?|ist|c'est|est|es)(?: (?:now|still|again))?:? )"
+# Between who somebody is and what opens.
+_THEN = "| / |\\t|\\)[ ]?: | = | [-–—→] |, (?:then )?| (?:with|using|mit|avec|con) "
 _FLAG = "".join(f"|(?<=-[a-z]{{{length}}})" for length in range(2, 9))[1:]
 _FORMS: tuple[Name, ...] = (
     _name(FORM, "auth", rf"(?:(?<=cli )|(?<=> )|(?<=^)|(?<=\n))auth (?:[a-z0-9_.-]{{1,32}} )?{_X}"),
@@ -171,6 +192,11 @@ _FORMS: tuple[Name, ...] = (
     _name(FORM, "printf ", rf"printf [\"']%s(?:\\n)?[\"'] {_X}[\"']?[ ]?\|"),
     _name(FORM, "<<<", rf"<<<[ ]?{_X}"),
     _name(FORM, 'send "', r"""send "([^"\s\\]{4,64}+)\\[rn]"""),
+    _name(SURE_FORM, "secretstr", r"""secretstr(?:ing)?\(["']([^"'\r\n]{4,128}+)["']"""),
+    *(
+        _name(FORM, verb, rf"""{verb}\(["'](?:bearer |basic )?([^"'\s]{{8,512}}+)["'], ?forhttpheaderfield: ?["'](?:authorization|cookie|x-)""")  # noqa: E501
+        for verb in ("setvalue", "addvalue")
+    ),
     _name(SURE_FORM, "securestring", r"""securestring(?: -string)? ["']([^"'\r\n]{4,128}+)["']"""),
     _name(FORM, "sqlplus", r"""sqlplus (?:-[a-z]{1,8} ){0,3}["']?[a-z0-9_$#]{1,32}/([^\s@/"']{4,64}+)"""),
     _name(FORM, "pdp ", r"""pdp ["']?[a-z0-9_$#]{1,32}/([^\s@/"']{4,64}+)"""),
@@ -178,7 +204,7 @@ _FORMS: tuple[Name, ...] = (
     _name(FORM, "rabbitmqctl", rf"rabbitmqctl [a-z_]{{4,20}} [^\s]{{1,40}} {_X}"),
     _name(FORM, "community", rf"community {_X}"),
     _name(FORM, "secret", rf"(?:(?<=enable )|(?<=[0-9] )|(?<=\n )|(?<=\n  ))secret(?: [0-9])? {_X}"),
-    _name(FORM, "key", rf"(?:(?<=isakmp )|(?<=option )|(?<=security )|(?<=wpa)|(?<=shared-))key(?: [0-9])?(?: ascii-text)?[ =]{{1,2}}{_X}"),  # noqa: E501
+    _name(FORM, "key", rf"(?:(?<=isakmp )|(?<=option )|(?<=security )|(?<=wpa)|(?<=shared-)|(?<=\]\.))key(?: [0-9])?(?: ascii-text)?[ =]{{1,2}}{_X}"),  # noqa: E501
     _name(FORM, "user", r"""user(?:name|pwd)?["']?[ ]?[=:][ ]?["']?(?!https?:)[a-z0-9_.@+-]{1,64}:(?!//)([^\s"'`<>|;,]{6,64}+)"""),  # noqa: E501
     _name(FORM, "user", r"""user [^\s]{1,40} (?:on |off )?>([^\s"'<>]{4,128}+)"""),
     _name(FORM, "ssid", rf"ssid[\"']?[ :=][^\n]{{1,40}}?[\n,;/]{{1,2}}[ ]{{0,4}}[\"']?(?:key|psk|schlussel|cle|clave|code)[\"']?[ ]?[:=][ ]?{_X}"),  # noqa: E501
@@ -202,15 +228,18 @@ _FORMS: tuple[Name, ...] = (
     _name(FORM, "basicauth", rf"basicauth[^\n]{{0,24}}\n?[ ]{{0,8}}[a-z0-9_.-]{{1,32}}[: ]{_X}"),
     _name(FORM, "auth_basic", rf"auth_basic [a-z0-9_.-]{{1,32}}:{_X}"),
     _name(FORM, "unlock", rf"unlock(?:s|ed)?(?: it)? with {_X}"),
+    _name(FORM, "ouvre", rf"ouvre avec {_X}"),
+    _name(FORM, "opens with", rf"opens with {_X}"),
     _name(FORM, "crypted with", rf"crypted with {_X}"),
     _name(FORM, "protected with", rf"protected with {_X}"),
-    _name(FORM, "admin", rf"(?:(?<![\w/.@-]))admin(?:istrator)?(?:[ ]?:[ ]?| / ){_NO_HOST}"),
-    _name(FORM, "root", rf"(?:(?<![\w/.@-]))root(?:[ ]?:[ ]?| / ){_NO_HOST}"),
+    _name(FORM, "admin", rf"(?:(?<![\w/.@-]))admin(?:istrator)?(?:(?:'s)?{_IS_USED}|[ ]?:[ ]?{_THEN}){_NO_HOST}"),
+    _name(FORM, "root", rf"(?:(?<![\w/.@-]))root(?:(?:'s)?{_IS_USED}|[ ]?:[ ]?{_THEN}){_NO_HOST}"),
     _name(FORM, "login", rf"login (?:(?:admin|root|user)|(?:with|using)) {_X}"),
     _name(FORM, "logged in", rf"logged in(?: as [^\s]{{1,40}})? (?:with|using) {_X}"),
     _name(FORM, "log in", rf"log in(?: as [^\s]{{1,40}})? (?:with|using) {_X}"),
     _name(FORM, "sign", rf"sign(?:ed)? in(?: as [^\s]{{1,40}})? (?:with|using) {_X}"),
     _name(FORM, "conne", rf"connect(?:ed)? to [^\s]{{1,40}} (?:with|using) {_X}"),
+    _name(FORM, "conne", rf"connect(?:e|er|e-toi|ez-vous) avec {_X}"),
     _name(FORM, "network", rf"network(?: is|:)? [^\s]{{1,40}}[ ,]{{1,2}}(?:and )?(?:the )?(?:key|code)(?: is|:)? {_X}"),
     _name(FORM, "ssh ", rf"ssh [^\s@]{{1,40}}@[^\s,]{{1,64}},? (?:with |\()(?:password )?{_X}"),
     _name(FORM, "sudo", rf"sudo(?: pass| pw)?(?: is| with| one is| asks?,?(?: type| enter)?| wants| use| c'est| ?:) {_X}"),  # noqa: E501
@@ -220,7 +249,7 @@ NAMES += _FORMS
 # These have a letter that is not ASCII, although it is not seen here, or are written without a space before the value.
 FAR_NAMES: tuple[Name, ...] = (
     _name(PASSWORD, "cle", rf"{_ALONE}cle (?:du |de )?(?:wifi|wpa|wlan|reseau){_OVER}"),
-    _name(KEY, "cle", rf"{_ALONE}cles?{_OVER}", "key"),
+    _name(KEY, "cle", rf"{_ALONE}clef?s?{_OVER}", "key"),
     _name(PASSWORD, "hasl", rf"{_ALONE}hasl[oaeu]m?{_OVER}"),
     _name(KEY, "klucz", rf"{_ALONE}klucz[aeu]?{_OVER}", "key"),
     _name(PASSWORD, "losenord", "losenord(?:et)?"),
@@ -239,8 +268,9 @@ FAR_NAMES: tuple[Name, ...] = (
     _name(PASSWORD, "парол", "парол[а-яё]{0,3}"),
     _name(PASSWORD, "κωδικο", "κωδικο[ςύσ]?"),
     _name(DOUBTFUL, "パス", "パス(?![ワフコ])"),
+    *(_name(DOUBTFUL, word) for word in ("와이파이", "ワイファイ", "无线网", "無線網")),
     *(_name(PHRASE, word, kind="passphrase") for word in ("助记词", "助記詞", "口令", "シードフレーズ", "パスフレーズ", "시드 구문", "암호문")),  # noqa: E501
-    *(_name(PIN, word, kind="pin") for word in ("暗証番号", "비밀 번호", "비밀번호", "密码")),
+    *(_name(PIN, word, kind="pin") for word in ("暗証番号", "핀번호", "비밀 번호", "비밀번호", "密码")),
     *(_name(KEY, word, kind="secret") for word in ("恢复码", "恢復碼", "リカバリーコード", "回復キー", "バックアップコード", "복구 코드", "복구 키", "백업 코드")),  # noqa: E501
     *(_name(LOGIN, word) for word in ("账号", "帐号", "账户", "登录", "ログイン", "アカウント", "로그인", "계정", "логин", "доступ")),  # noqa: E501
     _name(KEY, "ключ", "ключ[а-яё]{0,3}", "key"),

@@ -25,6 +25,7 @@ class Page:
         "_long_words",
         "_low",
         "_marked",
+        "_narrow",
         "_parts_until",
         "_stretches",
         "_values",
@@ -41,6 +42,7 @@ class Page:
         self.text = without_marks(plain)
         self._parts_until: list[int] | None = None
         self._low: str | None = None
+        self._narrow: str | None = None
         self._in_bytes: bytes | None = None
         self._stretches: list[int] | None = None
         self._has_digits: bool | None = None
@@ -58,6 +60,12 @@ class Page:
             self._parts_until = list(accumulate(map(len, self._marked.split(_NOTHING))))
         return at + bisect_right(self._parts_until, at)
 
+    def end_of(self, end: int) -> int:
+        """Say where what ends here in `text` ends in the original: behind all that its last sign is written with."""
+        last = self.place_of(end - 1)
+        is_itself = self.original[last] == self.text[end - 1]
+        return last + 1 if is_itself else min(self.place_of(end), len(self.original))
+
     @property
     def low(self) -> str:
         """The text in lower case, every character at its place."""
@@ -65,6 +73,14 @@ class Page:
             # This letter alone becomes two in lower case, and would move all that follow.
             self._low = self.text.replace("\u0130", "i").lower()
         return self._low
+
+    @property
+    def narrow(self) -> str:
+        """The text in lower case, with `?` for most signs that are not of the West: it is searched in half the time."""
+        if self._narrow is None:
+            low = self.low
+            self._narrow = low if low.isascii() else low.encode("latin-1", "replace").decode("latin-1")
+        return self._narrow
 
     @property
     def has_digits(self) -> bool:
@@ -157,8 +173,10 @@ _ESCAPES |= {
 _ENTITIES = {
     entity: sign + _NOTHING * (len(entity) - 1)
     for entity, sign in (
-        ("&quot;", '"'), ("&#34;", '"'), ("&#39;", "'"), ("&apos;", "'"), ("&amp;", "&"), ("&lt;", "<"), ("&gt;", ">"),
-        ("&#61;", "="), ("&nbsp;", " "), ("&colon;", ":"), ("&#58;", ":"), ("&equals;", "="),
+        ("&quot;", '"'), ("&apos;", "'"), ("&amp;", "&"), ("&lt;", "<"), ("&gt;", ">"), ("&nbsp;", " "),
+        ("&colon;", ":"), ("&equals;", "="),
+        *((f"&#{code};", chr(code)) for code in range(32, 127)),
+        *((f"&#{x}{code:{form}};", chr(code)) for code in range(32, 127) for x in "xX" for form in "xX"),
     )
 }  # fmt: skip
 _IN_ADDRESSES = {
@@ -178,10 +196,16 @@ _IN_ADDRESSES = {
 # By the sign with which all of them begin.
 _WRITTEN_OTHERWISE = {
     "\\": (_ESCAPES, pattern(r"\\(?:[_\-*.~+#!$&@=/:|<>()\[\]{}%^,;? ]|u00(?:2[267]|3[acdeACDE]))")),
-    "&": (_ENTITIES, pattern(r"&(?:quot|#34|#39|apos|amp|lt|gt|#61|nbsp|colon|#58|equals);")),
+    "&": (
+        _ENTITIES,
+        pattern(
+            r"&(?:quot|apos|amp|lt|gt|nbsp|colon|equals|#(?:3[2-9]|[4-9][0-9]|1[01][0-9]|12[0-6]|[xX](?:[2-6][0-9a-fA-F]|7[0-9a-eA-E])));"
+        ),
+    ),
     "%": (_IN_ADDRESSES, pattern(r"%(?:2[0267]|3[adAD]|7[bdBD])")),
 }
 _FEW = 64  # one in so many characters
+_MANY_FORMS = 64
 # Cyrillic letters that look like others, in a word that has both.
 _LOOK_ALIKE = "авеорсухіѕјАВЕОРСУХІЅЈ"
 _AS_LATIN = str.maketrans(_LOOK_ALIKE, "abeopcyxisjABEOPCYXISJ")
@@ -200,7 +224,7 @@ def _as_plain_signs(text: str, odd: frozenset[str]) -> str:
         count = text.count(opening)
         if not count or not expression.search(text):
             continue
-        if count * _FEW < len(text):
+        if count * _FEW < len(text) or len(meanings) > _MANY_FORMS:
             text = expression.sub(lambda found, known=meanings: known[found[0]], text)  # type: ignore[misc]
         else:  # so many that it is quicker to look for each in turn
             for written, meant in meanings.items():

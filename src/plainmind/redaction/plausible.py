@@ -228,7 +228,10 @@ def is_odd(value: str) -> bool:  # noqa: PLR0911
         return False
     if _ODD_SIGN.search(value, 1):
         return True
-    if _turns(_sorts(value.translate(_WITHOUT_JOINTS))) >= _LEAST_TURNS:
+    sorts = _sorts(value.translate(_WITHOUT_JOINTS).replace("=", ""))
+    turns = _turns(sorts)
+    # `iPhone-15Pro` is a name; what goes from small letters to capitals and to digits again and again is none.
+    if turns >= _LEAST_TURNS or (turns > 1 and turns + sorts.count(b"aA") >= _LEAST_TURNS - 1):
         return True
     return any(_turns(_sorts(part)) > 1 and not _KNOWN_MIX.fullmatch(part) for part in _PARTS.findall(value))
 
