@@ -39,12 +39,12 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("out", type=Path)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--teacher-seconds", type=float, default=560)
-    parser.add_argument("--student-seconds", type=float, default=380)
+    parser.add_argument("--teacher-seconds", type=float, default=500)
+    parser.add_argument("--student-seconds", type=float, default=950)
     parser.add_argument("--steps", type=int, help="instead of seconds, for a small try")
     parser.add_argument("--teacher", type=Path, help="one that was trained before: only distil")
     parser.add_argument("--batch", type=int, default=64)
-    parser.add_argument("--student-batch", type=int, default=96)
+    parser.add_argument("--student-batch", type=int, default=128)
     arguments = parser.parse_args()
     folder: Path = arguments.folder
     arguments.out.mkdir(parents=True, exist_ok=True)
@@ -53,8 +53,8 @@ def main() -> None:
     log(f"{len(prepared['questions'])} questions, {len(prepared['passages'])} passages")
     tokens = _Words(folder / "minilm-tokenizer.json")
     questions, passages = tokens.encode(prepared["questions"], 64), tokens.encode(prepared["passages"], 240)
-    mpnet = transformer.canonical(transformer.unpack(_arrays(folder, "mpnet")))
-    data = _mine(prepared, questions, passages, mpnet, folder / "neighbours.npz")
+    minilm = transformer.canonical(transformer.unpack(_arrays(folder, "minilm")))
+    data = _mine(prepared, questions, passages, minilm, folder / "neighbours.npz")
     log("mined")
     sets = {file.stem: candidates.read_candidates(file) for file in sorted((folder / "cand").glob("*.jsonl"))}
     sets.pop("cmrc_zh", None)  # neither encoder reads Chinese
@@ -64,7 +64,8 @@ def main() -> None:
             kept = transformer.unpack({name: arrays[name] for name in arrays.files})
         teacher = {name: jnp.asarray(array) for name, array in kept.items()}
     else:
-        stream = reranker.batches(data, (transformer.MPNET,), arguments.batch, arguments.seed)
+        mpnet = transformer.canonical(transformer.unpack(_arrays(folder, "mpnet")))
+        stream = reranker.batches(data, transformer.MPNET, arguments.batch, arguments.seed)
         teacher = reranker.train_teacher(
             reranker.add_head(mpnet, arguments.seed), transformer.MPNET, stream, arguments.teacher_seconds, 3e-5,
             log, arguments.steps,
@@ -73,13 +74,19 @@ def main() -> None:
         np.savez(arguments.out / "teacher.npz", **packed)
         log("the teacher is kept")
 
-    minilm = transformer.canonical(transformer.unpack(_arrays(folder, "minilm")))
-    both = reranker.batches(
-        data, (transformer.MPNET, transformer.MINILM), arguments.student_batch, arguments.seed + 1
-    )
+    reworded = {int(at): text for at, text in prepared["reworded"].items()}
+    encoded = dict(zip(reworded, tokens.encode(list(reworded.values()), 64), strict=True))
+
+    def read(number: int) -> reranker.Pools:
+        pools = reranker.read_pools(
+            data, teacher, transformer.MPNET, transformer.MINILM, encoded, arguments.seed + number
+        )
+        log(f"the teacher has read {pools.said.size} passages")
+        return pools
+
     student = reranker.distil(
-        reranker.add_head(minilm, arguments.seed), transformer.MINILM, teacher, transformer.MPNET, both,
-        arguments.student_seconds, 1.2e-4, log, arguments.steps,
+        reranker.add_head(minilm, arguments.seed), transformer.MINILM, read, arguments.student_batch,
+        arguments.seed, arguments.student_seconds, 1.5e-4, log, arguments.steps,
     )  # fmt: skip
     half: Any = {k: np.asarray(v, np.float16) for k, v in student.items()}
     np.savez(arguments.out / "student.npz", **half)
@@ -128,7 +135,7 @@ def _mine(
     prepared: dict[str, Any],
     questions: list[np.ndarray],
     passages: list[np.ndarray],
-    mpnet: transformer.Parameters,
+    encoder: transformer.Parameters,
     known: Path,
 ) -> reranker.Questions:
     """Questions with passages to tell apart; neighbours that are `known` are not looked for again."""
@@ -136,7 +143,7 @@ def _mine(
         with np.load(known) as arrays:
             neighbours = arrays["neighbours"]
     else:
-        neighbours = _neighbours(prepared, questions, passages, mpnet)
+        neighbours = _neighbours(prepared, questions, passages, encoder)
         np.savez_compressed(known, neighbours=neighbours)
     sources, inverse, counts = np.unique(prepared["source"], return_inverse=True, return_counts=True)
     weight = np.array([BOOST.get(str(name), 1.0) for name in sources]) * np.sqrt(counts) / counts
@@ -155,15 +162,13 @@ def _neighbours(
     prepared: dict[str, Any],
     questions: list[np.ndarray],
     passages: list[np.ndarray],
-    mpnet: transformer.Parameters,
+    encoder: transformer.Parameters,
 ) -> np.ndarray:
     """Passages by the bi-encoder, without those that may well answer too; after them, what our engine found."""
-    parameters = {name: jnp.asarray(array) for name, array in mpnet.items()}
-    shape = transformer.MPNET
+    parameters = {name: jnp.asarray(array) for name, array in encoder.items()}
+    shape = transformer.MINILM
     ask = jax.jit(lambda tokens: transformer.mean_vectors(parameters, shape, tokens))
-    marked = [
-        [[shape.begin, *(one + 4).tolist(), shape.end] for one in some] for some in (questions, passages)
-    ]
+    marked = [[[shape.begin, *one.tolist(), shape.end] for one in some] for some in (questions, passages)]
     # A shape takes as long to compile as forty thousand passages take to read.
     left, right = (batched(ask, some, shape.padding, 192, 1 << 16, (72,)) for some in marked)
     everything = jnp.asarray(right, jnp.bfloat16)
@@ -198,10 +203,10 @@ def _scorer(parameters: Any, shape: transformer.Shape, tokens: _Words) -> Any:
         size = min(512, len(pairs))
         for at in range(0, len(pairs), size):
             rows = [
-                transformer.join_pair(shape, left[one] + offset, right[one] + offset, reranker.LENGTH)
+                transformer.join_pair(shape, left[one] + offset, right[one] + offset, reranker.POOL_LENGTH)
                 for one in range(at, min(at + size, len(pairs)))
             ]
-            ids = np.full((size, reranker.LENGTH), shape.padding, np.int32)
+            ids = np.full((size, reranker.POOL_LENGTH), shape.padding, np.int32)
             kinds = np.zeros_like(ids)
             for row, (one, kind) in enumerate(rows):
                 ids[row], kinds[row] = one, kind

@@ -10,6 +10,7 @@ import argparse
 import json
 import lzma
 import random
+import re
 import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from plainmind.memory.memory import Memory
+from plainmind.text.terms import STOP_WORDS
 from training import corpus, inputs, overlap, sentence_encoder, vocabulary
 
 PIECES = 50_600
@@ -43,6 +45,7 @@ ASKED = (
 )
 _FOUND = 16
 _OFTEN = 12
+_REWORDED = 0.2  # of the questions, half of them as a few words, half with a slip of the finger
 
 
 def prepare_questions(data: Path, barred: overlap.Grams, seed: int) -> tuple[dict[str, Any], dict[str, int]]:
@@ -97,6 +100,32 @@ def ask_engine(made: dict[str, Any], sources: Sequence[str], most: int, seed: in
     return found
 
 
+def reword(questions: Sequence[str], seed: int) -> dict[int, str]:
+    """Some of the questions as people type them: the words that matter, or with a slip of the finger; by number."""
+    chance = random.Random(seed)
+    found: dict[int, str] = {}
+    for at, question in enumerate(questions):
+        if chance.random() >= _REWORDED:
+            continue
+        words = [one for one in re.findall(r"[\w'-]+", question) if one.lower() not in STOP_WORDS]
+        if chance.random() < 0.5 and len(words) > 1:
+            found[at] = " ".join(words)
+            continue
+        long = [one for one in words if len(one) > 4 and one.isalpha()]
+        if long:
+            word = chance.choice(long)
+            place = chance.randrange(1, len(word) - 2)
+            slip = chance.choice(
+                (
+                    word[:place] + word[place + 1] + word[place] + word[place + 2 :],
+                    word[:place] + word[place + 1 :],
+                    word[: place + 1] + word[place:],
+                )
+            )
+            found[at] = question.replace(word, slip, 1)
+    return found
+
+
 def everyday_words(packages: Path, counts: Mapping[str, int]) -> list[str]:
     """The first words that each language has for an emoji, and words of WordNet that our texts know."""
     annotations = inputs.read_annotations(packages / "cldr")
@@ -129,6 +158,7 @@ def main() -> None:
     if given.only != "corpus":
         made, log = prepare_questions(given.data, barred, given.seed)
         made["engine"] = ask_engine(made, ASKED, 2_500, given.seed)
+        made["reworded"] = reword(made["questions"], given.seed)
         _write(given.out / "rerank.json.xz", made)
         (given.out / "rerank.log.json").write_text(json.dumps(log, indent=1), encoding="utf-8")
 

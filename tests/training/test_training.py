@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from training import (  # noqa: E402
     candidates,
     model_files,
     overlap,
+    prepare,
     reranker,
     reranker_files,
     table,
@@ -155,6 +157,16 @@ def test_weights_survive_being_packed_and_padding_changes_nothing(kind: str) -> 
     assert np.allclose(vectors, transformer.mean_vectors(packed, shape, tokens), atol=0.02)
 
 
+def test_some_questions_are_asked_again_as_people_type_them() -> None:
+    asked = ["When did the printer arrive at the office?"] * 200
+    found = prepare.reword(asked, seed=1)
+
+    assert 20 < len(found) < 60
+    assert "printer arrive office" in found.values()
+    assert any(one.startswith("When did the p") and one != asked[0] for one in found.values())
+    assert prepare.reword(asked, seed=1) == found
+
+
 @pytest.mark.slow
 def test_a_teacher_learns_which_passage_answers_and_a_student_learns_it_from_the_teacher() -> None:
     chance = np.random.default_rng(1)
@@ -173,15 +185,22 @@ def test_a_teacher_learns_which_passage_answers_and_a_student_learns_it_from_the
     assert all(one % 2 for one in group[1:7])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(reranker, "LENGTH", short)
+        patch.setattr(reranker, "POOL_LENGTH", short)
         log: list[str] = []
-        stream = reranker.batches(data, (transformer.MPNET,), 8, 1)
+        stream = reranker.batches(data, transformer.MPNET, 8, 1)
         start = reranker.add_head(encoder("mpnet", 600), 1)
         teacher = reranker.train_teacher(start, transformer.MPNET, stream, 0, 3e-3, log.append, steps=40)
-        both = reranker.batches(data, (transformer.MPNET, transformer.MINILM), 8, 2)
-        first = reranker.add_head(encoder("bert", 600), 1)
-        student = reranker.distil(
-            first, transformer.MINILM, teacher, transformer.MPNET, both, 0, 3e-3, log.append, steps=40
+        again = {3: np.array([450])}
+        read = partial(
+            reranker.read_pools, data, teacher, transformer.MPNET, transformer.MINILM, again, size=5
         )
+        first = reranker.add_head(encoder("bert", 600), 1)
+        student = reranker.distil(first, transformer.MINILM, read, 8, 3, 0, 3e-3, log.append, steps=40)
+        pools = read(0)
+
+    assert pools.tokens.shape == (13, reranker.POOL, short)
+    assert pools.tokens[12, 0, 1] == 450
+    assert np.array_equal(pools.said[12], pools.said[3])
 
     def apart(parameters: object, shape: transformer.Shape) -> float:
         """How much higher answers score than the rest."""
