@@ -75,6 +75,25 @@ def test_the_best_are_those_of_scoring_every_chunk_to_the_last_bit(seed, sizes, 
 
 
 @BOTH
+@pytest.mark.parametrize(("size", "is_known"), [(20, True), (3_000, True), (30_000, False)])
+def test_what_was_worked_out_for_all_chunks_is_the_score_of_each_to_the_last_bit(arithmetic, size, is_known):
+    terms = ["a", "b", "c", "d"]
+    ((part, _, _),) = made_parts(size, [size], terms)
+    weights = [0.9, 0.06, 0.03, 0.01]
+    if not is_known:  # so few have the heavy one that the light ones cannot make others the best
+        first = part.postings[0]
+        few = array("H", first.positions[:60])
+        part.postings = [Postings(few.tobytes(), first.counts[:60]), *part.postings[1:]]
+
+    arithmetic.best_by_words([part], weights, 120.0, size + 1 if is_known else 20)
+
+    assert (part.scores is not None) == is_known
+    if part.scores is not None:
+        every = list(range(size))
+        assert part.scores(every) == bm25.word_scores(part, weights, 120.0, every)
+
+
+@BOTH
 @pytest.mark.parametrize("limit", [1, 10, 48])
 def test_pruning_large_segments_loses_nothing(arithmetic, limit):
     terms = ["rare", "less", "common", "everywhere"]

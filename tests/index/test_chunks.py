@@ -61,3 +61,30 @@ def test_the_lines_strategy_can_be_chosen():
 
     assert len(chunks) > 1
     assert settings.fingerprint == "lines/8/0"
+
+
+def days_of(text, **fields):
+    document = Document("memory/visits.md", "memory", text, **fields)
+    return [
+        (chunk.start_line, chunk.end_line, chunk.day) for chunk in chunks_of(document, ChunkingSettings())
+    ]
+
+
+def test_a_day_at_the_head_of_a_list_item_is_the_day_of_what_it_says():
+    items = (
+        "- 2026-11-13: the plumber\n  about the sink\n- **2026-11-02** the roofer\n- [x] 2026-11-02 tiles\n"
+    )
+    text = f"# Visits\n\n{items}- call back"
+
+    assert days_of(text) == [(1, 2, None), (3, 4, "2026-11-13"), (5, 6, "2026-11-02"), (7, 7, None)]
+
+
+@pytest.mark.parametrize(
+    "line", ["- 2026-13-40: no day", "- 2026-11-130 x", "- the 2026-11-13 visit", "2026-11-13: no item"]
+)
+def test_what_only_looks_like_a_day_at_the_head_of_an_item_is_none(line):
+    assert days_of(f"- milk\n{line}") == [(1, 2, None)]
+
+
+def test_a_file_that_has_a_day_keeps_it_for_all_its_items():
+    assert days_of("- 2026-11-13: the dentist", day="2026-11-01") == [(1, 1, "2026-11-01")]

@@ -119,6 +119,14 @@ def test_the_settings_that_keep_an_index_whole_are_set(store):
     }  # fmt: skip
 
 
+def test_a_statement_is_not_prepared_again_for_each_value(store):
+    put(store, "a.md", GATEWAY)
+    with store.driver._newest() as generation, generation.viewing() as db:
+        plan_is_kept = db.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, -1)
+
+    assert plan_is_kept
+
+
 def test_opening_never_creates_a_database_by_accident(tmp_path):
     with pytest.raises(IndexCorrupt, match="missing"):
         index_files.connect(str(tmp_path / "gen-000009.sqlite"), for_writing=True)

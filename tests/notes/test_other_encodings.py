@@ -58,3 +58,15 @@ def test_a_note_is_not_added_to_a_file_in_utf_16(memory, tmp_path):
     with pytest.raises(WorkspaceError, match="UTF-16"):
         memory.remember("tea", durable=True)
     assert file.read_bytes() == "# Memory\n".encode("utf-16")
+
+
+def test_an_edit_after_which_its_bytes_would_be_read_as_something_else_is_refused(memory, tmp_path):
+    file = tmp_path / "vault" / "a.md"
+    before = b"The first line is\n" + "h".encode("utf-16-le") * 40 + b"\n"
+    file.write_bytes(before)
+
+    with pytest.raises(PlainmindError, match="another encoding"):
+        memory.edit("a.md", "The first line is", "last")
+
+    assert file.read_bytes() == before
+    assert memory.edit("a.md", "The first line is", "The second line is!").line == 1

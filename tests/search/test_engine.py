@@ -247,3 +247,26 @@ def test_a_vector_is_never_compared_with_those_of_another_embedder():
     assert foreign.degraded == (
         "vector search: the index was made with hashing sha256-words, and only its vectors compare",
     )
+
+
+def test_of_two_that_say_the_same_the_one_in_the_words_of_the_question_comes_first():
+    said = "the boiler did leak a little before we moved in, the neighbour from upstairs says"
+    texts = {"a": "moving boilers leaks", "b": said} | {
+        f"n{number}": "the garden was dug" for number in range(8)
+    }
+
+    words_alone = SearchSettings(min_score=0.0, use_vectors=False)
+    hits = search("did the boiler leak before we moved in?", settings=words_alone, **texts).hits
+
+    assert [hit.path for hit in hits[:2]] == ["memory/b.md", "memory/a.md"]
+
+
+def test_what_says_little_beside_one_that_says_all_is_shown_all_the_same():
+    texts = {
+        "a": "gateway Mac Studio hall bakery",
+        "b": "the bakery opens at seven, says the girl who sells bread",
+    }
+
+    hits = search("gateway Mac Studio hall bakery", **texts).hits
+
+    assert [hit.path for hit in hits] == ["memory/a.md", "memory/b.md"]

@@ -1,9 +1,12 @@
 from datetime import date
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from plainmind.base.model import TermStatistics
 from plainmind.search.pages import names_day, parse, term_weights
+from plainmind.text.terms import document_terms
 
 TODAY = date(2026, 11, 15)
 
@@ -37,6 +40,21 @@ def test_an_identifier_is_an_exact_token():
 def test_a_text_has_an_exact_token_or_has_not(text, has_one):
     assert parse("what broke in a828e60", today=TODAY).has_exact_token(text) is has_one
     assert not parse("what broke", today=TODAY).has_exact_token(text)
+
+
+PIECES = [
+    *"ab -_./:,'’“”…é",
+    *["a828e60", "A828E60", "ERR-4711", "err", "4711", "4,711", "v1.2", "用户", "src/app.py"],
+    "\u200b",
+]
+
+
+@given(st.lists(st.sampled_from(PIECES)))
+def test_an_exact_token_is_found_wherever_the_terms_of_a_text_have_it(parts):
+    query = parse("ERR-4711 in src/app.py of v1.2 since a828e60", today=TODAY)
+    text = "".join(parts)
+
+    assert query.has_exact_token(text) == (not query.exact.isdisjoint(document_terms(text)))
 
 
 def test_rare_terms_weigh_more_and_unknown_terms_most():

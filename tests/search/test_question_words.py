@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plainmind.base.model import Chunk
-from plainmind.search.pages import Page, QuestionWords, limit_to_counts, terms_with, word_index
+from plainmind.search.pages import AsWritten, Page, QuestionWords, limit_to_counts, terms_with, word_index
 from plainmind.text.terms import document_terms, query_terms
 
 
@@ -116,3 +116,11 @@ def test_what_a_chunk_is_not_filed_under_was_not_found_in_it():
     assert limit_to_counts(found, bytes([5, 1])) is found
     assert limit_to_counts(found, bytes([3, 0])) == [(0, 0, 2), (2, 0, 1)]
     assert limit_to_counts([(0, 0, 300), (1, 1, 2)], bytes([255, 1])) == [(0, 0, 300), (1, 1, 1)]
+
+
+def test_words_as_written_count_whole_and_little_ones_a_little():
+    written = AsWritten("When did Ana paint?", QuestionWords({"ana": 2.0, "paint": 4.0}))
+
+    assert written.share_in("ANA, when did you paint?") == 1.0
+    assert written.share_in("ana paints") == 2.0 / 8.0
+    assert written.share_in("") == 0.0

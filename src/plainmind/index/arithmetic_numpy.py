@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -19,6 +20,10 @@ Array: TypeAlias = "np.ndarray[Any, Any]"
 _HARDLY_ANY = 200  # postings that are sooner added without numpy
 _FEW = 2_000  # postings that are sooner added than pruned
 _SINGLE = 12  # positions that are sooner looked up without numpy
+_SOONER_JOINED = (
+    20_000  # postings of all terms that are sooner looked through together than one term at a time
+)
+_POSITION_BITS = 16
 _DEARER = 8  # how much more it takes to look for one position in postings than to add one of them
 _ENOUGH_SLACK = 1e-12  # scores are sums of a few numbers below 1: rounding moves them less than this
 _COLUMNS = 64
@@ -36,15 +41,15 @@ def best_by_words(
     """The ids and scores of the best chunks, best first."""
     found: dict[int, float] = {}
     floor = 0.0
-    longest = max((int(_uint16(part.lengths).max(initial=0)) for part in parts), default=0)
-    penalties = _penalties(np.arange(longest + 1), average_length)
-    by_length = bm25.Penalties(average_length)
     for part in parts:
         if part.posting_count < _HARDLY_ANY:
-            scores = bm25.scores_of_part(part, weights, by_length, limit, floor)
+            scores = bm25.scores_of_part(part, weights, bm25.penalties_for(average_length), limit, floor)
             found.update({part.first_id + at: score for at, score in scores.items() if score > 0.0})
         else:
-            positions, values = _Scores(part, weights, penalties, limit, floor).best()
+            penalties = _penalties_up_to(int(_uint16(part.lengths).max(initial=0)), average_length)
+            scored = _Scores(part, weights, penalties, limit, floor)
+            positions, values = scored.best()
+            part.scores = scored.of_all()
             found.update(zip((positions + part.first_id).tolist(), values.tolist(), strict=True))
         if len(found) > limit:
             found = dict(bm25.best(found, limit))
@@ -80,13 +85,27 @@ def term_counts(postings: Sequence[Postings | None], positions: Sequence[int]) -
 def _counts_at(postings: Sequence[Postings | None], positions: Array) -> Array:
     """For each term a row: how often it stands at some positions."""
     found = np.zeros((len(postings), len(positions)), dtype=np.uint8)
-    for row, of_term in zip(found, postings, strict=True):
-        if of_term is not None:
-            known = _uint16(of_term.positions)
-            at = known.searchsorted(positions)
-            counts = np.frombuffer(of_term.counts, dtype=np.uint8).take(at, mode="clip")
-            np.multiply(counts, known.take(at, mode="clip") == positions, out=row)
+    filled = [(row, each) for row, each in enumerate(postings) if each is not None]
+    sizes = [len(each.counts) for _, each in filled]
+    if sum(sizes) > _SOONER_JOINED:
+        for row, of_term in filled:
+            known, counts = _uint16(of_term.positions), np.frombuffer(of_term.counts, dtype=np.uint8)
+            _look_up(known, counts, positions, found[row])
+    elif filled:
+        # All terms at once: a number that sorts by term, then by position.
+        terms = np.arange(0, len(filled) << _POSITION_BITS, 1 << _POSITION_BITS, dtype=np.uint32)
+        known = np.frombuffer(b"".join([each.positions for _, each in filled]), dtype=np.uint16)
+        counts = np.frombuffer(b"".join([each.counts for _, each in filled]), dtype=np.uint8)
+        rows = np.empty((len(filled), len(positions)), dtype=np.uint8)
+        _look_up(terms.repeat(sizes) + known, counts, terms[:, None] + positions, rows)
+        found[[row for row, _ in filled]] = rows
     return found
+
+
+def _look_up(known: Array, counts: Array, wanted: Array, into: Array) -> None:
+    """Put the count of each wanted position into its place, 0 for one that is not known."""
+    at = known.searchsorted(wanted)
+    np.multiply(counts.take(at, mode="clip"), known.take(at, mode="clip") == wanted, out=into)
 
 
 class _Scores:
@@ -125,6 +144,11 @@ class _Scores:
         chosen = np.flatnonzero(self._scores >= floor)
         positions = chosen if self._known is None else self._known[chosen].astype(np.int64)
         return positions, self._scores[chosen]
+
+    def of_all(self) -> Callable[[Sequence[int]], list[float]] | None:
+        """What gives the scores of any positions; None when some were left out."""
+        scores = self._scores
+        return (lambda positions: scores[positions].tolist()) if self._known is None else None
 
     def _add(self, postings: Postings, weight: float, to_come: float) -> None:
         if len(postings.counts) > _FEW:
@@ -181,6 +205,12 @@ class _Scores:
             still.append(total)
         still.reverse()
         return still
+
+
+@lru_cache(maxsize=8)
+def _penalties_up_to(longest: int, average_length: float) -> Array:
+    """The penalties of all lengths up to the longest."""
+    return _penalties(np.arange(longest + 1), average_length)
 
 
 def _penalties(lengths: Array, average_length: float) -> Array:

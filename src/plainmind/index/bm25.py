@@ -11,7 +11,8 @@ import sys
 from array import array
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from heapq import nlargest
 from itertools import compress, pairwise
 
@@ -125,7 +126,8 @@ def best(found: Mapping[int, float], limit: int) -> Sequence[tuple[int, float]]:
     if len(found) > 4 * limit:
         floor = nlargest(limit, found.values())[-1]
         found = {id_: value for id_, value in found.items() if value >= floor}
-    return sorted(found.items(), key=lambda item: (-item[1], item[0]))[:limit]
+    ordered = sorted([(-score, id_) for id_, score in found.items()])
+    return [(id_, -score) for score, id_ in ordered[:limit]]
 
 
 _PER_POSTING = 150  # nanoseconds without numpy
@@ -248,12 +250,14 @@ def without_positions(postings: Postings, dead: frozenset[int]) -> tuple[bytes, 
 class WordPart:
     """The lengths of a segment's chunks, and the postings of each term of a query, the heaviest term first."""
 
-    __slots__ = ("first_id", "lengths", "postings")
+    __slots__ = ("first_id", "lengths", "postings", "scores")
 
     def __init__(self, first_id: int, lengths: memoryview, postings: Sequence[Postings | None]) -> None:
         self.first_id = first_id
         self.lengths = lengths  # uint16 by position; 0: no chunk, or one without terms
         self.postings = postings
+        # What `word_scores` would give, if `best_by_words` had to work out the scores of all positions.
+        self.scores: Callable[[Sequence[int]], list[float]] | None = None
 
     @property
     def posting_count(self) -> int:
@@ -304,6 +308,12 @@ class Penalties(dict[int, float]):
         return found
 
 
+@lru_cache(maxsize=4)
+def penalties_for(average_length: float) -> Penalties:
+    """The penalties of an index: the next question needs the same ones."""
+    return Penalties(average_length)
+
+
 def count_living(postings: Postings, lengths: memoryview) -> int:
     """In how many chunks a term stands."""
     return sum(1 for position in postings.positions if lengths[position])
@@ -313,7 +323,7 @@ def best_by_words(
     parts: Sequence[WordPart], weights: Sequence[float], average_length: float, limit: int
 ) -> list[tuple[int, float]]:
     """The ids and scores of the best chunks, best first."""
-    penalties = Penalties(average_length)
+    penalties = penalties_for(average_length)
     found: dict[int, float] = {}
     floor = 0.0
     for part in parts:
@@ -332,7 +342,7 @@ def word_scores(
 ) -> list[float]:
     """The scores of given positions of one part."""
     scores = dict.fromkeys(positions, 0.0)
-    penalties = Penalties(average_length)
+    penalties = penalties_for(average_length)
     for weight, postings in zip(weights, part.postings, strict=True):
         if postings is not None:
             _add_to_known(scores, postings, weight, part.lengths, penalties)
@@ -365,6 +375,7 @@ def scores_of_part(
     scores: dict[int, float] = {}
     still = _still_to_come(part, weights, penalties)
     get = scores.get
+    is_pruned = False
     for weight, postings, to_come in zip(weights, part.postings, still, strict=True):
         if postings is None:
             continue
@@ -376,12 +387,15 @@ def scores_of_part(
                     at: score for at, score in scores.items() if score + to_come >= floor - _ENOUGH_SLACK
                 }
                 get = scores.get
+                is_pruned = True
                 if 4 * len(scores) < len(postings.counts):
                     _add_to_known(scores, postings, weight, part.lengths, penalties)
                     continue
         lengths = part.lengths
         for at, count in zip(postings.positions.tolist(), postings.counts, strict=True):
             scores[at] = get(at, 0.0) + weight * count / (count + penalties[lengths[at]])
+    if not is_pruned:
+        part.scores = lambda positions: [get(at, 0.0) for at in positions]
     return scores
 
 

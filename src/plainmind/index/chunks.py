@@ -32,6 +32,8 @@ def chunks_of(document: Document, settings: ChunkingSettings) -> list[Chunk]:
     if ID_MARK in text:
         text = "\n".join(without_note_ids(line) for line in split_lines(text))
     passages = _messages(text, settings) if document.source == "sessions" else _passages(text, settings)
+    if document.source == "memory" and document.day is None and document.days is None:
+        passages = [part for passage in passages for part in _by_day(passage)]
     return [
         Chunk(
             path=document.path,
@@ -51,12 +53,36 @@ def _day_of(document: Document, passage: Passage) -> str | None:
     """The day that a passage belongs to: its line's, its file's, or that of the headings above it, as in a diary."""
     if document.days is not None:
         return document.days[passage.start_line - 1]
-    if document.day is not None or document.source != "memory" or not passage.context:
+    if document.day is not None or document.source != "memory":
         return document.day
     from plainmind.text.chunking import BREADCRUMB
-    from plainmind.text.front_matter import day_of_headings
+    from plainmind.text.front_matter import day_of_headings, day_of_item
 
+    day = day_of_item(passage.text)
+    if day is not None or not passage.context:
+        return day
     return day_of_headings(tuple(passage.context.split(BREADCRUMB)), document.path)
+
+
+def _by_day(passage: Passage) -> list[Passage]:
+    """A passage, cut where the day of its list items changes: what happened on other days is told apart."""
+    lines = passage.text.split("\n")
+    if len(lines) != passage.end_line - passage.start_line + 1:
+        return [passage]
+    from plainmind.text.front_matter import days_apart
+
+    cuts = days_apart(lines)
+    if not cuts:
+        return [passage]
+    return [
+        replace(
+            passage,
+            start_line=passage.start_line + first,
+            end_line=passage.start_line + last - 1,
+            text="\n".join(lines[first:last]),
+        )
+        for first, last in zip([0, *cuts], [*cuts, len(lines)], strict=True)
+    ]
 
 
 def in_common(chunks: Sequence[Chunk], known: Iterable[Chunk]) -> int:

@@ -189,6 +189,12 @@ class Cache:
             found |= {id_: chunk for id_, (chunk, _) in fresh.items()}
         return found
 
+    def take_chunks(self, read: Mapping[int, tuple[Chunk, int]]) -> list[Chunk]:
+        """Keep chunks that were read beside others, each with its size; those that are here already stay the same."""
+        known, missing = self.kept.get_all([("chunk", id_) for id_ in read])
+        self.kept.put_all({key: read[key[1]] for key in missing})
+        return [known.get(("chunk", id_), chunk) for id_, (chunk, _) in read.items()]
+
     def vectors(self, view: View[Any, Any], ids: Sequence[int]) -> dict[int, bytes]:
         """Packed vectors by id; chunks without one are left out."""
         found: dict[int, bytes | None]
@@ -218,14 +224,17 @@ class Cache:
 class _Sight:
     """What words are weighed by, for those who see the same, and what has been worked out for them."""
 
-    __slots__ = ("average_length", "chunk_count", "counted", "parts", "scored")
+    __slots__ = ("average_length", "chunk_count", "counted", "looked_through", "parts", "scored", "weighed")
 
     def __init__(self, parts: Sequence[Part[Any, Any]], chunk_count: int, average_length: float) -> None:
         self.parts = parts
         self.chunk_count = chunk_count
         self.average_length = average_length
         self.counted: dict[str, int] = {}  # by term: in how many chunks it stands
+        self.weighed: dict[tuple[str, ...], Mapping[str, float]] = {}  # by terms as they were asked for
         self.scored: dict[tuple[str, ...], dict[int, float]] = {}  # by a query's terms: scores by id
+        # By a query's terms: the parts that were looked through for them, by their first places.
+        self.looked_through: dict[tuple[str, ...], dict[int, WordPart]] = {}
 
 
 class Reader:
@@ -239,6 +248,9 @@ class Reader:
         self._postings: dict[
             tuple[int, str], Postings | None
         ] = {}  # by the number of a segment, and the term
+        self._packed: tuple[Vector, bytes] | None = (
+            None  # the last vector that was asked about, and its bytes
+        )
         self._compared: dict[bytes, dict[int, float]] = {}  # by a query's vector: cosines by id
         self._scopes: dict[
             int, frozenset[str]
@@ -290,19 +302,21 @@ class Reader:
         sight.scored.setdefault(tuple(weights), {}).update(
             zip(ids, [score for _, score in places], strict=True)
         )
+        if where.only is None:
+            sight.looked_through[tuple(weights)] = {part.first_id: part for part in parts}
         return self._propose(ids, where)
 
     def expect_vector(self, vector: Vector, *, where: SearchFilter, limit: int) -> None:
         """Let the driver begin with what `by_vector` will be asked for."""
         is_due = self._now.fingerprint is not None and limit > 0 and where.only is None
         if is_due and (parts := self._view.admitted(where)):
-            self._view.expect(pack_vector(vector, self._now.dims), parts, where, limit)
+            self._view.expect(self._pack(vector), parts, where, limit)
 
     def by_vector(self, vector: Vector, *, where: SearchFilter, limit: int) -> list[int]:
         """The ids of the chunks nearest to a vector."""
         if self._now.fingerprint is None:
             return []
-        query = pack_vector(vector, self._now.dims)
+        query = self._pack(vector)
         if limit <= 0 or not (parts := self._view.admitted(where)):
             return []
         if where.only is not None:
@@ -369,10 +383,21 @@ class Reader:
         scored = sight.scored.setdefault(tuple(weights), {})
         missing = [id_ for id_ in ids if id_ not in scored]
         if missing:
-            arithmetic = word_arithmetic(len(missing) * len(weights))
-            for segment, own, positions in self._view.locate(missing):
-                (part,) = self._word_parts([(segment, None)], weights, with_empty=True)
-                scores = arithmetic.word_scores(part, list(weights.values()), sight.average_length, positions)
+            known = sight.looked_through.get(tuple(weights), {})
+            located = list(self._view.locate(missing))
+            self._fetch([segment for segment, _, _ in located], list(weights))
+            for segment, own, positions in located:
+                part = known.get(segment.first_place)
+                if part is not None and part.scores is not None:
+                    scores = part.scores(positions)
+                elif not any(self._postings[segment.number, term] for term in weights):
+                    scores = [0.0] * len(own)
+                else:
+                    (part,) = self._word_parts([(segment, None)], weights)
+                    arithmetic = word_arithmetic(len(missing) * len(weights))
+                    scores = arithmetic.word_scores(
+                        part, list(weights.values()), sight.average_length, positions
+                    )
                 scored.update(zip(own, scores, strict=True))
         return [scored[id_] for id_ in ids]
 
@@ -380,7 +405,7 @@ class Reader:
         """The cosine of given candidates."""
         if self._now.fingerprint is None:
             return [0.0] * len(ids)
-        cosines = self._cosines(pack_vector(vector, self._now.dims), ids)
+        cosines = self._cosines(self._pack(vector), ids)
         return [
             cosine if 0.0 <= cosine <= 1.0 else cosine_score(cosine)
             for cosine in [cosines.get(id_, 0.0) for id_ in ids]
@@ -393,6 +418,13 @@ class Reader:
     def vectors_of(self, source: Source, path: str) -> list[Vector | None]:
         """The vectors of the chunks of one file, in their order."""
         return [None if each is None else unpack_vector(each) for each in self._view.vectors_of(source, path)]
+
+    def _pack(self, vector: Vector) -> bytes:
+        """The bytes of a query's vector, which is the same one all along."""
+        known = self._packed
+        if known is None or known[0] is not vector:
+            self._packed = known = vector, pack_vector(vector, self._now.dims)
+        return known[1]
 
     def _propose(self, ids: Sequence[int], where: SearchFilter) -> list[int]:
         if where.scopes != EVERY_SCOPE:
@@ -452,11 +484,14 @@ class Reader:
 
     def _weights(self, terms: Sequence[str], sight: _Sight) -> Mapping[str, float]:
         """The weight of each distinct term, the heaviest first."""
-        asked = bm25.distinct_terms(terms)
-        if not asked:
-            return {}
-        self._count(asked, sight)
-        return bm25.term_weights(sight.chunk_count, {term: sight.counted[term] for term in asked})
+        key = tuple(terms)
+        found = sight.weighed.get(key)
+        if found is None:
+            asked = bm25.distinct_terms(terms)
+            self._count(asked, sight)
+            counted = {term: sight.counted[term] for term in asked}
+            sight.weighed[key] = found = bm25.term_weights(sight.chunk_count, counted)
+        return found
 
     def _count(self, terms: Sequence[str], sight: _Sight) -> None:
         """Count in how many living chunks that are in sight each term stands."""
@@ -482,16 +517,14 @@ class Reader:
         for new, own in lacking.items():
             self._postings.update(self._cache.postings(self._view, own, new))
 
-    def _word_parts(
-        self, parts: Sequence[Part[Any, Any]], weights: Mapping[str, float], *, with_empty: bool = False
-    ) -> list[WordPart]:
-        """Parts for the arithmetic; those without any of the terms are left out, unless they are asked for."""
+    def _word_parts(self, parts: Sequence[Part[Any, Any]], weights: Mapping[str, float]) -> list[WordPart]:
+        """Parts for the arithmetic; those without any of the terms are left out."""
         terms = list(weights)
         self._fetch([segment for segment, _ in parts], terms)
         found = [
             (part, postings)
             for part in parts
-            if any(postings := [self._postings[part[0].number, term] for term in terms]) or with_empty
+            if any(postings := [self._postings[part[0].number, term] for term in terms])
         ]
         lengths = self._cache.lengths(self._view, [part for part, _ in found])
         return [

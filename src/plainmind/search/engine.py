@@ -23,6 +23,7 @@ from plainmind.base.model import (
 from plainmind.base.value import field, replace, value
 from plainmind.search.pages import (
     LONGEST_QUESTION,
+    AsWritten,
     ParsedQuery,
     QuestionWords,
     RankedChunk,
@@ -33,6 +34,7 @@ from plainmind.search.pages import (
     stake_of,
 )
 from plainmind.search.snippets import (
+    ENOUGH_SAID,
     Judge,
     KnownFile,
     Snippet,
@@ -270,14 +272,8 @@ EXACT_TOKEN_FLOOR = 0.185
 
 # The log-odds that the first snippet holds evidence, learned on the questions of ten sets (docs/decisions). What the
 # question says counts, and how far the first is ahead: where two are as good as each other, neither is the answer.
-_FIRST_LEVEL, _OF_LEAD, _OF_INFORMATION, _OF_DISTANCE, _OF_NAMED_DAY, _OF_MEANING = (
-    -2.6,
-    2.25,
-    1.2,
-    9.3,
-    1.0,
-    2.0,
-)
+_FIRST_LEVEL, _OF_LEAD, _OF_INFORMATION = -1.9, 2.2, 1.25
+_OF_DISTANCE, _OF_NAMED_DAY, _OF_MEANING = 6.1, 0.9, 0.95
 _HALF_A_LEAD = 0.06  # over the second: then it is worth half of what a lead can be
 _FARTHEST = 0.2  # from the third: what is ahead by more is no surer
 _MUCH_SAID = 1.5  # in three rare words
@@ -328,8 +324,10 @@ def as_probability(odds: float) -> float:
 CHUNKS_WITH_MARGIN = 6
 # How many snippets are weighed against each other where an exact token, or diversity, can change their order.
 REORDERED = 50
-# How many are looked at, at least, for others that say the same.
-COMPARED = 6
+# How many are looked at, at least, for others that say the same, and for the words of the question as it was asked.
+COMPARED = 8
+# What all words of the question are worth in a snippet, as they were written, little ones too.
+WORDING = 0.18
 
 
 class SearchEngine:
@@ -357,7 +355,7 @@ class SearchEngine:
     ) -> SearchResult:
         """Answer a question; what could not be consulted is in `degraded`. A `view` that is open is read and closed.
 
-        With `unwanted`, lines that have expired, and those that it names, are shown to nobody.
+        With `unwanted`, lines that have expired, and what it names, are shown to nobody; nor is the question itself.
         """
         settings = self._settings
         clock = Stopwatch(time.perf_counter)
@@ -372,15 +370,22 @@ class SearchEngine:
             notes: tuple[str, ...] = ()
             if where.only is not None:
                 where, notes = _selection().without_missing_phrases(reader, query.text, where)
-            understood = (*map(_day_in_words, query.days), *_filters_in_words(where))
+            understood = tuple(map(_day_in_words, query.days))
+            if where.only is not None:
+                from plainmind.index.filters import in_words
+
+                understood += in_words(where.only)
             if query.days and where.only is None:
-                query, where = _listing(reader, query, where)
+                query, where = _selection().listing(reader, query, where)
             everything = wanted > settings.read_closely
             ranked, stake = self._rank(reader, query, vector, where, clock, everything=everything)
             between = reader.chunks_between
             if where.only is not None:
                 between = partial(_selection().allowed_between, reader, where.only)
-            hides = None if unwanted is None else _selection().hiding(reader, where, unwanted, today)
+            hides = None
+            if unwanted is not None:
+                hides = _selection().hiding(reader, where, unwanted, today, asked_text)
+                ranked = [item for item in ranked if item.chunk.path not in unwanted.paths]
             asked, files = self._read_closely(between, query, ranked, stake, today, hides=hides)
             clock.lap("read")
             grown = grow_snippets(files, budget=snippet_chars or settings.snippet_chars)
@@ -393,6 +398,7 @@ class SearchEngine:
                 snippets += islice(grown, pool - len(snippets))
             if _has_repeats(snippets):
                 snippets = _selection().each_once(chain(snippets, grown), pool)
+        put_wording_first(snippets, query, asked)
         explanations = self._explanations(query, asked, today) if explain else None
         hits = self._hits(query, snippets, asked, stake, explanations, today=today)
         floor = settings.min_score if min_score is None else min_score
@@ -673,6 +679,22 @@ class SearchEngine:
         return chances
 
 
+def put_wording_first(snippets: list[Snippet], query: ParsedQuery, asked: QuestionWords) -> None:
+    """Put those of the best first that say more of the question as it was asked, where its words say something."""
+    best = snippets[:COMPARED]
+    said = max([asked.shares[snippet.said] for snippet in best], default=0.0)
+    weight = WORDING * min(1.0, said / ENOUGH_SAID)
+    if not weight:
+        return
+    wording = AsWritten(query.text, asked)
+    shares = [wording.share_in(_with_its_names(each)) for each in best]
+    usual = sum(shares) / len(shares)
+    for snippet, share in zip(best, shares, strict=True):
+        least = min(snippet.score, NOTHING_IN_COMMON)  # it may come later, and is shown all the same
+        snippet.score = max(least, snippet.score + weight * (share - usual))
+    snippets[:COMPARED] = sorted(best, key=lambda snippet: -snippet.score)
+
+
 # Which of the next ones may speak of the same as the first: so near to it, with so much of what its line says of the
 # question, which has to be something.
 _NEXT = 3
@@ -733,31 +755,18 @@ def _has_repeats(snippets: Sequence[Snippet]) -> bool:
     return len({snippet.letters for snippet in snippets}) < len(snippets)
 
 
+def _with_its_names(snippet: Snippet) -> str:
+    chunk = snippet.best[0].ranked.chunk
+    return f"{snippet.text} {chunk.context} {chunk.path}"
+
+
 def _path_of(snippet: Snippet) -> str:
     return snippet.best[0].ranked.chunk.path
-
-
-def _listing(
-    reader: IndexReader, query: ParsedQuery, where: SearchFilter
-) -> tuple[ParsedQuery, SearchFilter]:
-    """What to list for a question about days and nothing else, if there is anything; else the question as it is."""
-    only = _selection().days_alone(query)
-    if only is not None and reader.passing(replace(where, only=only)):
-        return replace(query, text="", terms=()), replace(where, only=only)
-    return query, where
 
 
 def _day_in_words(span: DayRange) -> str:
     last = "" if span.last == span.first else f" to {span.last.isoformat()}"
     return f"“{span.text}” as {span.first.isoformat()}{last}"
-
-
-def _filters_in_words(where: SearchFilter) -> tuple[str, ...]:
-    if where.only is None:
-        return ()
-    from plainmind.index.filters import in_words
-
-    return in_words(where.only)
 
 
 class Stopwatch:

@@ -97,14 +97,14 @@ class ParsedQuery:
         """Whether a text has one of the identifiers of the question, as written."""
         if not self.exact:
             return False
-        if not text.isascii():
-            return not self.exact.isdisjoint(document_terms(text))
-        folded = text.lower()
-        found = [clue for term in self.exact for clue in clues(term) if clue in folded]
-        return bool(found) and any(
+        is_plain, folded = text.isascii(), text.lower()
+        found = [clue for term in self.exact for clue in clues(term) if not is_plain or clue in folded]
+        if is_plain and not found:
+            return False
+        return any(
             not self.exact.isdisjoint(word_terms(word))
-            for word, bare in zip(text.split(), folded.split(), strict=True)
-            if any(clue in bare for clue in found)
+            for word in words_of(text)
+            if not word.isascii() or any(clue in word.lower() for clue in found)  # what is ASCII has a clue
         )
 
     @property
@@ -480,7 +480,7 @@ def speaker_of(unit: str) -> str | None:
     return match[1].casefold() if match else None
 
 
-WORTH_AN_INDEX = 8  # readings
+WORTH_AN_INDEX = 32  # readings
 SHELF_BYTES = 8 * 1024 * 1024
 # So many pages without an index are kept, and as many that were asked for before those: some 5 KB each.
 RECENT_PAGES = 256
@@ -495,9 +495,10 @@ FOREIGN_TERM_BYTES = 90
 class Shelf:
     """Keeps the first pages that are asked for again and again, as many as fit. Safe to share between threads.
 
-    An index takes as long as reading a page some eight times. So none is made before a page was read as often, and
-    none is thrown away for another: where the same few thousand pages come round, all would be made again. Without an
-    index the pages of the last questions are kept: questions that come together are about the same things.
+    An index takes as long as reading a page some eight times, and what it saves has to win that back. So none is made
+    before a page was read four times as often, and none is thrown away for another: where the same few thousand pages
+    come round, all would be made again. Without an index the pages of the last questions are kept: questions that come
+    together are about the same things.
     """
 
     def __init__(
@@ -688,6 +689,27 @@ class QuestionWords:
             for position, unit in enumerate(units):
                 found += [(position, number) for word in _words_of_unit(unit) for number in said[word]]
         return found
+
+
+_WRITTEN = pattern(r"[^\W_]+")
+_LITTLE_WORD = 1.0  # what one weighs that nothing is filed under, beside rare words of five or six
+
+
+class AsWritten:
+    """The words of a question as they are written, little ones too: who answers often says it in the same words."""
+
+    def __init__(self, text: str, asked: QuestionWords) -> None:
+        weights = dict(zip(asked.terms, asked.weights, strict=True))
+        self._words = {
+            word: sum([weights[term] for term in word_terms(word) if term in weights]) or _LITTLE_WORD
+            for word in _WRITTEN.findall(text.lower())
+        }
+        self._total = sum(self._words.values()) or 1.0
+
+    def share_in(self, text: str) -> float:
+        """How much of the question stands in a text, by the weight of its words."""
+        there = set(_WRITTEN.findall(text.lower()))
+        return sum([weight for word, weight in self._words.items() if word in there]) / self._total
 
 
 class _Said(dict[str, tuple[int, ...]]):

@@ -19,6 +19,7 @@ from plainmind.text.terms import letters_without_spaces, may_be_spaceless, query
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from plainmind.index.protocol import IndexReader
+    from plainmind.search.pages import Place
     from plainmind.search.snippets import Hides
     from plainmind.text.validity import Validity
 
@@ -95,6 +96,14 @@ _OF_ANY_DAY_EAST_ASIAN = """
     こと 何 なに なん が を は に の か あった ありました した しました だった どう 出来事 メモ 日記 教えて 書いた
     무슨 일이 일 있었지 있었어 있었나 있었나요 했지 했어 했나 뭐 뭘 알려줘 알려 줘 에 은 는 이 가 의 메모 일기 기록
     """
+
+
+def listing(reader: IndexReader, query: ParsedQuery, where: SearchFilter) -> tuple[ParsedQuery, SearchFilter]:
+    """What to list for a question about days and nothing else, if there is anything; else the question as it is."""
+    only = days_alone(query)
+    if only is not None and reader.passing(replace(where, only=only)):
+        return replace(query, text="", terms=()), replace(where, only=only)
+    return query, where
 
 
 def days_alone(query: ParsedQuery) -> Restriction | None:
@@ -217,21 +226,25 @@ _LEAST_IN_COMMON = 2
 
 @value
 class Unwanted:
-    """What is not recalled for an agent beside what has expired: lines of which a person said so, by path and mark."""
+    """What is not recalled for an agent beside what has expired."""
 
-    marks: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    marks: Mapping[str, frozenset[str]] = field(
+        default_factory=dict
+    )  # lines of which a person said so, by path
+    paths: frozenset[str] = frozenset()  # whole files: the conversation in which it is asked
 
 
 def hiding(
-    reader: IndexReader, where: SearchFilter, unwanted: Unwanted, today: date
+    reader: IndexReader, where: SearchFilter, unwanted: Unwanted, today: date, question: str
 ) -> Callable[[Source, str], Hides | None]:
     """What tells of a file which of its lines must not be shown. Nearly no file has any, which is seen at once."""
+    asked = _plain(question)
     is_suspect = bool(reader.term_statistics((_FIELD,), where=where).chunks_with.get(_FIELD))
     day = today.isoformat()
 
     def of_file(source: Source, path: str) -> Hides | None:
         if source != "memory":
-            return None
+            return partial(_echoes, asked)
         marks = unwanted.marks.get(path, frozenset())
         chunks = partial(reader.chunks_between, source, path, 1, _ALL_LINES)
         return partial(_hidden_lines, chunks, marks, day, is_suspect=is_suspect)
@@ -243,6 +256,7 @@ def _hidden_lines(
     chunks: Callable[[], Sequence[Chunk]],
     marks: frozenset[str],
     today: str,
+    _places: Sequence[Place],
     texts: Iterable[str],
     *,
     is_suspect: bool,
@@ -256,6 +270,21 @@ def _hidden_lines(
     expired = {number for number, found in validities(lines).items() if found.is_expired(today)}
     never = {number for number, line in enumerate(lines, 1) if marks and mark_of(line) in marks}
     return expired | never
+
+
+def _echoes(asked: str, places: Sequence[Place], texts: Sequence[str]) -> AbstractSet[int]:
+    """Messages that are the question itself: who asked it before has not answered it, and nothing is nearer to it."""
+    said: dict[int, str] = {}
+    for (line, _), text in zip(
+        places, texts, strict=False
+    ):  # behind the texts of the lines stand those around them
+        said[line] = said.get(line, "") + text
+    return {line for line, text in said.items() if asked in {_plain(text), _plain(text.partition(": ")[2])}}
+
+
+def _plain(text: str) -> str:
+    """A text without what may differ when it is said again."""
+    return " ".join(text.casefold().split()).rstrip(" ?!.。？！")
 
 
 def _lines_in(chunks: Iterable[Chunk]) -> list[str]:

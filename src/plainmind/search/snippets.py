@@ -61,10 +61,10 @@ class Weights:
     """
 
     coverage: float = 0.27  # the share of the question's words that the line has
-    nearby: float = 0.08  # the share that only the lines beside it have
+    nearby: float = 0.1  # the share that only the lines beside it have
     passage: float = 0.18  # the words of the best snippet-sized window around the line
     keywords: float = 0.42  # BM25 of the whole chunk, headings included
-    neighbours: float = 0.08  # BM25 of the better of the chunks before and after
+    neighbours: float = 0.16  # BM25 of the better of the chunks before and after
     meaning: float = 0.18  # cosine of the chunk's vector
 
     def scaled(self, *, with_vectors: bool, with_keywords: bool) -> Weights:
@@ -231,15 +231,12 @@ class ReadChunk:
         """Settle how its units are weighed: by which signals, whom the question names, and what age does to it."""
         item = self.ranked
         self._named = named
-        self._known = keywords, neighbours, meaning, bonus, _ = (
-            weights.keywords * item.keywords,
-            weights.neighbours * item.neighbours,
-            weights.meaning * item.meaning,
-            item.bonus,
-            factor,
-        )
+        keywords = weights.keywords * item.keywords
+        neighbours = weights.neighbours * item.neighbours
+        meaning = weights.meaning * item.meaning
+        self._known = keywords, neighbours, meaning, item.bonus, factor
         words = self._judge.most_of_page(self.terms, item.term_counts)
-        most = words + keywords + neighbours + meaning + bonus
+        most = words + keywords + neighbours + meaning + item.bonus
         self.most = most * factor * ROUNDING
         if named:
             self._without_speaker = self.most
@@ -313,8 +310,12 @@ def read_closely(
     """
     chunks = [ReadChunk(item, shelf, judge) for item in ranked]
     weights = weights.leaning(_most_said(chunks[:foremost], judge))
+    factors: dict[str | None, float] = {}
     for chunk in chunks:
-        chunk.weigh(weights, named, age_factor(chunk.ranked.chunk.day))
+        day = chunk.ranked.chunk.day
+        if day not in factors:
+            factors[day] = age_factor(day)
+        chunk.weigh(weights, named, factors[day])
     return chunks
 
 
@@ -432,6 +433,12 @@ class Snippet:
         self.also: list[Snippet] = []  # others that say the same
 
     @property
+    def said(self) -> TermSet:
+        """The terms of the question that its best line has."""
+        read, unit = self.best
+        return 0 if read.wording is None else read.wording.own[unit]
+
+    @property
     def letters(self) -> str:
         """Those of its best line: what says the same has the same ones."""
         read, unit = self.best
@@ -517,7 +524,7 @@ def _best_first(chunk: ReadChunk) -> Iterator[tuple[float, Place]]:
     """The units of a chunk that may start a snippet: what they are worth, negative, and their places."""
     scores, places, texts = chunk.scores, chunk.places, chunk.page.units
     for unit in sorted(range(len(scores)), key=scores.__getitem__, reverse=True):
-        if texts[unit].strip():
+        if texts[unit].strip(" \t\r\n-*_="):  # blank lines and rules say nothing
             yield -scores[unit], places[unit]
 
 
@@ -654,8 +661,9 @@ Between: TypeAlias = "Callable[[int, int], Sequence[Chunk]]"
 # The ordinal of a chunk, where its units stand, their texts, and the chunk itself if it may start a snippet.
 Stretch: TypeAlias = "tuple[int, Sequence[Place], Sequence[str], ReadChunk | None]"
 
-# Tells by texts of a file, lines and the headings above them, which of its lines, by number, must not be shown.
-Hides: TypeAlias = "Callable[[Iterable[str]], AbstractSet[int]]"
+# Tells by lines of a file, their places and texts, and behind these the headings above them, which lines, by number,
+# must not be shown.
+Hides: TypeAlias = "Callable[[Sequence[Place], Sequence[str]], AbstractSet[int]]"
 
 # How far the chunks around the best ones are read, to fill up snippets at the edge of a chunk.
 MARGIN_LINES = 12
@@ -708,7 +716,8 @@ class KnownFile:
         """Which of the lines must not be shown: hardly ever any."""
         if self._hides is None:
             return frozenset()
-        numbers = self._hides([*lines.texts, *[read.ranked.chunk.context for read in self.chunks]])
+        contexts = [read.ranked.chunk.context for read in self.chunks]
+        numbers = self._hides(lines.places, [*lines.texts, *contexts])
         return {place for place in lines.places if place[0] in numbers} if numbers else frozenset()
 
     def _stretches(self) -> list[Stretch]:

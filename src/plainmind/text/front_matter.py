@@ -293,6 +293,37 @@ _ISO_MONTH = pattern(r"(?<!\d)((?:19|20)\d\d)-(\d\d)(?![-\d])")
 _A_YEAR = pattern(r"(?<!\d)((?:19|20)\d\d)(?!\d)")
 
 
+# `- 2026-03-04: …`, `* **2026-03-04** …`, `- [ ] 2026-03-04 …`: no deeper than the list itself.
+_DATED_ITEM = pattern(
+    r"[-*+][ \t]+(?:\[[ xX]\][ \t]+)?[*_(\[]{0,3}(\d{4}-\d\d-\d\d)(?!\d)[*_)\]]{0,3}(?:[\s:,;–—-]|$)"
+)
+
+
+def day_of_item(line: str) -> str | None:
+    """The day at the head of a list item, which is then the day of what it says."""
+    found = _DATED_ITEM.match(line) if "-" in line else None
+    if found is None:
+        return None
+    try:
+        return dt.date.fromisoformat(found[1]).isoformat()
+    except ValueError:
+        return None
+
+
+def days_apart(lines: Sequence[str]) -> list[int]:
+    """Where lines must be cut so that no part has items of two days, or of a day and of none; empty when nowhere."""
+    cuts: list[int] = []
+    day: str | None = None
+    for at, line in enumerate(lines):
+        if not line[:1].strip():  # blank, or it goes on with the item above
+            continue
+        own = day_of_item(line)
+        if own != day and at:
+            cuts.append(at)
+        day = own
+    return cuts
+
+
 @lru_cache(maxsize=512)
 def day_of_headings(headings: tuple[str, ...], path: str) -> str | None:
     """The day that the headings above a text name, the innermost first; the year may stand above it, or in the path.

@@ -289,6 +289,8 @@ def _checked(db: apsw.Connection, *, for_writing: bool) -> apsw.Connection:
 def _configure(db: apsw.Connection, *, for_writing: bool) -> None:
     db.set_busy_timeout(BUSY_TIMEOUT_MS)
     db.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
+    # Or each statement with a parameter that could choose another plan is prepared anew for every value.
+    db.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
     setting(db, "cell_size_check = on")
     setting(db, f"cache_size = -{_CACHE_KIB}")
     if for_writing:

@@ -133,6 +133,21 @@ class StoredChunk(Chunk):
         return Chunk, tuple(getattr(self, name) for name in Chunk.__match_args__)
 
 
+def _chunk_of(  # noqa: PLR0917 (the columns, in their order)
+    path: str,
+    source: Source,
+    ordinal: int,
+    start_line: int,
+    end_line: int,
+    text: str | bytes,
+    context: str | bytes,
+    day: str | None,
+) -> tuple[Chunk, int]:
+    """A chunk from its row, and about how many bytes it takes."""
+    chunk = StoredChunk(path, source, ordinal, start_line, end_line, text, inflate_text(context), day)
+    return chunk, _CHUNK_OVERHEAD + _INFLATED * len(text)
+
+
 # What may be kept beside the signs, which every search looks through, and in all.
 BESIDE_SIGNS = 40_000_000
 BESIDE_INT8_COPIES = 14_000_000
@@ -141,6 +156,7 @@ MOST_BYTES = 104_000_000
 INT8_EFFORT = 2
 MOST = 65_536  # chunks of a segment: positions are uint16
 _CHUNK_OVERHEAD = 500
+_BYTES_PER_ID = 40
 _HIDDEN_VECTOR = 9  # bytes: its flag, and its position among the absent ones
 _INFLATED = 3  # times its stored size is a text that was read, and what it was read from, at most
 _NOTHING = b""  # is hidden
@@ -166,7 +182,7 @@ _POSTINGS = "SELECT positions, counts FROM postings WHERE segment = ? AND term =
 _CHUNKS = """SELECT c.id, f.path, f.source, c.ordinal, c.start_line, c.end_line, c.text, c.context, c.day
                FROM chunks c JOIN files f ON f.id = c.file_id
               WHERE c.id IN (SELECT value FROM json_each(?))"""
-_CHUNKS_BETWEEN = """SELECT c.id
+_CHUNKS_BETWEEN = """SELECT c.id, c.ordinal, c.start_line, c.end_line, c.text, c.context, c.day
                        FROM files f JOIN chunks c ON c.file_id = f.id
                       WHERE f.source = :source AND f.path = :path
                         AND c.start_line BETWEEN :first - f.tallest AND :last AND c.end_line >= :first
@@ -390,7 +406,7 @@ class SqliteView:
         where: SearchFilter,  # noqa: ARG002
         limit: int,
         *,
-        besides: Sequence[int],  # noqa: ARG002
+        besides: Sequence[int],
         compare: Compare,
     ) -> Mapping[int, float]:
         """The cosines of vectors that are near: of all, where there are few."""
@@ -402,7 +418,10 @@ class SqliteView:
             return compare([id_ for segment, own in with_absences for id_ in own.present(segment.first_id)])
         copies = self.cache.int8_copies([segment for segment, _ in parts], self.overview.dims)
         if copies is not None:
-            return compare(copies.nearest(self._read_vectors, query, with_absences, INT8_EFFORT * limit))
+            ids = copies.nearest(self._read_vectors, query, with_absences, INT8_EFFORT * limit)
+            # The others will be asked for too: together they take as long as one of the two.
+            cosines = compare(list(dict.fromkeys([*ids, *besides])))
+            return {id_: cosines[id_] for id_ in ids if id_ in cosines}
         return self._nearest_by_signs(query, with_absences, count, limit, compare)
 
     def block(self, ids: Sequence[int]) -> tuple[list[int], bytes]:
@@ -423,15 +442,7 @@ class SqliteView:
 
     def chunks(self, ids: Sequence[int], scopes: frozenset[str]) -> dict[int, tuple[Chunk, int]]:  # noqa: ARG002
         """Chunks by id; `confirm` has made sure of their scopes."""
-        return {
-            id_: (
-                StoredChunk(path, source, ordinal, first, last, text, inflate_text(context), day),
-                _CHUNK_OVERHEAD + _INFLATED * len(text),
-            )
-            for id_, path, source, ordinal, first, last, text, context, day in self.db.execute(
-                _CHUNKS, (_listed(ids),)
-            )
-        }
+        return {row[0]: _chunk_of(*row[1:]) for row in self.db.execute(_CHUNKS, (_listed(ids),))}
 
     def confirm(self, ids: Sequence[int], where: SearchFilter) -> None:
         """Ask the files of candidates again: a damaged segment must not show what its files hide."""
@@ -450,8 +461,15 @@ class SqliteView:
 
     def chunks_between(self, source: Source, path: str, first_line: int, last_line: int) -> list[Chunk]:
         """The chunks of one file that share a line with the range, in order."""
-        asked = {"source": source, "path": path, "first": first_line, "last": last_line}
-        ids = [id_ for (id_,) in self.db.execute(_CHUNKS_BETWEEN, asked)]
+        known = ("between", source, path, first_line, last_line, self.overview.contents)
+        ids: list[int] | None = self.cache.kept.get(known)
+        if ids is None:
+            asked = {"source": source, "path": path, "first": first_line, "last": last_line}
+            read = {
+                row[0]: _chunk_of(path, source, *row[1:]) for row in self.db.execute(_CHUNKS_BETWEEN, asked)
+            }
+            self.cache.kept.put(known, list(read), OVERHEAD + len(path) + _BYTES_PER_ID * len(read))
+            return self.cache.take_chunks(read)
         found = self.cache.chunks(self, ids, EVERY_SCOPE)
         return [found[id_] for id_ in ids]
 
