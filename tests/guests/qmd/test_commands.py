@@ -243,8 +243,8 @@ def test_what_programs_look_for_in_the_help_is_there(qmd):
         ("cleanup", 0),
         ("doctor", 0),
         ("trust", 1),
-        ("skill", 1),
-        ("bench", 1),
+        ("skill", 0),
+        ("skills", 0),
     ],
 )
 def test_what_needs_no_doing_says_so_and_what_is_elsewhere_says_where(boat, verb, status):
@@ -252,6 +252,36 @@ def test_what_needs_no_doing_says_so_and_what_is_elsewhere_says_where(boat, verb
 
     assert answer[0] == status
     assert (answer[1] if status == 0 else answer[2]).strip()
+
+
+def test_a_fixture_for_the_real_one_measures_ours(boat, tmp_path):
+    queries = [
+        {
+            "id": "wood",
+            "query": "which wood are the planks of",
+            "expected_files": ["hull.md"],
+            "expected_in_top_k": 1,
+        },
+        {"id": "two", "query": "lex: larch\nvec: planks", "expected_files": ["hull.md", "nowhere.md"]},
+    ]
+    (tmp_path / "fixture.json").write_text(
+        json.dumps({"version": 1, "collection": "boat", "queries": queries})
+    )
+
+    status, told, _ = boat("bench", "fixture.json", "--json")
+    measured = json.loads(told)
+    table = boat("bench", "fixture.json")[1]
+
+    assert status == 0
+    assert list(measured["summary"]) == ["bm25", "vector", "hybrid", "full"]
+    wood, two = (row["backends"]["full"] for row in measured["results"])
+    assert (wood["precision_at_k"], wood["mrr"], wood["f1"]) == (1, 1, 1)
+    assert (two["recall"], two["unmatched_expected_files"]) == (0.5, ["nowhere.md"])
+    assert measured["summary"]["full"]["avg_recall"] == 0.75
+    assert "wood                      full      1.00" in table
+    assert boat("bench")[0] == boat("bench", "nope.json")[0] == 1
+    (tmp_path / "fixture.json").write_text('{"queries": [{"id": "x"}]}')
+    assert "Invalid fixture" in boat("bench", "fixture.json")[2]
 
 
 YAML = """\

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import http.client
 import io
 import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+from pathlib import Path
 
 import pytest
 from tests.support.qmd_recordings import make_notes
 
 from plainmind.guests.qmd.commands import run
+from plainmind.guests.qmd.http_server import Server, guard_of
 from plainmind.guests.qmd.server import serve
 
 
@@ -126,4 +134,121 @@ def test_what_cannot_be_done_is_said(call, ask):
     )
     codes = [answer["error"]["code"] for answer in (unknown, wrong, missing, broken)]
     assert codes == [-32602, -32601, -32602, -32700]
-    assert run(("mcp", "--http")) == 1
+
+
+@pytest.fixture
+def over_http(ask):
+    """Send a request over HTTP; the status and what was answered."""
+    with Server(None, "localhost", 0, guard_of("localhost", {})) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+
+        def send(method, path, body=None, **headers):
+            connection = http.client.HTTPConnection("localhost", server.server_port, timeout=30)
+            data = body if isinstance(body, bytes | None) else json.dumps(body).encode()
+            connection.request(method, path, data, headers)
+            answered = connection.getresponse()
+            text = answered.read()
+            connection.close()
+            return answered.status, json.loads(text) if text else None
+
+        yield send
+        server.shutdown()
+        thread.join()
+
+
+def test_the_same_tools_answer_over_http(over_http):
+    hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18"}}
+    called = {
+        "jsonrpc": "2.0",
+        "id": 2,
+        "method": "tools/call",
+        "params": {"name": "query", "arguments": {"query": "who made the mainsail?", "rerank": False}},
+    }
+
+    assert over_http("POST", "/mcp", hello)[1]["result"]["serverInfo"]["name"] == "qmd"
+    assert over_http("POST", "/mcp", {"jsonrpc": "2.0", "method": "notifications/initialized"}) == (202, None)
+    status, answered = over_http("POST", "/mcp", called)
+    assert status == 200
+    assert answered["result"]["structuredContent"]["results"][0]["file"] == "boat/rig/sails.md"
+    assert over_http("GET", "/mcp")[0] == over_http("DELETE", "/mcp")[0] == 405
+
+
+def test_programs_ask_without_mcp_too(over_http):
+    asked = {"searches": [{"type": "lex", "query": "larch"}], "limit": 3, "rerank": False}
+
+    status, answered = over_http("POST", "/query", asked)
+
+    assert (status, over_http("POST", "/search", asked)[1]) == (200, answered)
+    (item,) = answered["results"]
+    assert (item["file"], item["line"], item["context"]) == ("qmd://boat/hull.md", 3, "All about the boat")
+    assert over_http("GET", "/health")[1]["status"] == "ok"
+    assert over_http("POST", "/query", {"query": "larch"})[0] == 400
+    assert over_http("POST", "/query", {"searches": [{"query": "larch"}], "limit": "many"})[0] == 400
+    assert over_http("POST", "/query", b"{broken")[0] == 400
+    assert over_http("GET", "/nope")[0] == over_http("POST", "/nope", {})[0] == 404
+
+
+def test_a_page_from_elsewhere_is_not_answered(over_http):
+    asked = {"searches": [{"type": "lex", "query": "larch"}]}
+
+    assert over_http("POST", "/query", asked, Origin="https://elsewhere.example")[0] == 403
+    assert over_http("POST", "/mcp", asked, Host="elsewhere.example:80")[0] == 403
+    assert over_http("GET", "/health", Origin="null")[0] == 403
+    assert over_http("GET", "/health", Origin="http://localhost:3000")[0] == 200
+
+
+def test_who_opens_it_to_others_says_to_whom():
+    everywhere = guard_of("0.0.0.0", {})
+    named = guard_of("0.0.0.0", {"QMD_ALLOWED_HOSTS": "box.lan", "QMD_ALLOWED_ORIGINS": "https://app.lan"})
+
+    assert not everywhere.checks_hosts
+    assert everywhere.refusal("https://elsewhere.example", "box.lan")
+    assert named.refusal("https://app.lan", "box.lan:8181") == ""
+    assert named.refusal("", "elsewhere.example")
+    assert guard_of("localhost", {"QMD_ALLOWED_ORIGINS": "*"}).refusal("https://elsewhere.example", "x") == ""
+
+
+def test_it_runs_in_the_background_until_it_is_stopped(ask, tmp_path):
+    def qmd(*words):
+        program = [sys.executable, "-m", "plainmind", "qmd", *words]
+        done = subprocess.run(program, capture_output=True, text=True, check=False, timeout=60)
+        return done.stdout + done.stderr
+
+    with socket.socket() as taken:
+        taken.bind(("localhost", 0))
+        port = str(taken.getsockname()[1])
+        taken.listen()
+        assert f"Port {port} already in use" in qmd("mcp", "--http", "--daemon", "--port", port)
+
+    try:
+        assert f"Started on http://localhost:{port}/mcp (PID " in qmd(
+            "mcp", "--http", "--daemon", "--port", port
+        )
+        assert "Already running" in qmd("mcp", "--http", "--daemon", "--port", port)
+    finally:
+        assert "Stopped QMD MCP server" in qmd("mcp", "stop")
+
+    number = tmp_path / ".cache/qmd/mcp.pid"
+    number.write_text(str(os.getpid()))  # that of another process by now
+    assert "stale" in qmd("mcp", "stop")
+    assert not number.exists()
+    assert "Not running" in qmd("mcp", "stop")
+
+
+def test_an_agent_is_told_how_to_use_it(ask, capsys):
+    assert run(("skill", "install", "--yes")) == 0
+    assert run(("skill", "install")) == 1
+    assert "use --force" in capsys.readouterr().err
+    assert run(("skill", "install", "--force")) == 0
+    capsys.readouterr()
+
+    run(("skills", "get", "qmd", "--json"))
+    (told,) = json.loads(capsys.readouterr().out)["data"]
+    run(("skills", "path", "qmd"))
+    shipped = Path(capsys.readouterr().out.strip(), "SKILL.md").read_text()
+
+    for place in (".agents", ".claude"):
+        assert Path(place, "skills/qmd/SKILL.md").read_text() == told["content"] == shipped
+    assert run(("skills", "get", "nope")) == 1
+    assert run(("skill", "frob")) == 1

@@ -20,6 +20,7 @@ from plainmind.guests.qmd.desk import (
     Line,
     Refusal,
     find_document,
+    measure,
     questions_in,
     read_line,
     search,
@@ -710,29 +711,48 @@ def _init(desk: Desk, words: Sequence[str]) -> int:
 
 
 def _mcp(desk: Desk, words: Sequence[str]) -> int:
-    if words or desk.line.has("http"):
-        raise Refusal(
-            "`qmd mcp` speaks over standard input and output; `plainmind mcp --http` serves a memory over HTTP"
-        )
+    if words[:1] == ["stop"] or desk.line.has("http"):
+        from plainmind.guests.qmd.http_server import serve_http, start_daemon, stop_daemon
+
+        if words[:1] != ["stop"] and not desk.line.has("daemon"):
+            return serve_http(desk)
+        print(stop_daemon(desk) if words[:1] == ["stop"] else start_daemon(desk))
+        return 0
     from plainmind.guests.qmd.server import serve
 
     serve(desk.line.options.get("index") or None, sys.stdin.buffer, sys.stdout.buffer)
     return 0
 
 
-def _elsewhere(desk: Desk, words: Sequence[str]) -> int:
-    """Refuse what QMD has and Plainmind does in another way."""
-    del words
-    verb = desk.line.words[0]
-    raise Refusal(f"`qmd {verb}` is not a part of Plainmind: {_INSTEAD[verb]}")
+def _skill(desk: Desk, words: Sequence[str]) -> None:
+    from plainmind.guests.qmd.skill import skill
+
+    print(skill(desk.line, words))
 
 
-_INSTEAD = {
-    "skill": "`plainmind connect` installs a skill where the agent has such",
-    "skills": "`plainmind connect` installs a skill where the agent has such",
-    "trust": "an index in a .qmd folder reads nothing outside of its project, and runs no commands",
-    "bench": "`plainmind bench eval` measures how good the answers are",
-}
+def _skills(desk: Desk, words: Sequence[str]) -> None:
+    from plainmind.guests.qmd.skill import skills
+
+    print(skills(desk.line, words))
+
+
+def _bench(desk: Desk, words: Sequence[str]) -> None:
+    if not words:
+        raise Refusal("Usage: qmd bench <fixture.json> [--json] [-c collection]")
+    from plainmind.guests.qmd.formats import print_measured
+
+    is_json = desk.line.has("json")
+    found = measure(desk.line, words[0], (lambda _: None) if is_json else tell)
+    print(print_measured(found, is_json=is_json))
+
+
+def _trust(desk: Desk, words: Sequence[str]) -> int:
+    del desk, words
+    raise Refusal(
+        "`qmd trust` has nothing to trust: an index in a .qmd folder reads nothing outside of its project, and runs no"
+        " commands"
+    )
+
 
 _VERBS: Mapping[str, Callable[[Desk, Sequence[str]], int | None]] = {
     "search": _search,
@@ -753,7 +773,10 @@ _VERBS: Mapping[str, Callable[[Desk, Sequence[str]], int | None]] = {
     "doctor": _doctor,
     "init": _init,
     "mcp": _mcp,
-    **dict.fromkeys(_INSTEAD, _elsewhere),
+    "skill": _skill,
+    "skills": _skills,
+    "bench": _bench,
+    "trust": _trust,
 }
 _COLLECTION_VERBS: Mapping[str, Callable[[Desk, Sequence[str]], int | None]] = {
     "list": _collection_list,

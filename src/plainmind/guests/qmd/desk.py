@@ -1,10 +1,10 @@
-"""One index as a command line asks it: what the words say, which documents there are, and which of them answer."""
+"""One index as a command line asks it: what the words say, which documents there are, which answer, and how well."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from plainmind.base.lazy import RLock, made_once, pattern
 from plainmind.base.value import record
@@ -12,6 +12,8 @@ from plainmind.guests.qmd.catalogue import Catalogue, Shelf, Whereabouts, wherea
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from plainmind.base.model import SearchHit
     from plainmind.guests.qmd.documents import Changes, Files, Ledger, Listed
     from plainmind.guests.qmd.formats import Result
@@ -348,3 +350,111 @@ def _distance(one: str, other: str) -> int:
         for place, mark in enumerate(other, 1):
             before, row[place] = row[place], min(row[place] + 1, row[place - 1] + 1, before + (sign != mark))
     return row[-1]
+
+
+# --- how good the answers are ---
+
+# The engines that QMD measures, and which command of ours, with which options, stands for each.
+_ENGINES: Mapping[str, tuple[str, dict[str, str]]] = {
+    "bm25": ("search", {}),
+    "vector": ("vsearch", {}),
+    "hybrid": ("query", {"no-rerank": ""}),
+    "full": ("query", {}),
+}
+_LEAST_FOUND = 10
+_MEASURES = (
+    "precision_at_k",
+    "recall",
+    "recall_at_1",
+    "recall_at_3",
+    "recall_at_5",
+    "mrr",
+    "f1",
+    "latency_ms",
+)
+
+
+def measure(line: Line, place: str, tell: Callable[[str], None]) -> dict[str, Any]:
+    """Ask the questions of a file for QMD's `bench`, each in every way; results and averages, as QMD has them."""
+    import json
+    import time
+
+    from plainmind.files.system import read_file
+
+    try:
+        fixture = json.loads(read_file(place))
+        asked = fixture["queries"]
+        for each in asked:
+            _ = each["id"], each["query"], list(each["expected_files"])
+    except OSError as error:
+        raise Refusal(f"Cannot read {place}: {error.strerror}") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise Refusal(
+            f"Invalid fixture: {place} needs 'queries' with id, query and expected_files"
+        ) from error
+    index = {"index": line.options["index"]} if line.options.get("index") else {}
+    collection = (line.collections or [fixture.get("collection")])[0]
+    desks = {name: Desk(Line([], {**index, **more}, [])) for name, (_, more) in _ENGINES.items()}
+    known = desks["full"].catalogue.readable
+    names = [desks["full"].shelf(str(collection)).name] if collection else list(known)
+    if not any(document.collection in names for document in desks["full"].documents):
+        raise Refusal("No indexed documents found.\nAdd a collection with 'qmd collection add' first.")
+    results = []
+    for each in asked:
+        by_engine = {}
+        for engine, (verb, _) in _ENGINES.items():
+            by_engine[engine] = _measured(desks[engine], verb, names, each)
+            tell(f"  {each['id']} / {engine}... {round(by_engine[engine]['latency_ms'])}ms")
+        results.append(
+            {"id": each["id"], "query": each["query"], "type": each.get("type"), "backends": by_engine}
+        )
+    summary = {engine: _averages([row["backends"][engine] for row in results]) for engine in _ENGINES}
+    stamp = time.strftime("%Y-%m-%dT%H%M", time.gmtime())
+    return {"timestamp": stamp, "fixture": place, "results": results, "summary": summary}
+
+
+def _measured(desk: Desk, verb: str, names: Sequence[str], asked: Mapping[str, Any]) -> dict[str, Any]:
+    import time
+
+    expected, most = [str(name) for name in asked["expected_files"]], int(asked.get("expected_in_top_k") or 1)
+    began = time.perf_counter()
+    found = search(desk, verb, questions_in(str(asked["query"])), names, max(most, _LEAST_FOUND))
+    spent = (time.perf_counter() - began) * 1000
+    least = CERTAIN if verb == "vsearch" else 0.0
+    files = [result.document.cited for result in found if result.score >= least]
+    return {**_scores(files, expected, most), "latency_ms": spent, "top_files": files[:_LEAST_FOUND]}
+
+
+def _scores(files: Sequence[str], expected: Sequence[str], most: int) -> dict[str, Any]:
+    """How much of what was expected is found, and how early."""
+    places = {
+        name: next((at for at, file in enumerate(files, 1) if _is_same_file(file, name)), None)
+        for name in expected
+    }
+    found = [at for at in places.values() if at is not None]
+    total = len(expected) or 1
+    precision = sum(at <= most for at in found) / min(most, total)
+    recall = len(found) / total
+    return {
+        "precision_at_k": precision,
+        "recall": recall,
+        **{f"recall_at_{count}": sum(at <= count for at in found) / total for count in (1, 3, 5)},
+        "mrr": 1 / min(found) if found else 0.0,
+        "f1": 2 * precision * recall / (precision + recall) if found and precision else 0.0,
+        "hits_at_k": sum(at <= most for at in found),
+        "total_expected": len(expected),
+        "matched_files": [name for name, at in places.items() if at is not None],
+        "unmatched_expected_files": [name for name, at in places.items() if at is None],
+    }
+
+
+def _is_same_file(cited: str, expected: str) -> bool:
+    """Whether a file is the one that is meant, which may be named from its collection on, or by less."""
+    one, other = cited.casefold(), expected.removeprefix("qmd://").strip("/").casefold()
+    return f"/{one}".endswith(f"/{other}")
+
+
+def _averages(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    return {
+        f"avg_{name.removesuffix('_at_k')}": sum(row[name] for row in rows) / len(rows) for name in _MEASURES
+    }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from plainmind.base.value import value
 from plainmind.guests.qmd.documents import Listed
@@ -42,14 +42,14 @@ class Result:
 
 
 def excerpt(result: Result, query: str, most: int) -> Excerpt:
-    """The lines around the one that has most words of the question, among those that were found."""
+    """The lines around the one that has all words of the question; else around the one that answers it best."""
     lines = result.body.split("\n")
     words = query.lower().split()
     first, end = max(result.first_line - 1, 0), min(result.last_line, len(lines))
     counts = [sum(word in line.lower() for word in words) for line in lines[first:end]]
     most_words = max(counts, default=0)
     best = first + counts.index(most_words) if counts else 0
-    if result.best_line and not most_words:
+    if result.best_line and most_words < len(words):  # `where is the` stands in many lines
         best = min(result.best_line, len(lines)) - 1
     start, stop = max(best - 1, 0), min(best + 3, len(lines))
     shown = "\n".join(lines[start:stop])
@@ -365,6 +365,9 @@ Keeping it:
   qmd update                     - Look at all files now; every search does so too
   qmd init                       - Make an index of its own for this folder: .qmd/
   qmd mcp                        - Serve query, get, multi_get and status to programs that speak MCP
+  qmd mcp --http [--port 8181]   - The same over HTTP, beside /query and /health; --daemon in the background, mcp stop
+  qmd bench <fixture.json>       - How good the answers to questions with known files are
+  qmd skill show|install         - What an agent is told about `qmd`, shown, or put where agents look
   qmd embed | pull | cleanup | doctor
 
 Options:
@@ -393,3 +396,34 @@ Commands:
   update-cmd <name> [cmd]   Set pre-update command (e.g., 'git pull')
   include <name>            Include in default queries
   exclude <name>            Exclude from default queries"""
+
+# --- how good the answers are ---
+
+_COLUMNS = {
+    "P@k": "precision_at_k",
+    "R@1": "recall_at_1",
+    "R@3": "recall_at_3",
+    "R@5": "recall_at_5",
+    "MRR": "mrr",
+    "F1": "f1",
+}
+
+
+def print_measured(found: Mapping[str, Any], *, is_json: bool) -> str:
+    """What `bench` has measured: a row for each question and engine, then the averages."""
+    if is_json:
+        return _as_json(found)
+    heads = " ".join(f"{head:6}" for head in _COLUMNS)
+    lines = ["", f"{'Query':25} {'Backend':8} {heads} ms", "-" * 88]
+    for row in found["results"]:
+        for engine, scores in row["backends"].items():
+            told = " ".join(f"{scores[name]:5.2f} " for name in _COLUMNS.values())
+            lines.append(f"{row['id'][:25]:25} {engine:8} {told}{scores['latency_ms']:7.0f}ms")
+        lines.append("")
+    lines += ["Summary:", "-" * 70]
+    for engine, averages in found["summary"].items():
+        told = " ".join(
+            f"{head}={averages['avg_' + name.removesuffix('_at_k')]:6.3f}" for head, name in _COLUMNS.items()
+        )
+        lines.append(f"  {engine:8} {told} Avg={averages['avg_latency_ms']:.0f}ms")
+    return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""`qmd mcp`: the four tools of QMD's server over standard input and output, answered from our own index."""
+"""`qmd mcp`: the four tools of QMD's server, answered from our own index; over standard input and output, or HTTP."""
 
 from __future__ import annotations
 
@@ -96,15 +96,21 @@ def serve(index: str | None, incoming: Iterable[bytes], outgoing: IO[bytes]) -> 
     for line in incoming:
         if not line.strip():
             continue
-        answer = _answer(index, line)
-        if answer is not None:
-            outgoing.write(json.dumps({"jsonrpc": "2.0", **answer}, ensure_ascii=False).encode() + b"\n")
+        said = answer(index, line)
+        if said is not None:
+            outgoing.write(json.dumps(said, ensure_ascii=False).encode() + b"\n")
             outgoing.flush()
 
 
-def _answer(index: str | None, line: bytes) -> Answer | None:
+def answer(index: str | None, data: bytes) -> Answer | None:
+    """Answer one request; None for a notification, which wants no answer."""
+    said = _answer(index, data)
+    return None if said is None else {"jsonrpc": "2.0", **said}
+
+
+def _answer(index: str | None, data: bytes) -> Answer | None:
     try:
-        asked = json.loads(line)
+        asked = json.loads(data)
         name, own_id = asked["method"], asked.get("id")
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return {"id": None, "error": {"code": _NO_JSON, "message": "this is no request"}}
@@ -168,12 +174,18 @@ def _said(text: str, **more: object) -> Answer:
     return {"content": [{"type": "text", "text": text}], **more}
 
 
-def _query(index: str | None, given: Answer) -> Answer:
+def _questions(given: Answer) -> list[str]:
+    """What is asked for: one question, or several at once."""
     typed = given.get("searches") or []
     questions = [str(given["query"])] if given.get("query") else [str(each["query"]) for each in typed]
     if not questions:
         raise Refusal("give a `query`, or `searches`")
-    desk = _desk(index, looks_twice=given.get("rerank") is not False)
+    return questions
+
+
+def _found(desk: Desk, given: Answer) -> list[Result]:
+    """What answers a query, the best first."""
+    questions, typed = _questions(given), given.get("searches") or []
     known = desk.catalogue.readable
     wanted = given.get("collections") or [name for name, shelf in known.items() if shelf.is_default]
     # Words alone are looked for as words: what has none of them is no result.
@@ -182,16 +194,37 @@ def _query(index: str | None, given: Answer) -> Answer:
     limit = int(given.get("limit") or 10)
     found = search(desk, "search" if is_lexical else "query", questions, names, limit)
     least = float(given.get("minScore") or 0)
-    results = [result for result in found if result.score >= least][:limit]
+    return [result for result in found if result.score >= least][:limit]
+
+
+def _desk_for(index: str | None, given: Answer) -> Desk:
+    return _desk(index, looks_twice=given.get("rerank") is not False)
+
+
+def results_of(index: str | None, given: Answer) -> list[Answer]:
+    """What answers a query, as `POST /query` of QMD's server says it: a document by its whole address."""
+    desk, question = _desk_for(index, given), _questions(given)[0]
+    rows = [(result, _item(result, question)) for result in _found(desk, given)]
+    return [
+        {
+            **{name: said for name, said in item.items() if name != "collection"},
+            "file": desk.address(result.document),
+        }
+        for result, item in rows
+    ]
+
+
+def _query(index: str | None, given: Answer) -> Answer:
+    question, results = _questions(given)[0], _found(_desk_for(index, given), given)
     if not results:
-        return _said(f'No results found for "{questions[0]}"', structuredContent={"results": []})
+        return _said(f'No results found for "{question}"', structuredContent={"results": []})
     lines = [
         f"#{result.document.docid} {round(result.score * 100)}% {result.document.cited} - {result.document.title}"
         for result in results
     ]
     count = f"{len(results)} result{'s' if len(results) > 1 else ''}"
-    text = "\n".join((f'Found {count} for "{questions[0]}":', "", *lines))
-    return _said(text, structuredContent={"results": [_item(result, questions[0]) for result in results]})
+    text = "\n".join((f'Found {count} for "{question}":', "", *lines))
+    return _said(text, structuredContent={"results": [_item(result, question) for result in results]})
 
 
 def _item(result: Result, question: str) -> Answer:
