@@ -214,7 +214,7 @@ class World:
         child = os.fork()
         if not child:
             try:
-                _die_after(left)
+                die_after(left)
                 act()
             finally:
                 os._exit(0)
@@ -224,7 +224,8 @@ class World:
         self.memory.close()
 
 
-def _die_after(left: int) -> None:
+def die_after(left: int) -> None:
+    """Let this process kill itself instead of its effect number `left`."""
     count = left
 
     def mortal(name: str) -> None:

@@ -52,9 +52,12 @@ class ChangeSets:
         self._system = system
         self._plan = os.path.join(state_dir, "change-set.json")
 
-    def apply(self, changes: Sequence[FileChange], *, reason: str) -> str:
-        """Change all files or none; what the journal calls it: the reason and an id. ConflictError when one differs."""
-        operation = f"{reason} {new_id()}"
+    def apply(self, changes: Sequence[FileChange], *, reason: str, set_id: str | None = None) -> str:
+        """Change all files or none; what the journal calls it: the reason and an id. ConflictError when one differs.
+
+        Who gives the `set_id` can ask later, by `is_made`, whether it was done.
+        """
+        operation = f"{reason} {set_id or new_id()}"
         with self._alone(operation):
             self._put_back_unfinished()
             for change in changes:
@@ -71,6 +74,12 @@ class ChangeSets:
                 raise
             self._remove_plan()
         return operation
+
+    def is_made(self, operation: str) -> bool:
+        """Whether a set was changed and not taken back since."""
+        lines = self._history.versions()
+        undone = {line.operation.removeprefix(f"{UNDO} ") for line in lines}
+        return any(line.operation == operation and line.id not in undone for line in lines)
 
     def recover(self) -> tuple[str, ...]:
         """Put back what a killed process had changed of a set; the names of those files."""

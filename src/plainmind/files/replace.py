@@ -1,10 +1,16 @@
-"""Replacing or removing a whole file: in one step, only if it has not changed meanwhile, and never for good."""
+"""Replacing or removing a whole file: in one step, only if it has not changed meanwhile, and never for good.
+
+Before a file changes, a small file says what is about to happen: names and hashes, never text. Whoever comes next and
+finds it tells the journal of a change that a killed process could not tell it of, so that `undo` knows every change.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 
 from plainmind.base.errors import (
     ConflictError,
@@ -17,7 +23,7 @@ from plainmind.base.errors import (
 from plainmind.base.model import sha256_bytes
 from plainmind.base.value import value
 from plainmind.files.atomic import put_in_place, remove_abandoned, write_atomically, write_temporary
-from plainmind.files.history import History, scrub
+from plainmind.files.history import UNDO, History, scrub
 from plainmind.files.ids import new_id
 from plainmind.files.system import (
     SYSTEM,
@@ -30,6 +36,11 @@ from plainmind.files.system import (
     read_range,
 )
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_EMPTY = sha256_bytes(b"")
 _SMALL_BYTES = 200  # a file of a few lines may lose half of them without a mistake
 
 
@@ -77,15 +88,21 @@ def replace(
     with hold_lock(lock_path_for(state_dir, path), operation=operation, timeout_s=timeout_s, system=system):
         with explain_errors("read", path):
             current = _read_current(path, system, change="replaced")
+        intent = _intent_of(state_dir, path)
+        _settle(intent, None if current is None else current.hash, history, system)
         old_hash = current.hash if current is not None else None
         if old_hash not in {base_hash, new_hash}:
             raise _conflict(path, new, state_dir, system)
         if current is not None and not allow_shrink:
-            _refuse_to_shrink(path, len(current.data), new)
+            _refuse_to_shrink(name, len(current.data), new)
         if current is not None:
             history.keep(name, current.data, reason)
+        if old_hash != new_hash:
+            facts = {"place": path, "name": name, "operation": reason, "base": old_hash}
+            _intend(intent, system, **facts, new=new_hash, length=len(new))
         _swap_in(path, new, current, state_dir, system)
         history.record(name, operation=reason, new_hash=new_hash, length=len(new), previous=old_hash)
+        _drop(intent, system)
     return Replaced(old_hash, new_hash)
 
 
@@ -107,12 +124,12 @@ def _read_current(path: str, system: System, *, change: str) -> _Current | None:
     return _Current(data, sha256_bytes(data), status)
 
 
-def _refuse_to_shrink(path: str, old_length: int, new: bytes) -> None:
+def _refuse_to_shrink(name: str, old_length: int, new: bytes) -> None:
     emptied = bool(old_length) and not new.strip()
     halved = old_length > _SMALL_BYTES and len(new) * 2 < old_length
     if emptied or halved:
         raise WouldShrink(
-            f"{path} would shrink from {old_length} to {len(new)} bytes",
+            f"{name} would shrink from {old_length} to {len(new)} bytes",
             hint="if that is meant, allow it explicitly (`allow_shrink`); nothing was written",
         )
 
@@ -178,6 +195,8 @@ def remove(
     with hold_lock(lock_path_for(state_dir, path), operation=operation, timeout_s=timeout_s, system=system):
         with explain_errors("read", path, outcome="nothing was removed"):
             current = _read_current(path, system, change="removed")
+        intent = _intent_of(state_dir, path)
+        _settle(intent, None if current is None else current.hash, history, system)
         if current is None:
             raise NotFound(f"{path} does not exist", hint="it may have been removed or renamed meanwhile")
         if base_hash not in {None, current.hash}:
@@ -185,6 +204,8 @@ def remove(
         if before is not None:
             before(current.data)
         history.keep(name, current.data, reason)
+        facts = {"place": path, "name": name, "operation": reason, "base": current.hash}
+        _intend(intent, system, **facts, new=None, length=0)
         with explain_errors("remove", path, outcome="nothing was removed"):
             # People save without our lock; what they saved since is theirs to keep.
             if not _is_unchanged(path, current, system):
@@ -201,10 +222,84 @@ def remove(
                 f"{name} is removed and kept, but the journal does not know that: {error}",
                 hint="do not remove it again; " + (error.hint or "check the disk"),
             ) from error
+        _drop(intent, system)
 
 
 def _refusal_to_remove(path: str) -> ConflictError:
     return ConflictError(f"{path} was changed meanwhile; it was not removed", hint="read it again")
+
+
+# --- what is about to happen to a file ---
+
+
+def settle_changes(state_dir: str, history: History, *, system: System = SYSTEM) -> None:
+    """Tell the journal of every change that a process made before it was killed, and could not tell it of."""
+    folder = os.path.join(state_dir, _INTENTS)
+    with explain_errors("list", folder, outcome="nothing was changed"):
+        try:
+            names = [name for name in system.listdir(folder) if name.endswith(".json") and name[0] != "."]
+        except FileNotFoundError:
+            return
+    for name in names:
+        intent = os.path.join(folder, name)
+        path = str(_read_intent(intent, system).get("place") or "")
+        if not path or _intent_of(state_dir, path) != intent:
+            _drop(intent, system)
+            continue
+        with hold_lock(lock_path_for(state_dir, path), operation="recover", system=system):
+            with explain_errors("read", path, outcome="nothing was changed"):
+                try:
+                    now = sha256_bytes(read_file(path, system=system))
+                except FileNotFoundError:
+                    now = None
+            _settle(intent, now, history, system)
+
+
+_INTENTS = "changing"
+
+
+def _intent_of(state_dir: str, path: str) -> str:
+    lock = os.path.basename(lock_path_for(state_dir, path))
+    return os.path.join(state_dir, _INTENTS, lock.removesuffix(".lock") + ".json")
+
+
+def _intend(intent: str, system: System, **facts: str | int | None) -> None:
+    """Say which file is about to become what; without a hash of the new content it is to go."""
+    write_atomically(intent, json.dumps(facts).encode(), system=system)
+
+
+def _settle(intent: str, now: str | None, history: History, system: System) -> None:
+    """Tell the journal of a change that was made and not told; a file that is something else by now was not ours."""
+    facts = _read_intent(intent, system)
+    if not facts:
+        return
+    base, new = facts.get("base"), facts.get("new")
+    # An undo that was killed is finished by the next one, which tells the journal of it.
+    if now == new and now != base and not str(facts["operation"]).startswith(f"{UNDO} "):
+        name, operation = str(facts["name"]), str(facts["operation"])
+        told = next(iter(history.versions(name)), None)
+        if told is None or (told.hash, told.operation) != (new or _EMPTY, operation):
+            history.record(
+                name, operation=operation, new_hash=new or _EMPTY, length=int(facts["length"]), previous=base
+            )
+    _drop(intent, system)
+
+
+def _read_intent(intent: str, system: System) -> Mapping[str, Any]:
+    with explain_errors("read", intent, outcome="nothing was changed"):
+        try:
+            facts = json.loads(read_file(intent, system=system))
+        except FileNotFoundError:
+            return {}
+        except ValueError:  # written by something else: ours are there whole or not at all
+            return {}
+    return facts if isinstance(facts, dict) else {}
+
+
+def _drop(intent: str, system: System) -> None:
+    """Take back that something is about to happen; one that comes back after a power cut is settled again."""
+    with explain_errors("remove", intent, outcome="the file is written"), suppress(FileNotFoundError):
+        system.unlink(intent)
 
 
 # --- texts that could not be saved because their file had changed, kept outside the workspace ---

@@ -6,6 +6,7 @@ import errno
 import fcntl
 import os
 import stat
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -217,6 +218,41 @@ def _sync(fd: int, sync: Callable[[int], None]) -> None:
 
 
 SYSTEM = System()
+
+_BTRFS = 0x9123683E
+
+
+def kind_of_file_system(folder: int) -> int:
+    """The number that statfs(2) has for the file system of an open folder; -1 where that cannot be told."""
+    if sys.platform != "linux":
+        return -1
+    import ctypes
+
+    # Longer than the struct of any architecture; its first word is the kind.
+    status = (ctypes.c_long * 32)()
+    return -1 if ctypes.CDLL(None).fstatfs(folder, status) else status[0] & 0xFFFF_FFFF
+
+
+def settle_names(folder: str) -> None:
+    """Make sure that no name which is gone from the file system of a folder comes back after a power cut.
+
+    After one, btrfs replays what was synced since it last wrote down everything, and a temporary name that was renamed
+    meanwhile is a file again. So it is made to write down everything now; on others syncing folders has been enough.
+    """
+    fd = open_real_folder(folder)
+    try:
+        if kind_of_file_system(fd) == _BTRFS:
+            _sync_file_system(fd)
+    finally:
+        os.close(fd)
+
+
+def _sync_file_system(fd: int) -> None:
+    import ctypes
+
+    if ctypes.CDLL(None, use_errno=True).syncfs(fd):
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code))
 
 
 def read_range(system: System, fd: int, start: int, end: int) -> bytes:

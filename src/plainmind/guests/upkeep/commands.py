@@ -13,6 +13,7 @@ from plainmind.base.lazy import pattern
 from plainmind.cli.console import Console, plural, visible
 from plainmind.cli.options import commands_below, describe, open_memory
 from plainmind.guests.upkeep.model import KINDS, MEANINGS, Cite, Edit, Outcome, Proposal, Run, Waiting
+from plainmind.text.note_format import without_note_ids
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -114,6 +115,9 @@ def _print_run(console: Console, run: Run, *, is_whole: bool) -> None:
 
 
 def _print_model(console: Console, use: Mapping[str, Any]) -> None:
+    if not use["lines"]:
+        console.note(use["problem"] or "no line was shown to a model: none is new")
+        return
     told = f"{use['name']} saw {plural(use['lines'], 'line')}: {plural(use['made'], 'proposal')}"
     dropped = f", {use['dropped']} dropped" if use["dropped"] else ""
     console.say(f"{told}{dropped}; {plural(use['tokens'], 'token')}")
@@ -150,7 +154,7 @@ def _lines_of(proposal: Proposal) -> Iterator[str]:
     edited = {(edit.path, edit.line + at) for edit in proposal.edits for at in range(len(edit.old))}
     for cite in proposal.cites:
         if (cite.path, cite.line) not in edited:
-            yield f"      {cite}   {cite.text.strip()}"
+            yield f"      {cite}   {without_note_ids(cite.text).strip()}"
 
 
 _MOST_LINES = 6
@@ -162,7 +166,7 @@ def _difference(edit: Edit) -> Iterator[str]:
         place = f"{edit.path}, at the end of “{edit.section}”"
     for sign, lines in (("-", edit.old), ("+", edit.new)):
         for line in lines[:_MOST_LINES]:
-            yield f"    {sign} {place}   {line.strip()}"
+            yield f"    {sign} {place}   {without_note_ids(line).strip()}"
         if len(lines) > _MOST_LINES:
             yield f"    {sign} {place}   … {len(lines) - _MOST_LINES} more lines"
 

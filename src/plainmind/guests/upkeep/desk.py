@@ -8,7 +8,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from plainmind.agent.recalls import mark_of
 from plainmind.base.errors import ConflictError, NotFound, PlainmindError
 from plainmind.base.lazy import find_by_name, pattern
+from plainmind.base.model import split_lines
 from plainmind.base.value import replace
+from plainmind.files.ids import new_id
 from plainmind.guests.upkeep.changes import Plan, fit
 from plainmind.guests.upkeep.config import TidyValues, tidy_values
 from plainmind.guests.upkeep.ledger import Ledger
@@ -25,6 +27,7 @@ from plainmind.guests.upkeep.model import (
     Waiting,
 )
 from plainmind.guests.upkeep.survey import Survey, is_log, survey
+from plainmind.notes.workspace import decode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,9 +39,12 @@ if TYPE_CHECKING:
 _JUDGE = "plainmind.guests.upkeep.judge:ask_model"  # imports what speaks to models, which rules do not need
 _UNASKED = pattern(r"(?:^|:)(?:cron|subagent|heartbeat|hook)(?::|$)")  # sessions in which no person speaks
 _NOT_WANTED = frozenset({"wrong", "outdated", "never-again"})
+_REASON = "tidy"  # as the journal calls it
+_AGENT = "agent"
+_MOST_OF_AGENTS = 50
 _LEAST_OF_ID = 4
 _MOST_WAITING = 500
-_EXPECTED = "what is to be looked for again is named by its id: `plainmind tidy` lists them"
+_EXPECTED = "`plainmind tidy` looks again, and lists what waits with its ids"
 
 
 class Desk:
@@ -55,6 +61,9 @@ class Desk:
 
     def list(self) -> Waiting:
         """The proposals that still fit their files."""
+        if self.ledger.is_begun():
+            with self.ledger.alone("look"):
+                self._settle()
         files = self._files()
         fitting = (fit(proposal, files)[0] for proposal in self.ledger.waiting())
         return Waiting(tuple(found for found in fitting if found is not None), self.ledger.last_run())
@@ -104,12 +113,24 @@ class Desk:
             self.ledger.write_last_run(run.as_dict())
         return run
 
-    def _keep(self, found: Sequence[Proposal]) -> tuple[Sequence[Proposal], int]:
-        """Add what is new to what waits; what is new, and how many were known."""
+    def _keep(
+        self, found: Sequence[Proposal], *, replaced: Iterable[str] = ()
+    ) -> tuple[Sequence[Proposal], int]:
+        """Add what is new to what waits; what is new, and how many were known.
+
+        What an agent proposed makes room for what is proposed now under the same fingerprint, if that is `replaced`.
+        """
+        gone = set(replaced)
         # What was forgotten while we looked is in no file any more, and must not be written down.
         with self._memory.notes.erasures.hold_off(), self.ledger.alone("keep proposals"):
+            self._settle()
             files = self._files()
-            waiting = [one for old in self.ledger.waiting() if (one := fit(old, files)[0]) is not None]
+            waiting = [
+                one
+                for old in self.ledger.waiting()
+                if not (old.fingerprint in gone and old.maker.by == _AGENT)
+                and (one := fit(old, files)[0]) is not None
+            ]
             known = {one.fingerprint for one in waiting} | self.ledger.rejected()
             fresh: dict[str, Proposal] = {}
             for proposal in found:
@@ -135,19 +156,35 @@ class Desk:
         memory.notes.require_workspace()
         with self.ledger.alone("accept"):
             memory.notes.notebook.recover()
+            self._settle()
             waiting = self.ledger.waiting()
             chosen = _chosen(waiting, ids)
             gone = {proposal.fingerprint for proposal in chosen}
-            # Before it is done: killed in between, it is found anew; the other way round it could be done twice.
-            self.ledger.write_waiting([one for one in waiting if one.fingerprint not in gone])
+            left = [one for one in waiting if one.fingerprint not in gone]
             try:
-                plan = self._carry_out(chosen)
+                plan = self._carry_out(chosen, left)
             except PlainmindError:
                 self.ledger.write_waiting(waiting)
+                self.ledger.end()
                 raise
+            self.ledger.write_waiting(left)
+            self.ledger.end()
         return Outcome(tuple(one.id for one in plan.done), tuple(plan.void), tuple(plan.paths))
 
-    def _carry_out(self, chosen: Sequence[Proposal]) -> Plan:
+    def _settle(self) -> None:
+        """Let what a killed process was about to accept wait again, unless it was done. Needs the lock."""
+        if not self.ledger.is_begun():
+            return
+        notebook = self._memory.notes.notebook
+        notebook.recover()
+        change, begun = self.ledger.begun()
+        if not change or not notebook.is_made(change):
+            waiting = self.ledger.waiting()
+            known = {one.fingerprint for one in waiting}
+            self.ledger.write_waiting([*waiting, *(one for one in begun if one.fingerprint not in known)])
+        self.ledger.end()
+
+    def _carry_out(self, chosen: Sequence[Proposal], left: Sequence[Proposal]) -> Plan:
         for last in (False, True):
             plan = Plan(self._files(), self._paths_with_citations)
             for proposal in chosen:
@@ -155,8 +192,12 @@ class Desk:
             changes = plan.changes()
             if not changes:
                 return plan
+            # Noted first: killed on the way, what was not done waits again, and what was done never does.
+            set_id = new_id()
+            self.ledger.begin(f"{_REASON} {set_id}", chosen)
+            self.ledger.write_waiting(left)
             try:
-                self._memory.notes.notebook.change(changes, reason="tidy")
+                self._memory.notes.notebook.change(changes, reason=_REASON, set_id=set_id)
             except ConflictError:  # saved by somebody between our look and our write
                 if last:
                     raise
@@ -167,6 +208,7 @@ class Desk:
     def reject(self, ids: Sequence[str]) -> Outcome:
         """Drop some proposals for good: they never come back."""
         with self.ledger.alone("reject"):
+            self._settle()
             waiting = self.ledger.waiting()
             chosen = _chosen(waiting, ids)
             gone = {proposal.fingerprint for proposal in chosen}
@@ -182,7 +224,7 @@ class Desk:
             raise PlainmindError(f"there is no kind `{kind[:40]}`", hint=f"one of {', '.join(KINDS)}")
         at = self._memory.now().isoformat(timespec="seconds")
         proposal = Proposal(
-            kind, tuple(cites), tuple(edits), " ".join(reason.split())[:300], Maker("agent", agent[:80]), at
+            kind, tuple(cites), tuple(edits), " ".join(reason.split())[:300], Maker(_AGENT, agent[:80]), at
         )
         _require_cited_edits(proposal)
         fits, why = fit(proposal, self._files())
@@ -190,8 +232,23 @@ class Desk:
             raise PlainmindError(f"it cannot be proposed: {why}", hint="read the lines again")
         if fits.fingerprint in self.ledger.rejected():
             raise PlainmindError("this was rejected before", hint="what a person rejected does not come back")
-        self._keep([fits])
+        own = [one for one in self.ledger.waiting() if one.maker.by == _AGENT]
+        if len([one for one in own if one.fingerprint != fits.fingerprint]) >= _MOST_OF_AGENTS:
+            raise PlainmindError(
+                f"{_MOST_OF_AGENTS} proposals of agents wait already",
+                hint="a person accepts or rejects some of them first: `plainmind tidy`",
+            )
+        kept, _ = self._keep([fits], replaced=[fits.fingerprint])
+        if not kept:
+            raise PlainmindError(
+                "another proposal about these lines waits, or too many do",
+                hint="a person decides about it first: `plainmind tidy`",
+            )
         return fits
+
+    def lines_of(self, path: str) -> Sequence[str]:
+        """The lines of a file as proposals cite them. Raises PlainmindError when it cannot be read."""
+        return split_lines(decode(self._memory.notes.notebook.read_bytes(path)[1]))
 
     def _files(self) -> Files:
         return Files(self._memory)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _REVIEW = "review.txt"
 _FILES = ("proposals.jsonl", "rejected.txt", "accepted.txt", "judged.txt", "last-run.json")
+_ACCEPTING = "accepting.jsonl"
 _HASH = pattern(r"[0-9a-f]{64}")
 _MOST_JUDGED = 200_000
 
@@ -34,6 +35,7 @@ class Ledger:
         self._proposals, self._rejected, self._accepted, self._judged, self._last_run = (
             os.path.join(folder, name) for name in _FILES
         )
+        self._accepting = os.path.join(folder, _ACCEPTING)
 
     @contextmanager
     def alone(self, operation: str) -> Iterator[None]:
@@ -63,6 +65,30 @@ class Ledger:
         """Put these in the place of all that wait. Needs the lock."""
         data = b"".join(written(proposal.as_dict()) for proposal in proposals)
         self._write(self._proposals, data)
+
+    def begin(self, change: str, proposals: Iterable[Proposal]) -> None:
+        """Note which proposals are about to be done, and what the journal will call that. Needs the lock."""
+        data = b"".join(written(proposal.as_dict()) for proposal in proposals)
+        self._write(self._accepting, written({"change": change}) + data)
+
+    def end(self) -> None:
+        """Nothing is about to be done any more. Needs the lock."""
+        if self.is_begun():
+            with explain_errors("remove", self._accepting):
+                scrub(self._accepting, SYSTEM)
+
+    def is_begun(self) -> bool:
+        """Whether somebody is accepting, or was killed while accepting."""
+        return os.path.exists(self._accepting)
+
+    def begun(self) -> tuple[str, list[Proposal]]:
+        """What a killed process was about to do, and how the journal calls it if it was done. Needs the lock."""
+        lines = self._lines(self._accepting)
+        try:
+            change = str(json.loads(lines[0])["change"])
+        except (IndexError, KeyError, TypeError, ValueError):
+            return "", []
+        return change, [found for line in lines[1:] if (found := _read(line)) is not None]
 
     def rejected(self) -> set[str]:
         """Fingerprints of what must not come back."""
@@ -134,7 +160,13 @@ class Ledger:
                     kept.append(line + b"\n")
             if len(kept) < len(lines) or self._has_remains():
                 self._write(self._proposals, b"".join(kept))
-            return len(lines) - len(kept)
+            with explain_errors("clear", self._accepting):
+                remove_abandoned(self._accepting, SYSTEM)
+            change, begun = self.begun()
+            clean = [one for one in begun if not any(map(has_it, one.texts()))]
+            if len(clean) < len(begun):
+                self.begin(change, clean)
+            return len(lines) - len(kept) + len(begun) - len(clean)
 
     def _has_remains(self) -> bool:
         """Whether a killed process left what the file was, or was to become."""
