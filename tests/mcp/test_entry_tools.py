@@ -144,7 +144,7 @@ def test_a_group_gets_nothing_of_the_owner(workspace):
         def asked(context):
             scoped = memory.within(context)
             box = AllTools(ToolBox(scoped), entry_tools_of(memory, scoped, entries))
-            desk = Desk(scoped, ALL_TOOLS, lambda: box)
+            desk = Desk(scoped, ALL_TOOLS, lambda _memory: (box, lambda: None))
 
             async def ask():
                 async with Client(server_of(desk)) as client:

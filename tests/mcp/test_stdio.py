@@ -114,14 +114,14 @@ NOISY = """\
 
     plain = service.Desk.__init__
 
-    def noisy(self, *given):
+    def noisy(self, *given, **named):
         print("a library says hello")
         sys.stdout.flush()
         os.write(1, b"straight to the descriptor")
         os.system("echo a child says hello")
         subprocess.run(["echo", "another child"], check=True)
         assert sys.stdin.read() == "", "what the client sends is not for others"
-        plain(self, *given)
+        plain(self, *given, **named)
 
     service.Desk.__init__ = noisy
     from plainmind.cli.main import main

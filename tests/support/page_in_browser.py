@@ -39,7 +39,11 @@ class PageServer:
         self._env = {**os.environ, "PLAINMIND_HOME": str(self.home), "TZ": "UTC"}
         self._process = None
 
-    def run(self, *words):
+    @property
+    def pid(self):
+        return self._process.pid
+
+    def run(self, *words, timeout=60):
         """What another command of the program prints."""
         done = subprocess.run(
             [*COMMAND, "--workspace", str(self.workspace), *words],
@@ -47,7 +51,7 @@ class PageServer:
             env=self._env,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=timeout,
         )
         assert done.returncode == 0, done.stderr
         return done.stdout

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from tests.support.mcp_process import COMMAND
+from tests.support.mcp_process import COMMAND, INITIALIZE
 from tests.support.traced import traced
 
 
@@ -125,6 +125,21 @@ class PageServer:
             return Answer(answer.status, told, answer.read())
         finally:
             line.close()
+
+    def ask_mcp(self, token, method, params=None, *, client=INITIALIZE):
+        """What MCP answers to one request in a session of its own: the result, or the error."""
+        headers = {"Accept": "application/json, text/event-stream"}
+
+        def send(message):
+            answer = self.ask("POST", "/mcp", {"jsonrpc": "2.0", **message}, token=token, headers=headers)
+            headers.setdefault("Mcp-Session-Id", answer.headers.get("mcp-session-id"))
+            assert answer.status < 300, (answer.status, answer.body)
+            return answer
+
+        send({"id": 1, "method": "initialize", "params": client})
+        send({"method": "notifications/initialized"})
+        told = send({"id": 2, "method": method, "params": params or {}}).json
+        return told.get("result") or told["error"]
 
     def get(self, target, **more):
         """Read, and take for granted that it works."""

@@ -53,7 +53,7 @@ Keeps its index in ~/.plainmind, and writes notes when a client asks for it.""",
         "--tools",
         metavar="NAMES",
         type=_names,
-        help="offer only these tools, with commas between them; `notes` and `entries` name all of a kind",
+        help="offer only these tools, with commas between them; `notes`, `entries` and `upkeep` name all of a kind",
     )
     parser.add_argument(
         "--connector",

@@ -19,7 +19,7 @@ from plainmind.mcp.tools import CONNECTOR_TOOLS, Connector
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, TypeAlias
+    from typing import Any, Protocol, TypeAlias
 
     from plainmind.agent.answers import ToolAnswer
     from plainmind.agent.pool import Job
@@ -29,6 +29,15 @@ if TYPE_CHECKING:
 
     Result: TypeAlias = dict[str, Any]
     Params: TypeAlias = Mapping[str, Any]
+
+    class View(Protocol):
+        """What a person looks at inside the client."""
+
+        def html(self) -> str:
+            """All of it."""
+
+        def answer(self, scoped: ScopedMemory, asked: Mapping[str, Any]) -> tuple[Result, bool]:
+            """What it asked for, and whether that is refused."""
 
 
 IDENTITY: Mapping[str, str] = {
@@ -47,8 +56,51 @@ CAPABILITIES: Mapping[str, Mapping[str, bool]] = {
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND = -32700, -32600, -32601
 INVALID_PARAMS, INTERNAL_ERROR, TOO_MANY, UNSUPPORTED_VERSION = -32602, -32603, -32000, -32022
 
+# The extension MCP Apps: what a client that shows a view says, where ours is, and the tools whose calls it shows.
+APPS, APP_KIND = "io.modelcontextprotocol/ui", "text/html;profile=mcp-app"
+VIEW_ADDRESS = "ui://plainmind/memory.html"
+_SHOWN = frozenset({"memory_search", "memory_get"})
+_VIEW = {"ui": {"resourceUri": VIEW_ADDRESS}}
+# For the view alone: hosts show a model no tool that is only for apps. It carries requests of the page.
+PAGE_TOOL: Mapping[str, Any] = {
+    "name": "memory_page",
+    "title": "What the view of the memory asks for",
+    "description": "For the view alone, which shows the memory to a person.",
+    "inputSchema": {
+        "type": "object",
+        "properties": {"method": {"type": "string"}, "path": {"type": "string"}, "body": {"type": "object"}},
+        "required": ["method", "path"],
+    },
+    "annotations": {"readOnlyHint": True, "destructiveHint": False, "openWorldHint": False},
+    "_meta": {"ui": {"resourceUri": VIEW_ADDRESS, "visibility": ["app"]}},
+}
 HOOK = "hook"  # a tool that is not listed
 _LAST_CALLS_SECONDS = 5.0
+_MOST_NAMES = 16  # of clients that are told apart in the recall log
+
+
+@value
+class Client:
+    """Who asks, as it introduces itself."""
+
+    name: str = ""
+    shows_apps: bool = False  # of the extension MCP Apps
+
+
+def client_of(info: object, capabilities: object = None) -> Client:
+    """A client by what it sends of itself, which may be anything."""
+    name = info.get("name") if isinstance(info, Mapping) else None
+    return Client(name if isinstance(name, str) else "", _shows_apps(capabilities))
+
+
+def _shows_apps(capabilities: object) -> bool:
+    found = capabilities
+    for key in ("extensions", APPS, "mimeTypes"):
+        found = found.get(key) if isinstance(found, Mapping) else None
+    return isinstance(found, Sequence) and APP_KIND in found
+
+
+NOBODY = Client()
 
 
 class Refusal(Exception):
@@ -94,98 +146,177 @@ class Desk:
         self,
         memory: ScopedMemory,
         tools: Sequence[Tool],
-        open_box: Callable[[], Tools] | None = None,
+        open_box: Callable[[ScopedMemory], tuple[Tools, Callable[[], None]]] | None = None,
         hook: Callable[[Params], str] | None = None,
+        open_view: Callable[[], View] | None = None,
+        *,
+        token: str = "",
     ) -> None:
-        """`open_box` makes what carries the tools out, at the first call; without it they are those of the notes.
+        """`open_box` makes what carries the tools out, and what closes it; without it they are those of the notes.
 
         `hook` answers the events of a host that calls a tool for them; it is not listed, for no model should call it.
+        `open_view` makes what clients of MCP Apps show, when one asks for it.
+        `token` is the name of the token that all clients of this desk show, for the recall log.
         """
         self._memory = memory
         self._tools = {tool.name: tool for tool in tools}
-        self._open_box = open_box
+        self._open_box = open_box or _box_of_notes
         self._hook = hook
-        self._box: Tools | None = None
+        self._open_view = open_view
+        self._view: View | None = None
+        self._token = token
+        self._visitors: dict[str, _Visitor] = {}
         self._opening = Lock()
         self._pool = Pool()
         self.instructions = instructions_for(memory, tools)
-        self._methods: Mapping[str, Callable[[Params], Result | Task]] = {
-            "ping": lambda _params: {},
-            "tools/list": lambda _params: {"tools": for_mcp(tools)},
+        self._methods: Mapping[str, Callable[[Params, Client], Result | Task]] = {
+            "ping": lambda _params, _client: {},
+            "tools/list": lambda _params, client: {"tools": self._listed(client)},
             "tools/call": self._call_tool,
             "resources/list": self._list_resources,
-            "resources/templates/list": lambda _params: resource_templates(),
+            "resources/templates/list": lambda _params, _client: resource_templates(),
             "resources/read": self._read_resource,
-            "prompts/list": lambda _params: {"prompts": prompts_with(self._tools)},
+            "prompts/list": lambda _params, _client: {"prompts": prompts_with(self._tools)},
             "prompts/get": self._get_prompt,
         }
 
-    def meet(self, client: object) -> None:
-        """Hear the name of the client, as it introduces itself: the recall log tells who asked."""
-        name = client.get("name") if isinstance(client, Mapping) else None
-        if isinstance(name, str):
-            self._memory.asker = Asker("mcp", name)
-
-    def introduction(self) -> Result:
+    def introduction(self, client: Client = NOBODY) -> Result:
         """What a client learns first of all."""
         told: Result = {"capabilities": {name: dict(facts) for name, facts in CAPABILITIES.items()}}
+        if self._shows_view(client):
+            told["capabilities"]["extensions"] = {APPS: {}}
         return told if self.instructions is None else {**told, "instructions": self.instructions}
 
-    def answer(self, method: str, params: Params) -> Result | Task:
+    def answer(self, method: str, params: Params, client: Client = NOBODY) -> Result | Task:
         """The result of a request, or the task that makes it. Raises Refusal."""
         handle = self._methods.get(method)
         if handle is None:
             raise Refusal(METHOD_NOT_FOUND, f"there is no method `{method[:100]}` here", method[:100])
-        return handle(params)
+        return handle(params, client)
 
     def start(self, task: Task, on_end: Callable[[], None]) -> Job[Result]:
         """Give a task to a thread; `on_end` is called there. Raises TimedOut when too many go on beyond their time."""
         return self._pool.start(task.work, has_deadline=task.seconds is not None, on_end=on_end)
 
     def close(self) -> bool:
-        """Wait for calls that are still running; False when one takes longer."""
+        """Wait for calls that are still running; False when one takes longer, and keeps what it uses."""
         is_idle = self._pool.wait(_LAST_CALLS_SECONDS)
-        if self._box is not None:
-            self._box.close()
+        for visitor in self._visitors.values():
+            visitor.close(is_idle=is_idle)
         return is_idle
 
-    def _call_tool(self, params: Params) -> Task:
+    def _shows_view(self, client: Client) -> bool:
+        return client.shows_apps and self._open_view is not None and not self._tools.keys().isdisjoint(_SHOWN)
+
+    def _opened_view(self) -> View:
+        assert self._open_view is not None  # or it would not be shown
+        with self._opening:
+            self._view = self._view or self._open_view()
+            return self._view
+
+    def _listed(self, client: Client) -> list[Result]:
+        listed = for_mcp([*self._tools.values()])
+        if not self._shows_view(client):
+            return listed
+        for tool in listed:
+            if tool["name"] in _SHOWN:
+                tool["_meta"] = {**tool.get("_meta", {}), **_VIEW}
+        return [*listed, dict(PAGE_TOOL)]
+
+    def _answer_view(self, visitor: _Visitor, asked: Params) -> Result:
+        answer, is_refused = self._opened_view().answer(visitor.memory, asked)
+        told = "this is for the view, which shows it"
+        return {
+            "content": [{"type": "text", "text": told}],
+            "structuredContent": answer,
+            "isError": is_refused,
+        }
+
+    def _visitor(self, client: Client) -> _Visitor:
+        """What a client of this name is served with. Those of too many names are served as one without."""
+        with self._opening:
+            known = self._visitors
+            name = client.name if client.name in known or len(known) < _MOST_NAMES else ""
+            if name not in known:
+                known[name] = _Visitor(self._memory.for_asker(self._asker(name)), self._open_box)
+            return known[name]
+
+    def _asker(self, name: str) -> Asker:
+        return Asker("mcp", f"{name} ({self._token})" if name and self._token else name or self._token)
+
+    def _call_tool(self, params: Params, client: Client) -> Task:
         name, arguments = _text_in(params, "name"), params.get("arguments")
         tool = self._tools.get(name)
         if arguments is not None and not isinstance(arguments, Mapping):
             raise Refusal(INVALID_PARAMS, "`arguments` must be an object")
         if tool is None and name == HOOK and self._hook is not None:
             return Task(partial(_hook_result, self._hook, arguments or {}))
+        if tool is None and name == PAGE_TOOL["name"] and self._shows_view(client):
+            return Task(partial(self._answer_view, self._visitor(client), arguments or {}))
         if tool is None:
             known = ", ".join(self._tools)
             raise Refusal(INVALID_PARAMS, f"there is no tool `{name[:100]}` here, only {known}")
-        box = Connector(self._memory) if tool in CONNECTOR_TOOLS else self._toolbox()
+        visitor = self._visitor(client)
+        box = Connector(visitor.memory) if tool in CONNECTOR_TOOLS else visitor.box
         call, late = box.prepare(name, arguments or {}), None
         if call.late is not None:
             late = partial(_after, call.late, partial(_tool_result, tool))
         return Task(partial(_after, call.work, partial(_tool_result, tool)), call.seconds, late)
 
-    def _toolbox(self) -> Tools:
-        with self._opening:
-            if self._box is None:
-                self._box = ToolBox(self._memory) if self._open_box is None else self._open_box()
-            return self._box
-
-    def _list_resources(self, params: Params) -> Task:
+    def _list_resources(self, params: Params, _client: Client) -> Task:
         cursor = None if params.get("cursor") is None else _text_in(params, "cursor")
         return Task(partial(resource_page, self._memory, cursor))
 
-    def _read_resource(self, params: Params) -> Task:
-        return Task(partial(resource_text, self._memory, _text_in(params, "uri")))
+    def _read_resource(self, params: Params, client: Client) -> Task:
+        address = _text_in(params, "uri")
+        if address == VIEW_ADDRESS and self._shows_view(client):
+            return Task(self._read_view)
+        return Task(partial(resource_text, self._visitor(client).memory, address))
 
-    def _get_prompt(self, params: Params) -> Task:
+    def _read_view(self) -> Result:
+        view = {"uri": VIEW_ADDRESS, "mimeType": APP_KIND, "text": self._opened_view().html()}
+        return {"contents": [{**view, "_meta": {"ui": {"prefersBorder": True}}}]}
+
+    def _get_prompt(self, params: Params, client: Client) -> Task:
         name, arguments = _text_in(params, "name"), params.get("arguments") or {}
         if not isinstance(arguments, Mapping):
             raise Refusal(INVALID_PARAMS, "`arguments` must be an object")
-        return Task(partial(prompt_messages, self._tools, name, arguments, self._found_for))
+        find = partial(_found_for, self._visitor(client))
+        return Task(partial(prompt_messages, self._tools, name, arguments, find))
 
-    def _found_for(self, query: str) -> str:
-        return self._toolbox().call("memory_search", {"query": query}).text
+
+class _Visitor:
+    """A client by its name: the memory that notes down who asks, and the tools over it, opened at the first call."""
+
+    def __init__(
+        self, memory: ScopedMemory, open_box: Callable[[ScopedMemory], tuple[Tools, Callable[[], None]]]
+    ) -> None:
+        self.memory = memory
+        self._open = open_box
+        self._opening = Lock()
+        self._opened: tuple[Tools, Callable[[], None]] | None = None
+
+    @property
+    def box(self) -> Tools:
+        """What carries the tools out."""
+        with self._opening:
+            self._opened = self._opened or self._open(self.memory)
+            return self._opened[0]
+
+    def close(self, *, is_idle: bool) -> None:
+        """Let the box go, and unless something is still using it, what is beneath."""
+        if self._opened is not None:
+            self._opened[0].close()
+            if is_idle:
+                self._opened[1]()
+
+
+def _box_of_notes(memory: ScopedMemory) -> tuple[Tools, Callable[[], None]]:
+    return ToolBox(memory), lambda: None
+
+
+def _found_for(visitor: _Visitor, query: str) -> str:
+    return visitor.box.call("memory_search", {"query": query}).text
 
 
 def _after(make: Callable[[], ToolAnswer], shape: Callable[[ToolAnswer], Result]) -> Result:

@@ -212,7 +212,7 @@ class Guard:
                 await self._serve(scope, receive, _with_headers(send))
         except Refused as refused:
             _log.info("refused a request: %s", refused)
-            await _refuse(refused, send)
+            await refuse(refused, send)
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["method"] == "POST":
@@ -256,7 +256,8 @@ def _with_headers(send: Send) -> Send:
     return sending
 
 
-async def _refuse(refused: Refused, send: Send) -> None:
+async def refuse(refused: Refused, send: Send) -> None:
+    """Say why a request is not served."""
     body = json.dumps({"error": str(refused)}).encode()
     headers = [
         (b"content-type", b"application/json"),

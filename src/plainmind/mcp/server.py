@@ -11,7 +11,7 @@ import anyio
 
 from plainmind.agent.pool import TimedOut
 from plainmind.base.lazy import find_by_name
-from plainmind.mcp.desk import IDENTITY, Desk, Refusal, Task, refusal_of
+from plainmind.mcp.desk import IDENTITY, Client, Desk, Refusal, Task, client_of, refusal_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
     from pydantic import BaseModel
 
-    Ask: TypeAlias = Callable[[str, BaseModel | None], Awaitable[dict[str, Any]]]
+    Ask: TypeAlias = Callable[[str, BaseModel | None, Any], Awaitable[dict[str, Any]]]
 
 _AT_ONCE = 4  # no more than the pool searches at a time: it refuses those above that
 # Every method that the SDK leaves to us: what it calls the request, the result, and the place of its handler.
@@ -43,10 +43,9 @@ def server_of(desk: Desk) -> Server[Any]:
     """Make a server; the transport is its caller's choice."""
     places = anyio.CapacityLimiter(_AT_ONCE)
 
-    async def ask(method: str, params: BaseModel | None) -> dict[str, Any]:
-        given = {} if params is None else params.model_dump(by_alias=True, mode="json", exclude_none=True)
+    async def ask(method: str, params: BaseModel | None, session: Any) -> dict[str, Any]:
         try:
-            answer = desk.answer(method, given)
+            answer = desk.answer(method, _plain(params), _client_in(session))
             return await _carry_out(desk, answer, places) if isinstance(answer, Task) else answer
         except Exception as error:  # noqa: BLE001 (told to the client, or kept for the log)
             raise refusal_of(error) from None
@@ -60,9 +59,9 @@ def _second_generation(desk: Desk, ask: Ask) -> Any:
     make_error = find_by_name("mcp.shared.exceptions:MCPError")
 
     def handler(method: str, kind: Any) -> Callable[..., Awaitable[Any]]:
-        async def handle(_context: Any, params: BaseModel | None) -> Any:
+        async def handle(context: Any, params: BaseModel | None) -> Any:
             try:
-                return kind.model_validate(await ask(method, params))
+                return kind.model_validate(await ask(method, params, context.session))
             except Refusal as refusal:
                 raise make_error(refusal.code, str(refusal), refusal.data) from None
 
@@ -95,7 +94,8 @@ def _first_generation(desk: Desk, ask: Ask) -> Any:
     def handler(method: str, kind: Any) -> Callable[..., Awaitable[Any]]:
         async def handle(request: Any) -> Any:
             try:
-                return wrap(kind.model_validate(await ask(method, request.params)))
+                session = server.request_context.session
+                return wrap(kind.model_validate(await ask(method, request.params, session)))
             except Refusal as refusal:
                 data = make_data(code=refusal.code, message=str(refusal), data=refusal.data)
                 raise make_error(data) from None
@@ -106,6 +106,16 @@ def _first_generation(desk: Desk, ask: Ask) -> Any:
         kind = find_by_name(f"mcp.types:{request}")
         server.request_handlers[kind] = handler(method, find_by_name(f"mcp.types:{result}"))
     return server
+
+
+def _plain(model: BaseModel | None) -> dict[str, Any]:
+    return {} if model is None else model.model_dump(by_alias=True, mode="json", exclude_none=True)
+
+
+def _client_in(session: Any) -> Client:
+    """The client of a session; one that introduces itself with each request has said so with this one."""
+    said = _plain(session.client_params)
+    return client_of(said.get("clientInfo"), said.get("capabilities"))
 
 
 async def _carry_out(desk: Desk, task: Task, places: anyio.CapacityLimiter) -> dict[str, Any]:

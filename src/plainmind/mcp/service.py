@@ -19,13 +19,17 @@ if TYPE_CHECKING:
     from plainmind.agent.protocol import Tools
     from plainmind.agent.scope import SearchContext
     from plainmind.agent.tools import Tool
+    from plainmind.mcp.desk import View
     from plainmind.mcp.guard import Door
     from plainmind.mcp.stdio import Wire
     from plainmind.memory.memory import Memory
+    from plainmind.memory.scoped import ScopedMemory
 
 
 # What a host's hooks are answered by, where they call a tool and start no program.
 _HOOK = "plainmind.guests.hosts.hook:answer_call"
+# What clients show to a person, of the extension MCP Apps.
+_VIEW = "plainmind.guests.page.hosted:View"
 
 
 def serve_on_wire(memory: Memory, context: SearchContext, tools: Sequence[Tool], wire: Wire) -> None:
@@ -58,21 +62,7 @@ def serve_at_address(
 @contextmanager
 def open_desk(memory: Memory, context: SearchContext, tools: Sequence[Tool]) -> Iterator[Desk]:
     """Open the desk of a memory, and close the memory when nothing is using it any more."""
-    scoped = memory.within(context, asker=Asker("mcp"))
-    closing: list[Callable[[], None]] = []
-
-    def open_box() -> Tools:
-        box, close_guest = box_of(memory, scoped, tools)
-        closing.append(close_guest)
-        return box
-
-    def hook(event: Mapping[str, Any]) -> str:
-        answer: str = find_by_name(_HOOK)(memory, event)
-        return answer
-
-    # It recalls and keeps everything: for the owner, where notes may be written.
-    has_hook = scoped.access.sees_everything and any(tool.name == "memory_append" for tool in tools)
-    desk = Desk(scoped, tools, open_box, hook if has_hook else None)
+    desk = desk_of(memory, context, tools)
     fresh = memory.kept_fresh(_warn)
     try:
         with fresh:
@@ -80,9 +70,27 @@ def open_desk(memory: Memory, context: SearchContext, tools: Sequence[Tool]) -> 
     finally:
         # A call that takes longer than is waited for keeps its files; to be cut off does no harm to any of them.
         if desk.close() and not fresh.is_running:
-            for close in closing:
-                close()
             memory.close()
+
+
+def desk_of(memory: Memory, context: SearchContext, tools: Sequence[Tool], token: str = "") -> Desk:
+    """A desk over a memory that others use too; `token` is the name of the one that its clients show."""
+    scoped = memory.within(context, asker=Asker("mcp"))
+
+    def open_box(visited: ScopedMemory) -> tuple[Tools, Callable[[], None]]:
+        return box_of(memory, visited, tools)
+
+    def hook(event: Mapping[str, Any]) -> str:
+        answer: str = find_by_name(_HOOK)(memory, event)
+        return answer
+
+    def open_view() -> View:
+        view: View = find_by_name(_VIEW)(memory)
+        return view
+
+    # It recalls and keeps everything: for the owner, where notes may be written.
+    has_hook = scoped.access.sees_everything and any(tool.name == "memory_append" for tool in tools)
+    return Desk(scoped, tools, open_box, hook if has_hook else None, open_view, token=token)
 
 
 def _warn(problem: str) -> None:

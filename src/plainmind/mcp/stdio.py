@@ -20,12 +20,14 @@ from plainmind.mcp.desk import (
     IDENTITY,
     INVALID_PARAMS,
     INVALID_REQUEST,
+    NOBODY,
     PARSE_ERROR,
     TOO_MANY,
     UNSUPPORTED_VERSION,
     Desk,
     Refusal,
     Task,
+    client_of,
     refusal_of,
 )
 
@@ -135,6 +137,7 @@ _STATELESS = ("2026-07-28",)
 _OF_PROTOCOL = "io.modelcontextprotocol/"
 _VERSION = _OF_PROTOCOL + "protocolVersion"
 _CLIENT_CAPABILITIES = _OF_PROTOCOL + "clientCapabilities"
+_CLIENT_INFO = _OF_PROTOCOL + "clientInfo"
 # What is the same tomorrow may be kept by a client; here it may not: files change at any time.
 _NOT_TO_BE_KEPT: Mapping[str, Any] = {"cacheScope": "private", "ttlMs": 0}
 _CACHEABLE = frozenset(
@@ -255,6 +258,7 @@ class _Conversation:
         self._waiting: deque[_Asked] = deque()
         self._running: list[_Asked] = []
         self._version = ""
+        self._client = NOBODY
         self._reads = True
         self._is_heard = True  # whether anybody reads what is written
         self._ends_at = _NEVER  # by the clock; while there is more to come, it is not known
@@ -356,15 +360,19 @@ class _Conversation:
     ) -> Mapping[str, Any] | Task:
         if method == "initialize":
             self._version = version_for(params)
-            self._desk.meet(params.get("clientInfo"))
+            self._client = client_of(params.get("clientInfo"), params.get("capabilities"))
             return {
-                **self._desk.introduction(),
+                **self._desk.introduction(self._client),
                 "protocolVersion": self._version,
                 "serverInfo": dict(IDENTITY),
             }
-        if method == "server/discover" and is_modern:
-            return {**self._desk.introduction(), "supportedVersions": list(_STATELESS)}
-        return self._desk.answer(method, params)
+        client = self._client
+        if is_modern:
+            facts = params["_meta"]
+            client = client_of(facts.get(_CLIENT_INFO), facts[_CLIENT_CAPABILITIES])
+            if method == "server/discover":
+                return {**self._desk.introduction(client), "supportedVersions": list(_STATELESS)}
+        return self._desk.answer(method, params, client)
 
     def _note(self, message: Mapping[str, Any]) -> None:
         """Hear what gets no answer. What is cancelled will get none, and what it was doing is of no use to anybody."""

@@ -169,10 +169,13 @@ def _refused(reason: str, hint: str | None = None) -> ToolAnswer:
 # The entry memory is a guest: its tools, and how they are joined with those of the notes, are found by name.
 ENTRY_TOOLS: tuple[Tool, ...] = find_by_name("plainmind.guests.entries.tools:ENTRY_TOOLS")
 ALL_TOOLS: tuple[Tool, ...] = find_by_name("plainmind.guests.entries.tools:ALL_TOOLS")
+# So is the one that proposes changes; it is offered to whoever names it.
+UPKEEP_TOOLS: tuple[Tool, ...] = find_by_name("plainmind.guests.upkeep.toolbox:UPKEEP_TOOLS")
+_WITH_PROPOSALS = "plainmind.guests.upkeep.toolbox:with_proposals"
 _ARE_ENTRIES_ON = "plainmind.guests.entries.access:are_entries_on"
 _REQUIRE_ENTRIES = "plainmind.guests.entries.access:require_entries"
 _JOIN_TOOLS = "plainmind.guests.entries.access:join_tools"
-_SETS = {"notes": TOOLS, "entries": ENTRY_TOOLS}
+_SETS = {"notes": TOOLS, "entries": ENTRY_TOOLS, "upkeep": UPKEEP_TOOLS}
 _OF_NOTES_ALONE = {tool.name for tool in TOOLS} - {tool.name for tool in ENTRY_TOOLS}
 _OF_ENTRIES_ALONE = {tool.name for tool in ENTRY_TOOLS} - {tool.name for tool in TOOLS}
 
@@ -182,10 +185,10 @@ def chosen_tools(
 ) -> tuple[Tool, ...]:
     """The tools that were named, else all of ours; for a connector its two, and those that were named.
 
-    `notes` and `entries` name all tools of one kind. `memory_forget` is for what the other tools are for.
+    `notes`, `entries` and `upkeep` name all tools of one kind. `memory_forget` is for what the other tools are for.
     """
     wanted = _all_names(names or (), entries=entries)
-    known = {tool.name: tool for tool in (*ALL_TOOLS, *CONNECTOR_TOOLS)}
+    known = {tool.name: tool for tool in (*ALL_TOOLS, *UPKEEP_TOOLS, *CONNECTOR_TOOLS)}
     if read_only:
         _refuse_writers(names or (), known)
     if connector:
@@ -210,10 +213,14 @@ def offered_tools(
 
 def box_of(memory: Memory, scoped: AgentMemory, tools: Sequence[Tool]) -> tuple[Tools, Callable[[], None]]:
     """What carries the tools out, and what closes everything beneath it but the memory."""
-    if not has_entry_tools(tools):
-        return ToolBox(scoped), lambda: None
-    joined: tuple[Tools, Callable[[], None]] = find_by_name(_JOIN_TOOLS)(memory, scoped, tools)
-    return joined
+    others = [tool for tool in tools if tool not in UPKEEP_TOOLS]
+    box: Tools = ToolBox(scoped)
+    close: Callable[[], None] = lambda: None  # noqa: E731
+    if has_entry_tools(others):
+        box, close = find_by_name(_JOIN_TOOLS)(memory, scoped, others)
+    if len(others) < len(tools):
+        box = find_by_name(_WITH_PROPOSALS)(memory, scoped, box)
+    return box, close
 
 
 def has_entry_tools(tools: Sequence[Tool]) -> bool:
@@ -222,7 +229,8 @@ def has_entry_tools(tools: Sequence[Tool]) -> bool:
 
 
 def _all_names(given: Sequence[str], *, entries: bool) -> set[str]:
-    known = [*dict.fromkeys(tool.name for tool in (*ALL_TOOLS, *CONNECTOR_TOOLS)), *_SETS]
+    offered = (*ALL_TOOLS, *UPKEEP_TOOLS, *CONNECTOR_TOOLS)
+    known = [*dict.fromkeys(tool.name for tool in offered), *_SETS]
     names: set[str] = set()
     for name in given:
         if name not in known:

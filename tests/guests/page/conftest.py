@@ -49,7 +49,8 @@ def served(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def written(tmp_path_factory):
-    """The same for tests that write, each into files of its own."""
+    """The same for tests that write, each into files of its own; groups may use it."""
     folder = tmp_path_factory.mktemp("page")
-    with PageServer(write_notes(folder / "notes"), folder / "home") as server:
+    environ = {"PLAINMIND_SCOPE_DEFAULT": "allow"}
+    with PageServer(write_notes(folder / "notes"), folder / "home", env=environ) as server:
         yield server.sign_in()

@@ -17,6 +17,7 @@ from tests.support.page_server import PageServer
 
 from plainmind.agent.scope import THE_OWNER
 from plainmind.base.errors import PlainmindError
+from plainmind.guests.page.server import STATIC
 from plainmind.guests.page.tokens import Callers, PageSessions, TokenFile
 
 pytestmark = pytest.mark.timeout(90)
@@ -272,6 +273,13 @@ def test_a_server_that_is_read_only_says_so_and_changes_nothing(tmp_path):
         assert server.get("/v1/session")["rights"] == ["read"]
         assert (refused.status, "--read-only" in refused.json["detail"]) == (403, True)
         assert not (notes / "memory" / f"{server.get('/v1/session')['today']}.md").exists()
+        token = (server.home / "mcp-token").read_text().strip()
+        tools = server.ask_mcp(token, "tools/list")["tools"]
+        assert {tool["name"] for tool in tools} >= {"memory_search", "memory_get"}
+        assert all(tool["annotations"]["readOnlyHint"] for tool in tools)
+        asked = {"name": "memory_append", "arguments": {"text": "x"}}
+        assert "no tool" in server.ask_mcp(token, "tools/call", asked)["message"]
+        assert sorted(os.listdir(notes / "memory")) == ["2026-11-15.md", "gateway.md", "network.md"]
 
 
 # --- paths and bodies ---
@@ -282,7 +290,8 @@ def test_a_server_that_is_read_only_says_so_and_changes_nothing(tmp_path):
     [
         "..%2f..%2f..%2fetc%2fpasswd", "../home/page/tokens.json", "memory/..%2f..%2fhome%2fmcp-token",
         "%2fetc%2fpasswd", "memory%5c..%5c..%5cx.md", "memory/%00.md", "....//....//etc/passwd",
-        "memory/link.md", "memory/linked/x.md",
+        "memory/link.md", "memory/linked/x.md", "..%2foutside%2fx.md", "memory%2f..%2f..%2foutside%2fx.md",
+        "..%2Foutside%2Fnew.md",
     ],
 )  # fmt: skip
 def test_no_path_leads_out_of_the_memory(served, path):
@@ -306,18 +315,24 @@ def test_no_path_leads_out_of_the_memory(served, path):
     assert sorted(os.listdir(secret)) == ["x.md"]
 
 
-@pytest.mark.parametrize(
-    "target",
-    [
-        "/static/..%2fserver.py", "/static/../server.py", "/static//etc/passwd", "/static/%2e%2e/gate.py", "/server.py",
-        "/static/",
-    ],
-)  # fmt: skip
-def test_no_address_leads_out_of_the_folder_of_the_page(served, target):
-    answer = served.ask("GET", target, token=None)
+def test_no_address_leads_out_of_the_folder_of_the_page(served):
+    """The files outside have names that could be sent, so that only the folder keeps them in."""
+    outside = served.workspace.parent / "outside.json"
+    outside.write_text('"outside"')
+    up = os.path.relpath(outside, STATIC)
+    assert (
+        outside.samefile(os.path.join(STATIC, up)),
+        served.ask("GET", "/static/texts/en.json").status,
+    ) == (True, 200)
 
-    assert answer.status == 404
-    assert b"import" not in answer.body
+    for target in (
+        f"/static/{up}", f"/static/{up.replace('/', '%2f')}", f"/static/{up.replace('..', '%2e%2e')}",
+        f"/static/{outside}", f"/static/%2f{str(outside)[1:]}", f"/{outside}", f"/static/texts/../{up}",
+        f"/static/texts/..%2f{up}", "/static/../server.py", "/server.py", "/static/", "/static/texts",
+    ):  # fmt: skip
+        answer = served.ask("GET", target, token=None)
+        assert (answer.status, answer.kind) == (404, "not-found"), target
+        assert b"import" not in answer.body
 
 
 def send_raw(server, head, body=b""):

@@ -300,4 +300,6 @@ def test_notes_are_listed_from_any_row_on_with_title_and_beginning(served):
     network = served.get("/v1/notes?prefix=memory/net&preview=true")["notes"][0]
     assert network["title"] == "Network"
     assert network["preview"].startswith("The printer hangs behind the [[gateway]]")
+    (memory,) = served.get("/v1/notes?prefix=MEMORY&preview=true")["notes"]
+    assert memory["preview"] == "The printer is on VLAN 40. The gateway runs on the Mac Studio in the cellar."
     assert served.get("/v1/notes?offset=99")["notes"] == []

@@ -15,6 +15,8 @@ from tests.support.tls_front import certificates
 
 from plainmind.guests.page.table import document, operations
 
+GROUP = ("--principal", "anna", "--chat-type", "group", "--channel", "telegram", "--group", "7")
+
 pytestmark = pytest.mark.timeout(90)
 
 
@@ -165,6 +167,69 @@ def test_mcp_is_served_beside_it_to_those_who_have_its_token(served):
     assert (answer.status, answer.json["result"]["serverInfo"]["name"]) == (200, "plainmind")
     assert (foreign.status, without.status) == (403, 401)
     assert served.ask("GET", "/v1/notes", token=token).status == 401
+
+
+def test_a_named_token_brings_its_rights_and_its_context_to_mcp(written):
+    def made(name, rights, *context):
+        told = written.run("tokens", "add", name, "--json", "--rights", rights, *context)
+        return json.loads(told)["token"]
+
+    def call(token, name, **arguments):
+        return written.ask_mcp(token, "tools/call", {"name": name, "arguments": arguments})
+
+    reader, writer = made("reader", "read"), made("writer", "read,write")
+    group = made("family", "read,write,forget", *GROUP)
+    log = written.workspace / "memory" / f"{written.get('/v1/session')['today']}.md"
+
+    tools = {
+        token: {tool["name"] for tool in written.ask_mcp(token, "tools/list")["tools"]}
+        for token in (reader, writer, group)
+    }
+    assert tools[reader] == {"memory_search", "memory_get", "memory_status"}
+    assert tools[writer] - tools[reader] == {"memory_append", "memory_edit"}
+    assert tools[group] - tools[writer] == {"memory_forget"}
+    assert "no tool" in call(reader, "memory_append", text="The attic is dry.")["message"]
+    assert not call(writer, "memory_append", text="The attic is dry.")["isError"]
+    assert "The attic is dry." in log.read_text()
+    assert "VLAN 40" in call(reader, "memory_search", query="printer VLAN")["content"][0]["text"]
+    assert "VLAN 40" not in call(group, "memory_search", query="printer VLAN")["content"][0]["text"]
+    assert call(group, "memory_get", path="MEMORY.md")["isError"]
+    asked = {one["host"] for one in written.get("/v1/recalls")["recalls"]}
+    assert {"tests (reader)", "tests (family)"} <= asked
+
+
+def test_mcp_refuses_a_named_token_that_may_not_read_and_one_that_was_revoked(written):
+    message = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": INITIALIZE}
+    accepted = {"Accept": "application/json, text/event-stream"}
+    add = ("tokens", "add", "--json", "--rights")
+    scribe = json.loads(written.run(*add, "write", "scribe"))["token"]
+    guest = json.loads(written.run(*add, "read", "guest"))["token"]
+
+    blind = written.ask("POST", "/mcp", message, token=scribe, headers=accepted)
+    assert (blind.status, "no right to read" in blind.json["error"]) == (403, True)
+    let_in = written.ask("POST", "/mcp", message, token=guest, headers=accepted)
+    session = {**accepted, "Mcp-Session-Id": let_in.headers["mcp-session-id"]}
+    foreign = written.ask(
+        "POST", "/mcp", message, token=guest, headers={**accepted, "Origin": "http://127.0.0.1:1"}
+    )
+    assert (let_in.status, foreign.status) == (200, 403)
+    other = json.loads(written.run(*add, "read", "other"))["token"]
+    ping = {"jsonrpc": "2.0", "id": 2, "method": "ping"}
+    assert written.ask("POST", "/mcp", ping, token=guest, headers=session).status == 200
+    assert written.ask("POST", "/mcp", ping, token=other, headers=session).status == 404
+    written.run("tokens", "revoke", "guest")
+    assert written.ask("POST", "/mcp", ping, token=guest, headers=session).status == 401
+
+
+def test_over_http_too_the_recall_log_tells_which_client_asked(written):
+    token = (written.home / "mcp-token").read_text().strip()
+    for name in ("one-client", "other-client"):
+        client = {**INITIALIZE, "clientInfo": {"name": name, "version": "1"}}
+        asked = {"name": "memory_search", "arguments": {"query": "which tea does Anna like"}}
+        written.ask_mcp(token, "tools/call", asked, client=client)
+
+    hosts = [one["host"] for one in written.get("/v1/recalls")["recalls"][:2]]
+    assert hosts == ["other-client", "one-client"]
 
 
 def test_with_a_certificate_it_speaks_tls_and_the_page_is_found(tmp_path):

@@ -83,11 +83,13 @@ class Call:
         if not self.caller.is_owner or not self.scoped.access.sees_everything:
             raise ScopeDenied(detail, hint=hint)
 
-    def files(self) -> Sequence[FoundFile]:
-        """The files that the caller may see, by path."""
+    def files(self, *, newest_first: bool = False) -> Sequence[FoundFile]:
+        """The files that the caller may see, by path or by when they changed."""
+        known = self.keeper.files
         if self.caller.is_owner:
-            return self.keeper.files.now()
-        return sorted(self.scoped.list(), key=lambda one: one.path)
+            return known.newest() if newest_first else known.now()
+        found = sorted(self.scoped.list(), key=lambda one: one.path)
+        return sorted(found, key=lambda one: -one.mtime_ns) if newest_first else found
 
 
 def page_of(
@@ -159,32 +161,51 @@ class Previews:
 
 
 class Files:
-    """The files of the memory by path; only those are looked at again that may have changed."""
+    """The files of the memory; only those are looked at again that may have changed."""
 
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
         self._lock = Lock()
         self._moment: int | None = None
-        self._known: dict[str, FoundFile] = {}
+        self._known: dict[str, FoundFile] = {}  # by path; never changed, only replaced
+        self._newest: list[FoundFile] | None = None
 
     def now(self) -> Sequence[FoundFile]:
-        """All of them, as they are now."""
-        workspace = self._memory.notes.workspace
+        """All of them by path, as they are now."""
+        return list(self.by_path().values())
+
+    def newest(self) -> Sequence[FoundFile]:
+        """All of them, those that changed last first."""
         with self._lock:
-            since = workspace.changed_since(self._moment)
-            if since is None or len(since.files) > _FEW_FILES or not since.files <= self._known.keys():
-                found = self._memory.look()
-                self._known = {one.path: one for one in sorted(found.files, key=lambda one: one.path)}
-                self._moment = found.moment
-                return list(self._known.values())
+            known = self._look()
+            if self._newest is None:
+                self._newest = sorted(known.values(), key=lambda one: -one.mtime_ns)
+            return self._newest
+
+    def by_path(self) -> Mapping[str, FoundFile]:
+        """All of them; a file that is as it was is the same object as before."""
+        with self._lock:
+            return self._look()
+
+    def _look(self) -> Mapping[str, FoundFile]:
+        workspace = self._memory.notes.workspace
+        since = workspace.changed_since(self._moment)
+        if since is None or len(since.files) > _FEW_FILES or not since.files <= self._known.keys():
+            found = self._memory.look()
+            self._known = {one.path: one for one in sorted(found.files, key=lambda one: one.path)}
+            self._moment, self._newest = found.moment, None
+            return self._known
+        if since.files:
+            known = dict(self._known)
             for path in since.files:
                 again = workspace.look_at(path)
                 if again is None:
-                    del self._known[path]
+                    del known[path]
                 else:
-                    self._known[path] = again
-            self._moment = since.moment
-            return list(self._known.values())
+                    known[path] = again
+            self._known, self._newest = known, None
+        self._moment = since.moment
+        return self._known
 
 
 class Keeper:

@@ -188,10 +188,13 @@ def _require_packages() -> None:
 def _serve(arguments: argparse.Namespace, tell: Callable[[Running, str], None]) -> None:
     import logging
     import secrets
+    import threading
+    from functools import partial
 
     from plainmind.agent.scope import THE_OWNER
     from plainmind.guests.page.call import Keeper
     from plainmind.guests.page.gate import Gate
+    from plainmind.guests.page.parts import warm_entries
     from plainmind.guests.page.running import Running, hold_place, tell_running
     from plainmind.guests.page.server import PageApp, run_server
     from plainmind.guests.page.tokens import RIGHTS, Callers, PageSessions, TokenFile
@@ -220,11 +223,13 @@ def _serve(arguments: argparse.Namespace, tell: Callable[[Running, str], None]) 
         def started() -> None:
             tell_running(place, running)
             tell(running, sessions.make_code()[0])
+            warm = partial(warm_entries, memory, read_only=arguments.read_only)
+            threading.Thread(target=warm, name="plainmind entries", daemon=True).start()
 
         tools = offered_tools(memory, None, read_only=arguments.read_only, connector=False)
         with open_desk(memory, THE_OWNER, tools) as desk:
             app = PageApp(memory, keeper, gate)
-            run_server(app, desk, door, bound, started=started, tls=tls)
+            run_server(app, desk, tools, door, bound, started=started, tls=tls)
 
 
 def _tls(arguments: argparse.Namespace) -> tuple[str, str] | None:
@@ -273,8 +278,8 @@ def add_tokens(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
         """\
-Let programs use /v1, each with a token of its own: a name, what it may do, and for whom it asks. Without a word more,
-lists them. Only a hash of a token is kept, in ~/.plainmind/page/tokens.json; revoked, it is refused at once.""",
+Let programs use /v1 and /mcp, each with a token of its own: a name, what it may do, and for whom it asks. Without a
+word more, lists them. Only a hash of a token is kept, in ~/.plainmind/page/tokens.json; what is revoked is refused.""",
         examples=(
             "plainmind tokens add shortcuts --rights read,write",
             "plainmind tokens add family-bot --rights read,write --chat-type group --channel telegram --group -100",
@@ -364,7 +369,7 @@ def run_add_token(arguments: argparse.Namespace, console: Console) -> int:
         if not access.is_allowed:
             raise PlainmindError(
                 f"a token for this could see nothing: {access.reason}",
-                hint="say more about who asks, and where",
+                hint="allow it (`scope.rules` in docs/guides/share-with-groups.md), or say more about who asks",
             )
         at = memory.now().isoformat(timespec="seconds")
         token = _token_file(memory).add(arguments.name, arguments.rights, context, at)

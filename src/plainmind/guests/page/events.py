@@ -6,7 +6,7 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 
 from plainmind.base.errors import PlainmindError
 from plainmind.base.model import sha256_bytes
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from plainmind.memory.memory import Memory
     from plainmind.notes.discovery import FoundFile
 
-    Stamp: TypeAlias = tuple[int, int, int]
+    Files: TypeAlias = Mapping[str, FoundFile]
 
 _MOST_EVENTS = 1_000
 _MANY = 200  # files that changed at once: then everything is loaded anew
@@ -86,9 +86,7 @@ class Journal:
 class Lookout:
     """Notices changes of files, conversations, recalls and proposals, from the first listener on."""
 
-    def __init__(
-        self, memory: Memory, journal: Journal, list_files: Callable[[], Sequence[FoundFile]]
-    ) -> None:
+    def __init__(self, memory: Memory, journal: Journal, list_files: Callable[[], Files]) -> None:
         self._memory, self._journal, self._list_files = memory, journal, list_files
         self._stop = threading.Event()
         self._lock = threading.Lock()
@@ -99,7 +97,7 @@ class Lookout:
         with self._lock:
             if self._threads or self._stop.is_set():
                 return
-            known = self._stamps()
+            known = self._files()
             for work in (lambda: self._watch(known), self._look_at_logs):
                 thread = threading.Thread(target=work, name="plainmind lookout", daemon=True)
                 self._threads.append(thread)
@@ -111,13 +109,13 @@ class Lookout:
         for thread in self._threads:
             thread.join(2.0)
 
-    def _stamps(self) -> dict[str, tuple[Stamp, FoundFile]]:
+    def _files(self) -> Files:
         try:
-            return {one.path: ((one.mtime_ns, one.size, one.inode), one) for one in self._list_files()}
+            return self._list_files()
         except PlainmindError:
             return {}  # it cannot be looked at just now
 
-    def _watch(self, known: dict[str, tuple[Stamp, FoundFile]]) -> None:
+    def _watch(self, known: Files) -> None:
         from plainmind.notes.watcher import watch
 
         talks = self._memory.conversations.folder
@@ -134,15 +132,13 @@ class Lookout:
                     self._journal.tell(
                         "session.grew", {"citation": f"sessions/{os.path.relpath(path, talks)}"}
                     )
-            now = self._stamps()
+            now = self._files()
             self._compare(known, now)
             known = now
 
-    def _compare(
-        self, known: Mapping[str, tuple[Stamp, FoundFile]], now: Mapping[str, tuple[Stamp, FoundFile]]
-    ) -> None:
+    def _compare(self, known: Files, now: Files) -> None:
         gone = [path for path in known if path not in now]
-        changed = [path for path, (stamp, _) in now.items() if path not in known or known[path][0] != stamp]
+        changed = [path for path, found in now.items() if not _is_same(known.get(path), found)]
         if not gone and not changed:
             return
         if len(gone) + len(changed) > _MANY:
@@ -151,7 +147,7 @@ class Lookout:
             for path in gone:
                 self._journal.tell("note.changed", {"path": path, "etag": None})
             for path in changed:
-                self._journal.tell("note.changed", {"path": path, "etag": self._etag(now[path][1])})
+                self._journal.tell("note.changed", {"path": path, "etag": self._etag(now[path])})
         self._journal.tell("index", {"indexed": len(changed), "removed": len(gone)})
 
     def _etag(self, found: FoundFile) -> str | None:
@@ -180,3 +176,10 @@ class Lookout:
         except OSError:
             found = []
         yield "proposal", tuple(one for one in found if not one[0].endswith(".lock"))
+
+
+def _is_same(before: FoundFile | None, now: FoundFile) -> bool:
+    return before is now or (
+        before is not None
+        and (before.mtime_ns, before.size, before.inode) == (now.mtime_ns, now.size, now.inode)
+    )

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from plainmind.notes.notebook import ForgottenLines as Doomed
 
 _RANGE = pattern(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
+_BULLET = pattern(r"^(?:(?:[-*+>]|[0-9]{1,4}[.)])\s+)+(?:\[[ xX]\]\s+)?")
 _KEY = pattern(r"[\x21-\x7e]{1,200}")
 _CODE_SECONDS = 600.0
 
@@ -149,13 +150,13 @@ _PREVIEW_CHARACTERS = 200
 def list_notes(call: Call) -> Reply:
     """List the files of the memory that may be seen."""
     asked: requests.NotesQuery = call.query
-    rows = [
-        found
-        for found in call.files()
-        if found.path.startswith(asked.prefix) and (asked.day is None or _day(found) == asked.day)
-    ]
-    if asked.order == "changed":
-        rows.sort(key=lambda found: (-found.mtime_ns, found.path))
+    rows = call.files(newest_first=asked.order == "changed")
+    if asked.prefix or asked.day is not None:
+        rows = [
+            found
+            for found in rows
+            if found.path.startswith(asked.prefix) and (asked.day is None or _day(found) == asked.day)
+        ]
     limit = min(asked.limit, _MOST_PREVIEWS) if asked.preview else asked.limit
     shown, following = page_of(rows, limit, asked.cursor, lambda one: one.path, asked.offset)
     listed = (_row_with_preview(call, one) if asked.preview else note_row(one) for one in shown)
@@ -175,7 +176,7 @@ def _row_with_preview(call: Call, found: FoundFile) -> shapes.NoteRow:
     lines = split_lines(text)
     names = note_names(found.path, lines)
     words = [without_note_ids(line).strip() for line in lines[names.front_matter_lines :]]
-    begin = " ".join(line for line in words if line and not line.startswith("#"))
+    begin = " ".join(_BULLET.sub("", line) for line in words if line and not line.startswith("#"))
     return replace(note_row(found), title=names.title or names.name, preview=begin[:_PREVIEW_CHARACTERS])
 
 

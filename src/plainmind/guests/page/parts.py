@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 
+from plainmind.base.errors import PlainmindError
 from plainmind.base.lazy import find_by_name
 from plainmind.base.model import EVERY_SCOPE, PRIVATE
 from plainmind.guests.page import requests, shapes
@@ -18,6 +20,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from plainmind.agent.recalls import Recall, RecalledLines
+    from plainmind.memory.memory import Memory
+
+_log = logging.getLogger(__name__)
 
 _ENTRIES = "plainmind.guests.entries.access:entry_memory_of"
 _ENTRIES_ON = "plainmind.guests.entries.access:are_entries_on"
@@ -86,6 +91,16 @@ def _entries(call: Call) -> Iterator[Any]:
         yield entries
     finally:
         entries.close()
+
+
+def warm_entries(memory: Memory, *, read_only: bool) -> None:
+    """Load what keeps the entries before anybody asks for them: that takes seconds, the first time."""
+    if not find_by_name(_ENTRIES_ON)(memory) or (read_only and not find_by_name(_HAS_ENTRIES)(memory)):
+        return
+    try:
+        find_by_name(_ENTRIES)(memory).close()
+    except PlainmindError as error:
+        _log.warning("the entries cannot be opened: %s", error)
 
 
 def list_entries(call: Call) -> Reply:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, contextmanager
 from functools import partial
 from importlib.util import find_spec
@@ -36,7 +36,7 @@ from plainmind.guests.page.tokens import Caller
 from plainmind.guests.page.wire import as_json, read
 from plainmind.mcp.guard import PATH as MCP_PATH
 from plainmind.mcp.guard import Door
-from plainmind.mcp.http import mcp_app, serve_app
+from plainmind.mcp.http import serve_app
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     import socket
     from typing import Any
 
+    from plainmind.agent.tools import Tool
     from plainmind.mcp.desk import Desk
     from plainmind.memory.memory import Memory
 
@@ -80,14 +81,14 @@ class PageApp:
     """The page and `/v1` as an application."""
 
     def __init__(self, memory: Memory, keeper: Keeper, gate: Gate) -> None:
-        self._memory, self._keeper, self.gate = memory, keeper, gate
+        self.memory, self._keeper, self.gate = memory, keeper, gate
         self._routes = [
             _Route(one, compile_path(one.path)[0]) for one in (*operations(), *compatible_operations())
         ]
         self._quick = anyio.CapacityLimiter(_QUICK_PLACES)
         self._slow = anyio.CapacityLimiter(_SLOW_PLACES)
         self._waiting = 0
-        self._lookout = Lookout(memory, keeper.journal, keeper.files.now)
+        self._lookout = Lookout(memory, keeper.journal, keeper.files.by_path)
         self._streams = 0
         self._is_ending = False
 
@@ -206,7 +207,7 @@ class PageApp:
                 has_body = scope["method"] in {"POST", "PUT"}
                 body = _parsed(await _whole_body(receive)) if has_body else None
                 call = Call(
-                    who, self._memory, self._keeper, parameters, asked, body, headers, token_in(headers)
+                    who, self.memory, self._keeper, parameters, asked, body, headers, token_in(headers)
                 )
                 return await anyio.to_thread.run_sync(operation.handle, call, limiter=self._quick)
         except Exception as error:  # noqa: BLE001 (told to who asked, or kept for the log)
@@ -244,7 +245,7 @@ class PageApp:
             body = read(operation.body, _parsed(await _whole_body(receive)))
         nobody = Caller("", frozenset(), self._keeper.nobody)
         return Call(
-            caller or nobody, self._memory, self._keeper, parameters, query, body, headers, token_in(headers)
+            caller or nobody, self.memory, self._keeper, parameters, query, body, headers, token_in(headers)
         )
 
 
@@ -366,6 +367,7 @@ def has_mcp() -> bool:
 async def _serve(
     app: PageApp,
     desk: Desk,
+    tools: Sequence[Tool],
     door: Door,
     bound: socket.socket,
     *,
@@ -375,9 +377,10 @@ async def _serve(
     async with AsyncExitStack() as stack:
         mcp: ASGIApp | None = None
         if has_mcp():
-            from plainmind.mcp.server import server_of
+            from plainmind.guests.page.agents import Agents
 
-            mcp = await stack.enter_async_context(mcp_app(server_of(desk), door))
+            mcp = agents = Agents(app.memory, tools, door, app.gate.callers)
+            await stack.enter_async_context(agents.run(desk))
 
         async def both(scope: Scope, receive: Receive, send: Send) -> None:
             is_mcp = mcp is not None and scope["type"] == "http" and scope["path"] == MCP_PATH
@@ -393,6 +396,7 @@ async def _serve(
 def run_server(
     app: PageApp,
     desk: Desk,
+    tools: Sequence[Tool],
     door: Door,
     bound: socket.socket,
     *,
@@ -401,6 +405,6 @@ def run_server(
 ) -> None:
     """Serve until a signal says stop: MCP at its path, all the rest by the page."""
     try:
-        anyio.run(partial(_serve, app, desk, door, bound, started=started, tls=tls))
+        anyio.run(partial(_serve, app, desk, tools, door, bound, started=started, tls=tls))
     finally:
         app.close()

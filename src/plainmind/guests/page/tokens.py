@@ -39,6 +39,7 @@ class Caller:
     rights: frozenset[str]
     context: SearchContext
     is_page: bool = False
+    is_named: bool = False  # by a token that is kept
     expires_at: float | None = None  # seconds since 1970
 
     @property
@@ -112,7 +113,11 @@ class TokenFile:
         """Whose token it is."""
         hashed = sha256_text(token)
         found = next((one for one in self.all() if one.hash == hashed), None)
-        return None if found is None else Caller(found.name, frozenset(found.rights), found.context)
+        return (
+            None
+            if found is None
+            else Caller(found.name, frozenset(found.rights), found.context, is_named=True)
+        )
 
     def _hold(self, operation: str) -> Any:
         return hold_lock(lock_path_for(self._home, self._path), operation=operation)

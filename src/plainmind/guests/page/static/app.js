@@ -8,7 +8,7 @@ import { find, open, reader } from "./reader.js";
 import { screens } from "./screens.js";
 import { search } from "./search.js";
 import { confirm, dialog, empty, go, hear, isTyping, isWide, mountToasts, tell } from "./shell.js";
-import { LANGUAGES, language, loadTexts, t } from "./words.js";
+import { LANGUAGES, loadTexts, t } from "./words.js";
 
 /** The places of the page: those of a group stand together. */
 const PLACES = [["search", "days", "talks"], ["recalls", "start", "review"], ["tags", "map", "health"]];
@@ -98,7 +98,7 @@ function preferences() {
   const theme = h("select", { id: "theme", onchange: () => setTheme(theme.value) },
     ["system", "light", "dark"].map((name) => h("option", { value: name, selected: setTheme() === name }, t(`theme.${name}`))));
   const tongue = h("select", { id: "tongue", onchange: () => { localStorage.setItem("plainmind.language", tongue.value); location.reload(); } },
-    Object.entries(LANGUAGES).map(([code, name]) => h("option", { value: code, lang: code, selected: code === language }, name)));
+    Object.entries(LANGUAGES).map(([code, name]) => h("option", { value: code, lang: code, selected: code === document.documentElement.lang }, name)));
   const node = dialog(t("preferences"), h("h2", t("preferences")),
     h(".pairs", h("label", { for: "theme" }, t("theme")), theme, h("label", { for: "tongue" }, t("language")), tongue,
       h("span", t("workspace")), h("code", session.workspace)),

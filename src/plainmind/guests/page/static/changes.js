@@ -26,7 +26,7 @@ export function drawDiff(before, after, first = 1) {
       const head = i === 0 ? 0 : Math.min(AROUND, n);
       const tail = i === runs.length - 1 ? 0 : Math.min(AROUND, n - head);
       run.lines.slice(0, head).forEach((line, k) => box.append(piece("same", b + k, line)));
-      if (n > head + tail && box.children.length + tail) box.append(h(".gap", n - head - tail ? "⋯" : ""));
+      if (n > head + tail && box.children.length + tail) box.append(h(".gap", "⋯"));
       run.lines.slice(n - tail).forEach((line, k) => box.append(piece("same", b + n - tail + k, line)));
       a += n;
       b += n;
@@ -114,7 +114,6 @@ export async function forget(what, { session } = {}) {
       (plan.remarks || []).map((text) => h("p.note", text)),
       h("p.note", t("forget.warning")));
     yes.disabled = false;
-    yes.focus();
     yes.addEventListener("click", async () => {
       yes.disabled = true;
       try {

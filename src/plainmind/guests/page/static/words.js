@@ -3,7 +3,7 @@
 export const LANGUAGES = { en: "English", "zh-Hans": "简体中文", ja: "日本語", ko: "한국어", de: "Deutsch" };
 
 let texts = {};
-export let language = "en";
+let language = "en";
 let plural = null;
 
 function choose() {

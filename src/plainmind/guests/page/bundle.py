@@ -1,0 +1,95 @@
+"""The page as one HTML file: its modules in one script, its styles, its texts, and nothing that is loaded."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Mapping
+from importlib.resources import files
+
+from plainmind.base.lazy import pattern
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import re
+    from typing import Any
+
+# How the modules of the page are written: names in braces, nothing by default, no name that gets another value.
+_IMPORT = pattern(r'import ?\{([^}]*)\} ?from ?"\./(\w+\.js)";?')
+_IMPORT_LATER = pattern(r'await import\("\./(\w+\.js)"\)')
+_EXPORT = pattern(r"\bexport ((?:async )?function\*?|const|class) ?(\w+)")
+_PAGE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="referrer" content="no-referrer">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<title>Plainmind</title>
+<style>{styles}</style>
+<script type="application/json" id="kept">{kept}</script>
+</head>
+<body><script type="module">{script}</script></body>
+</html>
+"""
+_NEED = """const made = {}, modules = {};
+const need = (name) => (made[name] ??= modules[name]());
+"""
+
+
+def make_html(kept: Mapping[str, Any], first: str, *, before: str = "", styles: str = "") -> str:
+    """One file that runs the module `first`, which finds `kept` in it; `before` is seen by all modules."""
+    script = before + one_script(first)
+    digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
+    policy = "; ".join(
+        (
+            "default-src 'none'",
+            f"script-src 'sha256-{digest}'",
+            "style-src 'unsafe-inline'",
+            "base-uri 'none'",
+            "form-action 'none'",
+        )
+    )
+    return _PAGE.format(
+        policy=policy,
+        styles=(files("plainmind.guests.page") / "static" / "style.css").read_text("utf-8") + styles,
+        kept=json.dumps(kept, ensure_ascii=False).replace("<", "\\u003c"),
+        script=script,
+    )
+
+
+def one_script(first: str) -> str:
+    """The modules of the page and `first` as one script. Each is a function that runs when it is first needed."""
+    place = files("plainmind.guests.page")
+    scripts = {
+        one.name: one.read_text("utf-8") for one in (place / "static").iterdir() if one.name.endswith(".js")
+    }
+    wrapped = [as_function(name, text) for name, text in sorted(scripts.items())]
+    return _NEED + "".join(wrapped) + _with_needs(script_beside(first))
+
+
+def script_beside(name: str) -> str:
+    """A script that stands beside those of the page."""
+    return (files("plainmind.guests.page") / name).read_text("utf-8")
+
+
+def page_texts() -> Mapping[str, Any]:
+    """The texts of every language."""
+    folder = files("plainmind.guests.page") / "static" / "texts"
+    return {one.name.removesuffix(".json"): json.loads(one.read_text("utf-8")) for one in folder.iterdir()}
+
+
+def as_function(name: str, text: str) -> str:
+    """A module, as it is or as the wheel has it, as a function that gives what it exports."""
+    names = ", ".join(found[2] for found in _EXPORT.finditer(text))
+    body = _EXPORT.sub(r"\1 \2", _with_needs(text))
+    return f'modules["{name}"] = () => {{\n{body}\nreturn {{ {names} }};\n}};\n'
+
+
+def _with_needs(text: str) -> str:
+    def need(found: re.Match[str]) -> str:
+        return f'const {{{found[1].replace(" as ", ": ")}}} = need("{found[2]}");'
+
+    return _IMPORT_LATER.sub(r'need("\1")', _IMPORT.sub(need, text))
