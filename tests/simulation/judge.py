@@ -7,9 +7,12 @@ import os
 import random
 import zlib
 from collections.abc import Iterator
+from contextlib import closing
 
 from tests.simulation.disk import Tree, texts
-from tests.simulation.life import Life, Program, holds
+from tests.simulation.life import ENTRIES, Life, Program, holds
+
+from plainmind.guests.entries.access import entry_memory_of
 
 
 def inflated(data: bytes) -> bytes:
@@ -25,6 +28,8 @@ def faults_of_bytes(life: Life, tree: Tree, at: int) -> Iterator[str]:
     files = dict(texts(tree))
     notes = b"\n".join(data for path, data in files.items() if holds("notes", path))
     talks = b"\n".join(data for path, data in files.items() if holds("talk", path))
+    entries = b"\n".join(data for path, data in files.items() if holds(ENTRIES, path))
+    standing = {"notes": notes, ENTRIES: entries}
     everything = b"\n".join(data + inflated(data) for data in files.values())
     for word, promise in life.promises.items():
         token, allowed = word.encode(), promise.allowed(at)
@@ -33,7 +38,7 @@ def faults_of_bytes(life: Life, tree: Tree, at: int) -> Iterator[str]:
                 where = [path for path, data in files.items() if token in data + inflated(data)]
                 yield f"{word} was forgotten, and stands in {where}"
         elif -1 not in allowed:
-            found = (notes if promise.place == "notes" else talks).count(token)
+            found = standing.get(promise.place, talks).count(token)
             if found not in allowed:
                 yield f"{word} stands {found} times in {promise.place}, and may only {sorted(allowed)}"
     for path, data in files.items():
@@ -55,6 +60,9 @@ def faults_of_recovery(life: Life, at: int, chance: random.Random) -> Iterator[s
         if len(lines) != 1 or b"after the cut" not in lines[0]:
             yield f"{word}, remembered after the cut, stands in {lines}"
         yield from _faults_of_talks(life, program, at)
+        yield from _faults_of_sets(life, program, at)
+        if life.with_entries:
+            yield from _faults_of_entries(life, program, at)
         kept = [one.word for one in life.versions if one.is_due(at)]
         if kept:
             yield from _faults_of_history(program, chance.choice(kept))
@@ -65,7 +73,7 @@ def faults_of_recovery(life: Life, at: int, chance: random.Random) -> Iterator[s
 
 
 def _faults_of_talks(life: Life, program: Program, at: int) -> Iterator[str]:
-    keys = {promise.place for promise in life.promises.values()} - {"notes"}
+    keys = {promise.place for promise in life.promises.values()} - {"notes", ENTRIES}
     for key in sorted(keys):
         words = [word for word, one in life.promises.items() if one.place == key and one.allowed(at) == {1}]
         if not words:
@@ -79,6 +87,33 @@ def _faults_of_talks(life: Life, program: Program, at: int) -> Iterator[str]:
             yield f"{key} says {found} instead of {words}"
         if len(again) != len(said) + 1:
             yield f"{key} had {len(said)} messages, and after one more {len(again)}"
+
+
+def _faults_of_sets(life: Life, program: Program, at: int) -> Iterator[str]:
+    """What upkeep changes of several files is there as a whole, once a program has looked after it."""
+    program.notes.notebook.recover()
+    notes = "\n".join(program.get(file.path).text for file in program.list())
+    for one in life.together:
+        if one.begun <= at < one.done:
+            counts = [notes.count(one.old) == 0, *(notes.count(new) == 1 for new in one.new)]
+            if len(set(counts)) != 1:
+                yield f"upkeep changed {one.old} to {one.new} by halves: {counts}"
+
+
+def _faults_of_entries(life: Life, program: Program, at: int) -> Iterator[str]:
+    with closing(entry_memory_of(program)) as entries:
+        texts = [entry.text for entry in entries.list(scopes=frozenset({"private"}))]
+        for word, promise in life.promises.items():
+            if promise.place != ENTRIES:
+                continue
+            found = sum(word in text for text in texts)
+            allowed = {max(0, count) for count in promise.allowed(at)}
+            if found not in allowed:
+                yield f"{word} is in {found} entries, and may only be in {sorted(allowed)}"
+            if allowed == {1} and not any(
+                word in hit.entry.text for hit in entries.recall(word, scopes=frozenset({"private"})).found
+            ):
+                yield f"{word} is in an entry, and is not recalled"
 
 
 def _faults_of_history(program: Program, word: str) -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Callable
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 
 from tests.simulation.disk import Disk
@@ -12,6 +13,9 @@ from tests.simulation.disk import Disk
 from plainmind import Memory
 from plainmind.base.errors import ConflictError, NotFound
 from plainmind.files.system import SYSTEM, make_folders
+from plainmind.guests.entries.access import entry_memory_of
+from plainmind.guests.upkeep.desk import Desk
+from plainmind.guests.upkeep.model import Cite, Edit
 from plainmind.sessions.store import Session
 
 WORDS = [
@@ -30,11 +34,16 @@ WORDS = [
 ]
 
 
+ENTRIES = "entries"
+_SCOPES = frozenset({"private"})
+_TOPICS = "memory/topics.md"
+
+
 class Promise:
     """What a word should be: how many times it stands somewhere, after each acknowledged operation."""
 
     def __init__(self, place: str) -> None:
-        self.place = place  # "notes", or the id of a session
+        self.place = place  # "notes", "entries", or the key of a session
         self.counts: list[tuple[int, int, int]] = []  # (begun at, acknowledged at, how often from then on)
 
     def allowed(self, at: int) -> set[int]:
@@ -56,6 +65,8 @@ def holds(place: str, path: str) -> bool:
     """Whether a file is of a place where something was promised."""
     if place == "notes":
         return path.startswith("ws/") and path.endswith(".md")
+    if place == ENTRIES:
+        return path.startswith("home/entries/") and path.endswith("entries.jsonl")
     return "/sessions/" in path and path.endswith(".jsonl")
 
 
@@ -69,6 +80,13 @@ class Kept:
     def is_due(self, at: int) -> bool:
         """Whether the history must have it after so many effects."""
         return self.since <= at and (self.until is None or at < self.until)
+
+
+class Together:
+    """Words of several files that upkeep changes as one: all of them new, or none."""
+
+    def __init__(self, old: str, new: tuple[str, str], begun: int, done: int) -> None:
+        self.old, self.new, self.begun, self.done = old, new, begun, done
 
 
 class Clock:
@@ -91,11 +109,13 @@ class Program(Memory):
 class Life:
     """Operations of several programs on one folder, one after another, as a seed says."""
 
-    def __init__(self, root: str, seed: int, *, with_index: bool) -> None:
+    def __init__(self, root: str, seed: int, *, with_index: bool, with_entries: bool = False) -> None:
         self.chance = random.Random(seed)
         self.root = root
         self.clock = Clock(datetime(2026, 3, 1, 9, tzinfo=UTC) + timedelta(days=seed % 400))
         self.with_index = with_index
+        self.with_entries = with_entries
+        self.together: list[Together] = []
         self.promises: dict[str, Promise] = {}
         self.told: list[str] = []  # what was done, for the message of a failure
         self.versions: list[Kept] = []
@@ -103,6 +123,7 @@ class Life:
         self._tag = f"{seed:x}".translate(str.maketrans("0123456789abcdef", "ghijklmnopqrstuv"))
         self._standing: list[tuple[str, str]] = []  # (word, file) of lines that may be edited
         self._undoable: list[Callable[[int], None]] = []
+        self._entries: list[tuple[str, str]] = []  # (word, id) of entries that stand
 
     def open(self) -> Program:
         """Start a program."""
@@ -136,15 +157,26 @@ class Life:
             (2, self._undo),
             (2, self._forget),
             (2, self._save_in_editor),
+            (3, self._tidy),
             (1, self._jump),
         ]
+        if self.with_entries:
+            weighed += [(4, self._store_entry), (2, self._change_entry), (2, self._forget_entry)]
         if self.with_index:
             weighed += [(3, self._search)]
         kinds = [kind for weight, kind in weighed for _ in range(weight)]
         self.chance.choice(kinds)(program)
 
-    def go_on_after(self, at: int, files: dict[str, bytes]) -> None:
+    def go_on_after(self, at: int) -> None:
         """Begin anew with what a cut left: what was under way then has happened or has not."""
+        with self.open() as program:
+            program.notes.notebook.recover()
+            if self.with_entries:
+                with closing(entry_memory_of(program)) as entries:
+                    self._entries = [
+                        (entry.text.rpartition(" ")[2], entry.id) for entry in entries.list(scopes=_SCOPES)
+                    ]
+        files = self._files()
         for word, promise in self.promises.items():
             is_gone = promise.is_gone_for_good(at)
             found = sum(
@@ -161,7 +193,17 @@ class Life:
         for kept in self.versions:
             kept.since, kept.until = 0, None
         self._undoable.clear()
+        self.together.clear()
         self.told.append(f"power is cut after {at} effects")
+
+    def _files(self) -> dict[str, bytes]:
+        files = {}
+        for folder, _, names in os.walk(self.root):
+            for name in names:
+                path = os.path.join(folder, name)
+                with open(path, "rb") as file:
+                    files[os.path.relpath(path, self.root)] = file.read()
+        return files
 
     # --- operations ---
 
@@ -246,6 +288,76 @@ class Life:
             if kept.path == path and kept.until is None:
                 kept.until = begun  # what the line was before goes with it
         self.told.append(f"forget {word} in {path}")
+
+    def _tidy(self, program: Program) -> None:
+        """Somebody accepts a proposal about two files, and one of them may be new."""
+        lasting = [word for word, path in self._standing if path == "MEMORY.md"]
+        if not lasting:
+            return
+        old, new, more = self.chance.choice(lasting), self.word(), self.word()
+        lines = program.get("MEMORY.md").text.split("\n")
+        number, line = next((at, line) for at, line in enumerate(lines, 1) if old in line)
+        desk = Desk(program)
+        edits = [
+            Edit("MEMORY.md", number, (line,), (line.replace(old, new),)),
+            Edit(_TOPICS, 1, (), (f"- {self._text(more)}",), section="Kept"),
+        ]
+        begun = self.disk.mark("begin", old, new, more)
+        found = desk.propose("stale", [Cite("MEMORY.md", number, line)], edits, "it is over", agent="codex")
+        outcome = desk.accept([found.id])
+        self.disk.mark("done")
+        if not outcome.done:
+            raise AssertionError(outcome.void)
+        self._swap_together(old, new, more, begun)
+        self.together.append(Together(old, (new, more), begun, len(self.disk.log)))
+        self.versions.append(Kept(old, "MEMORY.md", len(self.disk.log)))
+        self._undoable.append(lambda begun: self._take_apart(old, new, more, begun))
+        self.told.append(f"tidy {old} to {new}, and {more} in {_TOPICS}")
+
+    def _swap_together(self, old: str, new: str, more: str, begun: int) -> None:
+        self._swap(old, new, "MEMORY.md", begun)
+        self._promise(more, "notes", begun, 1)
+        self._standing.append((more, _TOPICS))
+
+    def _take_apart(self, old: str, new: str, more: str, begun: int) -> None:
+        self._swap(new, old, "MEMORY.md", begun)
+        self._withdraw(more, begun)
+
+    def _store_entry(self, program: Program) -> None:
+        word = self.word()
+        with closing(entry_memory_of(program)) as entries:
+            begun = self.disk.mark("begin", word)
+            stored = entries.store(f"{self.chance.choice(WORDS)} {word}", scope="private", anyway=True)
+            self.disk.mark("done")
+        self._promise(word, ENTRIES, begun, 1)
+        assert stored.entry is not None
+        self._entries.append((word, stored.entry.id))
+        self.told.append(f"store entry {word}")
+
+    def _change_entry(self, program: Program) -> None:
+        if not self._entries:
+            return
+        at, new = self.chance.randrange(len(self._entries)), self.word()
+        old, name = self._entries[at]
+        with closing(entry_memory_of(program)) as entries:
+            begun = self.disk.mark("begin", old, new)
+            entries.change(name, scopes=_SCOPES, text=f"{self.chance.choice(WORDS)} {new}")
+            self.disk.mark("done")
+        self._promise(old, ENTRIES, begun, 0)
+        self._promise(new, ENTRIES, begun, 1)
+        self._entries[at] = new, name
+        self.told.append(f"change entry {old} to {new}")
+
+    def _forget_entry(self, program: Program) -> None:
+        if not self._entries:
+            return
+        word, name = self._entries.pop(self.chance.randrange(len(self._entries)))
+        with closing(entry_memory_of(program)) as entries:
+            begun = self.disk.mark("begin", word)
+            entries.forget([name], scopes=_SCOPES)
+            self.disk.mark("done")
+        self._promise(word, ENTRIES, begun, -1)
+        self.told.append(f"forget entry {word}")
 
     def _save_in_editor(self, program: Program) -> None:
         """A person saves a note of their own by renaming, and does not sync it."""

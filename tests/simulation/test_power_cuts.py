@@ -12,7 +12,9 @@ from tests.simulation.disk import Disk
 from tests.simulation.power import cut_again_and_again, reason_to_leave_out
 from tests.simulation.run import Report, simulate
 
-CPU_SECONDS = 20.0
+from plainmind.files.change_set import ChangeSets
+
+CPU_SECONDS = 8.0  # `make sim` goes on for an hour
 LEAST_SEEDS = 4
 
 
@@ -53,6 +55,16 @@ def test_a_program_that_does_not_sync_is_found_out(monkeypatch, call):
         report.faults += (str(error),)
 
     assert report.faults
+
+
+def test_several_files_that_are_not_put_back_together_are_found_out(monkeypatch):
+    monkeypatch.setattr(ChangeSets, "recover", lambda _sets: ())
+    monkeypatch.setattr(ChangeSets, "_put_back_unfinished", lambda _sets: ())
+    report = Report()
+
+    simulate(11, report, lives=2)
+
+    assert any("by halves" in fault for fault in report.faults)
 
 
 @pytest.mark.skipif(reason_to_leave_out("ext4") is not None, reason=str(reason_to_leave_out("ext4")))

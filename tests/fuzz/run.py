@@ -1,0 +1,65 @@
+"""Fuzz for as long as you like: `python -m tests.fuzz.run --cases 1000000`, or `make fuzz`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.fuzz.engine import Outcome, fuzz
+from tests.fuzz.targets import TARGETS, Target
+from tests.support.results import write_down
+
+MEMORY_DISK = "/dev/shm"
+
+
+def run(
+    target: Target,
+    *,
+    cases: int | None = None,
+    seconds: float | None = None,
+    seed: int = 0,
+    keep: bool = False,
+) -> Outcome:
+    """Fuzz one door in a folder of its own."""
+    place = MEMORY_DISK if os.path.isdir(MEMORY_DISK) else None
+    with (
+        tempfile.TemporaryDirectory(prefix="plainmind-fuzz-", dir=place) as folder,
+        target.open(Path(folder)) as attempt,
+    ):
+        return fuzz(target.name, attempt, target.words, cases=cases, seconds=seconds, seed=seed, keep=keep)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Fuzz every door; what was found is printed with its case."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--cases", type=int, help="for each target")
+    parser.add_argument("--seconds", type=float, help="of CPU for each target")
+    parser.add_argument("--only", choices=[target.name for target in TARGETS])
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--keep", action="store_true", help="write down the cases that reach more lines")
+    parser.add_argument("--record", action="store_true", help="write the figures down for docs/proof.md")
+    given = parser.parse_args(arguments)
+    has_faults = False
+    for target in TARGETS:
+        if given.only in {None, target.name}:
+            found = run(target, cases=given.cases, seconds=given.seconds, seed=given.seed, keep=given.keep)
+            print(
+                f"{found.target}: {found.cases:,} cases in {found.seconds:.0f} s of CPU, {found.lines:,} lines reached,"
+                f" {found.kept:,} cases kept, {len(found.faults)} faults",
+                *found.faults,
+                sep="\n",
+                flush=True,
+            )
+            has_faults = has_faults or bool(found.faults)
+            if given.record:
+                figures = {"cases": found.cases, "lines": found.lines, "faults": len(found.faults)}
+                write_down("fuzz", {target.name: figures})
+    return 1 if has_faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

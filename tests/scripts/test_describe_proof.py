@@ -1,0 +1,44 @@
+"""The page of promises: every test that it names is there, and the figures are those that runs have written down."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import describe_proof
+import pytest
+from install import ROOT
+from tests.support import results
+
+
+def test_every_test_that_the_page_names_is_there():
+    page = (ROOT / "docs" / "proof.md").read_text(encoding="utf-8")
+
+    named = set(re.findall(r"`(tests/[\w/]+(?:\.py)?)`", page))
+
+    assert len(named) > 20
+    assert [name for name in sorted(named) if not (ROOT / name).exists()] == []
+
+
+def test_what_a_run_writes_down_is_on_the_page(monkeypatch, tmp_path):
+    monkeypatch.setattr(results, "RESULTS", tmp_path / "proof.json")
+    monkeypatch.setattr(describe_proof, "RESULTS", tmp_path / "proof.json")
+    results.write_down("fuzz", {"mcp": {"cases": 12_345, "lines": 9, "faults": 0}})
+    results.write_down("fuzz", {"v1": {"cases": 77, "lines": 8, "faults": 2}})
+    results.write_down(
+        "soak", {"minutes": 3, "operations": 5, "processes": 2, "curves": 4, "rising": ["page: threads"]}
+    )
+
+    page = describe_proof.proof_part()
+
+    assert "mcp: 12,345 cases, 9 lines reached | no fault" in page
+    assert "v1: 77 cases, 8 lines reached | 2 faults" in page
+    assert "3 minutes, 5 operations by 2 processes, 4 curves | 1 rise; page: threads" in page
+    assert json.loads((tmp_path / "proof.json").read_text())["fuzz"]["day"] in page
+
+
+def test_a_promise_whose_test_is_gone_stops_the_page(monkeypatch):
+    monkeypatch.setattr(describe_proof, "PROMISES", (("words", ("tests/none.py",), ""),))
+
+    with pytest.raises(AttributeError, match=r"tests/none\.py"):
+        describe_proof.proof_part()
