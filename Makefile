@@ -10,7 +10,7 @@ EVALS   ?= ../shared/evals
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo quick test check fix faults sim power hosts frameworks bench eval lock docs site dist release clean node pytest coverage
+.PHONY: help install demo quick test check fix faults sim power soak fuzz hosts frameworks bench compare eval lock docs site dist release clean node pytest coverage
 .PHONY: wheel
 .PHONY: types house costs
 
@@ -67,16 +67,22 @@ wheel: install
 	@$(PY) scripts/check_wheel.py
 
 costs: install node ## the tests that cost most, in CPU seconds
-	@PYTHONPATH=scripts $(PY) -m pytest -q -n $(WORKERS) --dist worksteal -p cpu_cost $(TESTS)
+	@PYTHONPATH="$(CURDIR)/scripts" $(PY) -m pytest -q -n $(WORKERS) --dist worksteal -p cpu_cost $(TESTS)
 
 faults: install ## the fault tests at full size: thousands of kills, hundreds of rebuilds
 	@PLAINMIND_FAULTS=full $(PY) -m pytest --timeout=3600 tests/faults
 
 sim: install ## power cuts in simulated lives of a memory, MINUTES=60 of them; a seed that fails is printed
-	@$(PY) -m tests.simulation.run --minutes $(or $(MINUTES),60) --first $(or $(FIRST),1000)
+	@$(PY) -m tests.simulation.run --minutes $(or $(MINUTES),60) --first $(or $(FIRST),1000) $(if $(RECORD),--record)
 
 power: install ## power cuts on real file systems in images, as root; CUTS=100 on each
-	@$(PY) -m tests.simulation.power --cuts $(or $(CUTS),100)
+	@$(PY) -m tests.simulation.power --cuts $(or $(CUTS),100) $(if $(RECORD),--record)
+
+soak: install ## everything at work on one memory for MINUTES=480: nothing may grow; a report with plots in build/soak
+	@$(PY) -m tests.soak.run --minutes $(or $(MINUTES),480) $(if $(RECORD),--record)
+
+fuzz: install ## any bytes at every door, CASES=1000000 at each; KEEP=1 writes down what reaches more lines
+	@$(PY) -m tests.fuzz.run --cases $(or $(CASES),1000000) --seed $(or $(SEED),0) $(if $(KEEP),--keep) $(if $(RECORD),--record)
 
 hosts: install ## connect real agents from npm, talk with them, disconnect them; UPGRADE=1 takes the newest
 	@PLAINMIND_HOSTS="$$(./scripts/hosts.sh)" $(PY) -m pytest --timeout=900 tests/integration/test_hosts.py
@@ -86,7 +92,10 @@ frameworks: install ## use each class for a framework in that framework, oldest 
 
 bench: install ## measure speed at several sizes, BENCH=full for a million chunks; the figures go to docs/performance.md
 	@$(PY) scripts/add_group.py bench || true  # the figures say what was not measured
-	@PYTHONPATH=scripts $(PY) benchmarks/performance_page.py
+	@PYTHONPATH="$(CURDIR)/scripts" $(PY) benchmarks/performance_page.py
+
+compare: install ## the same work beside OpenClaw, QMD, memsearch, basic-memory, mem0 and ripgrep; the page is docs/compare.md
+	@PYTHONPATH=benchmarks:scripts $(PY) -m compare $(COMPARE)
 
 eval: install ## measure the answers on the public sets in EVALS; the figures go to docs/quality.md
 	@$(PY) scripts/evaluate.py $(EVALS)

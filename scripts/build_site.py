@@ -86,7 +86,7 @@ def contents(root: Path = ROOT) -> str:
                 "quality",
                 "upkeep",
                 "proof",
-                "upkeep",
+                "compare",
                 "evals",
                 "CONTRIBUTING",
                 "SECURITY",

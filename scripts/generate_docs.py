@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 
 from describe_cli import command_line_page
+from describe_proof import proof_part
 from describe_settings import settings_page
 from describe_tools import tools_page
 from describe_v1 import v1_page
@@ -57,6 +58,7 @@ PAGES: tuple[tuple[str, Callable[[str], str]], ...] = (
     ("docs/reference/tools.md", whole(tools_page)),
     ("docs/reference/v1.md", whole(v1_page)),
     ("README.md", first_run),
+    ("docs/proof.md", lambda old: with_part(old, "promises", proof_part())),
 )
 
 

@@ -20,7 +20,12 @@ from plainmind.embed.protocol import KEY_VARIABLES
 
 # The floors of coverage are reached by the tests of each package alone, and tracing doubles the time of a test. So it
 # leaves out what repeats them to see that something survives, and of the cases of one test all but the first.
-UNTRACED = frozenset({"benchmarks", "contracts", "evals", "faults", "integration", "scripts", "training"})
+UNTRACED = frozenset(
+    {
+        "benchmarks", "contracts", "evals", "faults", "fuzz", "integration", "scripts", "simulation", "soak",
+        "training",
+    }
+)  # fmt: skip
 TRACED_CASES = 2
 PURE = frozenset({"text", "search", "test_plan.py"})  # whose every branch must be seen
 PURE_CODE = ("plainmind.text", "plainmind.search", "plainmind.index.plan")

@@ -206,8 +206,8 @@ def test_make_help_lists_every_public_target():
     )
 
     assert re.findall(r"^make (\w+)", shown.stdout, re.M) == [
-        "help", "install", "demo", "quick", "test", "check", "fix", "costs", "faults", "sim", "power", "hosts",
-        "frameworks", "bench", "eval", "lock", "docs", "site", "dist", "release", "clean",
+        "help", "install", "demo", "quick", "test", "check", "fix", "costs", "faults", "sim", "power", "soak",
+        "fuzz", "hosts", "frameworks", "bench", "compare", "eval", "lock", "docs", "site", "dist", "release", "clean",
     ]  # fmt: skip
 
 

@@ -93,6 +93,16 @@ def test_nothing_to_begin_with_is_an_empty_text():
     )
 
 
+def test_a_file_with_nothing_but_a_title_is_no_beginning():
+    files = {"MEMORY.md": "# Memory\n\n", "memory/2026-03-01.md": "# 2026-03-01\n"}
+
+    assert begun(THE_OWNER, files).text == ""
+    assert begun(THE_OWNER, {"MEMORY.md": "# Memory\n\n## Anna is allergic to nuts\n"}).paths == (
+        "MEMORY.md",
+    )
+    assert begun(THE_OWNER, {"MEMORY.md": "Anna is allergic to nuts\n"}).paths == ("MEMORY.md",)
+
+
 def test_the_first_day_of_all_has_no_yesterday():
     assert begun(THE_OWNER, {"memory/0001-01-01.md": "x\n"}, today=date.min).paths == (
         "memory/0001-01-01.md",

@@ -54,6 +54,16 @@ def test_one_who_has_a_workspace_of_their_own_keeps_it_in_a_folder_with_markdown
     assert "VLAN 40" in cli("search", "printer VLAN", "--workspace", ".").out
 
 
+def test_a_folder_that_is_too_wide_is_not_recommended(cli, home, monkeypatch):
+    cli("init")
+    cli("remember", "The modem is blue.")
+    (home.parent / "letter.md").write_text("# Letter\n")
+    monkeypatch.chdir(home.parent)
+    monkeypatch.setenv("HOME", str(home.parent))
+
+    assert "--workspace ." not in cli("search", "zeppelin").err
+
+
 def test_nothing_is_written_into_a_folder_that_nobody_chose(cli, vault):
     before = contents(vault)
 

@@ -157,6 +157,15 @@ def test_an_answer_that_stands_in_several_places_is_printed_once(cli, workspace)
     assert cli("search", "who feeds the otters", "--brief", "-n", "1").out.endswith("  (in 2 places)\n")
 
 
+def test_brief_shows_what_stands_below_the_front_matter(cli, workspace):
+    note = "---\ntitle: Hall\ntags: [home]\n---\n\n# Printer\n\nIt stands in the hall.\n"
+    (workspace / "memory" / "printer.md").write_text(note, encoding="utf-8")
+
+    answer = cli("search", "--tag", "home", "--brief")
+
+    assert answer.out.endswith("  Printer: It stands in the hall.\n")
+
+
 def test_brief_is_one_line_a_hit(cli, harbour):
     answer = cli("search", "which error was a price list", "--brief", "-n", "2", "--min-score", "0")
 

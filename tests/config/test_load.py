@@ -84,6 +84,25 @@ def test_flags_beat_environment_beats_project_beats_user_beats_defaults(places):
     assert loaded.origins["cache.enabled"] == Origin("default")
 
 
+@pytest.mark.parametrize(
+    ("user", "sources", "kind"), [("", ("a", "b"), "program"), ("{sources: ['memory']}", ("memory",), "user")]
+)
+def test_what_a_program_assumes_is_weaker_than_all_that_a_person_set(places, user, sources, kind):
+    if user:
+        places.user(user)
+
+    loaded, _ = load_here(
+        workspace_flag=None,
+        cwd=str(places.workspace),
+        flags={},
+        environ={"PLAINMIND_HOME": str(places.home)},
+        assumed={"sources": ("a", "b")},
+    )
+
+    assert loaded.settings.sources == sources
+    assert loaded.origins["sources"].kind == kind
+
+
 def test_a_block_pasted_from_openclaw_means_the_same_as_the_bare_keys(places):
     places.user(
         "{memorySearch: {query: {maxResults: 9, hybrid: {mmr: {enabled: true}}}, provider: 'gemini'}}"

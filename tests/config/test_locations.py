@@ -7,7 +7,7 @@ import os
 import pytest
 
 from plainmind.base.errors import ConfigError
-from plainmind.config.load import Origin, home_folder, index_folder, resolve_workspace
+from plainmind.config.load import Origin, ResolvedWorkspace, home_folder, index_folder, resolve_workspace
 
 
 @pytest.fixture
@@ -49,6 +49,20 @@ def test_the_origin_says_why_it_is_this_one(world):
     assert resolve(world).origin == Origin("default")
     assert str(resolve(world, flag="/a").origin) == "flag (--workspace)"
     assert str(resolve(world).origin) == "default"
+
+
+@pytest.mark.parametrize(
+    ("kind", "where", "reason"),
+    [
+        ("default", "", "used wherever no other is named"),
+        ("here", "", "the folder you are in"),
+        ("found", "/notes/.obsidian", "found by its .obsidian"),
+        ("user", "/home/ana/.plainmind/plainmind.json5", "named by /home/ana/.plainmind/plainmind.json5"),
+        ("flag", "--workspace", "named by --workspace"),
+    ],
+)
+def test_why_it_is_this_one_is_said_in_words(kind, where, reason):
+    assert ResolvedWorkspace("/notes", Origin(kind, where)).reason == reason
 
 
 def test_an_empty_flag_is_an_error_and_an_empty_variable_is_none(world):

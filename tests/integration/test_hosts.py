@@ -50,7 +50,7 @@ class Home:
             cwd=self.path,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=400,  # OpenClaw takes ten seconds of a processor for whatever it is asked
             check=False,
         )
         assert done.returncode == status, done.stdout + done.stderr

@@ -209,7 +209,7 @@ def test_a_weight_is_exactly_the_share_that_its_page_says(what_parts_are_given, 
 def test_without_weights_the_measured_mix_holds(what_parts_are_given):
     weights = what_parts_are_given({})["ranking"].weights.scaled(with_vectors=True, with_keywords=True)
 
-    assert weights.meaning == pytest.approx(0.18 / 1.21)
+    assert weights.meaning == pytest.approx(0.18 / 1.31)
 
 
 def test_agents_get_nothing_of_a_memory_that_is_switched_off_for_them(what_parts_are_given):

@@ -259,6 +259,22 @@ def test_after_ten_seconds_a_look_at_everything_is_due(folder):
     opened.close()
 
 
+def test_where_a_look_takes_long_the_next_is_due_later(folder):
+    """With 100,000 notes a look takes seconds: whoever keeps the index fresh makes it, and no search waits for it."""
+    now = [100.0]
+    opened = ChangeQueue(lambda: [str(folder)], clock=lambda: now[0])
+    opened.begin()
+    for took, trusted in ((1.5, 90), (0.1, 10), (60.0, 300)):
+        began, look = now[0], opened.begin()
+        now[0] += took
+        moment = opened.end(look, complete=True)
+        now[0] = began + trusted - 0.1
+        assert opened.changed_since(moment).files == frozenset()
+        now[0] = began + trusted + 0.1
+        assert opened.changed_since(moment) is None
+    opened.close()
+
+
 def test_a_queue_that_was_full_says_that_anything_may_have_happened(workspace, folder):
     limit = int(Path("/proc/sys/fs/inotify/max_queued_events").read_text())
     if limit > 100_000:

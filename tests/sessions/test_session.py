@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 from pathlib import Path
 
 import pytest
+from tests.support.descriptors import open_in
 
 from plainmind.base.errors import NotFound, PlainmindError
 from plainmind.sessions.store import Session, SessionStore
@@ -21,6 +23,21 @@ def contents(session: Session) -> list[object]:
 
 def given(session: Session) -> list[object]:
     return [message["content"] for message in session.context().messages]
+
+
+def test_a_session_that_is_let_go_has_closed_its_files_before_anybody_looks_for_garbage(
+    store: SessionStore, tmp_path: Path
+) -> None:
+    gc.disable()
+    try:
+        for _ in range(3):
+            with store.open_or_create("main") as session:
+                say(session, "hello")
+        del session
+
+        assert open_in(tmp_path) == []
+    finally:
+        gc.enable()
 
 
 def test_messages_come_back_in_the_order_they_were_added(store: SessionStore) -> None:

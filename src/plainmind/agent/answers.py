@@ -11,6 +11,7 @@ from plainmind.agent.recall import NOTICE, Recalled, as_data, fence, labels, lin
 from plainmind.base.lazy import pattern
 from plainmind.base.model import Excerpt, SearchHit, SearchResult
 from plainmind.base.value import replace, value
+from plainmind.notes.workspace import day_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -127,7 +128,8 @@ def search_answer(
 def _remark(hit: SearchHit) -> str:
     """What is said of a hit beside where it is from; headings are text of the memory, and quoted so that it shows."""
     places = f", in {len(hit.also) + 1} places" if hit.also else ""
-    under = f", under {json.dumps(_short(hit.headings), ensure_ascii=False)}" if hit.headings else ""
+    says_more = hit.headings and hit.headings != day_of(hit.path)  # whose note it is was said before
+    under = f", under {json.dumps(_short(hit.headings), ensure_ascii=False)}" if says_more else ""
     until = f", held until {hit.until}" if hit.until else ""
     if hit.newer is not None:
         text = f": {json.dumps(_short(hit.newer.text), ensure_ascii=False)}" if hit.newer.text else ""
@@ -137,24 +139,11 @@ def _remark(hit: SearchHit) -> str:
 
 
 def _hit(hit: SearchHit, careful: tuple[str, ...], *, shows_citations: bool) -> dict[str, Any]:
-    fields: dict[str, Any] = {
-        "path": hit.path,
-        "startLine": hit.start_line,
-        "endLine": hit.end_line,
-        "score": round(hit.score, 4),
-        "snippet": hit.snippet,
-        "source": hit.source,
-    }
+    fields = hit.as_fields()
     if hit.headings:
         fields["headings"] = _short(hit.headings)
-    if hit.also:
-        fields |= {"places": len(hit.also) + 1, "also": [str(place) for place in hit.also]}
-    if hit.until:
-        fields["until"] = hit.until
     if hit.newer is not None:
-        fields["newer"] = {"citation": str(hit.newer), "text": _short(hit.newer.text)}
-    if hit.older:
-        fields["newerThan"] = [str(place) for place in hit.older]
+        fields["newer"]["text"] = _short(hit.newer.text)
     if careful:
         fields["careful"] = list(careful)
     if shows_citations:

@@ -6,7 +6,7 @@ from plainmind.base.value import value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any, Protocol
 
     from plainmind.agent.answers import ToolAnswer
@@ -101,10 +101,13 @@ class AgentMemory(Protocol):
         since: str | None = None,
         until: str | None = None,
         deep: bool | None = None,
+        asked_in: Iterable[str] = (),
+        shown_from: float = 0.0,
     ) -> SearchResult:
         """Find the lines that answer a question, among what may be seen here, as `Memory.search` does.
 
-        With `deep` None it looks twice where that is installed.
+        With `deep` None it looks twice where that is installed. The transcripts of the conversation that it is
+        `asked_in` are left out. A hit below the score `shown_from` will not be shown, and comes as its best line alone.
         """
 
     def get(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from plainmind.base.lazy import pattern
 from plainmind.base.model import CERTAIN, SHARED_FOLDER, is_transcript
@@ -226,11 +226,13 @@ def remind(
     prompt: str,
     *,
     asker: Asker | None = None,
+    asked_in: Iterable[str] = (),
     why_not: Callable[[SearchHit], str] = lambda _: "",
 ) -> Reminder:
     """Search for what a prompt is about, among what may be seen, and give what is certain, fenced; mostly nothing.
 
-    `why_not` says why a hit is not given all the same; "" when it may be. All of it goes into the recall log.
+    `asked_in` are the transcripts of the conversation itself, which need not be recalled to it. `why_not` says why a
+    hit is not given all the same; "" when it may be. All of it goes into the recall log.
     """
     from plainmind.agent.recalls import lines_of_hits
 
@@ -239,7 +241,14 @@ def remind(
         return Reminder()
     recall = mine.begin_recall("search", question, asker=asker)
     # Somebody waits: no second look.
-    hits = mine.search(question, max_results=2 * RECALL_HITS, min_score=0.0, deep=False).hits
+    hits = mine.search(
+        question,
+        max_results=2 * RECALL_HITS,
+        min_score=0.0,
+        deep=False,
+        asked_in=asked_in,
+        shown_from=CERTAIN,
+    ).hits
     reasons = [(hit, "too unsure" if hit.score < CERTAIN else why_not(hit)) for hit in hits]
     fresh = [hit for hit, reason in reasons if not reason]
     reminder = _fitting(fresh[:RECALL_HITS])

@@ -83,7 +83,7 @@ def _pages(access: Access, today: date, read: Read) -> list[_Page]:
         for path in _logs(access, today)
         if (text := read(path))
     ]
-    return [page for page in pages if page.text]
+    return [page for page in pages if _says_something(page.text)]
 
 
 def _logs(access: Access, today: date) -> Sequence[str]:
@@ -103,6 +103,12 @@ def _text_to_show(text: str, today: date) -> str:
         over = {number for number, found in validities(lines).items() if found.is_expired(day)}
         text = "\n".join("" if number in over else line for number, line in enumerate(lines, 1))
     return text.rstrip()
+
+
+def _says_something(text: str) -> bool:
+    """Whether there is more than a title: a file that was made just now has nothing to recall."""
+    first, _, rest = text.strip().partition("\n")
+    return bool(rest.strip() or (first and not first.startswith("# ")))
 
 
 def _cut(pages: Sequence[_Page], allowed: int) -> tuple[list[Recalled], list[str]]:

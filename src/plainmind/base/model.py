@@ -220,6 +220,28 @@ class SearchHit:
     older: tuple[CitedLines, ...] = ()  # lines that speak of the same and are older, shown after this
     worth: float = 0.0  # what it was ranked by, whatever stands beside it
 
+    def as_fields(self) -> dict[str, Any]:
+        """For JSON: what every program that reads results is told of one."""
+        fields: dict[str, Any] = {
+            "path": self.path,
+            "startLine": self.start_line,
+            "endLine": self.end_line,
+            "score": round(self.score, 4),
+            "snippet": self.snippet,
+            "source": self.source,
+        }
+        if self.headings:
+            fields["headings"] = self.headings
+        if self.also:
+            fields |= {"places": len(self.also) + 1, "also": [str(place) for place in self.also]}
+        if self.older:
+            fields["newerThan"] = [str(place) for place in self.older]
+        if self.until:
+            fields["until"] = self.until
+        if self.newer is not None:
+            fields["newer"] = {"citation": str(self.newer), "text": self.newer.text}
+        return fields
+
 
 # From here on a result is more than what happens to be nearest: fewer than one in five of the hardest questions without
 # an answer get this far, and three in four right first answers to questions that have a word of them.

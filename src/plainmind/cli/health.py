@@ -47,10 +47,11 @@ def run_status(arguments: argparse.Namespace, console: Console) -> int:
     """Print the facts."""
     with open_memory(arguments) as memory:
         facts = memory.status(deep=arguments.deep).as_dict()
+        reason = memory.places.workspace.reason
     if console.json:
         console.result(facts)
         return 0
-    for name, value in _lines(facts):
+    for name, value in _lines(facts, reason):
         console.answer(f"{console.style(f'{name:10}', 'bold')} {visible(value)}".rstrip())
     if facts["files"] is None:
         console.note(f"the index cannot be asked: {facts['store']['problem']}")
@@ -70,8 +71,8 @@ def run_status(arguments: argparse.Namespace, console: Console) -> int:
     return 0
 
 
-def _lines(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    yield "workspace", f"{facts['workspaceDir']}, from {facts['workspaceOrigin']}"
+def _lines(facts: Mapping[str, Any], reason: str) -> Iterator[tuple[str, str]]:
+    yield "workspace", f"{facts['workspaceDir']}, {reason}"
     yield "indexed", _index_counts(facts)
     for extra in facts["extraPaths"]:
         yield "also", str(extra)

@@ -61,6 +61,12 @@ Goes to DIR, or to the workspace that is used anyway (`plainmind status` names i
     )
 
 
+_WHAT_IS_WHERE = {
+    "MEMORY.md": "what stays true: people, preferences, decisions (`remember --durable`)",
+    "memory/": "a file for each day (`remember`), and notes of any other name",
+}
+
+
 def run_init(arguments: argparse.Namespace, console: Console) -> int:
     """Create what is missing and say what to do next."""
     from plainmind.memory.workspace_setup import RECALL_INSTRUCTION
@@ -89,6 +95,9 @@ def run_init(arguments: argparse.Namespace, console: Console) -> int:
         return 0
     if created:
         console.say(f"made {' and '.join(created)} in {memory.workspace}")
+        for name in created:
+            if name in _WHAT_IS_WHERE:
+                console.say(f"  {name:9}  {_WHAT_IS_WHERE[name]}")
     else:
         console.say(f"{memory.workspace} is a workspace already; nothing was changed")
     if is_folder:

@@ -295,10 +295,13 @@ def _version() -> str:
 MOST_BYTES = 64_000_000
 
 
-def open_memory(arguments: argparse.Namespace, *, looks_around: bool = True) -> Memory:
+def open_memory(
+    arguments: argparse.Namespace, *, looks_around: bool = True, assumed: Mapping[str, Any] | None = None
+) -> Memory:
     """Open the memory that the options name, or else the settings, or else what lies where this is typed.
 
-    Without `looks_around` the last does not count: what other programs start is started anywhere.
+    Without `looks_around` the last does not count: what other programs start is started anywhere; what is `assumed` for
+    them holds where nobody has set it.
     """
     from plainmind.memory.memory import Memory
 
@@ -310,6 +313,7 @@ def open_memory(arguments: argparse.Namespace, *, looks_around: bool = True) -> 
             home=arguments.home,
             config=arguments.settings,
             looks_around=False,
+            assumed=assumed,
         )
     return Memory(arguments.workspace, home=arguments.home, config=arguments.settings)
 

@@ -28,6 +28,7 @@ _MOST_BYTES_READ_UNASKED = 50_000_000
 _SOURCES = {"memory": ("memory",), "sessions": ("sessions",), "all": ("memory", "sessions")}
 _WORD = pattern(r"\S+")
 # What stands at the beginning of a line and is none of its words.
+_FIELD_OR_ITEM = pattern(r"[\w-]+:|\s+\S|- ")
 _MARKS_BEFORE = pattern(r"^\s*(?:[-*+>]\s+|#+\s+|\d+[.)]\s+|\[[ xX]\]\s+)*")
 _LEAST_LINES = 4  # of a hit: fewer tell nothing
 _PUNCTUATION = "\"'`*_.,;:!?()[]{}<>…“”‘’"
@@ -153,9 +154,10 @@ def _beside_the_question(
     """Where else an answer may be, when none is certain: the folder one is in, conversations, the output of tools."""
     if result.is_certain:
         return
-    from plainmind.notes.discovery import holds_markdown
+    from plainmind.config.load import is_folder_of_notes, user_home
 
-    if memory.workspace_origin.kind == "default" and holds_markdown(os.getcwd()):
+    is_default = memory.workspace_origin.kind == "default"
+    if is_default and is_folder_of_notes(os.getcwd(), user_home(os.environ)):
         yield "the folder you are in holds Markdown too: `plainmind search --workspace . …` searches it"
     if not os.path.isdir(memory.places.sessions):
         return
@@ -205,24 +207,7 @@ def _asks_several(arguments: argparse.Namespace) -> bool:
 
 
 def _hit_as_json(hit: SearchHit, *, with_citations: bool) -> dict[str, Any]:
-    fields: dict[str, Any] = {
-        "path": hit.path,
-        "startLine": hit.start_line,
-        "endLine": hit.end_line,
-        "score": round(hit.score, 4),
-        "snippet": hit.snippet,
-        "source": hit.source,
-    }
-    if hit.headings:
-        fields["headings"] = hit.headings
-    if hit.also:
-        fields |= {"places": len(hit.also) + 1, "also": [str(place) for place in hit.also]}
-    if hit.older:
-        fields["newerThan"] = [str(place) for place in hit.older]
-    if hit.until:
-        fields["until"] = hit.until
-    if hit.newer is not None:
-        fields["newer"] = {"citation": str(hit.newer), "text": hit.newer.text}
+    fields = hit.as_fields()
     if with_citations:
         fields["citation"] = hit.citation or citation(hit)
     if hit.explanation is not None:
@@ -333,7 +318,7 @@ def _print_briefly(console: Console, hit: SearchHit, wanted: AbstractSet[str]) -
     """Print the line of a hit that answers best, as much of it as fits."""
     lines = hit.snippet.split("\n")
     best = hit.best_line - hit.start_line
-    below = lines[best:] if 0 <= best < len(lines) else lines
+    below = _below_front_matter(lines[best:] if 0 <= best < len(lines) else lines)
     text = _words_alone(below[0])
     if below[0].startswith("#"):
         text = ": ".join([text, *[_words_alone(line) for line in below[1:] if line.strip()][:1]])
@@ -346,6 +331,14 @@ def _print_briefly(console: Console, hit: SearchHit, wanted: AbstractSet[str]) -
     console.answer(
         f"{hit.score:.2f}  {console.style(place, 'path')}  {emphasise(console, text, wanted)}{_other_places(hit)}"
     )
+
+
+def _below_front_matter(lines: list[str]) -> list[str]:
+    """What follows the fields at the top of a note, from its first words on; all of it where none do."""
+    end = lines.index("---") if "---" in lines else 0
+    is_matter = end and all(_FIELD_OR_ITEM.match(line) for line in lines[:end])
+    below = [at for at, line in enumerate(lines) if at > end and line.strip()] if is_matter else []
+    return lines[below[0] :] if below else lines
 
 
 def _held_until(hit: SearchHit) -> str:

@@ -24,7 +24,7 @@ _NAMES = ("plainmind.json5", "plainmind.json")
 _PROJECT_NAMES = (".plainmind.json5", ".plainmind.json")
 
 OriginKind: TypeAlias = (
-    "Literal['default', 'openclaw', 'user', 'project', 'environment', 'flag', 'found', 'here']"
+    "Literal['default', 'program', 'openclaw', 'user', 'project', 'environment', 'flag', 'found', 'here']"
 )
 
 
@@ -48,6 +48,18 @@ class ResolvedWorkspace:
 
     path: str
     origin: Origin
+
+    @property
+    def reason(self) -> str:
+        """Why it is this one, in words."""
+        kind, where = self.origin.kind, self.origin.where
+        if kind == "default":
+            return "used wherever no other is named"
+        if kind == "here":
+            return "the folder you are in"
+        if kind == "found":
+            return f"found by its {os.path.relpath(where, self.path)}"
+        return f"named by {where or kind}"
 
 
 def home_folder(environ: Mapping[str, str]) -> str:
@@ -89,7 +101,7 @@ def _found_around(cwd: str, last: str, *, has_own: bool) -> ResolvedWorkspace | 
         marker = _marker_in(folder)
         if marker is not None:
             return ResolvedWorkspace(folder, Origin("found", marker))
-    if not has_own and _is_folder_of_notes(cwd, last):
+    if not has_own and is_folder_of_notes(cwd, last):
         return ResolvedWorkspace(
             os.path.normpath(cwd), Origin("here", "the folder you are in holds Markdown")
         )
@@ -148,7 +160,7 @@ def _marker_in(folder: str) -> str | None:
     return path if _is(path, stat.S_ISDIR) and holds_markdown(path) else None
 
 
-def _is_folder_of_notes(folder: str, user_home: str) -> bool:
+def is_folder_of_notes(folder: str, user_home: str) -> bool:
     """Whether a folder without any sign of a workspace is searched all the same; a home is too wide for that."""
     homes = (user_home + "/", os.path.realpath(user_home) + "/")
     if any(home.startswith(os.path.normpath(folder).rstrip("/") + "/") for home in homes):
@@ -239,10 +251,12 @@ def load_here(
     flags: Mapping[str, Any],
     environ: Mapping[str, str],
     looks_around: bool = True,
+    assumed: Mapping[str, Any] | None = None,
 ) -> tuple[Loaded, ResolvedWorkspace]:
     """Find the workspace and read every layer for it, each file once. Raises ConfigError.
 
-    `flags` may be nested or dotted, and a flag that is None was not given.
+    `flags` may be nested or dotted, and a flag that is None was not given. What is `assumed` holds where nobody has set
+    it.
     """
     home = home_folder(environ)
     above, below = _layers_of_the_user(home, flags, environ)
@@ -258,7 +272,9 @@ def load_here(
         configured_by=origin,
         looks_around=looks_around,
     )
-    return _combine([*below, *_project_layer(workspace.path), *above]), workspace
+    program = Origin("program")
+    weakest = [Layer(program, dict(assumed), dict.fromkeys(assumed, program))] if assumed else []
+    return _combine([*weakest, *below, *_project_layer(workspace.path), *above]), workspace
 
 
 def user_file(home: str) -> str:

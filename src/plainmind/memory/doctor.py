@@ -93,7 +93,7 @@ def _workspace(memory: Memory) -> Iterator[Check]:
         yield Check("workspace", "problem", f"{path} cannot be read", "check its permissions and its disk")
         return
     files = f"{len(found.files)} {'file' if len(found.files) == 1 else 'files'}"
-    yield Check("workspace", "ok", f"{path}: {files} ({memory.places.workspace.origin})")
+    yield Check("workspace", "ok", f"{path}: {files} ({memory.places.workspace.reason})")
     for file in found.files:
         if not os.access(file.real, os.R_OK):
             hint = "its text is not found until you make it readable"

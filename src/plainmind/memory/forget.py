@@ -16,7 +16,7 @@ from plainmind.base.model import SyncReport, sha256_bytes, sha256_text, split_li
 from plainmind.base.value import replace, value
 from plainmind.files.jsonl import open_plain_file
 from plainmind.files.replace import conflict_copies, erase_conflict_copies
-from plainmind.files.system import explain_errors, read_file
+from plainmind.files.system import explain_errors, read_file, settle_names
 from plainmind.index.chunks import embedded_text
 from plainmind.index.plan import plan_sync
 from plainmind.memory.backend import erase_in_engines
@@ -452,11 +452,20 @@ def forget_everywhere(memory: Memory, what: str | Forgotten, *, dry_run: bool) -
     while True:
         chosen = _select(memory, what) if isinstance(what, str) else what
         try:
-            return chosen if dry_run else _apply(memory, chosen)
+            if dry_run:
+                return chosen
+            gone = _apply(memory, chosen)
         except ConflictError:
             # Saved by somebody between our look and our write: what is meant is looked for again.
             if not isinstance(what, str) or time.monotonic() > deadline:
                 raise
+            continue
+        for folder in filter(os.path.isdir, (memory.workspace, memory.home)):
+            with explain_errors(
+                "settle", folder, outcome="all is removed, but may be back after a power cut"
+            ):
+                settle_names(folder)
+        return gone
 
 
 def _select(memory: Memory, what: str) -> Forgotten:

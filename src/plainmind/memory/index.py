@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 
@@ -196,12 +196,14 @@ class Index:
         until: date | str | None = None,
         deep: bool | None = False,
         with_expired: bool = True,
+        asked_in: Iterable[str] = (),
         progress: ProgressCallback | None = None,
     ) -> SearchResult:
         """Find the lines that answer a question, among files of these scopes. Sees every write that came before it.
 
         `deep` looks twice at the best results; None does so where what it takes is installed. Without `with_expired`
-        lines whose time is over are left out, and those that a person never wants to see again.
+        lines whose time is over are left out, and those that a person never wants to see again, and the transcripts of
+        the conversation that it is `asked_in`.
         """
         if max_results is not None and max_results < 1:
             raise PlainmindError(f"max_results is {max_results}", hint="ask for at least one hit")
@@ -219,7 +221,7 @@ class Index:
         where = SearchFilter(frozenset(asked_for), scopes, only)
 
         verdicts = self._verdicts()
-        unwanted = None if with_expired else _unwanted(verdicts)
+        unwanted = None if with_expired else _unwanted(verdicts, frozenset(asked_in))
         heeding = partial(self._heed, verdicts, today, with_expired=with_expired)
         reranker = None if deep is False and values.rerank.mode != "always" else self._reranker(deep=deep)
 
@@ -656,7 +658,7 @@ def _says_until_when(hit: SearchHit) -> bool:
     return "until 2" in text or "expires:" in text or "until 2" in above or "expires:" in above
 
 
-def _unwanted(verdicts: Mapping[tuple[str, str], Sequence[str]]) -> Unwanted:
+def _unwanted(verdicts: Mapping[tuple[str, str], Sequence[str]], asked_in: frozenset[str]) -> Unwanted:
     """What is left out for agents: what has expired, and lines that a person never wants to see again."""
     from plainmind.search.selection import Unwanted
 
@@ -664,7 +666,7 @@ def _unwanted(verdicts: Mapping[tuple[str, str], Sequence[str]]) -> Unwanted:
     for (path, mark), said in verdicts.items():
         if "never-again" in said:
             marks[path] = marks.get(path, frozenset()) | {mark}
-    return Unwanted(marks)
+    return Unwanted(marks, asked_in)
 
 
 def remarks_of(report: SyncReport) -> tuple[str, ...]:

@@ -172,7 +172,7 @@ class Memory:
     """The memory that lives in a workspace.
 
         with Memory("~/notes") as memory:
-            memory.remember("the gateway moved to Hetzner")
+            memory.remember("the gateway runs at Hetzner")
             print(memory.search("where does the gateway run?").hits[0].snippet)
 
     `config` holds settings that win over the configuration files, such as `{"query": {"maxResults": 3}}`.
@@ -198,10 +198,11 @@ class Memory:
         config: Mapping[str, Any] | None = None,
         more_sources: Sequence[TextSource] = (),
         looks_around: bool = True,
+        assumed: Mapping[str, Any] | None = None,
     ) -> Self:
         """A memory in another environment than that of this process, with sources that no setting names.
 
-        Without `looks_around` a memory that lies in or above `cwd` is not taken: a program is started anywhere.
+        Without `looks_around` none in or above `cwd` is taken; what is `assumed` holds where nobody has set it.
         """
         memory = cls.__new__(cls)
         memory._open(  # noqa: SLF001
@@ -212,6 +213,7 @@ class Memory:
             cwd=cwd,
             more_sources=more_sources,
             looks_around=looks_around,
+            assumed=assumed,
         )
         return memory
 
@@ -225,18 +227,19 @@ class Memory:
         cwd: str,
         more_sources: Sequence[TextSource] = (),
         looks_around: bool = True,
+        assumed: Mapping[str, Any] | None = None,
     ) -> None:
         """Read the configuration. Nothing else is opened before it is needed."""
         if home is not None:
             home = os.path.abspath(os.path.expanduser(os.fspath(home)))
             environ = {**environ, "PLAINMIND_HOME": home}
-        named_workspace = None if workspace is None else os.fspath(workspace)
         loaded, resolved = load_here(
-            workspace_flag=named_workspace,
+            workspace_flag=None if workspace is None else os.fspath(workspace),
             cwd=cwd,
             flags=config or {},
             environ=environ,
             looks_around=looks_around,
+            assumed=assumed,
         )
         self.making = RLock()
         self.environ = environ

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from plainmind.agent.recalls import Asker, BegunRecall, RecalledLines, RecallLog, Witness
+from plainmind.agent.recalls import Asker, BegunRecall, RecalledLines, RecallLog, Witness, best_line_of
 from plainmind.agent.scope import NOTHING, Access, SearchContext
 from plainmind.base.errors import NotFound, PathNotAllowed, PlainmindError, ScopeDenied
 from plainmind.base.lazy import find_by_name
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from plainmind.agent.protocol import Limits
     from plainmind.agent.start_context import StartContext
-    from plainmind.base.model import NewerLine, Source
+    from plainmind.base.model import NewerLine, SearchHit, Source
     from plainmind.memory.memory import Memory
     from plainmind.notes.discovery import FoundFile
     from plainmind.notes.memory_files import MemoryFiles
@@ -51,6 +51,10 @@ class ScopedMemory:
         self.context = context
         self.asker = asker or Asker("python")
         self.access: Access = memory.policy.access_of(context)
+
+    def for_asker(self, asker: Asker) -> ScopedMemory:
+        """The same, asked by another program: the recall log tells them apart."""
+        return ScopedMemory(self._memory, self.context, asker)
 
     @property
     def shows_citations(self) -> bool:
@@ -88,6 +92,8 @@ class ScopedMemory:
         until: str | None = None,
         deep: bool | None = None,
         with_expired: bool = False,
+        asked_in: Iterable[str] = (),
+        shown_from: float = 0.0,
         sources: Sequence[Source] | None = None,
         snippet_chars: int | None = None,
         explain: bool = False,
@@ -97,7 +103,9 @@ class ScopedMemory:
         """Find the lines that answer a question, among what may be seen here, and of that in `scopes` alone.
 
         With None it looks twice where that is installed: agents have the time, and act on what they read. What has
-        expired is left out for them, and what a person never wants to see again; `with_expired` is for people.
+        expired is left out for them, and what a person never wants to see again; `with_expired` is for people. The
+        transcripts of the conversation it is `asked_in` have no answer that is not known there. A hit below the score
+        `shown_from` comes as its best line alone: who looks for secrets in a whole file takes as long as who searches.
         """
         with self._telling_only_its_own():
             limits = self.limits
@@ -116,20 +124,30 @@ class ScopedMemory:
                 until=until,
                 deep=deep,
                 with_expired=with_expired,
+                asked_in=asked_in,
             )
         hits = self._memory.policy.checkpoint.passed(self.access, result.hits, "a search")
         shown = tuple(
-            replace(
-                hit,
-                snippet=self._shown(hit.path, hit.snippet, hit.source),
-                headings=self._shown(hit.path, hit.headings, hit.source) if hit.headings else "",
-                also=self._memory.policy.checkpoint.passed(self.access, hit.also, "a search"),
-                newer=hit.newer and self._shown_newer(hit.newer),
-                older=self._memory.policy.checkpoint.passed(self.access, hit.older, "a search"),
-            )
-            for hit in hits
+            self._as_shown(hit) if hit.score >= shown_from else self._as_best_line(hit) for hit in hits
         )
         return self._without_others_names(replace(result, hits=shown))
+
+    def _as_shown(self, hit: SearchHit) -> SearchHit:
+        """A hit without secrets, and without what may not be seen here."""
+        passed = self._memory.policy.checkpoint.passed
+        return replace(
+            hit,
+            snippet=self._shown(hit.path, hit.snippet, hit.source),
+            headings=self._shown(hit.path, hit.headings, hit.source) if hit.headings else "",
+            also=passed(self.access, hit.also, "a search"),
+            newer=hit.newer and self._shown_newer(hit.newer),
+            older=passed(self.access, hit.older, "a search"),
+        )
+
+    def _as_best_line(self, hit: SearchHit) -> SearchHit:
+        """What the recall log wants of a hit that nobody will read."""
+        line = self.hide_secrets(best_line_of(hit))
+        return replace(hit, snippet=line, headings="", also=(), newer=None, older=())
 
     def get(
         self,

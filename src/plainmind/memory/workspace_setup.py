@@ -15,12 +15,7 @@ from plainmind.memory.memory import Notes
 from plainmind.notes.notebook import mark_as_folder_of_notes
 from plainmind.notes.workspace import OWN_IGNORE, Workspace, day_of, decode
 
-CURATED = """\
-# Memory
-
-What should still be true next month: people, preferences, decisions, where things are. Daily notes go to `memory/`.
-
-"""
+CURATED = "# Memory\n\n"  # a title alone: whatever else stood there would be found, and taken for a note
 START, END = "<!-- plainmind: start -->", "<!-- plainmind: end -->"
 RECALL_INSTRUCTION = f"""\
 {START}

@@ -3,7 +3,8 @@
 Linux queues an inotify event before the call that changed the file returns, whichever process made it. So an empty
 queue proves that a look at the files would find them as they were: a search that comes after a write sees the write,
 and a search that comes after nothing costs nothing. What the queue cannot show (a file changed through a mapping
-that stays open, or through another name) is found by a look at everything, which is due every ten seconds.
+that stays open, or through another name) is found by a look at everything, which is due every ten
+seconds, and less often where it takes long.
 
 Whenever anything is out of the ordinary the answer is that only such a look can tell, which is always right.
 """
@@ -25,7 +26,9 @@ if TYPE_CHECKING:
 
     from plainmind.notes.inotify import Events, Inotify
 
-TRUSTED_S = 10.0
+# For how long a look is enough, as long as the queue is quiet: where looking takes long, it is done more seldom, by
+# then rather by who keeps the index fresh in the background than by who waits for an answer.
+TRUSTED_S, TRUSTED_TIMES, MOST_TRUSTED_S = 10.0, 60.0, 300.0
 # A user's processes share a quota of watches: a tree of more folders than this is looked at every time.
 MOST_FOLDERS = 4_096
 _MOST_CHANGES = 64  # how many are remembered one by one
@@ -164,7 +167,8 @@ class ChangeQueue:
                 return None
             self._refusal = None
             self._folders = look.folders
-            self._trusted_until = look.began + TRUSTED_S
+            took = self._clock() - look.began
+            self._trusted_until = look.began + min(max(TRUSTED_S, took * TRUSTED_TIMES), MOST_TRUSTED_S)
             return look.moment
 
     def changed_since(self, moment: int | None) -> Since | None:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from functools import cache
 
 from plainmind.base.value import value
+from plainmind.files.system import kind_of_file_system
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -56,7 +57,6 @@ class _System:
 
     init: Callable[[int], int]
     add_watch: Callable[[int, bytes, int], int]
-    kind_of_file_system: Callable[[int], int]
     error: Callable[[], OSError]
 
 
@@ -74,14 +74,8 @@ def _system() -> _System | None:
         code = ctypes.get_errno()
         return OSError(code, os.strerror(code))
 
-    def kind_of_file_system(folder: int) -> int:
-        status = (
-            ctypes.c_long * 32
-        )()  # longer than the struct of any architecture; its first word is the kind
-        return -1 if library.fstatfs(folder, status) else status[0] & 0xFFFF_FFFF
-
     try:
-        return _System(library.inotify_init1, library.inotify_add_watch, kind_of_file_system, error)
+        return _System(library.inotify_init1, library.inotify_add_watch, error)
     except AttributeError:
         return None
 
@@ -156,8 +150,7 @@ def open_inotify() -> Inotify | None:
 
 def is_local(folder: int) -> bool:
     """Whether an open folder is on a file system that only this machine writes to."""
-    system = _system()
-    return system is not None and system.kind_of_file_system(folder) in _LOCAL
+    return kind_of_file_system(folder) in _LOCAL
 
 
 def _read_events(data: bytes, found: set[tuple[int, str]]) -> bool:

@@ -25,7 +25,7 @@ from plainmind.files.change_set import ChangeSets, FileChange
 from plainmind.files.history import APPEND, UNDO, History, Version
 from plainmind.files.ids import new_id
 from plainmind.files.jsonl import open_plain_file
-from plainmind.files.replace import remove, replace
+from plainmind.files.replace import remove, replace, settle_changes
 from plainmind.files.safe_open import check_relative, name_refusal
 from plainmind.files.system import Erasures, explain_errors, hold_lock, lock_path_for
 from plainmind.notes.discovery import MAX_DEPTH, is_conflict_copy
@@ -258,7 +258,7 @@ class Notebook:
 
     def _edit(self, path: str, old: str, new: str, base_hash: str | None, *, allow_shrink: bool) -> Edited:
         target, data = self.read_bytes(path)
-        found_hash = sha256_bytes(data)
+        found_hash, was_wide = sha256_bytes(data), _is_wide(data)
         data, encode = _as_utf_8(path, data)
         wanted, wished = _in_endings_of(data, old), _in_endings_of(data, new)
         count = data.count(wanted) if wanted else 0
@@ -266,6 +266,11 @@ class Notebook:
             raise _not_exactly_once(path, data, wanted, count)
         start = data.index(wanted)
         edited = encode(data[:start] + wished + data[start + len(wanted) :])
+        if _is_wide(edited) != was_wide:  # without a mark, its bytes alone tell how they are to be read
+            raise PlainmindError(
+                f"`{path}` would be read in another encoding than now, and say something else",
+                hint="save the file as UTF-8 in an editor, then try again; nothing was written",
+            )
         replaced = replace(
             target,
             edited,
@@ -278,18 +283,29 @@ class Notebook:
         )
         return Edited(path, data.count(b"\n", 0, start) + 1, replaced.new_hash)
 
-    def change(self, wanted: Sequence[tuple[str, str | None, bytes]], *, reason: str) -> str:
+    def change(
+        self, wanted: Sequence[tuple[str, str | None, bytes]], *, reason: str, set_id: str | None = None
+    ) -> str:
         """Give files new contents, all or none, with one undo for all; what the journal calls it.
 
         Each is a path, the hash of what it is now (None: it is not there), and what it is to become.
         """
         with self._erasures.hold_off():
             changes = [FileChange(path, self._target(path), base, new) for path, base, new in wanted]
-            return self._change_sets.apply(changes, reason=reason)
+            return self._change_sets.apply(changes, reason=reason, set_id=set_id)
+
+    def is_made(self, operation: str) -> bool:
+        """Whether a change that the journal calls so was made and not taken back since."""
+        return self._change_sets.is_made(operation)
 
     def recover(self) -> tuple[str, ...]:
-        """Put back what a killed process had changed of several files that belong together; their names."""
-        return self._change_sets.recover()
+        """Put back what a killed process had changed of several files that belong together; their names.
+
+        Of a single file that it had changed, the journal is told: `undo` knows it.
+        """
+        put_back = self._change_sets.recover()
+        settle_changes(self._state_dir, self._history)
+        return put_back
 
     def write(self, path: str, text: str, *, base_hash: str | None, allow_shrink: bool = False) -> Edited:
         """Give a file a whole new text if it is still what `base_hash` stands for; None: if there is none yet.
@@ -626,6 +642,10 @@ def _check_encoding(target: str) -> None:
             f"`{os.path.basename(target)}` is written in {encoding.upper()}, and notes are added in UTF-8",
             hint="save the file as UTF-8 in an editor, then try again",
         )
+
+
+def _is_wide(data: bytes) -> bool:
+    return encoding_of(data).startswith("utf-16")
 
 
 def _as_utf_8(path: str, data: bytes) -> tuple[bytes, Callable[[bytes], bytes]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from plainmind.base.errors import ConflictError
 from plainmind.files.atomic import put_in_place, write_atomically
@@ -40,7 +41,8 @@ class JsonlTranscript:
         self._appender = GroupAppender(
             path,
             state_dir=state_dir,
-            read_last=self._read_last,
+            # Not a method of ours: each would hold the other, and the file stay open until garbage is looked for.
+            read_last=partial(_read_last, system),
             join=join_halves,
             is_record=_has_id,
             system=system,
@@ -116,14 +118,15 @@ class JsonlTranscript:
             put_in_place(temporary, self.path, self._system)
             self._system.fsync_folder(folder)
 
-    def _read_last(self, fd: int, size: int) -> str | None:
-        for line in backwards(fd, end=size, system=self._system):
-            for entry in reversed(entries_in(line.data).entries):
-                if entry.get("type") == "session":
-                    return None
-                if entry.get("type") == "leaf" or id_of(entry) is not None:
-                    return leads_to(entry)
-        return None
+
+def _read_last(system: System, fd: int, size: int) -> str | None:
+    for line in backwards(fd, end=size, system=system):
+        for entry in reversed(entries_in(line.data).entries):
+            if entry.get("type") == "session":
+                return None
+            if entry.get("type") == "leaf" or id_of(entry) is not None:
+                return leads_to(entry)
+    return None
 
 
 def _addition(draft: Draft) -> Addition:

@@ -12,6 +12,7 @@ import pytest
 
 from plainmind.agent import recall as recalled_text
 from plainmind.agent.recall import without_recalled
+from plainmind.agent.recalls import mark_of
 from plainmind.base.errors import PlainmindError
 from plainmind.guests.hosts import health, hook, turns
 from plainmind.guests.hosts.turns import Session, Turns
@@ -62,6 +63,52 @@ def test_what_a_session_began_with_is_not_recalled_again_until_it_is_compacted(a
     assert around.start(SESSION, goes_on=True) == ""
 
     assert "Falkenstein" in around.start(SESSION)
+
+
+def test_what_is_too_unsure_can_be_judged_though_only_its_line_was_looked_at(around, memory):
+    asked = "Which colour does the harbour master's telephone have?"
+
+    assert around.recall(SESSION, asked) == ""
+    (recall,) = memory.recalls.page(1).recalls
+    (line,) = recall.withheld
+
+    assert line.reason == "too unsure"
+    assert line.mark == mark_of(line_of(memory, line))
+
+
+def line_of(memory, line):
+    return memory.get(line.path).text.splitlines()[(line.best_line or line.start_line) - 1]
+
+
+def keep_asked(around, session, *more):
+    around.keep_messages(session, [{"role": "user", "text": ASKED}, *more])
+
+
+def test_a_question_that_was_asked_before_is_no_answer(around):
+    keep_asked(around, Session("opencode", "earlier"))
+
+    recalled = around.recall(SESSION, ASKED.upper().removesuffix("?"))
+
+    assert "Falkenstein" in recalled
+    assert "WHERE DOES" not in recalled.upper()
+
+
+def test_what_was_said_in_this_conversation_neither_is_recalled_nor_hides_what_is_known(around):
+    here = Session("opencode", "o1")
+    keep_asked(around, here, {"role": "assistant", "text": "I do not know where the billing gateway runs."})
+
+    recalled = around.recall(here, "So where does the billing gateway run?")
+
+    assert "Falkenstein" in recalled
+    assert "I do not know" not in recalled
+
+
+def test_a_memory_that_was_made_just_now_has_nothing_to_say(home):
+    with Memory(home=home) as fresh:
+        fresh.create_workspace()
+
+        assert Turns(fresh).start(SESSION) == ""
+        assert Turns(fresh).recall(SESSION, "What do I know about people, preferences and decisions?") == ""
 
 
 def test_recall_stays_within_its_tokens(memory, monkeypatch):
@@ -374,6 +421,15 @@ def test_a_plugin_can_keep_it_running(memory):
     assert "Falkenstein" in answers[1]["result"]["hits"][0]["snippet"]
     assert answers[2]["error"]["type"] == "NotFound"
     assert answers[3]["result"]["files"] == 2
+
+
+def test_an_agent_whose_workspace_its_host_has_not_made_yet_has_no_files(tmp_path, home):
+    line = json.dumps({"id": 1, "hook_event_name": "Index"}) + "\n"
+
+    done = run(line.encode(), "--serve", "--workspace", str(tmp_path / "later"))
+
+    assert json.loads(done.stdout)["result"]["files"] == 0
+    assert not (tmp_path / "later").exists()
 
 
 def served(home, *words: str):

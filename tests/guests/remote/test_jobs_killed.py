@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import random
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
+from multiprocessing.connection import wait
 from pathlib import Path
 
 import pytest
 from tests.support.providers.batch_clients import TEXTS, client_of
+from tests.support.providers.batch_worker import work
 from tests.support.providers.batches import BatchRoutes, serving
 from tests.support.providers.server import unit_vector_for
 
@@ -28,45 +29,9 @@ AT_THE_PROVIDER = (
 )
 IN_THE_PROCESS = ("parsed", "half-stored", "stored")
 MOMENTS = AT_THE_PROVIDER + IN_THE_PROCESS
-
-WORKER = """
-import os, signal, sys
-from pathlib import Path
-sys.path.insert(0, {root!r})
-from plainmind.embed.cache import SqliteEmbeddingCache
-from plainmind.guests.remote import job_steps as batch_results
-from tests.support.providers.batch_clients import TEXTS, client_of
-
-dialect, base_url, home, moment, max_items = sys.argv[1:]
-batch_results._VECTORS_AT_ONCE = 7
-
-
-class DeadlyCache(SqliteEmbeddingCache):
-    stored = 0
-
-    def insert(self, identity, vectors):
-        if moment == "parsed" or (moment == "half-stored" and self.stored):
-            os.kill(os.getpid(), signal.SIGKILL)
-        super().insert(identity, vectors)
-        self.stored += len(vectors)
-        if moment == "stored" and self.stored >= len(TEXTS):
-            os.kill(os.getpid(), signal.SIGKILL)
-
-
-cache = DeadlyCache(home + "/cache.sqlite")
-with client_of(
-    dialect,
-    base_url,
-    Path(home),
-    cache=cache,
-    settle_s=0.05,
-    max_items=int(max_items),
-    batch={{"poll_interval_ms": 20}},
-) as user:
-    prepared = user.jobs.prepare(TEXTS)
-    print(len(prepared.ready), len(prepared.missing), len(prepared.waiting), *prepared.notes, flush=True)
-"""
-
+# Real processes, of one that has imported everything already: to start each anew takes longer than what it does.
+FORKS = multiprocessing.get_context("forkserver")
+FORKS.set_forkserver_preload(["tests.support.providers.batch_worker"])
 
 DIALECTS = ("openai", "gemini", "voyage")
 # Voyage takes OpenAI's steps with other lines.
@@ -78,13 +43,11 @@ def run(
     provider: BatchRoutes, base_url: str, home: Path, moment: str | int, *, max_items: int = 100
 ) -> tuple[int, str]:
     """Run a process that is killed at `moment`, or at so many moments from its start, or ends by itself."""
-    script = WORKER.format(root=str(Path(__file__).parents[3]))
-    process = subprocess.Popen(
-        [sys.executable, "-c", script, provider.dialect, base_url, str(home), str(moment), str(max_items)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
+    out, err = home / "out", home / "err"
+    process = FORKS.Process(
+        target=work, args=(provider.dialect, base_url, str(home), str(moment), max_items, str(out), str(err))
     )
+    process.start()
     passed = 0
 
     def kill(now: str) -> None:
@@ -92,15 +55,16 @@ def run(
         passed += 1
         if moment in {now, passed}:
             process.kill()
-            process.wait()
+            wait([process.sentinel])  # how it ended can be read once, and that is done below
             if now == "creating":
                 raise ConnectionResetError  # the provider never got to read the request
 
     provider.at = kill
-    out, err = process.communicate(timeout=60)
+    process.join(60)
     provider.at = str
-    assert err == ""
-    return process.returncode, out
+    assert err.read_text() == ""
+    assert process.exitcode is not None
+    return process.exitcode, out.read_text()
 
 
 def faults_of(provider: BatchRoutes, base_url: str, home: Path, *, jobs: int = 1) -> Iterator[str]:

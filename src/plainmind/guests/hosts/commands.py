@@ -176,6 +176,8 @@ class _Connecting:
             return row
         if not host.is_plugin_only and self._memory.create_workspace():
             console.say(f"made a workspace: {self._memory.workspace}")
+        if plugin and plugin.install:
+            console.say(f"{host.title} installs the plugin, which may take it a minute …")
         with self._register.held():
             connection = install_plugin(
                 self._register,
@@ -476,7 +478,7 @@ def _server(memory: Memory, arguments: argparse.Namespace) -> Server:
     if arguments.agent:
         pinned += ["--agent", memory.agent_id]
     hook = (*program, "hook", *pinned)
-    sources = () if memory.has_chosen_sources else ("--config", f"sources={SOURCES}")
+    sources = () if memory.has_chosen_sources else ("--config", f"sources={','.join(SOURCES)}")
     return Server(program[0], (*program[1:], "mcp", *pinned, *sources), shlex.join(hook), hook)
 
 

@@ -178,7 +178,8 @@ def examine_connections(memory: Memory) -> Iterator[Check]:
 
 def _examine(connection: Connection) -> Iterator[Check]:
     name = f"connection {connection.host}"
-    title = host_of(connection.host).title
+    host = host_of(connection.host)
+    title = host.title
     place = f" in {connection.project}" if connection.project else ""
     again = f"`plainmind connect {connection.host}` puts it right; `plainmind disconnect {connection.host}` ends it"
     if not os.access(connection.server[0], os.X_OK):
@@ -188,7 +189,8 @@ def _examine(connection: Connection) -> Iterator[Check]:
     if left:
         yield Check(name, "warning", f"{title}: our entries are gone from {', '.join(left)}", again)
         return
-    yield Check(name, "ok", f"{title}{place} uses {connection.workspace}")
+    whose = "each agent's own workspace" if host.is_plugin_only else connection.workspace
+    yield Check(name, "ok", f"{title}{place} uses {whose}")
 
 
 def _failures(register: Register) -> Iterator[Check]:

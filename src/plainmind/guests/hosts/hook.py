@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from plainmind.memory.memory import Memory
 
 # What is searched for hosts: also what was said in them.
-SOURCES = "memory,sessions"
+SOURCES = ("memory", "sessions")
 _TIDY_IS_DUE = "plainmind.guests.upkeep.desk:is_due"
 _CODEX_START_CHARS = 8_000
 _MOST_BYTES = 32_000_000
@@ -71,11 +71,7 @@ def run_hook(arguments: argparse.Namespace, console: Console) -> int:
     from plainmind.cli.options import open_memory
 
     def open_() -> Memory:
-        memory = open_memory(arguments, looks_around=False)
-        if not memory.has_chosen_sources:
-            memory.close()
-            arguments.settings = {"sources": SOURCES, **arguments.settings}
-            memory = open_memory(arguments, looks_around=False)
+        memory = open_memory(arguments, looks_around=False, assumed={"sources": SOURCES})
         if memory.workspace_origin.kind == "default" and not os.path.lexists(memory.workspace):
             memory.create_workspace()
         return memory
@@ -337,7 +333,7 @@ def _context(event: Event, text: str) -> dict[str, Any] | None:
 
 def sync_later(memory: Memory) -> None:
     """Let a process of its own bring the index up to date, so that the next prompt need not wait for that."""
-    _start(memory, "sync", "--config", f"sources={SOURCES}")
+    _start(memory, "sync", "--config", f"sources={','.join(memory.sources)}")
 
 
 def tidy_later(memory: Memory) -> None:
@@ -417,17 +413,7 @@ def _search(asked: Mapping[str, Any], memory: Memory) -> dict[str, Any]:
     recall = mine.begin_recall("search", asked["query"])
     found = mine.search(asked["query"], max_results=asked.get("maxResults"), min_score=asked.get("minScore"))
     recall.end(lines_of_hits(found.hits), "\n".join(hit.snippet for hit in found.hits))
-    hits = [
-        {
-            "path": hit.path,
-            "startLine": hit.start_line,
-            "endLine": hit.end_line,
-            "score": round(hit.score, 4),
-            "snippet": hit.snippet,
-            "source": hit.source,
-        }
-        for hit in found.hits
-    ]
+    hits = [hit.as_fields() for hit in found.hits]
     return {"hits": hits, "mode": found.mode, "degraded": list(found.degraded)}
 
 
@@ -465,7 +451,8 @@ def _status(_asked: Mapping[str, Any], memory: Memory) -> Mapping[str, Any]:
 
 
 def _index(asked: Mapping[str, Any], memory: Memory) -> Mapping[str, Any]:
-    memory.sync(force=bool(asked.get("force")))
+    if os.path.lexists(memory.workspace):  # OpenClaw makes that of an agent when the agent is started first
+        memory.sync(force=bool(asked.get("force")))
     return memory.status().as_dict()
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from plainmind.agent.recall import remind, without_recalled
 from plainmind.agent.recalls import Asker, lines_of_start
-from plainmind.base.model import SearchHit, sha256_text
+from plainmind.base.model import sha256_text
 from plainmind.base.value import record, value
 from plainmind.files.atomic import write_atomically
 from plainmind.files.system import SYSTEM, read_file
@@ -77,7 +77,13 @@ class Turns:
     def recall(self, session: Session, prompt: str) -> str:
         """What is certain to help with a prompt and was not given yet; mostly ""."""
         known = self._known(session)
-        reminder = remind(self._mine, prompt, asker=_asker(session), why_not=lambda hit: _why_not(hit, known))
+        reminder = remind(
+            self._mine,
+            prompt,
+            asker=_asker(session),
+            asked_in=known.own,
+            why_not=lambda hit: "given before" if _marks(hit.snippet) <= known.lines else "",
+        )
         if reminder.hits:
             for hit in reminder.hits:
                 known.lines |= _marks(hit.snippet)
@@ -180,13 +186,6 @@ class Turns:
 
 def _asker(session: Session) -> Asker:
     return Asker("hook", session.host, session.id)
-
-
-def _why_not(hit: SearchHit, known: Known) -> str:
-    """Why a hit is not given before a prompt; "" when it may be."""
-    if hit.path in known.own:
-        return "said in this conversation"
-    return "given before" if _marks(hit.snippet) <= known.lines else ""
 
 
 def _marks(text: str) -> set[str]:

@@ -158,7 +158,7 @@ class FrameworkMemory:
                 self.mine,
                 prompt,
                 asker=replace(self._asker, session=session),
-                why_not=lambda hit: "said in this conversation" if hit.path == own else "",
+                asked_in=() if own is None else (own,),
             ).text
             hooks = self._box[1]
             if hooks is not None:
@@ -270,15 +270,14 @@ def open_memory(folder: str | os.PathLike[str] | None) -> Memory:
     workspace = None if folder is None else os.path.expanduser(os.fspath(folder))
     entries = {} if _has_lancedb() else {"entries": {"driver": "sqlite"}}
 
-    def open_with(more: Mapping[str, Any]) -> Memory:
-        return Memory.from_environment(
-            os.environ, cwd=os.getcwd(), workspace=workspace, config={**entries, **more}, looks_around=False
-        )
-
-    memory = open_with({})
-    if not memory.has_chosen_sources:
-        memory.close()
-        memory = open_with({"sources": list(_SOURCES)})
+    memory = Memory.from_environment(
+        os.environ,
+        cwd=os.getcwd(),
+        workspace=workspace,
+        config=entries,
+        looks_around=False,
+        assumed={"sources": _SOURCES},
+    )
     if not os.path.lexists(memory.workspace):
         memory.create_workspace()
     return memory

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any
 
 from plainmind.agent.prompt import recall_section
@@ -97,8 +97,13 @@ class PlainmindMemory(AbstractCapability[Any]):
         names = [tool.name for tool in self.mine.tools]
         return recall_section(names, shows_citations=self.mine.mine.shows_citations)
 
-    async def before_model_request(self, ctx: RunContext[Any], request_context: Any) -> Any:
-        """Put what is certain to help before the user's last words, in this request only."""
+    async def wrap_model_request(
+        self, ctx: RunContext[Any], *, request_context: Any, handler: Callable[[Any], Awaitable[Any]]
+    ) -> Any:
+        """Put what is certain to help before the user's last words, in this request only.
+
+        What a hook before the request does to the messages, some versions keep in their history.
+        """
         place = _place_of_prompt(request_context.messages) if self._recalls else None
         if place is not None:
             at, number = place
@@ -108,8 +113,10 @@ class PlainmindMemory(AbstractCapability[Any]):
                 self.mine.reminder, _words_of(part), session=_session_of(ctx), turn=ctx.run_id or ""
             )
             if reminder:
+                request_context = copy.copy(request_context)
+                request_context.messages = list(request_context.messages)
                 request_context.messages[at] = _reminded(asked, number, reminder)
-        return request_context
+        return await handler(request_context)
 
     async def after_run(self, ctx: RunContext[Any], *, result: Any) -> Any:
         """Keep what was said in the run."""
