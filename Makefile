@@ -93,6 +93,7 @@ frameworks: install ## use each class for a framework in that framework, oldest 
 bench: install ## measure speed at several sizes, BENCH=full for a million chunks; the figures go to docs/performance.md
 	@$(PY) scripts/add_group.py bench || true  # the figures say what was not measured
 	@PYTHONPATH="$(CURDIR)/scripts" $(PY) benchmarks/performance_page.py
+	@PYTHONPATH="$(CURDIR)/scripts" $(PY) benchmarks/host_waits.py --record
 
 compare: install ## the same work beside OpenClaw, QMD, memsearch, basic-memory, mem0 and ripgrep; the page is docs/compare.md
 	@PYTHONPATH=benchmarks:scripts $(PY) -m compare $(COMPARE)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import datetime as dt
-import json
 import os
 import sys
 import tempfile
@@ -55,22 +54,15 @@ def at_a_prompt(folder: Path, *, runs: int) -> list[tuple[str, Times]]:
     asked = [question.text for question in REAL.questions(runs)]
     ours, typed = command(), "plainmind"
 
-    def timed(*arguments: Sequence[str], says: Sequence[str] = ()) -> Times:
-        told = [text.encode() for text in says] or [b""] * len(arguments)
-        laps = [lap(one, environment, says=each) for one, each in zip(arguments, told, strict=True)]
+    def timed(*arguments: Sequence[str]) -> Times:
+        laps = [lap(one, environment) for one in arguments]
         return summary([wall for wall, _ in laps], [cpu for _, cpu in laps])
-
-    prompts = [
-        json.dumps({"hook_event_name": "UserPromptSubmit", "session_id": f"{number}", "prompt": text})
-        for number, text in enumerate(asked)
-    ]
 
     lap([*ours, "--help"], environment)  # compiles what is not compiled yet
     return [
         (f"`{typed} sync`, first time", timed([*ours, "sync"])),
         (f"`{typed} sync`, nothing changed", timed(*[[*ours, "sync"]] * runs)),
         (f"`{typed} search`", timed(*[[*ours, "search", text] for text in asked])),
-        (f"`{typed} hook`, before a prompt", timed(*[[*ours, "hook"]] * runs, says=prompts)),
         (f"`{typed} --help`", timed(*[[*ours, "--help"]] * runs)),
         ("an empty Python process, for comparison", timed(*[[sys.executable, "-c", "pass"]] * runs)),
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 
+import host_waits
 import natural_questions
 import performance_page
 import pytest
@@ -42,7 +43,8 @@ def test_without_a_second_size_nothing_is_said_about_growth():
 def test_the_page_in_the_repository_has_the_marks_that_are_written_between():
     page = performance_page.PAGE.read_text(encoding="utf-8")
 
-    assert (page.count(performance_page.START), page.count(performance_page.END)) == (1, 1)
+    for writer in (performance_page, host_waits):
+        assert (page.count(writer.START), page.count(writer.END)) == (1, 1)
 
 
 @pytest.mark.slow
@@ -52,10 +54,24 @@ def test_commands_are_timed_in_a_workspace_of_their_own(tmp_path, monkeypatch):
 
     rows = performance_page.at_a_prompt(tmp_path, runs=2)
 
-    assert [measured.runs for _, measured in rows] == [1, 2, 2, 2, 2, 2]
+    assert [measured.runs for _, measured in rows] == [1, 2, 2, 2, 2]
     times = {name: measured.p50_ms for name, measured in rows}
     assert times["`plainmind search`"] > times["an empty Python process, for comparison"]
     assert (tmp_path / "home" / "index").is_dir()
+
+
+@pytest.mark.timeout(120)
+def test_what_hosts_wait_for_is_timed_by_really_doing_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(host_waits, "NOTES", Corpus(12, fixed_per_file=6))
+
+    rows = dict(host_waits.measure(tmp_path, runs=1, starts=1, load=1))
+
+    assert "slowest of 1:" in rows["the same while 1 other programs want a core all the time"]
+    assert "before a prompt" in " ".join(rows)
+    assert [
+        path.name for path in (tmp_path / "home").rglob("sessions/*.jsonl")
+    ]  # the hook has kept what was said
+    assert not (tmp_path / "home" / "hosts" / "hook-failures.jsonl").exists()
 
 
 def test_questions_of_every_workspace_are_asked_by_turns_and_never_the_unseen_ones(tmp_path):
