@@ -140,53 +140,136 @@ def test_without_hooks_those_of_before_go(written, cli):
     assert b"plainmind" in (written / ".claude.json").read_bytes()
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ('{"mcpServers": ', "not valid JSON"),
-        ('{"mcpServers": {"plainmind": {"command": "node", "args": ["x"]}}}', "another server has the name"),
-    ],
-)
-def test_a_file_that_must_not_be_touched_is_not(text, reason, written, cli):
-    (written / ".claude.json").write_text(text)
+# Where each host has its servers, and its hooks where those are in a file of others too.
+SERVERS = {
+    "claude-code": ".claude.json",
+    "codex": ".codex/config.toml",
+    "copilot": ".copilot/mcp-config.json",
+    "gemini": ".gemini/settings.json",
+    "opencode": ".config/opencode/opencode.jsonc",
+    "cursor": ".cursor/mcp.json",
+    "vscode": ".config/Code/User/mcp.json",
+    "claude-desktop": ".config/Claude/claude_desktop_config.json",
+    "goose": ".config/goose/config.yaml",
+}
+HOOKS = {
+    "claude-code": ".claude/settings.json",
+    "codex": ".codex/hooks.json",
+    "copilot": ".copilot/hooks/plainmind.json",
+    "cursor": ".cursor/hooks.json",
+}
+PLACES = [*SERVERS.items(), *HOOKS.items()]
+UNDER = {"opencode": "mcp", "vscode": "servers"}
+BROKEN = {".toml": 'model = "gpt', ".yaml": "extensions:\n\tdeveloper: {}\n"}
+ANOTHER = {
+    ".toml": '[mcp_servers.plainmind]\ncommand = "node"\n',
+    ".yaml": "extensions:\n  plainmind:\n    cmd: node\n",
+}
+COMMENTED = {
+    ".toml": '# first\n[mcp_servers.other]  # theirs\ncommand = "x" # why\n# last\n',
+    ".yaml": "# first\nextensions: # mine\n  # theirs\n  other:\n    enabled: true # why\n# last\n",
+}
+
+
+def put(home: Path, name: str, text: str) -> Path:
+    path = home / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def assert_refused(told, path: Path, reason: str) -> None:
+    assert told.status == 1
+    assert str(path) in told.err
+    assert reason in told.err
+    assert "hint:" in told.err
+
+
+def test_every_host_has_a_place_here():
+    assert sorted(SERVERS) == sorted(NAMES)
+
+
+@pytest.mark.parametrize(("name", "file"), PLACES)
+def test_a_file_that_does_not_parse_is_not_touched(name, file, written, cli):
+    path = put(written, file, BROKEN.get(Path(file).suffix, '{"mcpServers": '))
     before = everything(written)
 
-    refused = cli("connect", "claude-code")
-
-    assert refused.status == 1
-    assert ".claude.json" in refused.err
-    assert reason in refused.err
-    assert "hint:" in refused.err
+    assert_refused(cli("connect", name), path, "it is not valid")
     assert everything(written) == before
 
 
-def test_a_file_that_is_read_only_is_not_touched(written, cli):
-    path = written / ".claude" / "settings.json"
+@pytest.mark.parametrize(("name", "file"), SERVERS.items())
+def test_another_server_of_our_name_is_left_alone(name, file, written, cli):
+    other = json.dumps({UNDER.get(name, "mcpServers"): {"plainmind": {"command": "node", "args": ["x"]}}})
+    path = put(written, file, ANOTHER.get(Path(file).suffix, other))
+    before = everything(written)
+
+    assert_refused(cli("connect", name), path, "has the name `plainmind` there")
+    assert everything(written) == before
+
+
+@pytest.mark.parametrize(("name", "file"), PLACES)
+def test_a_file_that_is_read_only_is_not_touched(name, file, written, cli):
+    path = put(written, file, FILES.get(file, "{}"))
     path.chmod(0o444)
     before = everything(written)
 
-    refused = cli("connect", "claude-code")
-
-    assert refused.status == 1
-    assert "read-only" in refused.err
+    assert_refused(cli("connect", name), path, "read-only")
     assert everything(written) == before
 
 
-def test_a_link_is_followed_and_stays_a_link(written, cli):
-    real = written / "dotfiles" / "settings.json"
+@pytest.mark.parametrize(("name", "file"), PLACES)
+def test_a_link_is_followed_and_stays_a_link(name, file, written, cli):
+    link = put(written, file, FILES.get(file, "{}"))
+    real = written / "dotfiles" / link.name
     real.parent.mkdir()
-    link = written / ".claude" / "settings.json"
     link.rename(real)
     link.symlink_to(real)
     before = real.read_bytes()
 
-    cli("connect", "claude-code")
+    assert cli("connect", name).status == 0
     assert link.is_symlink()
-    assert b"plainmind hook" in real.read_bytes()
-    cli("disconnect", "claude-code")
+    assert b"plainmind" in real.read_bytes()
+    assert cli("disconnect", name).status == 0
 
     assert link.is_symlink()
     assert real.read_bytes() == before
+
+
+@pytest.mark.parametrize(("name", "file"), PLACES)
+def test_comments_stay_where_they_are(name, file, written, cli):
+    text = '{\n  // first\n  "version": 1, /* why */\n  "theirs": [1, 2] // last\n}\n'
+    path = put(written, file, COMMENTED.get(Path(file).suffix, text))
+    before = path.read_text()
+
+    assert cli("connect", name).status == 0
+    connected = path.read_text()
+    assert [remark for remark in ("first", "theirs", "why", "last") if remark not in connected] == []
+    path.write_text(connected + "\n")  # somebody else has changed it since: our entries alone are taken out
+    assert cli("disconnect", name).status == 0
+
+    assert path.read_text().rstrip("\n") == before.rstrip("\n")
+
+
+def test_one_host_that_cannot_be_connected_does_not_keep_the_others_from_it(written, cli):
+    path = put(written, ".codex/config.toml", BROKEN[".toml"])
+
+    told = cli("connect", "--all")
+
+    assert_refused(told, path, "it is not valid TOML")
+    assert "Claude Code is connected" in told.out
+    assert "goose is connected" in told.out
+    rows = {row["host"]: row["problem"] for row in cli("connect", "--all", "--json").json["hosts"]}
+    assert "not valid TOML" in rows.pop("codex")
+    assert set(rows.values()) == {None}
+
+    put(written, ".gemini/settings.json", "{")
+    told = cli("disconnect", "--all")
+
+    assert_refused(told, written / ".gemini/settings.json", "it is not valid JSON")
+    assert "goose is disconnected" in told.out
+    assert (written / ".claude.json").read_text() == FILES[".claude.json"]
+    assert cli("disconnect", "gemini").status == 1  # it stays connected
 
 
 def test_a_link_to_nothing_is_refused(written, cli):
@@ -308,6 +391,41 @@ def test_what_somebody_changed_since_is_left_to_the_host(openclaw, cli):
     cli("disconnect", "openclaw")
 
     assert json.loads(openclaw.read_text()) == {"model": "m"}  # as this host thinks that it was
+
+
+@pytest.mark.parametrize("changes_first", [False, True])
+def test_what_a_host_refuses_to_install_leaves_nothing(changes_first, openclaw, home, cli):
+    program = Path(os.environ["PATH"].split(":")[0]) / "openclaw"
+    refuse = '    sys.exit(\'the settings are broken\')\nelif sys.argv[1:3] == ["plugins", "uninstall"]:'
+    text = program.read_text().replace('elif sys.argv[1:3] == ["plugins", "uninstall"]:', refuse)
+    program.write_text(
+        text
+        if changes_first
+        else text.replace('    config.write_text(json.dumps({"model": "m", "plugins": ["plainmind"]}))\n', "")
+    )
+    before = openclaw.read_bytes()
+
+    refused = cli("connect", "openclaw")
+
+    assert refused.status == 1
+    assert "the settings are broken" in refused.err
+    assert openclaw.read_bytes() == before
+    assert not (home / "hosts" / "plugins" / "openclaw").exists()
+    assert cli("disconnect", "openclaw").status == 1
+    assert "OpenClaw is not connected" in cli("disconnect", "openclaw").err
+
+
+@pytest.mark.parametrize("kind", ["read-only", "a link to nothing"])
+def test_settings_that_must_not_be_touched_are_not_given_to_a_host_either(kind, openclaw, cli):
+    if kind == "read-only":
+        openclaw.chmod(0o444)
+    else:
+        openclaw.unlink()
+        openclaw.symlink_to(openclaw.parent / "gone.json")
+    before = everything(openclaw.parent)
+
+    assert_refused(cli("connect", "openclaw"), openclaw, kind)
+    assert everything(openclaw.parent) == before
 
 
 def test_a_host_that_is_not_there_cannot_install_a_plugin(tmp_path, cli, monkeypatch):

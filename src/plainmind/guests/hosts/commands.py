@@ -8,7 +8,7 @@ import json
 import os
 import shlex
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from plainmind.base.errors import PlainmindError
 from plainmind.base.value import replace
@@ -114,10 +114,24 @@ def run_connect(arguments: argparse.Namespace, console: Console) -> int:
                 hint="name one: `plainmind connect` lists them",
             )
         connecting = _Connecting(memory, register, site, arguments, console)
-        rows = [connecting.connect(host) for host in hosts]
+        rows = [_or_say(host, len(hosts), console, connecting.connect) for host in hosts]
         if console.json:
             console.result({"workspace": memory.workspace, "hosts": rows, "dryRun": arguments.dry_run})
         return int(any(row["problem"] for row in rows))
+
+
+def _or_say(
+    host: Host, count: int, console: Console, work: Callable[[Host], dict[str, Any]]
+) -> dict[str, Any]:
+    """Do something to one of several hosts, or say why that cannot be: it is done to the others all the same."""
+    try:
+        return work(host)
+    except PlainmindError as error:
+        if count == 1:
+            raise
+        if not console.json:
+            console.error(type(error).__name__, f"{host.title}: {error}", error.hint)
+        return {"host": host.name, "files": [], "problem": str(error)}
 
 
 class _Connecting:
@@ -395,10 +409,10 @@ def run_disconnect(arguments: argparse.Namespace, console: Console) -> int:
     with _open(arguments) as memory:
         register = Register(memory.home)
         with register.held():
-            chosen = _chosen(register, site, arguments)
-            rows = []
-            for connection in chosen:
-                host = host_of(connection.host)
+            chosen = {one.host: one for one in _chosen(register, site, arguments)}
+
+            def end(host: Host) -> dict[str, Any]:
+                connection = chosen[host.name]
                 changes = plan_removal(connection)
                 if arguments.dry_run:
                     _show_changes(host, changes, console, "would change")
@@ -406,10 +420,13 @@ def run_disconnect(arguments: argparse.Namespace, console: Console) -> int:
                     for problem in disconnect(register, connection, changes, site):
                         console.note(problem)
                     _say_disconnected(host, changes, console)
-                rows.append({"host": host.name, "files": [one.path for one in changes if one.is_needed]})
+                files = [one.path for one in changes if one.is_needed]
+                return {"host": host.name, "files": files, "problem": None}
+
+            rows = [_or_say(host_of(name), len(chosen), console, end) for name in chosen]
     if console.json:
         console.result({"hosts": rows, "dryRun": arguments.dry_run})
-    return 0
+    return int(any(row["problem"] for row in rows))
 
 
 def _chosen(register: Register, site: Site, arguments: argparse.Namespace) -> list[Connection]:

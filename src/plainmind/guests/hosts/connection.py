@@ -411,16 +411,33 @@ def install_plugin(
         at=int(time.time()),
     )
     register.put(connection)
-    for words in plugin.install:
-        run_host([word.replace("{tree}", tree) for word in words], site, plugin.answer)
-    for path, edit in more():
-        with _named(path):
-            write(_change(path, (edit,), (), None))
+    try:
+        for words in plugin.install:
+            run_host([word.replace("{tree}", tree) for word in words], site, plugin.answer)
+        for path, edit in more():
+            with _named(path):
+                write(_change(path, (edit,), (), None))
+    except PlainmindError:
+        if known is None:
+            _undo_install(register, connection, site)
+        raise
     connection = replace(
         connection, files=tuple(replace(file, after_hash=_hash_of(file.path)) for file in connection.files)
     )
     register.put(connection)
     return connection
+
+
+def _undo_install(register: Register, connection: Connection, site: Site) -> None:
+    """Leave nothing of a plugin that a host has refused, or has installed in part."""
+    with suppress(PlainmindError):
+        changes: list[Change] = []
+        for file in connection.files:
+            real, current = _current(file.path)
+            before = None if file.before is None else _backup(file.before)
+            changes.append(Change(file.path, real, current, before, before))
+        is_changed = any(change.is_needed for change in changes)
+        disconnect(register, connection if is_changed else replace(connection, remove=()), changes, site)
 
 
 def _packed(files: Mapping[str, str]) -> bytes:
