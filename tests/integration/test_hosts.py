@@ -98,10 +98,30 @@ def home(tmp_path: Path, model: HostModel) -> Home:
     return Home(tmp_path / "home", model)
 
 
+def plain(text: str) -> str:
+    """What a model has heard, with the marks as we wrote them."""
+    return text.replace("&lt;", "<").replace("&gt;", ">").replace("\\u003c", "<").replace("\\u003e", ">")
+
+
 def fenced(text: str) -> list[str]:
     """What stands between the marks of recalled text in what a model has heard."""
-    plain = text.replace("&lt;", "<").replace("&gt;", ">").replace("\\u003c", "<").replace("\\u003e", ">")
-    return [piece.partition("</recalled-memory")[0] for piece in plain.split("<recalled-memory ")[1:]]
+    return [piece.partition("</recalled-memory")[0] for piece in plain(text).split("<recalled-memory ")[1:]]
+
+
+def bare(text: str) -> str:
+    """What a model has heard besides."""
+    first, *others = plain(text).split("<recalled-memory ")
+    return first + "".join(piece.partition("</recalled-memory")[2] for piece in others)
+
+
+def assert_given(model: HostModel, fact: str) -> None:
+    """A fact has reached the model before it asked, and once more by the tool that it called; never without marks."""
+    first, *_, last = model.heard_in_turns()
+    by_itself = sum(fact in piece for piece in fenced(first))
+    assert by_itself, first[:8000]
+    assert sum(fact in piece for piece in fenced(last)) > by_itself, last[:8000]
+    assert fact not in bare(model.heard), bare(model.heard)[:8000]
+    assert "NOT OFFERED" not in model.heard
 
 
 def prepare(home: Home, host: str, *words: str) -> dict[str, bytes]:
@@ -121,10 +141,8 @@ def assert_remembers(home: Home, ask: list[str], more: Mapping[str, str] | None 
         {"text": ANSWER},
     )
     told = home.run(*ask, ASKED, more=more)
-    heard = home.model.heard
     assert ANSWER in told, told
-    assert any("Falkenstein" in piece for piece in fenced(heard)), heard[:5000]
-    assert "NOT OFFERED" not in heard
+    assert_given(home.model, "Falkenstein")
     home.plainmind("sync", "--config", "sources=memory,sessions")
 
     found = home.plainmind(
@@ -250,20 +268,35 @@ def test_codex_remembers_and_is_as_before(home: Home) -> None:
     assert_as_before(home, "codex", before)
 
 
-def test_gemini_remembers_and_is_as_before(home: Home) -> None:
-    gemini = program("gemini")
+def gemini_settings(home: Home) -> dict[str, str]:
+    """Gemini has settings with a comment; what it is told by its environment."""
     settings = home.path / ".gemini" / "settings.json"
     settings.parent.mkdir()
     settings.write_text('{\n  // mine\n  "security": {"auth": {"selectedType": "gemini-api-key"}}\n}\n')
-    more = {
+    return {
         "GOOGLE_GEMINI_BASE_URL": home.model.url,
         "GEMINI_API_KEY": "x",
         "GEMINI_TELEMETRY_ENABLED": "false",
     }
+
+
+def test_gemini_remembers_and_is_as_before(home: Home) -> None:
+    gemini = program("gemini")
+    more = gemini_settings(home)
     before = prepare(home, "gemini")
 
     assert_remembers(home, [gemini, "--yolo", "--skip-trust", "-m", "gemini-2.5-pro", "-p"], more)
     assert_imported_once(home, "gemini")
+    assert_as_before(home, "gemini", before)
+
+
+def test_the_extension_in_gemini_remembers_and_is_as_before(home: Home) -> None:
+    gemini = program("gemini")
+    home.environ["PATH"] = f"{Path(gemini).parent}:{home.environ['PATH']}"
+    more = gemini_settings(home)
+    before = prepare(home, "gemini", "--plugin")
+
+    assert_remembers(home, [gemini, "--yolo", "--skip-trust", "-m", "gemini-2.5-pro", "-p"], more)
     assert_as_before(home, "gemini", before)
 
 
@@ -286,18 +319,31 @@ def test_opencode_remembers_and_is_as_before(home: Home) -> None:
     assert_as_before(home, "opencode", before)
 
 
-def test_copilot_remembers_and_is_as_before(home: Home) -> None:
-    copilot = program("copilot")
-    more = {
+def played_for_copilot(home: Home) -> dict[str, str]:
+    """What Copilot is told by its environment."""
+    return {
         "COPILOT_PROVIDER_BASE_URL": f"{home.model.url}/v1",
         "COPILOT_PROVIDER_API_KEY": "x",
         "COPILOT_MODEL": "gpt-5",
         "COPILOT_OFFLINE": "true",
     }
+
+
+def test_copilot_remembers_and_is_as_before(home: Home) -> None:
+    copilot = program("copilot")
     before = prepare(home, "copilot")
 
-    assert_remembers(home, [copilot, "--allow-all-tools", "-p"], more)
+    assert_remembers(home, [copilot, "--allow-all-tools", "-p"], played_for_copilot(home))
     assert_imported_once(home, "copilot")
+    assert_as_before(home, "copilot", before)
+
+
+def test_the_plugin_in_copilot_remembers_and_is_as_before(home: Home) -> None:
+    copilot = program("copilot")
+    home.environ["PATH"] = f"{Path(copilot).parent}:{home.environ['PATH']}"
+    before = prepare(home, "copilot", "--plugin")
+
+    assert_remembers(home, [copilot, "--allow-all-tools", "-p"], played_for_copilot(home))
     assert_as_before(home, "copilot", before)
 
 
@@ -331,13 +377,18 @@ def test_openclaw_remembers_and_is_as_before(home: Home) -> None:
     )
     told = home.run(*ask, "one", "--message", ASKED)
     assert ANSWER in told, told
-    assert any("Falkenstein" in piece for piece in fenced(home.model.heard)), home.model.heard[:5000]
+    assert_given(home.model, "Falkenstein")
     home.model.will({"text": "heliotrope, you said."})
     home.run(*ask, "two", "--message", "What is the codeword for the migration?")
     assert any("heliotrope" in piece for piece in fenced(home.model.heard)), home.model.heard[:6000]
 
+    said = [path.read_text() for path in (home.path / ".plainmind").rglob("sessions/*.jsonl")]
+    assert sum(text.count("I keep in mind") for text in said) == 1, said
+    assert not any("recalled-memory" in text for text in said)
+
     home.plainmind("disconnect", "openclaw")
-    assert config.read_bytes() == before[".openclaw/openclaw.json"]
+    after = home.files()
+    assert [name for name, data in before.items() if after.get(name) != data] == []
     assert "Plainmind" not in home.run(openclaw, "memory", "status")
 
 
@@ -357,17 +408,15 @@ def test_the_plugin_in_claude_code_remembers_and_is_as_before(home: Home) -> Non
     tool = "mcp__plugin_plainmind_plainmind__memory_search"
 
     assert_remembers(home, [claude, "-p", "--model", "claude-sonnet-4-5", "--allowedTools", tool, "--"], more)
-    home.plainmind("disconnect", "claude-code")
-    assert settings.read_bytes() == before[".claude/settings.json"]
+    assert_as_before(home, "claude-code", before)
 
 
 def test_the_plugin_in_codex_remembers_and_is_as_before(home: Home) -> None:
     codex = program("codex")
     home.environ["PATH"] = f"{Path(codex).parent}:{home.environ['PATH']}"
-    config = codex_settings(home)
+    codex_settings(home)
     before = prepare(home, "codex", "--plugin", "--trust-hooks")
     ask = [codex, "exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox"]
 
     assert_remembers(home, ask, {"PLAYED_KEY": "x"})
-    home.plainmind("disconnect", "codex")
-    assert config.read_bytes() == before[".codex/config.toml"]
+    assert_as_before(home, "codex", before)

@@ -35,6 +35,12 @@ class HostModel:
                 "\\n", "\n"
             )
 
+    def heard_in_turns(self) -> list[str]:
+        """The same, request by request, without the asides of a host."""
+        with self._lock:
+            turns = [request for request in self.requests if _offered(request)]
+        return [json.dumps(request, ensure_ascii=False).replace("\\n", "\n") for request in turns]
+
     def step_for(self, body: dict[str, Any]) -> dict[str, Any]:
         """What to answer; a request without tools is an aside of a host, and takes no step there."""
         offered = _offered(body)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from plainmind import __version__
 from plainmind.guests.hosts.catalogue import HOSTS, Server, tree_files
 
 FILES = {
@@ -393,6 +394,44 @@ def test_what_somebody_changed_since_is_left_to_the_host(openclaw, cli):
     assert json.loads(openclaw.read_text()) == {"model": "m"}  # as this host thinks that it was
 
 
+CLAUDE = """\
+import json, pathlib, sys
+settings = pathlib.Path.home() / ".claude" / "settings.json"
+log = pathlib.Path.home() / "log"
+log.write_text((log.read_text() if log.exists() else "") + " ".join(sys.argv[1:3]) + "\\n")
+said = json.loads(settings.read_text()) if settings.exists() else {}
+if sys.argv[2] == "install":
+    said["enabledPlugins"] = {"plainmind@plainmind": True}
+elif sys.argv[2] == "uninstall":
+    said.pop("enabledPlugins", None)
+settings.write_text(json.dumps(said, indent=7))
+"""
+
+
+def test_a_plugin_and_entries_take_the_place_of_each_other(tmp_path, cli, monkeypatch):
+    program = put(tmp_path, "bin/claude", f"#!{sys.executable}\n{CLAUDE}")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    settings = put(tmp_path, ".claude/settings.json", '{"theme":"dark"}')
+    servers = put(tmp_path, ".claude.json", '{"numStartups":3}')
+
+    assert cli("connect", "claude-code").status == 0
+    assert cli("connect", "claude-code", "--plugin").status == 0
+    assert servers.read_text() == '{"numStartups":3}'
+    assert "plainmind hook" not in settings.read_text()
+    assert "plainmind@plainmind" in settings.read_text()
+    assert cli("connect", "claude-code", "--plugin").status == 0  # a copy of before goes first
+    assert cli("connect", "claude-code").status == 0
+    assert "plainmind@plainmind" not in settings.read_text()
+    assert "plainmind hook" in settings.read_text()
+    assert cli("disconnect", "claude-code").status == 0
+
+    assert settings.read_text() == '{"theme":"dark"}'
+    assert servers.read_text() == '{"numStartups":3}'
+    told = (tmp_path / "log").read_text().splitlines()
+    assert told.count("plugin install") == told.count("plugin uninstall") == 2
+
+
 @pytest.mark.parametrize("changes_first", [False, True])
 def test_what_a_host_refuses_to_install_leaves_nothing(changes_first, openclaw, home, cli):
     program = Path(os.environ["PATH"].split(":")[0]) / "openclaw"
@@ -447,7 +486,7 @@ def test_a_plugin_names_this_program_by_its_whole_path(tmp_path):
         assert not any('"plainmind hook"' in text or '["plainmind"' in text for text in files.values()), tree
         for name, text in files.items():
             if name.endswith(".json"):
-                json.loads(text)
+                assert json.loads(text).get("version", __version__) == __version__
 
 
 def test_a_bundle_for_claude_desktop_starts_the_server(tmp_path, home, cli):

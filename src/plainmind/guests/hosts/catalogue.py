@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from shutil import which
 
+from plainmind import __version__
 from plainmind.base.errors import PlainmindError
 from plainmind.base.value import field, value
 from plainmind.guests.hosts.edits import NAME, Edit
@@ -145,7 +146,10 @@ TREES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "trees")
 
 
 def tree_files(tree: str, server: Server) -> dict[str, str]:
-    """The files of a plugin of ours, by their paths, with the words that start this program in place of its name."""
+    """The files of a plugin of ours, by their paths, with the words that start this program in place of its name.
+
+    They have our version: a host that keeps copies of plugins tells a newer one by it.
+    """
     top = os.path.join(TREES, tree)
     found: dict[str, str] = {}
     for folder, _, names in os.walk(top):
@@ -159,7 +163,8 @@ def tree_files(tree: str, server: Server) -> dict[str, str]:
 def _filled(text: str, server: Server) -> str:
     arguments = json.dumps(list(server.arguments), ensure_ascii=False)
     return (
-        text.replace(f'["{NAME}", "hook"]', json.dumps(list(server.line), ensure_ascii=False))
+        text.replace('"version": "0.0.0"', f'"version": "{__version__}"')
+        .replace(f'["{NAME}", "hook"]', json.dumps(list(server.line), ensure_ascii=False))
         .replace(f'"{NAME} hook"', json.dumps(server.hook, ensure_ascii=False))
         .replace(f"exec {NAME} mcp", f"exec {shlex.join([*server.line[: server.line.index('hook')], 'mcp'])}")
         .replace(

@@ -156,6 +156,9 @@ class _Connecting:
             return self._install(host)
         with self._register.held():
             known = self._register.find(host.name, self._site.project)
+            if known is not None and known.is_plugin and not self._arguments.dry_run:
+                self._end(known)
+                known = None
             trust = _trust_given(known) if hooks else []
             changes = plan(host, self._site, self._server, known, with_hooks=hooks, more=trust)
             files = [change.path for change in changes if change.is_needed]
@@ -193,6 +196,9 @@ class _Connecting:
         if plugin and plugin.install:
             console.say(f"{host.title} installs the plugin, which may take it a minute …")
         with self._register.held():
+            known = self._register.find(host.name, self._site.project)
+            if known is not None and not host.is_plugin_only:
+                self._end(known)  # also a plugin of before: hosts keep copies, with the memory of then
             connection = install_plugin(
                 self._register,
                 host,
@@ -207,6 +213,13 @@ class _Connecting:
         if problem and not console.json:
             console.error("PlainmindError", f"the plugin is installed, but {problem}", None)
         return row
+
+    def _end(self, known: Connection) -> None:
+        """Take out what an earlier connection put there, so that nothing is there twice."""
+        from plainmind.guests.hosts.connection import disconnect, plan_removal
+
+        for problem in disconnect(self._register, known, plan_removal(known), self._site):
+            self._console.note(problem)
 
     def _check(self, host: Host) -> tuple[str | None, str | None]:
         """Make the host ask us where it can, else ask the server; what was answered, or what is wrong."""

@@ -67,6 +67,11 @@ class Connection:
         """What tells it from others."""
         return self.host, self.project
 
+    @property
+    def is_plugin(self) -> bool:
+        """Whether the host has a plugin of ours, and no entries."""
+        return not any(file.edits for file in self.files)
+
 
 @value
 class Change:
