@@ -120,7 +120,8 @@ def assert_given(model: HostModel, fact: str) -> None:
     by_itself = sum(fact in piece for piece in fenced(first))
     assert by_itself, first[:8000]
     assert sum(fact in piece for piece in fenced(last)) > by_itself, last[:8000]
-    assert fact not in bare(model.heard), bare(model.heard)[:8000]
+    besides = bare(model.heard)
+    assert fact not in besides, besides[max(0, besides.find(fact) - 2000) :][:4000]
     assert "NOT OFFERED" not in model.heard
 
 
@@ -186,9 +187,13 @@ def assert_as_before(home: Home, host: str, before: Mapping[str, bytes]) -> None
     assert not left
 
 
+# What a host writes for itself: logs, and a copy of each plugin that it has ever had.
+OF_HOSTS = (".cache/", ".claude/telemetry/", ".claude/plugins/cache/")
+
+
 def is_settings(name: str) -> bool:
     """Whether a file is one of a host's settings, not its log or its copy of a conversation."""
-    return name.endswith((".toml", ".json", ".jsonc", ".yaml", ".js")) and not name.startswith(".cache/")
+    return name.endswith((".toml", ".json", ".jsonc", ".yaml", ".js")) and not name.startswith(OF_HOSTS)
 
 
 def test_claude_code_remembers_and_is_as_before(home: Home) -> None:

@@ -31,9 +31,10 @@ NAMES = [host.name for host in HOSTS if not host.is_plugin_only]
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    """No server is started: that it answers is another test."""
-    from plainmind.guests.hosts import health
+    """No program is started: that they do what they should are other tests."""
+    from plainmind.guests.hosts import health, hook
 
+    monkeypatch.setattr(hook, "catch_up_later", lambda *_: None)
     monkeypatch.setattr(health, "ask_server", lambda *_: health.Heard(("memory_search",), 0.1))
     monkeypatch.setattr(health, "ask_codex", lambda *_: [])
     for variable in ("XDG_CONFIG_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "COPILOT_HOME", "GEMINI_CLI_HOME"):
@@ -521,6 +522,21 @@ def test_doctor_tells_of_a_connection_that_is_gone(written, cli):
     assert check["verdict"] == "warning"
     assert ".claude.json" in check["detail"]
     assert "plainmind connect claude-code" in check["hint"]
+
+
+def test_notes_are_read_once_however_many_hosts_are_connected(written, cli, monkeypatch):
+    from plainmind.guests.hosts import hook
+
+    begun = []
+    monkeypatch.setattr(
+        hook, "catch_up_later", lambda memory, sources: begun.append((memory.workspace, sources))
+    )
+
+    cli("connect", "--all", "--dry-run")
+    assert begun == []
+    cli("connect", "--all")
+
+    assert begun == [(str(written / "home" / "workspace"), ("memory", "sessions"))]
 
 
 def test_a_host_that_nobody_knows_is_named(cli):

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from plainmind.agent import recall as recalled_text
 from plainmind.agent.recall import without_recalled
 from plainmind.agent.recalls import mark_of
 from plainmind.base.errors import PlainmindError
+from plainmind.files.system import try_lock
 from plainmind.guests.hosts import health, hook, turns
 from plainmind.guests.hosts.turns import Session, Turns
 from plainmind.memory.memory import Memory
@@ -386,6 +388,65 @@ def test_who_does_not_want_conversations_searched_gets_none(home, around, memory
     assert run(json.dumps(event).encode()).stdout == b""
     (home / "plainmind.json").unlink()
     assert b"heliotrope" in run(json.dumps(event).encode()).stdout
+
+
+def is_indexed(memory) -> bool:
+    return not memory.status()["dirty"]
+
+
+def test_when_a_conversation_starts_the_notes_are_read_for_its_first_prompt(home):
+    with Memory(home=home, config={"sources": hook.SOURCES}) as memory:
+        memory.create_workspace()
+        (Path(memory.workspace) / "memory" / "hull.md").write_text("The hull is of larch.\n")
+        assert not is_indexed(memory)
+
+        run(b'{"hook_event_name": "SessionStart", "session_id": "s1"}', "--home", memory.home)
+
+        deadline = time.monotonic() + 30
+        while not is_indexed(memory) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert is_indexed(memory)
+
+
+def test_one_process_at_a_time_brings_the_index_up_to_date(memory):
+    (Path(memory.workspace) / "memory" / "hull.md").write_text("The hull is of larch.\n")
+    busy = try_lock(hook._catch_up_lock(memory), operation="another")
+
+    hook.catch_up(lambda: Memory(home=memory.home))
+    assert not is_indexed(memory)
+    busy.release()
+    hook.catch_up(lambda: Memory(home=memory.home))
+
+    assert is_indexed(memory)
+
+
+def test_while_an_index_is_made_a_prompt_waits_little_and_is_not_made_to_wait_for_a_second_one(
+    memory, monkeypatch, capsys, home
+):
+    monkeypatch.setattr(hook, "_CATCH_UP_S", 0.05)
+    event = json.dumps({"hook_event_name": "UserPromptSubmit", "prompt": ASKED}).encode()
+    with try_lock(hook._catch_up_lock(memory), operation="catch up"):
+        hook.answer_once(event, lambda: Memory(home=memory.home))
+    assert capsys.readouterr().out == ""
+    assert hook.last_failure(str(home / "hosts")) is None
+
+    hook.answer_once(event, lambda: Memory(home=memory.home))
+
+    assert "Falkenstein" in capsys.readouterr().out
+
+
+def test_a_recall_that_was_given_up_has_the_index_brought_up_to_date(memory, monkeypatch, home):
+    begun = []
+    monkeypatch.setattr(hook, "catch_up_later", lambda _, sources: begun.append(sources))
+    monkeypatch.setattr(Turns, "recall", lambda *_: time.sleep(5))
+    monkeypatch.setitem(hook._LONGEST_S, "recall", 0.05)
+
+    hook.answer_once(
+        json.dumps({"hook_event_name": "UserPromptSubmit", "prompt": ASKED}).encode(), lambda: memory
+    )
+
+    assert begun == [memory.sources]
+    assert "took too long" in hook.last_failure(str(home / "hosts"))
 
 
 def test_what_a_hook_could_not_do_is_told_by_doctor(home, cli):

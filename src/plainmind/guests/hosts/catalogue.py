@@ -254,6 +254,17 @@ def _gemini_settings(site: Site) -> str:
     return os.path.join(folder, "settings.json")
 
 
+def _gemini_files(site: Site) -> list[str]:
+    """What Gemini writes into when it is given an extension; of the last two it takes nothing out again."""
+    settings = _gemini_settings(site)
+    folder = os.path.dirname(settings)
+    return [
+        settings,
+        os.path.join(folder, "trustedFolders.json"),
+        os.path.join(folder, "extension_integrity.json"),
+    ]
+
+
 def _gemini_server(site: Site, server: Server) -> list[Placed]:
     return _in_servers(_gemini_settings(site), _stdio(server))
 
@@ -427,7 +438,7 @@ HOSTS: tuple[Host, ...] = (
             "gemini",
             (("gemini", "extensions", "install", "{tree}", "--consent", "--skip-settings"),),
             (("gemini", "extensions", "uninstall", NAME),),
-            lambda site: [_gemini_settings(site)],
+            _gemini_files,
             answer="y\n",  # that the folder of the extension, which is ours, is trusted
         ),
     ),

@@ -146,6 +146,7 @@ class _Connecting:
         self._arguments = arguments
         self._console = console
         self._server = _server(memory, arguments)
+        self._has_begun_to_read = False
 
     def connect(self, host: Host) -> dict[str, Any]:
         """Connect one host; what there is to say of it, ready for JSON."""
@@ -169,6 +170,7 @@ class _Connecting:
             if self._memory.create_workspace():
                 console.say(f"made a workspace: {self._memory.workspace}")
             connection = self._write(host, changes)
+        self._read_notes()
         heard, problem = self._ask()
         row |= {"problem": problem, "tools": [] if heard is None else list(heard.tools)}
         _say_connected(host, connection, changes, heard, console)
@@ -207,12 +209,22 @@ class _Connecting:
                 workspace=self._memory.workspace,
                 more=self._trust if host.name == "codex" else tuple,
             )
+        if not host.is_plugin_only:
+            self._read_notes()
         answer, problem = self._check(host)
         row |= {"files": [file.path for file in connection.files], "problem": problem}
         _say_installed(host, connection, os.path.join(self._register.folder, "plugins"), answer, console)
         if problem and not console.json:
             console.error("PlainmindError", f"the plugin is installed, but {problem}", None)
         return row
+
+    def _read_notes(self) -> None:
+        """Have the notes indexed before the first prompt, which does not wait for that; once, however many hosts."""
+        from plainmind.guests.hosts import hook
+
+        if not self._has_begun_to_read:
+            self._has_begun_to_read = True
+            hook.catch_up_later(self._memory, _sources(self._memory))
 
     def _end(self, known: Connection) -> None:
         """Take out what an earlier connection put there, so that nothing is there twice."""
@@ -499,7 +511,6 @@ def _site(arguments: argparse.Namespace) -> Site:
 
 def _server(memory: Memory, arguments: argparse.Namespace) -> Server:
     from plainmind.guests.hosts.catalogue import Server, own_program
-    from plainmind.guests.hosts.hook import SOURCES
 
     program = own_program()
     pinned = ["--workspace", memory.workspace]
@@ -508,8 +519,15 @@ def _server(memory: Memory, arguments: argparse.Namespace) -> Server:
     if arguments.agent:
         pinned += ["--agent", memory.agent_id]
     hook = (*program, "hook", *pinned)
-    sources = () if memory.has_chosen_sources else ("--config", f"sources={','.join(SOURCES)}")
+    sources = () if memory.has_chosen_sources else ("--config", f"sources={','.join(_sources(memory))}")
     return Server(program[0], (*program[1:], "mcp", *pinned, *sources), shlex.join(hook), hook)
+
+
+def _sources(memory: Memory) -> Sequence[str]:
+    """What is searched for hosts."""
+    from plainmind.guests.hosts.hook import SOURCES
+
+    return memory.sources if memory.has_chosen_sources else SOURCES
 
 
 def _show_changes(host: Host, changes: Iterable[Change], console: Console, what: str) -> None:

@@ -38,6 +38,7 @@ _MOST_BYTES = 32_000_000
 _STDIN_S = 2.0
 # The longest that a host waits for us, whatever happens; a hook that is warm takes a tenth of a second.
 _LONGEST_S = {"start": 4.0, "recall": 2.0, "stop": 8.0, "summary": 8.0}
+_CATCH_UP_S = 1.0  # of which a recall waits for an index that is being brought up to date
 
 
 def add_hook(parser: argparse.ArgumentParser) -> None:
@@ -63,6 +64,11 @@ It is written to the workspace and to ~/.plainmind. Always exits with 0.""",
         action="store_true",
         help="answer line by line until the input ends, for a plugin that keeps this running",
     )
+    parser.add_argument(
+        "--catch-up",
+        action="store_true",
+        help="bring the index up to date, unless a process is at that already: hooks start this, and wait for nothing",
+    )
 
 
 def run_hook(arguments: argparse.Namespace, console: Console) -> int:
@@ -76,6 +82,9 @@ def run_hook(arguments: argparse.Namespace, console: Console) -> int:
             memory.create_workspace()
         return memory
 
+    if arguments.catch_up:
+        catch_up(open_)
+        return 0
     if arguments.serve:
         serve_lines(sys.stdin.buffer, sys.stdout.buffer, open_)
         return 0
@@ -85,26 +94,33 @@ def run_hook(arguments: argparse.Namespace, console: Console) -> int:
 
 def answer_once(data: bytes, open_: Callable[[], Memory]) -> None:
     """Answer one event on standard output; whatever goes wrong, the host goes on."""
-    home = os.path.join(os.environ.get("PLAINMIND_HOME") or os.path.expanduser("~/.plainmind"), "hosts")
+    home = _usual_folder()
+    opened: Memory | None = None
     try:
         event = event_of(json.loads(data or b"{}"), os.environ)
         if event.action is None:
             return
         with _alarm(_LONGEST_S[event.action]), open_() as memory:
-            home = os.path.join(memory.home, "hosts")
+            opened, home = memory, os.path.join(memory.home, "hosts")
             from plainmind.guests.hosts.turns import Turns
 
+            if event.action == "recall" and not is_settled(memory):
+                return  # the tools of the server are there meanwhile
             turns = Turns(memory)
             answer = act(event, turns)
             if answer:
                 sys.stdout.write(json.dumps(answer, ensure_ascii=False) + "\n")
                 sys.stdout.flush()
-            if turns.has_kept:
-                sync_later(memory)
-                if find_by_name(_TIDY_IS_DUE)(memory):
-                    tidy_later(memory)
+            if (
+                turns.has_kept or event.action == "start"
+            ):  # what is certain has to be known before the first prompt
+                catch_up_later(memory, memory.sources)
+            if turns.has_kept and find_by_name(_TIDY_IS_DUE)(memory):
+                tidy_later(memory)
     except _TooLate:
         note_failure(home, "it took too long, and was given up")
+        if opened is not None:
+            catch_up_later(opened, opened.sources)
     except Exception as error:  # noqa: BLE001 (a host must not stop for a memory; `doctor` tells of it)
         note_failure(home, f"{type(error).__name__}: {error}")
 
@@ -331,14 +347,49 @@ def _context(event: Event, text: str) -> dict[str, Any] | None:
     }  # Codex takes no more
 
 
-def sync_later(memory: Memory) -> None:
+def _catch_up_lock(memory: Memory) -> str:
+    return os.path.join(memory.places.state, "locks", "catch-up.lock")
+
+
+def is_settled(memory: Memory) -> bool:
+    """Wait a little for a process that brings the index up to date, rather than do the same once more beside it."""
+    path = _catch_up_lock(memory)
+    if not os.path.exists(path):
+        return True
+    from plainmind.base.errors import LockTimeout
+    from plainmind.files.system import hold_lock
+
+    try:
+        with hold_lock(path, operation="recall", timeout_s=_CATCH_UP_S, shared=True):
+            return True
+    except LockTimeout:
+        return False
+
+
+def catch_up(open_: Callable[[], Memory]) -> None:
+    """Bring the index up to date, unless another process is at it; what goes wrong is written down."""
+    from plainmind.files.system import try_lock
+
+    home = _usual_folder()
+    try:
+        with open_() as memory:
+            home = os.path.join(memory.home, "hosts")
+            held = try_lock(_catch_up_lock(memory), operation="catch up")
+            if held is not None:
+                with held:
+                    memory.sync()
+    except (OSError, PlainmindError) as error:
+        note_failure(home, f"the index could not be brought up to date: {error}")
+
+
+def catch_up_later(memory: Memory, sources: Sequence[str]) -> None:
     """Let a process of its own bring the index up to date, so that the next prompt need not wait for that."""
-    _start(memory, "sync", "--config", f"sources={','.join(memory.sources)}")
+    _start(memory, "hook", "--catch-up", "--config", f"sources={','.join(sources)}")
 
 
 def tidy_later(memory: Memory) -> None:
     """Let a process of its own look for what could be tidied, once a day."""
-    _start(memory, "tidy", "--once-a-day")
+    _start(memory, "tidy", "--once-a-day", "--quiet")
 
 
 def _start(memory: Memory, command: str, *more: str) -> None:
@@ -346,7 +397,7 @@ def _start(memory: Memory, command: str, *more: str) -> None:
 
     from plainmind.guests.hosts.catalogue import own_program
 
-    words = [*own_program(), command, "--quiet", "--workspace", memory.workspace, "--home", memory.home]
+    words = [*own_program(), command, "--workspace", memory.workspace, "--home", memory.home]
     words += ["--agent", memory.agent_id, *more]
     subprocess.Popen(  # noqa: S603 (this program, and a folder of the settings)
         words,
@@ -443,7 +494,7 @@ def _tool(asked: Mapping[str, Any], memory: Memory) -> dict[str, Any]:
     box = ToolBox(memory.within(THE_OWNER, asker=_asker(asked)))
     told = box.call(asked["name"], asked.get("arguments") or {})
     box.close()
-    return {"text": told.text, "content": told.content, "isError": told.is_error}
+    return {"text": told.text, "isError": told.is_error}
 
 
 def _status(_asked: Mapping[str, Any], memory: Memory) -> Mapping[str, Any]:
@@ -509,6 +560,11 @@ def _alarm(seconds: float) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+
+
+def _usual_folder() -> str:
+    """Where it is written down what went wrong before a memory was open."""
+    return os.path.join(os.environ.get("PLAINMIND_HOME") or os.path.expanduser("~/.plainmind"), "hosts")
 
 
 _FAILURES = "hook-failures.jsonl"

@@ -215,7 +215,8 @@ export default {
           execute: async (_id, given, signal) => {
             const { child } = childOf(ctx?.config, ctx?.agentId);
             const told = await child.ask({ hook_event_name: "Tool", name, arguments: given }, { signal });
-            return { content: [{ type: "text", text: told.text }], details: told.content, isError: told.isError };
+            // OpenClaw may show the details to the model as well: what was recalled stands in the text alone, between its marks.
+            return { content: [{ type: "text", text: told.text }], details: {}, isError: told.isError };
           },
         }),
         { names: [name] },
