@@ -2,7 +2,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plainmind.base.model import CERTAIN, SearchHit, SearchResult
-from plainmind.search.engine import probability_of_first, probability_of_other
+from plainmind.search.confidence import probability_of_first, probability_of_other
 
 shares = st.floats(0, 1)
 anything = st.floats(-3, 30)

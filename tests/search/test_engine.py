@@ -270,3 +270,30 @@ def test_what_says_little_beside_one_that_says_all_is_shown_all_the_same():
     hits = search("gateway Mac Studio hall bakery", **texts).hits
 
     assert [hit.path for hit in hits] == ["memory/a.md", "memory/b.md"]
+
+
+VELOCITY = {
+    "velocity": "# $v$\n\nHow fast something moves, and where to.\n\n"
+    + "A paragraph about something else.\n\n" * 12,
+    "escape-velocity": "# Escape velocity\n\nThe velocity that leaves a planet: velocity squared is twice its pull.",
+    "relative-velocity": "# Relative velocity\n\nThe velocity of one seen from another that has a velocity.",
+    "note-velocity": "Velocity of a note: how hard it is played. Velocity is volume.",
+}
+
+
+@pytest.mark.parametrize("question", ["velocity", "what is velocity?"])
+def test_the_note_that_is_called_what_the_question_says_comes_before_those_that_speak_of_it(question):
+    assert search(question, **VELOCITY).hits[0].path == "memory/velocity.md"
+
+
+def test_a_question_that_says_less_than_a_name_finds_it_where_no_note_is_called_so_word_for_word():
+    texts = {"note-velocity": VELOCITY["note-velocity"], "relative-velocity": VELOCITY["relative-velocity"]}
+
+    assert search("velocity", **texts).hits[0].path == "memory/note-velocity.md"
+
+
+def test_a_note_is_called_by_its_title_and_its_aliases_too():
+    others = {name: text for name, text in VELOCITY.items() if name != "velocity"}
+    texts = others | {"v17": "---\ntitle: Kinematics\naliases: [velocity]\n---\nHow fast something moves."}
+
+    assert search("velocity", **texts).hits[0].path == "memory/v17.md"

@@ -26,6 +26,22 @@ def test_words_that_carry_nothing_are_not_looked_for(question, terms):
     assert len(found) <= len(terms) + 2
 
 
+@pytest.mark.parametrize(
+    ("question", "terms"),
+    [
+        ("cos'è il fattoriale", ("fattorial",)),
+        ("come funziona l'algoritmo di Dijkstra", ("funziona", "algoritmo", "dijkstra")),
+        ("dov’è la chiave dell’armadio", ("chiav", "armadio")),
+        ("qu'est-ce que docker compose", ("docker", "compos")),
+        ("quelle est l'adresse du serveur ?", ("adress", "serveur")),
+        ("quand est-ce que j'ai installé Moodle", ("install", "moodl")),
+        ("où est l'état-major", ("etat-major", "etat", "major")),
+    ],
+)
+def test_such_words_are_not_looked_for_either_where_they_are_written_together_with_others(question, terms):
+    assert query_terms(question).terms == terms
+
+
 def test_a_question_of_such_words_alone_still_looks_for_them():
     assert query_terms("how many now").terms == ("mani", "now")
     assert query_terms("现在").terms == ("现在",)

@@ -1,7 +1,7 @@
 import pytest
 
-from plainmind.text.front_matter import headings_of, name_terms, words_of_name, words_of_path
-from plainmind.text.terms import document_terms, query_names
+from plainmind.text.front_matter import headings_of, name_as_written, name_terms, words_of_name, words_of_path
+from plainmind.text.terms import document_terms, query_names, whole_names
 
 
 @pytest.mark.parametrize(
@@ -55,6 +55,45 @@ def test_a_sentence_is_no_name():
 
 def test_no_word_of_a_text_looks_like_a_part_of_a_name():
     assert not set(query_names(["hash"])) & set(document_terms("=hash name=hash a =hash= b"))
+
+
+@pytest.mark.parametrize(
+    ("name", "question"),
+    [
+        ("Hash Table", "what is a hash table?"),
+        ("SIGPIPE", "sigpipe"),
+        ("OpenVPN Setup Guide", "openvpn setup guide"),
+        ("Velocidad", "¿qué es la velocidad?"),
+        ("L'algoritmo di Dijkstra", "cos'è l'algoritmo di Dijkstra"),
+        ("打印机设置", "打印机设置"),
+    ],
+)
+def test_a_question_may_be_the_whole_name_of_a_note(name, question):
+    assert set(whole_names(name)) & set(whole_names(question))
+
+
+@pytest.mark.parametrize(
+    "question", ["binary search tree", "search", "binary search in python", "is it?", ""]
+)
+def test_a_question_that_says_more_or_less_is_not_its_name(question):
+    assert not set(whole_names("Binary Search")) & set(whole_names(question))
+
+
+def test_a_note_whose_name_says_more_is_called_otherwise_word_for_word():
+    assert whole_names("velocity")[0] == whole_names("Velocity")[0] != whole_names("Note Velocity")[0]
+
+
+def test_no_part_of_a_name_is_a_whole_one():
+    assert not set(whole_names("hash")) & set(name_terms(["hash"], ["hash"], ["hash"]))
+
+
+def test_a_sentence_is_nobodys_name():
+    assert whole_names(" ".join(f"word{number}" for number in range(20))) == ()
+
+
+def test_a_name_as_it_is_written_keeps_its_number_and_its_humps():
+    assert name_as_written("os/3 - scheduling.md") == "3 scheduling"
+    assert name_as_written("Mockito-ThenReturn.md") == "Mockito ThenReturn"
 
 
 def test_a_passage_begins_with_its_headings():

@@ -10,7 +10,7 @@ from plainmind.base.model import Chunk, Document, EmbeddedChunk, Passage, split_
 from plainmind.base.value import replace, value
 from plainmind.embed.protocol import COMPUTED_HERE
 from plainmind.index.plan import ChunkingSettings
-from plainmind.text.terms import document_terms, terms_of_day
+from plainmind.text.terms import document_terms, terms_of_day, whole_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -114,7 +114,13 @@ def terms_of(chunk: Chunk) -> tuple[str, ...]:
 
 def _terms_of_names(chunk: Chunk) -> list[str]:
     """The terms of what a chunk is asked for by: the headings it begins with, and at the top the names of its note."""
-    from plainmind.text.front_matter import headings_of, name_terms, read_front_matter, words_of_name
+    from plainmind.text.front_matter import (
+        headings_of,
+        name_as_written,
+        name_terms,
+        read_front_matter,
+        words_of_name,
+    )
 
     if chunk.source != "memory":
         return []
@@ -124,7 +130,10 @@ def _terms_of_names(chunk: Chunk) -> list[str]:
     matter = read_front_matter(chunk.text.split("\n"))
     names = (words_of_name(chunk.path), *matter.all("title", "aliases", "alias"))
     body = "\n".join(chunk.text.split("\n")[matter.line_count :])
-    return name_terms(names, headings_of(body), matter.all("tags", "tag", "keywords"))
+    headings = headings_of(body)
+    terms = name_terms(names, headings, matter.all("tags", "tag", "keywords"))
+    names = (*names, name_as_written(chunk.path), *headings[:1])
+    return [*terms, *dict.fromkeys([term for name in names for term in whole_names(name)])]
 
 
 def _passages(text: str, settings: ChunkingSettings) -> list[Passage]:

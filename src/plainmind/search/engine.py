@@ -21,6 +21,7 @@ from plainmind.base.model import (
     Vector,
 )
 from plainmind.base.value import field, replace, value
+from plainmind.search.confidence import chances_of
 from plainmind.search.pages import (
     LONGEST_QUESTION,
     AsWritten,
@@ -42,7 +43,7 @@ from plainmind.search.snippets import (
     grow_snippets,
     read_closely,
 )
-from plainmind.text.terms import DayRange, query_names, terms_of_span
+from plainmind.text.terms import DayRange, query_names, terms_of_span, whole_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,8 +62,9 @@ if TYPE_CHECKING:
 
 # What a chunk gains that is called what the question says, at most.
 NAME_WEIGHT = 0.3
-# How many chunks are proposed by their names.
+# How many chunks are proposed by their names, and what a note gains besides whose whole name the question is.
 NAMED = 16
+CALLED = 1.5
 # In transcripts, what people said about themselves counts more, and what an assistant made of it less: by no more than
 # what it says about the question, or all that was said would stand above a note that answers.
 ASKED_BONUS = 0.15
@@ -270,56 +272,6 @@ NOTHING_IN_COMMON = 0.02
 EXACT_TOKEN_FLOOR = 0.185
 
 
-# The log-odds that the first snippet holds evidence, learned on the questions of ten sets (docs/decisions). What the
-# question says counts, and how far the first is ahead: where two are as good as each other, neither is the answer.
-_FIRST_LEVEL, _OF_LEAD, _OF_INFORMATION = -1.9, 2.2, 1.25
-_OF_DISTANCE, _OF_NAMED_DAY, _OF_MEANING = 6.1, 0.9, 0.95
-_HALF_A_LEAD = 0.06  # over the second: then it is worth half of what a lead can be
-_FARTHEST = 0.2  # from the third: what is ahead by more is no surer
-_MUCH_SAID = 1.5  # in three rare words
-_VERY_NEAR = 0.5  # in meaning; models of others call nearly everything near
-# The log-odds that one of the others does: what it is worth, the share of the question that its best line has, and how
-# far it is behind the first.
-_OTHER_LEVEL, _OF_WORTH, _OF_COVERAGE, _OF_DELAY = -3.9, 6.7, 1.8, -5.8
-
-
-def probability_of_first(
-    *,
-    share_of_words: float,
-    information: float,
-    meaning: float,
-    lead: float,
-    distance: float,
-    of_named_day: bool,
-) -> float:
-    """How likely the first snippet answers the question.
-
-    `share_of_words` is how much of the question's words its chunk has; `information` is what those in its best line
-    weigh, in rare words; `lead` and `distance` are how much more it is worth than the second and the third.
-    """
-    lead = max(0.0, lead)
-    return as_probability(
-        _FIRST_LEVEL
-        + _OF_LEAD * share_of_words * lead / (lead + _HALF_A_LEAD)
-        + _OF_INFORMATION * min(_MUCH_SAID, information / 3)
-        + _OF_DISTANCE * min(_FARTHEST, max(0.0, distance))
-        + _OF_MEANING * min(_VERY_NEAR, max(0.0, meaning))
-        + (_OF_NAMED_DAY if of_named_day else 0.0)
-    )
-
-
-def probability_of_other(*, worth: float, coverage: float, behind: float) -> float:
-    """How likely one of the other snippets does; `behind` is how much less it is worth than the first."""
-    return as_probability(
-        _OTHER_LEVEL + _OF_WORTH * min(1.0, worth) + _OF_COVERAGE * coverage + _OF_DELAY * max(0.0, behind)
-    )
-
-
-def as_probability(odds: float) -> float:
-    """The probability that log-odds say."""
-    return 1.0 / (1.0 + math.exp(-odds))
-
-
 # How many of the best chunks may have snippets that are filled up with what stands around them.
 CHUNKS_WITH_MARGIN = 6
 # How many snippets are weighed against each other where an exact token, or diversity, can change their order.
@@ -477,6 +429,8 @@ class SearchEngine:
                 found |= dict.fromkeys(reader.by_words(terms, where=where, limit=settings.proposals))
             names = query_names(query.terms)
             found |= dict.fromkeys(reader.by_words(names, where=where, limit=NAMED))
+            called = _called(query, reader, where)
+            found |= called
         clock.lap("keywords")
         if vector is not None:
             found |= dict.fromkeys(reader.by_vector(vector, where=where, limit=settings.proposals))
@@ -486,6 +440,10 @@ class SearchEngine:
             share = stake.share_of_words
             keywords = [share * score for score in reader.keyword_scores(query.terms, ids, where=where)]
             named = [share * score for score in reader.keyword_scores(names, ids, where=where)]
+            if called:
+                named = [
+                    name + (CALLED if id_ in called else 0.0) for name, id_ in zip(named, ids, strict=True)
+                ]
         meaning = reader.similarities(vector, ids) if vector is not None else [0.0] * len(ids)
         clock.lap("vectors")
         mix = self._weights_for(with_vectors=vector is not None)
@@ -590,7 +548,7 @@ class SearchEngine:
             weighed.sort(key=lambda each: -each[0])
         weighed = [each for each in weighed if each[0] >= NOTHING_IN_COMMON]
         hits: list[SearchHit] = []
-        chances = self._chances(query, weighed, asked, stake)
+        chances = chances_of(query, weighed, asked, stake)
         older = self._put_newer_first(query, weighed, chances, asked, today)
         for (worth, exact, snippet), score in zip(weighed, chances, strict=True):
             best, unit = snippet.best
@@ -641,42 +599,6 @@ class SearchEngine:
         older, unit = (first if newer is other else other).best
         line = older.places[unit][0]
         return (CitedLines(older.ranked.chunk.path, line, line),)
-
-    def _chances(
-        self,
-        query: ParsedQuery,
-        weighed: Sequence[tuple[float, bool, Snippet]],
-        asked: QuestionWords,
-        stake: Stake,
-    ) -> list[float]:
-        """How likely each snippet answers; none is surer than the one before it."""
-        of_day = stake.day_bonus * stake.share_of_words
-        # A day that was named says nothing about the words that were: among them it makes no answer.
-        worths = [
-            worth - (of_day if names_day(query, snippet.best[0].ranked.chunk.day) else 0.0)
-            for worth, _, snippet in weighed
-        ]
-        chances: list[float] = []
-        for worth, (_, _, snippet) in zip(worths, weighed, strict=True):
-            best, unit = snippet.best
-            own = 0 if best.wording is None else best.wording.own[unit]
-            if chances:
-                behind = worths[0] - worth
-                other = probability_of_other(worth=worth, coverage=asked.shares[own], behind=behind)
-                chances.append(min(chances[-1], other))
-                continue
-            others = ~asked.terms_among(query.words_of_days) if query.days else -1
-            first = probability_of_first(
-                share_of_words=asked.shares[best.terms & others]
-                / (asked.shares[asked.all_terms & others] or 1.0),
-                information=asked.shares[own & others] * asked.total / stake.rarest,
-                meaning=best.ranked.meaning,
-                lead=weighed[0][0] - (weighed[1][0] if len(weighed) > 1 else 0.0),
-                distance=worth - (worths[2] if len(worths) > 2 else 0.0),
-                of_named_day=names_day(query, best.ranked.chunk.day),
-            )
-            chances.append(first)
-        return chances
 
 
 def put_wording_first(snippets: list[Snippet], query: ParsedQuery, asked: QuestionWords) -> None:
@@ -786,6 +708,15 @@ class Stopwatch:
     def milliseconds(self) -> Mapping[str, float]:
         """All laps, and the total."""
         return {**self._laps, "total": round((self._last - self._started) * 1000, 3)}
+
+
+def _called(query: ParsedQuery, reader: IndexReader, where: SearchFilter) -> dict[int, None]:
+    """The notes that are called what the question says, and nothing else."""
+    names = whole_names(query.text)
+    called = dict.fromkeys(reader.by_words(names, where=where, limit=NAMED)) if names else {}
+    if len(called) > 1:  # those that are called so word for word, if there are any
+        called = dict.fromkeys(reader.by_words(names[:1], where=where, limit=NAMED)) or called
+    return called
 
 
 def _lookups(query: ParsedQuery, reader: IndexReader, where: SearchFilter) -> list[tuple[str, ...]]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from plainmind.base.model import CitedLines, SearchHit
 from plainmind.base.value import replace
-from plainmind.search.engine import as_probability
+from plainmind.search.confidence import as_probability
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

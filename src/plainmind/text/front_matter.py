@@ -9,7 +9,13 @@ from functools import lru_cache
 
 from plainmind.base.lazy import pattern
 from plainmind.base.value import value
-from plainmind.text.terms import NAME_MARK, document_terms, has_digit, mentioned_days
+from plainmind.text.terms import (
+    LONGEST_NAME,
+    NAME_MARK,
+    document_terms,
+    has_digit,
+    mentioned_days,
+)
 
 # A front matter is a few lines; what goes on for longer is a text between two rules.
 _MOST_LINES = 500
@@ -218,7 +224,6 @@ def without_code(line: str) -> str:
 _NAME_WEIGHT = 12
 _HEADING_WEIGHT = 6
 _TAG_WEIGHT = 2
-_LONGEST_NAME = 12  # terms: a longer one is a sentence
 
 # Names of files that say what a file is for, and nothing about what stands in it.
 _EMPTY_NAMES = frozenset({"memory", "readme", "index", "untitled", "notes", "note", "daily", "log"})
@@ -237,6 +242,11 @@ def words_of_name(path: str) -> str:
     stem = _stem(path.rpartition("/")[2])
     words = _words(_NUMBERED.sub("", stem))
     return "" if words.casefold() in _EMPTY_NAMES or _is_letter(words) else words
+
+
+def name_as_written(path: str) -> str:
+    """The name of a file in words, with the number before it and the humps in it: `3-mockito-ThenReturn.md`."""
+    return _NAME_JOINTS.sub(" ", _stem(path.rpartition("/")[2])).strip()
 
 
 def words_of_path(path: str) -> str:
@@ -265,7 +275,7 @@ def name_terms(names: Iterable[str], headings: Iterable[str], tags: Iterable[str
     for texts, weight in ((names, _NAME_WEIGHT), (headings, _HEADING_WEIGHT), (tags, _TAG_WEIGHT)):
         for text in texts:
             terms = dict.fromkeys(document_terms(text))
-            if terms and len(terms) <= _LONGEST_NAME:
+            if terms and len(terms) <= LONGEST_NAME:
                 share = max(1, round(weight / len(terms)))
                 for term in terms:
                     counts[term] = max(counts.get(term, 0), share)

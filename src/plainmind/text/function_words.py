@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
 
+from plainmind.base.lazy import pattern
+
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
@@ -38,7 +40,7 @@ _SPANISH = _words(
 )
 _FRENCH = _words(
     """
-    a actuel actuelle actuellement ai au aussi autre aux avec avez avons c ce cela ces cet cette chez ci combien
+    a actuel actuelle actuellement ai as au aussi autre aux avec avez avons c ce cela ces cet cette chez ci combien
     comme comment d dans de des deux du elle elles en encore entre est et etait ete etes eu faut il ils j je l la
     laquelle le lequel les lesquels leur leurs lui m ma maintenant mais me meme mes moi mon n ne nos notre nous on
     ont ou par pas peut plus pour pourquoi qu quand que quel quelle quelles quels qui quoi s sa sans se ses si son
@@ -47,10 +49,11 @@ _FRENCH = _words(
 )
 _ITALIAN = _words(
     """
-    a abbiamo adesso ai al alla alle anche attuale c che chi ci come con cosa cui da dai dal dalla de degli dei
-    del della delle di dove e ed era gli ha hai hanno ho i il in io l la le lei li lo loro lui ma mi mia mie miei
-    mio ne nei nel nella noi non nostra nostro o ora per perche piu puo qual quale quali quando quanta quante
-    quanti quanto questa queste questi questo se si sono su sua sue sul sulla suo te ti tu tua tuo un una uno vi
+    a abbiamo adesso agli ai al all alla alle anche attuale c che chi ci com come con cos cosa cui d da dai dal
+    dall dalla dalle de degli dei del dell della delle di dov dove e ed era gli ha hai hanno ho i il in io l la le
+    lei li lo loro lui ma mi mia mie miei mio ne negli nei nel nell nella nelle noi non nostra nostro o ora per
+    perche piu puo qual quale quali quand quando quant quanta quante quanti quanto questa queste questi questo
+    quest se si sono su sua sue sugli sui sul sull sulla sulle suo te ti tu tua tuo un una uno vi
     """
 )
 _PORTUGUESE = _words(
@@ -76,6 +79,16 @@ _ALSO_ENGLISH = _words(
     will
     """
 )
+
+
+# A word that has lost its last letter to the next one: "l'algoritmo", "qu’est-ce".
+ELIDED = pattern(r"[^\w\s]*([^\W\d_]+)['’](?=[^\W\d_]{2})")
+_JOINT = pattern(r"['’-]")
+
+
+def parted(word: str) -> list[str]:
+    """The words that are written as one."""
+    return _JOINT.split(word)
 
 
 def of_another_language(words: AbstractSet[str], *, than: int) -> frozenset[str]:

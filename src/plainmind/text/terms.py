@@ -20,11 +20,12 @@ if TYPE_CHECKING:
 
 
 # Part of the index fingerprint: change it whenever the same text would give other terms.
-TERMS_VERSION = "3"
+TERMS_VERSION = "4"
 
 LONGEST_TERM = 64
 # In front of a term that stands in a name; no word begins with it.
 NAME_MARK = "="
+LONGEST_NAME = 12  # terms: a longer one is a sentence
 _LONGEST_DIVIDED = 256  # a longer word is data (base64, a minified script): its parts mean nothing
 _LONGEST_KNOWN = 40
 _MOST_KNOWN = 60_000  # words whose terms are remembered, about 15 MB
@@ -182,17 +183,46 @@ def _telling_words(words: Sequence[str]) -> list[str]:
     """The words of a question without those that tell nothing in its language."""
     folded = [fold(word.strip(_AROUND_WORDS)) for word in words]
     english = len(STOP_WORDS.intersection(folded))
-    empty = _WEAK_WORDS
     if len(folded) > 1 and 2 * english < len(folded):  # or else it is English
-        from plainmind.text.function_words import of_another_language
+        from plainmind.text.function_words import of_another_language, parted
 
-        empty = of_another_language(set(folded), than=english) or empty
-    return [word for word, bare in zip(words, folded, strict=True) if bare not in empty]
+        empty = of_another_language({part for bare in folded for part in parted(bare)}, than=english)
+        if empty:
+            left = [(word, bare) for word, bare in zip(words, folded, strict=True) if bare not in empty]
+            return [part for word, bare in left for part in _without_elided(word, bare, empty)]
+    return [word for word, bare in zip(words, folded, strict=True) if bare not in _WEAK_WORDS]
+
+
+def _without_elided(word: str, bare: str, empty: frozenset[str]) -> list[str]:
+    """A word without the one that is written together with it: "l'imprimante", "dell'algoritmo"; "est-ce" is none."""
+    from plainmind.text.function_words import ELIDED, parted
+
+    if empty.issuperset(parted(bare)):
+        return []
+    elided = ELIDED.match(word)
+    return [word[elided.end() :]] if elided and fold(elided[1]) in empty else [word]
 
 
 def query_names(terms: Iterable[str]) -> tuple[str, ...]:
     """The terms under which names are filed that have these terms."""
     return tuple([NAME_MARK + term for term in terms])
+
+
+def whole_names(text: str) -> tuple[str, ...]:
+    """The terms under which is filed what is called like this, in whatever order: as it is written, and as it is asked.
+
+    Of what is asked, what carries nothing is left out: "qué es la velocidad" asks for *Velocidad*, "velocity" for
+    *Velocity* rather than for *Note Velocity*. None for what is longer than a name.
+    """
+    text = text.lower()
+    kinds = {1: document_terms(text), 2: query_terms(text).terms}
+    return tuple(
+        [
+            _bound(NAME_MARK * mark + NAME_MARK.join(("", *sorted(set(terms)))))
+            for mark, terms in kinds.items()
+            if 0 < len(terms) <= LONGEST_NAME
+        ]
+    )
 
 
 def spaceless_stretches(word: str) -> list[str]:
