@@ -1,8 +1,9 @@
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from plainmind.base.model import CERTAIN, SearchHit, SearchResult
-from plainmind.search.confidence import probability_of_first, probability_of_other
+from plainmind.search.confidence import lacks_identifier, probability_of_first, probability_of_other
 
 shares = st.floats(0, 1)
 anything = st.floats(-3, 30)
@@ -76,3 +77,18 @@ def test_a_result_is_as_certain_as_the_best_of_its_hits():
     assert result(CERTAIN, 0.1).is_certain
     assert not result(CERTAIN - 0.01).is_certain
     assert not result().is_certain
+
+
+@pytest.mark.parametrize("exact", [{"hw-3001"}, {"quiet_hours"}, {"f21", "washer"}])
+def test_a_question_that_names_an_identifier_is_not_answered_by_what_does_not_have_it(exact):
+    assert lacks_identifier(
+        exact, ["`HW-1007` is a blurred picture, `HW-2003` a time-out", "hours of the washer, F2"]
+    )
+    assert probability_of_first(**EVERYTHING, lacks_identifier=True) < CERTAIN
+
+
+@pytest.mark.parametrize(
+    "exact", [{"hw-1007"}, {"time_out"}, {"hw-1007", "hw-2003"}, {"usb-c"}, {"vpn"}, set()]
+)
+def test_what_has_it_in_whatever_spelling_may(exact):
+    assert not lacks_identifier(exact, ["`HW-1007` is a blurred picture", "HW 2003 a time-out, with USB"])

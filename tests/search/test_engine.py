@@ -297,3 +297,12 @@ def test_a_note_is_called_by_its_title_and_its_aliases_too():
     texts = others | {"v17": "---\ntitle: Kinematics\naliases: [velocity]\n---\nHow fast something moves."}
 
     assert search("velocity", **texts).hits[0].path == "memory/v17.md"
+
+
+def test_who_has_the_question_word_for_word_comes_before_those_that_have_its_words():
+    texts = {
+        "tenants": "# Tenants\n\nA user of a tenant is found by the tenant: no user, no tenant, not found.",
+        "pooler": "# Pooler\n\n- Several lines about regions.\n- “Tenant or user not found” means the wrong region.",
+    }
+
+    assert search("Tenant or user not found", **texts).hits[0].path == "memory/pooler.md"

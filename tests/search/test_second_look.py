@@ -92,3 +92,10 @@ def test_a_passage_is_what_stands_around_the_line_that_answers_under_its_heading
 @pytest.mark.parametrize("best_line", [0, 10, 99])
 def test_a_short_snippet_is_read_whole(best_line: int) -> None:
     assert passage_of(hit("a", 0.9, "one\ntwo\nthree", best_line=best_line)) == "one\ntwo\nthree"
+
+
+def test_an_identifier_that_stands_nowhere_makes_the_second_look_doubt_too():
+    hits = [hit("a", 0.6), hit("b", 0.1), hit("c", 0.0)]
+
+    assert look_again(hits, [6.0, -6.0, -6.0])[0].score > CERTAIN
+    assert look_again(hits, [6.0, -6.0, -6.0], {"hw-3001"})[0].score < CERTAIN

@@ -360,6 +360,7 @@ class Index:
     ) -> SearchResult:
         """Let the engine find more than is wanted, and give the best of it after a second look."""
         from plainmind.search.second_look import look_again, passage_of
+        from plainmind.text.terms import query_terms
 
         most, rerank = max_results or self.values.max_results, self.values.rerank
         found = engine.search(query, max_results=max(most, rerank.results), min_score=min_score, **wanted)
@@ -370,7 +371,8 @@ class Index:
         began = time.perf_counter()
         read = found.hits[: rerank.results]
         said = reranker.log_odds(query, [passage_of(hit) for hit in read], seconds=rerank.seconds)
-        hits = [*look_again(read, said), *found.hits[rerank.results :]]
+        exact = query_terms(query).exact
+        hits = [*look_again(read, said, exact), *found.hits[rerank.results :]]
         if min_score is not None:
             hits = [hit for hit in hits if hit.score >= min_score]
         spent = round((time.perf_counter() - began) * 1000, 3)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 
+from plainmind.base.lazy import pattern
 from plainmind.search.pages import ParsedQuery, QuestionWords, Stake, names_day
 
 TYPE_CHECKING = False
@@ -19,6 +21,9 @@ _HALF_A_LEAD = 0.06  # over the second: then it is worth half of what a lead can
 _FARTHEST = 0.2  # from the third: what is ahead by more is no surer
 _MUCH_SAID = 1.5  # in three rare words
 _VERY_NEAR = 0.5  # in meaning; models of others call nearly everything near
+# A question that names an identifier is not answered by what does not have it: of questions of ten sets that nothing
+# answers, all that name one are told so, and no right answer is doubted for it.
+OF_MISSING_IDENTIFIER = -3.0
 # The log-odds that one of the others does: what it is worth, the share of the question that its best line has, and how
 # far it is behind the first.
 _OTHER_LEVEL, _OF_WORTH, _OF_COVERAGE, _OF_DELAY = -3.9, 6.7, 1.8, -5.8
@@ -32,6 +37,7 @@ def probability_of_first(
     lead: float,
     distance: float,
     of_named_day: bool,
+    lacks_identifier: bool = False,
 ) -> float:
     """How likely the first snippet answers the question.
 
@@ -46,6 +52,7 @@ def probability_of_first(
         + _OF_DISTANCE * min(_FARTHEST, max(0.0, distance))
         + _OF_MEANING * min(_VERY_NEAR, max(0.0, meaning))
         + (_OF_NAMED_DAY if of_named_day else 0.0)
+        + (OF_MISSING_IDENTIFIER if lacks_identifier else 0.0)
     )
 
 
@@ -59,6 +66,25 @@ def probability_of_other(*, worth: float, coverage: float, behind: float) -> flo
 def as_probability(odds: float) -> float:
     """The probability that log-odds say."""
     return 1.0 / (1.0 + math.exp(-odds))
+
+
+_SIGNS = pattern(r"[\W_]+")
+_CODE = pattern(r"(?=.*\d).*[^\W\d_]|.*_", re.DOTALL)
+
+
+def lacks_identifier(exact: Iterable[str], texts: Iterable[str]) -> bool:
+    """Whether a question names something like `HW-3001` or `quiet_hours` that none of these has, however spelt."""
+    named = [_SIGNS.sub("", term) for term in exact if _CODE.match(term)]
+    if not any(named):
+        return False
+    there = [_SIGNS.sub("", text.lower()) for text in texts]
+    return any(all(one not in text for text in there) for one in named)
+
+
+def _all_of(weighed: tuple[float, bool, Snippet]) -> str:
+    _, _, snippet = weighed
+    chunk = snippet.best[0].ranked.chunk
+    return f"{snippet.text} {chunk.headed_text} {chunk.path}"
 
 
 def chances_of(
@@ -92,6 +118,7 @@ def chances_of(
             lead=weighed[0][0] - (weighed[1][0] if len(weighed) > 1 else 0.0),
             distance=worth - (worths[2] if len(worths) > 2 else 0.0),
             of_named_day=names_day(query, best.ranked.chunk.day),
+            lacks_identifier=bool(query.exact) and lacks_identifier(query.exact, map(_all_of, weighed)),
         )
         chances.append(first)
     return chances

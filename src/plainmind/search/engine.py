@@ -280,6 +280,8 @@ REORDERED = 50
 COMPARED = 8
 # What all words of the question are worth in a snippet, as they were written, little ones too.
 WORDING = 0.18
+_AROUND_QUESTION = " ?!.¿¡\"'。？"
+_FEWEST_SPACES = 2
 
 
 class SearchEngine:
@@ -610,6 +612,11 @@ def put_wording_first(snippets: list[Snippet], query: ParsedQuery, asked: Questi
         return
     wording = AsWritten(query.text, asked)
     shares = [wording.share_in(_with_its_names(each)) for each in best]
+    words = query.text.strip(_AROUND_QUESTION).lower()
+    if (
+        words.count(" ") >= _FEWEST_SPACES
+    ):  # an error message, a line of a song: who has it word for word has it twice
+        shares = [share + (words in each.text.lower()) for share, each in zip(shares, best, strict=True)]
     usual = sum(shares) / len(shares)
     for snippet, share in zip(best, shares, strict=True):
         least = min(snippet.score, NOTHING_IN_COMMON)  # it may come later, and is shown all the same

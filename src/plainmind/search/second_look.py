@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from plainmind.base.model import CitedLines, SearchHit
 from plainmind.base.value import replace
-from plainmind.search.confidence import as_probability
+from plainmind.search.confidence import OF_MISSING_IDENTIFIER, as_probability, lacks_identifier
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,8 +53,13 @@ def passage_of(hit: SearchHit) -> str:
     return f"{hit.headings}\n{text}" if hit.headings else text
 
 
-def look_again(hits: Sequence[SearchHit], said: Sequence[float | None]) -> list[SearchHit]:
-    """Results in the order that both looks make, with how likely each answers; as they were when nothing was read."""
+def look_again(
+    hits: Sequence[SearchHit], said: Sequence[float | None], exact: Iterable[str] = ()
+) -> list[SearchHit]:
+    """Results in the order that both looks make, with how likely each answers; as they were when nothing was read.
+
+    `exact` are the identifiers of the question, which no model reads letter by letter.
+    """
     read = [one for one in said if one is not None]
     if not read:
         return list(hits)
@@ -65,6 +70,7 @@ def look_again(hits: Sequence[SearchHit], said: Sequence[float | None]) -> list[
         key=lambda each: -each[0],
     )
     worths = [worth for worth, _, _ in mixed]
+    lacks = lacks_identifier(exact, [f"{hit.snippet} {hit.headings} {hit.path}" for hit in hits])
     seen: list[SearchHit] = []
     for worth, one, hit in mixed:
         if seen:
@@ -78,6 +84,7 @@ def look_again(hits: Sequence[SearchHit], said: Sequence[float | None]) -> list[
         else:
             distance = worth - (worths[2] if len(worths) > 2 else 0.0)
             odds = _FIRST_LEVEL + _OF_DISTANCE * min(_FARTHEST, max(0.0, distance)) + _OF_ANSWER * one
+            odds += OF_MISSING_IDENTIFIER if lacks else 0.0
             seen.append(replace(hit, score=as_probability(odds)))
     return _newer_first(seen)
 
