@@ -484,7 +484,9 @@ def run_host(words: Sequence[str], site: Site, answer: str = "") -> str:
         raise PlainmindError(f"`{' '.join(words)}` does not end: {error}") from error
     if done.returncode:
         said = (done.stdout + done.stderr).decode(errors="replace").strip()
-        raise PlainmindError(f"`{' '.join(words)}` failed: {said[-500:]}")
+        raise PlainmindError(
+            f"`{' '.join(words)}` failed: {said[-500:]}", hint="see to what it says, then do this again"
+        )
     return done.stdout.decode(errors="replace").strip()
 
 
