@@ -123,6 +123,12 @@ def repository(tmp_path_factory):
         "/*\n!/src\n/src/*\n!/src/deep",
         "\r\na.md\r\n",
         "deep/\n*.md\n!deep/a.md",
+        "*\\/*",
+        "src\\/a.md",
+        "src\\/",
+        "\\/a.md",
+        "**\\/a.md",
+        "src\\/**\\/a.md",
     ],
 )
 def test_each_kind_of_rule_means_what_it_means_to_git(repository, rules):

@@ -190,8 +190,10 @@ def _compile(rule: str) -> re.Pattern[str]:
     made: list[str] = []
     for number, part in enumerate(parts):
         is_last = number == len(parts) - 1
+        has_escape = not is_last and (len(part) - len(part.rstrip("\\"))) % 2 == 1
+        part = part[:-1] if has_escape else part  # noqa: PLW2901 (an escaped slash is a slash)
         if len(part) > 1 and not part.strip("*"):
-            made.append(".+" if is_last else "(?:[^/]+/)*")
+            made.append(".+" if is_last else "(?:[^/]+/)+" if has_escape else "(?:[^/]+/)*")
         else:
             translated = _translate(part)
             if translated is None:
