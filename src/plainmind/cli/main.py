@@ -97,6 +97,8 @@ _IN_ORDER = (
 COMMANDS: Mapping[str, Command] = {command.name: command for command in _IN_ORDER}
 
 
+_KEPT_BYTES = 8 << 20
+
 FAILED, WRONG_USAGE, INTERRUPTED, PIPE_CLOSED = 1, 2, 130, 141
 
 # Refusals of the operating system that a person can cause, and mend. Any other one is our mistake.
@@ -124,6 +126,8 @@ def run() -> NoReturn:
     """Be the program."""
     # Looking for garbage cycles costs a search 5 ms on its way and 6 ms at the end, and finds next to nothing.
     gc.set_threshold(50_000, 20, 100)
+    # Asking the system for memory again and again costs two more: what malloc once got back, it keeps from then on.
+    bytes(_KEPT_BYTES)
     _open_what_is_closed()
     called = os.path.basename(sys.argv[0])
     status = main([called, *sys.argv[1:]] if called == "qmd" else sys.argv[1:])

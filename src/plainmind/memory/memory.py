@@ -661,7 +661,7 @@ class Memory:
 
     def now(self) -> datetime:
         """The time where the user is."""
-        from datetime import datetime
+        from plainmind.base.model import datetime
 
         return datetime.now(self._values.zone).astimezone(self._values.zone)
 

@@ -7,6 +7,7 @@ import itertools
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from operator import attrgetter
 
 from plainmind.base.errors import ConfigError, PathNotAllowed, WorkspaceError
@@ -365,19 +366,24 @@ class Sweep:
                 self._enter_folder(folder.descriptor, folder.cited)
             with os.scandir(folder.descriptor) as listing:
                 entries = sorted(listing, key=_by_name, reverse=True)
+            names = [entry.name for entry in entries]
             if folder.ignore is not None:
-                folder = self._with_rules(folder, [entry.name for entry in entries])
+                folder = self._with_rules(folder, names)
+            are_ordinary = _are_ordinary(names)
             while entries:
                 entry = entries.pop()  # and let go of, for each remembers all that was asked about it
                 name = entry.name
                 if self._wanted is not None and not self._leads_to_wanted(folder.cited + name):
                     continue
-                if entry.is_symlink():
+                is_named_so = name[-3:].lower() == ".md"
+                if is_named_so and entry.is_file(follow_symlinks=False):
+                    self._enter(folder, entry, is_ordinary=are_ordinary)
+                elif entry.is_symlink():
                     self.skip(folder.cited + name, SYMBOLIC_LINK)
                 elif entry.is_dir(follow_symlinks=False):
                     self._descend(folder, name)
-                elif name[-3:].lower() == ".md":
-                    self._enter(folder, entry)
+                elif is_named_so:
+                    self._enter(folder, entry, is_ordinary=are_ordinary)
         except OSError as error:
             self._could_not_see(folder.cited.removesuffix("/"), error)
         finally:
@@ -401,10 +407,10 @@ class Sweep:
         assert self._wanted is not None
         return path == self._wanted or self._wanted.startswith(path + "/")
 
-    def _enter(self, folder: _Folder, entry: os.DirEntry[str]) -> None:
+    def _enter(self, folder: _Folder, entry: os.DirEntry[str], *, is_ordinary: bool) -> None:
         name = entry.name
         cited = folder.cited + name
-        reason = _reason_to_skip(name)
+        reason = None if is_ordinary else _reason_to_skip(name)
         if reason is None and folder.ignore is not None:
             reason = folder.ignore.reason(folder.relative + name, is_folder=False)
         if reason:
@@ -490,13 +496,12 @@ _CONFLICT = pattern(
     r"|copia en conflicto|競合コピー|冲突(?:的)?副本)[^()（）]*[)）]|\(SFConflict [^()]*\)|\.Conflict\.md$",
     re.IGNORECASE,
 )
+_OF_CONFLICTS = ("onfli", "競合", "冲突")  # one is in every such name
 
 
 def is_conflict_copy(name: str) -> bool:
     """Whether a program that keeps folders in step gave a file this name, because it was changed in two places."""
-    # Each name is looked at by every search: three comparisons take a third of the time of a loop over them.
-    may_be = "onfli" in name or "競合" in name or "冲突" in name
-    return may_be and _CONFLICT.search(name) is not None
+    return any(part in name for part in _OF_CONFLICTS) and _CONFLICT.search(name) is not None
 
 
 def system_reason(error: OSError) -> str:
@@ -512,6 +517,16 @@ def _reason_to_skip(name: str) -> str | None:
         return CONFLICT_COPY
     # Nearly all can be cited, and are seen to be without a call more for each.
     return None if name.isprintable() and "\\" not in name and "#L" not in name else name_refusal(name)
+
+
+# In none of the names that `_reason_to_skip` lets through; a name cannot have the slash that keeps them apart.
+_EXTRAORDINARY = ("/.", "\\", "#L", *_OF_CONFLICTS)
+
+
+def _are_ordinary(names: Sequence[str]) -> bool:
+    """Whether none of some names gives a reason to skip it: looked at together,."""
+    together = "/" + "/".join(names)
+    return together.isprintable() and not any(mark in together for mark in _EXTRAORDINARY)
 
 
 # Enough for any real `memory/`; a folder of that name in a large source tree must not cost a walk.
@@ -543,15 +558,16 @@ def markdown_in(folder: str, *, most_entries: int, depth: int = MAX_DEPTH) -> It
         level = below
 
 
-def _entries_in(folder: str) -> list[os.DirEntry[str]]:
-    try:
-        with os.scandir(folder) as found:
-            return list(itertools.islice(found, _MOST_ENTRIES_ASKED))
-    except OSError:
-        return []  # a folder that cannot be read is no reason to choose it
+def _entries_in(folder: str) -> Iterator[os.DirEntry[str]]:
+    with suppress(OSError), os.scandir(folder) as found:  # one that cannot be read is no reason to choose it
+        yield from itertools.islice(found, _MOST_ENTRIES_ASKED)
 
 
 def holds_other_files(folder: str) -> bool:
     """Whether there are files in it, and no Markdown is among them or not far below."""
-    entries = [entry for entry in _entries_in(folder) if not entry.name.startswith(".")]
-    return any(entry.is_file(follow_symlinks=False) for entry in entries) and not holds_markdown(folder)
+    if holds_markdown(folder):
+        return False
+    return any(
+        not entry.name.startswith(".") and entry.is_file(follow_symlinks=False)
+        for entry in _entries_in(folder)
+    )

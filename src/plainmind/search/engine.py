@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from datetime import date
 from functools import partial
 from itertools import chain, islice
 
@@ -19,6 +18,7 @@ from plainmind.base.model import (
     SearchResult,
     Source,
     Vector,
+    date,
 )
 from plainmind.base.value import field, replace, value
 from plainmind.search.confidence import chances_of

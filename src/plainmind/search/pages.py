@@ -8,12 +8,11 @@ import sys
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from datetime import date
 from functools import lru_cache
 from itertools import accumulate, repeat
 
 from plainmind.base.lazy import Lock, pattern
-from plainmind.base.model import Chunk, TermStatistics, split_lines
+from plainmind.base.model import Chunk, TermStatistics, date, split_lines
 from plainmind.base.value import value
 from plainmind.text.terms import (
     DayRange,

@@ -6,11 +6,20 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from datetime import date, timedelta
 from functools import partial
 
 from plainmind.base.lazy import pattern
-from plainmind.base.model import Chunk, CitedLines, NewerLine, Restriction, SearchFilter, SearchHit, Source
+from plainmind.base.model import (
+    Chunk,
+    CitedLines,
+    NewerLine,
+    Restriction,
+    SearchFilter,
+    SearchHit,
+    Source,
+    date,
+    timedelta,
+)
 from plainmind.base.value import field, replace, value
 from plainmind.search.pages import ParsedQuery, RankedChunk, is_one_line, places_of, units_of
 from plainmind.search.snippets import Snippet

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
@@ -11,7 +10,7 @@ from operator import add
 import Stemmer
 
 from plainmind.base.lazy import ThreadLocal, pattern
-from plainmind.base.model import sha256_text
+from plainmind.base.model import date, sha256_text, timedelta
 from plainmind.base.value import value
 
 TYPE_CHECKING = False
@@ -644,12 +643,12 @@ _WEEKS_BEFORE_A_DAY = 2
 class DayRange:
     """Days from `first` to `last`, both included, and the words that named them."""
 
-    first: dt.date
-    last: dt.date
+    first: date
+    last: date
     text: str
 
 
-def mentioned_days(query: str, today: dt.date) -> tuple[DayRange, ...]:
+def mentioned_days(query: str, today: date) -> tuple[DayRange, ...]:
     """Return the days that a query names, in its order.
 
     Without a year the past is meant: the latest such day or month that has begun. Dates that no calendar
@@ -673,7 +672,7 @@ def mentioned_days(query: str, today: dt.date) -> tuple[DayRange, ...]:
     return tuple(_put_together(sorted(found.items()), query, today))
 
 
-def _stretch(span: DayRange, before: str, after: str, today: dt.date) -> DayRange:
+def _stretch(span: DayRange, before: str, after: str, today: date) -> DayRange:
     """The days that are meant, given what stands before and after their name."""
     first, last = span.first, span.last
     if (before[-1:].isspace() and _SINCE.search(before)) or (
@@ -686,11 +685,11 @@ def _stretch(span: DayRange, before: str, after: str, today: dt.date) -> DayRang
         # What was before a day is written down on that day or earlier, and which day of a month it was is not said.
         weeks = _WEEKS_BEFORE_A_DAY if first == last else _WEEKS_BEFORE
         earliest = max(first.toordinal() - 7 * weeks, 1)
-        return DayRange(dt.date.fromordinal(earliest), last, span.text)
+        return DayRange(date.fromordinal(earliest), last, span.text)
     return span
 
 
-def _put_together(found: Sequence[tuple[int, DayRange]], query: str, today: dt.date) -> Iterator[DayRange]:
+def _put_together(found: Sequence[tuple[int, DayRange]], query: str, today: date) -> Iterator[DayRange]:
     """Make one of days that belong together: "Monday to Friday", "Monday 19 October", "the Sunday before 25 October".
 
     A Sunday or a Monday that another day tells is not the last one.
@@ -719,7 +718,7 @@ def _put_together(found: Sequence[tuple[int, DayRange]], query: str, today: dt.d
 def _from_to(one: DayRange, other: DayRange, text: str) -> DayRange:
     """The days from one to another; of two weekdays the first is the one before the second."""
     if 0 < (one.first - other.last).days < 7 and one.first.toordinal() > 7:
-        return DayRange(one.first - dt.timedelta(weeks=1), other.last, text)
+        return DayRange(one.first - timedelta(weeks=1), other.last, text)
     return DayRange(min(one.first, other.first), max(one.last, other.last), text)
 
 
@@ -769,13 +768,13 @@ def terms_of_span(span: DayRange) -> tuple[str, ...]:
     """The fewest terms that together name every day of a span, and hardly any other."""
     count = (span.last - span.first).days + 1
     if count <= MOST_DAYS:
-        return tuple(f"day:{(span.first + dt.timedelta(days=number)).isoformat()}" for number in range(count))
+        return tuple(f"day:{(span.first + timedelta(days=number)).isoformat()}" for number in range(count))
     months = _months(span.first, span.last)
     if len(months) <= MOST_MONTHS:
         return tuple(f"month:{month}" for month in months)
     return tuple(f"year:{year}" for year in range(span.first.year, span.last.year + 1))[:MOST_MONTHS]
 
 
-def _months(first: dt.date, last: dt.date) -> list[str]:
+def _months(first: date, last: date) -> list[str]:
     start, end = first.year * 12 + first.month - 1, last.year * 12 + last.month - 1
     return [f"{number // 12:04d}-{number % 12 + 1:02d}" for number in range(start, end + 1)]
