@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tests.support.index_contents import EVERYWHERE, fingerprint, found_texts, near_texts, put, vector
 
 from plainmind.base.value import replace
+from plainmind.index import reader as reader_module
 from plainmind.index.drivers.sqlite import SqliteStore, view
 from plainmind.index.protocol import keyword_candidates, vector_candidates
 from plainmind.index.reader import RecentlyUsed
@@ -141,3 +142,21 @@ def test_a_view_sees_what_it_began_with_while_the_cache_moves_on(store):
         assert keyword_candidates(before, ["zanzibar"], where=EVERYWHERE, limit=5) == []
         assert before.term_statistics(["3"], where=EVERYWHERE).chunks_with["3"] == 53
     assert found_texts(store, "zanzibar") == ["zanzibar"]
+
+
+def test_what_belongs_to_chunks_that_are_gone_does_not_stay(store, monkeypatch):
+    """A file that is edited again and again leaves no more behind than one that was edited a few times."""
+    monkeypatch.setattr(reader_module, "WORTH_SWEEPING", 20_000)
+    with store.driver._newest() as generation:
+        kept = generation._cache.kept
+        sizes = []
+        for number in range(120):
+            put(store, "7.md", *(f"edition {number} part {part} " + "and on " * 40 for part in range(4)))
+            assert len(found_texts(store, "edition")) == 4
+            assert near_texts(store, f"edition {number}")
+            sizes.append(kept._size)
+        assert max(sizes[60:]) < 1.5 * max(sizes[:60])
+        assert kept._size == sum(size for _, size in kept._entries.values())
+    with store.reading() as reader:
+        everything_twice(reader)
+    assert len(statements_of(store, everything)) == 1  # what is still there is still known

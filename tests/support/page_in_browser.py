@@ -8,7 +8,10 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -180,3 +183,27 @@ def launch(playwright):
     """A browser that talks to nobody by itself, and a patience for machines that have other things to do."""
     expect.set_options(timeout=15_000)
     return playwright.chromium.launch(executable_path=CHROMIUM, args=OPTIONS)
+
+
+@contextmanager
+def serve_page(text):
+    """A page of somebody else, at another port of this machine; its address."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html; charset=utf-8")
+            self.end_headers()
+            self.wfile.write(text.encode())
+
+        def log_message(self, *_):
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}/"
+        finally:
+            server.shutdown()
+            thread.join()

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 # So many vectors are sooner compared than found among all others.
 COMPARED = 4_096
 OVERHEAD = 200  # bytes of an entry: its key, its value's header, its place in a dictionary
+WORTH_SWEEPING = 2_000_000  # bytes
 _ABSENT = object()
 
 
@@ -62,7 +63,7 @@ class RecentlyUsed:
         self._lock = Lock()
         # By last use. A plain dictionary, too, has an order, but finding its first key again and again is slow.
         self._entries: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
-        self._size = 0
+        self._size = self._swept = 0
 
     def get(self, key: Hashable, default: Any = None) -> Any:
         """What is kept under a key."""
@@ -86,6 +87,24 @@ class RecentlyUsed:
                     move_to_end(key)
                     found[key] = entry[0]
         return found, missing
+
+    @property
+    def has_doubled(self) -> bool:
+        """Whether there is twice as much as the last sweep has left, and more than a little."""
+        return self._size > 2 * self._swept + WORTH_SWEEPING
+
+    def keys(self) -> list[Hashable]:
+        """The keys under which something is kept."""
+        with self._lock:
+            return list(self._entries)
+
+    def sweep(self, gone: Iterable[Hashable]) -> None:
+        """Let go of what nobody will ask for again."""
+        with self._lock:
+            for key in gone:
+                entry = self._entries.pop(key, None)
+                self._size -= entry[1] if entry else 0
+            self._swept = self._size
 
     def put(self, key: Hashable, found: Any, size: int) -> None:
         """Keep something of about this many bytes."""

@@ -437,10 +437,10 @@ class Index:
         backend = self.backend if is_asked else None
         return report if backend is None else _both(report, backend.sync("asked", force=force))
 
-    def sync_in_background(self) -> SyncReport:
-        """Bring it up to date while no one waits for it."""
+    def sync_in_background(self, *, thorough: bool = True) -> SyncReport:
+        """Bring it up to date while no one waits for it; see `sync` of the indexer for what `thorough` means."""
         self._notes.require_workspace()
-        return self.sync(wishes={"initiative": "background"})
+        return self.sync(thorough=thorough, wishes={"initiative": "background"})
 
     def watch(self, stop: Event) -> Iterator[SyncReport]:
         """Sync after every change until `stop` is set, yielding what each sync did."""
@@ -454,7 +454,8 @@ class Index:
         talks = self._conversations().folder if "sessions" in self.sources else None
         for hint in watch(paths, debounce_ms=self.values.watch_debounce_ms, stop=stop, transcripts=talks):
             try:
-                report = self.sync_in_background()
+                # What changed is known by its name; from time to time the watcher asks for a look at everything.
+                report = self.sync_in_background(thorough=hint.cause != "changed")
             except PlainmindError as error:
                 # A disk that was unmounted or a lock that is held now need not be so at the next look.
                 report = SyncReport(degraded=(str(error),))

@@ -122,6 +122,10 @@ class Workspace:
             moment = changes.end(look, complete=complete)
         return replace(found, moment=moment)
 
+    def expect_more_looks(self) -> None:
+        """Watch from the first look on: this process is going to look again and again."""
+        self._has_looked = True
+
     def _changes_of_second_look(self) -> ChangeQueue | None:
         """None for the first look: most processes look once, and would load the queue in vain."""
         if self._has_looked:

@@ -9,7 +9,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from pack_page import all_packed
 from playwright.sync_api import expect, sync_playwright
-from tests.support.page_in_browser import PageServer, Person, launch, needs_browser, wait_until
+from tests.support.page_in_browser import PageServer, Person, launch, needs_browser, serve_page, wait_until
 
 from plainmind.agent.recalls import Asker, lines_of_hits
 from plainmind.agent.scope import THE_OWNER
@@ -246,6 +246,57 @@ def test_a_note_full_of_html_is_text_and_loads_nothing(person, notes):
     ask(page, "onerror seized picture")
     expect(page.get_by_role("option").first).to_contain_text("hostile.md")
     assert page.evaluate("window.seized") is None
+
+
+ATTACK = """<!doctype html><title>Another page of this machine</title><body><script>
+window.got = [];
+const target = "ORIGIN";
+const steal = (name, work) => work.then((text) => window.got.push(`${name}: ${text}`), () => {});
+const header = { Authorization: "Bearer TOKEN" };
+const say = { "Content-Type": "text/plain" };
+const ways = [
+  steal("read", fetch(`${target}/v1/notes`, { headers: header }).then((answer) => answer.text())),
+  steal("read without asking", fetch(`${target}/v1/notes`, { mode: "no-cors" }).then((answer) => answer.text().then((text) => text || Promise.reject()))),
+  steal("file", fetch(`${target}/static/app.js`).then((answer) => answer.text())),
+  steal("module", import(`${target}/static/dom.js`).then(String)),
+  steal("write", fetch(`${target}/v1/notes`, { method: "POST", mode: "no-cors", headers: say, body: '{"text": "seized"}' }).then(() => Promise.reject())),
+  steal("write with the token", fetch(`${target}/v1/notes`, { method: "POST", headers: { ...header, "Content-Type": "application/json" }, body: '{"text": "seized"}' }).then((answer) => answer.text())),
+  steal("session", fetch(`${target}/v1/session`, { method: "POST", headers: say, body: '{"code": "CODE"}' }).then((answer) => answer.text())),
+];
+const form = Object.assign(document.createElement("form"), { method: "post", action: `${target}/v1/notes`, enctype: "text/plain", target: "frame" });
+form.append(Object.assign(document.createElement("input"), { name: '{"text": "seized", "x": "', value: '"}' }));
+document.body.append(...["frame", "look"].map((name) => Object.assign(document.createElement("iframe"), { name })), form);
+form.submit();
+window.frames.look.location = `${target}/`;
+const image = new Image();
+image.onload = () => window.got.push("image");
+image.src = `${target}/static/icon.svg`;
+const tag = document.createElement("script");
+tag.onload = () => window.got.push("script");
+tag.src = `${target}/static/app.js`;
+document.body.append(tag);
+Promise.allSettled(ways).then(() => document.body.append(Object.assign(document.createElement("p"), { textContent: "tried" })));
+</script>"""
+
+
+def test_a_page_of_another_port_learns_and_changes_nothing(person, notes):
+    """It even knows a token and a code that nobody has used: they are of no use to it."""
+    ours = person.open()
+    token = ours.evaluate("sessionStorage.getItem('plainmind.token')")
+    code = notes.address().partition("#code=")[2]
+    text = ATTACK.replace("ORIGIN", notes.origin).replace("TOKEN", token).replace("CODE", code)
+    before = {path: path.read_bytes() for path in notes.workspace.rglob("*") if path.is_file()}
+    with serve_page(text) as address:
+        page = person.open_by_code(address)
+        expect(page.get_by_text("tried", exact=True)).to_be_visible()
+        page.wait_for_timeout(500)  # for the frame, the form and the image
+        assert page.evaluate("window.got") == []
+        assert page.frame("look").url.startswith("chrome-error:")
+    assert {path: path.read_bytes() for path in notes.workspace.rglob("*") if path.is_file()} == before
+    assert any("Refused" in error or "CORS" in error for error in person.errors)
+    person.errors.clear()
+    mine = person.open_by_code(f"{notes.origin}/#code={code}")
+    expect(mine.get_by_role("listbox").get_by_role("option").first).to_be_visible()
 
 
 def test_while_chinese_is_being_composed_nothing_is_searched(person):

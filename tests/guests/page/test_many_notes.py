@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import random
+import time
 
 import pytest
 from playwright.sync_api import expect, sync_playwright
@@ -145,3 +146,22 @@ def test_of_so_many_notes_only_a_window_is_drawn(person):
         f" {page_after - page_before:.0f} ms of the page, at most {max(drawn)} rows drawn"
     )
     assert max(drawn) < 40
+
+
+def test_what_an_editor_writes_appears_within_a_second(person):
+    """Processor time counts, which others do not use up; the time on the clock is printed."""
+    page = person.open("#/note/memory/000/note-000007.md")
+    expect(page.locator("#L1")).to_be_visible()
+    expect(page.get_by_title("live")).to_be_visible()
+    meter = Meter(page, person.server)
+    for number, name in enumerate(("000/note-000007.md", "000/note-000007.md", f"000/new-{NOTES}.md")):
+        time.sleep(3)  # what came before is settled
+        begun, before = time.monotonic(), sum(meter.cpu_ms())
+        person.server.write(f"memory/{name}", f"# Edition {number}\n\n- The tide is {number} metres high.\n")
+        expect(page.get_by_role("option").first).to_contain_text(f"Edition {number}")
+        if number < 2:
+            expect(page.locator("#L3")).to_contain_text(f"is {number} metres")
+        took, cpu = time.monotonic() - begun, sum(meter.cpu_ms()) - before
+        print(f"{name} is shown {took:.2f} s after it was written, {cpu:.0f} ms of the processor")
+        assert cpu < 1_000
+    person.server.path(f"memory/000/new-{NOTES}.md").unlink()

@@ -10,7 +10,7 @@ from threading import Lock
 from plainmind.agent.codes import Codes
 from plainmind.agent.recalls import Asker
 from plainmind.agent.scope import SearchContext
-from plainmind.base.errors import PlainmindError, ScopeDenied
+from plainmind.base.errors import NotFound, PathNotAllowed, PlainmindError, ScopeDenied
 from plainmind.base.value import value
 from plainmind.guests.page import shapes
 from plainmind.guests.page.events import Journal
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from plainmind.memory.session_pages import Listed
     from plainmind.notes.discovery import FoundFile
     from plainmind.notes.notebook import Forgotten
+    from plainmind.notes.workspace import Workspace
 
     T = TypeVar("T")
 
@@ -160,6 +161,14 @@ class Previews:
         return found
 
 
+def _listed(workspace: Workspace, path: str) -> FoundFile | None:
+    """A file that is new, if it counts as a note."""
+    try:
+        return workspace.locate(path)
+    except (NotFound, PathNotAllowed):
+        return None
+
+
 class Files:
     """The files of the memory; only those are looked at again that may have changed."""
 
@@ -190,7 +199,7 @@ class Files:
     def _look(self) -> Mapping[str, FoundFile]:
         workspace = self._memory.notes.workspace
         since = workspace.changed_since(self._moment)
-        if since is None or len(since.files) > _FEW_FILES or not since.files <= self._known.keys():
+        if since is None or len(since.files) > _FEW_FILES:
             found = self._memory.look()
             self._known = {one.path: one for one in sorted(found.files, key=lambda one: one.path)}
             self._moment, self._newest = found.moment, None
@@ -198,11 +207,13 @@ class Files:
         if since.files:
             known = dict(self._known)
             for path in since.files:
-                again = workspace.look_at(path)
+                again = workspace.look_at(path) if path in known else _listed(workspace, path)
                 if again is None:
-                    del known[path]
+                    known.pop(path, None)
                 else:
                     known[path] = again
+            if not known.keys() <= self._known.keys():
+                known = dict(sorted(known.items()))
             self._known, self._newest = known, None
         self._moment = since.moment
         return self._known

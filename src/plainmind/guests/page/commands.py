@@ -209,6 +209,7 @@ def _serve(arguments: argparse.Namespace, tell: Callable[[Running, str], None]) 
     tls = _tls(arguments)
     memory = open_memory(arguments)
     memory.notes.require_workspace()
+    memory.notes.workspace.expect_more_looks()
     with hold_place(memory) as place, _listen(arguments, tls) as bound:
         scheme = "https" if tls else "http"
         door = door_of(bound, token_in(memory.home), arguments.allow_host or (), scheme=scheme)

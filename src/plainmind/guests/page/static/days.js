@@ -37,7 +37,7 @@ function drawStrip() {
 function make() {
   strip = h(".months");
   list = makeList({
-    name: "days", height: 64, top: strip,
+    name: "days", top: strip,
     load: async () => {
       const { days } = await get("days", { from: "1970-01-01", to: "2999-12-31" });
       const rows = days.sort((a, b) => (a.day < b.day ? 1 : -1));
@@ -54,7 +54,7 @@ function make() {
 }
 
 function drawDay(day) {
-  return pageOf(dayName(day.day), counts({ lines: day.notes.reduce((n, note) => n + note.text.split("\n").length - 1, 0), sessions: day.sessions.length, changes: day.changes.length, recalls: day.recalls.length }), null,
+  return pageOf(dayName(day.day), counts({ lines: day.notes.reduce((n, note) => n + note.text.split("\n").filter((line) => line.trim() && line[0] !== "#").length, 0), sessions: day.sessions.length, changes: day.changes.length, recalls: day.recalls.length }), null,
     day.notes.map((note) => h("section", h("h2", h("a", { href: noteHash(note.path) }, note.path)), linesOf(note.path, note.text))),
     section(t("talks"), day.sessions.length && placeLinks(day.sessions.map((row) => [talkHash(row.name), row.title || row.name, moment(row.updatedAt)]))),
     section(t("day.changed"), day.changes.length && placeLinks(day.changes.map((row) => [`${noteHash(row.path)}!history`, row.path, `${named("op", row.operation)}, ${moment(row.at)}`]))),

@@ -10,7 +10,7 @@ import { t } from "./words.js";
  * A list of rows from the server. load(offset, limit) gives {rows, total}; draw(row) the children of a row; hash(row) its
  * address; none() what stands there when there are no rows; events are those after which it is loaded again.
  */
-export function makeList({ name, height = 76, load, draw, hash, none, events = [], top = null }) {
+export function makeList({ name, height = 66, load, draw, hash, none, events = [], top = null }) {
   let parts = new Parts(load);
   const holder = h(".holder");
   const follow = (index, enter) => {

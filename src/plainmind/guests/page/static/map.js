@@ -46,7 +46,7 @@ function drawing(points) {
       const [x, y] = place(point);
       const w = pen.measureText(name).width;
       const left = x + w + 16 > width ? x - w - 12 : x + 12;
-      if (taken.some(([l, r, m]) => left < r && left + w > l && Math.abs(m - y) < 15)) continue;
+      if (left < 0 || taken.some(([l, r, m]) => left < r && left + w > l && Math.abs(m - y) < 15)) continue;
       taken.push([left, left + w, y]);
       pen.fillText(name, left, y + 4);
     }

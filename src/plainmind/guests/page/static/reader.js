@@ -32,7 +32,7 @@ function drawHead() {
   show(head,
     h("button.tool.back", { "aria-label": t("back"), onclick: () => history.back() }, icon("back")),
     h(".crumbs",
-      h("h1", crumbs.map((part, i) => [i ? h("span.slash", "/") : null, h("span", { lang: langOf(part) }, part)])),
+      h("h1.ways", crumbs.map((part, i) => [i ? h("span.slash", "/") : null, h("span", { lang: langOf(part) }, part)])),
       note && h("p.meta", [note.modifiedAt && t("changed", { when: ago(note.modifiedAt) }), t("lines", { n: note.totalLines }), note.scope && named("scope", note.scope), note.writable === false && t("read.only")].filter(Boolean).join(" · "))),
     at.mode === "read" && h(".tools", { role: "toolbar", "aria-label": t("actions") },
       edit && button("edit", t("edit"), startEdit, { title: `${t("edit")} (e)` }),

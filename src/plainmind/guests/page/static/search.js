@@ -14,6 +14,8 @@ let pane, input, hint, rows, holder, filterRow, filterButton;
 export function wordsOf(hit) {
   const found = new Map();
   for (const { parts } of hit.lines || []) parts.forEach((part, i) => i % 2 && found.set(part.toLowerCase(), part));
+  const words = [...found.keys()];
+  for (const word of words) if (words.some((one) => one !== word && word.startsWith(one))) found.delete(word);
   return found.size ? [...found.values()] : hit.explanation?.matched || [];
 }
 
@@ -52,7 +54,7 @@ function drawHit(index) {
     h(".top", h("b", { lang: langOf(name) }, name),
       h("span.score", { title: t("score.title") }, percent(hit.score))),
     h(".snippet", { lang: langOf(hit.snippet) }, text.map(({ parts }) => [parts.map((part, i) => (i % 2 ? h("mark", part) : plain(part, i === 0))), " "])),
-    h(".foot", h("span.path", `${hit.path}:${hit.bestLine || hit.startLine}`),
+    h(".foot", h("span.path", h("span", hit.path), `:${hit.bestLine || hit.startLine}`),
       h("span.because", reasons(hit).join(" · "))),
   ];
 }
@@ -64,7 +66,7 @@ function drawNote(index) {
   return [
     h(".top", h("b", { lang: langOf(name) }, name), h("span.score", note.modifiedAt ? ago(note.modifiedAt) : "")),
     h(".snippet", { lang: langOf(note.preview || "") }, plain(note.preview || "")),
-    h(".foot", h("span.path", note.path), note.scope && note.scope !== "private" ? h("span", note.scope) : null),
+    h(".foot", h("span.path", h("span", note.path)), note.scope && note.scope !== "private" ? h("span", note.scope) : null),
   ];
 }
 

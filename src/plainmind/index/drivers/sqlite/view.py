@@ -39,7 +39,7 @@ from plainmind.index.vectors import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import TypeAlias
+    from typing import Any, TypeAlias
 
     from plainmind.index.drivers.sqlite.int8_copy import Int8Copies
 
@@ -157,6 +157,8 @@ INT8_EFFORT = 2
 MOST = 65_536  # chunks of a segment: positions are uint16
 _CHUNK_OVERHEAD = 500
 _BYTES_PER_ID = 40
+# Where in a key the number of a segment stands, followed by the revision of its state.
+_STATE_AT = {"postings": 2, "count": 2, "lengths": 1, "words": 1, "hidden": 1, "absent": 1, "signs": 1}
 _HIDDEN_VECTOR = 9  # bytes: its flag, and its position among the absent ones
 _INFLATED = 3  # times its stored size is a text that was read, and what it was read from, at most
 _NOTHING = b""  # is hidden
@@ -191,6 +193,7 @@ _IDS_OF = """SELECT c.id
                FROM json_each(?) named
                     CROSS JOIN files f ON f.source = named.value ->> 0 AND f.path = named.value ->> 1
                     CROSS JOIN chunks c ON c.file_id = f.id"""
+_THERE = "SELECT id FROM chunks WHERE id IN (SELECT value FROM json_each(?))"
 _VECTORS = "SELECT id, vector FROM vectors WHERE id IN (SELECT value FROM json_each(?))"
 _VECTORS_BETWEEN = "SELECT id, vector FROM vectors WHERE id >= ? AND id < ? ORDER BY id"
 _VECTORS_OF = """SELECT v.vector
@@ -285,8 +288,27 @@ class SqliteCache(Cache):
             self.keeps_vectors = vectors <= BESIDE_SIGNS
             if self._copies is not None:
                 self._copies.keep(found.first_ids)
+            if self.kept.has_doubled:
+                self._let_go(db, found)
         self._overview = found
         return found
+
+    def _let_go(self, db: apsw.Connection, now: Overview) -> None:
+        """Drop what was read of chunks and of states of segments that are no more: it would stay until all is full."""
+        keys: list[Any] = self.kept.keys()
+        ids = {key if isinstance(key, int) else key[1] for key in keys if _is_of_chunk(key)}
+        there = {id_ for (id_,) in db.execute(_THERE, (_listed([*ids]),))}
+        states = {(each.first_id, at) for each in now.segments for at in (each.revision, each.posted)}
+
+        def is_gone(key: Any) -> bool:
+            if _is_of_chunk(key):
+                return (key if isinstance(key, int) else key[1]) not in there
+            if key[0] == "between":
+                return bool(key[-1] != now.contents)
+            at = _STATE_AT[key[0]]
+            return key[at : at + 2] not in states
+
+        self.kept.sweep([key for key in keys if is_gone(key)])
 
     def hidden(self, db: apsw.Connection, segment: Segment, scopes: Scopes) -> bytes | None:
         """Which positions of a segment are hidden from those who may see only these scopes; None: all."""
@@ -506,6 +528,11 @@ class SqliteView:
                 break
         self.cache.compared(len(found))
         return found
+
+
+def _is_of_chunk(key: Any) -> bool:
+    """Whether what is kept under a key is a chunk, or the vector of one."""
+    return isinstance(key, int) or key[0] == "chunk"
 
 
 def _listed(ids: Sequence[int]) -> str:
