@@ -39,7 +39,12 @@ class PageServer:
             shutil.copytree(EXAMPLES, self.workspace)
         self.home = folder / "home"
         self._options = options
-        self._env = {**os.environ, "PLAINMIND_HOME": str(self.home), "TZ": "UTC"}
+        self._env = {
+            **os.environ,
+            "PLAINMIND_HOME": str(self.home),
+            "PLAINMIND_ENTRIES_DRIVER": "sqlite",  # another one takes seconds to load
+            "TZ": "UTC",
+        }
         self._process = None
 
     @property

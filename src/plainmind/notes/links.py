@@ -56,7 +56,9 @@ class NoteLinks:
 
 
 @value
-class _Found:
+class FoundLink:
+    """A link as it is written."""
+
     line: int
     target: str
     part: str  # a heading, or a block as `^id`
@@ -68,9 +70,13 @@ class _Found:
 class Notes:
     """All notes by what they are called."""
 
-    def __init__(self, texts: Mapping[str, Sequence[str]]) -> None:
+    def __init__(
+        self, texts: Mapping[str, Sequence[str]], known: Mapping[str, NoteNames] | None = None
+    ) -> None:
+        """`known` are the names of notes whose texts are as they were."""
         self.texts = texts
-        self.names = {path: note_names(path, lines) for path, lines in texts.items()}
+        known = known or {}
+        self.names = {path: known.get(path) or note_names(path, lines) for path, lines in texts.items()}
         self._by_path = {_fold(_bare(path)): path for path in texts}
         self._by_name: dict[str, list[str]] = {}
         self._by_other_name: dict[str, list[str]] = {}
@@ -99,7 +105,7 @@ class Notes:
         hint = f"did you mean {meant}?" if near else "`plainmind list` names all notes"
         raise NotFound(f"no note is called `{target}`", hint=hint)
 
-    def follow(self, found: _Found, source: str) -> str | None:
+    def follow(self, found: FoundLink, source: str) -> str | None:
         """The note that a link leads to."""
         if not found.target:
             return source
@@ -152,7 +158,7 @@ def locate_link(workspace: Workspace, written: str) -> tuple[str, int]:
     return path, line
 
 
-def find_links(lines: Sequence[str]) -> Iterator[_Found]:
+def find_links(lines: Sequence[str]) -> Iterator[FoundLink]:
     """All links of a text in their order, outside of code; those that leave the notes are passed over."""
     for number, line in text_lines(lines):
         if "](" not in line and "[[" not in line:
@@ -162,26 +168,28 @@ def find_links(lines: Sequence[str]) -> Iterator[_Found]:
         yield from (link for _, link in sorted(found, key=lambda one: one[0]))
 
 
-def _wiki_links(line: str, number: int) -> Iterator[tuple[int, _Found]]:
+def _wiki_links(line: str, number: int) -> Iterator[tuple[int, FoundLink]]:
     for match in _WIKI.finditer(line):
         target, part = match[2].strip().removesuffix("\\"), (match[3] or "").removesuffix("\\")
         if target or part:
             label = (match[4] or "").strip()
-            found = _Found(number, target, part.strip("# "), label, bool(match[1]), is_path=False)
+            found = FoundLink(number, target, part.strip("# "), label, bool(match[1]), is_path=False)
             yield match.start(), found
 
 
-def _markdown_links(line: str, number: int) -> Iterator[tuple[int, _Found]]:
+def _markdown_links(line: str, number: int) -> Iterator[tuple[int, FoundLink]]:
     for match in _MARKDOWN.finditer(line):
         target, _, part = (match[3] or match[4]).partition("#")
         name = os.path.basename(target)
         if _SCHEME.match(target) or (name and "." in name and name[-3:].lower() != ".md"):
             continue
-        found = _Found(number, unquote(target), unquote(part), match[2].strip(), bool(match[1]), is_path=True)
+        found = FoundLink(
+            number, unquote(target), unquote(part), match[2].strip(), bool(match[1]), is_path=True
+        )
         yield match.start(), found
 
 
-def _link(notes: Notes, found: _Found, source: str) -> Link:
+def _link(notes: Notes, found: FoundLink, source: str) -> Link:
     path = notes.follow(found, source)
     line = None if path is None or not found.part else _line_of(notes.texts[path], found.part)
     target = f"{found.target}#{found.part}" if found.part else found.target

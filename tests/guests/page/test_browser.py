@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -248,35 +249,7 @@ def test_a_note_full_of_html_is_text_and_loads_nothing(person, notes):
     assert page.evaluate("window.seized") is None
 
 
-ATTACK = """<!doctype html><title>Another page of this machine</title><body><script>
-window.got = [];
-const target = "ORIGIN";
-const steal = (name, work) => work.then((text) => window.got.push(`${name}: ${text}`), () => {});
-const header = { Authorization: "Bearer TOKEN" };
-const say = { "Content-Type": "text/plain" };
-const ways = [
-  steal("read", fetch(`${target}/v1/notes`, { headers: header }).then((answer) => answer.text())),
-  steal("read without asking", fetch(`${target}/v1/notes`, { mode: "no-cors" }).then((answer) => answer.text().then((text) => text || Promise.reject()))),
-  steal("file", fetch(`${target}/static/app.js`).then((answer) => answer.text())),
-  steal("module", import(`${target}/static/dom.js`).then(String)),
-  steal("write", fetch(`${target}/v1/notes`, { method: "POST", mode: "no-cors", headers: say, body: '{"text": "seized"}' }).then(() => Promise.reject())),
-  steal("write with the token", fetch(`${target}/v1/notes`, { method: "POST", headers: { ...header, "Content-Type": "application/json" }, body: '{"text": "seized"}' }).then((answer) => answer.text())),
-  steal("session", fetch(`${target}/v1/session`, { method: "POST", headers: say, body: '{"code": "CODE"}' }).then((answer) => answer.text())),
-];
-const form = Object.assign(document.createElement("form"), { method: "post", action: `${target}/v1/notes`, enctype: "text/plain", target: "frame" });
-form.append(Object.assign(document.createElement("input"), { name: '{"text": "seized", "x": "', value: '"}' }));
-document.body.append(...["frame", "look"].map((name) => Object.assign(document.createElement("iframe"), { name })), form);
-form.submit();
-window.frames.look.location = `${target}/`;
-const image = new Image();
-image.onload = () => window.got.push("image");
-image.src = `${target}/static/icon.svg`;
-const tag = document.createElement("script");
-tag.onload = () => window.got.push("script");
-tag.src = `${target}/static/app.js`;
-document.body.append(tag);
-Promise.allSettled(ways).then(() => document.body.append(Object.assign(document.createElement("p"), { textContent: "tried" })));
-</script>"""
+ATTACK = (Path(__file__).parent / "another_port.html").read_text("utf-8")
 
 
 def test_a_page_of_another_port_learns_and_changes_nothing(person, notes):
@@ -444,6 +417,56 @@ def test_a_new_note_is_on_the_disk_and_can_be_taken_back(person, notes):
     wait_until(lambda: not written[0].exists() or "marzipan" not in written[0].read_text())
 
 
+def test_undo_names_the_change_that_it_takes_back(person, notes):
+    notes.write("memory/first.md", "- The first is one.\n- And the safe opens with 8123-okapi.\n")
+    notes.write("memory/second.md", "- The second is two.\n")
+    page = person.open("#/note/memory/first.md")
+    edit(page, notes.read("memory/first.md").replace("one", "eins"))
+    expect(line(page, 1)).to_contain_text("eins")
+    page = person.open("#/note/memory/second.md")
+    edit(page, "- The second is zwei.\n")
+    expect(line(page, 1)).to_contain_text("zwei")
+    for path, text in (("memory/second.md", "The second is two."), ("memory/first.md", "The first is one.")):
+        page.keyboard.press("u")
+        asked = page.get_by_role("dialog", name="Undo")
+        expect(asked).to_contain_text(f"“Edited” in {path}")
+        asked.get_by_role("button", name="Undo").click()
+        is_shown(page, path)
+        expect(line(page, 1)).to_contain_text(text)
+    page.keyboard.press("h")
+    expect(page.locator(".versions button b").first).to_have_text("Undone")
+    page.goto(f"{notes.origin}/#/note/memory/first.md:2")
+    expect(line(page, 2)).to_have_attribute("aria-current", "true")
+    page.keyboard.press("f")
+    page.get_by_role("button", name="Forget for good").click()
+    expect(page.get_by_text("Forgotten: 1 line")).to_be_visible()
+    page.keyboard.press("u")
+    expect(page.get_by_text("nothing can bring them back")).to_be_visible()
+    assert notes.read("memory/first.md") == "- The first is one.\n"
+
+
+def test_an_entry_is_read_and_forgotten(person, notes):
+    page = person.open("#/")
+    expect(page.get_by_role("link", name="Search")).to_be_visible()
+    expect(page.get_by_role("link", name="Entries")).to_have_count(0)  # there are none
+    notes.run("entries", "store", "Anna prefers oolong over coffee", "--category", "preference")
+    notes.run("entries", "store", "The ferry to Brännö leaves at ten", "--category", "fact")
+    page = person.open("#/")
+    page.get_by_role("link", name="Entries").click()
+    rows = page.get_by_role("option")
+    expect(rows).to_have_count(2)
+    rows.filter(has_text="oolong").click()
+    expect(page.locator(".detail .lead")).to_have_text("Anna prefers oolong over coffee")
+    expect(page.locator(".detail .meta")).to_contain_text("preference")
+    assert violations(page) == []
+    page.get_by_role("button", name="Forget").click()
+    page.get_by_role("dialog").get_by_role("button", name="Forget for good").click()
+    expect(page.get_by_text("Forgotten: 1 line")).to_be_visible()
+    expect(rows).to_have_count(1)
+    expect(page.get_by_text("oolong")).to_have_count(0)
+    assert "oolong" not in notes.run("entries", "list")
+
+
 def test_what_is_written_in_an_editor_appears_by_itself(person, notes):
     notes.write("memory/live.md", "- The tide is low.\n")
     page = person.open("#/note/memory/live.md")
@@ -537,6 +560,7 @@ def test_links_are_drawn_and_the_table_says_the_same(person, notes):
     page.get_by_role("button", name="Wider").click()
     expect(page.locator(".drawing .node")).to_have_count(3)
     page.get_by_role("button", name="As a table").click()
+    expect(page.get_by_role("button", name="As a drawing")).to_be_visible()
     expect(page.get_by_role("row", name=re.compile("Hub Rim"))).to_be_visible()
     assert violations(page) == []
     page.get_by_role("link", name="Tags").click()

@@ -348,3 +348,23 @@ def test_a_list_of_files_is_always_that_of_this_moment(tmp_path):
         for number in range(30):
             (notes / "memory" / f"many-{number}.md").write_text("# Many\n")
         assert seen() == there()
+
+
+def test_links_follow_the_notes_as_they_are_now(written):
+    place = written.workspace / "memory"
+    (place / "sailor.md").write_text("# Sailor\n\nMet on the [[Blue whale]].\n")
+    (place / "ship.md").write_text("# Ship\n\nWithout a name.\n")
+
+    def leads():
+        return [link["path"] for link in written.get("/v1/links/memory/sailor.md")["links"]]
+
+    def backlinks():
+        return [one["path"] for one in written.get("/v1/links/memory/ship.md")["backlinks"]]
+
+    assert (leads(), backlinks()) == ([None], [])
+    (place / "ship.md").write_text("# Blue whale\n\nIt has a name now.\n")
+    assert (leads(), backlinks()) == (["memory/ship.md"], ["memory/sailor.md"])
+    (place / "sailor.md").write_text("# Sailor\n\nNever met.\n")
+    assert (leads(), backlinks()) == ([], [])
+    (place / "sailor.md").unlink()
+    (place / "ship.md").unlink()

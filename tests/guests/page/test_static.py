@@ -77,7 +77,7 @@ def test_every_language_says_all_of_it_with_the_same_holes(language):
 def test_in_the_wheel_the_page_is_small():
     page = all_packed()
     assert sum(map(len, page.values())) <= 150 * 1024
-    assert len(gzip.compress(b"".join(page.values()), 9)) <= 50 * 1024
+    assert len(gzip.compress(b"".join(page.values()), 9)) <= 52 * 1024
 
 
 def test_packing_takes_space_and_nothing_else():

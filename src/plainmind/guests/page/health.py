@@ -5,6 +5,7 @@ from __future__ import annotations
 from plainmind import __version__
 from plainmind.guests.page import shapes
 from plainmind.guests.page.call import Call, Reply
+from plainmind.guests.page.parts import keeps_entries
 from plainmind.guests.page.problems import Problem
 from plainmind.guests.page.tokens import RIGHTS, Caller
 
@@ -60,6 +61,7 @@ def _session(call: Call, caller: Caller, token: str | None) -> shapes.Session:
         __version__,
         memory.now().date().isoformat(),
         tuple(memory.sources),
+        caller.is_owner and keeps_entries(memory),
         token,
     )
 

@@ -10,7 +10,7 @@ from plainmind.base.errors import PlainmindError
 from plainmind.base.model import split_lines
 from plainmind.guests.page import requests, shapes
 from plainmind.guests.page.call import Call, Reply
-from plainmind.notes.links import Notes, find_links, links_among
+from plainmind.notes.links import FoundLink, Notes, find_links, links_among
 from plainmind.notes.workspace import day_of
 
 TYPE_CHECKING = False
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     Stamp: TypeAlias = tuple[int, int, int]
     Edges: TypeAlias = Mapping[str, Counter[str]]
 
+_NOWHERE: Counter[str] = Counter()
+
 
 class Network:
     """The owner's notes by what they are called and where they lead; only files that changed are read again."""
@@ -30,6 +32,7 @@ class Network:
         self._lock = Lock()
         self._stamps: dict[str, Stamp] = {}
         self._texts: dict[str, Sequence[str]] = {}
+        self._found: dict[str, Sequence[FoundLink]] = {}  # in a note
         self._leads: dict[str, Counter[str]] | None = None
         self._notes = Notes({})
 
@@ -47,24 +50,30 @@ class Network:
         with self._lock:
             if notes is self._notes and self._leads is not None:
                 return notes, self._leads
-        leads = {path: _targets(notes, path) for path in notes.texts}
+            known = self._found
+        found = {
+            path: known[path] if path in known else tuple(find_links(lines))
+            for path, lines in notes.texts.items()
+        }
+        leads = {path: _targets(notes, path, links) if links else _NOWHERE for path, links in found.items()}
         with self._lock:
             if notes is self._notes:
-                self._leads = leads
+                self._found, self._leads = found, leads
         return notes, leads
 
     def _caught_up(self, call: Call, files: Sequence[FoundFile]) -> Notes:
         stamps = {found.path: (found.mtime_ns, found.size, found.inode) for found in files}
         if stamps == self._stamps:
             return self._notes
+        same = {path for path, stamp in stamps.items() if self._stamps.get(path) == stamp}
+        names = {path: known for path, known in self._notes.names.items() if path in same}
+        self._found = {path: links for path, links in self._found.items() if path in same}
         self._texts = {
-            found.path: self._texts[found.path]
-            if self._stamps.get(found.path) == stamps[found.path]
-            else _lines(call, found)
+            found.path: self._texts[found.path] if found.path in same else _lines(call, found)
             for found in files
         }
         self._stamps, self._leads = stamps, None
-        self._notes = Notes(self._texts)
+        self._notes = Notes(self._texts, names)
         return self._notes
 
 
@@ -76,8 +85,8 @@ def _lines(call: Call, found: FoundFile) -> list[str]:
     return split_lines(call.shown(text))
 
 
-def _targets(notes: Notes, path: str) -> Counter[str]:
-    found = (notes.follow(link, path) for link in find_links(notes.texts[path]))
+def _targets(notes: Notes, path: str, links: Sequence[FoundLink]) -> Counter[str]:
+    found = (notes.follow(link, path) for link in links)
     return Counter(target for target in found if target is not None and target != path)
 
 

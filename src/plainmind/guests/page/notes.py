@@ -168,7 +168,8 @@ def _row_with_preview(call: Call, found: FoundFile) -> shapes.NoteRow:
     from plainmind.text.note_format import without_note_ids
 
     try:
-        _, _, text = _content(call, found.path)
+        call.memory.policy.checkpoint.require(call.scoped.access, found.path)
+        text = call.shown(call.memory.text_of(found))
     except (OSError, PlainmindError):
         return note_row(
             found

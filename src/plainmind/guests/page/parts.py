@@ -93,6 +93,11 @@ def _entries(call: Call) -> Iterator[Any]:
         entries.close()
 
 
+def keeps_entries(memory: Memory) -> bool:
+    """Whether there is anything to show of entries, or may be."""
+    return bool(find_by_name(_ENTRIES_ON)(memory) or find_by_name(_HAS_ENTRIES)(memory))
+
+
 def warm_entries(memory: Memory, *, read_only: bool) -> None:
     """Load what keeps the entries before anybody asks for them: that takes seconds, the first time."""
     if not find_by_name(_ENTRIES_ON)(memory) or (read_only and not find_by_name(_HAS_ENTRIES)(memory)):

@@ -87,6 +87,7 @@ class PageApp:
         ]
         self._quick = anyio.CapacityLimiter(_QUICK_PLACES)
         self._slow = anyio.CapacityLimiter(_SLOW_PLACES)
+        self._listening = anyio.CapacityLimiter(1)  # who listens waits for no work of others
         self._waiting = 0
         self._lookout = Lookout(memory, keeper.journal, keeper.files.by_path)
         self._streams = 0
@@ -154,7 +155,7 @@ class PageApp:
             raise Problem("too-many", "too many are listening already", headers=(("retry-after", "10"),))
         self._streams += 1
         try:
-            await anyio.to_thread.run_sync(self._lookout.begin, limiter=self._slow)
+            await anyio.to_thread.run_sync(self._lookout.begin, limiter=self._listening)
             headers = [(b"content-type", b"text/event-stream"), (b"cache-control", b"no-store"), *HEADERS]
             await send({"type": "http.response.start", "status": 200, "headers": headers})
             async with anyio.create_task_group() as tasks:

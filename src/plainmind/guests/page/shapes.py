@@ -34,6 +34,7 @@ class Session:
     version: str
     today: str
     sources: tuple[str, ...]
+    entries: bool = field(metadata=about("whether there are single entries, or agents may keep some"))
     token: str | None = field(
         default=None, metadata=about("to be sent as `Authorization: Bearer …`; given once")
     )

@@ -26,7 +26,7 @@ let answerer = null;
 export const answerWith = (answer) => (answerer = answer);
 export const isAlone = () => Boolean(answerer);
 /** Whether there is such a place: the exported file has few. */
-export const has = (place) => !session.places || session.places.includes(place);
+export const has = (place) => (session.places ? session.places.includes(place) : place !== "entries" || session.entries);
 /** The texts of a language. */
 export const loadJson = async (name) => (answerer ? answerer("GET", `/texts/${name}`) : (await fetch(`/static/texts/${name}.json`)).json());
 

@@ -11,7 +11,7 @@ import { confirm, dialog, empty, go, hear, isTyping, isWide, mountToasts, tell }
 import { LANGUAGES, loadTexts, t } from "./words.js";
 
 /** The places of the page: those of a group stand together. */
-const PLACES = [["search", "days", "talks"], ["recalls", "start", "review"], ["tags", "map", "health"]];
+const PLACES = [["search", "days", "talks"], ["recalls", "start", "review"], ["entries", "tags", "map", "health"]];
 const hashOf = (name) => (name === "search" ? search.hash() : `#/${name}`);
 
 let list, detail, main, nav, live;

@@ -66,14 +66,19 @@ export function offerUndo(text, path, old, etag) {
   });
 }
 
+/** What a version is called by what was done. */
+export const did = (version) => named("op", version.operation.split(" ")[0]);
+
 /** Take back the latest change of the memory, whoever made it, after saying which it is. */
 export async function undoLatest() {
   try {
-    const { versions } = await get("history", { limit: 1 });
-    if (!versions.length) return toast(t("undo.nothing"));
-    const latest = versions[0];
-    const what = t("undo.ask", { operation: named("op", latest.operation), path: latest.path });
-    if (!(await confirm(t("undo"), what, t("undo")))) return undefined;
+    const { versions } = await get("history", { limit: 100 });
+    const back = versions.map((one) => one.operation.replace("undo ", ""));
+    const latest = versions.find((one) => !/^(before|undo|init)/.test(one.operation) && !back.includes(one.id));
+    if (!latest) return toast(t("undo.nothing"));
+    const what = t("undo.ask", { operation: did(latest), path: latest.path });
+    // What was forgotten for good does not come back; who tries is told so.
+    if (latest.operation !== "forget" && !(await confirm(t("undo"), what, t("undo")))) return undefined;
     const undone = await post("undo");
     tell("note.changed", { path: undone.path });
     toast(t("undone"));
@@ -83,6 +88,8 @@ export async function undoLatest() {
   }
   return undefined;
 }
+
+const count = (plan) => plan.lines.reduce((n, part) => n + part.endLine - part.startLine + 1, plan.entries.length);
 
 function placeList(lines) {
   const by = new Map();
@@ -103,11 +110,11 @@ export async function forget(what, { session } = {}) {
     const still = plan.stillIn || {};
     const left = [...(still.sessions || []), ...(still.entries || [])];
     show(body,
-      h("p.lead", plan.lines.length || plan.entries?.length
-        ? t("forget.lead", { n: plan.lines.reduce((n, part) => n + part.endLine - part.startLine + 1, 0) + (plan.entries?.length || 0) })
+      h("p.lead", count(plan)
+        ? t("forget.lead", { n: count(plan) })
         : t("forget.old")),
       placeList(plan.lines),
-      plan.entries?.length ? h("section.doomed", h("h3", t("entries")), plan.entries.map((entry) => h(".change.gone", h("span.no"), h("span.said", entry.text)))) : null,
+      plan.entries.length ? h("section.doomed", h("h3", t("entries")), plan.entries.map((entry) => h(".change.gone", h("span.no"), h("span.said", entry.text)))) : null,
       plan.session && h("p", plan.session.title || plan.session.name),
       left.length ? h(".still", h("h3", t("forget.still")), h("ul", left.map((name) => h("li", name)))) : null,
       still.chatHistory ? h("p.note", t("forget.chat")) : null,
@@ -120,7 +127,8 @@ export async function forget(what, { session } = {}) {
         const done = await post("forget", { code: plan.code });
         node.close();
         for (const path of new Set(done.lines.map((line) => line.path))) tell("note.forgotten", { path });
-        toast(t("forgotten", { n: done.lines.reduce((n, part) => n + part.endLine - part.startLine + 1, 0) }));
+        if (done.entries.length) tell("entry");
+        toast(t("forgotten", { n: count(done) }));
       } catch (error) {
         show(body, failure(error));
       }

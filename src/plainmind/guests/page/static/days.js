@@ -1,10 +1,11 @@
 // Day by day: a strip of what happened, and each day's notes, conversations, changes and recalls.
 
 import { get, session } from "./api.js";
+import { did } from "./changes.js";
 import { h, icon, show } from "./dom.js";
 import { linesOf, makeList, pageOf, placeLinks, rowOf, section } from "./lists.js";
 import { empty, fillWith, go, noteHash, talkHash } from "./shell.js";
-import { dayName, moment, monthName, named, t } from "./words.js";
+import { dayName, moment, monthName, t } from "./words.js";
 
 let list, strip, month;
 
@@ -57,7 +58,7 @@ function drawDay(day) {
   return pageOf(dayName(day.day), counts({ lines: day.notes.reduce((n, note) => n + note.text.split("\n").filter((line) => line.trim() && line[0] !== "#").length, 0), sessions: day.sessions.length, changes: day.changes.length, recalls: day.recalls.length }), null,
     day.notes.map((note) => h("section", h("h2", h("a", { href: noteHash(note.path) }, note.path)), linesOf(note.path, note.text))),
     section(t("talks"), day.sessions.length && placeLinks(day.sessions.map((row) => [talkHash(row.name), row.title || row.name, moment(row.updatedAt)]))),
-    section(t("day.changed"), day.changes.length && placeLinks(day.changes.map((row) => [`${noteHash(row.path)}!history`, row.path, `${named("op", row.operation)}, ${moment(row.at)}`]))),
+    section(t("day.changed"), day.changes.length && placeLinks(day.changes.map((row) => [`${noteHash(row.path)}!history`, row.path, `${did(row)}, ${moment(row.at)}`]))),
     section(t("recalls"), day.recalls.length && placeLinks(day.recalls.map((row) => [`#/recalls/${row.id}`, row.question, [row.who, moment(row.at)].filter(Boolean).join(", ")]))));
 }
 

@@ -3,7 +3,7 @@
 import { encoded, get, has, may, note as load, post, put } from "./api.js";
 import { button, h, icon, langOf, show } from "./dom.js";
 import { merge } from "./diff.js";
-import { drawDiff, forget, forgetText, offerUndo } from "./changes.js";
+import { did, drawDiff, forget, forgetText, offerUndo } from "./changes.js";
 import { drawLine, finder, kinds, markIn } from "./markdown.js";
 import { hitAt, reasons, wordsOf } from "./search.js";
 import { confirm, empty, fail, failure, fillWith, go, hear, isTyping, noteHash, placeHash, sentence, tell, toast } from "./shell.js";
@@ -270,7 +270,7 @@ function openHistory() {
     if (!versions.length) return h("li", h("p.note", t("history.none")));
     const items = versions.map((version) => {
       const b = h("button", { "aria-pressed": "false", onclick: () => pick(version, b) },
-        h("b", named("op", version.operation)), h("time", { datetime: version.at }, moment(version.at)));
+        h("b", did(version)), h("time", { datetime: version.at }, moment(version.at)));
       return h("li", b);
     });
     queueMicrotask(() => { const first = list.querySelector("button"); first?.click(); first?.focus(); });

@@ -1,6 +1,7 @@
 // All screens by the names they have in the address. Those without a list take the whole width.
 
 import { days } from "./days.js";
+import { entries } from "./entries.js";
 import { graph } from "./graph.js";
 import { health } from "./health.js";
 import { map } from "./map.js";
@@ -11,4 +12,4 @@ import { start } from "./start.js";
 import { tags } from "./tags.js";
 import { talks } from "./talks.js";
 
-export const screens = { search, days, talks, recalls, start, review, tags, graph, map, health };
+export const screens = { search, days, talks, recalls, start, review, entries, tags, graph, map, health };
