@@ -30,7 +30,7 @@ const make = () => {
 };
 
 const draw = (row) => pageOf(t("entries"), `${facts(row)} · ${ago(row.createdAt)}`, may("forget") && [button("forget", t("forget"), () => forget(row.id))],
-  h("p.lead", { lang: langOf(row.text) }, row.text), row.origin && h("p.note", row.origin),
+  h("p.lead", { lang: langOf(row.text) }, row.text),
   row.waiting && may("review") && h(".actions", button(null, t("review.accept"), async () => {
     try {
       await post(`entries/${row.id}/accept`);

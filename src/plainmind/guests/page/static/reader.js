@@ -28,11 +28,12 @@ const links = {
 function drawHead() {
   const { note, path } = at;
   const crumbs = path.split("/");
+  const file = crumbs.pop();
   const edit = may("write") && note?.writable !== false;
   show(head,
     h("button.tool.back", { "aria-label": t("back"), onclick: () => history.back() }, icon("back")),
     h(".crumbs",
-      h("h1.ways", crumbs.map((part, i) => [i ? h("span.slash", "/") : null, h("span", { lang: langOf(part) }, part)])),
+      h("h1.ways", crumbs.length ? h("span", crumbs.map((part) => [h("span", { lang: langOf(part) }, part), h("span.slash", "/")])) : null, h("span", { lang: langOf(file) }, file)),
       note && h("p.meta", [note.modifiedAt && t("changed", { when: ago(note.modifiedAt) }), t("lines", { n: note.totalLines }), note.scope && named("scope", note.scope), note.writable === false && t("read.only")].filter(Boolean).join(" · "))),
     at.mode === "read" && h(".tools", { role: "toolbar", "aria-label": t("actions") },
       edit && button("edit", t("edit"), startEdit, { title: `${t("edit")} (e)` }),
