@@ -63,16 +63,16 @@ PICTURES = {
 
 
 def main():
-    with tempfile.TemporaryDirectory(prefix="plainmind-pictures-") as folder:
-        with PageServer(Path(folder)) as server, sync_playwright() as playwright:
-            browser = launch(playwright)
-            person = Person(browser, server)
-            for name, show in PICTURES.items():
-                page = show(person)
-                page.wait_for_timeout(500)
-                page.screenshot(path=IMAGES / f"{name}.png")
-                person.settle()
-            browser.close()
+    place = tempfile.TemporaryDirectory(prefix="plainmind-pictures-")
+    with place as folder, PageServer(Path(folder)) as server, sync_playwright() as playwright:
+        browser = launch(playwright)
+        person = Person(browser, server)
+        for name, show in PICTURES.items():
+            page = show(person)
+            page.wait_for_timeout(500)
+            page.screenshot(path=IMAGES / f"{name}.png")
+            person.settle()
+        browser.close()
 
 
 if __name__ == "__main__":

@@ -409,7 +409,7 @@ def test_a_thousand_connections_do_not_keep_others_out(tmp_path):
                     opened.append(len(os.listdir(f"/proc/{server.process.pid}/fd")))
             answer = server.ask("POST", "/v1/search", {"query": "printer VLAN"}, timeout=30)
             assert (answer.status, answer.json["results"][0]["path"]) == (200, "MEMORY.md")
-            assert max(opened) < 450  # and there is always room for those who have a token
+            assert max(opened) < 560  # and there is always room for those who have a token
         finally:
             for line in lines:
                 line.close()
