@@ -33,6 +33,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from plainmind.embed.likeness import Codes
+    from plainmind.embed.protocol import Likeness
+
 
 SHARED_ROWS = 512
 INSIDE = "-"  # no letter, so no piece of a word can begin with it by chance
@@ -257,6 +260,7 @@ class BuiltinEmbedder(FullEmbedder):
         self._opening = Lock()
         self._model: StaticModel | None = None
         self._pooling: _Pooling | None = None
+        self._codes: Codes | None = None
         self._few_left = _FEW_CHARACTERS
 
     @cached_property
@@ -293,10 +297,19 @@ class BuiltinEmbedder(FullEmbedder):
             pooling = self._pooling = _Pooling(model)
         return [pooling.pool(text) for text in texts]
 
+    def likeness_to(self, question: str) -> Likeness:
+        """Compare texts with a question word by word."""
+        from plainmind.embed.likeness import Codes, likeness_to
+
+        model, codes = self._open(), self._codes
+        if codes is None or codes.model is not model:
+            codes = self._codes = Codes(model)
+        return likeness_to(question, codes)
+
     def close(self) -> None:
         """Let go of the model; its memory goes back when the last call that uses it has returned."""
         with self._opening:
-            self._model = self._pooling = None
+            self._model = self._pooling = self._codes = None
 
     def _open(self) -> StaticModel:
         model = self._model

@@ -79,6 +79,8 @@ class Embedder(Protocol):
 
 # Takes vectors by their texts; may be called from several threads at once.
 Keep: TypeAlias = "Callable[[Mapping[str, Vector]], None]"
+# How near the words of each text are to those of a question, from -1 to 1.
+Likeness: TypeAlias = "Callable[[Sequence[str]], list[float]]"
 
 
 class FullEmbedder(Embedder):
@@ -98,6 +100,15 @@ class FullEmbedder(Embedder):
         vectors = self.embed_documents(texts)
         keep({text: vector for text, vector in zip(texts, vectors, strict=True) if vector is not None})
         return vectors
+
+    def likeness_to(self, question: str) -> Likeness | None:  # noqa: ARG002 (others know more)
+        """What compares texts with a question word by word; None when it knows nothing but whole texts."""
+        return None
+
+
+def complete(embedder: Embedder) -> FullEmbedder:
+    """An embedder with all that is asked of one."""
+    return embedder if isinstance(embedder, FullEmbedder) else _Plugin(embedder)
 
 
 class _Plugin(FullEmbedder):
@@ -155,8 +166,7 @@ def create_embedder(name: str, settings: EmbeddingSettings) -> FullEmbedder:
     if target is not None:
         ours: FullEmbedder = find_by_name(target)(settings)
         return ours
-    theirs = _plugin_factory(name)(settings)
-    return theirs if isinstance(theirs, FullEmbedder) else _Plugin(theirs)
+    return complete(_plugin_factory(name)(settings))
 
 
 def known_providers() -> tuple[str, ...]:

@@ -21,6 +21,7 @@ from plainmind.base.model import (
     date,
 )
 from plainmind.base.value import field, replace, value
+from plainmind.embed.protocol import complete
 from plainmind.search.confidence import chances_of
 from plainmind.search.pages import (
     LONGEST_QUESTION,
@@ -278,6 +279,8 @@ CHUNKS_WITH_MARGIN = 6
 REORDERED = 50
 # How many are looked at, at least, for others that say the same, and for the words of the question as it was asked.
 COMPARED = 8
+# Where no line has this share of the question's words, the best chunks are compared with it word by word.
+SOMETHING_SAID = 0.3
 # What all words of the question are worth in a snippet, as they were written, little ones too.
 WORDING = 0.18
 _AROUND_QUESTION = " ?!.¿¡\"'。？"
@@ -289,7 +292,7 @@ class SearchEngine:
 
     def __init__(self, store: IndexStore, embedder: Embedder, settings: SearchSettings) -> None:
         self._store = store
-        self._embedder = embedder
+        self._embedder = complete(embedder)
         self._settings = settings
         self._shelf = Shelf()
         self._weights: dict[bool, Weights] = {}
@@ -503,7 +506,8 @@ class SearchEngine:
         settings = self._settings
         asked = QuestionWords(stake.words, besides=stake.besides)
         foremost = settings.read_closely
-        weights = self._weights_for(with_vectors=any(item.meaning for item in ranked[:foremost]))
+        with_vectors = any(item.meaning for item in ranked[:foremost])
+        weights = self._weights_for(with_vectors=with_vectors)
         recent = query.asks_for_recent
         read = read_closely(
             ranked,
@@ -513,6 +517,7 @@ class SearchEngine:
             foremost=foremost,
             named=query.named,
             age_factor=lambda day: settings.recency.factor(day, today=today, asked_for_recent=recent),
+            compare=lambda said: self._compare_words(query, ranked, said) if with_vectors else None,
         )
 
         files: dict[tuple[Source, str], KnownFile] = {}
@@ -524,6 +529,14 @@ class SearchEngine:
             # A message is whole by itself, and a dozen around it may be a hundred pages.
             files[key].add(item, with_margin=number < CHUNKS_WITH_MARGIN and chunk.source != "sessions")
         return asked, list(files.values())
+
+    def _compare_words(self, query: ParsedQuery, ranked: Sequence[RankedChunk], said: float) -> None:
+        """Compare the best chunks with the question word by word, where its own words say too little."""
+        likeness = self._embedder.likeness_to(query.text) if said < SOMETHING_SAID else None
+        if likeness is not None:
+            from plainmind.search.like_words import add_likeness
+
+            add_likeness(ranked, 1.0 - said / SOMETHING_SAID, likeness)
 
     def _explanations(self, query: ParsedQuery, asked: QuestionWords, today: date) -> Explanations:
         from plainmind.search.explanation import Explanations

@@ -330,7 +330,7 @@ class RankedChunk:
         self.chunk = chunk
         self.keywords = keywords  # BM25 of its words, headings included
         self.meaning = meaning  # cosine of its vector
-        self.bonus = bonus  # for what it is, whatever it says
+        self.bonus = bonus  # for what it is, and for words that are like those of the question
         # BM25 of the better of the chunks before and after, as far as they are foremost.
         self.neighbours = 0.0
         # By term of the question: how often it stands in the chunk and its headings.

@@ -303,13 +303,17 @@ def read_closely(
     foremost: int,
     named: frozenset[str],
     age_factor: Callable[[str | None], float],
+    compare: Callable[[float], None],
 ) -> list[ReadChunk]:
     """Make the ranked chunks ready to be read. How much meaning counts depends on the words of the foremost alone.
 
     `named` are the people whom the question names, and `age_factor` tells what the day of a chunk does to its score.
+    `compare` is told how much of the question any line says, and may look for more before anything is weighed.
     """
     chunks = [ReadChunk(item, shelf, judge) for item in ranked]
-    weights = weights.leaning(_most_said(chunks[:foremost], judge))
+    said = _most_said(chunks[:foremost], judge)
+    compare(said)
+    weights = weights.leaning(said)
     factors: dict[str | None, float] = {}
     for chunk in chunks:
         day = chunk.ranked.chunk.day
