@@ -306,3 +306,33 @@ def test_who_has_the_question_word_for_word_comes_before_those_that_have_its_wor
     }
 
     assert search("Tenant or user not found", **texts).hits[0].path == "memory/pooler.md"
+
+
+class _Comparing(HashingEmbedder):
+    """Knows that a kitten is a cat."""
+
+    def __init__(self):
+        super().__init__()
+        self.asked = []
+
+    def likeness_to(self, question):
+        self.asked.append(question)
+        return lambda texts: [float("kitten" in text) for text in texts]
+
+
+def test_where_no_line_has_the_words_those_that_are_like_them_decide():
+    embedder = _Comparing()
+    notes = {f"n{number}": f"nothing of note, {number}" for number in range(4)}
+
+    found = search("feline companions", embedder, **notes, pets="one kitten since May")
+
+    assert embedder.asked == ["feline companions"]
+    assert found.hits[0].path.endswith("pets.md")
+
+
+def test_where_a_line_has_enough_of_the_words_nothing_is_compared():
+    embedder = _Comparing()
+
+    search("where is the spare key", embedder, keys="the spare key is behind the barometer", pets="one kitten")
+
+    assert embedder.asked == []

@@ -30,6 +30,7 @@ def read(*items, foremost=32, named=frozenset(), factor=1.0, shelf=None):
         foremost=foremost,
         named=named,
         age_factor=lambda _day: factor,
+        compare=lambda _said: None,
     )
 
 
