@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from plainmind.embed import likeness as module
+from plainmind.embed import builtin as module
 from plainmind.embed.builtin import BuiltinEmbedder
 from plainmind.embed.silent import NoEmbedder
 

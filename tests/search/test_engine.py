@@ -333,6 +333,8 @@ def test_where_no_line_has_the_words_those_that_are_like_them_decide():
 def test_where_a_line_has_enough_of_the_words_nothing_is_compared():
     embedder = _Comparing()
 
-    search("where is the spare key", embedder, keys="the spare key is behind the barometer", pets="one kitten")
+    search(
+        "where is the spare key", embedder, keys="the spare key is behind the barometer", pets="one kitten"
+    )
 
     assert embedder.asked == []

@@ -95,10 +95,12 @@ def chances_of(
 ) -> list[float]:
     """How likely each snippet answers; none is surer than the one before it."""
     of_day = stake.day_bonus * stake.share_of_words
+    # Words that are like those of the question tell its subject, and not that it is answered.
+    own_worths = [worth - snippet.best[0].ranked.likeness for worth, _, snippet in weighed]
     # A day that was named says nothing about the words that were: among them it makes no answer.
     worths = [
         worth - (of_day if names_day(query, snippet.best[0].ranked.chunk.day) else 0.0)
-        for worth, _, snippet in weighed
+        for worth, (_, _, snippet) in zip(own_worths, weighed, strict=True)
     ]
     chances: list[float] = []
     for worth, (_, _, snippet) in zip(worths, weighed, strict=True):
@@ -115,7 +117,7 @@ def chances_of(
             / (asked.shares[asked.all_terms & others] or 1.0),
             information=asked.shares[own & others] * asked.total / stake.rarest,
             meaning=best.ranked.meaning,
-            lead=weighed[0][0] - (weighed[1][0] if len(weighed) > 1 else 0.0),
+            lead=own_worths[0] - (own_worths[1] if len(own_worths) > 1 else 0.0),
             distance=worth - (worths[2] if len(worths) > 2 else 0.0),
             of_named_day=names_day(query, best.ranked.chunk.day),
             lacks_identifier=bool(query.exact) and lacks_identifier(query.exact, map(_all_of, weighed)),

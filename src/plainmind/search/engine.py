@@ -534,9 +534,7 @@ class SearchEngine:
         """Compare the best chunks with the question word by word, where its own words say too little."""
         likeness = self._embedder.likeness_to(query.text) if said < SOMETHING_SAID else None
         if likeness is not None:
-            from plainmind.search.like_words import add_likeness
-
-            add_likeness(ranked, 1.0 - said / SOMETHING_SAID, likeness)
+            _selection().add_likeness(ranked, 1.0 - said / SOMETHING_SAID, likeness)
 
     def _explanations(self, query: ParsedQuery, asked: QuestionWords, today: date) -> Explanations:
         from plainmind.search.explanation import Explanations

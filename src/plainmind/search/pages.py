@@ -323,14 +323,15 @@ def _last_end(ends: re.Pattern[str], text: str, first: int, last: int) -> int | 
 class RankedChunk:
     """A chunk that is worth reading line by line."""
 
-    __slots__ = ("bonus", "chunk", "id", "keywords", "meaning", "neighbours", "term_counts")
+    __slots__ = ("bonus", "chunk", "id", "keywords", "likeness", "meaning", "neighbours", "term_counts")
 
     def __init__(self, chunk: Chunk, keywords: float, meaning: float, bonus: float, *, id_: int = 0) -> None:
         self.id = id_
         self.chunk = chunk
         self.keywords = keywords  # BM25 of its words, headings included
         self.meaning = meaning  # cosine of its vector
-        self.bonus = bonus  # for what it is, and for words that are like those of the question
+        self.bonus = bonus  # for what it is, whatever it says
+        self.likeness = 0.0  # for words that are like those of the question
         # BM25 of the better of the chunks before and after, as far as they are foremost.
         self.neighbours = 0.0
         # By term of the question: how often it stands in the chunk and its headings.

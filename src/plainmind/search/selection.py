@@ -490,3 +490,30 @@ def _newest_day(snippet: Snippet, today: date) -> str | None:
         if any(map(str.isdecimal, span.text))
     ]
     return max([day.isoformat() for day in named if day <= today], default=None)
+
+
+# --- words like those of the question ---
+
+# How many of the best chunks are compared with it word by word.
+COMPARED_BY_WORD = 24
+# What a chunk whose words are all like those of the question gains over one whose words are not.
+LIKENESS = 0.6
+# Where none is as like it as this, none is like it at all: any two texts are a little.
+LEAST_LIKENESS = 0.3
+
+
+def add_likeness(
+    ranked: Sequence[RankedChunk], missing: float, likeness: Callable[[Sequence[str]], list[float]]
+) -> None:
+    """Note what words like the question's are worth in the best chunks, around the mean: worths stay comparable.
+
+    It counts by how much is `missing`: from 0, where enough of the question is said, to 1, where nothing of it is.
+    """
+    best = ranked[:COMPARED_BY_WORD]
+    texts = [f"{item.chunk.text} {item.chunk.context} {item.chunk.path}" for item in best]
+    found = likeness(texts)
+    if max(found, default=0.0) < LEAST_LIKENESS:
+        return
+    usual = sum(found) / len(found)
+    for item, each in zip(best, found, strict=True):
+        item.likeness = LIKENESS * missing * (each - usual)

@@ -234,9 +234,10 @@ class ReadChunk:
         keywords = weights.keywords * item.keywords
         neighbours = weights.neighbours * item.neighbours
         meaning = weights.meaning * item.meaning
-        self._known = keywords, neighbours, meaning, item.bonus, factor
+        bonus = item.bonus + item.likeness
+        self._known = keywords, neighbours, meaning, bonus, factor
         words = self._judge.most_of_page(self.terms, item.term_counts)
-        most = words + keywords + neighbours + meaning + item.bonus
+        most = words + keywords + neighbours + meaning + bonus
         self.most = most * factor * ROUNDING
         if named:
             self._without_speaker = self.most
@@ -307,12 +308,11 @@ def read_closely(
 ) -> list[ReadChunk]:
     """Make the ranked chunks ready to be read. How much meaning counts depends on the words of the foremost alone.
 
-    `named` are the people whom the question names, and `age_factor` tells what the day of a chunk does to its score.
-    `compare` is told how much of the question any line says, and may look for more before anything is weighed.
+    `named` are the people whom the question names, `age_factor` tells what the day of a chunk does to its score, and
+    `compare` is told how much of the question any line says.
     """
     chunks = [ReadChunk(item, shelf, judge) for item in ranked]
-    said = _most_said(chunks[:foremost], judge)
-    compare(said)
+    compare(said := _most_said(chunks[:foremost], judge))
     weights = weights.leaning(said)
     factors: dict[str | None, float] = {}
     for chunk in chunks:
