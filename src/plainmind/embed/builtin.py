@@ -363,8 +363,8 @@ def _blank(text: str) -> bool:
 
 # --- words compared one by one, which a sum of vectors cannot do ---
 #
-# Pieces are compared by the signs of their vectors: of two numbers of as many bits as there are dimensions, the bits that
-# differ are counted. That is the angle between them, nearly, and exact arithmetic that plain Python does fast.
+# Pieces are compared by the signs of their vectors: of two numbers with a bit for each dimension, the bits that differ
+# are counted. That is the angle between them, nearly, and exact arithmetic that plain Python does fast.
 
 # What says little is left out: pieces of less than this share of what the question's pieces weigh together.
 _LEAST_SHARE = 0.08
