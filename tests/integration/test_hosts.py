@@ -126,12 +126,12 @@ def assert_given(model: HostModel, fact: str) -> None:
 
 
 def prepare(home: Home, host: str, *words: str) -> dict[str, bytes]:
-    """Put the fact into the memory and connect a host; what its files were before."""
-    home.plainmind("init")
-    home.plainmind("remember", FACT)
+    """Connect a host in a home without a memory, and put the fact into the one that was made; what its files were."""
     before = home.files()
     told = home.plainmind("connect", host, *words)
+    assert "made a workspace" in told
     assert "the server answers" in told
+    home.plainmind("remember", FACT)
     return before
 
 
