@@ -509,3 +509,12 @@ def test_stats_count_what_there_is(entries):
     assert facts["bytes"] > 0
     assert len(entries.list(scopes=EVERY_SCOPE, category="fact")) == 1
     assert len(entries.list(scopes=EVERY_SCOPE, limit=1)) == 1
+
+
+def test_what_finds_entries_is_there_before_the_first_one_is_stored(entries, tmp_path):
+    index = tmp_path / "entries" / "index"
+    assert not index.exists()
+    entries.get_ready()
+
+    assert any(path.is_file() for path in index.rglob("*"))
+    assert entries.list(scopes=EVERY_SCOPE) == ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,8 @@ from tests.support.page_in_browser import PageServer, Person, launch, needs_brow
 
 from plainmind.agent.recalls import Asker, lines_of_hits
 from plainmind.agent.scope import THE_OWNER
+from plainmind.base.model import PRIVATE
+from plainmind.guests.entries.access import entry_memory_of
 from plainmind.memory.memory import Memory
 
 pytestmark = needs_browser
@@ -465,6 +468,20 @@ def test_an_entry_is_read_and_forgotten(person, notes):
     expect(rows).to_have_count(1)
     expect(page.get_by_text("oolong")).to_have_count(0)
     assert "oolong" not in notes.run("entries", "list")
+    environment = {"PLAINMIND_HOME": str(notes.home), "PLAINMIND_ENTRIES_DRIVER": "sqlite"}
+    with (
+        Memory.from_environment(
+            environment, workspace=str(notes.workspace), cwd=str(notes.workspace)
+        ) as memory,
+        closing(entry_memory_of(memory)) as entries,
+    ):
+        (waits,) = entries.capture(["I always prefer rye bread over wheat."], scope=PRIVATE)
+    page.reload()
+    rows.filter(has_text="rye bread").click()
+    expect(page.locator(".detail .meta")).to_contain_text("waits for you")
+    page.get_by_role("button", name="Accept").click()
+    expect(rows.filter(has_text="waits for you")).to_have_count(0)
+    assert waits.text in notes.run("entries", "list")
 
 
 def test_what_is_written_in_an_editor_appears_by_itself(person, notes):

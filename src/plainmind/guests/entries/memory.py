@@ -293,6 +293,10 @@ class EntryMemory:
         """Drop proposals for good."""
         return self.forget(ids, scopes=scopes)
 
+    def get_ready(self) -> None:
+        """Load what finds the entries again, which may take seconds, before somebody waits for it."""
+        self._up_to_date()
+
     def close(self) -> None:
         """Let go of the index."""
         self._index.close()

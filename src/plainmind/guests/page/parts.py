@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 
 from plainmind.base.errors import PlainmindError
@@ -103,7 +103,8 @@ def warm_entries(memory: Memory, *, read_only: bool) -> None:
     if not find_by_name(_ENTRIES_ON)(memory) or (read_only and not find_by_name(_HAS_ENTRIES)(memory)):
         return
     try:
-        find_by_name(_ENTRIES)(memory).close()
+        with closing(find_by_name(_ENTRIES)(memory)) as entries:
+            entries.get_ready()
     except PlainmindError as error:
         _log.warning("the entries cannot be opened: %s", error)
 

@@ -12,12 +12,14 @@ const facts = (row) => [row.waiting && t("entries.waits"), row.category, percent
 
 const make = () => {
   let next = null;
+  let waiting = [];
   list = makeList({
     name: "entries",
     load: async (offset, limit) => {
-      const part = await get("entries", { limit, cursor: offset ? next : undefined });
+      if (!offset) ({ entries: waiting } = await get("entries", { waiting: true, limit: 50 }));
+      const part = await get("entries", offset ? { limit, cursor: next } : { limit: limit - waiting.length });
       next = part.next;
-      return { rows: part.entries, total: part.total };
+      return { rows: offset ? part.entries : [...waiting, ...part.entries], total: waiting.length + part.total };
     },
     draw: (row) => rowOf(row.text, ago(row.createdAt), facts(row)),
     hash: (row) => `#/entries/${row.id}`,
