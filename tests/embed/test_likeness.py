@@ -6,7 +6,7 @@ import pytest
 
 from plainmind.embed import builtin as module
 from plainmind.embed.builtin import BuiltinEmbedder
-from plainmind.embed.silent import NoEmbedder
+from plainmind.embed.protocol import NoEmbedder
 
 
 @pytest.fixture(scope="module")

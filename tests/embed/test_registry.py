@@ -8,15 +8,16 @@ import pytest
 
 from plainmind.base.errors import ConfigError
 from plainmind.embed.builtin import BuiltinEmbedder
-from plainmind.embed.protocol import EmbeddingSettings, create_embedder, known_providers
-from plainmind.embed.silent import NoEmbedder
+from plainmind.embed.protocol import EmbeddingSettings, NoEmbedder, create_embedder, known_providers
 
 SETTINGS = EmbeddingSettings()
 
 
 def install_plugin(folder: Path, monkeypatch: pytest.MonkeyPatch, target: str) -> None:
     """A package as an installer would leave it: a module, and metadata that names its entry point."""
-    (folder / "shouting_embedder.py").write_text("from plainmind.embed.silent import create\n")
+    (folder / "shouting_embedder.py").write_text(
+        "from plainmind.embed.protocol import create_silent as create\n"
+    )
     metadata = folder / "shouting-1.0.dist-info"
     metadata.mkdir()
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: shouting\nVersion: 1.0\n")

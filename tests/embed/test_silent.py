@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from plainmind.base.errors import EmbeddingError
-from plainmind.embed.silent import NoEmbedder
+from plainmind.embed.protocol import NoEmbedder
 
 
 def test_no_text_has_a_vector_and_the_identity_says_so() -> None:

@@ -9,8 +9,7 @@ from tests.support.hashing_embedder import HashingEmbedder
 
 from plainmind.base.errors import EmbeddingError, TransientEmbeddingError
 from plainmind.base.model import EmbedderIdentity, Vector
-from plainmind.embed.protocol import Embedder
-from plainmind.embed.silent import Withheld
+from plainmind.embed.protocol import Embedder, Withheld
 from plainmind.embed.succession import Provider, Succession
 
 OTHER = EmbedderIdentity("other", "m", dims=64)

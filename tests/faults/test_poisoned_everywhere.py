@@ -15,7 +15,7 @@ from plainmind import Memory
 from plainmind.agent.protocol import Limits
 from plainmind.agent.recall import TAG, as_data
 from plainmind.agent.scope import THE_OWNER, access_of
-from plainmind.embed.silent import NoEmbedder
+from plainmind.embed.protocol import NoEmbedder
 from plainmind.guests.entries.memory import open_entries
 from plainmind.guests.entries.toolbox import EntryToolBox
 

@@ -19,7 +19,7 @@ import pytest
 from plainmind import Memory
 from plainmind.base.errors import PlainmindError
 from plainmind.base.model import PRIVATE
-from plainmind.embed.silent import NoEmbedder
+from plainmind.embed.protocol import NoEmbedder
 from plainmind.files.replace import keep_conflict_copy
 from plainmind.guests.entries.memory import open_entries
 from plainmind.guests.integrations.memory_tool import MemoryTool

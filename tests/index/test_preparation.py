@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tests.support.hashing_embedder import HashingEmbedder
 
 from plainmind.base.model import Document
-from plainmind.embed.silent import NoEmbedder
+from plainmind.embed.protocol import NoEmbedder
 from plainmind.index import chunks as preparing
 from plainmind.index.chunks import ChunksOnDemand, Preparation
 from plainmind.index.plan import ChunkingSettings

@@ -14,7 +14,7 @@ from tests.support.waiting import until
 
 from plainmind.base.model import Document, EmbedderIdentity
 from plainmind.embed.builtin import BuiltinEmbedder
-from plainmind.embed.silent import NoEmbedder
+from plainmind.embed.protocol import NoEmbedder
 from plainmind.index import sync_process
 from plainmind.index.chunks import Preparation
 from plainmind.index.plan import ChunkingSettings
@@ -236,7 +236,7 @@ def test_a_zipped_program_can_share_its_work(tmp_path, folder):
 
 LIVING = """
 import os, sys, time
-from plainmind.embed.silent import NoEmbedder
+from plainmind.embed.protocol import NoEmbedder
 from plainmind.index.plan import ChunkingSettings
 from plainmind.index.sync_process import SecondProcess
 other = SecondProcess(ChunkingSettings(), NoEmbedder.identity)

@@ -11,7 +11,7 @@ import os
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from plainmind.base.errors import BadVector, ConfigError
+from plainmind.base.errors import BadVector, ConfigError, EmbeddingError
 from plainmind.base.lazy import find_by_name
 from plainmind.base.model import EmbedderIdentity, ProgressCallback, Vector
 from plainmind.base.value import replace, value
@@ -19,7 +19,7 @@ from plainmind.base.value import replace, value
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoints
-    from typing import Protocol, TypeAlias
+    from typing import NoReturn, Protocol, TypeAlias
 else:
     Protocol = object
 
@@ -37,7 +37,7 @@ ENTRY_POINTS = "plainmind.embedders"
 _OURS = {
     "builtin": "plainmind.embed.builtin:create",
     "local": "plainmind.guests.local.llama:create",
-    "none": "plainmind.embed.silent:create",
+    "none": "plainmind.embed.protocol:create_silent",
     "onnx": "plainmind.guests.local.onnx:create",
 }
 _SMALLEST_NORM = 1e-6
@@ -133,6 +133,63 @@ class _Plugin(FullEmbedder):
 
     def close(self) -> None:
         self._embedder.close()
+
+
+# --- those that make no vectors ---
+
+
+class NoEmbedder(FullEmbedder):
+    """Has no vector for any text; callers see `dims` 0 and do not ask for one."""
+
+    identity = EmbedderIdentity("none", "", dims=0)
+    sends_text_to = None
+
+    def embed_query(self, text: str) -> NoReturn:  # noqa: ARG002
+        """Refuse: there is nothing to compare a query with."""
+        raise EmbeddingError(
+            "the provider `none` makes no vectors", hint="set `provider` to `auto` to search by meaning too"
+        )
+
+    def embed_documents(self, texts: Sequence[str]) -> list[Vector | None]:
+        """Answer None for each text: found by keywords only."""
+        return [None] * len(texts)
+
+    def close(self) -> None:
+        """Nothing to let go of."""
+
+
+class Withheld(FullEmbedder):
+    """Stands in for an embedder that is not to be asked: it has the identity of an index, and a reason to be silent."""
+
+    sends_text_to = None
+
+    def __init__(self, identity: EmbedderIdentity | None, refusal: EmbeddingError) -> None:
+        self._identity = identity
+        self.refusal = refusal
+
+    @property
+    def identity(self) -> EmbedderIdentity:
+        """Whose vectors would be made. Raises EmbeddingError when not even that is known."""
+        return self._identity or self._refuse()
+
+    def embed_query(self, text: str) -> NoReturn:  # noqa: ARG002
+        """Refuse."""
+        self._refuse()
+
+    def embed_documents(self, texts: Sequence[str]) -> list[Vector | None]:
+        """Refuse, unless there is nothing to embed."""
+        return self._refuse() if texts else []
+
+    def _refuse(self) -> NoReturn:
+        raise EmbeddingError(str(self.refusal), hint=self.refusal.hint)
+
+    def close(self) -> None:
+        """Nothing to let go of."""
+
+
+def create_silent(settings: EmbeddingSettings) -> NoEmbedder:  # noqa: ARG001
+    """Make the provider `none`; it has no settings."""
+    return NoEmbedder()
 
 
 class EmbeddingCache(Protocol):

@@ -11,8 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from plainmind.base.errors import EmbeddingError, TransientEmbeddingError
 from plainmind.base.model import EmbedderIdentity, Vector
 from plainmind.base.value import value
-from plainmind.embed.protocol import AUTO, KEY_VARIABLES, Embedder, FullEmbedder
-from plainmind.embed.silent import Withheld
+from plainmind.embed.protocol import AUTO, KEY_VARIABLES, Embedder, FullEmbedder, Withheld
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -194,20 +194,20 @@ class Preparation:
     @classmethod
     def without_vectors(cls, chunking: ChunkingSettings) -> Preparation:
         """Prepare documents for words alone: that is all they are to be found by."""
-        from plainmind.embed.silent import NoEmbedder
+        from plainmind.embed.protocol import NoEmbedder
 
         return cls(chunking, NoEmbedder())
 
     def refuse(self, why: str) -> Preparation:
         """Prepare documents that are to have vectors, but not now."""
-        from plainmind.embed.silent import Withheld
+        from plainmind.embed.protocol import Withheld
 
         return Preparation(self.chunking, Withheld(self.embedder.identity, EmbeddingError(why)))
 
     @property
     def is_refused(self) -> bool:
         """Whether it is known beforehand that there are no vectors to be had."""
-        from plainmind.embed.silent import Withheld
+        from plainmind.embed.protocol import Withheld
 
         return isinstance(self.embedder, Withheld)
 

@@ -524,7 +524,7 @@ class Index:
     def _once_for(self, embedder: Embedder, made: dict[Embedder, T], make: Callable[[Embedder], T]) -> T:
         """Make something once for each embedder; one that only says why there is none comes and goes."""
         if self.providers is not None:
-            from plainmind.embed.silent import Withheld
+            from plainmind.embed.protocol import Withheld
 
             if isinstance(embedder, Withheld):
                 return make(embedder)
@@ -584,7 +584,7 @@ class Index:
 
         embedder = self.embedder
         if self.providers is not None:
-            from plainmind.embed.silent import NoEmbedder
+            from plainmind.embed.protocol import NoEmbedder
 
             embedder = NoEmbedder()  # vectors that cost money, or long, are for an index that stays
         store = open_store("memory")

@@ -8,8 +8,7 @@ from contextlib import ExitStack
 from plainmind.base.errors import EmbeddingError, StorageFailure
 from plainmind.base.model import IndexFingerprint, SyncReport, sha256_text
 from plainmind.base.value import replace, value
-from plainmind.embed.protocol import COMPUTED_HERE, Embedder
-from plainmind.embed.silent import Withheld
+from plainmind.embed.protocol import COMPUTED_HERE, Embedder, Withheld
 from plainmind.embed.succession import Provider
 from plainmind.guests.remote.providers import Providers
 from plainmind.index.plan import Conditions, RebuildGivenUp

@@ -18,9 +18,9 @@ from plainmind.embed.protocol import (
     Embedder,
     EmbeddingSettings,
     FullEmbedder,
+    Withheld,
     create_embedder,
 )
-from plainmind.embed.silent import Withheld
 from plainmind.embed.succession import Provider, Succession
 from plainmind.guests.remote.access import (
     access_to,
