@@ -166,6 +166,16 @@ def test_brief_shows_what_stands_below_the_front_matter(cli, workspace):
     assert answer.out.endswith("  Printer: It stands in the hall.\n")
 
 
+def test_a_note_is_shown_without_what_it_is_called_and_with_what_else_its_fields_say(cli, workspace):
+    fields = "---\ntitle: Hall\naliases:\n  - the hall printer\ntags: [home]\nstatus: broken\n---\n\n"
+    (workspace / "memory" / "printer.md").write_text(fields + "It stands in the hall.\n", encoding="utf-8")
+
+    _, *shown = cli("search", "the hall printer", "-n", "1").out.splitlines()
+
+    assert shown == ["  status: broken", "  It stands in the hall."]
+    assert cli("search", "is it broken?", "--brief", "-n", "1").out.endswith("  status: broken\n")
+
+
 def test_brief_is_one_line_a_hit(cli, harbour):
     answer = cli("search", "which error was a price list", "--brief", "-n", "2", "--min-score", "0")
 

@@ -29,6 +29,9 @@ _SOURCES = {"memory": ("memory",), "sessions": ("sessions",), "all": ("memory", 
 _WORD = pattern(r"\S+")
 # What stands at the beginning of a line and is none of its words.
 _FIELD_OR_ITEM = pattern(r"[\w-]+:|\s+\S|- ")
+_FIELD = pattern(r"[\w-]+:")
+_CALLS = pattern(r"(?:title|alias|aliases|tags?|keywords)\s*:", re.IGNORECASE)
+_FIRST_FIELD = 2  # the line of it: above it stands nothing but the mark
 _MARKS_BEFORE = pattern(r"^\s*(?:[-*+>]\s+|#+\s+|\d+[.)]\s+|\[[ xX]\]\s+)*")
 _LEAST_LINES = 4  # of a hit: fewer tell nothing
 _PUNCTUATION = "\"'`*_.,;:!?()[]{}<>…“”‘’"
@@ -318,7 +321,9 @@ def _print_briefly(console: Console, hit: SearchHit, wanted: AbstractSet[str]) -
     """Print the line of a hit that answers best, as much of it as fits."""
     lines = hit.snippet.split("\n")
     best = hit.best_line - hit.start_line
-    below = _below_front_matter(lines[best:] if 0 <= best < len(lines) else lines)
+    best = best if 0 <= best < len(lines) else 0
+    told, under = _below_front_matter(lines)
+    below = lines[best if best in told else max(best, under) :]
     text = _words_alone(below[0])
     if below[0].startswith("#"):
         text = ": ".join([text, *[_words_alone(line) for line in below[1:] if line.strip()][:1]])
@@ -333,12 +338,24 @@ def _print_briefly(console: Console, hit: SearchHit, wanted: AbstractSet[str]) -
     )
 
 
-def _below_front_matter(lines: list[str]) -> list[str]:
-    """What follows the fields at the top of a note, from its first words on; all of it where none do."""
+def _below_front_matter(lines: list[str]) -> tuple[dict[int, str], int]:
+    """The fields at the top of a note that tell something, by their places, and where its words begin.
+
+    What a note is called, and its tags, answer nothing: they have led to it.
+    """
     end = lines.index("---") if "---" in lines else 0
     is_matter = end and all(_FIELD_OR_ITEM.match(line) for line in lines[:end])
     below = [at for at, line in enumerate(lines) if at > end and line.strip()] if is_matter else []
-    return lines[below[0] :] if below else lines
+    if not below:
+        return {}, 0
+    told = {}
+    is_told = False
+    for at, line in enumerate(lines[:end]):
+        if _FIELD.match(line):
+            is_told = not _CALLS.match(line)
+        if is_told:
+            told[at] = line
+    return told, below[0]
 
 
 def _held_until(hit: SearchHit) -> str:
@@ -383,15 +400,16 @@ def _lines_to_print(snippet: str, hit: SearchHit, room: tuple[int, int] | None) 
     """The lines of a snippet below its headings, from the one that answers where they are too many."""
     lines = snippet.split("\n")
     known = hit.headings.split(" › ")
-    first = 0
+    best = hit.best_line - hit.start_line if len(lines) == hit.end_line - hit.start_line + 1 else 0
+    fields, first = _below_front_matter(lines) if hit.start_line <= _FIRST_FIELD else ({}, 0)
+    told, best = fields.values(), max(best, first)
     while first < len(lines) - 1 and (not lines[first] or lines[first].lstrip("# ") in known):
         first += 1
     if room is None:
-        return lines[first:]
+        return [*told, *lines[first:]]
     from plainmind.cli.console import wrapped
 
     width, most = room
-    best = hit.best_line - hit.start_line if len(lines) == hit.end_line - hit.start_line + 1 else 0
     before = [part for line in lines[first:best] for part in wrapped(line, width)]
     if len(before) >= most:  # what answers would not be seen
         first = best
@@ -399,7 +417,7 @@ def _lines_to_print(snippet: str, hit: SearchHit, room: tuple[int, int] | None) 
     end = next(
         (at for at in range(max(first, best) + 1, len(lines)) if lines[at].startswith("#")), len(lines)
     )
-    shown = [part for line in lines[first:end] for part in wrapped(line.rstrip(), width)]
+    shown = [part for line in (*told, *lines[first:end]) for part in wrapped(line.rstrip(), width)]
     while len(shown) > 1 and not shown[-1]:
         shown.pop()
     if len(shown) > most:
