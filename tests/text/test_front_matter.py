@@ -72,6 +72,15 @@ def test_a_note_is_called_by_its_title_its_heading_and_its_file():
     assert name_of("Makefile") == "Makefile"
 
 
+def test_the_heading_of_a_part_is_not_the_title_of_the_note():
+    parts = split_lines("Gnu Debugger\n\n# Running\n\ngdb\n\n# Commands\n\nbreak\n")
+
+    assert title_in(parts) == ""
+    assert title_in(parts[1:]) == "Running"
+    assert title_in(parts[:5]) == "Running"
+    assert title_in(split_lines("\nHash Table\n=====\n\n# Other\n")) == "Hash Table"
+
+
 def test_what_looks_like_a_heading_in_code_is_none():
     assert title_in(split_lines("```sh\n# comment\n~~~\n```\n# Real\n")) == "Real"
 

@@ -175,14 +175,22 @@ def _words_of_tags(given: str) -> Iterator[str]:
 
 
 def title_in(lines: Sequence[str], *, start: int = 0) -> str:
-    """The first heading of the highest level, outside of code; empty when there is none."""
+    """The first heading of the highest level, outside of code; empty when there is none.
+
+    Where words stand above it and others of its level below, it is the heading of a part, and not of the note.
+    """
+    title, is_at_top = "", True
     for number, line in text_lines(lines, start):
-        if heading := _HEADING.match(line):
-            return _MARKS.sub("", heading[1]).strip()
+        heading = _HEADING.match(line)
         is_underline = number > start and line[:4].lstrip()[:1] == "=" and _UNDERLINE.match(line)
-        if is_underline and lines[number - 1].strip():
-            return _MARKS.sub("", lines[number - 1]).strip()
-    return ""
+        if heading or (is_underline and lines[number - 1].strip()):
+            if title:
+                return ""
+            title = _MARKS.sub("", heading[1] if heading else lines[number - 1]).strip()
+            if is_at_top or (not heading and not any(map(str.strip, lines[start : number - 1]))):
+                return title
+        is_at_top = is_at_top and not line.strip()
+    return title
 
 
 def tags_in(lines: Sequence[str], *, start: int = 0) -> Iterator[tuple[int, str]]:
