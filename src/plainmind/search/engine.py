@@ -730,7 +730,7 @@ class Stopwatch:
 
 def _called(query: ParsedQuery, reader: IndexReader, where: SearchFilter) -> dict[int, None]:
     """The notes that are called what the question says, and nothing else."""
-    names = whole_names(query.text)
+    names = whole_names(query.text, query.terms)
     called = dict.fromkeys(reader.by_words(names, where=where, limit=NAMED)) if names else {}
     if len(called) > 1:  # those that are called so word for word, if there are any
         called = dict.fromkeys(reader.by_words(names[:1], where=where, limit=NAMED)) or called

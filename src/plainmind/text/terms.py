@@ -207,18 +207,22 @@ def query_names(terms: Iterable[str]) -> tuple[str, ...]:
     return tuple([NAME_MARK + term for term in terms])
 
 
-def whole_names(text: str) -> tuple[str, ...]:
+def whole_names(text: str, asked: Sequence[str] = ()) -> tuple[str, ...]:
     """The terms under which is filed what is called like this, in whatever order: as it is written, and as it is asked.
 
     Of what is asked, what carries nothing is left out: "qué es la velocidad" asks for *Velocidad*, "velocity" for
-    *Velocity* rather than for *Note Velocity*. None for what is longer than a name.
+    *Velocity* rather than for *Note Velocity*. None for what is longer than a name. `asked` are the terms of the text
+    as a question, where they are known; in capitals they may be others.
     """
-    text = text.lower()
-    kinds = {1: document_terms(text), 2: query_terms(text).terms}
+    if len(asked) > LONGEST_NAME:
+        return ()
+    folded = text.lower()
+    if not asked or folded[1:] != text[1:]:
+        asked = query_terms(folded).terms
     return tuple(
         [
-            _bound(NAME_MARK * mark + NAME_MARK.join(("", *sorted(set(terms)))))
-            for mark, terms in kinds.items()
+            _bound(mark + NAME_MARK.join(sorted(set(terms))))
+            for mark, terms in ((NAME_MARK * 2, document_terms(folded)), (NAME_MARK * 3, asked))
             if 0 < len(terms) <= LONGEST_NAME
         ]
     )
