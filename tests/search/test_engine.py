@@ -338,3 +338,16 @@ def test_where_a_line_has_enough_of_the_words_nothing_is_compared():
     )
 
     assert embedder.asked == []
+
+
+def test_a_note_whose_name_has_all_words_of_a_short_question_comes_before_those_that_say_them_more_often():
+    texts = {
+        "linux-package-manager-logs": "They stand in /var/log.\n\n" + "Other things are said here.\n\n" * 20,
+        "yum": "The logs of the package manager of this distribution; package logs, manager logs, logs of a package.",
+        "apt": "A package manager. It logs what the package manager does, package by package.",
+    }
+
+    assert search("package manager logs", **texts).hits[0].path == "memory/linux-package-manager-logs.md"
+    assert search(
+        "where are the logs that a package manager writes every single night in spring kept", **texts
+    ).hits

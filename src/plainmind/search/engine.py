@@ -63,9 +63,12 @@ if TYPE_CHECKING:
 
 # What a chunk gains that is called what the question says, at most.
 NAME_WEIGHT = 0.3
-# How many chunks are proposed by their names, and what a note gains besides whose whole name the question is.
+# How many chunks are proposed by their names.
 NAMED = 16
+# What a note gains besides whose whole name the question is, and what is called by all words of a question of so many.
 CALLED = 1.5
+ALL_NAMED = 1.0
+SHORT_QUESTION = 6
 # In transcripts, what people said about themselves counts more, and what an assistant made of it less: by no more than
 # what it says about the question, or all that was said would stand above a note that answers.
 ASKED_BONUS = 0.15
@@ -445,10 +448,7 @@ class SearchEngine:
             share = stake.share_of_words
             keywords = [share * score for score in reader.keyword_scores(query.terms, ids, where=where)]
             named = [share * score for score in reader.keyword_scores(names, ids, where=where)]
-            if called:
-                named = [
-                    name + (CALLED if id_ in called else 0.0) for name, id_ in zip(named, ids, strict=True)
-                ]
+            named = _with_whole_names(named, names, called, ids, reader)
         meaning = reader.similarities(vector, ids) if vector is not None else [0.0] * len(ids)
         clock.lap("vectors")
         mix = self._weights_for(with_vectors=vector is not None)
@@ -735,6 +735,21 @@ def _called(query: ParsedQuery, reader: IndexReader, where: SearchFilter) -> dic
     if len(called) > 1:  # those that are called so word for word, if there are any
         called = dict.fromkeys(reader.by_words(names[:1], where=where, limit=NAMED)) or called
     return called
+
+
+def _with_whole_names(
+    named: Sequence[float],
+    names: Sequence[str],
+    called: Mapping[int, None],
+    ids: Sequence[int],
+    reader: IndexReader,
+) -> list[float]:
+    """What names are worth, and more of it where a name is all that was asked for, or has all of it."""
+    worths = [name + (CALLED if id_ in called else 0.0) for name, id_ in zip(named, ids, strict=True)]
+    if not 1 < len(names) <= SHORT_QUESTION:
+        return worths
+    counts = reader.term_counts(names, ids)
+    return [worth + (ALL_NAMED if all(each) else 0.0) for worth, each in zip(worths, counts, strict=True)]
 
 
 def _lookups(query: ParsedQuery, reader: IndexReader, where: SearchFilter) -> list[tuple[str, ...]]:
