@@ -351,3 +351,13 @@ def test_a_note_whose_name_has_all_words_of_a_short_question_comes_before_those_
     assert search(
         "where are the logs that a package manager writes every single night in spring kept", **texts
     ).hits
+
+
+def test_where_the_question_names_a_day_nothing_is_compared_either():
+    embedder = _Comparing()
+    texts = {"a": "# 2026-11-13\n\na quiet day at the harbour", "pets": "one kitten since May"}
+
+    found = search("feline companions on Friday", embedder, **texts)
+
+    assert embedder.asked == []
+    assert found.hits[0].path.endswith("a.md")

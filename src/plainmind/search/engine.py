@@ -532,7 +532,9 @@ class SearchEngine:
 
     def _compare_words(self, query: ParsedQuery, ranked: Sequence[RankedChunk], said: float) -> None:
         """Compare the best chunks with the question word by word, where its own words say too little."""
-        likeness = self._embedder.likeness_to(query.text) if said < SOMETHING_SAID else None
+        # A question that names a day has said what it is about: words like its others lead away from it.
+        says_little = said < SOMETHING_SAID and not query.days
+        likeness = self._embedder.likeness_to(query.text) if says_little else None
         if likeness is not None:
             _selection().add_likeness(ranked, 1.0 - said / SOMETHING_SAID, likeness)
 
