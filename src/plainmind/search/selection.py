@@ -500,6 +500,9 @@ COMPARED_BY_WORD = 24
 LIKENESS = 0.6
 # Where none is as like it as this, none is like it at all: any two texts are a little.
 LEAST_LIKENESS = 0.3
+# The longer a text, the more it has of everything: so much less counts each time that it is e times as long.
+OF_LENGTH = 0.06
+_SHORTEST = 60  # bytes
 
 
 def add_likeness(
@@ -514,6 +517,10 @@ def add_likeness(
     found = likeness(texts)
     if max(found, default=0.0) < LEAST_LIKENESS:
         return
+    found = [
+        each - OF_LENGTH * math.log(max(len(text.encode()), _SHORTEST))
+        for each, text in zip(found, texts, strict=True)
+    ]
     usual = sum(found) / len(found)
     for item, each in zip(best, found, strict=True):
         item.likeness = LIKENESS * missing * (each - usual)
