@@ -47,12 +47,36 @@ def repeated(text: str, **more: str) -> list[Proposal]:
         ("Lena trinkt morgens Hafermilch im Büro", "Lena trinkt abends Hafermilch im Büro"),
         ("- [ ] call the plumber about the tap", "- [ ] call the plumber about the tap"),
         ("2026-01-02 restic backup ok for the laptop", "2026-01-02 restic backup ok for the laptop"),
+        ("Berlin pays Vienna for the hosting of mail", "Vienna pays Berlin for the hosting of mail"),
+        ("小王向老李汇报每周的销售情况", "老李向小王汇报每周的销售情况"),
+        ("The tank holds twenty litres of diesel in winter", "The tank holds thirty litres of diesel in winter"),
+        ("The tank holds 20 litres of diesel in winter", "The tank holds 20 gallons of diesel in winter"),
+        ("the schema is looked for in `./schema.prisma`", "the schema is looked for in `./db/schema.prisma`"),
+        ("Test all related endpoints in Insomnia", "Test all related endpoints in Insomnia"),
+        ("他负责公司所有的财务报表和审计", "她负责公司所有的财务报表和审计"),
     ],
 )
 def test_lines_that_only_look_alike_are_left_alone(one: str, other: str) -> None:
     both = [line if line.startswith("-") else f"- {line}" for line in (one, other)]
 
     assert repeated("# Memory\n\n" + "\n".join(both) + "\n") == []
+
+
+def test_steps_of_a_numbered_list_are_left_alone() -> None:
+    text = "# Release\n\n1. Everyone pushes to the fork of origin\n2. Review\n3. Everyone pushes to the fork of origin\n"
+
+    assert repeated(text) == []
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("The club account is with the Volksbank", "The club account is with the Volksbank."),
+        ("Im Gerätehaus wird nicht geraucht", "Geraucht wird im Gerätehaus nicht"),
+    ],
+)
+def test_a_section_and_a_part_of_it_make_no_difference(one: str, other: str) -> None:
+    assert len(repeated(f"# Money\n\n- {one}\n\n## Bank\n\n- {other}\n")) == 1
 
 
 def test_a_label_means_what_its_heading_says() -> None:
@@ -98,6 +122,10 @@ def test_a_value_needs_a_newer_day_to_be_superseded() -> None:
         ("The night train to Rome leaves at 19:18", "Rain all day, no train now"),
         ("2024-03-01: the office moved to Bern", "The office moved to Basel now"),
         ("Reading club on Tuesdays, pick-up is at 16:15", "The reading club moved from Mondays to Tuesdays"),
+        ("The fee for juniors is 40 pounds a year", "The fee for adults is now 155 pounds a year"),
+        ("The office is in Bern", "is the office in Basel now?"),
+        ("The office is in Bern", "the office is now somewhere else:"),
+        ("My brother Paul lives in Graz", "Clara now lives in Linz, not in Graz any more"),
     ],
 )
 def test_another_thing_does_not_supersede(old: str, new: str) -> None:
@@ -106,6 +134,42 @@ def test_another_thing_does_not_supersede(old: str, new: str) -> None:
     )
 
     assert list(updates(pages)) == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Captain: Ada Winter (2022-09-01)", "Captain: Ben Kovacs, Ada Winter has moved to Graz"),
+        ("Commodore: Alan Whitby (2021-11-20)", "AGM. Commodore: Sheila Marsh, Alan steps down"),
+        ("Wehrführer: Hauke Petersen (2020-02-01)", "Versammlung: Wehrführer: Malte Thomsen, Hauke hört auf"),
+        ("Der Beitrag beträgt 24 Euro im Jahr (2022-01-01)", "der Beitrag beträgt ab 2026-01-01 30 Euro im Jahr"),
+        ("Opa Claasen bekommt immer einen Präsentkorb", "Opa Claasen möchte keinen Präsentkorb mehr, lieber ein Bier"),
+        ("队长：张伟（2022-09-01）", "队长：刘洋，张伟调去上海了"),
+    ],
+)
+def test_a_newer_value_is_asked_about_however_it_is_told(old: str, new: str) -> None:
+    pages = survey(
+        **{"MEMORY": f"# Memory\n\n- {old}\n", "memory__2026-05-02": f"# 2026-05-02\n\n- 09:00 {new}\n"}
+    )
+
+    assert [one.cites[0].text for one in updates(pages)] == [f"- {old}"]
+
+
+def test_a_label_in_a_log_means_what_the_heading_there_says() -> None:
+    log = "# 2026-05-02\n\n## Zombie processes\n\n- **Solution:** the second process was deleted\n"
+    pages = {"proxy": "# Proxy\n\n- **Solution:** a bridge to the old server (2024-01-01)\n"}
+
+    assert list(updates(survey(**pages, **{"memory__2026-05-02": log}))) == []
+    about_it = log.replace("Zombie processes", "Proxy")
+    assert len(list(updates(survey(**pages, **{"memory__2026-05-02": about_it})))) == 1
+
+
+def test_sentences_of_a_text_and_its_steps_do_not_supersede_each_other() -> None:
+    text = "# Tag\n\nSet the head to the old commit\n\nSet the head back to the new commit now\n"
+    steps = text.replace("Set", "1. Set")
+
+    assert list(updates(survey(tag=text))) == []
+    assert list(updates(survey(tag=steps))) == []
 
 
 def test_a_denial_of_a_newer_day_is_asked_about() -> None:
@@ -178,6 +242,16 @@ def test_a_name_in_three_files_gets_a_page_and_a_tag_one_spelling() -> None:
 
     assert found["people"].edits[0].path == "memory/people/Frida Lindqvist.md"
     assert found["tags"].edits[0].new == ("- boat #projects",)
+
+
+def test_a_product_is_no_person() -> None:
+    files = {
+        name: f"# {name}\n\n- {name}: Mission Control said no\n- with Langfuse Cloud and cloud storage\n- {name} in Brave Search\n"
+        for name in "abc"
+    }
+    files["d"] = "# D\n\n- the mission is done, the control room is shut\n"
+
+    assert [one.reason for one in structure(survey(**files)) if one.kind == "people"] == []
 
 
 def test_a_link_that_leads_nearly_to_a_note_is_mended_and_a_missing_one_made() -> None:

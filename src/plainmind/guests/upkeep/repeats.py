@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 
 from plainmind.base.lazy import pattern
@@ -40,15 +41,34 @@ _CONTRASTS = frozenset(
     letzte letzten nachste nachsten vor nach links rechts oben unten vorne hinten nord sud ost west offen geschlossen
     mehr weniger immer nie hoch niedrig alt neu klein gross kurz lang warm kalt mutter vater bruder schwester sohn
     tochter vormittag nachmittag abend nacht eltern
+    one two three four five six seven eight nine ten eleven twelv twelve thirteen fourteen fifteen sixteen seventeen
+    eighteen nineteen twenti twenty thirti thirty forti forty fifti fifty sixti sixty seventi seventy eighti eighty
+    nineti ninety hundr hundred thousand million dozen half doubl double twice onc once
+    zwei drei vier funf sechs sieben acht neun zehn elf zwolf zwanzig dreissig vierzig funfzig sechzig siebzig achtzig
+    neunzig hundert tausend dutzend halb doppelt einmal zweimal
+    second minut minute hour day week month year sekunde minut stund tag woch monat jahr
+    mm cm m km mile inch foot feet yard mg g kg gram pound ounc ounce ml l litr litre liter gallon
+    euro eur dollar usd franc chf cent percent prozent celsius fahrenheit kelvin watt kw kwh mb gb tb
     """.split()  # noqa: SIM905
 )
 _CONTRASTS_HAN = frozenset(
     "一二三四五六七八九十两百千万上下左右前后早晚午东西南北大小多少新旧先高低长短冷热"
     "内外开关买卖父母兄弟姐妹男女春夏秋冬昨今明"
 )
-_IDLE_HAN = frozenset("的了要在把被都也会得能就对这那是有一个与和及地着过为于")
+_PRONOUNS_HAN = frozenset("他她它我你您")
+_IDLE_HAN = frozenset("的了要在把被都也会得能就才对这那是有一个与和及地着过为于他她它")
 _HAN = pattern("[\u4e00-\u9fff]")
 _TRAILING = " \t.。!！;；,，"
+_CODE = pattern(r"`[^`\n]+`")  # a path or a command is the same only to the letter
+# How a step of a list of things to do begins. English, German, Chinese.
+_TO_DO = pattern(
+    r"(?:then |first |finally |again |dann |zuerst |wieder )?(?:add|apply|backup|bake|boil|build|call|check|clean|click|close"
+    r"|commit|copy|create|delete|deploy|do|drain|fill|fold|go|install|knead|let|make|mix|move|open|pour|press|pull|push|put"
+    r"|reboot|remove|repeat|reset|restart|rinse|run|save|send|set|start|stir|stop|switch|take|test|turn|update|upload|verify"
+    r"|wait|wash|write|prüfen|testen|starten|warten|öffnen|schließen|spülen|rühren|kneten|speichern)\b"
+    r"|(?:再|先|然后)?(?:检查|测试|重启|打开|关闭|等待|运行|提交|保存|搅拌)",
+    re.IGNORECASE,
+)
 
 
 def repeats(survey: Survey, embed: Embed) -> Iterator[Proposal]:
@@ -67,7 +87,7 @@ def repeats(survey: Survey, embed: Embed) -> Iterator[Proposal]:
 
 
 def _counts(line: Line) -> bool:
-    if line.is_task or line.is_record or line.has_more or line.is_settled or not line.is_item:
+    if line.is_task or line.is_record or line.has_more or line.is_settled or line.is_step or not line.is_item:
         return False
     return len(line.words) >= _LEAST_CHARS or bool(_HAN.search(line.words) and len(line.words) >= 5)
 
@@ -100,6 +120,7 @@ def _restated(lines: Sequence[Line], survey: Survey, embed: Embed) -> Iterator[t
         and (other.path, other.number) in open_lines
         and one.scope == other.scope
         and numbers_of(one.words) == numbers_of(other.words)
+        and set(_CODE.findall(one.words)) == set(_CODE.findall(other.words))
         and not _contrasts(survey.terms(one.words), survey.terms(other.words))
         and _means_the_same(one, other, survey)
     ]
@@ -138,16 +159,25 @@ def _rank(line: Line) -> tuple[bool, int, str, int]:
 def _means_the_same(one: Line, other: Line, survey: Survey) -> bool:
     """Whether their headings make no difference: a door's code is another one in another town."""
     if one.path == other.path and one.headings == other.headings:
-        return True
+        # In a list of things to do the same may have to be done twice.
+        return _TO_DO.match(other.words) is None
     if survey.terms(one.heading) == survey.terms(other.heading) and len(one.headings) > 1:
         return True
     if _is_labelled(one.words) and _is_labelled(other.words):
         return False
-    terms = min(len(survey.terms(one.words)), len(survey.terms(other.words)))
+    terms, others = survey.terms(one.words), survey.terms(other.words)
     is_neutral = has_neutral_heading(one) or has_neutral_heading(other)
     if is_neutral and one.words.casefold() == other.words.casefold():
         return True
-    return terms >= (_LEAST_TERMS if is_neutral else _SELF_CONTAINED)
+    if is_neutral or _is_within(one, other):
+        return min(len(terms), len(others)) >= (_LEAST_TERMS if terms != others else _LEAST_TERMS - 1)
+    return min(len(terms), len(others)) >= _SELF_CONTAINED
+
+
+def _is_within(one: Line, other: Line) -> bool:
+    """Whether one stands in a section, and the other in a section of that one."""
+    outer, inner = sorted((one.headings, other.headings), key=len)
+    return one.path == other.path and bool(outer) and inner[: len(outer)] == outer
 
 
 def _is_labelled(words: str) -> bool:
@@ -162,6 +192,8 @@ def _contrasts(one: frozenset[str], other: frozenset[str]) -> bool:
         return True
     only_one, only_other = _characters(one) - _characters(other), _characters(other) - _characters(one)
     if (only_one | only_other) & _CONTRASTS_HAN:
+        return True
+    if only_one & _PRONOUNS_HAN and only_other & _PRONOUNS_HAN:
         return True
     return bool(only_one - _IDLE_HAN) and bool(only_other - _IDLE_HAN)
 

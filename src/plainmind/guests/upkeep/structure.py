@@ -32,6 +32,21 @@ _NO_PERSON = frozenset(
     die das ein eine mein unser im am bei für von mit und oder neue neuer neues alte alter united kingdom states
     """.split()  # noqa: SIM905
 )
+# What stands before or behind the name of a person, and seldom beside that of a product. English, German.
+_BEFORE_PEOPLE = pattern(
+    r"(?:\b(?:mr|mrs|ms|dr|prof|frau|herrn?|uncle|aunt|onkel|tante|h/t|thanks to|called|phoned|rang|met|asked|told|emailed|invited"
+    r"|visited|(?:call|lunch|dinner|coffee|meeting|meet|talk|talked|spoke|chat|interview|walk) (?:with|to|of|from)|introduced(?: to)?"
+    r"|colleague|friend|neighbou?r|boss|sister|brother|daughter|son|wife|husband|mother|father|cousin|teacher|landlord|client"
+    r"|traf|treffen mit|gespräch mit|telefonat mit|essen mit|angerufen|kollegin?|kollege|freundin?|nachbarin?|schwester|bruder"
+    r"|tochter|sohn|frau|mann|mutter|vater|chefin?|lehrerin?|birthday of|geburtstag von)\.?,?:?\s+)$",
+    re.IGNORECASE,
+)
+_AFTER_PEOPLE = pattern(
+    r"\s+(?:said|says|asked|asks|wants|wanted|prefers|likes|loves|hates|lives|lived|told|wrote|called|rang|phoned|joined|retired|teaches"
+    r"|married|moved to|thinks|agreed|is (?:my|our|his|her|allergic|married|a friend|the (?:boss|owner|bosun|teacher|landlord))"
+    r"|was born|sagt|sagte|fragt|fragte|möchte|mag|wohnt|arbeitet|rief|schrieb|meint|heiratet|ist (?:mein|unser|allergisch)\w*)\b"
+    r"|['’]s (?:birthday|wife|husband|mother|father|daughter|son|phone|address|team)\b|\s\((?:born|geb\.)",
+)
 _UNSAFE = pattern(r"[^\w -]")
 
 
@@ -137,9 +152,13 @@ def _renamed_tag(survey: Survey, other: str, best: str) -> Iterator[Proposal]:
 
 
 def _people(survey: Survey, notes: Notes) -> Iterator[Proposal]:
-    """Names that stand in three files or more, and have no note of their own."""
+    """People that stand in three files or more, and have no note of their own.
+
+    Products, features and places have capitals as well. A person is one of whom is told what people do, and whose name is
+    made of no words that the notes also write small.
+    """
     where: dict[str, dict[str, Line]] = {}
-    inside: set[str] = set()
+    told: set[str] = set()
     for line in survey.lines:
         if line.scope != PRIVATE:
             continue
@@ -148,10 +167,14 @@ def _people(survey: Survey, notes: Notes) -> Iterator[Proposal]:
             if any(word.casefold() in _NO_PERSON for word in name.split()):
                 continue
             where.setdefault(name, {}).setdefault(line.path, line)
-            if found.start() > 0:
-                inside.add(name)
+            if _BEFORE_PEOPLE.search(line.words[: found.start()]) or _AFTER_PEOPLE.match(
+                line.words[found.end() :]
+            ):
+                told.add(name)
+    often = {name for name in told if len(where[name]) >= _LEAST_FILES and not _has_note(notes, name)}
+    small = _written_small(survey, {word for name in often for word in name.split()})
     for name, lines in sorted(where.items()):
-        if len(lines) < _LEAST_FILES or name not in inside or _has_note(notes, name):
+        if name not in often or not small.isdisjoint(name.split()):
             continue
         cited = list(lines.values())[:10]
         path = f"memory/people/{_UNSAFE.sub('', name)}.md"
@@ -162,6 +185,15 @@ def _people(survey: Survey, notes: Notes) -> Iterator[Proposal]:
             (Edit(path, 1, (), new),),
             f"{name} stands in {len(lines)} files and has no page",
         )
+
+
+def _written_small(survey: Survey, words: set[str]) -> set[str]:
+    """Those of some words that a note writes without a capital somewhere."""
+    if not words:
+        return set()
+    small = re.compile(rf"(?<!\w)(?:{'|'.join(re.escape(word.lower()) for word in sorted(words))})(?!\w)")
+    found = {each for page in survey.pages for line in page.raw for each in small.findall(line)}
+    return {word for word in words if word.lower() in found}
 
 
 def _under(line: Line) -> str:

@@ -25,7 +25,7 @@ from plainmind.text.validity import Validity, indent_of, is_day, validities, wit
 _LOG = pattern(
     r"(?:^|/)(?P<of>(?P<day>\d{4}-\d{2}-\d{2})|\d{4}-(?:w\d{2}|q\d|\d{2})(?!\d))[^/]*\.md$", re.IGNORECASE
 )
-_LEAD = pattern(r"[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?(?:(\[[ xX]\])[ \t]+)?(?:\d\d:\d\d[ \t]+)?")
+_LEAD = pattern(r"[ \t]*(?:(?:[-*+]|(?P<step>\d{1,9}[.)]))[ \t]+)?(?:(?P<box>\[[ xX]\])[ \t]+)?(?:\d\d:\d\d[ \t]+)?")
 _ISO = pattern(r"\d{4}-\d{2}-\d{2}")
 _SAID_ON = pattern(
     r"^[(\[]?(?P<first>\d{4}-\d{2}-\d{2})[)\]]?\s*[:–—-]?\s"
@@ -43,10 +43,15 @@ _NEUTRAL = frozenset(
         *("gemerkt", "notizen", "sonstiges", "gedächtnis", "记忆", "记住的事", "笔记", "其他"),
     }
 )
+_DAY_TITLE = pattern(
+    r"(?i)\b(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?\b|\b(?:mon|diens|donners|frei|sams|sonn)tag\b|\bmittwoch\b"
+    r"|(?:周|星期)[一二三四五六日天]|[年月日]"
+)
 _DIGITS = pattern(r"\d+")
 _FRAME_WORDS = 4
 _RECALLED = "recalled-memory"
 _NO_NOTE = ("|", ">", "<!--", "```", "~~~", "![", "<", "---", "***", "___", "$ ", "http://", "https://")
+_LEADS_ON = (":", "：", ":**", "：**")  # what it is about follows
 _DATE_FIELDS = ("updated", "modified", "date", "created")
 MOST_CHARS = 600  # a longer line is a document
 _MOST_LINES_OF_A_TERM = 40
@@ -66,6 +71,7 @@ class Line:
     is_log: bool
     is_record: bool  # it begins with a day or a time: what happened then stays true
     is_item: bool
+    is_step: bool  # of a numbered list: its place among the others counts
     is_task: bool
     has_more: bool  # lines that belong to it stand beneath
     is_settled: bool  # superseded, or with an end of its own
@@ -181,6 +187,13 @@ def has_neutral_heading(line: Line) -> bool:
     return line.heading.casefold() in _NEUTRAL
 
 
+def is_about_something(line: Line) -> bool:
+    """Whether the heading above tells what a line is about: more than a day, and more than that these are notes."""
+    return not has_neutral_heading(line) and any(
+        character.isalpha() for character in _DAY_TITLE.sub("", line.heading)
+    )
+
+
 def frame_of(words: str) -> str:
     """How a line begins, whatever its numbers are."""
     bare = _DIGITS.sub("0", words.casefold())
@@ -261,8 +274,9 @@ class _Reader:
             is_log=self._is_log,
             is_record=_RECORD.match(words) is not None,
             is_item=is_item,
-            is_task=bool(lead and lead[1]),
-            has_more=has_more,
+            is_step=bool(lead and lead["step"]),
+            is_task=bool(lead and lead["box"]),
+            has_more=has_more or words.endswith(_LEADS_ON),
             is_settled=number + 1 in self._validities,
         )
 

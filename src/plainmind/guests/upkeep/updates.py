@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from plainmind.base.lazy import pattern
 from plainmind.guests.upkeep.model import Cite, Edit, Proposal
-from plainmind.guests.upkeep.survey import Line, Survey, has_neutral_heading
+from plainmind.guests.upkeep.survey import Line, Survey, has_neutral_heading, is_about_something
 from plainmind.text.sentences import is_negated, names_of, numbers_of, same_words
 from plainmind.text.validity import superseded
 
@@ -20,7 +20,7 @@ _CHANGE = pattern(
     r"\b(?:now|no longer|not any ?more|any more|anymore|instead|moved|switched|changed|renamed|replaced|replaces"
     r"|from now on|as of|since|quit|stopped|gave up|cancell?ed|dropped|back to"
     r"|jetzt|nun|nicht mehr|kein(?:e|en)? .{0,30}mehr|statt|anstelle|umgezogen|gewechselt|geändert|umbenannt|ersetzt"
-    r"|ab sofort|seit|aufgehört|gekündigt|abgesagt|mittlerweile|inzwischen)\b"
+    r"|ab sofort|ab (?:dem )?\d{4}-\d\d|from \d{4}-\d\d|seit|aufgehört|gekündigt|abgesagt|mittlerweile|inzwischen)\b"
     r"|现在|不再|改为|改成|改用|换成|换到|搬到|搬去|取消|从.{0,12}起|戒了|停用|升级到",
     re.IGNORECASE,
 )
@@ -30,6 +30,10 @@ _TARGET = pattern(
     re.IGNORECASE,
 )
 _SPEAKER = pattern(r"(?:I|We|My|Our|Ich|Wir|Meine?[nrms]?|Unsere?[nrms]?)\b|我", re.IGNORECASE)
+_VALUE_END = pattern(r"[,;，；(（]")
+_COLON = pattern(r"[:：]")
+_MOST_OCCASION = 40
+_TELLS_NOTHING = ("?", "？", ":", "：", ":**")
 _MOST_VALUES = 4  # of a label; one with more is a list of happenings
 _LEAST_SHARED = 2
 _LEAST_OF_NEW = 0.3  # a line that says much more is about something else
@@ -57,12 +61,10 @@ def _by_label(lines: Iterable[Line], survey: Survey) -> Iterator[tuple[Line, Lin
     """Lines with the same label, of which the newest has another value."""
     groups: dict[tuple[str, frozenset[str]], list[tuple[Line, str]]] = {}
     for line in lines:
-        found = _LABEL.match(line.words)
-        if found is None:
-            continue
-        label = survey.terms(found["label"])
-        if label and not label & _EVENTS and found["label"].strip().casefold() not in _EVENTS:
-            groups.setdefault((line.scope, label), []).append((line, found["value"]))
+        for found in _labels(line.words):
+            label = survey.terms(found["label"])
+            if label and not label & _EVENTS and found["label"].strip().casefold() not in _EVENTS:
+                groups.setdefault((line.scope, label), []).append((line, found["value"]))
     for (_, label), group in groups.items():
         values = {" ".join(given.casefold().split()) for _, given in group}
         if not 2 <= len(values) <= _MOST_VALUES:
@@ -80,14 +82,33 @@ def _by_label(lines: Iterable[Line], survey: Survey) -> Iterator[tuple[Line, Lin
                 yield old, max(newer, key=lambda line: (line.day or "", line.number))
 
 
+def _labels(words: str) -> Iterator[re.Match[str]]:
+    """What a line says of what: its own label, and the one behind an occasion (`AGM: treasurer: Ada`)."""
+    if (found := _LABEL.match(words)) is None:
+        return
+    yield found
+    first, dot, rest = words.partition(". ")
+    inner = rest if dot and len(first) <= _MOST_OCCASION else found["value"]
+    if len(inner) < len(words) and (second := _LABEL.match(inner)) and _COLON.search(second[0]):
+        yield second
+
+
 def _is_about_the_same(old: Line, new: Line, survey: Survey, *, is_clear: bool) -> bool:
     """A label of one word means what its heading says; for a log it must stand under one heading alone."""
+    if new.is_log and is_about_something(new) and not _shares_heading(old, new, survey):
+        return False
     if is_clear:
         return True
     if old.is_log or new.is_log:
         return False
     neutral = has_neutral_heading(old) or has_neutral_heading(new)
     return neutral or survey.terms(old.heading) == survey.terms(new.heading)
+
+
+def _shares_heading(old: Line, new: Line, survey: Survey) -> bool:
+    """Whether a log's heading names something that the headings, the file or the words of the old line name too."""
+    known = survey.terms(" ".join((*old.headings, old.path.removesuffix(".md"), old.words)))
+    return bool(survey.terms(new.heading) & known)
 
 
 def _by_words(survey: Survey) -> Iterator[tuple[Line, Line]]:
@@ -110,8 +131,11 @@ def says_otherwise(old: Line, new: Line, survey: Survey, *, needs_cue: bool = Tr
         return False
     if not _shares_subject(old.words, after, survey):
         return False
-    if is_negated(old.words) != is_negated(new.words):
-        return shared >= 0.6 * min(len(before), len(after))
+    label = _LABEL.match(old.words)
+    if label and not survey.terms(label["label"]) <= after:
+        return False  # the price for children is not the one for adults
+    if is_negated(old.words) != is_negated(new.words) and shared >= 0.6 * min(len(before), len(after)):
+        return True
     target = _TARGET.search(new.words)
     if target and survey.terms(target[1] or target[2]) & before:
         return False  # the older line says what it was changed to
@@ -128,17 +152,18 @@ def says_otherwise(old: Line, new: Line, survey: Survey, *, needs_cue: bool = Tr
 def _shares_subject(words: str, after: frozenset[str], survey: Survey) -> bool:
     """Whether what a sentence begins with is in the other one too: a line about Ben says nothing about Ada."""
     parts = words.split() if " " in words.strip() else [words[at : at + 2] for at in range(0, 8, 2)]
-    told = [terms for part in parts[:6] if (terms := survey.terms(part))]
+    own = survey.terms(words)  # an article alone tells nothing
+    told = [terms for part in parts[:6] if (terms := survey.terms(part) & own)]
     if not told:
         return False
     if _SPEAKER.match(words):
-        return any(terms & after for terms in told[:3])
+        return any(terms & after for terms in told[:2])
     return bool(told[0] & after)
 
 
 def is_newer(new: Line, old: Line, survey: Survey) -> bool:
     """Whether a line was said after another one, as far as that is known."""
-    if new is old:
+    if new is old or new.words.endswith(_TELLS_NOTHING):
         return False
     if new.day is not None and old.day is not None:
         return new.day > old.day
@@ -148,7 +173,8 @@ def is_newer(new: Line, old: Line, survey: Survey) -> bool:
         return new.day > survey.by_path[old.path].changed_on or _CHANGE.search(new.words) is not None
     # Without any day: beneath each other in the same section, and the later one tells of a change.
     beneath = new.path == old.path and new.headings == old.headings and new.number > old.number
-    return beneath and old.day is None and _CHANGE.search(new.words) is not None
+    listed = old.is_item and new.is_item and not old.is_step  # sentences of a text go on, and steps follow each other
+    return beneath and listed and old.day is None and _CHANGE.search(new.words) is not None
 
 
 def has_other_value(old: Line, new: Line, survey: Survey) -> bool:
@@ -164,7 +190,11 @@ def _differs(old: str, new: str, survey: Survey) -> bool:
     before, after = survey.terms(old), survey.terms(new)
     if is_negated(old) != is_negated(new):
         return True
-    return bool(before - after) and bool(after - before)
+    if before - after and after - before:
+        return True
+    # "Ada, Ben has left": the new value stands first, and what it was is told behind it.
+    first, last = (survey.terms(_VALUE_END.split(given, maxsplit=1)[0]) for given in (old, new))
+    return bool(first - last) and bool(last - before)
 
 
 def proposal(old: Line, new: Line, survey: Survey) -> Proposal:

@@ -1,0 +1,146 @@
+"""Whether the order of the words makes a difference: "Ada calls Ben" and "Ben calls Ada" have the same words.
+
+What people put first or last is free to move: a phrase with its preposition, a time, one side of "is". What stands on both
+sides of a verb, of "to" or of "than" is not. English, German, Chinese; in other languages fewer moves are known as free.
+"""
+
+from __future__ import annotations
+
+from plainmind.base.lazy import pattern
+from plainmind.text.terms import fold, normalize, stem
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import TypeAlias
+
+    Run: TypeAlias = tuple[int, list[str]]  # its place in the other sentence, and its words
+
+_TOKEN = pattern("[\u3400-\u9fff]|[^\\W_\u3400-\u9fff]+")
+_ARTICLES = frozenset("the a an der die das den dem des ein eine einen einem einer le la les un une el los las".split())  # noqa: SIM905
+# What may stand between two sides that may be exchanged.
+_EITHER_WAY = frozenset(
+    """
+    is are was were be and or has have will ist sind war waren wird werden hat haben und oder
+    est sont et ou es son y o 是 在 有 放 和 与 跟 及 或 住 叫 为 由 了 的 也 都 要
+    """.split()  # noqa: SIM905
+)
+# How a phrase begins that may stand anywhere.
+_FREE = frozenset(
+    """
+    in on at under behind beside above below near next inside outside during before after until since for from by with
+    within without because when while if every each always daily weekly monthly last first
+    im am an auf unter hinter neben uber vor bei beim zum zur nach von vom bis seit fur mit ohne wegen wenn weil
+    jede jeden jeder jedes alle immer taglich wochentlich monatlich mindestens
+    dans sur sous en chaque para con cada por
+    """.split()  # noqa: SIM905
+)
+_FREE_HAN = frozenset("每在从于因如当周星早晚")
+# Words that mean what follows them.
+_POINTS_AHEAD = frozenset("only not never just even merely nur nicht nie niemals bloss auch 不 没 只 仅 未".split())  # noqa: SIM905
+# Words of which two sentences that say the same do not have one each.
+_OPPOSITES = tuple(
+    frozenset(pair.split())
+    for pair in (
+        "if unless",
+        "before after",
+        "with without",
+        "until since",
+        "until from",
+        "and or",
+        "all some",
+        "may must",
+        "can must",
+        "above below",
+        "over under",
+        "inside outside",
+        "to from",
+        "by to",
+        "wenn ausser",
+        "vor nach",
+        "bevor nachdem",
+        "mit ohne",
+        "bis ab",
+        "bis seit",
+        "und oder",
+        "alle manche",
+        "darf muss",
+        "kann muss",
+        "uber unter",
+        "von nach",
+        "前 后",
+        "和 或",
+        "可 必",
+    )
+)
+_LEFT_BEHIND = frozenset("keine keinen kein".split())  # "Olives eats Ben none" has no other way round
+_LEAST_OF_A_PHRASE = 2
+_AS_THEY_ARE = frozenset().union(_POINTS_AHEAD, _EITHER_WAY, _FREE, *_OPPOSITES)
+
+
+def turns_round(new: str, old: str) -> bool:
+    """Whether a sentence has words of another one in places that make a difference, or an opposite in place of one."""
+    before, after = _sequence(old), _sequence(new)
+    lost, come = set(before) - set(after), set(after) - set(before)
+    if any(lost & pair and come & pair for pair in _OPPOSITES):
+        return True
+    ahead = _what_follows(before)
+    if any(ahead.get(word, follows) != follows for word, follows in _what_follows(after).items()):
+        return True
+    if {*before[-1:]} & _LEFT_BEHIND or {*after[-1:]} & _LEFT_BEHIND:
+        return False
+    places = [place for place, words in _runs(before, after) if not _is_free(words)]
+    return _falls_twice(places)
+
+
+def _sequence(text: str) -> list[str]:
+    """The words without articles; of Chinese, which has no spaces, the characters."""
+    folded = (fold(token) for token in _TOKEN.findall(normalize(text)))
+    return [token if token in _AS_THEY_ARE else stem(token) for token in folded if token not in _ARTICLES]
+
+
+def _what_follows(words: Sequence[str]) -> dict[str, str]:
+    """What stands behind those words that mean it; at the end of a sentence they mean all of it."""
+    return {
+        word: words[at + 1] for at, word in enumerate(words) if word in _POINTS_AHEAD and at + 1 < len(words)
+    }
+
+
+def _runs(before: Sequence[str], after: Sequence[str]) -> list[Run]:
+    """The words that both have, as they stand in `after`, in pieces that stand together in `before` too."""
+    places: dict[str, list[int]] = {}
+    for at, word in enumerate(before):
+        places.setdefault(word, []).append(at)
+    found: list[tuple[int, str]] = []
+    for word in after:
+        if standing := places.get(word):
+            following = found[-1][0] + 1 if found else 0
+            place = following if following in standing else standing[0]
+            standing.remove(place)
+            found.append((place, word))
+    rank = {place: at for at, place in enumerate(sorted(place for place, _ in found))}
+    runs: list[Run] = []
+    last = -2
+    for place, word in found:
+        if rank[place] == last + 1:
+            runs[-1][1].append(word)
+        else:
+            runs.append((rank[place], [word]))
+        last = rank[place]
+    return runs
+
+
+def _is_free(words: Sequence[str]) -> bool:
+    """Whether a piece may stand anywhere: a phrase with what it begins with, or what joins two equal sides."""
+    if all(word in _EITHER_WAY for word in words):
+        return True
+    first = words[0]
+    return len(words) >= _LEAST_OF_A_PHRASE and (first in _FREE or first in _FREE_HAN)
+
+
+def _falls_twice(places: Sequence[int]) -> bool:
+    """Whether three pieces stand in the opposite order: two have changed sides around a third."""
+    for at, middle in enumerate(places):
+        if any(place > middle for place in places[:at]) and any(place < middle for place in places[at + 1 :]):
+            return True
+    return False
