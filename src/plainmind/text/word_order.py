@@ -6,6 +6,8 @@ sides of a verb, of "to" or of "than" is not. English, German, Chinese; in other
 
 from __future__ import annotations
 
+from operator import eq
+
 from plainmind.base.lazy import pattern
 from plainmind.text.terms import fold, normalize, stem
 
@@ -37,7 +39,8 @@ _FREE = frozenset(
 )
 _FREE_HAN = frozenset("每在从于因如当周星早晚")
 # Words that mean what follows them.
-_POINTS_AHEAD = frozenset("only not never just even merely nur nicht nie niemals bloss auch 不 没 只 仅 未".split())  # noqa: SIM905
+_POINTS_AHEAD = frozenset("only not never just even merely nur nicht nie niemals bloss auch kein 不 没 只 仅 未".split())  # noqa: SIM905
+_NO = frozenset("keine keinen keinem keiner keines kein".split())  # noqa: SIM905
 # Words of which two sentences that say the same do not have one each.
 _OPPOSITES = tuple(
     frozenset(pair.split())
@@ -73,7 +76,7 @@ _OPPOSITES = tuple(
         "可 必",
     )
 )
-_LEFT_BEHIND = frozenset("keine keinen kein".split())  # "Olives eats Ben none" has no other way round
+_LEFT_BEHIND = "kein"  # at the end of "Oliven isst Ben keine", which has no other way round
 _LEAST_OF_A_PHRASE = 2
 _AS_THEY_ARE = frozenset().union(_POINTS_AHEAD, _EITHER_WAY, _FREE, *_OPPOSITES)
 
@@ -84,10 +87,12 @@ def turns_round(new: str, old: str) -> bool:
     lost, come = set(before) - set(after), set(after) - set(before)
     if any(lost & pair and come & pair for pair in _OPPOSITES):
         return True
-    ahead = _what_follows(before)
-    if any(ahead.get(word, follows) != follows for word, follows in _what_follows(after).items()):
+    ahead: dict[str, list[tuple[str, ...]]] = {}
+    for word, follows in _what_follows(before):
+        ahead.setdefault(word, []).append(follows)
+    if any(not _is_meant(follows, ahead.get(word, [])) for word, follows in _what_follows(after)):
         return True
-    if {*before[-1:]} & _LEFT_BEHIND or {*after[-1:]} & _LEFT_BEHIND:
+    if _LEFT_BEHIND in {*before[-1:], *after[-1:]}:
         return False
     places = [place for place, words in _runs(before, after) if not _is_free(words)]
     return _falls_twice(places)
@@ -96,14 +101,19 @@ def turns_round(new: str, old: str) -> bool:
 def _sequence(text: str) -> list[str]:
     """The words without articles; of Chinese, which has no spaces, the characters."""
     folded = (fold(token) for token in _TOKEN.findall(normalize(text)))
+    folded = (_LEFT_BEHIND if token in _NO else token for token in folded)
     return [token if token in _AS_THEY_ARE else stem(token) for token in folded if token not in _ARTICLES]
 
 
-def _what_follows(words: Sequence[str]) -> dict[str, str]:
+def _what_follows(words: Sequence[str]) -> list[tuple[str, tuple[str, ...]]]:
     """What stands behind those words that mean it; at the end of a sentence they mean all of it."""
-    return {
-        word: words[at + 1] for at, word in enumerate(words) if word in _POINTS_AHEAD and at + 1 < len(words)
-    }
+    found = ((word, tuple(words[at + 1 : at + 3])) for at, word in enumerate(words) if word in _POINTS_AHEAD)
+    return [(word, follows) for word, follows in found if follows]
+
+
+def _is_meant(follows: tuple[str, ...], known: Sequence[tuple[str, ...]]) -> bool:
+    """Whether one of the places where the other sentence has the word goes on in the same way, as far as both go."""
+    return not known or any(all(map(eq, follows, each)) for each in known)
 
 
 def _runs(before: Sequence[str], after: Sequence[str]) -> list[Run]:

@@ -1,13 +1,15 @@
 """With a model: it chooses among numbered lines and may word one sentence. What it says must stand in those lines.
 
 Nothing that a model writes reaches a file as it came: an operation names lines by their numbers, and a sentence is kept
-only if every word of it that means something, every number, every name and every "not" stands in one of them.
+only if every word of it that means something, every number, every name and every "not" stands in one of them, and
+all that the line says stands in the sentence.
 """
 
 from __future__ import annotations
 
 import json
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 from plainmind.base.errors import PlainmindError
@@ -20,10 +22,11 @@ from plainmind.guests.upkeep.lasting import proposal as keep_proposal
 from plainmind.guests.upkeep.ledger import Ledger
 from plainmind.guests.upkeep.model import Maker, ModelUse, Proposal
 from plainmind.guests.upkeep.survey import Line, Survey
-from plainmind.guests.upkeep.updates import has_other_value, is_newer, says_otherwise
+from plainmind.guests.upkeep.updates import has_other_value, is_another_person, is_newer, says_otherwise
 from plainmind.guests.upkeep.updates import proposal as superseded_proposal
 from plainmind.text.chunking import estimated_tokens
-from plainmind.text.sentences import adds_nothing, is_for_the_assistant
+from plainmind.text.sentences import adds_nothing, is_for_the_assistant, words_of
+from plainmind.text.terms import fold, stem
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -67,9 +70,15 @@ def ask_model(
     except PlainmindError as error:
         return [], ModelUse("no model", 0, 0, 0, 0, 0, f"no model was asked: {error} ({error.hint})")
     try:
-        shown = _chosen_lines(memory, seen, ledger.judged(), values.max_tokens)
+        room = values.max_tokens - estimated_tokens(SYSTEM) - _ANSWER_TOKENS
+        if room < _LEAST_LINES_TOKENS:
+            least = values.max_tokens - room + _LEAST_LINES_TOKENS
+            why = f"no model was asked: `tidy.maxTokens` is {values.max_tokens:,}, and a question takes {least:,} or more"
+            return [], ModelUse(model.name, 0, 0, 0, 0, 0, why)
+        shown = _chosen_lines(memory, seen, ledger.judged(), room)
         if not shown:
-            return [], ModelUse(model.name, 0, 0, 0, 0, 0, "the model has judged every line already")
+            why = f"{model.name} was not asked: the logs have no line that it has not judged already"
+            return [], ModelUse(model.name, 0, 0, 0, 0, 0, why)
         page = _page(shown)
         expected = estimated_tokens(SYSTEM) + estimated_tokens(page) + _ANSWER_TOKENS
         tell(
@@ -129,12 +138,9 @@ def _evidence(line: Line) -> str:
     return sha256_text(f"{line.path}\n{line.text}")
 
 
-def _chosen_lines(memory: Memory, seen: Survey, judged: set[str], most_tokens: int) -> list[Line]:
+def _chosen_lines(memory: Memory, seen: Survey, judged: set[str], room: int) -> list[Line]:
     """Lines of logs that no model has seen, the newest first, and durable lines about the same, as far as they fit."""
     redactor = memory.redactor()
-    room = most_tokens - estimated_tokens(SYSTEM) - _ANSWER_TOKENS
-    if room < _LEAST_LINES_TOKENS:
-        return []
     related = _related(seen)
     fresh = [
         line for line in seen.lines if line.is_log and _may_be_shown(line) and _evidence(line) not in judged
@@ -209,12 +215,12 @@ def _keep(operation: Mapping[str, Any], shown: Sequence[Line], seen: Survey) -> 
     if line is None or not line.is_log or is_boilerplate(line, seen) or is_known(line, seen):
         return None
     sentence = operation.get("sentence")
-    if sentence is None or sentence == "":
-        words = line.words
-    elif isinstance(sentence, str) and is_said_by(sentence, line.words, seen):
-        words = " ".join(sentence.split())
-    else:
-        return None
+    words = line.words
+    if sentence is not None and sentence != "":
+        if not isinstance(sentence, str) or not is_said_by(sentence, line.words, seen):
+            return None
+        if is_whole(sentence, line.words):
+            words = " ".join(sentence.split())
     into = "memory.md" if "memory.md" in seen.by_path else "MEMORY.md"
     how = "as it stands" if words == line.words else "worded from that line alone"
     return keep_proposal(line, words, into, f"a model would keep {line} for good, {how}")
@@ -227,6 +233,8 @@ def _superseded(operation: Mapping[str, Any], shown: Sequence[Line], seen: Surve
     if not is_newer(new, old, seen):
         return None
     if not has_other_value(old, new, seen) and not says_otherwise(old, new, seen, needs_cue=False):
+        return None
+    if is_another_person(old.words, new.words):
         return None
     return superseded_proposal(old, new, seen)
 
@@ -247,4 +255,18 @@ def is_said_by(sentence: str, words: str, seen: Survey) -> bool:
     return seen.terms(text) <= seen.terms(words)
 
 
+def is_whole(sentence: str, words: str) -> bool:
+    """Whether a sentence leaves nothing of a line out but articles and fillers.
+
+    A word left out can turn a line into its opposite ("only until May", "if it rains", "Ben thinks that …"), and two people
+    into one: such a sentence says nothing new, and the line is kept as it stands.
+    """
+    return _bare(sentence) == _bare(words)
+
+
+def _bare(text: str) -> Counter[str]:
+    return Counter(stem(word) for word in map(fold, words_of(text)) if word not in _FILLERS)
+
+
+_FILLERS = frozenset("the a an der die das den dem des ein eine einen so well ok okay btw please also ach ja".split())  # noqa: SIM905
 _MARKUP = ("<!--", "-->", "```", "~~", "[[", "](", "http://", "https://", "<", ">", "|", "\x00", "\x1b")

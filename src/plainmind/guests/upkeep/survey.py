@@ -132,7 +132,7 @@ class Survey:
         """What is said, without order and form of the words, and without those that tell nothing."""
         found = self._terms.get(words)
         if found is None:
-            terms = frozenset(document_terms(_LAST_DATE.sub("", words)))
+            terms = frozenset(document_terms(without_day(words)))
             idle = of_another_language({fold(word) for word in words_of(words)}, than=0)
             found = self._terms[words] = (terms - idle) or terms
         return found
@@ -180,6 +180,11 @@ def survey(workspace: Workspace, today: dt.date) -> Survey:
         changed = dt.datetime.fromtimestamp(found.mtime_ns / 1e9, dt.UTC).date().isoformat()
         pages.append(read_page(found.path, decode(data), scope=found.scope, changed_on=changed))
     return Survey(pages, today.isoformat())
+
+
+def without_day(words: str) -> str:
+    """What is said, without the day behind it on which it was said."""
+    return _LAST_DATE.sub("", words)
 
 
 def has_neutral_heading(line: Line) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from plainmind.base.lazy import pattern
 from plainmind.guests.upkeep.model import Cite, Edit, Proposal
-from plainmind.guests.upkeep.survey import Line, Survey, has_neutral_heading, is_about_something
+from plainmind.guests.upkeep.survey import Line, Survey, has_neutral_heading, is_about_something, without_day
 from plainmind.text.sentences import is_negated, names_of, numbers_of, same_words
 from plainmind.text.validity import superseded
 
@@ -32,8 +32,19 @@ _TARGET = pattern(
 _SPEAKER = pattern(r"(?:I|We|My|Our|Ich|Wir|Meine?[nrms]?|Unsere?[nrms]?)\b|我", re.IGNORECASE)
 _VALUE_END = pattern(r"[,;，；(（]")
 _COLON = pattern(r"[:：]")
+_HAN = pattern(r"[\u4e00-\u9fff]")
 _MOST_OCCASION = 40
 _TELLS_NOTHING = ("?", "？", ":", "：", ":**")
+_FULL_NAME = pattern(r"(?:(?:My|Our|Mein\w*|Unser\w*) \w+ )?(?P<first>[A-ZÄÖÜ]\w+) (?P<last>[A-ZÄÖÜ]\w+)")
+_NO_NAME_HAN = frozenset("是在的住有和不喜对会要去来从把用说现已也都每想买卖做负管开教带很能可被给将正刚还又只就今昨明上下最")
+# A name of three characters, which begins with one of the names that most people have.
+_HAN_NAME = pattern(
+    "(?P<first>[王李张刘陈杨黄赵吴周徐孙马朱胡郭何林高罗郑梁谢宋唐许韩冯邓曹彭曾萧田董潘袁蔡蒋余于杜叶程魏苏吕丁任卢姚沈钟姜崔谭陆"
+    "范汪廖石金韦贾夏付方邹熊白孟秦邱侯江尹薛闫段雷龙黎史陶贺毛郝顾龚邵万钱戴严莫孔向常汤][\u4e00-\u9fff])"
+    f"(?P<last>(?![{''.join(sorted(_NO_NAME_HAN))}])[\u4e00-\u9fff])"
+)
+_PLACES = frozenset("in at on with behind under beside near above by from for im am an auf bei beim hinter unter neben".split())  # noqa: SIM905
+_ARTICLES = frozenset("the a an my our der die das ein eine mein unser".split())  # noqa: SIM905
 _MOST_VALUES = 4  # of a label; one with more is a list of happenings
 _LEAST_SHARED = 2
 _LEAST_OF_NEW = 0.3  # a line that says much more is about something else
@@ -76,6 +87,7 @@ def _by_label(lines: Iterable[Line], survey: Survey) -> Iterator[tuple[Line, Lin
                 for line, given in group
                 if is_newer(line, old, survey)
                 and _differs(value_of_old, given, survey)
+                and _are_comparable(old, line, value_of_old, given, survey)
                 and _is_about_the_same(old, line, survey, is_clear=len(label) > 1 or len(headings) < 2)
             ]
             if newer:
@@ -129,7 +141,7 @@ def says_otherwise(old: Line, new: Line, survey: Survey, *, needs_cue: bool = Tr
     shared = len(before & after)
     if shared < _LEAST_SHARED or shared < _LEAST_OF_NEW * len(after) or same_words(old.words, new.words):
         return False
-    if not _shares_subject(old.words, after, survey):
+    if not _shares_subject(old.words, after, survey) or is_another_person(old.words, new.words):
         return False
     label = _LABEL.match(old.words)
     if label and not survey.terms(label["label"]) <= after:
@@ -139,14 +151,31 @@ def says_otherwise(old: Line, new: Line, survey: Survey, *, needs_cue: bool = Tr
     target = _TARGET.search(new.words)
     if target and survey.terms(target[1] or target[2]) & before:
         return False  # the older line says what it was changed to
-    tells_of_change = not needs_cue or _CHANGE.search(new.words) is not None
-    lost = before - after
-    has_other_value = bool(
-        set(numbers_of(old.words)) - set(numbers_of(new.words))
-        or names_of(old.words) - names_of(new.words)
-        or lost
+    if _CHANGE.search(new.words):
+        return bool(before - after) and bool(after - before)
+    # Nobody says that something has changed: another number or name stands where the old one stood, and little else.
+    return (
+        not needs_cue
+        and shared >= 0.6 * min(len(before), len(after))
+        and bool(_values(old.words) - _values(new.words))
+        and bool(_values(new.words) - _values(old.words))
     )
-    return tells_of_change and has_other_value and bool(after - before)
+
+
+def _values(words: str) -> set[str]:
+    said = without_day(words)
+    return names_of(said) | set(numbers_of(said))
+
+
+def is_another_person(old: str, new: str) -> bool:
+    """Whether a line is about somebody, and another one about somebody else with the same first name."""
+    if found := _FULL_NAME.match(old):
+        others = re.findall(rf"\b{re.escape(found['first'])} ([A-ZÄÖÜ]\w+)", new)
+        return bool(others) and found["last"] not in others
+    if found := _HAN_NAME.match(old):
+        others = re.findall(rf"{found['first']}([\u4e00-\u9fff])", new)
+        return bool(others) and found["last"] not in others and not _NO_NAME_HAN & set(others)
+    return False
 
 
 def _shares_subject(words: str, after: frozenset[str], survey: Survey) -> bool:
@@ -182,7 +211,26 @@ def has_other_value(old: Line, new: Line, survey: Survey) -> bool:
     before, after = _LABEL.match(old.words), _LABEL.match(new.words)
     if before is None or after is None or survey.terms(before["label"]) != survey.terms(after["label"]):
         return False
-    return _differs(before["value"], after["value"], survey)
+    old_value, new_value = before["value"], after["value"]
+    return _differs(old_value, new_value, survey) and _are_comparable(
+        old, new, old_value, new_value, survey
+    )
+
+
+def _are_comparable(old: Line, new: Line, was: str, now: str, survey: Survey) -> bool:
+    """Whether two values answer the same question: a key that is behind the door may well be heavy."""
+    if all(_COLON.search(line.words) or _HAN.search(line.words) for line in (old, new)):
+        return True
+    if _CHANGE.search(new.words) or survey.terms(was) & survey.terms(now):
+        return True
+    return _sort_of(was) == _sort_of(now)
+
+
+def _sort_of(given: str) -> str:
+    first = given.split()[0].strip("*_`\"'(")
+    if first[:1].isdigit() or first[:1].isupper():
+        return "a number or a name"
+    return "a place" if first.casefold() in _PLACES else f"a thing, {first.casefold() in _ARTICLES}"
 
 
 def _differs(old: str, new: str, survey: Survey) -> bool:
