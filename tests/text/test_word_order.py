@@ -38,12 +38,18 @@ def test_what_stands_on_both_sides_of_a_verb_is_not_exchanged(one: str, other: s
     ("one", "other"),
     [
         ("Rent is transferred on the 3rd of each month", "On the 3rd of each month the rent is transferred"),
-        ("Spare shackles are in the red box under the bench", "Under the bench, in the red box, are spare shackles"),
+        (
+            "Spare shackles are in the red box under the bench",
+            "Under the bench, in the red box, are spare shackles",
+        ),
         ("Tom Hartley is the bosun", "The bosun is Tom Hartley"),
         ("Maria and Tom share a flat", "Tom and Maria share a flat"),
         ("Ben is allergic to walnuts", "Walnuts: Ben is allergic to them"),
         ("Die Miete wird am 3. jedes Monats überwiesen", "Am 3. jedes Monats wird die Miete überwiesen"),
-        ("Der Schlüssel hängt im Büro neben dem Funkgerät", "Neben dem Funkgerät im Büro hängt der Schlüssel"),
+        (
+            "Der Schlüssel hängt im Büro neben dem Funkgerät",
+            "Neben dem Funkgerät im Büro hängt der Schlüssel",
+        ),
         ("Lena isst keine Oliven", "Oliven isst Lena keine"),
         ("Im Haus wird nicht geraucht", "Geraucht wird im Haus nicht"),
         ("羽毛球队每周三晚上七点在体育馆练习", "每周三晚上七点羽毛球队在体育馆练习"),

@@ -1,7 +1,7 @@
 """Whether the order of the words makes a difference: "Ada calls Ben" and "Ben calls Ada" have the same words.
 
-What people put first or last is free to move: a phrase with its preposition, a time, one side of "is". What stands on both
-sides of a verb, of "to" or of "than" is not. English, German, Chinese; in other languages fewer moves are known as free.
+What people put first or last is free to move: a phrase with its preposition, a time, one side of "is". What stands
+on both sides of a verb, of "to" or of "than" is not. English, German, Chinese; elsewhere fewer moves are known as free.
 """
 
 from __future__ import annotations
@@ -18,32 +18,37 @@ if TYPE_CHECKING:
 
     Run: TypeAlias = tuple[int, list[str]]  # its place in the other sentence, and its words
 
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
 _TOKEN = pattern("[\u3400-\u9fff]|[^\\W_\u3400-\u9fff]+")
-_ARTICLES = frozenset("the a an der die das den dem des ein eine einen einem einer le la les un une el los las".split())  # noqa: SIM905
+_ARTICLES = _words("the a an der die das den dem des ein eine einen einem einer le la les un une el los las")
 # What may stand between two sides that may be exchanged.
-_EITHER_WAY = frozenset(
+_EITHER_WAY = _words(
     """
     is are was were be and or has have will ist sind war waren wird werden hat haben und oder
     est sont et ou es son y o 是 在 有 放 和 与 跟 及 或 住 叫 为 由 了 的 也 都 要
-    """.split()  # noqa: SIM905
+    """
 )
 # How a phrase begins that may stand anywhere.
-_FREE = frozenset(
+_FREE = _words(
     """
     in on at under behind beside above below near next inside outside during before after until since for from by with
     within without because when while if every each always daily weekly monthly last first
     im am an auf unter hinter neben uber vor bei beim zum zur nach von vom bis seit fur mit ohne wegen wenn weil
     jede jeden jeder jedes alle immer taglich wochentlich monatlich mindestens
     dans sur sous en chaque para con cada por
-    """.split()  # noqa: SIM905
+    """
 )
 _FREE_HAN = frozenset("每在从于因如当周星早晚")
 # Words that mean what follows them.
-_POINTS_AHEAD = frozenset("only not never just even merely nur nicht nie niemals bloss auch kein 不 没 只 仅 未".split())  # noqa: SIM905
-_NO = frozenset("keine keinen keinem keiner keines kein".split())  # noqa: SIM905
+_POINTS_AHEAD = _words("only not never just even merely nur nicht nie niemals bloss auch kein 不 没 只 仅 未")
+_NO = _words("keine keinen keinem keiner keines kein")
 # Words of which two sentences that say the same do not have one each.
 _OPPOSITES = tuple(
-    frozenset(pair.split())
+    _words(pair)
     for pair in (
         "if unless",
         "before after",

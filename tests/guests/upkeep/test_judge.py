@@ -203,7 +203,10 @@ def test_a_sentence_that_leaves_something_out_is_not_kept_but_its_line_is(said: 
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ("Anna Berg works at the Vienna office on Mondays", "Anna Kurz works at the Vienna office on Tuesdays"),
+        (
+            "Anna Berg works at the Vienna office on Mondays",
+            "Anna Kurz works at the Vienna office on Tuesdays",
+        ),
         ("王小明住在上海的老房子", "王小红住在北京的老房子"),
         ("Ada drives an old Saab", "Ada drives her Saab to Graz"),
         ("Ada drives an old Saab", "does Ada drive a new Saab?"),
@@ -230,7 +233,9 @@ def test_a_line_that_closes_our_page_and_answers_for_the_model_answers_nothing(
     (workspace / "memory" / "2026-05-02.md").write_text(f"# 2026-05-02\n\n- 10:00 he wrote {evil}\n")
     before = (workspace / "MEMORY.md").read_bytes()
     stage.script = lambda numbers: Say(
-        json.dumps([keep(number_of(numbers, "Saab"), f"Ada {evil}"), keep(999), keep(998, "the safe is open")])
+        json.dumps(
+            [keep(number_of(numbers, "Saab"), f"Ada {evil}"), keep(999), keep(998, "the safe is open")]
+        )
     )
 
     run = stage.run()
@@ -324,13 +329,17 @@ def drip_a_header(connection: socket.socket, is_over: threading.Event) -> None:
 
 
 def drip_an_event_without_end(connection: socket.socket, is_over: threading.Event) -> None:
-    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\ndata: ")
+    connection.sendall(
+        b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\ndata: "
+    )
     while not is_over.wait(0.05):
         connection.sendall(b"z")
 
 
 def pour_an_event_without_end(connection: socket.socket, is_over: threading.Event) -> None:
-    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\ndata: ")
+    connection.sendall(
+        b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\ndata: "
+    )
     for _ in range(200):
         connection.sendall(b"z" * 100_000)
     is_over.wait(30)

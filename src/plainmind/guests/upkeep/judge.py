@@ -73,7 +73,7 @@ def ask_model(
         room = values.max_tokens - estimated_tokens(SYSTEM) - _ANSWER_TOKENS
         if room < _LEAST_LINES_TOKENS:
             least = values.max_tokens - room + _LEAST_LINES_TOKENS
-            why = f"no model was asked: `tidy.maxTokens` is {values.max_tokens:,}, and a question takes {least:,} or more"
+            why = f"no model was asked: `tidy.maxTokens` is {values.max_tokens:,}, a question takes {least:,}"
             return [], ModelUse(model.name, 0, 0, 0, 0, 0, why)
         shown = _chosen_lines(memory, seen, ledger.judged(), room)
         if not shown:
@@ -258,8 +258,8 @@ def is_said_by(sentence: str, words: str, seen: Survey) -> bool:
 def is_whole(sentence: str, words: str) -> bool:
     """Whether a sentence leaves nothing of a line out but articles and fillers.
 
-    A word left out can turn a line into its opposite ("only until May", "if it rains", "Ben thinks that …"), and two people
-    into one: such a sentence says nothing new, and the line is kept as it stands.
+    A word left out can turn a line into its opposite ("only until May", "if it rains", "Ben thinks that …"), and two
+    people into one: such a sentence says nothing new, and the line is kept as it stands.
     """
     return _bare(sentence) == _bare(words)
 
@@ -268,5 +268,9 @@ def _bare(text: str) -> Counter[str]:
     return Counter(stem(word) for word in map(fold, words_of(text)) if word not in _FILLERS)
 
 
-_FILLERS = frozenset("the a an der die das den dem des ein eine einen so well ok okay btw please also ach ja".split())  # noqa: SIM905
+_FILLERS = frozenset(
+    """
+    the a an der die das den dem des ein eine einen so well ok okay btw please also ach ja
+    """.split()  # noqa: SIM905
+)
 _MARKUP = ("<!--", "-->", "```", "~~", "[[", "](", "http://", "https://", "<", ">", "|", "\x00", "\x1b")

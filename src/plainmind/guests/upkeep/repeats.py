@@ -62,9 +62,12 @@ _TRAILING = " \t.。!！;；,，"
 _CODE = pattern(r"`[^`\n]+`")  # a path or a command is the same only to the letter
 # How a step of a list of things to do begins. English, German, Chinese.
 _TO_DO = pattern(
-    r"(?:then |first |finally |again |dann |zuerst |wieder )?(?:add|apply|backup|bake|boil|build|call|check|clean|click|close"
-    r"|commit|copy|create|delete|deploy|do|drain|fill|fold|go|install|knead|let|make|mix|move|open|pour|press|pull|push|put"
-    r"|reboot|remove|repeat|reset|restart|rinse|run|save|send|set|start|stir|stop|switch|take|test|turn|update|upload|verify"
+    r"(?:then |first |finally |again |dann |zuerst |wieder )?(?:add|apply|backup|bake|boil|build|call|check"
+    r"|clean|click|close"
+    r"|commit|copy|create|delete|deploy|do|drain|fill|fold|go|install|knead|let|make|mix|move|open|pour|press"
+    r"|pull|push|put"
+    r"|reboot|remove|repeat|reset|restart|rinse|run|save|send|set|start|stir|stop|switch|take|test|turn"
+    r"|update|upload|verify"
     r"|wait|wash|write|prüfen|testen|starten|warten|öffnen|schließen|spülen|rühren|kneten|speichern)\b"
     r"|(?:再|先|然后)?(?:检查|测试|重启|打开|关闭|等待|运行|提交|保存|搅拌)",
     re.IGNORECASE,

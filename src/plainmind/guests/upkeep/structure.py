@@ -34,17 +34,24 @@ _NO_PERSON = frozenset(
 )
 # What stands before or behind the name of a person, and seldom beside that of a product. English, German.
 _BEFORE_PEOPLE = pattern(
-    r"(?:\b(?:mr|mrs|ms|dr|prof|frau|herrn?|uncle|aunt|onkel|tante|h/t|thanks to|called|phoned|rang|met|asked|told|emailed|invited"
-    r"|visited|(?:call|lunch|dinner|coffee|meeting|meet|talk|talked|spoke|chat|interview|walk) (?:with|to|of|from)|introduced(?: to)?"
-    r"|colleague|friend|neighbou?r|boss|sister|brother|daughter|son|wife|husband|mother|father|cousin|teacher|landlord|client"
-    r"|traf|treffen mit|gespräch mit|telefonat mit|essen mit|angerufen|kollegin?|kollege|freundin?|nachbarin?|schwester|bruder"
+    r"(?:\b(?:mr|mrs|ms|dr|prof|frau|herrn?|uncle|aunt|onkel|tante|h/t|thanks to|called|phoned|rang|met|asked"
+    r"|told|emailed|invited"
+    r"|visited|(?:call|lunch|dinner|coffee|meeting|meet|talk|talked|spoke|chat|interview|walk) (?:with|to|of"
+    r"|from)|introduced(?: to)?"
+    r"|colleague|friend|neighbou?r|boss|sister|brother|daughter|son|wife|husband|mother|father|cousin|teacher"
+    r"|landlord|client"
+    r"|traf|treffen mit|gespräch mit|telefonat mit|essen mit|angerufen|kollegin?|kollege|freundin?|nachbarin?"
+    r"|schwester|bruder"
     r"|tochter|sohn|frau|mann|mutter|vater|chefin?|lehrerin?|birthday of|geburtstag von)\.?,?:?\s+)$",
     re.IGNORECASE,
 )
 _AFTER_PEOPLE = pattern(
-    r"\s+(?:said|says|asked|asks|wants|wanted|prefers|likes|loves|hates|lives|lived|told|wrote|called|rang|phoned|joined|retired|teaches"
-    r"|married|moved to|thinks|agreed|is (?:my|our|his|her|allergic|married|a friend|the (?:boss|owner|bosun|teacher|landlord))"
-    r"|was born|sagt|sagte|fragt|fragte|möchte|mag|wohnt|arbeitet|rief|schrieb|meint|heiratet|ist (?:mein|unser|allergisch)\w*)\b"
+    r"\s+(?:said|says|asked|asks|wants|wanted|prefers|likes|loves|hates|lives|lived|told|wrote|called|rang"
+    r"|phoned|joined|retired|teaches"
+    r"|married|moved to|thinks|agreed|is (?:my|our|his|her|allergic|married|a friend|the (?:boss|owner|bosun"
+    r"|teacher|landlord))"
+    r"|was born|sagt|sagte|fragt|fragte|möchte|mag|wohnt|arbeitet|rief|schrieb|meint|heiratet|ist (?:mein"
+    r"|unser|allergisch)\w*)\b"
     r"|['’]s (?:birthday|wife|husband|mother|father|daughter|son|phone|address|team)\b|\s\((?:born|geb\.)",
 )
 _UNSAFE = pattern(r"[^\w -]")
@@ -154,8 +161,8 @@ def _renamed_tag(survey: Survey, other: str, best: str) -> Iterator[Proposal]:
 def _people(survey: Survey, notes: Notes) -> Iterator[Proposal]:
     """People that stand in three files or more, and have no note of their own.
 
-    Products, features and places have capitals as well. A person is one of whom is told what people do, and whose name is
-    made of no words that the notes also write small.
+    Products, features and places have capitals as well. A person is one of whom is told what people do, and whose
+    name is made of no words that the notes also write small.
     """
     where: dict[str, dict[str, Line]] = {}
     told: set[str] = set()

@@ -25,7 +25,9 @@ from plainmind.text.validity import Validity, indent_of, is_day, validities, wit
 _LOG = pattern(
     r"(?:^|/)(?P<of>(?P<day>\d{4}-\d{2}-\d{2})|\d{4}-(?:w\d{2}|q\d|\d{2})(?!\d))[^/]*\.md$", re.IGNORECASE
 )
-_LEAD = pattern(r"[ \t]*(?:(?:[-*+]|(?P<step>\d{1,9}[.)]))[ \t]+)?(?:(?P<box>\[[ xX]\])[ \t]+)?(?:\d\d:\d\d[ \t]+)?")
+_LEAD = pattern(
+    r"[ \t]*(?:(?:[-*+]|(?P<step>\d{1,9}[.)]))[ \t]+)?(?:(?P<box>\[[ xX]\])[ \t]+)?(?:\d\d:\d\d[ \t]+)?"
+)
 _ISO = pattern(r"\d{4}-\d{2}-\d{2}")
 _SAID_ON = pattern(
     r"^[(\[]?(?P<first>\d{4}-\d{2}-\d{2})[)\]]?\s*[:–—-]?\s"
@@ -44,7 +46,8 @@ _NEUTRAL = frozenset(
     }
 )
 _DAY_TITLE = pattern(
-    r"(?i)\b(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?\b|\b(?:mon|diens|donners|frei|sams|sonn)tag\b|\bmittwoch\b"
+    r"(?i)\b(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?\b|\b(?:mon|diens|donners|frei"
+    r"|sams|sonn)tag\b|\bmittwoch\b"
     r"|(?:周|星期)[一二三四五六日天]|[年月日]"
 )
 _DIGITS = pattern(r"\d+")

@@ -25,7 +25,8 @@ _CHANGE = pattern(
     re.IGNORECASE,
 )
 _TARGET = pattern(
-    r"\b(?:moved|switched|changed|renamed|umgezogen|gewechselt|geändert|umbenannt)\b.{0,60}?\b(?:to|nach|zu|auf|in)\s+(\w+)"
+    r"\b(?:moved|switched|changed|renamed|umgezogen|gewechselt|geändert|umbenannt)\b.{0,60}?\b(?:to|nach|zu"
+    r"|auf|in)\s+(\w+)"
     r"|(?:改为|改成|改用|换成|换到|搬到|搬去|升级到)(\w{1,6})",
     re.IGNORECASE,
 )
@@ -36,15 +37,21 @@ _HAN = pattern(r"[\u4e00-\u9fff]")
 _MOST_OCCASION = 40
 _TELLS_NOTHING = ("?", "？", ":", "：", ":**")
 _FULL_NAME = pattern(r"(?:(?:My|Our|Mein\w*|Unser\w*) \w+ )?(?P<first>[A-ZÄÖÜ]\w+) (?P<last>[A-ZÄÖÜ]\w+)")
-_NO_NAME_HAN = frozenset("是在的住有和不喜对会要去来从把用说现已也都每想买卖做负管开教带很能可被给将正刚还又只就今昨明上下最")
+_NO_NAME_HAN = frozenset(
+    "是在的住有和不喜对会要去来从把用说现已也都每想买卖做负管开教带很能可被给将正刚还又只就今昨明上下最"
+)
 # A name of three characters, which begins with one of the names that most people have.
 _HAN_NAME = pattern(
     "(?P<first>[王李张刘陈杨黄赵吴周徐孙马朱胡郭何林高罗郑梁谢宋唐许韩冯邓曹彭曾萧田董潘袁蔡蒋余于杜叶程魏苏吕丁任卢姚沈钟姜崔谭陆"
     "范汪廖石金韦贾夏付方邹熊白孟秦邱侯江尹薛闫段雷龙黎史陶贺毛郝顾龚邵万钱戴严莫孔向常汤][\u4e00-\u9fff])"
     f"(?P<last>(?![{''.join(sorted(_NO_NAME_HAN))}])[\u4e00-\u9fff])"
 )
-_PLACES = frozenset("in at on with behind under beside near above by from for im am an auf bei beim hinter unter neben".split())  # noqa: SIM905
-_ARTICLES = frozenset("the a an my our der die das ein eine mein unser".split())  # noqa: SIM905
+_PLACES = frozenset(
+    """
+    in at on with behind under beside near above by from for im am an auf bei beim hinter unter neben
+    """.split()  # noqa: SIM905
+)
+_ARTICLES = frozenset({"the", "a", "an", "my", "our", "der", "die", "das", "ein", "eine", "mein", "unser"})
 _MOST_VALUES = 4  # of a label; one with more is a list of happenings
 _LEAST_SHARED = 2
 _LEAST_OF_NEW = 0.3  # a line that says much more is about something else
@@ -141,11 +148,8 @@ def says_otherwise(old: Line, new: Line, survey: Survey, *, needs_cue: bool = Tr
     shared = len(before & after)
     if shared < _LEAST_SHARED or shared < _LEAST_OF_NEW * len(after) or same_words(old.words, new.words):
         return False
-    if not _shares_subject(old.words, after, survey) or is_another_person(old.words, new.words):
+    if not _shares_subject(old.words, new.words, survey) or is_another_person(old.words, new.words):
         return False
-    label = _LABEL.match(old.words)
-    if label and not survey.terms(label["label"]) <= after:
-        return False  # the price for children is not the one for adults
     if is_negated(old.words) != is_negated(new.words) and shared >= 0.6 * min(len(before), len(after)):
         return True
     target = _TARGET.search(new.words)
@@ -178,8 +182,12 @@ def is_another_person(old: str, new: str) -> bool:
     return False
 
 
-def _shares_subject(words: str, after: frozenset[str], survey: Survey) -> bool:
+def _shares_subject(words: str, new: str, survey: Survey) -> bool:
     """Whether what a sentence begins with is in the other one too: a line about Ben says nothing about Ada."""
+    after = survey.terms(new)
+    label = _LABEL.match(words)
+    if label and not survey.terms(label["label"]) <= after:
+        return False  # the price for children is not the one for adults
     parts = words.split() if " " in words.strip() else [words[at : at + 2] for at in range(0, 8, 2)]
     own = survey.terms(words)  # an article alone tells nothing
     told = [terms for part in parts[:6] if (terms := survey.terms(part) & own)]
@@ -202,7 +210,9 @@ def is_newer(new: Line, old: Line, survey: Survey) -> bool:
         return new.day > survey.by_path[old.path].changed_on or _CHANGE.search(new.words) is not None
     # Without any day: beneath each other in the same section, and the later one tells of a change.
     beneath = new.path == old.path and new.headings == old.headings and new.number > old.number
-    listed = old.is_item and new.is_item and not old.is_step  # sentences of a text go on, and steps follow each other
+    listed = (
+        old.is_item and new.is_item and not old.is_step
+    )  # sentences of a text go on, and steps follow each other
     return beneath and listed and old.day is None and _CHANGE.search(new.words) is not None
 
 
@@ -212,9 +222,7 @@ def has_other_value(old: Line, new: Line, survey: Survey) -> bool:
     if before is None or after is None or survey.terms(before["label"]) != survey.terms(after["label"]):
         return False
     old_value, new_value = before["value"], after["value"]
-    return _differs(old_value, new_value, survey) and _are_comparable(
-        old, new, old_value, new_value, survey
-    )
+    return _differs(old_value, new_value, survey) and _are_comparable(old, new, old_value, new_value, survey)
 
 
 def _are_comparable(old: Line, new: Line, was: str, now: str, survey: Survey) -> bool:
@@ -227,7 +235,7 @@ def _are_comparable(old: Line, new: Line, was: str, now: str, survey: Survey) ->
 
 
 def _sort_of(given: str) -> str:
-    first = given.split()[0].strip("*_`\"'(")
+    first = given.split(maxsplit=1)[0].strip("*_`\"'(")
     if first[:1].isdigit() or first[:1].isupper():
         return "a number or a name"
     return "a place" if first.casefold() in _PLACES else f"a thing, {first.casefold() in _ARTICLES}"
