@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plainmind.text.sentences import adds_nothing, same_words
+from plainmind.text.sentences import adds_nothing, denied_parts, same_words
 
 
 @pytest.mark.parametrize(
@@ -75,3 +75,10 @@ def test_the_same_words_are_the_same_words_from_either_side(one, other):
     if same_words(one, other) and same_words(other, one):
         assert adds_nothing(one, other)
         assert adds_nothing(other, one)
+
+
+def test_what_is_denied_stands_behind_the_word_or_before_it_in_german() -> None:
+    assert denied_parts("Ben does not eat fish") == ["eat fish"]
+    assert denied_parts("Enno arbeitet montags nicht") == ["Enno arbeitet montags nicht"]
+    assert denied_parts("小明不吃辣") == ["吃辣"]
+    assert denied_parts("Ben eats fish") == []

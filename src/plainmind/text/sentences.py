@@ -83,6 +83,7 @@ _NEGATION = pattern(
     r"|[不没無无非未别]|ない|ません|않|안\s",
     re.IGNORECASE,
 )
+_MOST_DENIED = 24
 _MYSELF = frozenset({"I", "I'", "I’"})
 _EITHER_WAY = frozenset({"and", "or", "und", "oder", "et", "ou", "y", "o", "e", "with", "mit", "avec", "con"})
 
@@ -123,6 +124,15 @@ def numbers_of(text: str) -> list[str]:
 def is_negated(text: str) -> bool:
     """Whether a text denies something; two negations cancel each other out."""
     return len(_NEGATION.findall(normalize(text))) % 2 == 1
+
+
+def denied_parts(text: str) -> list[str]:
+    """What each "not" of a text denies: a few words behind it, or what is left; in German what `nicht` follows."""
+    bare = normalize(text)
+    return [
+        bare if found[0].casefold() == "nicht" else bare[found.end() :].lstrip()[:_MOST_DENIED]
+        for found in _NEGATION.finditer(bare)
+    ]
 
 
 def names_of(text: str) -> set[str]:

@@ -36,12 +36,22 @@ _EITHER_WAY = _words(
 _FREE = _words(
     """
     in on at under behind beside above below near next inside outside during before after until since for from by with
-    within without because when while if every each always daily weekly monthly last first
+    within without because when while if every each always last first
     im am an auf unter hinter neben uber vor bei beim zum zur nach von vom bis seit fur mit ohne wegen wenn weil
-    jede jeden jeder jedes alle immer taglich wochentlich monatlich mindestens
+    bevor nachdem sobald jede jeden jeder jedes alle immer mindestens
     dans sur sous en chaque para con cada por
     """
 )
+# What may stand anywhere by itself.
+_FREE_ALONE = _words(
+    """
+    mondays tuesdays wednesdays thursdays fridays saturdays sundays daily weekly monthly yearly always usually now today
+    montags dienstags mittwochs donnerstags freitags samstags sonntags morgens mittags abends nachts taglich wochentlich
+    monatlich jahrlich immer meist jetzt heute
+    """
+)
+# Marks of a passive, in which both sides of a verb change places: "Ada calls Ben", "Ben is called by Ada".
+_PASSIVE = (_words("is are was were be wird werden wurde wurden"), _words("by for von durch"))
 _FREE_HAN = frozenset("每在从于因如当周星早晚")
 # Words that mean what follows them.
 _POINTS_AHEAD = _words("only not never just even merely nur nicht nie niemals bloss auch kein 不 没 只 仅 未")
@@ -63,7 +73,6 @@ _OPPOSITES = tuple(
         "over under",
         "inside outside",
         "to from",
-        "by to",
         "wenn ausser",
         "vor nach",
         "bevor nachdem",
@@ -83,7 +92,7 @@ _OPPOSITES = tuple(
 )
 _LEFT_BEHIND = "kein"  # at the end of "Oliven isst Ben keine", which has no other way round
 _LEAST_OF_A_PHRASE = 2
-_AS_THEY_ARE = frozenset().union(_POINTS_AHEAD, _EITHER_WAY, _FREE, *_OPPOSITES)
+_AS_THEY_ARE = frozenset().union(_POINTS_AHEAD, _EITHER_WAY, _FREE, _FREE_ALONE, *_PASSIVE, *_OPPOSITES)
 
 
 def turns_round(new: str, old: str) -> bool:
@@ -100,7 +109,8 @@ def turns_round(new: str, old: str) -> bool:
     if _LEFT_BEHIND in {*before[-1:], *after[-1:]}:
         return False
     places = [place for place, words in _runs(before, after) if not _is_free(words)]
-    return _falls_twice(places)
+    is_passive = all(lost & marks for marks in _PASSIVE) or all(come & marks for marks in _PASSIVE)
+    return _falls_twice(places) != is_passive
 
 
 def _sequence(text: str) -> list[str]:
@@ -150,7 +160,9 @@ def _is_free(words: Sequence[str]) -> bool:
     if all(word in _EITHER_WAY for word in words):
         return True
     first = words[0]
-    return len(words) >= _LEAST_OF_A_PHRASE and (first in _FREE or first in _FREE_HAN)
+    return first in _FREE_ALONE or (
+        len(words) >= _LEAST_OF_A_PHRASE and (first in _FREE or first in _FREE_HAN)
+    )
 
 
 def _falls_twice(places: Sequence[int]) -> bool:

@@ -65,6 +65,17 @@ def test_lines_that_only_look_alike_are_left_alone(one: str, other: str) -> None
     assert repeated("# Memory\n\n" + "\n".join(both) + "\n") == []
 
 
+def test_plans_and_what_came_of_them_are_kept_apart() -> None:
+    line = "# Parallax\n\n## Steps\n\n- Gyroscope with the interface for the orientation of devices\n"
+
+    assert repeated(line, TODO=line, TASK_LOG=line) == []
+    assert len(repeated(line, blog=line)) == 1
+
+
+def test_short_lines_of_chinese_under_two_headings_are_left_alone() -> None:
+    assert repeated("# 字体\n\n## 修复\n\n- 添加字体平滑属性\n\n## 检查\n\n- 字体平滑属性\n") == []
+
+
 def test_steps_of_a_numbered_list_are_left_alone() -> None:
     text = "# Release\n\n1. Everyone pushes to the fork\n2. Review\n3. Everyone pushes to the fork\n"
 
@@ -127,6 +138,16 @@ def test_a_value_needs_a_newer_day_to_be_superseded() -> None:
         ("Reading club on Tuesdays, pick-up is at 16:15", "The reading club moved from Mondays to Tuesdays"),
         ("The fee for juniors is 40 pounds a year", "The fee for adults is now 155 pounds a year"),
         ("The office is in Bern", "is the office in Basel now?"),
+        (
+            "**Scout** (Research) — finds papers and sorts them",
+            "**Scout** — now also finds talks and sorts them",
+        ),
+        (
+            "5 new agents deployed: Ghost, Triage, Mentor",
+            "agents Ghost, Triage, Mentor (all 5 with no real outcomes)",
+        ),
+        ("Switch the default version to latest", "Switch the default version back to stable"),
+        ("The spare key is behind the cellar door", "The spare key is heavy and made of iron"),
         ("The office is in Bern", "the office is now somewhere else:"),
         ("My brother Paul lives in Graz", "Clara now lives in Linz, not in Graz any more"),
     ],

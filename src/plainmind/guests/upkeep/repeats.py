@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from plainmind.base.lazy import pattern
 from plainmind.guests.upkeep.model import Cite, Edit, Proposal
-from plainmind.guests.upkeep.survey import Line, Survey, has_neutral_heading
+from plainmind.guests.upkeep.survey import Line, Survey, has_neutral_heading, is_to_do
 from plainmind.text.sentences import adds_nothing, numbers_of
 
 TYPE_CHECKING = False
@@ -59,19 +59,12 @@ _PRONOUNS_HAN = frozenset("他她它我你您")
 _IDLE_HAN = frozenset("的了要在把被都也会得能就才对这那是有一个与和及地着过为于他她它")
 _HAN = pattern("[\u4e00-\u9fff]")
 _TRAILING = " \t.。!！;；,，"
-_CODE = pattern(r"`[^`\n]+`")  # a path or a command is the same only to the letter
-# How a step of a list of things to do begins. English, German, Chinese.
-_TO_DO = pattern(
-    r"(?:then |first |finally |again |dann |zuerst |wieder )?(?:add|apply|backup|bake|boil|build|call|check"
-    r"|clean|click|close"
-    r"|commit|copy|create|delete|deploy|do|drain|fill|fold|go|install|knead|let|make|mix|move|open|pour|press"
-    r"|pull|push|put"
-    r"|reboot|remove|repeat|reset|restart|rinse|run|save|send|set|start|stir|stop|switch|take|test|turn"
-    r"|update|upload|verify"
-    r"|wait|wash|write|prüfen|testen|starten|warten|öffnen|schließen|spülen|rühren|kneten|speichern)\b"
-    r"|(?:再|先|然后)?(?:检查|测试|重启|打开|关闭|等待|运行|提交|保存|搅拌)",
+# Files in which the same is told of plans and of what came of them.
+_KEPT_APART = pattern(
+    r"(?:^|[/_. -])(?:log|logs|changelog|todo|todos|tasks?|backlog|journal|diary)(?:[_. -][^/]*)?\.md$",
     re.IGNORECASE,
 )
+_CODE = pattern(r"`[^`\n]+`")  # a path or a command is the same only to the letter
 
 
 def repeats(survey: Survey, embed: Embed) -> Iterator[Proposal]:
@@ -90,6 +83,8 @@ def repeats(survey: Survey, embed: Embed) -> Iterator[Proposal]:
 
 
 def _counts(line: Line) -> bool:
+    if _KEPT_APART.search(line.path):
+        return False
     if line.is_task or line.is_record or line.has_more or line.is_settled or line.is_step or not line.is_item:
         return False
     return len(line.words) >= _LEAST_CHARS or bool(_HAN.search(line.words) and len(line.words) >= 5)
@@ -163,7 +158,7 @@ def _means_the_same(one: Line, other: Line, survey: Survey) -> bool:
     """Whether their headings make no difference: a door's code is another one in another town."""
     if one.path == other.path and one.headings == other.headings:
         # In a list of things to do the same may have to be done twice.
-        return _TO_DO.match(other.words) is None
+        return not is_to_do(other.words)
     if survey.terms(one.heading) == survey.terms(other.heading) and len(one.headings) > 1:
         return True
     if _is_labelled(one.words) and _is_labelled(other.words):
@@ -173,8 +168,13 @@ def _means_the_same(one: Line, other: Line, survey: Survey) -> bool:
     if is_neutral and one.words.casefold() == other.words.casefold():
         return True
     if is_neutral or _is_within(one, other):
-        return min(len(terms), len(others)) >= (_LEAST_TERMS if terms != others else _LEAST_TERMS - 1)
-    return min(len(terms), len(others)) >= _SELF_CONTAINED
+        return min(_count(terms), _count(others)) >= (_LEAST_TERMS if terms != others else _LEAST_TERMS - 1)
+    return min(_count(terms), _count(others)) >= _SELF_CONTAINED
+
+
+def _count(terms: frozenset[str]) -> float:
+    """How many things are said; two characters of Chinese are half a word more often than a whole one."""
+    return sum(0.5 if _HAN.match(term) else 1 for term in terms)
 
 
 def _is_within(one: Line, other: Line) -> bool:

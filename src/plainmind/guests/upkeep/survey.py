@@ -55,6 +55,18 @@ _FRAME_WORDS = 4
 _RECALLED = "recalled-memory"
 _NO_NOTE = ("|", ">", "<!--", "```", "~~~", "![", "<", "---", "***", "___", "$ ", "http://", "https://")
 _LEADS_ON = (":", "：", ":**", "：**")  # what it is about follows
+# How a step of a list of things to do begins. English, German, Chinese.
+_TO_DO = pattern(
+    r"(?:then |first |finally |again |dann |zuerst |wieder )?(?:add|apply|backup|bake|boil|build|call|check"
+    r"|clean|click|close"
+    r"|commit|copy|create|delete|deploy|do|drain|fill|fold|go|install|knead|let|make|mix|move|open|pour|press"
+    r"|pull|push|put"
+    r"|reboot|remove|repeat|reset|restart|rinse|run|save|send|set|start|stir|stop|switch|take|test|turn"
+    r"|update|upload|verify"
+    r"|wait|wash|write|prüfen|testen|starten|warten|öffnen|schließen|spülen|rühren|kneten|speichern)\b"
+    r"|(?:再|先|然后)?(?:检查|测试|重启|打开|关闭|等待|运行|提交|保存|搅拌)",
+    re.IGNORECASE,
+)
 _DATE_FIELDS = ("updated", "modified", "date", "created")
 MOST_CHARS = 600  # a longer line is a document
 _MOST_LINES_OF_A_TERM = 40
@@ -183,6 +195,11 @@ def survey(workspace: Workspace, today: dt.date) -> Survey:
         changed = dt.datetime.fromtimestamp(found.mtime_ns / 1e9, dt.UTC).date().isoformat()
         pages.append(read_page(found.path, decode(data), scope=found.scope, changed_on=changed))
     return Survey(pages, today.isoformat())
+
+
+def is_to_do(words: str) -> bool:
+    """Whether a line is a step: it says what to do, and not what is so."""
+    return _TO_DO.match(words) is not None
 
 
 def without_day(words: str) -> str:

@@ -7,8 +7,16 @@ from collections.abc import Iterable, Iterator
 
 from plainmind.base.lazy import pattern
 from plainmind.guests.upkeep.model import Cite, Edit, Proposal
-from plainmind.guests.upkeep.survey import Line, Survey, has_neutral_heading, is_about_something, without_day
-from plainmind.text.sentences import is_negated, names_of, numbers_of, same_words
+from plainmind.guests.upkeep.survey import (
+    Line,
+    Survey,
+    has_neutral_heading,
+    is_about_something,
+    is_to_do,
+    without_day,
+)
+from plainmind.text.sentences import denied_parts, is_negated, names_of, numbers_of, same_words
+from plainmind.text.terms import document_terms
 from plainmind.text.validity import superseded
 
 _LABEL = pattern(
@@ -52,6 +60,7 @@ _PLACES = frozenset(
     """.split()  # noqa: SIM905
 )
 _ARTICLES = frozenset({"the", "a", "an", "my", "our", "der", "die", "das", "ein", "eine", "mein", "unser"})
+_DESCRIBED = pattern(r"\W{0,4}(?:\*\*[^*]+\*\*|`[^`]+`|\w[\w .-]{0,30}?)(?: ?\([^)]*\))?\s+(?:[—–=→]|-)\s")
 _MOST_VALUES = 4  # of a label; one with more is a list of happenings
 _LEAST_SHARED = 2
 _LEAST_OF_NEW = 0.3  # a line that says much more is about something else
@@ -146,12 +155,10 @@ def says_otherwise(old: Line, new: Line, survey: Survey, *, needs_cue: bool = Tr
     """Whether a line denies another one about the same thing, or has another value and tells of a change."""
     before, after = survey.terms(old.words), survey.terms(new.words)
     shared = len(before & after)
-    if shared < _LEAST_SHARED or shared < _LEAST_OF_NEW * len(after) or same_words(old.words, new.words):
-        return False
-    if not _shares_subject(old.words, new.words, survey) or is_another_person(old.words, new.words):
+    if shared < _LEAST_SHARED or shared < _LEAST_OF_NEW * len(after) or not _may_deny(old, new, survey):
         return False
     if is_negated(old.words) != is_negated(new.words) and shared >= 0.6 * min(len(before), len(after)):
-        return True
+        return denies_something_of(old.words, after) or denies_something_of(new.words, before)
     target = _TARGET.search(new.words)
     if target and survey.terms(target[1] or target[2]) & before:
         return False  # the older line says what it was changed to
@@ -164,6 +171,21 @@ def says_otherwise(old: Line, new: Line, survey: Survey, *, needs_cue: bool = Tr
         and bool(_values(old.words) - _values(new.words))
         and bool(_values(new.words) - _values(old.words))
     )
+
+
+def _may_deny(old: Line, new: Line, survey: Survey) -> bool:
+    """Whether a line is about the same thing and the same person as another one, and says something else of it."""
+    if same_words(old.words, new.words) or is_another_person(old.words, new.words):
+        return False
+    if any(_DESCRIBED.match(line.words) or is_to_do(line.words) for line in (old, new)):
+        return False  # of a thing more than one description is true, and steps follow each other
+    return _shares_subject(old.words, new.words, survey)
+
+
+def denies_something_of(words: str, other: frozenset[str]) -> bool:
+    """Whether what is denied is spoken of on the other side as well."""
+    said = [set(document_terms(part)) for part in denied_parts(words)]
+    return any(not terms or terms & other for terms in said)
 
 
 def _values(words: str) -> set[str]:
