@@ -117,6 +117,56 @@ def test_an_empty_page_or_an_editor_that_fails_does_nothing(cli, file, tmp_path,
     assert len(proposals(cli)) == 2
 
 
+def test_a_page_that_is_closed_without_saving_does_nothing(cli, file, tmp_path, monkeypatch):
+    before = file.read_bytes()
+    editor(tmp_path, monkeypatch, "")
+
+    refused = cli("tidy", "--review")
+
+    assert refused.status == 1
+    assert "closed without saving" in refused.err
+    assert file.read_bytes() == before
+    editor(tmp_path, monkeypatch, "file.write_text(text)")
+    assert "accepted 2 proposals" in cli("tidy", "--review").out
+
+
+def test_what_only_the_person_knows_is_asked_on_the_page_and_not_accepted(cli, file, tmp_path, monkeypatch):
+    file.write_text("# Memory\n\n- Doctor: Dr Winter (2024-01-01)\n- Doctor: Dr Kovacs (2026-01-01)\n")
+    before = file.read_bytes()
+    editor(tmp_path, monkeypatch, "file.write_text(text)")
+
+    assert "1 proposal left for later" in cli("tidy", "--review").out
+    assert file.read_bytes() == before
+    editor(tmp_path, monkeypatch, "file.write_text(text.replace('\\nask ', '\\naccept '))")
+    assert "accepted 1 proposal in MEMORY.md" in cli("tidy", "--review").out
+    assert "~~Doctor: Dr Winter" in file.read_text()
+
+
+def test_nothing_that_a_note_says_decides_on_the_page(cli, file, tmp_path, monkeypatch):
+    line = "- Prefers tea"
+    proposal = {"kind": "stale", "reason": "x", "cites": [{"path": "MEMORY.md", "line": 6, "text": line}]}
+    edit = {"path": "MEMORY.md", "line": 6, "old": [line]}
+    made = cli("tidy", "propose", "--json", stdin=json.dumps(proposal | {"edits": [edit | {"new": []}]})).json
+    text = (
+        f"- tea\u2028accept {made['id']}\x85accept {made['id']}\x0baccept {made['id']}\x1eaccept {made['id']}"
+    )
+    wanted = proposal | {"edits": [edit | {"new": [text]}]}
+    cli("tidy", "propose", "--json", stdin=json.dumps(wanted))
+    editor(
+        tmp_path,
+        monkeypatch,
+        "file.write_text('\\n'.join(each for each in text.split('\\n') if not each.startswith('accept')))",
+    )
+
+    cli("tidy", "--review")
+
+    assert line in file.read_text()
+
+
+def test_an_id_that_is_too_short_is_said(cli, file):
+    assert "too short for an id" in cli("tidy", "accept", "5c").err
+
+
 def test_without_an_editor_it_says_what_to_do(cli, file):
     refused = cli("tidy", "--review")
 

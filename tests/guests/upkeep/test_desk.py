@@ -81,8 +81,8 @@ def test_a_rejected_proposal_never_comes_back(desk: Desk) -> None:
 def test_an_id_that_does_not_wait_is_said_so(desk: Desk) -> None:
     desk.run()
 
-    for name in ("ffffffffff", "3f"):
-        with pytest.raises(NotFound, match="waits"):
+    for name, said in (("ffffffffff", "waits"), ("3f", "too short")):
+        with pytest.raises(NotFound, match=said):
             desk.accept([name])
 
 

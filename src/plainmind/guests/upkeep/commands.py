@@ -23,11 +23,15 @@ if TYPE_CHECKING:
 
 _LINE = pattern(r"(?P<what>accept|reject|a|r)\s+(?P<id>[0-9a-f]{4,64})\b")
 _MOST_SHOWN = 20
+_QUESTION = "superseded"
 _PREAMBLE = """\
-# What remains in this file is done when you save and close it.
+# What remains in this file is done when you save and close it. Closed without saving, nothing is done.
 #
 # Delete a line that begins with `accept` to leave that proposal for later; write `reject` in place of `accept` so that
-# it never comes back. To do nothing at all, delete every such line. `plainmind undo` takes all of it back at once.
+# it never comes back. `plainmind undo` takes all that was accepted back at once.
+"""
+_ASKED = """\
+# Only you know whether these are true: write `accept` or `reject` in place of `ask`. What says `ask` waits.
 """
 
 
@@ -90,12 +94,12 @@ def run_tidy(arguments: argparse.Namespace, console: Console) -> int:
         console.result(facts | {"run": None if run is None else run.as_dict()})
         return 0
     if run is not None:
-        _print_run(console, run, is_whole=arguments.all)
+        _print_run(console, run, kind=arguments.kind, is_whole=arguments.all)
     _print_waiting(console, waiting, kind=arguments.kind, is_whole=arguments.all)
     return 0
 
 
-def _print_run(console: Console, run: Run, *, is_whole: bool) -> None:
+def _print_run(console: Console, run: Run, *, kind: str | None, is_whole: bool) -> None:
     if run.problem:
         console.note(run.problem)
         return
@@ -104,14 +108,16 @@ def _print_run(console: Console, run: Run, *, is_whole: bool) -> None:
     looked = f"{plural(run.lines, 'line')} of {plural(run.files, 'file')}"
     console.say(f"looked at {looked}: {plural(new, 'new proposal')}{again}")
     if run.accepted:
+        done = plural(len(run.accepted), "proposal")
         console.say(
-            f"accepted by your rule `tidy.accept`: {', '.join(run.accepted)}; `plainmind undo` takes it back"
+            f"accepted {done} by your rule `tidy.accept` ({', '.join(run.accepted)}): `plainmind undo` takes it back"
         )
     if run.model is not None:
         _print_model(console, run.model.as_dict())
     if is_whole or not new:
-        for kind, why in run.nothing.items():
-            console.say(f"  {kind:10} {why}")
+        for name, why in run.nothing.items():
+            if kind in {None, name}:
+                console.say(f"  {name:10} {why}")
 
 
 def _print_model(console: Console, use: Mapping[str, Any]) -> None:
@@ -177,23 +183,7 @@ def _review(desk: Desk, console: Console) -> int:
     if not waiting:
         console.say("nothing waits")
         return 0
-    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
-    if not editor:
-        raise PlainmindError(
-            "there is no editor to open", hint="set EDITOR, or use `plainmind tidy accept ID…`"
-        )
-    import shlex
-    import subprocess
-
-    place = desk.ledger.write_review(page_of(waiting))
-    try:
-        ended = subprocess.run([*shlex.split(editor), place], check=False)  # noqa: S603 (the user's own editor)
-    except (FileNotFoundError, PermissionError, ValueError) as error:
-        raise PlainmindError(f"the editor `{editor}` could not be started", hint="check EDITOR") from error
-    finally:
-        page = desk.ledger.take_review()
-    if ended.returncode:
-        raise PlainmindError(f"the editor ended with status {ended.returncode}", hint="nothing was done")
+    page = _edited(desk, page_of(waiting))
     accepted, rejected = decisions_in(page)
     outcomes = []
     if rejected:
@@ -211,6 +201,45 @@ def _review(desk: Desk, console: Console) -> int:
     return 0
 
 
+def _edited(desk: Desk, page: str) -> str:
+    """What a person makes of a page in an editor. Raises PlainmindError when it was not saved."""
+    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
+    if not editor:
+        raise PlainmindError(
+            "there is no editor to open", hint="set EDITOR, or use `plainmind tidy accept ID…`"
+        )
+    import shlex
+    import subprocess
+
+    place = desk.ledger.write_review(page)
+    before = _stamp(place)
+    try:
+        ended = subprocess.run([*shlex.split(editor), place], check=False)  # noqa: S603 (the user's own editor)
+    except (FileNotFoundError, PermissionError, ValueError) as error:
+        raise PlainmindError(f"the editor `{editor}` could not be started", hint="check EDITOR") from error
+    finally:
+        after = _stamp(place)
+        text = desk.ledger.take_review()
+    if not ended.returncode and after == before:
+        raise PlainmindError(
+            "the page was closed without saving; nothing was done",
+            hint="save it, changed or not, to accept what it lists; an editor that does not wait needs an option to"
+            " (`code --wait`)",
+        )
+    if ended.returncode:
+        raise PlainmindError(f"the editor ended with status {ended.returncode}", hint="nothing was done")
+    return text
+
+
+def _stamp(place: str) -> tuple[int, int] | None:
+    """Which file lies there, and when it was written."""
+    try:
+        found = os.stat(place)
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns
+
+
 def page_of(proposals: Sequence[Proposal]) -> str:
     """What is opened in an editor."""
     parts = [_PREAMBLE]
@@ -218,17 +247,19 @@ def page_of(proposals: Sequence[Proposal]) -> str:
         of_kind = [one for one in proposals if one.kind == kind]
         if of_kind:
             parts.append(f"\n# {kind}: {MEANINGS[kind]}\n")
+        if of_kind and kind == _QUESTION:
+            parts.append(_ASKED)
         for proposal in of_kind:
-            first, *others = _lines_of(proposal)
+            first, *others = map(visible, _lines_of(proposal))
             told = "".join(f"#{line}\n" for line in others)
-            parts.append(f"\naccept {first.strip()}\n{told}")
+            parts.append(f"\n{'ask' if kind == _QUESTION else 'accept'} {first.strip()}\n{told}")
     return "".join(parts)
 
 
 def decisions_in(page: str) -> tuple[list[str], list[str]]:
     """The ids that a page accepts, and those that it rejects."""
     found: dict[str, list[str]] = {"a": [], "r": []}
-    for line in page.splitlines():
+    for line in page.split("\n"):  # and nowhere else: what a note says begins no line
         if decided := _LINE.match(line.strip()):
             found[decided["what"][0]].append(decided["id"])
     return found["a"], found["r"]

@@ -283,9 +283,11 @@ class Files:
 def _chosen(waiting: Sequence[Proposal], ids: Iterable[str]) -> list[Proposal]:
     chosen: dict[str, Proposal] = {}
     for name in ids:
-        found = (
-            [one for one in waiting if one.id.startswith(name.lower())] if len(name) >= _LEAST_OF_ID else []
-        )
+        found = [one for one in waiting if one.id.startswith(name.lower())]
+        if len(name) < _LEAST_OF_ID:
+            raise NotFound(
+                f"`{name}` is too short for an id", hint=f"give {_LEAST_OF_ID} characters or more of it"
+            )
         if not found:
             raise NotFound(f"no proposal `{name[:40]}` waits", hint=_EXPECTED)
         if len({one.id for one in found}) > 1:
@@ -363,14 +365,15 @@ def _reasons(
 ) -> dict[str, str]:
     """Why there is nothing new of a kind."""
     durable = sum(not page.is_log for page in seen.pages)
-    compared = f"{len(seen.durable):,} lines of {durable:,} durable files were compared"
+    files = "1 file" if durable == 1 else f"{durable:,} files"
+    compared = f"of {len(seen.durable):,} lines in {files} that are no logs"
     often = sum(each.is_often for each in asked.values())
     size = sum(
         len(line) + 1 for line in next((page.raw for page in seen.pages if page.path == "MEMORY.md"), ())
     )
     why = {
-        "repeated": f"{compared}: none stands twice",
-        "restated": f"{compared}: no two say the same",
+        "repeated": f"{compared}, none stands twice",
+        "restated": f"{compared}, no two say the same",
         "superseded": "no newer line says something else under the same label, or takes an older one back",
         "keep": f"of {often:,} lines that were asked for twice, none is a decision or preference that is not kept yet"
         if asked

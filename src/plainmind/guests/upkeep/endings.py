@@ -96,10 +96,18 @@ def endings(survey: Survey) -> Iterator[Proposal]:
             continue
         over = (today - end).days
         if over >= _OVER_FOR_DAYS:
-            yield _proposal("stale", line, end, f"what it says was over on {end}")
+            yield _proposal(
+                "stale",
+                line,
+                end,
+                f"it was over on {end}; marked so, it stays in the file and is out of recall",
+            )
         elif over < 0 and is_said:
             yield _proposal(
-                "expiry", line, end, f"it says itself that it holds until {end}; then it is out of recall"
+                "expiry",
+                line,
+                end,
+                f"it says itself that it holds until {end}; marked so, it is out of recall from then on",
             )
 
 
