@@ -41,7 +41,7 @@ def test_with_nothing_to_propose_it_says_why(cli, workspace):
 
     assert "nothing waits" in shown.out
     assert "none stands twice" in shown.out
-    assert "the recall log tells of no line" in shown.out
+    assert "agents were given none of these lines yet" in shown.out
 
 
 def test_accept_undo_and_reject(cli, file):

@@ -59,3 +59,16 @@ def test_what_a_cron_job_or_a_subagent_asked_is_no_evidence(memory: Memory, desk
     ask(memory, "boat in Bregenz in winter", "agent:main:subagent:1")
 
     assert kept(desk) == []
+
+
+def test_the_way_back_follows_a_line_that_moves_while_its_proposal_waits(
+    memory: Memory, desk: Desk, workspace: Path
+) -> None:
+    ask(memory, "where do we keep the boat?")
+    ask(memory, "boat in Bregenz in winter")
+    assert kept(desk)[0].endswith("#L3)")
+
+    (workspace / "memory" / "2026-03-02.md").write_text(LOG.replace("\n\n", "\n\n- 08:00 up early\n", 1))
+
+    (proposal,) = [one for one in desk.list().proposals if one.kind == "keep"]
+    assert proposal.edits[0].new[0].endswith("(from memory/2026-03-02.md#L4)")

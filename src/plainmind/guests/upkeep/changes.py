@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     Read: TypeAlias = Callable[[str], bytes | None]
 
 _NOW = pattern(r"(?<=, now )(?P<path>[^\n]+?\.md)#L(?P<line>\d+)(?=\))")
+_CITED = pattern(r"(?:(?<=, now )|(?<=\(from ))(?P<path>[^\n]+?\.md)#L(?P<line>\d+)(?=\))")
 _TITLE = "# Memory"
 
 
@@ -84,7 +85,7 @@ def _moved(proposal: Proposal, moved: dict[tuple[str, int], int]) -> Proposal:
         replace(
             edit,
             line=moved.get((edit.path, edit.line), edit.line),
-            new=tuple(_NOW.sub(renumber, line) for line in edit.new),
+            new=tuple(_CITED.sub(renumber, line) for line in edit.new),
         )
         for edit in proposal.edits
     )

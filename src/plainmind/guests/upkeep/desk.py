@@ -377,7 +377,7 @@ def _reasons(
         "superseded": "no newer line says something else under the same label, or takes an older one back",
         "keep": f"of {often:,} lines that were asked for twice, none is a decision or preference that is not kept yet"
         if asked
-        else "the recall log tells of no line that was asked for",
+        else "agents were given none of these lines yet (`plainmind recalls` shows what they asked for)",
         "stale": "no line names a day that is over",
         "expiry": "no line says in words until when it holds",
         "links": "every link leads to a note, and none is missing",
