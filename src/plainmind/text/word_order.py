@@ -6,6 +6,7 @@ on both sides of a verb, of "to" or of "than" is not. English, German, Chinese; 
 
 from __future__ import annotations
 
+from itertools import chain, zip_longest
 from operator import eq
 
 from plainmind.base.lazy import pattern
@@ -24,6 +25,7 @@ def _words(text: str) -> frozenset[str]:
 
 
 _TOKEN = pattern("[\u3400-\u9fff]|[^\\W_\u3400-\u9fff]+")
+_BETWEEN_CLAUSES = pattern(r"[,;，；。、]|\.\s")
 _ARTICLES = _words("the a an der die das den dem des ein eine einen einem einer le la les un une el los las")
 # What may stand between two sides that may be exchanged.
 _EITHER_WAY = _words(
@@ -52,6 +54,13 @@ _FREE_ALONE = _words(
 )
 # Marks of a passive, in which both sides of a verb change places: "Ada calls Ben", "Ben is called by Ada".
 _PASSIVE = (_words("is are was were be wird werden wurde wurden"), _words("by for von durch"))
+# Nobody does anything to somebody in an amount.
+_AMOUNTS = _words(
+    """
+    percent pounds euros dollars francs years months weeks days hours minutes litres kg km
+    prozent euro franken jahr jahre monat monate woche wochen tag tage stunde stunden minuten liter
+    """
+)
 _FREE_HAN = frozenset("每在从于因如当周星早晚")
 # Words that mean what follows them.
 _POINTS_AHEAD = _words("only not never just even merely nur nicht nie niemals bloss auch kein 不 没 只 仅 未")
@@ -91,20 +100,25 @@ _OPPOSITES = tuple(
     )
 )
 _LEFT_BEHIND = "kein"  # at the end of "Oliven isst Ben keine", which has no other way round
-_LEAST_OF_A_PHRASE = 2
-_AS_THEY_ARE = frozenset().union(_POINTS_AHEAD, _EITHER_WAY, _FREE, _FREE_ALONE, *_PASSIVE, *_OPPOSITES)
+_AS_THEY_ARE = frozenset().union(
+    _POINTS_AHEAD, _EITHER_WAY, _FREE, _FREE_ALONE, _AMOUNTS, *_PASSIVE, *_OPPOSITES
+)
 
 
 def turns_round(new: str, old: str) -> bool:
     """Whether a sentence has words of another one in places that make a difference, or an opposite in place of one."""
-    before, after = _sequence(old), _sequence(new)
+    clauses, new_clauses = _clauses(old), _clauses(new)
+    before, after = [*chain(*clauses)], [*chain(*new_clauses)]
     lost, come = set(before) - set(after), set(after) - set(before)
     if any(lost & pair and come & pair for pair in _OPPOSITES):
         return True
     ahead: dict[str, list[tuple[str, ...]]] = {}
-    for word, follows in _what_follows(before):
+    for word, follows in chain(*map(_what_follows, clauses)):
         ahead.setdefault(word, []).append(follows)
-    if any(not _is_meant(follows, ahead.get(word, [])) for word, follows in _what_follows(after)):
+    if any(
+        not _is_meant(follows, ahead.get(word, []))
+        for word, follows in chain(*map(_what_follows, new_clauses))
+    ):
         return True
     if _LEFT_BEHIND in {*before[-1:], *after[-1:]}:
         return False
@@ -113,16 +127,23 @@ def turns_round(new: str, old: str) -> bool:
     return _falls_twice(places) != is_passive
 
 
-def _sequence(text: str) -> list[str]:
-    """The words without articles; of Chinese, which has no spaces, the characters."""
-    folded = (fold(token) for token in _TOKEN.findall(normalize(text)))
+def _clauses(text: str) -> list[list[str]]:
+    """The words of each clause without articles; of Chinese, which has no spaces, the characters."""
+    return [_sequence(clause) for clause in _BETWEEN_CLAUSES.split(normalize(text))]
+
+
+def _sequence(clause: str) -> list[str]:
+    folded = (fold(token) for token in _TOKEN.findall(clause))
     folded = (_LEFT_BEHIND if token in _NO else token for token in folded)
     return [token if token in _AS_THEY_ARE else stem(token) for token in folded if token not in _ARTICLES]
 
 
 def _what_follows(words: Sequence[str]) -> list[tuple[str, tuple[str, ...]]]:
-    """What stands behind those words that mean it; at the end of a sentence they mean all of it."""
-    found = ((word, tuple(words[at + 1 : at + 3])) for at, word in enumerate(words) if word in _POINTS_AHEAD)
+    """What stands behind those words that mean it; at the end of a clause they mean all of it."""
+    said = [
+        word for at, word in enumerate(words) if word != "to" or at == 0 or words[at - 1] not in _POINTS_AHEAD
+    ]
+    found = ((word, tuple(said[at + 1 : at + 3])) for at, word in enumerate(said) if word in _POINTS_AHEAD)
     return [(word, follows) for word, follows in found if follows]
 
 
@@ -137,10 +158,11 @@ def _runs(before: Sequence[str], after: Sequence[str]) -> list[Run]:
     for at, word in enumerate(before):
         places.setdefault(word, []).append(at)
     found: list[tuple[int, str]] = []
-    for word in after:
+    for word, comes in zip_longest(after, after[1:]):
         if standing := places.get(word):
             following = found[-1][0] + 1 if found else 0
-            place = following if following in standing else standing[0]
+            goes_on = (place for place in standing if before[place + 1 : place + 2] == [comes])
+            place = following if following in standing else next(goes_on, standing[0])
             standing.remove(place)
             found.append((place, word))
     rank = {place: at for at, place in enumerate(sorted(place for place, _ in found))}
@@ -159,10 +181,10 @@ def _is_free(words: Sequence[str]) -> bool:
     """Whether a piece may stand anywhere: a phrase with what it begins with, or what joins two equal sides."""
     if all(word in _EITHER_WAY for word in words):
         return True
-    first = words[0]
-    return first in _FREE_ALONE or (
-        len(words) >= _LEAST_OF_A_PHRASE and (first in _FREE or first in _FREE_HAN)
-    )
+    first, second = words[0], "".join(words[1:2])
+    if first in _FREE_ALONE or first in _AMOUNTS or (first.isdigit() and second in _AMOUNTS):
+        return True
+    return bool(second) and (first in _FREE or first in _FREE_HAN)
 
 
 def _falls_twice(places: Sequence[int]) -> bool:

@@ -175,6 +175,7 @@ def test_another_thing_does_not_supersede(old: str, new: str) -> None:
             "Opa Claasen möchte keinen Präsentkorb mehr, lieber ein Bier",
         ),
         ("队长：张伟（2022-09-01）", "队长：刘洋，张伟调去上海了"),
+        ("Stundensatz: 62 Euro (2024-01-01)", "der Stundensatz steigt, statt 62 nehmen wir 68 Euro"),
     ],
 )
 def test_a_newer_value_is_asked_about_however_it_is_told(old: str, new: str) -> None:

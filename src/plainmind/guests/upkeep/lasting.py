@@ -20,8 +20,8 @@ _BOILERPLATE_FROM = 3  # logs in which the same frame stands
 _WRITTEN_DECISION = pattern(
     r"(?i)^(?:decision|decided|agreed|entscheidung|entschieden|beschlossen|vereinbart|决定|约定|定了)\s*[:：,]?"
     r"|\b(?:decided (?:to|on|against)|agreed (?:to|on|that)|prefers?|preferred|favou?rite|always wants?|never wants?"
-    r"|allergic|entschieden|beschlossen|vereinbart|bevorzugt|mag (?:kein|lieber|am liebsten)|lieblings\w+|am liebsten"
-    r"|möchte (?:immer|nie|kein)|allergisch)\b"
+    r"|allergic|entschieden|beschlossen|vereinbart|bevorzugt|mag (?:keine?[nrms]?|lieber|am liebsten)|lieblings\w+"
+    r"|am liebsten|möchte (?:immer|nie|keine?[nrms]?)|allergisch)\b"
     r"|决定|约定|说好|喜欢|不喜欢|更喜欢|最爱|偏好|讨厌|过敏|以后都"
 )
 

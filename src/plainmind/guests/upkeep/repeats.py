@@ -56,7 +56,8 @@ _CONTRASTS_HAN = frozenset(
     "内外开关买卖父母兄弟姐妹男女春夏秋冬昨今明"
 )
 _PRONOUNS_HAN = frozenset("他她它我你您")
-_IDLE_HAN = frozenset("的了要在把被都也会得能就才对这那是有一个与和及地着过为于他她它")
+_IDLE_HAN = frozenset("的了要在把被让都也会得能就才对这那是有一个与和及地着过为于他她它")
+_LEAST_HAN = 4
 _HAN = pattern("[\u4e00-\u9fff]")
 _TRAILING = " \t.。!！;；,，"
 # Files in which the same is told of plans and of what came of them.
@@ -140,7 +141,9 @@ def _alike(pairs: Sequence[tuple[Line, Line]], survey: Survey, embed: Embed) -> 
         for text, vector in zip(texts, embed(texts), strict=True)
     }
     for one, other in pairs:
-        if survey.terms(one.words) == survey.terms(other.words):
+        if survey.terms(one.words) == survey.terms(other.words) or _has_same_characters(
+            one.words, other.words
+        ):
             yield one, other
             continue
         first, second = vectors[one.words], vectors[other.words]
@@ -205,6 +208,12 @@ def _says_no_more(one: Line, other: Line, survey: Survey) -> bool:
     """Whether the words of one are all in the other; Chinese has none that could be counted."""
     terms, others = survey.terms(one.words), survey.terms(other.words)
     return terms <= others or others <= terms or bool(_HAN.search(one.words))
+
+
+def _has_same_characters(one: str, other: str) -> bool:
+    """Whether two lines of Chinese are made of the same characters, apart from those that tell nothing."""
+    first, second = (frozenset(_HAN.findall(words)) - _IDLE_HAN for words in (one, other))
+    return len(first) >= _LEAST_HAN and first == second
 
 
 def _characters(terms: frozenset[str]) -> frozenset[str]:

@@ -16,7 +16,7 @@ from plainmind.guests.upkeep.survey import (
     without_day,
 )
 from plainmind.text.sentences import denied_parts, is_negated, names_of, numbers_of, same_words
-from plainmind.text.terms import document_terms
+from plainmind.text.terms import document_terms, fold
 from plainmind.text.validity import superseded
 
 _LABEL = pattern(
@@ -36,6 +36,10 @@ _TARGET = pattern(
     r"\b(?:moved|switched|changed|renamed|umgezogen|gewechselt|geändert|umbenannt)\b.{0,60}?\b(?:to|nach|zu"
     r"|auf|in)\s+(\w+)"
     r"|(?:改为|改成|改用|换成|换到|搬到|搬去|升级到)(\w{1,6})",
+    re.IGNORECASE,
+)
+_INSTEAD = pattern(
+    r"\b(?:instead of|rather than|no longer|statt|anstatt|anstelle von|nicht mehr)\s(.{1,20})|不再是?(.{1,8})",
     re.IGNORECASE,
 )
 _SPEAKER = pattern(r"(?:I|We|My|Our|Ich|Wir|Meine?[nrms]?|Unsere?[nrms]?)\b|我", re.IGNORECASE)
@@ -160,16 +164,26 @@ def says_otherwise(old: Line, new: Line, survey: Survey, *, needs_cue: bool = Tr
     if is_negated(old.words) != is_negated(new.words) and shared >= 0.6 * min(len(before), len(after)):
         return denies_something_of(old.words, after) or denies_something_of(new.words, before)
     target = _TARGET.search(new.words)
-    if target and survey.terms(target[1] or target[2]) & before:
+    if target and survey.terms(target[1] or target[2]) <= before:
         return False  # the older line says what it was changed to
     if _CHANGE.search(new.words):
-        return bool(before - after) and bool(after - before)
+        return bool(after - before) and (
+            bool(before - after) or _takes_place_of(new.words, old.words, survey)
+        )
     # Nobody says that something has changed: another number or name stands where the old one stood, and little else.
     return (
         not needs_cue
         and shared >= 0.6 * min(len(before), len(after))
         and bool(_values(old.words) - _values(new.words))
         and bool(_values(new.words) - _values(old.words))
+    )
+
+
+def _takes_place_of(new: str, old: str, survey: Survey) -> bool:
+    """Whether a sentence names a number or a name of another one as what holds no longer: "68 instead of 62"."""
+    found = _INSTEAD.search(new)
+    return found is not None and bool(
+        survey.terms(found[1] or found[2]) & {fold(each) for each in _values(old)}
     )
 
 
