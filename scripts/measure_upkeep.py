@@ -180,7 +180,7 @@ def main(arguments: Sequence[str]) -> int:
     """Print what was measured."""
     shows = "--misses" in arguments
     wanted = names([name for name in arguments if not name.startswith("--")])
-    for half in ("home", "work", "club", "shop"):
+    for half in ("home", "work", "club", "shop", "trip"):
         of_half = [name for name in wanted if name.endswith(half)]
         if not of_half:
             continue
