@@ -76,6 +76,24 @@ def test_short_lines_of_chinese_under_two_headings_are_left_alone() -> None:
     assert repeated("# 字体\n\n## 修复\n\n- 添加字体平滑属性\n\n## 检查\n\n- 字体平滑属性\n") == []
 
 
+def test_a_value_below_the_same_heading_of_another_project_is_left_alone() -> None:
+    text = "# Projects\n\n## One\n\n### State\n\n- **Health**: Stable\n\n## Two\n\n### State\n\n- **Health**: Stable\n"
+
+    assert repeated(text) == []
+
+
+def test_of_whom_a_line_speaks_its_heading_says() -> None:
+    line = "- If he asks for changes of the code, coordinate with Roger on the technical part\n"
+
+    assert repeated(f"# People\n\n## Ben\n\n{line}\n## Dan\n\n{line}") == []
+
+
+def test_an_address_in_a_list_of_them_does_not_say_whose_it_is() -> None:
+    text = "# M\n\n- Email: roger@example.org\n- Mail from Roger: a@example.com, b@example.net, roger@example.org\n"
+
+    assert repeated(text) == []
+
+
 def test_steps_of_a_numbered_list_are_left_alone() -> None:
     text = "# Release\n\n1. Everyone pushes to the fork\n2. Review\n3. Everyone pushes to the fork\n"
 
@@ -138,6 +156,9 @@ def test_a_value_needs_a_newer_day_to_be_superseded() -> None:
         ("Reading club on Tuesdays, pick-up is at 16:15", "The reading club moved from Mondays to Tuesdays"),
         ("The fee for juniors is 40 pounds a year", "The fee for adults is now 155 pounds a year"),
         ("The office is in Bern", "is the office in Basel now?"),
+        ("The site of the club (club-site)", "club-site (:3334) was down → restarted, the site is now up"),
+        ("Root cause: the cost column is missing", "Root cause: the model was read from a stale file"),
+        ("The pitch in Domburg costs 36 euros a night", "the pitch in Zoutelande costs 34 euros a night now"),
         (
             "**Scout** (Research) — finds papers and sorts them",
             "**Scout** — now also finds talks and sorts them",
@@ -187,8 +208,8 @@ def test_a_newer_value_is_asked_about_however_it_is_told(old: str, new: str) -> 
 
 
 def test_a_label_in_a_log_means_what_the_heading_there_says() -> None:
-    log = "# 2026-05-02\n\n## Zombie processes\n\n- **Solution:** the second process was deleted\n"
-    pages = {"proxy": "# Proxy\n\n- **Solution:** a bridge to the old server (2024-01-01)\n"}
+    log = "# 2026-05-02\n\n## Zombie processes\n\n- **Bridge:** the second process was deleted\n"
+    pages = {"proxy": "# Proxy\n\n- **Bridge:** a bridge to the old server (2024-01-01)\n"}
 
     assert list(updates(survey(**pages, **{"memory__2026-05-02": log}))) == []
     about_it = log.replace("Zombie processes", "Proxy")
@@ -232,6 +253,7 @@ def test_a_denial_of_a_newer_day_is_asked_about() -> None:
         ("Closed until Friday (2025-01-01)", "stale", "2025-01-03"),
         ("We meet every Friday until noon", None, None),
         ("The shop is open until Friday", None, None),
+        ("## 2025-03-01\n\n- which models were used today, with counts", None, None),
         ("Holidays are 25 July until 8 August 2030", None, None),
         ("The permit is valid until 31 February 2030", None, None),
         ("It was so until 2025-01-01 (until 2025-01-01)", None, None),

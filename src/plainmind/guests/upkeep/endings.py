@@ -120,8 +120,8 @@ def _end_of(line: Line, today: dt.date) -> tuple[dt.date | None, bool]:
         if weekday:
             return (_next_weekday(weekday, said) if said and not _HABIT.search(line.words) else None), True
         return _date(found, said or today), True
-    if said is None or _HABIT.search(line.words):
-        return None, False
+    if said is None or not line.is_dated or _HABIT.search(line.words):
+        return None, False  # below a day of its own, "today" is told of that day
     relative = _RELATIVE.search(_small_first(line.words))
     return (None if relative is None else _relative_end(relative, said)), False
 

@@ -59,10 +59,13 @@ _PRONOUNS_HAN = frozenset("他她它我你您")
 _IDLE_HAN = frozenset("的了要在把被让都也会得能就才对这那是有一个与和及地着过为于他她它")
 _LEAST_HAN = 4
 _HAN = pattern("[\u4e00-\u9fff]")
+# Of whom a line speaks, and what is ticked, its heading says.
+_OF_SOMEBODY = pattern(r"^\W{0,3}[✅❌]|\b(?:he|she|him|they|them|ihm|ihn)\b|[他她]", re.IGNORECASE)
 _TRAILING = " \t.。!！;；,，"
 # Files in which the same is told of plans and of what came of them.
 _KEPT_APART = pattern(
-    r"(?:^|[/_. -])(?:log|logs|changelog|todo|todos|tasks?|backlog|journal|diary)(?:[_. -][^/]*)?\.md$",
+    r"(?:^|[/_. -])(?:log|logs|changelog|todo|todos|tasks?|backlog|journal|diary)(?:[_. -][^/]*)?\.md$"
+    r"|(?:^|/)(?:logs?|tasks?|todos?)/",
     re.IGNORECASE,
 )
 _CODE = pattern(r"`[^`\n]+`")  # a path or a command is the same only to the letter
@@ -121,12 +124,18 @@ def _restated(lines: Sequence[Line], survey: Survey, embed: Embed) -> Iterator[t
         and numbers_of(one.words) == numbers_of(other.words)
         and set(_CODE.findall(one.words)) == set(_CODE.findall(other.words))
         and not _contrasts(survey.terms(one.words), survey.terms(other.words))
+        and _are_of_a_size(survey.terms(one.words), survey.terms(other.words))
         and _means_the_same(one, other, survey)
     ]
     for one, other in _alike(pairs, survey, embed):
         if adds_nothing(one.words, other.words) and adds_nothing(other.words, one.words):
             kept, lost = sorted((one, other), key=lambda line: (-len(survey.terms(line.words)), _rank(line)))
             yield kept, lost
+
+
+def _are_of_a_size(one: frozenset[str], other: frozenset[str]) -> bool:
+    """Whether neither says twice as much as the other."""
+    return 2 * min(len(one), len(other)) > max(len(one), len(other))
 
 
 def _alike(pairs: Sequence[tuple[Line, Line]], survey: Survey, embed: Embed) -> Iterator[tuple[Line, Line]]:
@@ -162,12 +171,13 @@ def _means_the_same(one: Line, other: Line, survey: Survey) -> bool:
     if one.path == other.path and one.headings == other.headings:
         # In a list of things to do the same may have to be done twice.
         return not is_to_do(other.words)
-    if survey.terms(one.heading) == survey.terms(other.heading) and len(one.headings) > 1:
+    if one.path != other.path and _is_below_the_same(one, other, survey):
         return True
-    if _is_labelled(one.words) and _is_labelled(other.words):
-        return False
     terms, others = survey.terms(one.words), survey.terms(other.words)
     is_neutral = has_neutral_heading(one) or has_neutral_heading(other)
+    is_labelled = _is_labelled(one.words) and _is_labelled(other.words)
+    if is_labelled or (_OF_SOMEBODY.search(one.words) and not is_neutral):
+        return False
     if is_neutral and one.words.casefold() == other.words.casefold():
         return True
     if is_neutral or _is_within(one, other):
@@ -178,6 +188,12 @@ def _means_the_same(one: Line, other: Line, survey: Survey) -> bool:
 def _count(terms: frozenset[str]) -> float:
     """How many things are said; two characters of Chinese are half a word more often than a whole one."""
     return sum(0.5 if _HAN.match(term) else 1 for term in terms)
+
+
+def _is_below_the_same(one: Line, other: Line, survey: Survey) -> bool:
+    """Whether two files have the same headings above both lines, apart from their titles."""
+    first, second = one.headings[1:], other.headings[1:]
+    return bool(first) and [*map(survey.terms, first)] == [*map(survey.terms, second)]
 
 
 def _is_within(one: Line, other: Line) -> bool:

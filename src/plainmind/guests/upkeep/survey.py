@@ -82,9 +82,10 @@ class Line:
     words: str  # without list mark, box, time, id and validity
     headings: tuple[str, ...]
     day: str | None  # when it was said, as far as the file tells
+    is_dated: bool  # the line itself tells when
     scope: str
     is_log: bool
-    is_record: bool  # it begins with a day or a time: what happened then stays true
+    is_record: bool  # it begins with a day or a time, or stands below one: what happened then stays true
     is_item: bool
     is_step: bool  # of a numbered list: its place among the others counts
     is_task: bool
@@ -295,15 +296,19 @@ class _Reader:
             words=words,
             headings=tuple(title for _, title in self._headings),
             day=self._day(text, words),
+            is_dated=ID_MARK in text or _SAID_ON.search(words) is not None,
             scope=self._scope,
             is_log=self._is_log,
-            is_record=_RECORD.match(words) is not None,
+            is_record=_RECORD.match(words) is not None or self._is_below_a_day(),
             is_item=is_item,
             is_step=bool(lead and lead["step"]),
             is_task=bool(lead and lead["box"]),
             has_more=has_more or words.endswith(_LEADS_ON),
             is_settled=number + 1 in self._validities,
         )
+
+    def _is_below_a_day(self) -> bool:
+        return not self._is_log and any(_ISO.search(title) for _, title in self._headings)
 
     def _day(self, text: str, words: str) -> str | None:
         said = _SAID_ON.search(words)

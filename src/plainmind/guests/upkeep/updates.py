@@ -16,7 +16,7 @@ from plainmind.guests.upkeep.survey import (
     without_day,
 )
 from plainmind.text.sentences import denied_parts, is_negated, names_of, numbers_of, same_words
-from plainmind.text.terms import document_terms, fold
+from plainmind.text.terms import document_terms, fold, stem
 from plainmind.text.validity import superseded
 
 _LABEL = pattern(
@@ -42,6 +42,8 @@ _INSTEAD = pattern(
     r"\b(?:instead of|rather than|no longer|statt|anstatt|anstelle von|nicht mehr)\s(.{1,20})|不再是?(.{1,8})",
     re.IGNORECASE,
 )
+# In notes about programs "now", "back" and "changed" are in every other line.
+_TECHNICAL = pattern(r"`|→|->|://|✅|❌|#\d|:\d{4}|\.(?:md|py|ts|js|sh|json|ya?ml)\b")
 _SPEAKER = pattern(r"(?:I|We|My|Our|Ich|Wir|Meine?[nrms]?|Unsere?[nrms]?)\b|我", re.IGNORECASE)
 _VALUE_END = pattern(r"[,;，；(（]")
 _COLON = pattern(r"[:：]")
@@ -70,10 +72,14 @@ _LEAST_SHARED = 2
 _LEAST_OF_NEW = 0.3  # a line that says much more is about something else
 # Labels of things that happen again and again.
 _EVENTS = frozenset(
-    """
+    form
+    for word in """
+    cause problem solution fix fixed status result outcome summary context update issue verify verified lesson action
+    decision impact blocker test tests practice example step phase
     todo note notes idea meeting call done standup lunch dinner breakfast bought read watched weather mood sleep run
     idee notiz besprechung erledigt gekauft gelesen wetter mittag schlaf 待办 想法 会议 笔记 天气 心情 午饭 睡眠
     """.split()  # noqa: SIM905
+    for form in (word, stem(fold(word)))
 )
 
 
@@ -191,9 +197,19 @@ def _may_deny(old: Line, new: Line, survey: Survey) -> bool:
     """Whether a line is about the same thing and the same person as another one, and says something else of it."""
     if same_words(old.words, new.words) or is_another_person(old.words, new.words):
         return False
-    if any(_DESCRIBED.match(line.words) or is_to_do(line.words) for line in (old, new)):
+    if any(
+        _DESCRIBED.match(line.words) or is_to_do(line.words) or _TECHNICAL.search(line.words)
+        for line in (old, new)
+    ):
         return False  # of a thing more than one description is true, and steps follow each other
-    return _shares_subject(old.words, new.words, survey)
+    return _shares_subject(old.words, new.words, survey) and not _is_another_one(old.words, new.words)
+
+
+def _is_another_one(old: str, new: str) -> bool:
+    """Whether a name and a number both differ: the place in Rome at 30 euros is not the one in Linz at 40."""
+    said, says = without_day(old), without_day(new)
+    names, numbers = (names_of(said), names_of(says)), (set(numbers_of(said)), set(numbers_of(says)))
+    return all(one - other and other - one for one, other in (names, numbers))
 
 
 def denies_something_of(words: str, other: frozenset[str]) -> bool:
