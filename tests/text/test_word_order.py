@@ -16,6 +16,7 @@ from plainmind.text.word_order import turns_round
         ("Ben takes two pills at noon and one at night", "Ben takes one pill at noon and two at night"),
         ("The cable is 3 m long, the pole is 5 m long", "The cable is 5 m long, the pole is 3 m long"),
         ("Ada calls Ben", "Ada is called by Ben"),
+        ("Two different tasks get different rows", "Two different tasks get the same rows"),
         ("Only Ada may open the safe", "Ada may only open the safe"),
         ("Not all servers are patched", "All servers are not patched"),
         ("Emma does not eat fish but eats meat", "Emma eats fish but does not eat meat"),

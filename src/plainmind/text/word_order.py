@@ -6,6 +6,7 @@ on both sides of a verb, of "to" or of "than" is not. English, German, Chinese; 
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import chain, zip_longest
 from operator import eq
 
@@ -82,6 +83,9 @@ _OPPOSITES = tuple(
         "over under",
         "inside outside",
         "to from",
+        "same different",
+        "gleiche andere",
+        "同 异",
         "wenn ausser",
         "vor nach",
         "bevor nachdem",
@@ -109,7 +113,7 @@ def turns_round(new: str, old: str) -> bool:
     """Whether a sentence has words of another one in places that make a difference, or an opposite in place of one."""
     clauses, new_clauses = _clauses(old), _clauses(new)
     before, after = [*chain(*clauses)], [*chain(*new_clauses)]
-    lost, come = set(before) - set(after), set(after) - set(before)
+    lost, come = ({*(Counter(one) - Counter(other))} for one, other in ((before, after), (after, before)))
     if any(lost & pair and come & pair for pair in _OPPOSITES):
         return True
     ahead: dict[str, list[tuple[str, ...]]] = {}

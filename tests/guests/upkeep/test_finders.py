@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import random
+from datetime import date
+from pathlib import Path
 
 import pytest
 
+from plainmind import Memory
 from plainmind.embed.builtin import BuiltinEmbedder
 from plainmind.guests.upkeep.endings import endings
 from plainmind.guests.upkeep.lasting import Asked, lasting
@@ -13,6 +16,7 @@ from plainmind.guests.upkeep.model import Proposal
 from plainmind.guests.upkeep.repeats import repeats
 from plainmind.guests.upkeep.structure import structure, too_large
 from plainmind.guests.upkeep.survey import Survey, read_page
+from plainmind.guests.upkeep.survey import survey as look
 from plainmind.guests.upkeep.updates import updates
 
 TODAY = "2026-11-16"
@@ -56,6 +60,11 @@ def repeated(text: str, **more: str) -> list[Proposal]:
         ("The tank holds 20 litres of diesel in winter", "The tank holds 20 gallons of diesel in winter"),
         ("the schema is looked for in `./schema.prisma`", "the schema is looked for in `./db/schema.prisma`"),
         ("Test all related endpoints in Insomnia", "Test all related endpoints in Insomnia"),
+        ("the mean is $a + (1 - b) c$ for each of them", "the mean is $a + (1 - c) b$ for each of them"),
+        (
+            "If two processes open the same file, their descriptors map to different entries of the open file table",
+            "If two processes open the same file, their descriptors map to the same entry of the vnode table",
+        ),
         ("他负责公司所有的财务报表和审计", "她负责公司所有的财务报表和审计"),
     ],
 )
@@ -86,6 +95,23 @@ def test_of_whom_a_line_speaks_its_heading_says() -> None:
     line = "- If he asks for changes of the code, coordinate with Roger on the technical part\n"
 
     assert repeated(f"# People\n\n## Ben\n\n{line}\n## Dan\n\n{line}") == []
+
+
+def test_an_item_means_what_the_item_above_it_says() -> None:
+    part = "- {}\n  - Counts for the mark\n  - Weighting: 10%\n"
+
+    assert repeated("# Course\n\n" + part.format("Draft") + part.format("Final")) == []
+
+
+def test_a_picture_is_no_note_and_a_drawing_is_not_looked_at(tmp_path: Path) -> None:
+    pages = survey(**{"Boat house": "# Boat house\n", "plan": "# Plan\n\n- see ![[Boat house 1.png]]\n"})
+    assert [one for one in structure(pages) if one.kind == "links"] == []
+
+    (tmp_path / "MEMORY.md").write_text("# Memory\n")
+    (tmp_path / "plan.excalidraw.md").write_text("# Plan\n\n- a box\n")
+    with Memory(tmp_path, home=tmp_path / "home") as memory:
+        looked_at = look(memory.notes.workspace, date(2026, 11, 16))
+    assert [page.path for page in looked_at.pages] == ["MEMORY.md"]
 
 
 def test_an_address_in_a_list_of_them_does_not_say_whose_it_is() -> None:

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 
 SAME_FROM = 0.9  # similarity of two lines that may say the same; measured in docs/upkeep.md
-_NEARLY_EQUAL = 0.97  # where each has words that the other one lacks
 _LEAST_TERMS = 3  # of one that stands under a heading that says nothing
 _SELF_CONTAINED = 5  # terms of a line that says the same under any heading
 _LEAST_CHARS = 12
@@ -68,7 +67,7 @@ _KEPT_APART = pattern(
     r"|(?:^|/)(?:logs?|tasks?|todos?)/",
     re.IGNORECASE,
 )
-_CODE = pattern(r"`[^`\n]+`")  # a path or a command is the same only to the letter
+_CODE = pattern(r"`[^`\n]+`|\$[^$\n]+\$")  # a path, a command or a formula is the same only to the letter
 
 
 def repeats(survey: Survey, embed: Embed) -> Iterator[Proposal]:
@@ -124,6 +123,7 @@ def _restated(lines: Sequence[Line], survey: Survey, embed: Embed) -> Iterator[t
         and numbers_of(one.words) == numbers_of(other.words)
         and set(_CODE.findall(one.words)) == set(_CODE.findall(other.words))
         and not _contrasts(survey.terms(one.words), survey.terms(other.words))
+        and _says_no_more(one, other, survey)
         and _are_of_a_size(survey.terms(one.words), survey.terms(other.words))
         and _means_the_same(one, other, survey)
     ]
@@ -156,8 +156,7 @@ def _alike(pairs: Sequence[tuple[Line, Line]], survey: Survey, embed: Embed) -> 
             yield one, other
             continue
         first, second = vectors[one.words], vectors[other.words]
-        least = SAME_FROM if _says_no_more(one, other, survey) else _NEARLY_EQUAL
-        if first is not None and second is not None and float(first @ second) >= least:
+        if first is not None and second is not None and float(first @ second) >= SAME_FROM:
             yield one, other
 
 

@@ -54,6 +54,7 @@ _AFTER_PEOPLE = pattern(
     r"|unser|allergisch)\w*)\b"
     r"|['’]s (?:birthday|wife|husband|mother|father|daughter|son|phone|address|team)\b|\s\((?:born|geb\.)",
 )
+_OTHER_FILE = pattern(r"\.[A-Za-z]\w{1,4}$")  # a picture is no note
 _UNSAFE = pattern(r"[^\w -]")
 
 
@@ -85,6 +86,8 @@ def _dead_links(survey: Survey, notes: Notes) -> Iterator[Proposal]:
             if notes.follow(found, page.path) is not None:
                 continue
             wanted = found.target.rpartition("/")[2].removesuffix(".md")
+            if _OTHER_FILE.search(wanted):
+                continue
             close = get_close_matches(wanted, known, n=2, cutoff=_CLOSE)
             if len(close) != 1 or known[close[0]] == page.path:
                 continue

@@ -59,7 +59,7 @@ _LEADS_ON = (":", "：", ":**", "：**")  # what it is about follows
 _TO_DO = pattern(
     r"(?:then |first |finally |again |dann |zuerst |wieder )?(?:add|apply|backup|bake|boil|build|call|check"
     r"|clean|click|close"
-    r"|commit|copy|create|delete|deploy|do|drain|fill|fold|go|install|knead|let|make|mix|move|open|pour|press"
+    r"|commit|copy|create|delete|deploy|do|drain|fill|fold|get|go|install|knead|let|make|mix|move|open|pour|press"
     r"|pull|push|put"
     r"|reboot|remove|repeat|reset|restart|rinse|run|save|send|set|start|stir|stop|switch|take|test|turn"
     r"|update|upload|verify"
@@ -67,6 +67,7 @@ _TO_DO = pattern(
     r"|(?:再|先|然后)?(?:检查|测试|重启|打开|关闭|等待|运行|提交|保存|搅拌)",
     re.IGNORECASE,
 )
+_DRAWING = ".excalidraw.md"  # its words are copies of what stands in a picture
 _DATE_FIELDS = ("updated", "modified", "date", "created")
 MOST_CHARS = 600  # a longer line is a document
 _MOST_LINES_OF_A_TERM = 40
@@ -80,7 +81,7 @@ class Line:
     number: int  # from 1
     text: str  # as it stands in the file
     words: str  # without list mark, box, time, id and validity
-    headings: tuple[str, ...]
+    headings: tuple[str, ...]  # and the list items that it belongs to
     day: str | None  # when it was said, as far as the file tells
     is_dated: bool  # the line itself tells when
     scope: str
@@ -187,7 +188,7 @@ def survey(workspace: Workspace, today: dt.date) -> Survey:
     """Read every file of the workspace itself; what lies elsewhere and is only read along is not ours to tidy."""
     pages = []
     for found in workspace.discover().files:
-        if found.root is not workspace.root:
+        if found.root is not workspace.root or found.path.endswith(_DRAWING):
             continue
         try:
             data, _ = found.root.read(found.relative, max_bytes=workspace.max_file_bytes)
@@ -273,14 +274,25 @@ class _Reader:
                 yield from self._line(block.first, is_item=False, has_more=False)
             return
         starts = [block.first, *block.inner_items]
+        above: list[
+            tuple[int, str]
+        ] = []  # the items that the present one belongs to: they say what it is about
         for at, number in enumerate(starts):
+            indent = indent_of(self._raw[number])
+            above = [each for each in above if each[0] < indent]
             following = starts[at + 1] if at + 1 < len(starts) else block.last + 1
             deeper = following <= block.last and indent_of(self._raw[following]) > indent_of(
                 self._raw[number]
             )
-            yield from self._line(number, is_item=True, has_more=deeper or following > number + 1)
+            parents = tuple(words for _, words in above)
+            yield from self._line(
+                number, is_item=True, has_more=deeper or following > number + 1, parents=parents
+            )
+            above.append((indent, self._raw[number].strip()))
 
-    def _line(self, number: int, *, is_item: bool, has_more: bool) -> Iterator[Line]:
+    def _line(
+        self, number: int, *, is_item: bool, has_more: bool, parents: tuple[str, ...] = ()
+    ) -> Iterator[Line]:
         text = self._raw[number]
         lead = _LEAD.match(text)
         own = text[lead.end() :] if lead else text
@@ -294,7 +306,7 @@ class _Reader:
             number=number + 1,
             text=text,
             words=words,
-            headings=tuple(title for _, title in self._headings),
+            headings=(*self._titles(), *parents),
             day=self._day(text, words),
             is_dated=ID_MARK in text or _SAID_ON.search(words) is not None,
             scope=self._scope,
@@ -306,6 +318,12 @@ class _Reader:
             has_more=has_more or words.endswith(_LEADS_ON),
             is_settled=number + 1 in self._validities,
         )
+
+    def _titles(self) -> tuple[str, ...]:
+        """The headings above; in a note that has none, its name says what it is about."""
+        if self._headings or self._is_log:
+            return tuple(title for _, title in self._headings)
+        return (self._path.rpartition("/")[2].removesuffix(".md"),)
 
     def _is_below_a_day(self) -> bool:
         return not self._is_log and any(_ISO.search(title) for _, title in self._headings)

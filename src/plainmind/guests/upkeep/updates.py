@@ -43,7 +43,7 @@ _INSTEAD = pattern(
     re.IGNORECASE,
 )
 # In notes about programs "now", "back" and "changed" are in every other line.
-_TECHNICAL = pattern(r"`|→|->|://|✅|❌|#\d|:\d{4}|\.(?:md|py|ts|js|sh|json|ya?ml)\b")
+_TECHNICAL = pattern(r"`|\s[—–]\s|\$.*\$|→|->|://|✅|❌|#\d|:\d{4}|\.(?:md|py|ts|js|sh|json|ya?ml)\b")
 _SPEAKER = pattern(r"(?:I|We|My|Our|Ich|Wir|Meine?[nrms]?|Unsere?[nrms]?)\b|我", re.IGNORECASE)
 _VALUE_END = pattern(r"[,;，；(（]")
 _COLON = pattern(r"[:：]")
