@@ -41,6 +41,14 @@ PROMISES: tuple[tuple[str, tuple[str, ...], str], ...] = (
         "faults",
     ),
     (
+        (
+            "Upkeep loses no line and doubles none, changes no line that says something else by now, and is taken back"
+            " to the byte; nothing false comes of what a model says"
+        ),
+        ("tests/faults/test_upkeep_sequences.py", "tests/guests/upkeep/test_judge.py"),
+        "faults",
+    ),
+    (
         "Nothing is written outside of the workspace and the home, whatever is swapped for a link meanwhile",
         ("tests/faults/test_writes_stay_inside.py", "tests/faults/test_paths_cannot_escape.py"),
         "faults",
@@ -79,7 +87,13 @@ PROMISES: tuple[tuple[str, tuple[str, ...], str], ...] = (
         "test",
     ),
 )
-COMMANDS = {"simulation": "make sim", "power": "make power", "soak": "make soak", "fuzz": "make fuzz"}
+COMMANDS = {
+    "simulation": "make sim",
+    "power": "make power",
+    "soak": "make soak",
+    "fuzz": "make fuzz",
+    "upkeep": "make faults",
+}
 
 
 def proof_part() -> str:
@@ -109,6 +123,12 @@ def _rows(name: str, figures: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     elif name == "power":
         for kind, one in figures.items():
             yield f"{kind}: {one['cuts']:,} cuts", _faults(one["faults"])
+    elif name == "upkeep":
+        tried = "propose, accept, reject, edit by hand, undo, kill -9, agents and rules in any order"
+        yield (
+            f"{figures['sequences']:,} sequences of {figures['steps']} steps: {tried}",
+            _faults(figures["faults"]),
+        )
     elif name == "soak":
         tried = f"{figures['minutes']:g} minutes, {figures['operations']:,} operations"
         rising = "".join(f"; {one}" for one in figures["rising"])

@@ -2,7 +2,7 @@
 
     .venv/bin/python scripts/measure_upkeep.py [--misses] [NAME…]
 
-Rules and thresholds were chosen with the three workspaces `*-home`; the three `*-work` were only measured.
+docs/upkeep.md says which of them were looked at while rules were chosen, and what the others gave when first measured.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Propose, accept, reject, edit by hand, undo and kill -9 in any order: no line is lost, none doubled, undo is exact.
 
-PLAINMIND_FAULTS=full plays 10,000 sequences and says how far it is; without it a few of them run.
+PLAINMIND_FAULTS=full plays 10,000 sequences and says how far it is (RECORD=1 writes it down for docs/proof.md); without
+it a few of them run.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from tests.support.results import write_down
 
 from plainmind import Memory
 from plainmind.base.errors import ConflictError, NotFound, PlainmindError
@@ -343,3 +345,5 @@ def test_whatever_happens_no_line_is_lost_or_doubled_and_undo_is_exact(place: Pa
             shutil.rmtree(folder, ignore_errors=True)
         if (seed + 1) % 500 == 0:
             print(f"{seed + 1:,} sequences, no failure", file=sys.__stderr__, flush=True)
+    if os.environ.get("RECORD") == "1":
+        write_down("upkeep", {"sequences": SEQUENCES, "steps": STEPS + 1, "faults": 0})

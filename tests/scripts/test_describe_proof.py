@@ -29,8 +29,11 @@ def test_what_a_run_writes_down_is_on_the_page(monkeypatch, tmp_path):
         "soak", {"minutes": 3, "operations": 5, "processes": 2, "curves": 4, "rising": ["page: threads"]}
     )
 
+    results.write_down("upkeep", {"sequences": 10_000, "steps": 10, "faults": 0})
+
     page = describe_proof.proof_part()
 
+    assert "10,000 sequences of 10 steps" in page
     assert "mcp: 12,345 cases, 9 lines reached | no fault" in page
     assert "v1: 77 cases, 8 lines reached | 2 faults" in page
     assert "3 minutes, 5 operations by 2 processes, 4 curves | 1 rise; page: threads" in page
