@@ -6,7 +6,6 @@ import re
 
 from plainmind.base.lazy import pattern
 from plainmind.text.terms import document_terms, fold, normalize, stem
-from plainmind.text.word_order import turns_round
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -99,7 +98,7 @@ def adds_nothing(new: str, old: str) -> bool:
     if not names_of(new) <= {fold(word) for word in words_of(old)}:
         return False
     reversed_ = {(last, middle, first) for first, middle, last in _triples(old)}
-    return reversed_.isdisjoint(_triples(new)) and not turns_round(new, old)
+    return reversed_.isdisjoint(_triples(new))
 
 
 def same_words(new: str, old: str) -> bool:

@@ -23,7 +23,7 @@ def test_a_run_says_what_it_looked_at_and_why_it_proposed_nothing(desk: Desk) ->
     assert run.proposed == {"repeated": 1, "restated": 1, "expiry": 1}
     assert (run.files, run.lines) == (1, 5)
     assert run.nothing["superseded"]
-    assert "recall log" in run.nothing["keep"]
+    assert "plainmind recalls" in run.nothing["keep"]
     again = desk.run()
     assert again.proposed == {}
     assert again.nothing["repeated"] == "what was found waits already, or was rejected"

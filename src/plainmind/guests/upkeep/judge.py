@@ -24,6 +24,7 @@ from plainmind.guests.upkeep.model import Maker, ModelUse, Proposal
 from plainmind.guests.upkeep.survey import Line, Survey
 from plainmind.guests.upkeep.updates import has_other_value, is_another_person, is_newer, says_otherwise
 from plainmind.guests.upkeep.updates import proposal as superseded_proposal
+from plainmind.guests.upkeep.word_order import turns_round
 from plainmind.text.chunking import estimated_tokens
 from plainmind.text.sentences import adds_nothing, is_for_the_assistant, words_of
 from plainmind.text.terms import fold, stem
@@ -252,7 +253,11 @@ def is_said_by(sentence: str, words: str, seen: Survey) -> bool:
         return False
     if is_for_the_assistant(text) or not adds_nothing(text, words) or not adds_nothing(words, text):
         return False
-    return seen.terms(text) <= seen.terms(words)
+    return (
+        seen.terms(text) <= seen.terms(words)
+        and not turns_round(text, words)
+        and not turns_round(words, text)
+    )
 
 
 def is_whole(sentence: str, words: str) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from plainmind.base.lazy import pattern
 from plainmind.guests.upkeep.model import Cite, Edit, Proposal
 from plainmind.guests.upkeep.survey import Line, Survey, has_neutral_heading, is_to_do
+from plainmind.guests.upkeep.word_order import turns_round
 from plainmind.text.sentences import adds_nothing, numbers_of
 
 TYPE_CHECKING = False
@@ -128,9 +129,13 @@ def _restated(lines: Sequence[Line], survey: Survey, embed: Embed) -> Iterator[t
         and _means_the_same(one, other, survey)
     ]
     for one, other in _alike(pairs, survey, embed):
-        if adds_nothing(one.words, other.words) and adds_nothing(other.words, one.words):
+        if _says_nothing_else(one.words, other.words) and _says_nothing_else(other.words, one.words):
             kept, lost = sorted((one, other), key=lambda line: (-len(survey.terms(line.words)), _rank(line)))
             yield kept, lost
+
+
+def _says_nothing_else(one: str, other: str) -> bool:
+    return adds_nothing(one, other) and not turns_round(one, other)
 
 
 def _are_of_a_size(one: frozenset[str], other: frozenset[str]) -> bool:
