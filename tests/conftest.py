@@ -7,13 +7,16 @@ import gc
 import importlib
 import os
 import pkgutil
+import signal
 import sys
 from collections import Counter
 from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 
 import coverage
 import pytest
 from hypothesis import HealthCheck, is_hypothesis_test, settings
+from tests.support.examples import examples
 from tests.support.traced import forbid
 
 from plainmind.embed.protocol import KEY_VARIABLES
@@ -26,7 +29,9 @@ UNTRACED = frozenset(
         "training",
     }
 )  # fmt: skip
-TRACED_CASES = 2
+TRACED_CASES = 1
+# What a test runs again after this much of the processor's time it has run before.
+TRACED_S = 0.2
 PURE = frozenset({"text", "search", "test_plan.py"})  # whose every branch must be seen
 PURE_CODE = ("plainmind.text", "plainmind.search", "plainmind.index.plan")
 SLOW = frozenset({"faults", "integration", "training"})
@@ -41,8 +46,12 @@ sys.dont_write_bytecode = False
 
 # None where nobody wants to know: the tracer of this process, which `current` does not tell while it pauses.
 TRACER = coverage.Coverage.current()
+# What the interpreter calls for each line while it is on.
+TRACE = pytest.StashKey[object]()
 
-settings.register_profile("plainmind", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "plainmind", deadline=None, max_examples=examples(), suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("plainmind")
 
 
@@ -78,11 +87,44 @@ def pytest_collection() -> Generator[None, object, object]:
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     """Trace a test, or pause for those that show nothing new: changing costs more than many a test."""
     if TRACER is not None:
-        trace(TRACER, item.stash[IS_TRACED])
+        trace(TRACER, item.config, wanted=item.stash[IS_TRACED])
     return (yield)
 
 
-def trace(tracer: coverage.Coverage, wanted: bool) -> None:
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
+    """Have the test's own lines traced, and not those of pytest between two tests."""
+    with traced_lines(pyfuncitem.config, is_short=not is_pure(pyfuncitem)):
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(request: pytest.FixtureRequest) -> Generator[None, object, object]:
+    """Have what is made ready for a test traced too."""
+    with traced_lines(request.config, is_short=True):
+        return (yield)
+
+
+@contextmanager
+def traced_lines(config: pytest.Config, *, is_short: bool) -> Iterator[None]:
+    """Trace while this lasts; what is short, only until it has taken so long that it must be repeating itself."""
+    trace = config.stash.get(TRACE, None)
+    if trace is None:
+        yield
+        return
+    if is_short:
+        signal.signal(signal.SIGPROF, lambda *_: sys.settrace(None))
+        signal.setitimer(signal.ITIMER_PROF, TRACED_S)
+    sys.settrace(trace)
+    try:
+        yield
+    finally:
+        sys.settrace(None)
+        if is_short:
+            signal.setitimer(signal.ITIMER_PROF, 0)
+
+
+def trace(tracer: coverage.Coverage, config: pytest.Config, *, wanted: bool) -> None:
     is_on = coverage.Coverage.current() is tracer
     if wanted and not is_on:
         tracer.start()
@@ -90,6 +132,9 @@ def trace(tracer: coverage.Coverage, wanted: bool) -> None:
         forget_answers()
     elif is_on and not wanted:
         tracer.stop()
+    if is_on != wanted or TRACE not in config.stash:
+        config.stash[TRACE] = sys.gettrace()
+        sys.settrace(None)
 
 
 def forbid_tracing_of_children() -> None:
@@ -124,7 +169,11 @@ def is_worth_tracing(item: pytest.Item, case: int) -> bool:
     if is_slow(item) or not UNTRACED.isdisjoint(place_of(item)):
         return False
     has_examples = isinstance(item, pytest.Function) and is_hypothesis_test(item.obj)
-    return not PURE.isdisjoint(place_of(item)) or (case <= TRACED_CASES and not has_examples)
+    return is_pure(item) or (case <= TRACED_CASES and not has_examples)
+
+
+def is_pure(item: pytest.Item) -> bool:
+    return not PURE.isdisjoint(place_of(item))
 
 
 def is_slow(item: pytest.Item) -> bool:

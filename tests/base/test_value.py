@@ -14,6 +14,7 @@ from typing import ClassVar
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.examples import examples
 
 from plainmind.base.value import MISSING, _Shape, asdict, field, fields, record, replace, value
 
@@ -101,7 +102,7 @@ def outcome(act):
         return f"TypeError: {error}"
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(
     declarations(),
     st.lists(contents, max_size=7),

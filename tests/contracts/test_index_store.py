@@ -11,6 +11,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.support.examples import examples
 from tests.support.index_contents import (
     DIMS,
     EVERYWHERE,
@@ -310,7 +311,7 @@ TERM = st.text(st.sampled_from("ab\"'*\x00 é中😀\ud800-"), min_size=1, max_s
 
 @given(chunks=st.lists(st.lists(TERM, max_size=6), max_size=6), query=st.lists(TERM, max_size=4))
 @settings(
-    max_examples=60,
+    max_examples=examples(60),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
@@ -708,7 +709,7 @@ SCOPES = st.sampled_from([PRIVATE, SHARED, GROUP, OTHER_GROUP])
     limit=st.integers(1, 6),
 )
 @settings(
-    max_examples=40,
+    max_examples=examples(40),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
@@ -869,7 +870,7 @@ WRITTEN = st.tuples(
 
 @given(steps=st.lists(WRITTEN, max_size=10), building=st.booleans())
 @settings(
-    max_examples=40,
+    max_examples=examples(40),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

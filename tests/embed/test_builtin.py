@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.examples import examples
 
 from plainmind.base.errors import ConfigError, EmbeddingError
 from plainmind.embed.builtin import BUNDLED, BuiltinEmbedder, create
@@ -58,7 +59,7 @@ def test_a_query_and_an_edit_need_neither_network_nor_numpy() -> None:
 
 
 def test_queries_and_documents_are_embedded_alike(embedder: BuiltinEmbedder) -> None:
-    @settings(max_examples=200, deadline=None)
+    @settings(max_examples=examples(200), deadline=None)
     @given(st.text(min_size=1, max_size=400))
     def alike(text: str) -> None:
         (document,) = embedder.embed_documents([text])

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.examples import examples
 from tests.support.growth import grows_evenly
 
 from plainmind.embed import builtin
@@ -118,7 +119,7 @@ def test_no_piece_reaches_over_a_cut() -> None:
 def test_searching_and_looking_up_find_the_same(
     always_searching: Vocabulary, always_looking_up: Vocabulary
 ) -> None:
-    @settings(max_examples=200, deadline=None)
+    @settings(max_examples=examples(200), deadline=None)
     @given(st.text(max_size=6) | st.sampled_from(PIECES))
     def same(piece: str) -> None:
         assert always_searching.find(piece) == always_looking_up.find(piece)
@@ -143,7 +144,7 @@ def test_after_some_searches_pieces_are_looked_up(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_text_has_the_pieces_of_its_words_whatever_was_cut_before(ours: Tokenizer) -> None:
-    @settings(max_examples=300, deadline=None)
+    @settings(max_examples=examples(300), deadline=None)
     @given(st.lists(st.sampled_from(FRAGMENTS)).map("".join))
     def same(text: str) -> None:
         fresh = Tokenizer(Vocabulary(TEXT, ENDS))

@@ -11,7 +11,7 @@ import pytest
 from plainmind import Memory
 from plainmind.index.drivers.memory import MemoryStore
 
-ROUNDS = 500 if os.environ.get("PLAINMIND_FAULTS") == "full" else 150
+ROUNDS = 500 if os.environ.get("PLAINMIND_FAULTS") == "full" else 60
 CHANGER = Path(__file__).parents[1] / "support" / "file_changer.py"
 
 

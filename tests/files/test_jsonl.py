@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.examples import examples
 
 from plainmind.base.errors import NotFound, PathNotAllowed
 from plainmind.files import jsonl
@@ -58,7 +59,7 @@ def unnumbered(lines: list[RawLine]) -> list[tuple[object, ...]]:
 
 @pytest.mark.usefixtures("tiny_blocks")
 @given(data=CONTENTS)
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_reading_forwards_gives_every_line_once(
     tmp_path_factory: pytest.TempPathFactory, data: bytes
 ) -> None:
@@ -68,7 +69,7 @@ def test_reading_forwards_gives_every_line_once(
 
 @pytest.mark.usefixtures("tiny_blocks")
 @given(data=CONTENTS)
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_reading_backwards_gives_the_same_lines_in_reverse(
     tmp_path_factory: pytest.TempPathFactory, data: bytes
 ) -> None:

@@ -10,6 +10,7 @@ from array import array
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.examples import examples
 from tests.support.plain_store import score
 
 from plainmind.index import arithmetic_numpy as with_numpy
@@ -59,7 +60,7 @@ def exact_scores(made, weights, average):
     st.integers(1, 60),
     st.integers(1, 9),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_the_best_are_those_of_scoring_every_chunk_to_the_last_bit(seed, sizes, limit, term_count):
     terms = [f"t{number}" for number in range(term_count)]
     made = made_parts(seed, sizes, terms)
@@ -175,7 +176,7 @@ def made_signs(dice, sizes, width, share_absent):
     st.integers(1, 120),
     st.sampled_from([1, 2, 1_000]),
 )
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 def test_the_nearest_by_signs_are_those_of_comparing_all(seed, sizes, width, share_absent, wanted, more):
     dice = random.Random(seed)
     parts = made_signs(dice, sizes, width, share_absent)

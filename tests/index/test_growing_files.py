@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.index.conftest import Clock
+from tests.support.examples import examples
 from tests.support.hashing_embedder import HashingEmbedder
 from tests.support.talk import PATH, Remote, Talk
 from tests.support.transcript_files import line, message
@@ -342,7 +343,7 @@ def test_who_stops_half_way_goes_on_from_there(tmp_path):
 @settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
     deadline=None,
-    max_examples=60,
+    max_examples=examples(60),
 )
 @given(
     st.lists(

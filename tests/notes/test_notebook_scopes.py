@@ -7,6 +7,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.examples import examples
 
 from plainmind.base.errors import ConflictError, PlainmindError, WorkspaceError
 from plainmind.base.model import PRIVATE
@@ -224,7 +225,7 @@ instants = st.one_of(
 
 @pytest.mark.slow
 @pytest.mark.timeout(60)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(
     moments=st.lists(instants, min_size=1, max_size=4),
     zone=st.sampled_from(ZONES),

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.examples import examples
 from tests.support.faulty_system import FaultySystem
 
 from plainmind.files import group_append
@@ -151,7 +152,7 @@ def no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("no_patience")
 @given(data=LINES)
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 def test_no_transcript_makes_the_reader_raise_or_lose_a_good_line(
     tmp_path_factory: pytest.TempPathFactory, data: bytes
 ) -> None:

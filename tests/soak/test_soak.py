@@ -1,4 +1,4 @@
-"""A memory at work for a minute: nothing grows. And a curve that grows is found."""
+"""A memory at work for half a minute: nothing grows. And a curve that grows is found."""
 
 from __future__ import annotations
 
@@ -50,10 +50,12 @@ def test_each_curve_is_a_picture_in_the_report(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-@pytest.mark.skipif("CI" not in os.environ, reason="takes a minute and more; `make soak` takes eight hours")
-def test_a_minute_of_work_leaves_nothing_behind(tmp_path):
-    curves, counts = soak(tmp_path, 1, pace_s=0.3, notes=20)
+@pytest.mark.skipif(
+    "CI" not in os.environ, reason="takes half a minute and more; `make soak` takes eight hours"
+)
+def test_half_a_minute_of_work_leaves_nothing_behind(tmp_path):
+    curves, counts = soak(tmp_path, 0.5, pace_s=0.3, notes=20)
 
     # So short a time says nothing about memory: what counts are files and threads that nobody closes.
     assert [one.fault for one in curves if one.kind in {"files", "threads"} and one.fault] == []
-    assert sum(counts.values()) > 20
+    assert sum(counts.values()) > 10

@@ -71,7 +71,9 @@ def using_tools(memory: Memory, context: SearchContext) -> Iterator[str]:
     for text in TEXTS:
         calls += [("memory_forget", {"what": what}) for what in (text.ask, f"{text.path}#L1")]
         nothing = {"old": "no such text", "new": "x"}
-        calls += [("memory_edit", {"path": spelled(text.path), **nothing}) for spelled in SPELLINGS]
+        calls += [
+            ("memory_edit", {"path": spelled(text.path), **nothing}) for spelled in some_spellings(text)
+        ]
     calls.append(("memory_status", {}))
     yield from called(tools, calls)
 
@@ -152,18 +154,23 @@ def mcp_requests() -> Iterator[tuple[str, dict[str, Any]]]:
     yield "initialize", {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client}
     yield "resources/list", {}
     yield "tools/call", {"name": "memory_status", "arguments": {}}
-    for number, text in enumerate(TEXTS):
+    for text in TEXTS:
         yield "tools/call", {"name": "memory_search", "arguments": {"query": text.ask, "minScore": 0}}
         yield "tools/call", {"name": "search", "arguments": {"query": text.ask}}
         yield "tools/call", {"name": "memory_forget", "arguments": {"what": text.ask}}
-        # As it is, and some in one other way: all of them are tried without a server between.
-        others = SPELLINGS[1 + number % (len(SPELLINGS) - 1) :][: 1 if FULL or number % 3 == 0 else 0]
-        for spelled in (SPELLINGS[0], *others):
+        for spelled in some_spellings(text):
             path = spelled(text.path)
             yield "tools/call", {"name": "memory_get", "arguments": {"path": path}}
             yield "tools/call", {"name": "fetch", "arguments": {"id": path}}
             yield "resources/read", {"uri": f"memory:///{path}"}
         yield "resources/read", {"uri": f"memory:///memory/%2e%2e/{text.path}"}
+
+
+def some_spellings(text: Text) -> list[Callable[[str], str]]:
+    """As it is, and some in one other way: all of them are tried by those who read, without a server between."""
+    number = TEXTS.index(text)
+    others = SPELLINGS[1 + number % (len(SPELLINGS) - 1) :][: 1 if FULL or number % 3 == 0 else 0]
+    return [SPELLINGS[0], *others]
 
 
 SURFACES: dict[str, Surface] = {
@@ -178,7 +185,8 @@ SURFACES: dict[str, Surface] = {
     "memory tool": using_the_memory_tool,
     "mcp": through_mcp,
 }
-BY_INDEX = {"search", "tools", "status", "forget"}  # what they say depends on where the index is kept
+# What they say depends on where the index is kept. Tools ask in the same way: on one store, and on all in full.
+BY_INDEX = {"search", "status", "forget"}
 # What must come out of a surface where it may: else a surface that is simply broken would pass.
 SHOWN: dict[str, Callable[[Text], bool]] = {
     "search": lambda text: text.scope != "past",

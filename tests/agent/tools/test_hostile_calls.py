@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
+from tests.support.examples import examples
 
 from plainmind import Memory
 from plainmind.agent.scope import THE_OWNER
@@ -63,7 +64,7 @@ def place(tmp_path_factory):
 @pytest.mark.timeout(60)
 @given(tools, likely | anything | likely.map(_as_json) | anything.map(_as_json) | words)
 @settings(
-    max_examples=400,
+    max_examples=examples(400),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
@@ -129,7 +130,7 @@ def test_a_number_of_any_size_gets_an_answer(place, size):
 @pytest.mark.timeout(60)
 @given(commands | anything | commands.map(_as_json))
 @settings(
-    max_examples=300,
+    max_examples=examples(300),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.guests.importers.conftest import add, as_line, looks_of
 from tests.guests.importers.test_openclaw import FOLDER, OTHER, SESSION, header, message
+from tests.support.examples import examples
 from tests.support.waiting import until
 
 from plainmind.base.errors import ConfigError, NotFound, PathNotAllowed
@@ -399,7 +400,7 @@ def test_two_imports_at_once_double_nothing(here, write, tmp_path):
 
 @settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-    max_examples=50,
+    max_examples=examples(50),
     deadline=None,
 )
 @given(

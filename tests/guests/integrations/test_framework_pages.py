@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import subprocess
 import sys
 import tomllib
@@ -47,26 +48,37 @@ def test_every_page_is_in_the_list() -> None:
         assert f"(frameworks/{page.name})" in listed
 
 
-@pytest.mark.parametrize(("module", "extra"), CLASSES.items())
-def test_who_lacks_a_framework_is_told_what_to_type(module: str, extra: str) -> None:
-    """In a process where the framework cannot be found, whether it is installed or not."""
+@pytest.fixture(scope="module")
+def refusals() -> dict[str, str]:
+    """What each module says in a process where no framework can be found, whether it is installed or not."""
     program = f"""
-import sys
+import importlib, json, sys
 class Away:
     def find_spec(self, name, path=None, target=None):
         if name.partition(".")[0] in {AWAY}:
             raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
 sys.meta_path.insert(0, Away())
 from plainmind.base.errors import PlainmindError
-try:
-    import plainmind.guests.integrations.{module}
-except PlainmindError as error:
-    assert isinstance(error, ImportError)
-    print(error, error.hint)
+said = {{}}
+for module in {list(CLASSES)}:
+    try:
+        importlib.import_module("plainmind.guests.integrations." + module)
+    except PlainmindError as error:
+        assert isinstance(error, ImportError)
+        said[module] = f"{{error}} {{error.hint}}"
+print(json.dumps(said))
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert "cannot be imported" in done.stdout
-    assert f"[{extra}]" in done.stdout
+    said: dict[str, str] = json.loads(done.stdout)
+    return said
+
+
+@pytest.mark.parametrize(("module", "extra"), CLASSES.items())
+def test_who_lacks_a_framework_is_told_what_to_type(
+    refusals: dict[str, str], module: str, extra: str
+) -> None:
+    assert "cannot be imported" in refusals[module]
+    assert f"[{extra}]" in refusals[module]
 
 
 def test_every_extra_for_a_framework_has_a_range() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.support.examples import examples
 
 from plainmind.files.history import History
 from plainmind.files.system import Erasures
@@ -111,7 +112,7 @@ def tree(root: Path) -> dict[str, bytes | None]:
 @pytest.mark.slow
 @pytest.mark.timeout(60)
 @given(st.lists(commands, min_size=3, max_size=14))
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(120), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_any_sequence_of_commands_gets_the_same_answers_and_leaves_the_same_files(
     sequence: list[dict[str, Any]],
 ) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.examples import examples
 from tests.support.index_contents import EVERYWHERE, fingerprint, near_texts, put, vector
 from tests.support.s3_server import running_object_store
 
@@ -83,7 +84,7 @@ def filled(rows: np.ndarray, absent: set[int]) -> VectorBlock:
     share=st.floats(0.01, 1),
     absent=st.sets(st.integers(0, 199), max_size=20),
 )
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_twice_the_wanted_by_bytes_have_the_wanted_among_them(count, seed, share, absent):
     rows = unit_rows(count, seed)
     block = filled(rows, absent)

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.examples import examples
 from tests.support.model_files import encoder_facts, real_gguf, write_gguf
 
 from plainmind.base.errors import EmbeddingError
@@ -122,7 +123,7 @@ def test_a_model_that_does_not_say_what_it_is_is_refused(tmp_path: Path) -> None
 
 
 @given(tail=st.binary(max_size=200))
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_any_bytes_behind_the_magic_are_an_error_and_never_a_crash(
     tail: bytes, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
