@@ -29,10 +29,12 @@ UNTRACED = frozenset(
         "training",
     }
 )  # fmt: skip
-TRACED_CASES = 1
+TRACED_CASES = 2
 # What a test runs again after this much of the processor's time it has run before.
-TRACED_S = 0.2
+TRACED_S = 0.5
 PURE = frozenset({"text", "search", "test_plan.py"})  # whose every branch must be seen
+# These show lines of the pure packages too, some of them late.
+UNHURRIED = PURE | {"index", "memory"}
 PURE_CODE = ("plainmind.text", "plainmind.search", "plainmind.index.plan")
 SLOW = frozenset({"faults", "integration", "training"})
 IS_TRACED = pytest.StashKey[bool]()
@@ -94,7 +96,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 @pytest.hookimpl(wrapper=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
     """Have the test's own lines traced, and not those of pytest between two tests."""
-    with traced_lines(pyfuncitem.config, is_short=not is_pure(pyfuncitem)):
+    with traced_lines(pyfuncitem.config, is_short=UNHURRIED.isdisjoint(place_of(pyfuncitem))):
         return (yield)
 
 
@@ -137,6 +139,15 @@ def trace(tracer: coverage.Coverage, config: pytest.Config, *, wanted: bool) -> 
         sys.settrace(None)
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish() -> None:
+    """Write down what was traced: a worker that takes more than ten seconds to end is killed."""
+    if TRACER is not None and "PYTEST_XDIST_WORKER" in os.environ:
+        if coverage.Coverage.current() is TRACER:
+            TRACER.stop()
+        TRACER.save()
+
+
 def forbid_tracing_of_children() -> None:
     """A worker is traced, the processes that its tests start are not: that takes them longer than to start."""
     if "PYTEST_XDIST_WORKER" in os.environ:
@@ -169,11 +180,7 @@ def is_worth_tracing(item: pytest.Item, case: int) -> bool:
     if is_slow(item) or not UNTRACED.isdisjoint(place_of(item)):
         return False
     has_examples = isinstance(item, pytest.Function) and is_hypothesis_test(item.obj)
-    return is_pure(item) or (case <= TRACED_CASES and not has_examples)
-
-
-def is_pure(item: pytest.Item) -> bool:
-    return not PURE.isdisjoint(place_of(item))
+    return not PURE.isdisjoint(place_of(item)) or (case <= TRACED_CASES and not has_examples)
 
 
 def is_slow(item: pytest.Item) -> bool:
