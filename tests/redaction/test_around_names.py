@@ -157,3 +157,31 @@ def test_of_the_corpus_so_much_is_hidden_and_hardly_a_word_more(half, least):
     assert figures.secrets.share >= least
     assert figures.words.share >= 0.995
     assert len(figures.alarms) <= 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "We rotated the db password. New one: {}",
+        "Wir haben das Passwort getauscht. Neu: {}",
+        "Cambiamos la contraseña. La nueva es {}.",
+        "昨天换了密码，现在是{}",
+        "パスワードを変更しました。今は {} です。",
+        "어제 비밀번호를 바꿨습니다. 지금은 {} 입니다.",
+        "on a changé le mot de passe, maintenant c'est {}",
+        "{} est le nouveau mot de passe",
+        "il a choisi {} pour mot de passe",
+        "{}がパスワードです",
+        "{}를 비밀번호로 쓰세요",
+        "le mot de passe n'est plus tapir4821 mais {}",
+    ],
+)
+def test_what_is_new_is_said_in_the_next_sentence_or_before_the_name(text):
+    assert "lemur7391" in hidden(text.format("lemur7391"))
+
+
+def test_a_long_number_beside_a_word_for_a_password_is_one():
+    assert hidden("old password 4228112350768766, please change it") == ["4228112350768766"]
+    assert hidden("entran al wifi con la clave 2930095917023107.") == ["2930095917023107"]
+    assert hidden("The password 2024 edition is out, with 1500 pages.") == []
+    assert hidden("la clave 20240131 del pedido") == []

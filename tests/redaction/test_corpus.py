@@ -156,3 +156,13 @@ def test_ordinary_text_of_a_folder_can_be_read(tmp_path):
 
     assert [text for _language, _topic, text in lines] == ["one two", "three"]
     assert number_of_words("one two, 三个字的") == 4
+
+
+def test_the_set_that_was_written_later_has_places_and_lines_of_its_own():
+    older = {(place.language, place.text) for half in HALVES for place in places(half)}
+
+    assert len(cases("fresh")) > 400
+    assert not older & {(place.language, place.text) for place in places("fresh")}
+    assert {place.language for place in places("fresh")} == set(LANGUAGES)
+    assert all(unknown_marks(case) == [] for case in cases("fresh"))
+    assert measure(spared, "fresh", limit=FEW).secrets.well == 0

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from binascii import a2b_base64
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
+from itertools import chain
 
 from plainmind.base.lazy import pattern
 from plainmind.base.value import value
@@ -62,12 +63,12 @@ _LEAST_COOKIE = 12
 def credentials_in_headers(page: Page) -> Iterator[Found]:
     """Report the credentials of requests, written as headers."""
     for kind, keyword, expression, is_one in _SCHEMES:
-        if keyword in page.narrow:
+        if page.has(keyword):
             for found in expression.finditer(page.low):
                 start, end = found.span(1)
                 if is_one(page.text[start:end]):
                     yield start, end, kind
-    if "cookie" in page.narrow:
+    if page.has("cookie"):
         yield from _cookies(page)
 
 
@@ -111,6 +112,7 @@ _SCHEMES = (
 # --- command lines, files of programs, codes for a wireless network ---
 
 _LOOK_BACK = 400
+_MANY_FLAGS = 1_000
 _LONGEST_PROGRAM = 24
 _SHORT = 64
 _ARGUMENT = r"""(?:"([^"\r\n]{4,256}+)"|'([^'\r\n]{4,256}+)'|([^\s"'`|;<>&-][^\s"'`|;<>]{3,256}+))"""
@@ -120,45 +122,45 @@ _ARGUMENT = r"""(?:"([^"\r\n]{4,256}+)"|'([^'\r\n]{4,256}+)'|([^\s"'`|;<>&-][^\s
 class _Flag:
     """A flag with a password behind it; only if one of the programs stands before it on its line."""
 
-    keyword: str
+    signs: tuple[str, ...]  # how it begins
     expression: re.Pattern[str]
     programs: re.Pattern[str]
     is_sure: bool = True  # otherwise it must be made up
 
 
-_ANY_FLAG = " -"
+_SLASH_P = pattern(" /p:")
 # Whoever says who he is may say his password too.
 _USER_FLAG = pattern(r" --?(?:u|U|user|username|login)[ =]?[A-Za-z'\"]")
 _FLAGS = (
     _Flag(
-        _ANY_FLAG,
+        (" -u", " -a", " -U", " --"),
         pattern(r""" -(?:u|a|U|-user|-auth|-proxy-user|-login)[ =]{0,2}(?:"[^\s:%"]{1,128}[:%]([^"\r\n]{4,256}+)"""
                 r"""|'[^\s:%']{1,128}[:%]([^'\r\n]{4,256}+)|[^\s:%"'=-]{1,128}[:%]([^\s"']{4,256}+))"""),
         pattern("curl|https? |wget|smbclient|rpcclient"),
     ),
-    _Flag(" -p", pattern(f" -p{_ARGUMENT}"), pattern("mysql|mariadb|sshpass|7za? |rar ")),
+    _Flag((" -p",), pattern(f" -p{_ARGUMENT}"), pattern("mysql|mariadb|sshpass|7za? |rar ")),
     _Flag(
-        " -p ",
+        (" -p",),
         pattern(f" -p {_ARGUMENT}"),
         pattern("(?:docker|podman|az|helm registry|oc|skopeo|nerdctl) login|sshpass|mongo|cqlsh|influx|rabbitmqadmin"),
     ),
-    _Flag(" -P ", pattern(f" -P {_ARGUMENT}"), pattern("zip |ipmitool|sqlcmd|bcp |isql|tsql|lftp|svn")),
-    _Flag(" -w ", pattern(f" -w {_ARGUMENT}"), pattern("ldap")),
-    _Flag(" -pw ", pattern(f" -pw {_ARGUMENT}"), pattern("plink|pscp|putty|psftp")),
-    _Flag(" -a ", pattern(f" -a {_ARGUMENT}"), pattern("redis-cli|valkey-cli")),
-    _Flag(" -p ", pattern(f" -p {_ARGUMENT}"), _USER_FLAG, is_sure=False),
-    _Flag(" -P ", pattern(f" -P {_ARGUMENT}"), _USER_FLAG, is_sure=False),
-    _Flag(" -w ", pattern(f" -w {_ARGUMENT}"), _USER_FLAG, is_sure=False),
-    _Flag(" -A ", pattern(f" -[AX] {_ARGUMENT}"), pattern("snmp"), is_sure=False),
-    _Flag(" -X ", pattern(f" -X {_ARGUMENT}"), pattern("snmp"), is_sure=False),
-    _Flag(" -c ", pattern(f" -c {_ARGUMENT}"), pattern("snmp"), is_sure=False),
-    _Flag(" -k ", pattern(f" -k {_ARGUMENT}"), pattern("openssl"), is_sure=False),
-    _Flag(" -p ", pattern(f" -p {_ARGUMENT}"), pattern("security unlock|ncftp|rdesktop"), is_sure=False),
-    _Flag(" -t ", pattern(f" -t {_ARGUMENT}"), pattern("auth|login|token"), is_sure=False),
-    _Flag(" -u ", pattern(r" -u [^\s,]{1,64},([^\s\"']{4,128}+)"), pattern("ftp"), is_sure=False),
-    _Flag(" /p:", pattern(f" /p:{_ARGUMENT}"), pattern("rdp")),
+    _Flag((" -P",), pattern(f" -P {_ARGUMENT}"), pattern("zip |ipmitool|sqlcmd|bcp |isql|tsql|lftp|svn")),
+    _Flag((" -w",), pattern(f" -w {_ARGUMENT}"), pattern("ldap")),
+    _Flag((" -p",), pattern(f" -pw {_ARGUMENT}"), pattern("plink|pscp|putty|psftp")),
+    _Flag((" -a",), pattern(f" -a {_ARGUMENT}"), pattern("redis-cli|valkey-cli")),
+    _Flag((" -p",), pattern(f" -p {_ARGUMENT}"), _USER_FLAG, is_sure=False),
+    _Flag((" -P",), pattern(f" -P {_ARGUMENT}"), _USER_FLAG, is_sure=False),
+    _Flag((" -w",), pattern(f" -w {_ARGUMENT}"), _USER_FLAG, is_sure=False),
+    _Flag((" -A",), pattern(f" -A {_ARGUMENT}"), pattern("snmp"), is_sure=False),
+    _Flag((" -X",), pattern(f" -X {_ARGUMENT}"), pattern("snmp"), is_sure=False),
+    _Flag((" -c",), pattern(f" -c {_ARGUMENT}"), pattern("snmp"), is_sure=False),
+    _Flag((" -k",), pattern(f" -k {_ARGUMENT}"), pattern("openssl"), is_sure=False),
+    _Flag((" -p",), pattern(f" -p {_ARGUMENT}"), pattern("security unlock|ncftp|rdesktop"), is_sure=False),
+    _Flag((" -t",), pattern(f" -t {_ARGUMENT}"), pattern("auth|login|token"), is_sure=False),
+    _Flag((" -u",), pattern(r" -u [^\s,]{1,64},([^\s\"']{4,128}+)"), pattern("ftp"), is_sure=False),
+    _Flag((" /p",), pattern(f" /p:{_ARGUMENT}"), pattern("rdp")),
 )  # fmt: skip
-# The beginning of each of them, and what it says of which ones there may be.
+# The beginning of each of them.
 _A_FLAG = pattern(" -(?:[uaUpPwAXckt]|-(?:user|auth|proxy-user|login))")
 _AT_END_OF_HOST = "|".join(
     rf"(?<=\.{ending}:)" for ending in ("com", "org", "net", "io", "de", "fr", "lan", "local")
@@ -244,12 +246,9 @@ def passwords_before_hosts(page: Page) -> Iterator[Found]:
 def passwords_in_command_lines(page: Page) -> Iterator[Found]:
     """Report what is given to a program as a password."""
     text = page.text
-    begun = {found[:3] for found in _A_FLAG.findall(text)} if " -" in text else set()
-    if " /p:" in text:
-        begun.add(" /p")
+    begun = _flags_in(page)
     for flag in _FLAGS if begun else ():
-        if flag.keyword == _ANY_FLAG or (flag.keyword[:3] in begun and flag.keyword in text):
-            yield from _behind(flag, text)
+        yield from _behind(flag, text, begun)
     for keyword, expression in (one for sign, some in _FILES.items() if sign in text for one in some):
         if keyword in text:
             is_secret = cache(is_made_up if keyword == ":" else _is_password)
@@ -260,13 +259,38 @@ def passwords_in_command_lines(page: Page) -> Iterator[Found]:
                     yield *found.span(group), "password"
 
 
-def _behind(flag: _Flag, text: str) -> Iterator[Found]:
+def _flags_in(page: Page) -> Mapping[str, list[int]]:
+    """Where flags stand that may have a password behind them, by their first three characters."""
+    text = page.text
+    begun: dict[str, list[int]] = {}
+    for found in _A_FLAG.finditer(text) if " -" in text else ():
+        begun.setdefault(found[0][:3], []).append(found.start())
+    if " /p:" in text:
+        begun[" /p"] = [found.start() for found in _SLASH_P.finditer(text)]
+    return begun
+
+
+def _given_to(flag: _Flag, text: str, begun: Mapping[str, list[int]]) -> Iterator[re.Match[str]]:
+    """Report where a flag stands with something behind it."""
+    some = [begun[sign] for sign in flag.signs if sign in begun]
+    if sum(map(len, some)) > _MANY_FLAGS:
+        yield from flag.expression.finditer(text)
+        return
+    end = 0
+    for at in some[0] if len(some) == 1 else sorted(chain(*some)):
+        found = flag.expression.match(text, at) if at >= end else None
+        if found is not None:
+            end = found.end()
+            yield found
+
+
+def _behind(flag: _Flag, text: str, begun: Mapping[str, list[int]]) -> Iterator[Found]:
     is_secret = cache(
         _is_password if flag.is_sure else is_made_up
     )  # what stands behind a flag once often stands there again
     called_until = looked_at = 0
     is_called: dict[str, bool] = {}  # by what stands between two flags, which often is the same
-    for found in flag.expression.finditer(text):
+    for found in _given_to(flag, text, begun):
         at = found.start()
         if at >= called_until:
             between = text[looked_at : at + 1] if at - looked_at <= _SHORT else ""
@@ -302,3 +326,7 @@ def _is_bare_password(given: str) -> bool:
 
 def _is_password(given: str) -> bool:
     return is_password(given, is_quoted=True)
+
+
+# One of these is in a text that has something for the rules above.
+KEYWORDS = ("cookie", *(keyword for _, keyword, _, _ in _SCHEMES))

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator
 
 from plainmind.base.lazy import pattern
 from plainmind.base.model import split_lines
+from plainmind.redaction.anchors import look_through
 from plainmind.redaction.credentials import (
     credentials_in_headers,
     passwords_before_hosts,
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
 
 # What these rules hide is not what those of an earlier version hid: copies that are kept must be made anew.
-RULES_VERSION = 6
+RULES_VERSION = 7
 
 _LEAST_SECRET_NAME = 16
 
@@ -110,6 +111,7 @@ class Redactor:
 
     def _find_in(self, text: str) -> list[Found]:
         page = Page(text)
+        look_through(page)
         # From what is certain to what is likely: where two overlap, the first one says what it is.
         scans = (
             self._configured.found_in(page.text),

@@ -21,11 +21,12 @@ class Name:
     kind: str
     sort: str
     anchor: str
+    source: str
     expression: re.Pattern[str]
 
 
 def _name(sort: str, anchor: str, expression: str = "", kind: str = "password") -> Name:
-    return Name(kind, sort, anchor, pattern(expression or anchor))
+    return Name(kind, sort, anchor, expression or anchor, pattern(expression or anchor))
 
 
 # A word of its own: not the end of another one, unless an escape of a line break stands before it.
@@ -227,7 +228,7 @@ _FORMS: tuple[Name, ...] = (
     _name(FORM, "identif", rf"(?:(?<=nickserv )|(?<=:))identify (?:[a-z0-9_]{{1,20}} )?{_X}"),
     _name(FORM, "basicauth", rf"basicauth[^\n]{{0,24}}\n?[ ]{{0,8}}[a-z0-9_.-]{{1,32}}[: ]{_X}"),
     _name(FORM, "auth_basic", rf"auth_basic [a-z0-9_.-]{{1,32}}:{_X}"),
-    _name(FORM, "unlock", rf"unlock(?:s|ed)?(?: it)? with {_X}"),
+    _name(FORM, "unlock", rf"unlock(?:s|ed)?(?: it)? (?:with|using) {_X}"),
     _name(FORM, "ouvre", rf"ouvre avec {_X}"),
     _name(FORM, "opens with", rf"opens with {_X}"),
     _name(FORM, "crypted with", rf"crypted with {_X}"),

@@ -11,6 +11,7 @@ from plainmind.redaction.findings import without_marks
 # What is left out of the text that the rules read. All such signs become this one first, which keeps every place.
 _NOTHING = "\u200b"
 _ASCII = bytes(range(128))
+_AS_LOW_ASCII = _ASCII.lower().ljust(256, b"?")
 
 
 class Page:
@@ -29,6 +30,8 @@ class Page:
         "_parts_until",
         "_stretches",
         "_values",
+        "absent",
+        "hits",
         "odd_signs",
         "original",
         "text",
@@ -48,6 +51,13 @@ class Page:
         self._has_digits: bool | None = None
         self._values: bytearray | None = None
         self._long_words: str | None = None
+        # Words that are found by part, none for a part that has too many; and those that are not in the text for sure.
+        self.hits: list[list[tuple[int, int]] | None] | None = None
+        self.absent: frozenset[str] | None = None
+
+    def has(self, word: str) -> bool:
+        """Whether one of the words with which rules begin is in the text in any case, or may be."""
+        return word in self.narrow if self.absent is None else word not in self.absent
 
     @property
     def is_whole(self) -> bool:
@@ -76,10 +86,10 @@ class Page:
 
     @property
     def narrow(self) -> str:
-        """The text in lower case, with `?` for most signs that are not of the West: it is searched in half the time."""
+        """The text in lower case, with `?` for all that is not ASCII: it is searched in half the time."""
         if self._narrow is None:
             low = self.low
-            self._narrow = low if low.isascii() else low.encode("latin-1", "replace").decode("latin-1")
+            self._narrow = low if low.isascii() else self.in_bytes.translate(_AS_LOW_ASCII).decode("ascii")
         return self._narrow
 
     @property
@@ -137,7 +147,7 @@ def _plain_signs() -> dict[str, str]:
         ("|", "│┃║¦"),
         (".", "｡"),
         ("a", "áàâäãåā"), ("e", "éèêëēęě"), ("i", "íìîïīı"), ("o", "óòôöõøō"), ("u", "úùûüūůű"), ("n", "ñńň"),
-        ("c", "çćč"), ("s", "śšş"), ("z", "źżž"), ("l", "ł"), ("y", "ýÿ"), ("r", "ř"), ("g", "ğ"),
+        ("c", "çćč"), ("s", "śšş"), ("z", "źżž"), ("l", "ł"), ("y", "ýÿ"), ("r", "ř"), ("g", "ğ"), ("k", "\u212a"),
         ("α", "ά"), ("ε", "έ"), ("η", "ή"), ("ι", "ί"), ("ο", "ό"), ("υ", "ύ"), ("ω", "ώ"),
         ("A", "ÁÀÂÄÃÅĀ"), ("E", "ÉÈÊËĒĘĚ"), ("I", "ÍÌÎÏĪİ"), ("O", "ÓÒÔÖÕØŌ"), ("U", "ÚÙÛÜŪŮŰ"), ("N", "ÑŃŇ"),
         ("C", "ÇĆČ"), ("S", "ŚŠŞ"), ("Z", "ŹŻŽ"), ("L", "Ł"), ("Y", "Ý"), ("R", "Ř"), ("G", "Ğ"),

@@ -45,7 +45,7 @@ def short_names_in(page: Page) -> Iterator[Found]:
         for found in _PAT.finditer(low):
             if is_key(text[found.start(1) : found.end(1)]):
                 yield *found.span(1), "token"
-    if "pin" in low and page.has_digits:
+    if page.has("pin") and page.has_digits:
         for word in _A_PIN.finditer(low):
             before = max(0, word.start() - _NEAR_PIN)
             if _PIN_DIGITS.search(low, before, word.start() + 2 * _NEAR_PIN):
@@ -91,24 +91,28 @@ _REMARK = pattern(
 # Capitals are how variables of an environment are written.
 _VARIABLE = pattern(r"PASS(?:WORD|WD|PHRASE|)=([A-Za-z]{6,64})(?![A-Za-z0-9_({\[]|\.[A-Za-z])")
 # Twelve to twenty-four short words open a wallet.
-_SEED = pattern(
-    r"(?:phrase(?:(?<=seed phrase)|(?<=recovery phrase)|(?<=mnemonic phrase))|mnemonic)"
+_WORDS_OF_SEED = (
     r"""["'`*]{0,3}(?: is)?[ ]?[:=]?[ ]{0,2}["'`*]{0,2}((?:[a-z]{3,8} ){11,23}+[a-z]{3,8})(?![a-z])"""
+)
+# By what they begin with: then the search goes from one to the next without looking at what lies between.
+_SEEDS = tuple(
+    (word, pattern(word + _WORDS_OF_SEED))
+    for word in ("seed phrase", "recovery phrase", "mnemonic phrase", "mnemonic")
 )
 
 
 def plain_words_in(page: Page) -> Iterator[Found]:
     """Report plain words that are called a secret beyond doubt."""
-    low = page.narrow
-    if "mnemonic" in low or ("phrase" in low and ("seed phrase" in low or "recovery phrase" in low)):
-        for found in _SEED.finditer(page.low):
-            yield *found.span(1), "seed-phrase"
-    if "pass" in low:
+    for word, expression in _SEEDS:
+        if page.has(word):
+            for found in expression.finditer(page.low):
+                yield *found.span(1), "seed-phrase"
+    if page.has("pass"):
         yield from _passwords(page)
 
 
 def _passwords(page: Page) -> Iterator[Found]:
-    if any(words in page.narrow for words in ("my pass", "our pass", "fi pass")):
+    if any(page.has(words) for words in _BEFORE_STATED):
         for found in _STATED.finditer(page.low):
             if not _REMARK.match(found[1]) and is_password(found[1], is_quoted=True):
                 yield *found.span(1), "password"
@@ -116,3 +120,8 @@ def _passwords(page: Page) -> Iterator[Found]:
         for found in _VARIABLE.finditer(page.text):
             if is_password(found[1], is_quoted=True):
                 yield *found.span(1), "password"
+
+
+_BEFORE_STATED = ("my pass", "our pass", "fi pass")
+# One of these is in a text that has something for the rules above.
+KEYWORDS = ("pin", "pass", *(word for word, _ in _SEEDS), *_BEFORE_STATED)

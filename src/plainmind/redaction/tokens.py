@@ -257,8 +257,11 @@ _GROUPS_OF_DIGITS = (
 
 _GROUPS_OF_SIX = pattern(r"[0-9]{6}(?<![0-9A-Za-z-].{6})(?:-[0-9]{6}){7}(?![0-9-])")
 _CARD = pattern(_GROUPS_OF_DIGITS)
-_LEAST_DIGITS = b"0" * 13
-_AS_DIGIT_OR_BREAK = bytes(ord("0") if byte in b"0123456789" else ord(" ") for byte in range(256))
+_AS_DIGIT_OR_BREAK = bytes(
+    ord("0") if byte in b"0123456789" else ord("-") if byte in b" -" else ord(".") for byte in range(256)
+)
+# One of these is in the number of every card, and the last one in eight groups of six digits.
+_ROWS_OF_DIGITS = (b"0" * 13, b"0000-0000-0000-", b"0000-000000-0000", b"000000-000000-000000-")
 
 # An expression begins with its keyword: then the search goes from one to the next without looking at what lies
 # between. All of them are a part of a long word, and only those are searched for the keywords.
@@ -335,21 +338,28 @@ def shapes_in(page: Page) -> Iterator[Found]:
     words = page.long_words
     shapes = (*_SHAPES, *_STRETCHED_SHAPES) if page.stretches else _SHAPES
     for shape in shapes if words else ():
-        if shape.keyword in words:
+        if page.has(shape.keyword.lower()) and shape.keyword in words:
             for found in shape.expression.finditer(text):
                 yield found.start(1) - shape.before, found.end(1), shape.kind
-    if _has_many_digits(page):
-        for found in _GROUPS_OF_SIX.finditer(text) if "-" in text else ():
+    is_card = cache(is_card_number)
+    for start, end in _rows_of_digits_in(page) if page.has_digits else ():
+        for found in _GROUPS_OF_SIX.finditer(text, start, end):
             yield found.start(), found.end(), "recovery-key"
-        is_card = cache(is_card_number)
-        for found in _CARD.finditer(text):
+        for found in _CARD.finditer(text, start, end):
             if is_card(found[0]):
                 yield found.start(), found.end(), "card"
 
 
-def _has_many_digits(page: Page) -> bool:
-    """Whether as many digits as the shortest card has follow each other, with or without something between them."""
-    return _LEAST_DIGITS in page.in_bytes.translate(_AS_DIGIT_OR_BREAK, b" -")
+def _rows_of_digits_in(page: Page) -> Iterator[tuple[int, int]]:
+    """Report where so many digits follow each other as a card has, with a sign between groups of them or without."""
+    alike = page.in_bytes.translate(_AS_DIGIT_OR_BREAK)
+    for row in _ROWS_OF_DIGITS:
+        at = alike.find(row)
+        while at >= 0:
+            end = alike.find(b".", at)
+            end = len(alike) if end < 0 else end
+            yield at, end + 2  # what follows may say that it is none
+            at = alike.find(row, end)
 
 
 # --- the secrets of AWS, which nothing but an id in the neighbourhood tells from other long words ---
@@ -415,12 +425,12 @@ _PUTTY = pattern(
 def private_keys_in(page: Page) -> Iterator[Found]:
     """Report every private key, with the borders that are there."""
     text = page.text
-    if "PRIVATE KEY" in text:
+    if page.has(_KEY_BORDER) and _KEY_BORDER.upper() in text:
         yield from _between_borders(text)
-    if page.stretches and any(head in page.long_words for head in _HEADS):
+    if page.stretches and any(page.has(head.lower()) and head in page.long_words for head in _HEADS):
         for found in _BARE.finditer(text):
             yield found.start(), found.end(), _PRIVATE_KEY
-    if "Private-Lines: " in text:
+    if page.has(_KEY_LINES) and "Private-Lines: " in text:
         for found in _PUTTY.finditer(text):
             if len(found[1]) >= _LEAST_IN_KEY:
                 yield found.start(1), found.end(1), _PRIVATE_KEY
@@ -460,3 +470,18 @@ def _without_beginning(text: str, border: re.Match[str], passed: int) -> Iterato
     lines = _LINES_BACKWARDS.match(before[::-1])
     if lines and len(lines[0]) >= _LEAST_IN_KEY:
         yield border.start() - lines.end(), border.end(), _PRIVATE_KEY
+
+
+_LONG_KEYWORD = 4  # a shorter one is found too often
+_KEY_BORDER, _KEY_LINES = "private key", "private-lines"
+# One of these is in a text that has something for the rules above.
+KEYWORDS = (
+    *(
+        shape.keyword.lower()
+        for shape in (*_SHAPES, *_STRETCHED_SHAPES)
+        if len(shape.keyword) > _LONG_KEYWORD
+    ),
+    *(head.lower() for head in _HEADS),
+    _KEY_BORDER,
+    _KEY_LINES,
+)

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Mapping
 from pathlib import Path
 
-from tests.redaction.corpus.cases import HALVES
+from tests.redaction.corpus.cases import SETS
 from tests.redaction.corpus.measurement import (
     Figures,
     Tally,
@@ -22,7 +22,7 @@ from plainmind.redaction.engine import Redactor
 def main() -> None:
     """Print the figures of a half, or the false alarms in a folder of ordinary text."""
     parser = argparse.ArgumentParser(prog="python -m tests.redaction.corpus", description=main.__doc__)
-    parser.add_argument("half", choices=HALVES)
+    parser.add_argument("half", choices=SETS)
     parser.add_argument("--seed", type=int, default=1, help="makes other values (1)")
     parser.add_argument(
         "--every", action="store_true", help="every kind in every place that fits it: some 18,000 cases"
@@ -31,7 +31,7 @@ def main() -> None:
     parser.add_argument(
         "--misses",
         type=int,
-        help="how many misses, losses and alarms to show (20 of dev, none of unseen: who reads them tunes on them)",
+        help="how many misses, losses and alarms to show (20 of dev, none of the others: who reads them tunes on them)",
     )
     parser.add_argument(
         "--prose", type=Path, help="look for false alarms in the files of this folder instead"

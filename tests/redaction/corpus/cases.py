@@ -19,6 +19,7 @@ from plainmind.base.value import value
 
 FOLDER = Path(__file__).resolve().parent
 HALVES = ("dev", "unseen")
+SETS = (*HALVES, "fresh")  # the last one was written later, for one measurement
 LANGUAGES = ("any", "en", "zh", "ja", "ko", "de", "es", "fr")
 ONE_WORD = ("token", "password", "code")
 GROUPS: Mapping[str, tuple[str, ...]] = {  # families that fit a place

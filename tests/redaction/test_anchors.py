@@ -1,0 +1,78 @@
+"""Many words are found in one pass exactly where each of them stands."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from plainmind.redaction.anchors import _all_words, _pairs_of, _Words, _words, look_through, parts_of
+from plainmind.redaction.engine import Redactor
+from plainmind.redaction.page import Page
+
+REDACTOR = Redactor(key=b"k")
+LAKE = "We went to the lake on Monday and had a good time there with all of them.\n"
+
+
+def found_in(words, text):
+    """Every word with its place, the longer ones only if they are really there."""
+    places = set()
+    for shift in (1, 2):
+        for at, which in words.hits_in(_pairs_of(text, shift), shift, (0, len(text)), len(text)):
+            places |= {(at - offset, word) for word, offset in words.found[which]}
+    return {(at, word) for at, word in places if text.startswith(word, at)}
+
+
+def standing_in(words, text):
+    return {(at, word) for word in words for at in range(len(text)) if text.startswith(word, at)}
+
+
+@given(
+    st.lists(st.sampled_from(["ab", "abc", "bca", "a b", "cab", "x", "a", "b", "c", " ", "-"])).map("".join)
+)
+def test_words_within_and_beside_each_other_are_all_found(text):
+    words = ("ab", "abc", "bca", "a b", "cab", "b-", "caba", " a")
+
+    assert found_in(_Words(words), text) == standing_in(words, text)
+
+
+def test_every_word_that_a_rule_begins_with_is_found_at_even_and_odd_places():
+    chosen = sorted(_all_words())
+    random.Random(1).shuffle(chosen)
+    text = "".join(word + "." * (number % 3) for number, word in enumerate(chosen))
+
+    assert found_in(_words(), text) == standing_in(chosen, text)
+
+
+def test_what_is_said_to_be_absent_is_nowhere_and_the_rest_may_be_there():
+    page = Page(LAKE * 90 + "Authorization: nothing, cookie jars and a passcode\n")
+    look_through(page)
+
+    assert page.absent
+    assert not [word for word in page.absent if word in page.narrow]
+    assert page.has("cookie")
+    assert not page.has("bearer")
+
+
+@pytest.mark.parametrize("before", range(4))
+def test_a_name_is_found_wherever_a_part_of_a_long_text_ends(before):
+    for at in range(4_096 - 12, 4_096 + 4):
+        text = ("." * before + LAKE * 100)[:at] + " password: hunter22x " + LAKE * 20
+
+        assert "hunter22x" not in REDACTOR.without_secrets(text), at
+
+
+def test_a_text_crowded_with_names_still_hides_what_a_sign_assigns():
+    crowd = "key token secret login user auth pass pw " * 40
+    text = (
+        f"{LAKE * 60}{crowd}\npassword = hunter22x\n{crowd}db_token: 'a8f3k2m9q1z7x5c4'\n{crowd}{LAKE * 60}"
+    )
+
+    hidden = REDACTOR.without_secrets(text)
+
+    assert any(part.is_crowded for part in parts_of(Page(text)))
+    assert "hunter22x" not in hidden
+    assert "a8f3k2m9q1z7x5c4" not in hidden
+    assert hidden.count("lake") == text.count("lake")
