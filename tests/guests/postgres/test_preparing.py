@@ -13,7 +13,7 @@ from psycopg.conninfo import make_conninfo
 from tests.support.index_contents import fingerprint, found_texts, put
 from tests.support.postgres_server import APP_ROLE, OWNER, running_server
 
-from plainmind.base.errors import IndexUnavailable
+from plainmind.base.errors import IndexCorrupt, IndexUnavailable
 from plainmind.base.model import SHARED
 from plainmind.guests.postgres import migrations
 from plainmind.guests.postgres.migrations import NEWEST, prepare
@@ -130,6 +130,10 @@ def test_an_index_of_the_first_version_answers_as_before_when_its_schema_was_bro
     assert new.of_other_agents() == []  # what is new is allowed to whom the rest was
     put(old, "b.md", "from a program that still runs")
     assert found_texts(new, "program") == ["from a program that still runs"]
+    with psycopg.connect(running_server().dsn) as db:
+        db.execute(f"DELETE FROM {own_schema}.postings_{new.describe()['generation']}")
+    with pytest.raises(IndexCorrupt, match="another program"):  # its tables are watched from now on
+        new.digest()
     old.close()
     new.close()
 

@@ -30,7 +30,8 @@ _NEXT_REVISION = "UPDATE generations SET revision = revision + 1 WHERE id = %s R
 # Microseconds: a server that has lost its last changes, by a failover, must not give their ids and stamps to others.
 _NEXT_CONTENTS = """UPDATE generations
                        SET revision = revision + 1,
-                           contents = greatest(contents + 1, (extract(epoch FROM clock_timestamp()) * 1e6)::bigint)
+                           contents = CASE WHEN contents < 0 THEN contents ELSE
+                               greatest(contents + 1, (extract(epoch FROM clock_timestamp()) * 1e6)::bigint) END
                      WHERE id = %s RETURNING contents"""
 _TAKE_IDS = """UPDATE generations
                   SET next_id = greatest(next_id, (extract(epoch FROM clock_timestamp()) * 1e6)::bigint) + %s

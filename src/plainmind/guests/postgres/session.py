@@ -45,7 +45,9 @@ _INTRODUCE_READER = f"""{_INTRODUCE},
 _NARROW = "SELECT set_config('plainmind.scopes', %s, true)"
 _LOCK_INDEX = "SELECT pg_advisory_xact_lock(%s, id) FROM indexes WHERE agent = %s AND workspace = %s"
 _PUBLISHED = """SELECT i.id, g.id, g.fingerprint, g.dims, g.graph, g.revision, g.contents,
-                       pg_try_advisory_xact_lock_shared(%(lock)s, g.id) AND to_regclass('files_' || g.id) IS NOT NULL
+                       pg_try_advisory_xact_lock_shared(%(lock)s, g.id)
+                       AND (SELECT bool_and(to_regclass(kind || '_' || g.id) IS NOT NULL)
+                              FROM unnest(%(kinds)s::text[]) AS kind)
                   FROM indexes i LEFT JOIN generations g ON g.id = i.published
                  WHERE i.agent = %(agent)s AND i.workspace = %(workspace)s"""
 _GENERATION = """SELECT index, id, fingerprint, dims, graph, revision, contents,
@@ -93,6 +95,10 @@ class Tables:
 class GenerationGone(Exception):
     """Another generation was published, and this one dropped, while a view of it was being opened: look again."""
 
+    def __init__(self, generation: int = 0) -> None:
+        super().__init__(generation)
+        self.generation = generation
+
 
 @value
 class Published:
@@ -105,7 +111,15 @@ class Published:
     graph: bool
     revision: int
     contents: int
-    is_kept: bool  # its tables are not dropped before the transaction ends
+    is_kept: bool  # its tables are there, and are not dropped before the transaction ends
+
+    def refuse_strangers(self) -> None:
+        """Raise IndexCorrupt if a program that is none of ours has changed a row since it was built."""
+        if self.contents < 0:
+            raise IndexCorrupt(
+                "the index is damaged: another program has changed rows of it",
+                hint="run `plainmind sync --force`: it is rebuilt from your notes",
+            )
 
 
 @value
@@ -147,7 +161,7 @@ class Session:
 
         `first` is what has to be done before it is settled what the view sees.
         """
-        asked = {"lock": self.locks.generation, "agent": self.agent, "workspace": self.workspace}
+        asked = self._asked()
         with db.pipeline():
             for statement in first:
                 db.execute(statement)
@@ -155,7 +169,7 @@ class Session:
             row = db.execute(_PUBLISHED, asked)
         found = published_in(row.fetchone())
         if found is not None and not found.is_kept:
-            raise GenerationGone
+            raise GenerationGone(found.generation)
         return found
 
     def generation(self, db: Connection, number: int) -> Published | None:
@@ -171,8 +185,15 @@ class Session:
             self.introduce(db, statement_s=statement_s, idle_s=idle_s)
             db.execute(_LOCK_INDEX, (self.locks.index, self.agent, self.workspace))
         # Not in the pipeline: after one the server does not begin to count how long a transaction idles.
-        asked = {"lock": self.locks.generation, "agent": self.agent, "workspace": self.workspace}
-        return published_in(db.execute(_PUBLISHED, asked).fetchone())
+        return published_in(db.execute(_PUBLISHED, self._asked()).fetchone())
+
+    def _asked(self) -> dict[str, Any]:
+        return {
+            "lock": self.locks.generation,
+            "agent": self.agent,
+            "workspace": self.workspace,
+            "kinds": list(KINDS),
+        }
 
 
 @contextmanager

@@ -213,6 +213,8 @@ class PostgresDriver:
         """One transaction, with the lock of the index."""
         session = self.session()
         with self.for_writing.transaction(session.lock, operation) as (db, now):
+            if now is not None:
+                now.refuse_strangers()
             tables = self._cache(now.generation).tables if now else Tables(0)
             change = PostgresChange(db, tables, now.fingerprint if now else None)
             yield change
@@ -279,7 +281,10 @@ class PostgresDriver:
     def contents(self) -> Iterator[PostgresContents]:
         """All that the newest published index holds."""
         with ExitStack() as stack:
-            yield PostgresContents(*self._look_up(stack))
+            db, now = self._look_up(stack)
+            if now is not None:
+                now.refuse_strangers()
+            yield PostgresContents(db, now)
 
     def close(self) -> None:
         """Let go of connections; the next use opens them again."""
@@ -329,15 +334,24 @@ class PostgresDriver:
             found = replica.view(stack, session)
             if found is not None:
                 return found
+        gone: set[int] = set()
         for _ in range(_ATTEMPTS):
             try:
                 db, now = stack.enter_context(self.for_reading.transaction(session.look_up, "read the index"))
-            except GenerationGone:
+            except GenerationGone as error:
+                gone.add(error.generation)
                 time.sleep(_PAUSE_S)
             else:
                 if replica is not None and now is not None:
                     replica.learn(now.generation, now.revision)
                 return db, now
+        if len(gone) == 1:  # nobody has published another one: its tables were dropped by a stranger
+            self._recovered = "a table of the index is gone"
+            self._set_aside(*gone)
+            raise IndexCorrupt(
+                "the index is damaged: a table of it is gone",
+                hint="run `plainmind sync --force`: it is rebuilt from your notes",
+            )
         raise IndexUnavailable("the index changes faster than it can be opened", hint="try again")
 
     def _cache(self, generation: int) -> PostgresCache:

@@ -151,6 +151,7 @@ class PostgresCache(Cache):
         """What the index holds, in numbers, as this view sees it."""
         if now is None:
             return _NOTHING
+        now.refuse_strangers()
         known = self._overview
         if known is None or known.contents != now.contents:
             self._overview = known = _read_overview(db, self.tables, now)
