@@ -22,6 +22,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from operator import itemgetter
 
 from plainmind.base.errors import ConfigError, EmbeddingError
 from plainmind.base.lazy import Lock, parse_json, pattern
@@ -369,6 +370,7 @@ def _blank(text: str) -> bool:
 # What says little is left out: pieces of less than this share of what the question's pieces weigh together.
 _LEAST_SHARE = 0.08
 _MOST_KNOWN = 1 << 15  # codes are kept, some 90 bytes each
+_MOST_TEXTS = 1 << 10  # good ones are compared again and again, and cutting them is a third of it
 _SIGNS = bytes([ord("1") if 0 < number < 128 else ord("0") for number in range(256)])
 
 
@@ -380,12 +382,22 @@ class Codes(dict[int, int]):
         self.model = model
         dims = model.card.dims
         self.cosines = [math.cos(math.pi * different / dims) for different in range(dims + 1)]
+        self._rows_of: dict[str, array[int]] = {}
 
     def __missing__(self, row: int) -> int:
         if len(self) >= _MOST_KNOWN:
             self.clear()
         code = self[row] = int(bytes(self.vector(row)).translate(_SIGNS), 2)
         return code
+
+    def rows_of(self, text: str) -> array[int]:
+        """The rows of a text's pieces, each once."""
+        rows = self._rows_of.get(text)
+        if rows is None:
+            if len(self._rows_of) >= _MOST_TEXTS:
+                self._rows_of.clear()
+            rows = self._rows_of[text] = array("H", sorted(set(self.model.tokenizer.encode(text))))
+        return rows
 
     def vector(self, row: int) -> memoryview[int]:
         """The numbers of a row."""
@@ -399,24 +411,27 @@ class Codes(dict[int, int]):
 
 def likeness_to(question: str, codes: Codes) -> Callable[[Sequence[str]], list[float]]:
     """What tells of texts, from -1 to 1, how near their words are to those of a question."""
-    encode = codes.model.tokenizer.encode
-    weights = {row: codes.weight(row) for row in sorted(set(encode(question)))}
+    weights = {row: codes.weight(row) for row in codes.rows_of(question)}
     least = _LEAST_SHARE * sum(weights.values())
     asked = [(weight, codes[row]) for row, weight in weights.items() if weight >= least]
     total = sum([weight for weight, _ in asked])
 
     def likenesses(texts: Sequence[str]) -> list[float]:
-        rows_of = [set(encode(text)) for text in texts]
+        rows_of = [codes.rows_of(text) for text in texts]
         rows = list(set().union(*rows_of))
+        positions = dict(zip(rows, range(len(rows)), strict=True))
+        # What takes a text's numbers out of a list; twice the last of them, for of one alone it would make no tuple.
+        picked = [
+            itemgetter(*map(positions.__getitem__, (*these, these[-1]))) if these else None
+            for these in rows_of
+        ]
         known = [codes[row] for row in rows]
         found = [0.0] * len(texts)
         for weight, wanted in asked:
-            different = dict(
-                zip(rows, [(wanted ^ code).bit_count() for code in known], strict=True)
-            ).__getitem__
-            for at, these in enumerate(rows_of):
-                if these:
-                    found[at] += weight * codes.cosines[min(map(different, these))]
+            different = [(wanted ^ code).bit_count() for code in known]
+            for at, pick in enumerate(picked):
+                if pick is not None:
+                    found[at] += weight * codes.cosines[min(pick(different))]
         return [each / total for each in found] if total else found
 
     return likenesses
