@@ -39,7 +39,7 @@ CHANGING = (
     *(f"plainmind.index.{name}" for name in ("driver", "writer", "digest")),
     *(
         f"plainmind.index.drivers.sqlite.{name}"
-        for name in ("build", "contents", "int8_copy", "segments", "writer")
+        for name in ("build", "contents", "vector_copies", "segments", "writer")
     ),
     *("plainmind.files.atomic", "plainmind.text.chunking", "plainmind.text.note_format", "unicodedata"),
 )

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tests.support.examples import examples
 
 from plainmind.base.errors import ConfigError, EmbeddingError
+from plainmind.embed import builtin
 from plainmind.embed.builtin import BUNDLED, BuiltinEmbedder, create
 from plainmind.embed.protocol import EmbeddingSettings
 
@@ -71,6 +72,12 @@ def test_queries_and_documents_are_embedded_alike(embedder: BuiltinEmbedder) -> 
             assert query == document
 
     alike()
+
+
+@pytest.mark.parametrize("text", ["printer", "the the the printer's café 東京 😀", "a b " * 3_000, "!", " "])
+def test_plain_arithmetic_and_numpy_give_the_same_bytes(embedder: BuiltinEmbedder, text: str) -> None:
+    plain = builtin._pool(builtin.open_model(builtin.BUNDLED), text)
+    assert [plain] == embedder.embed_documents([text])
 
 
 def test_texts_about_one_thing_are_nearer_than_texts_about_two(embedder: BuiltinEmbedder) -> None:

@@ -48,6 +48,20 @@ def ours() -> Tokenizer:
     return Tokenizer(Vocabulary(TEXT, ENDS))
 
 
+def test_words_are_cut_alike_before_and_after_it_is_known_how_long_pieces_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(builtin, "_FEW", 0)
+    chance = random.Random(3)
+    words = ["".join(chance.choices([*"aeinrstlo日本", "ing", "Foo", "ſ"], k=8)) for _ in range(400)]
+    before = [Tokenizer(Vocabulary(TEXT, ENDS)).encode(" ".join(words))]
+    monkeypatch.setattr(builtin, "_MANY", 10)
+    known = Vocabulary(TEXT, ENDS)
+    after = [Tokenizer(known).encode(" ".join(words))]
+    assert known.reach is not None
+    assert before == after
+
+
 @pytest.fixture
 def always_searching(monkeypatch: pytest.MonkeyPatch) -> Vocabulary:
     monkeypatch.setattr(builtin, "_FEW", 10**9)

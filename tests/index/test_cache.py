@@ -11,7 +11,7 @@ from tests.support.index_contents import EVERYWHERE, fingerprint, found_texts, n
 
 from plainmind.base.value import replace
 from plainmind.index import reader as reader_module
-from plainmind.index.drivers.sqlite import SqliteStore, view
+from plainmind.index.drivers.sqlite import SqliteStore, vector_copies, view
 from plainmind.index.protocol import keyword_candidates, vector_candidates
 from plainmind.index.reader import RecentlyUsed
 
@@ -123,6 +123,7 @@ def test_an_edit_leaves_what_it_did_not_change_in_memory(store):
 
 def test_vectors_of_an_index_that_has_more_than_fit_push_nothing_else_out(store, monkeypatch):
     monkeypatch.setattr(view, "BESIDE_SIGNS", 100)  # hardly one vector
+    monkeypatch.setattr(vector_copies, "MOST_BLOCK_BYTES", 100)
     put(store, "new.md", "something else")
 
     def asked_again(reader):

@@ -24,7 +24,7 @@ from tests.support.plain_store import PlainStore
 from plainmind.base.model import EVERY_SCOPE, SearchFilter
 from plainmind.base.value import replace
 from plainmind.index.drivers.sqlite import SqliteStore
-from plainmind.index.drivers.sqlite import int8_copy as rough
+from plainmind.index.drivers.sqlite import vector_copies as rough
 from plainmind.index.protocol import vector_candidates
 
 assert np  # the copies are only used once a process has imported it
@@ -42,6 +42,11 @@ WORDS = [
     "pepper",
     "marble",
 ]
+
+
+@pytest.fixture(autouse=True)
+def _too_many_for_a_block(monkeypatch):
+    monkeypatch.setattr(rough, "MOST_BLOCK_BYTES", 0)
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ from plainmind.text.terms import (
     document_terms,
     query_terms,
     spaceless_stretches,
+    stands_in,
     stem,
     word_terms,
     words_of,
@@ -309,3 +310,22 @@ def test_stop_words_are_folded_and_about_as_many_as_english_needs():
 @pytest.mark.parametrize("unit", ["a", "é", "漢", "a.b", "1,000,", "1,", "a_b", "`", "a'", "#", "a+"])
 def test_much_of_anything_takes_linear_time(unit):
     assert grows_evenly(lambda size: document_terms(unit * (size // len(unit))))
+
+
+@pytest.mark.parametrize(
+    ("text", "stands"),
+    [
+        ("ana paints", True),
+        ("so ana", True),
+        ("(ana)", True),
+        ("ana_b", True),
+        ("banana ana", True),
+        ("banana", False),
+        ("anab", False),
+        ("3ana", False),
+        ("", False),
+    ],
+)
+def test_a_word_stands_in_a_text_where_no_letter_or_digit_is_beside_it(text, stands):
+    assert stands_in(text, "ana") is stands
+    assert stands is ("ana" in re.findall(r"[^\W_]+", text))

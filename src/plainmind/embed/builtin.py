@@ -55,6 +55,9 @@ _REMEMBERED_WORDS = 65_536
 _REMEMBERED_LENGTH = 32  # longer ones (links, hashes, unspaced scripts) seldom come again
 # A search takes some 8 µs, the dictionary of all pieces 10 ms.
 _FEW = 400
+# Taking these many words apart takes about as long as finding out how long pieces are, by so much of their beginning.
+_MANY = 8_000
+_BEGINNING = 4
 
 
 class Vocabulary:
@@ -67,6 +70,9 @@ class Vocabulary:
         self._few_left = _FEW
         self._known: dict[str, int] = {}
         self.find: Callable[[str], int | None] = self._search
+        # By the beginning of a piece: how long the longest is that begins so. Known once many were looked up.
+        self.reach: Callable[[str, int], int] | None = None
+        self._many_left = _MANY
 
     def _bytes_at(self, at: int) -> bytes:
         return bytes(self._text[self._ends[at - 1] if at else 0 : self._ends[at] - 1])
@@ -85,6 +91,16 @@ class Vocabulary:
             self._known = dict(zip(pieces, range(self.size), strict=True))
             self.find = self._known.get
         return self._known.get(piece)
+
+    def expect_words(self, count: int) -> None:
+        """Be told that so many words were taken apart; after many, it is worth knowing where no piece is that long."""
+        self._many_left -= count
+        if self._many_left < 0 and self.reach is None and self._known:
+            reach: dict[str, int] = {}
+            for piece in self._known:  # the longer of two that begin alike comes later
+                beginning = piece[:_BEGINNING]
+                reach[beginning] = max(reach.get(beginning, 0), len(piece))
+            self.reach = reach.get
 
 
 class Tokenizer:
@@ -108,11 +124,11 @@ class _Words(dict[str, bytes]):
         self._vocabulary = vocabulary
 
     def __missing__(self, word: str) -> bytes:
-        ids = array("H")
-        for run in self._runs(word):
-            ids.extend(cut(run, self._vocabulary))
-        result = ids.tobytes()
+        is_plain = word.islower() and word.isascii() and word.isalpha()  # then it is one run, as it is
+        parts = (word,) if is_plain else self._runs(word)
+        result = array("H", [id_ for run in parts for id_ in cut(run, self._vocabulary)]).tobytes()
         if len(word) <= _REMEMBERED_LENGTH:
+            self._vocabulary.expect_words(1)
             if len(self) >= _REMEMBERED_WORDS:
                 self.clear()  # words in use come back at once; cheaper than keeping an order
             self[word] = result
@@ -156,13 +172,18 @@ def cut(run: str, vocabulary: Vocabulary) -> list[int]:
     ids: list[int] = []
     mark, longest = ("", _LONGEST_UNSPACED) if is_unspaced(run) else (INSIDE, LONGEST_PIECE)
     before, start, length = "", 0, len(run)
+    reach = vocabulary.reach
     while start < length:
-        for end in range(min(length, start + longest), start, -1):
-            found = find(before + run[start:end])
+        rest = before + run[start : start + longest]
+        begun = len(before)
+        end = min(len(rest), reach(rest[:_BEGINNING], _BEGINNING)) if reach else len(rest)
+        while end > begun:
+            found = find(rest[:end])
             if found is not None:
                 ids.append(found)
-                start = end
+                start += end - begun
                 break
+            end -= 1
         else:
             ids.append(_shared_row(run[start], vocabulary))
             start += 1
@@ -322,15 +343,32 @@ def _pool(model: StaticModel, text: str) -> Vector | None:
     if _blank(text):
         return None
     dims, vectors, scales = model.card.dims, model.vectors, model.scales
-    sums = [0.0] * dims
+    lanes = weight = 0
     for token, count in Counter(model.tokenizer.encode(text)).items():
-        factor = count * float(round(scales[token] * _FIXED_POINT))
-        row = vectors[token * dims : (token + 1) * dims]
-        sums = [total + factor * one for total, one in zip(sums, row, strict=True)]
-    norm = math.hypot(*sums)
+        factor = count * round(scales[token] * _FIXED_POINT)
+        lanes += factor * _row_lanes(vectors, token, dims)
+        weight += factor
+    # Each lane has a number 128 too large, as often as rows were added.
+    sums = array("q", lanes.to_bytes(_LANE * dims, sys.byteorder))
+    if sys.byteorder == "big":
+        sums.reverse()  # the first lane is the lowest
+    surplus = 128 * weight
+    numbers = [float(total - surplus) for total in sums]
+    norm = math.hypot(*numbers)
     if norm <= _SMALLEST_NORM * _FIXED_POINT:
         return None
-    return array("f", [total / norm for total in sums])
+    return array("f", [total / norm for total in numbers])
+
+
+_LANE = 8  # bytes
+_RAISED = bytes([(byte + 128) % 256 for byte in range(256)])  # an int8 as a byte that is 128 larger
+
+
+def _row_lanes(vectors: memoryview[int], token: int, dims: int) -> int:
+    """A row as one large integer, a lane for each number: such integers are added and multiplied all lanes at once."""
+    lanes = bytearray(_LANE * dims)
+    lanes[::_LANE] = bytes(vectors[token * dims : (token + 1) * dims]).translate(_RAISED)
+    return int.from_bytes(lanes, "little")
 
 
 class _Pooling:

@@ -109,7 +109,11 @@ def embedded_text(chunk: Chunk) -> str:
 
 def terms_of(chunk: Chunk) -> tuple[str, ...]:
     """The keyword terms of a chunk: its text under its headings, what it is called, and its day."""
-    return (*document_terms(embedded_text(chunk)), *_terms_of_names(chunk), *terms_of_day(chunk.day))
+    return _terms_of(chunk, embedded_text(chunk))
+
+
+def _terms_of(chunk: Chunk, embedded: str) -> tuple[str, ...]:
+    return (*document_terms(embedded), *_terms_of_names(chunk), *terms_of_day(chunk.day))
 
 
 def _terms_of_names(chunk: Chunk) -> list[str]:
@@ -248,7 +252,8 @@ class Preparation:
         return prepared.documents[0]
 
     def _prepare_chunks(self, cut: Sequence[Sequence[Chunk]]) -> Prepared:
-        keys = {_key(chunk): chunk for chunks in cut for chunk in chunks}
+        keyed = [[(_key(chunk), chunk) for chunk in chunks] for chunks in cut]
+        keys = {key: chunk for chunks in keyed for key, chunk in chunks}
         made = {key: self._remembered[key] for key in keys if key in self._remembered}
         unknown = {key: chunk for key, chunk in keys.items() if key not in made}
         failure = None
@@ -257,10 +262,11 @@ class Preparation:
         except EmbeddingError as error:
             failure, vectors = f"embedding: {error}", {}
         for key, chunk in unknown.items():
-            made[key] = vectors.get(key[0]), terms_of(chunk)
+            made[key] = vectors.get(key[0]), _terms_of(chunk, key[0])
         if failure is None:
             self._remember(made)
-        return Prepared([[_with_vector(chunk, made) for chunk in chunks] for chunks in cut], failure)
+        documents = [[EmbeddedChunk(chunk, *made[key]) for key, chunk in chunks] for chunks in keyed]
+        return Prepared(documents, failure)
 
     def _embed_texts(self, texts: Sequence[str]) -> dict[str, Vector | None]:
         if not self.embedder.identity.dims or not texts:
@@ -300,11 +306,6 @@ class ChunksOnDemand(Sequence[EmbeddedChunk]):
     def __iter__(self) -> Iterator[EmbeddedChunk]:
         for first in range(0, len(self.chunks), _PORTION):
             yield from self._preparation.embed(self.chunks[first : first + _PORTION])
-
-
-def _with_vector(chunk: Chunk, made: dict[_Key, _Made]) -> EmbeddedChunk:
-    vector, terms = made[_key(chunk)]
-    return EmbeddedChunk(chunk, vector, terms)
 
 
 def _key(chunk: Chunk) -> _Key:

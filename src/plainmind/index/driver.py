@@ -164,8 +164,8 @@ class View(Protocol[S, A]):
         whose every question is a round trip may fetch them along, into the cache.
         """
 
-    def block(self, ids: Sequence[int]) -> tuple[Sequence[int], bytes]:
-        """Those of some ids whose packed vectors this process has in memory anyway, and these vectors joined."""
+    def cosines(self, query: bytes, ids: Sequence[int]) -> Mapping[int, float]:
+        """The exact cosines of those of some ids whose vectors this process has in memory anyway."""
 
     def vectors(self, ids: Sequence[int]) -> Mapping[int, bytes]:
         """Packed vectors by id; chunks without one are left out."""

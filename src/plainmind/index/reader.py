@@ -556,10 +556,10 @@ class Reader:
         compared = self._compared.setdefault(query, {})
         missing = [id_ for id_ in ids if id_ not in compared]
         if missing:
-            at_hand, block = self._view.block(missing)
-            compared.update(self._compare(query, at_hand, block))
+            at_hand = self._view.cosines(query, missing)
+            compared.update(at_hand)
             if len(at_hand) < len(missing):
-                lacking = [id_ for id_ in missing if id_ not in compared]
+                lacking = [id_ for id_ in missing if id_ not in at_hand]
                 vectors = self._cache.vectors(self._view, lacking)
                 compared.update(self._compare(query, list(vectors), b"".join(vectors.values())))
         return {id_: compared[id_] for id_ in ids if id_ in compared}

@@ -58,15 +58,17 @@ def unpack_vector(packed_vector: bytes) -> Vector:
     return array("f", struct.unpack(f"={count}e", packed_vector))
 
 
+def _cosines_by_simsimd(simsimd: Any, query: bytes, block: bytes | memoryview) -> memoryview[float]:
+    # memoryview cannot be cast to "e"; the view says uint16 and `dtype` says what the bits mean.
+    dims = len(query) // BYTES_PER_NUMBER
+    left = memoryview(query).cast("B").cast("H", (1, dims))
+    right = memoryview(block).cast("B").cast("H", (len(block) // len(query), dims))
+    return memoryview(simsimd.cdist(left, right, "dot", dtype="float16")).cast("B").cast("d")
+
+
 def _dots_by_simsimd(simsimd: Any) -> Dots:
-    def dots(query: bytes, block: bytes | memoryview, dims: int) -> list[float]:
-        # memoryview cannot be cast to "e"; the view says uint16 and `dtype` says what the bits mean.
-        rows = len(block) // (dims * BYTES_PER_NUMBER)
-        left = memoryview(query).cast("B").cast("H", (1, dims))
-        right = memoryview(block).cast("B").cast("H", (rows, dims))
-        cosines = simsimd.cdist(left, right, "dot", dtype="float16")
-        found: list[float] = array("d", memoryview(cosines).cast("B").tobytes()).tolist()
-        return found
+    def dots(query: bytes, block: bytes | memoryview, dims: int) -> list[float]:  # noqa: ARG001
+        return list(_cosines_by_simsimd(simsimd, query, block))
 
     return dots
 
@@ -116,6 +118,54 @@ def choose_dots() -> tuple[str, Dots]:
     except ImportError:
         return "numpy", _dots_by_numpy()
     return "simsimd", _dots_by_simsimd(simsimd)
+
+
+def cosines_of(query: bytes, block: bytes | memoryview) -> memoryview[float]:
+    """The products of a packed vector with many, one after the other: float64."""
+    try:
+        import simsimd
+    except ImportError:
+        found = _dots_by_numpy()(query, block, len(query) // BYTES_PER_NUMBER)
+        return memoryview(array("d", found))
+    return _cosines_by_simsimd(simsimd, query, block)
+
+
+# The second byte of a float64 from 2^-15 to 2 tells sixteen sizes from one power of 2 to the next; the first is 0x3F.
+_FROM_LITTLE_TO_TWO = bytes([255 if byte == 0x3F else 0 for byte in range(256)])
+
+
+def foremost(cosines: memoryview[float], absent: bytes, wanted: int) -> list[int]:
+    """The positions of the `wanted` largest of some numbers (float64), in order, and of others that are about as large.
+
+    Never one that is absent: `absent` has a byte for each, 255 for those.
+    """
+    count = len(absent)
+    raw = bytes(cosines)
+    if sys.byteorder == "big":
+        first, second = raw[0::8], raw[1::8]
+    else:
+        first, second = raw[7::8], raw[6::8]
+    known = int.from_bytes(first.translate(_FROM_LITTLE_TO_TWO), "little")
+    if 255 in absent:
+        known &= ~int.from_bytes(absent, "little")
+    sizes = (int.from_bytes(second, "little") & known).to_bytes(count, "little")
+    # The largest size that so many reach, by halves; what is too small for one is not looked at for the next.
+    low, high, large = 0, 255, sizes
+    while low < high:
+        middle = (low + high + 1) // 2
+        larger = large.translate(None, _BYTES[:middle])
+        if len(larger) >= wanted:
+            low, large = middle, larger
+        else:
+            high = middle - 1
+    if not low:
+        return [at for at in range(count) if not absent[at]]
+    is_large = sizes.translate(bytes(low) + b"\1" * (256 - low))
+    found, at = [], is_large.find(1)
+    while at >= 0:
+        found.append(at)
+        at = is_large.find(1, at + 1)
+    return found
 
 
 def cosine_score(dot: float) -> float:

@@ -23,6 +23,7 @@ from plainmind.text.terms import (
     normalize,
     query_terms,
     spaceless_stretches,
+    stands_in,
     word_terms,
     words_of,
 )
@@ -708,8 +709,8 @@ class AsWritten:
 
     def share_in(self, text: str) -> float:
         """How much of the question stands in a text, by the weight of its words."""
-        there = set(_WRITTEN.findall(text.lower()))
-        return sum([weight for word, weight in self._words.items() if word in there]) / self._total
+        folded = text.lower()
+        return sum([weight for word, weight in self._words.items() if stands_in(folded, word)]) / self._total
 
 
 class _Said(dict[str, tuple[int, ...]]):

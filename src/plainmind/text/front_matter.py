@@ -245,6 +245,8 @@ _NAME_HUMPS = pattern(r"(?<=[a-z\d])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _ANY_HEADING = pattern(r"^ {0,3}#{1,6}[ \t]+(\S.*?)[ \t#]*$", re.MULTILINE)
 
 
+# Asked for each chunk of a file in turn.
+@lru_cache(maxsize=64)
 def words_of_name(path: str) -> str:
     """The name of a file in words: `shell/printer-setup.md` is "printer setup"; empty when it says nothing."""
     stem = _stem(path.rpartition("/")[2])
@@ -257,6 +259,7 @@ def name_as_written(path: str) -> str:
     return _NAME_JOINTS.sub(" ", _stem(path.rpartition("/")[2])).strip()
 
 
+@lru_cache(maxsize=64)
 def words_of_path(path: str) -> str:
     """The folders and the name of a file in words, without those that say nothing."""
     *folders, _ = path.split("/")

@@ -131,6 +131,17 @@ def words_of(text: str) -> list[str]:
     return normalize(text).split()
 
 
+def stands_in(text: str, word: str) -> bool:
+    """Whether a run of letters and digits stands in a text, with none of either beside it."""
+    at, size = text.find(word), len(word)
+    while at >= 0:
+        after = at + size
+        if not (at and text[at - 1].isalnum()) and not text[after : after + 1].isalnum():
+            return True
+        at = text.find(word, after)
+    return False
+
+
 def word_terms(word: str) -> tuple[str, ...]:
     """Return the terms of one word of `words_of`: those of a text are the terms of its words."""
     found = _known.get(word)

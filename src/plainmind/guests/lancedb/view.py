@@ -14,6 +14,7 @@ from plainmind.guests.lancedb.rows import CHUNK, Bucket, among, bucket_of, chunk
 from plainmind.guests.lancedb.vectors import VectorBlock, fits, probes_for, read_block
 from plainmind.index.bm25 import Postings
 from plainmind.index.reader import Cache
+from plainmind.index.vectors import cosines_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -130,10 +131,10 @@ class LanceView:
             return compare(now.ids[admitted].tolist())
         return compare(self._nearest(query, audiences, min(limit + _MARGIN, len(admitted))))
 
-    def block(self, ids: Sequence[int]) -> tuple[Sequence[int], bytes]:
-        """Those of some ids whose vectors are kept as they are, and these vectors."""
+    def cosines(self, query: bytes, ids: Sequence[int]) -> Mapping[int, float]:
+        """The cosines of those of some ids whose vectors are kept as they are."""
         found = self._block.vectors(ids) if self._block is not None else None
-        return (list(found), b"".join(found.values())) if found else ((), b"")
+        return dict(zip(found, cosines_of(query, b"".join(found.values())), strict=True)) if found else {}
 
     def vectors(self, ids: Sequence[int]) -> dict[int, bytes]:
         """Packed vectors by id, of those that have one."""

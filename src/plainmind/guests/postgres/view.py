@@ -263,9 +263,9 @@ class PostgresView:
         self._owners.update({id_: (source, from_stored(scope)) for id_, _, source, scope in rows})
         return compare([id_ for id_, *_ in rows])
 
-    def block(self, ids: Sequence[int]) -> tuple[Sequence[int], bytes]:  # noqa: ARG002
+    def cosines(self, query: bytes, ids: Sequence[int]) -> Mapping[int, float]:  # noqa: ARG002
         """None: vectors are read one by one."""
-        return (), b""
+        return {}
 
     def vectors(self, ids: Sequence[int]) -> dict[int, bytes]:
         """Packed vectors by id."""

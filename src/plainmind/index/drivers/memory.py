@@ -182,9 +182,9 @@ class MemoryView:
         """The cosines of all."""
         return compare([row.id for segment, _ in parts for row in segment.rows if row.vector is not None])
 
-    def block(self, ids: Sequence[int]) -> tuple[Sequence[int], bytes]:  # noqa: ARG002
+    def cosines(self, query: bytes, ids: Sequence[int]) -> Mapping[int, float]:  # noqa: ARG002
         """None: they are not side by side."""
-        return (), b""
+        return {}
 
     def vectors(self, ids: Sequence[int]) -> dict[int, bytes]:
         """Packed vectors by id."""

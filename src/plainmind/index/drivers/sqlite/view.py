@@ -31,6 +31,7 @@ from plainmind.index.vectors import (
     LEAST_LIMIT,
     Absences,
     SignPart,
+    cosines_of,
     effort_for,
     query_signs,
     sign_arithmetic,
@@ -41,7 +42,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, TypeAlias
 
-    from plainmind.index.drivers.sqlite.int8_copy import Int8Copies
+    from plainmind.index.drivers.sqlite.vector_copies import Compared, Int8Copies, VectorBlocks
 
     Scopes: TypeAlias = frozenset[int]  # by their numbers
     Part: TypeAlias = "tuple[Segment, Scopes | None]"
@@ -271,6 +272,8 @@ class SqliteCache(Cache):
         self._generation = generation
         self._overview: Overview | None = None
         self._copies: Int8Copies | None = None
+        self._blocks: VectorBlocks | None = None
+        self._most_bytes = BESIDE_SIGNS
         self._compared = 0  # how many vectors were read one by one so far
 
     def overview(self, db: apsw.Connection) -> Overview:
@@ -282,7 +285,7 @@ class SqliteCache(Cache):
         else:
             found = _read_overview(db, self._generation, revision, contents)
             signs = found.chunk_count * signs_width(found.dims)
-            self.kept.most_bytes = min(MOST_BYTES, BESIDE_SIGNS + signs)
+            self.kept.most_bytes = self._most_bytes = min(MOST_BYTES, BESIDE_SIGNS + signs)
             # Of more than fit, hardly one is asked for again before it has to go, and others with it.
             vectors = found.chunk_count * (OVERHEAD + BYTES_PER_NUMBER * found.dims)
             self.keeps_vectors = vectors <= BESIDE_SIGNS
@@ -290,6 +293,8 @@ class SqliteCache(Cache):
                 self._copies.keep(found.first_ids)
             if self.kept.has_doubled:
                 self._let_go(db, found)
+            if self._blocks is not None:
+                self._blocks.keep(found.first_ids)
         self._overview = found
         return found
 
@@ -337,7 +342,7 @@ class SqliteCache(Cache):
         # A process that has had no need of numpy yet may be about to end.
         if "numpy" not in sys.modules or not 0 < sum(each.used for each in segments) <= self._compared:
             return None
-        from plainmind.index.drivers.sqlite.int8_copy import Int8Copies
+        from plainmind.index.drivers.sqlite.vector_copies import Int8Copies
 
         if self._copies is None:
             self._copies = Int8Copies()
@@ -347,6 +352,21 @@ class SqliteCache(Cache):
         room = BESIDE_SIGNS - self._copies.bytes_with(segments, dims)
         self.kept.most_bytes = max(BESIDE_INT8_COPIES, room)
         return self._copies
+
+    def vector_blocks(self, segments: Sequence[Segment], dims: int) -> VectorBlocks | None:
+        """All vectors of some segments side by side, once as many were read one by one."""
+        if not 0 < sum(each.used for each in segments) <= self._compared:
+            return None
+        if self._blocks is None:
+            from plainmind.index.drivers.sqlite.vector_copies import VectorBlocks
+
+            self._blocks = VectorBlocks()
+        return self._blocks if self._blocks.fit(segments, dims) else None
+
+    def take_room_for_blocks(self) -> None:
+        """Let what is kept beside the blocks be so much less."""
+        if self._blocks is not None:
+            self.kept.most_bytes = max(BESIDE_INT8_COPIES, self._most_bytes - self._blocks.size)
 
     @property
     def has_copies(self) -> bool:
@@ -369,6 +389,8 @@ class SqliteView:
         self.db = db
         self.cache = cache
         self.overview = cache.overview(db)
+        # The last vector that was compared with all others, and its cosines.
+        self._compared: tuple[bytes, Compared] | None = None
 
     def files(self) -> Mapping[tuple[Source, str], FileState]:
         """Every indexed file, by (source, path)."""
@@ -436,7 +458,14 @@ class SqliteView:
             (segment, self.cache.absences(self.db, segment, scopes)) for segment, scopes in parts
         ]
         count = sum(len(absences.flags) - absences.count for _, absences in with_absences)
+        blocks = self.cache.vector_blocks([segment for segment, _ in parts], self.overview.dims)
+        if blocks is not None:
+            compared = blocks.compare(self._read_vectors, query, with_absences, limit)
+            self._compared = query, compared
+            self.cache.take_room_for_blocks()
+            return compare([*compared.nearest, *compared.unread])
         if count <= EXACT_UP_TO:
+            self.cache.compared(sum(segment.used for segment, _ in parts))
             return compare([id_ for segment, own in with_absences for id_ in own.present(segment.first_id)])
         copies = self.cache.int8_copies([segment for segment, _ in parts], self.overview.dims)
         if copies is not None:
@@ -446,17 +475,23 @@ class SqliteView:
             return {id_: cosines[id_] for id_ in ids if id_ in cosines}
         return self._nearest_by_signs(query, with_absences, count, limit, compare)
 
-    def block(self, ids: Sequence[int]) -> tuple[list[int], bytes]:
-        """Those of some ids whose vectors are among the copies, and these vectors."""
-        found: list[int] = []
+    def cosines(self, query: bytes, ids: Sequence[int]) -> Mapping[int, float]:
+        """The cosines of those of some ids that were compared with all others, or whose vectors are copied."""
+        compared = self._compared
+        if compared is not None and compared[0] == query:
+            found: dict[int, float] = {}
+            for segment, own in self.overview.by_segment(ids):
+                found |= compared[1].of(segment, own)
+            return found
         if not self.cache.has_copies:
-            return found, b""
+            return {}
+        here: list[int] = []
         blocks = []
         for segment, own in self.overview.by_segment(ids):
-            here, vectors = self.cache.exact_vectors(segment, own)
-            found += here
+            copied, vectors = self.cache.exact_vectors(segment, own)
+            here += copied
             blocks.append(vectors)
-        return found, blocks[0] if len(blocks) == 1 else b"".join(blocks)
+        return dict(zip(here, cosines_of(query, b"".join(blocks)), strict=True)) if here else {}
 
     def vectors(self, ids: Sequence[int]) -> dict[int, bytes]:
         """Packed vectors by id."""

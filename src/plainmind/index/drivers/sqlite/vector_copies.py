@@ -1,17 +1,18 @@
-"""Copies of all vectors, a byte for each number, in the memory of a process that stays.
+"""Copies of all vectors in the memory of a process that stays: as they are where they are few, else a byte a number.
 
 Signs are a small fraction of the vectors and all that a cold search has to read, but they point only roughly: a
 thousand vectors and more are then read row by row. A process that has read as many rows as there are vectors could
-have had all of them. From then on it compares every vector, at one byte a number, and reads the few best exactly:
-from memory too, where there is room for both.
+have had all of them. From then on it has some thousand of them side by side, and compares all of them exactly, in a
+tenth of a millisecond. Of more it compares every vector at one byte a number, and reads the few best exactly: from
+memory too, where there is room for both.
 """
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable, Sequence
 
-from plainmind.index.vectors import BYTES_PER_NUMBER, Absences
+from plainmind.base.lazy import Lock
+from plainmind.index.vectors import BYTES_PER_NUMBER, Absences, cosines_of, foremost
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,10 +28,127 @@ if TYPE_CHECKING:
 
 MOST_BYTES = 40_000_000  # 150,000 vectors of 256 numbers; an index with more is searched by its signs
 
+MOST_BLOCK_BYTES = 6_000_000  # 11,700 vectors of 256 numbers; of more there are copies at one byte a number
+_LEAST_ROOM = 256  # vectors that may come before a block is made anew
+
 _ROWS_AT_ONCE = 4_096
 _SCALE = 4  # bytes beside the numbers of a vector
 _LEAST = -1e9  # below any cosine, however rough
 _COLUMNS = 8  # times the wanted ones: so many that two of the wanted are seldom in the same one
+
+
+class _Block:
+    """The vectors of one segment. Positions are never used again, so what was copied stays right."""
+
+    __slots__ = ("_numbers", "copied", "gaps")
+
+    def __init__(self) -> None:
+        self.copied = 0  # positions below are there
+        self.gaps: frozenset[int] = frozenset()  # those of them that had no vector
+        self._numbers = bytearray()
+
+    @property
+    def size(self) -> int:
+        """How many bytes it takes."""
+        return len(self._numbers)
+
+    def rows(self, count: int, width: int) -> memoryview:
+        """The first vectors, one after the other, zeros where there is none."""
+        return memoryview(self._numbers)[: count * width]
+
+    def copy(self, read: ReadVectors, segment: Segment, width: int) -> None:
+        """Copy what has come since."""
+        first, used = segment.first_id, segment.used
+        if used * width > len(self._numbers):
+            # Others may be reading the one before: it is never made longer.
+            room = (used + max(_LEAST_ROOM, used // 8)) * width
+            numbers = bytearray(room)
+            numbers[: len(self._numbers)] = self._numbers
+            self._numbers = numbers
+        absent = set(range(self.copied, used))
+        for id_, vector in read(first + self.copied, first + used):
+            at = id_ - first
+            self._numbers[at * width : (at + 1) * width] = vector
+            absent.discard(at)
+        self.gaps |= absent
+        self.copied = used
+
+
+class VectorBlocks:
+    """The blocks of one generation, segment by segment. Safe to share between threads."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._blocks: dict[int, _Block] = {}
+
+    def fit(self, segments: Sequence[Segment], dims: int) -> bool:
+        """Whether there is room for these segments beside those that there are."""
+        own = {segment.first_id: segment.used for segment in segments}
+        with self._lock:
+            others = sum([block.size for first, block in self._blocks.items() if first not in own])
+        return sum(own.values()) * dims * BYTES_PER_NUMBER + others <= MOST_BLOCK_BYTES
+
+    @property
+    def size(self) -> int:
+        """How many bytes all blocks take."""
+        with self._lock:
+            return sum([block.size for block in self._blocks.values()])
+
+    def keep(self, living: Iterable[int]) -> None:
+        """Let go of segments that are no more; `living` are the first ids of those that are."""
+        with self._lock:
+            for first_id in self._blocks.keys() - set(living):
+                del self._blocks[first_id]
+
+    def compare(
+        self, read: ReadVectors, query: bytes, segments: Sequence[tuple[Segment, Absences]], wanted: int
+    ) -> Compared:
+        """Compare a packed vector with all vectors of some segments."""
+        found = Compared()
+        for segment, absences in segments:
+            block = self._block_of(read, segment, len(query))
+            cosines = cosines_of(query, block.rows(segment.used, len(query)))
+            found.cosines[segment.first_id] = cosines, block.gaps
+            first = segment.first_id
+            found.nearest += [first + at for at in foremost(cosines, absences.flags, wanted)]
+            if block.gaps:
+                # Gone before it was copied: a view that still has it has to compare it.
+                found.unread += [
+                    first + at for at in block.gaps if at < segment.used and not absences.flags[at]
+                ]
+        return found
+
+    def _block_of(self, read: ReadVectors, segment: Segment, width: int) -> _Block:
+        with self._lock:
+            block = self._blocks.get(segment.first_id)
+            if block is None:
+                block = self._blocks[segment.first_id] = _Block()
+            if block.copied < segment.used:
+                block.copy(read, segment, width)
+            return block
+
+
+class Compared:
+    """The cosines of one query with all vectors of some segments."""
+
+    __slots__ = ("cosines", "nearest", "unread")
+
+    def __init__(self) -> None:
+        # By the first id of a segment: the cosine at each position, and the positions that had no vector.
+        self.cosines: dict[int, tuple[memoryview[float], frozenset[int]]] = {}
+        self.nearest: list[int] = []  # ids: those that are wanted, and others that are about as near
+        self.unread: list[int] = []  # ids whose vectors have to be read
+
+    def of(self, segment: Segment, ids: Iterable[int]) -> dict[int, float]:
+        """The cosines of those ids of a segment that were compared."""
+        found = self.cosines.get(segment.first_id)
+        if found is None:
+            return {}
+        (cosines, gaps), first = found, segment.first_id
+        count = len(cosines)
+        if not gaps:
+            return {id_: cosines[id_ - first] for id_ in ids if id_ - first < count}
+        return {id_: cosines[id_ - first] for id_ in ids if id_ - first < count and id_ - first not in gaps}
 
 
 class _Copy:
@@ -73,7 +191,7 @@ class Int8Copies:
     """Copies of the vectors of one generation, segment by segment."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._copies: dict[int, _Copy] = {}
 
     def fit(self, segments: Sequence[Segment], dims: int) -> bool:
