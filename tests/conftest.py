@@ -135,7 +135,7 @@ def trace(tracer: coverage.Coverage, config: pytest.Config, *, wanted: bool) -> 
     elif is_on and not wanted:
         tracer.stop()
     if is_on != wanted or TRACE not in config.stash:
-        config.stash[TRACE] = sys.gettrace()
+        config.stash[TRACE] = sys.gettrace() if wanted else None  # one that was stopped may still be there
         sys.settrace(None)
 
 
