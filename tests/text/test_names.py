@@ -1,7 +1,7 @@
 import pytest
 
 from plainmind.text.front_matter import headings_of, name_as_written, name_terms, words_of_name, words_of_path
-from plainmind.text.terms import document_terms, query_names, whole_names
+from plainmind.text.terms import LONGEST_NAME, document_terms, query_names, whole_names
 
 
 @pytest.mark.parametrize(
@@ -100,3 +100,10 @@ def test_a_passage_begins_with_its_headings():
     assert headings_of("# House\n\n## Boiler ##\npressure 1.5\n# not this") == ["House", "Boiler"]
     assert headings_of("pressure\n# House") == []
     assert headings_of("# House\n\n## Boiler\n") == ["House", "Boiler"]
+
+
+def test_what_is_longer_than_any_name_is_no_name():
+    words = [f"word{number}" for number in range(LONGEST_NAME + 1)]
+
+    assert whole_names(" ".join(words), words) == ()
+    assert whole_names(" ".join(words)) == ()
