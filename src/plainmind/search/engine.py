@@ -283,7 +283,7 @@ REORDERED = 50
 # How many are looked at, at least, for others that say the same, and for the words of the question as it was asked.
 COMPARED = 8
 # Where no line has this share of the question's words, the best chunks are compared with it word by word.
-SOMETHING_SAID = 0.3
+SOMETHING_SAID = 0.2
 # What all words of the question are worth in a snippet, as they were written, little ones too.
 WORDING = 0.18
 _AROUND_QUESTION = " ?!.¿¡\"'。？"

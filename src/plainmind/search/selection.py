@@ -495,7 +495,7 @@ def _newest_day(snippet: Snippet, today: date) -> str | None:
 # --- words like those of the question ---
 
 # How many of the best chunks are compared with it word by word.
-COMPARED_BY_WORD = 24
+COMPARED_BY_WORD = 16
 # What a chunk whose words are all like those of the question gains over one whose words are not.
 LIKENESS = 0.6
 # Where none is as like it as this, none is like it at all: any two texts are a little.
