@@ -12,6 +12,7 @@ import pytest
 from tests.support.index_contents import (
     DIMS,
     EVERYWHERE,
+    WORDS,
     embedded,
     file_state,
     fingerprint,
@@ -30,18 +31,6 @@ from plainmind.index.protocol import vector_candidates
 assert np  # the copies are only used once a process has imported it
 
 SOURCES = ("memory", "sessions")
-WORDS = [
-    "gateway",
-    "printer",
-    "lantern",
-    "harbour",
-    "meadow",
-    "copper",
-    "violin",
-    "thunder",
-    "pepper",
-    "marble",
-]
 
 
 @pytest.fixture(autouse=True)

@@ -6,25 +6,12 @@ import random
 from array import array
 
 import pytest
-from tests.support.index_contents import DIMS, EVERYWHERE, fingerprint, near_texts, put, vector
+from tests.support.index_contents import DIMS, EVERYWHERE, WORDS, fingerprint, near_texts, put, vector
 from tests.support.plain_store import PlainStore
 
 from plainmind.index.drivers.sqlite import SqliteStore, vector_copies
 from plainmind.index.protocol import vector_candidates
 from plainmind.index.vectors import BYTES_PER_NUMBER, foremost
-
-WORDS = [
-    "gateway",
-    "printer",
-    "lantern",
-    "harbour",
-    "meadow",
-    "copper",
-    "violin",
-    "thunder",
-    "pepper",
-    "marble",
-]
 
 
 @pytest.fixture

@@ -22,6 +22,7 @@ from plainmind.base.model import (
 from plainmind.index.protocol import keyword_candidates, vector_candidates
 
 DIMS = 16
+WORDS = "gateway printer lantern harbour meadow copper violin thunder pepper marble".split()  # noqa: SIM905
 EVERYWHERE = SearchFilter(sources=frozenset({"memory", "sessions"}), scopes=EVERY_SCOPE)
 
 

@@ -420,7 +420,7 @@ class Codes(dict[int, int]):
         self.model = model
         dims = model.card.dims
         self.cosines = [math.cos(math.pi * different / dims) for different in range(dims + 1)]
-        self._rows_of: dict[str, array[int]] = {}
+        self._rows_of: dict[tuple[int, int], array[int]] = {}
 
     def __missing__(self, row: int) -> int:
         if len(self) >= _MOST_KNOWN:
@@ -429,12 +429,13 @@ class Codes(dict[int, int]):
         return code
 
     def rows_of(self, text: str) -> array[int]:
-        """The rows of a text's pieces, each once."""
-        rows = self._rows_of.get(text)
+        """The rows of a text's pieces, each once. The text itself is not kept: it may be forgotten meanwhile."""
+        key = hash(text), len(text)
+        rows = self._rows_of.get(key)
         if rows is None:
             if len(self._rows_of) >= _MOST_TEXTS:
                 self._rows_of.clear()
-            rows = self._rows_of[text] = array("H", sorted(set(self.model.tokenizer.encode(text))))
+            rows = self._rows_of[key] = array("H", sorted(set(self.model.tokenizer.encode(text))))
         return rows
 
     def vector(self, row: int) -> memoryview[int]:

@@ -54,3 +54,10 @@ def written(tmp_path_factory):
     environ = {"PLAINMIND_SCOPE_DEFAULT": "allow"}
     with PageServer(write_notes(folder / "notes"), folder / "home", env=environ) as server:
         yield server.sign_in()
+
+
+@pytest.fixture
+def person(stage):
+    """Who sits before the browser of a module's `stage`, and leaves it as it was."""
+    yield stage
+    stage.settle()

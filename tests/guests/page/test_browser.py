@@ -31,12 +31,6 @@ def stage(tmp_path_factory):
 
 
 @pytest.fixture
-def person(stage):
-    yield stage
-    stage.settle()
-
-
-@pytest.fixture
 def notes(stage):
     return stage.server
 
@@ -504,7 +498,7 @@ def test_commands_are_found_by_their_names(person):
     page.keyboard.press("Control+k")
     page.keyboard.type("tags")
     page.keyboard.press("Enter")
-    expect(page.get_by_role("heading", name="Tags")).to_be_visible()
+    expect(page.get_by_role("heading", name="Tags", level=1)).to_be_visible()
     page.keyboard.press("Control+k")
     page.keyboard.type("sensor gateway certificates")
     expect(page.get_by_role("dialog").get_by_role("option").first).to_contain_text("memory/network.md")

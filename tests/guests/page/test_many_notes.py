@@ -53,12 +53,6 @@ def stage(tmp_path_factory):
         browser.close()
 
 
-@pytest.fixture
-def person(stage):
-    yield stage
-    stage.settle()
-
-
 class Meter:
     """What a tab and the server have used so far."""
 
