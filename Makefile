@@ -95,6 +95,7 @@ bench: install ## measure speed at several sizes, BENCH=full for a million chunk
 	@$(PY) scripts/add_group.py bench || true  # the figures say what was not measured
 	@PYTHONPATH="$(CURDIR)/scripts" $(PY) benchmarks/performance_page.py
 	@PYTHONPATH="$(CURDIR)/scripts" $(PY) benchmarks/host_waits.py --record
+	@PYTHONPATH="$(CURDIR)/scripts" $(PY) benchmarks/stores.py --record
 
 compare: install ## the same work beside OpenClaw, QMD, memsearch, basic-memory, mem0 and ripgrep; the page is docs/compare.md
 	@PYTHONPATH=benchmarks:scripts $(PY) -m compare $(COMPARE)

@@ -8,6 +8,7 @@ import host_waits
 import natural_questions
 import performance_page
 import pytest
+import stores
 from natural_questions import NaturalTimes
 from speed.corpus import Corpus
 from tests.support.speed_figures import figures, size, took
@@ -43,8 +44,32 @@ def test_without_a_second_size_nothing_is_said_about_growth():
 def test_the_page_in_the_repository_has_the_marks_that_are_written_between():
     page = performance_page.PAGE.read_text(encoding="utf-8")
 
-    for writer in (performance_page, host_waits):
+    for writer in (performance_page, host_waits, stores):
         assert (page.count(writer.START), page.count(writer.END)) == (1, 1)
+
+
+def test_stores_stand_side_by_side_and_what_one_has_not_is_left_open():
+    figures = {
+        "sqlite": {"hybrid search": "1 / 2 (1)"},
+        "lancedb": {"hybrid search": "3 / 4 (3)", "on disk": "2 MB"},
+    }
+
+    assert stores.table_of("100 chunks", figures) == [
+        ("100 chunks", "SQLite", "LanceDB"),
+        ("hybrid search", "1 / 2 (1)", "3 / 4 (3)"),
+        ("on disk", "–", "2 MB"),
+    ]
+
+
+def test_a_store_is_filled_and_searched_by_processes_of_their_own(capfd, monkeypatch):
+    few = "--chunks 100 --dims 32 --questions 12 --stores sqlite"
+    monkeypatch.setattr("sys.argv", ["stores.py", *few.split()])
+
+    assert stores.main() == 0
+
+    said = capfd.readouterr().out
+    assert "| 100 chunks | SQLite |" in said
+    assert "| nearest 24 that are found | 1.0000 |" in said
 
 
 @pytest.mark.slow
