@@ -63,9 +63,9 @@ COMMANDS = [
     Command(("sessions", "--help"), ours=16, others=34, without=(*THE_MEMORY, "json")),
     Command(("import", "--help"), ours=15, others=34, without=(*THE_MEMORY, "json")),
     Command(
-        ("search", "gateway", "-n", "1"), ours=46, others=58, without=(*WRITING, *CHANGING, *LESSER, "json")
+        ("search", "gateway", "-n", "1"), ours=45, others=58, without=(*WRITING, *CHANGING, *LESSER, "json")
     ),
-    Command(("search", "gateway", "--json"), ours=46, others=62, without=(*WRITING, *CHANGING, *LESSER)),
+    Command(("search", "gateway", "--json"), ours=45, others=62, without=(*WRITING, *CHANGING, *LESSER)),
     Command(("get", "MEMORY.md"), ours=50, others=50, without=(*WRITING, *LESSER, "plainmind.index", "apsw")),
     Command(
         ("redact", __file__),

@@ -3,7 +3,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plainmind.base.model import CERTAIN, SearchHit, SearchResult
-from plainmind.search.confidence import lacks_identifier, probability_of_first, probability_of_other
+from plainmind.search.engine import probability_of_first, probability_of_other
+from plainmind.search.selection import lacks_identifier
 
 shares = st.floats(0, 1)
 anything = st.floats(-3, 30)

@@ -1,7 +1,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plainmind.search.engine import Diversity, jaccard
+from plainmind.search.engine import Diversity
+from plainmind.search.selection import jaccard
 
 
 def scored(*texts):

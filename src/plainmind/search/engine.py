@@ -22,7 +22,6 @@ from plainmind.base.model import (
 )
 from plainmind.base.value import field, replace, value
 from plainmind.embed.protocol import complete
-from plainmind.search.confidence import chances_of
 from plainmind.search.pages import (
     LONGEST_QUESTION,
     AsWritten,
@@ -44,7 +43,7 @@ from plainmind.search.snippets import (
     grow_snippets,
     read_closely,
 )
-from plainmind.text.terms import DayRange, query_names, terms_of_span, whole_names
+from plainmind.text.terms import query_names, terms_of_span, whole_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -188,9 +187,8 @@ def _look_beside(ranked: Sequence[RankedChunk], foremost: int) -> None:
 class Recency:
     """Exponential decay with a floor.
 
-    With `floor` 0 it is the plain `score × 2^(-age / half_life)`, which takes a year-old answer to nothing: on
-    conversations a year old it loses half of what could be found. With the default a perfect old answer
-    loses at most a twentieth, so age only decides between answers that are about as good.
+    With `floor` 0 it is the plain `score × 2^(-age / half_life)`, which loses half of what could be found in talk of a
+    year ago. With the default a perfect old answer loses a twentieth: age decides between those that are as good.
     """
 
     enabled: bool = True
@@ -224,28 +222,8 @@ class Diversity:
         """Order items, given as (item, score, words), so that each one adds the most."""
         if not self.enabled:
             return [item for item, _, _ in scored]
-        left = list(scored)
-        closest = [0.0] * len(left)  # how much each has in common with the nearest of the chosen
-        chosen: list[T] = []
-        while left:
-            worths = [
-                self.trade_off * score - (1.0 - self.trade_off) * near
-                for (_, score, _), near in zip(left, closest, strict=True)
-            ]
-            position = worths.index(max(worths))
-            item, _, words = left.pop(position)
-            del closest[position]
-            chosen.append(item)
-            closest = [
-                max(near, jaccard(words, other)) for (_, _, other), near in zip(left, closest, strict=True)
-            ]
-        return chosen
-
-
-def jaccard(one: frozenset[str], other: frozenset[str]) -> float:
-    """The share of words that two texts have in common."""
-    union = len(one | other)
-    return len(one & other) / union if union else 0.0
+        order: list[T] = _selection().each_adding_most(scored, self.trade_off)
+        return order
 
 
 @value
@@ -264,10 +242,6 @@ class SearchSettings:
     # max_results, so that the first answer of 6 is the first answer of 20.
     proposals: int = 48
     read_closely: int = 32
-
-    def weights_for(self, *, with_vectors: bool) -> Weights:
-        """The weights of the signals that a question can consult."""
-        return self.weights.scaled(with_vectors=with_vectors, with_keywords=self.use_keywords)
 
 
 # What is worth less has no word of the question, and no more of its meaning than any text.
@@ -330,11 +304,9 @@ class SearchEngine:
             notes: tuple[str, ...] = ()
             if where.only is not None:
                 where, notes = _selection().without_missing_phrases(reader, query.text, where)
-            understood = tuple(map(_day_in_words, query.days))
-            if where.only is not None:
-                from plainmind.index.filters import in_words
-
-                understood += in_words(where.only)
+            understood: tuple[str, ...] = ()
+            if query.days or where.only is not None:
+                understood = _selection().understood(query.days, where.only)
             if query.days and where.only is None:
                 query, where = _selection().listing(reader, query, where)
             everything = wanted > settings.read_closely
@@ -404,10 +376,8 @@ class SearchEngine:
         if vector is None or made is None or made.embedder == self._embedder.identity:
             return vector, degraded
         who = f"{made.embedder.provider} {made.embedder.model}".strip()
-        return None, (
-            *degraded,
-            f"vector search: the index was made with {who}, and only its vectors compare",
-        )
+        why = f"vector search: the index was made with {who}, and only its vectors compare"
+        return None, (*degraded, why)
 
     def _mode(self, vector: Vector | None) -> Mode:
         if vector is None:
@@ -489,7 +459,10 @@ class SearchEngine:
     def _weights_for(self, *, with_vectors: bool) -> Weights:
         """The weights of the signals that can be consulted."""
         if with_vectors not in self._weights:
-            self._weights[with_vectors] = self._settings.weights_for(with_vectors=with_vectors)
+            settings = self._settings
+            self._weights[with_vectors] = settings.weights.scaled(
+                with_vectors=with_vectors, with_keywords=settings.use_keywords
+            )
         return self._weights[with_vectors]
 
     def _read_closely(
@@ -564,12 +537,15 @@ class SearchEngine:
         weighed = [each for each in weighed if each[0] >= NOTHING_IN_COMMON]
         hits: list[SearchHit] = []
         chances = chances_of(query, weighed, asked, stake)
-        older = self._put_newer_first(query, weighed, chances, asked, today)
+        older: tuple[CitedLines, ...] = ()
+        at = None if query.days else about_the_same(weighed, asked)
+        if at is not None:
+            older = _selection().put_newer_first(weighed, chances, at, query, today)
         for (worth, exact, snippet), score in zip(weighed, chances, strict=True):
             best, unit = snippet.best
             chunk = best.ranked.chunk
             hit = SearchHit(
-                path=_path_of(snippet),
+                path=chunk.path,
                 start_line=snippet.start_line,
                 end_line=snippet.end_line,
                 score=score,
@@ -578,9 +554,7 @@ class SearchEngine:
                 explanation=explanations.of(best, unit, score, exact=exact) if explanations else None,
                 headings=chunk.context,
                 best_line=best.places[unit][0],
-                also=tuple(
-                    [CitedLines(_path_of(each), each.start_line, each.end_line) for each in snippet.also]
-                ),
+                also=tuple(map(_place_of, snippet.also)),
                 older=() if hits else older,
                 worth=worth,
             )
@@ -590,30 +564,6 @@ class SearchEngine:
         return self._settings.diversity.reorder(
             [(hit, hit.score, frozenset(hit.snippet.split())) for hit in hits]
         )
-
-    def _put_newer_first(
-        self,
-        query: ParsedQuery,
-        weighed: list[tuple[float, bool, Snippet]],
-        chances: list[float],
-        asked: QuestionWords,
-        today: date,
-    ) -> tuple[CitedLines, ...]:
-        """Put two of the best that speak of the same together, the newer first; where the older of them stands."""
-        at = None if query.days else about_the_same(weighed, asked)
-        if at is None:
-            return ()
-        first, other = weighed[0][2], weighed[at][2]
-        newer = _selection().newer_of(first, other, today=today, asks_for_recent=query.asks_for_recent)
-        if newer is None:
-            return ()
-        weighed.insert(0 if newer is other else 1, weighed.pop(at))
-        if newer is other:  # it answers what the older one would have answered
-            chances.insert(0, chances[0])
-            del chances[at + 1]
-        older, unit = (first if newer is other else other).best
-        line = older.places[unit][0]
-        return (CitedLines(older.ranked.chunk.path, line, line),)
 
 
 def put_wording_first(snippets: list[Snippet], query: ParsedQuery, asked: QuestionWords) -> None:
@@ -626,9 +576,8 @@ def put_wording_first(snippets: list[Snippet], query: ParsedQuery, asked: Questi
     wording = AsWritten(query.text, asked)
     shares = [wording.share_in(_with_its_names(each)) for each in best]
     words = query.text.strip(_AROUND_QUESTION).lower()
-    if (
-        words.count(" ") >= _FEWEST_SPACES
-    ):  # an error message, a line of a song: who has it word for word has it twice
+    # An error message, a line of a song: who has it word for word has it twice.
+    if words.count(" ") >= _FEWEST_SPACES:
         shares = [share + (words in each.text.lower()) for share, each in zip(shares, best, strict=True)]
     usual = sum(shares) / len(shares)
     for snippet, share in zip(best, shares, strict=True):
@@ -639,11 +588,8 @@ def put_wording_first(snippets: list[Snippet], query: ParsedQuery, asked: Questi
 
 # Which of the next ones may speak of the same as the first: so near to it, with so much of what its line says of the
 # question, which has to be something.
-_NEXT = 3
-_AS_GOOD = 0.6
-_SAME_SUBJECT = 0.9
-_SOMETHING = 0.3
-_LEAST_WORDS = 2
+_NEXT, _LEAST_WORDS = 3, 2
+_AS_GOOD, _SAME_SUBJECT, _SOMETHING = 0.6, 0.9, 0.3
 
 
 def about_the_same(weighed: Sequence[tuple[float, bool, Snippet]], asked: QuestionWords) -> int | None:
@@ -670,6 +616,100 @@ def about_the_same(weighed: Sequence[tuple[float, bool, Snippet]], asked: Questi
         if is_about and shared.bit_count() >= _LEAST_WORDS and other_worth >= _AS_GOOD * worth:
             return at
     return None
+
+
+# The log-odds that the first snippet holds evidence, learned on the questions of ten sets (docs/decisions). What the
+# question says counts, and how far the first is ahead: where two are as good as each other, neither is the answer.
+_FIRST_LEVEL, _OF_LEAD, _OF_INFORMATION = -1.9, 2.2, 1.25
+_OF_DISTANCE, _OF_NAMED_DAY, _OF_MEANING = 6.1, 0.9, 0.95
+_HALF_A_LEAD = 0.06  # over the second: then it is worth half of what a lead can be
+_FARTHEST = 0.2  # from the third: what is ahead by more is no surer
+_MUCH_SAID = 1.5  # in three rare words
+_VERY_NEAR = 0.5  # in meaning; models of others call nearly everything near
+# A question that names an identifier is not answered by what does not have it: of questions of ten sets that nothing
+# answers, all that name one are told so, and no right answer is doubted for it.
+OF_MISSING_IDENTIFIER = -3.0
+# The log-odds that one of the others does: what it is worth, the share of the question that its best line has, and how
+# far it is behind the first.
+_OTHER_LEVEL, _OF_WORTH, _OF_COVERAGE, _OF_DELAY = -3.9, 6.7, 1.8, -5.8
+
+
+def probability_of_first(
+    *,
+    share_of_words: float,
+    information: float,
+    meaning: float,
+    lead: float,
+    distance: float,
+    of_named_day: bool,
+    lacks_identifier: bool = False,
+) -> float:
+    """How likely the first snippet answers the question.
+
+    `share_of_words` is how much of the question's words its chunk has; `information` is what those in its best line
+    weigh, in rare words; `lead` and `distance` are how much more it is worth than the second and the third.
+    """
+    lead = max(0.0, lead)
+    return as_probability(
+        _FIRST_LEVEL
+        + _OF_LEAD * share_of_words * lead / (lead + _HALF_A_LEAD)
+        + _OF_INFORMATION * min(_MUCH_SAID, information / 3)
+        + _OF_DISTANCE * min(_FARTHEST, max(0.0, distance))
+        + _OF_MEANING * min(_VERY_NEAR, max(0.0, meaning))
+        + (_OF_NAMED_DAY if of_named_day else 0.0)
+        + (OF_MISSING_IDENTIFIER if lacks_identifier else 0.0)
+    )
+
+
+def probability_of_other(*, worth: float, coverage: float, behind: float) -> float:
+    """How likely one of the other snippets does; `behind` is how much less it is worth than the first."""
+    return as_probability(
+        _OTHER_LEVEL + _OF_WORTH * min(1.0, worth) + _OF_COVERAGE * coverage + _OF_DELAY * max(0.0, behind)
+    )
+
+
+def as_probability(odds: float) -> float:
+    """The probability that log-odds say."""
+    return 1.0 / (1.0 + math.exp(-odds))
+
+
+def chances_of(
+    query: ParsedQuery,
+    weighed: Sequence[tuple[float, bool, Snippet]],
+    asked: QuestionWords,
+    stake: Stake,
+) -> list[float]:
+    """How likely each snippet answers; none is surer than the one before it."""
+    of_day = stake.day_bonus * stake.share_of_words
+    # Words that are like those of the question tell its subject, and not that it is answered.
+    own_worths = [worth - snippet.best[0].ranked.likeness for worth, _, snippet in weighed]
+    # A day that was named says nothing about the words that were: among them it makes no answer.
+    worths = [
+        worth - (of_day if names_day(query, snippet.best[0].ranked.chunk.day) else 0.0)
+        for worth, (_, _, snippet) in zip(own_worths, weighed, strict=True)
+    ]
+    chances: list[float] = []
+    for worth, (_, _, snippet) in zip(worths, weighed, strict=True):
+        best, unit = snippet.best
+        own = 0 if best.wording is None else best.wording.own[unit]
+        if chances:
+            behind = worths[0] - worth
+            other = probability_of_other(worth=worth, coverage=asked.shares[own], behind=behind)
+            chances.append(min(chances[-1], other))
+            continue
+        others = ~asked.terms_among(query.words_of_days) if query.days else -1
+        first = probability_of_first(
+            share_of_words=asked.shares[best.terms & others]
+            / (asked.shares[asked.all_terms & others] or 1.0),
+            information=asked.shares[own & others] * asked.total / stake.rarest,
+            meaning=best.ranked.meaning,
+            lead=own_worths[0] - (own_worths[1] if len(own_worths) > 1 else 0.0),
+            distance=worth - (worths[2] if len(worths) > 2 else 0.0),
+            of_named_day=names_day(query, best.ranked.chunk.day),
+            lacks_identifier=bool(query.exact) and _selection().is_without_identifier(query, weighed),
+        )
+        chances.append(first)
+    return chances
 
 
 # What a question with a filter has in it; most have none, and need not load what reads them.
@@ -702,13 +742,8 @@ def _with_its_names(snippet: Snippet) -> str:
     return f"{snippet.text} {chunk.context} {chunk.path}"
 
 
-def _path_of(snippet: Snippet) -> str:
-    return snippet.best[0].ranked.chunk.path
-
-
-def _day_in_words(span: DayRange) -> str:
-    last = "" if span.last == span.first else f" to {span.last.isoformat()}"
-    return f"“{span.text}” as {span.first.isoformat()}{last}"
+def _place_of(snippet: Snippet) -> CitedLines:
+    return CitedLines(snippet.best[0].ranked.chunk.path, snippet.start_line, snippet.end_line)
 
 
 class Stopwatch:
@@ -721,9 +756,8 @@ class Stopwatch:
 
     def lap(self, name: str) -> None:
         """Note the time since the last lap."""
-        now = self._now()
-        self._laps[name] = round((now - self._last) * 1000, 3)
-        self._last = now
+        before, self._last = self._last, self._now()
+        self._laps[name] = round((self._last - before) * 1000, 3)
 
     def milliseconds(self) -> Mapping[str, float]:
         """All laps, and the total."""

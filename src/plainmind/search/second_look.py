@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from plainmind.base.model import CitedLines, SearchHit
 from plainmind.base.value import replace
-from plainmind.search.confidence import OF_MISSING_IDENTIFIER, as_probability, lacks_identifier
+from plainmind.search.engine import OF_MISSING_IDENTIFIER, as_probability
+from plainmind.search.selection import lacks_identifier
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

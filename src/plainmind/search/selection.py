@@ -27,10 +27,15 @@ from plainmind.text.terms import letters_without_spaces, may_be_spaceless, query
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import TypeVar
+
     from plainmind.index.protocol import IndexReader
     from plainmind.search.pages import Place
     from plainmind.search.snippets import Hides
+    from plainmind.text.terms import DayRange
     from plainmind.text.validity import Validity
+
+    T = TypeVar("T")
 
 # --- what a question restricts itself to ---
 
@@ -124,6 +129,21 @@ def days_alone(query: ParsedQuery) -> Restriction | None:
     if (last - first).days >= MOST_DAYS or not _says_nothing(rest):
         return None
     return Restriction(since=first.isoformat(), until=last.isoformat())
+
+
+def understood(days: Iterable[DayRange], only: Restriction | None) -> tuple[str, ...]:
+    """How the days of a question were understood, and what it restricts itself to."""
+    in_days = tuple(map(_day_in_words, days))
+    if only is None:
+        return in_days
+    from plainmind.index.filters import in_words
+
+    return in_days + in_words(only)
+
+
+def _day_in_words(span: DayRange) -> str:
+    last = "" if span.last == span.first else f" to {span.last.isoformat()}"
+    return f"“{span.text}” as {span.first.isoformat()}{last}"
 
 
 def _says_nothing(rest: str) -> bool:
@@ -448,6 +468,23 @@ _CHANGE = pattern(
 )
 
 
+def put_newer_first(
+    weighed: list[tuple[float, bool, Snippet]], chances: list[float], at: int, query: ParsedQuery, today: date
+) -> tuple[CitedLines, ...]:
+    """Put the best and one that speaks of the same together, the newer first; where the older of them stands."""
+    first, other = weighed[0][2], weighed[at][2]
+    newer = newer_of(first, other, today=today, asks_for_recent=query.asks_for_recent)
+    if newer is None:
+        return ()
+    weighed.insert(0 if newer is other else 1, weighed.pop(at))
+    if newer is other:  # it answers what the older one would have answered
+        chances.insert(0, chances[0])
+        del chances[at + 1]
+    older, unit = (first if newer is other else other).best
+    line = older.places[unit][0]
+    return (CitedLines(older.ranked.chunk.path, line, line),)
+
+
 def newer_of(first: Snippet, other: Snippet, *, today: date, asks_for_recent: bool) -> Snippet | None:
     """The one of two snippets about the same that holds now; None where neither is known to.
 
@@ -490,6 +527,61 @@ def _newest_day(snippet: Snippet, today: date) -> str | None:
         if any(map(str.isdecimal, span.text))
     ]
     return max([day.isoformat() for day in named if day <= today], default=None)
+
+
+# --- results that are like each other ---
+
+
+def each_adding_most(scored: Sequence[tuple[T, float, frozenset[str]]], trade_off: float) -> list[T]:
+    """Order items, given as (item, score, words), so that each one adds the most."""
+    left = list(scored)
+    closest = [0.0] * len(left)  # how much each has in common with the nearest of the chosen
+    chosen: list[T] = []
+    while left:
+        worths = [
+            trade_off * score - (1.0 - trade_off) * near
+            for (_, score, _), near in zip(left, closest, strict=True)
+        ]
+        position = worths.index(max(worths))
+        item, _, words = left.pop(position)
+        del closest[position]
+        chosen.append(item)
+        closest = [
+            max(near, jaccard(words, other)) for (_, _, other), near in zip(left, closest, strict=True)
+        ]
+    return chosen
+
+
+def jaccard(one: frozenset[str], other: frozenset[str]) -> float:
+    """The share of words that two texts have in common."""
+    union = len(one | other)
+    return len(one & other) / union if union else 0.0
+
+
+# --- questions that name an identifier ---
+
+_SIGNS = pattern(r"[\W_]+")
+_CODE = pattern(r"(?=.*\d).*[^\W\d_]|.*_", re.DOTALL)
+
+
+def lacks_identifier(exact: Iterable[str], texts: Iterable[str]) -> bool:
+    """Whether a question names something like `HW-3001` or `quiet_hours` that none of these has, however spelt."""
+    named = [_SIGNS.sub("", term) for term in exact if _CODE.match(term)]
+    if not any(named):
+        return False
+    there = [_SIGNS.sub("", text.lower()) for text in texts]
+    return any(all(one not in text for text in there) for one in named)
+
+
+def _all_of(weighed: tuple[float, bool, Snippet]) -> str:
+    _, _, snippet = weighed
+    chunk = snippet.best[0].ranked.chunk
+    return f"{snippet.text} {chunk.headed_text} {chunk.path}"
+
+
+def is_without_identifier(query: ParsedQuery, weighed: Sequence[tuple[float, bool, Snippet]]) -> bool:
+    """Whether a question names one that no snippet has, nor the chunk that it is from."""
+    return lacks_identifier(query.exact, map(_all_of, weighed))
 
 
 # --- words like those of the question ---
