@@ -421,7 +421,7 @@ def _blank(text: str) -> bool:
 # What says little is left out: pieces of less than this share of what the question's pieces weigh together.
 _LEAST_SHARE = 0.08
 _MOST_KNOWN = 1 << 15  # codes are kept, some 90 bytes each
-_MOST_TEXTS = 1 << 12  # some 500 bytes each; good ones are compared again and again, and cutting them is a third of it
+_MOST_TEXTS = 1 << 12  # some 500 bytes each; good ones are compared again and again
 _SIGNS = bytes([ord("1") if 0 < number < 128 else ord("0") for number in range(256)])
 
 
