@@ -78,6 +78,24 @@ def test_a_word_that_names_a_secret_may_stand_in_a_text_hundreds_of_times(anchor
     assert REDACTOR.redact(text).text.count("\n") == 300
 
 
+def test_a_page_of_hundreds_of_passwords_is_searched_to_its_end():
+    rng = random.Random("a page of passwords")
+    secrets = ["".join(rng.choices("abcdefghijkmnpqrstuvwxyzABCDEFGH23456789", k=12)) for _ in range(600)]
+    sentences = (
+        "my password there is {} by now",
+        "the root password of box {} was set to {}",
+        "Das Passwort lautet {}.",
+    )
+    page = "\n".join(
+        sentences[at % 3].replace("{}", str(at), sentences[at % 3].count("{}") - 1).replace("{}", secret)
+        for at, secret in enumerate(secrets)
+    )
+
+    redacted = REDACTOR.without_secrets(page)
+
+    assert [secret for secret in secrets if secret in redacted] == []
+
+
 def test_a_long_list_of_quotations_is_read_like_any_other():
     text = "".join(f'* "saying number {number}"\n' for number in range(300))
 

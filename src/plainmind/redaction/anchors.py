@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 _SHORT, _VERY_SHORT = 6_000, 300
 _PART = 4_096
 # A part in which more words are found than this is none that people wrote.
-_MOST_IN_PART = 200
+_MOST_IN_PART = 400
 
 
 class Part:

@@ -47,9 +47,10 @@ def assigned_secrets_in(page: Page) -> Iterator[Found]:
 class _Search:
     """The search of a text for named secrets.
 
-    Hundreds of places are looked at in every way, and more in a long text. No text that people write has more; one that
-    was made to keep us busy has, and there only what a sign assigns to a name is looked for: the time stays in
-    proportion to the length.
+    Hundreds of places are looked at in every way, and more in a long text or where secrets are found: a page of nothing
+    but passwords is searched to its end. No text that people write has more places that hold none; one that was made
+    to keep us busy has, and there only what a sign assigns to a name is looked for: the time stays in proportion to
+    the length.
     """
 
     def __init__(self, page: Page) -> None:
@@ -126,7 +127,7 @@ class _Search:
         verdict = self._judged.get(known) if first else None
         if verdict is None:
             verdict = judge(anchor.names, around, at - first)
-            self._left -= verdict.cost
+            self._left += 1 if verdict.found else -verdict.cost
             if first and len(self._judged) < _MOST_KEPT:
                 self._judged[known] = verdict
         heading = verdict.heading
