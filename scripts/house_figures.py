@@ -29,16 +29,13 @@ NOTE = "memory/note.md"
 # Each of these runs in a process of its own, with the package's name as its argument.
 _COUNT_MODULES = """
 import importlib, sys
-from importlib.metadata import entry_points
 package = sys.argv[1]
-(command,) = entry_points(group="console_scripts", name=package)
-importlib.import_module(command.module).main(["search", "printer"])
+importlib.import_module(f"{package}.cli.main").main(["search", "printer"])
 print(sum(name.split(".")[0] == package for name in sys.modules))
 """
 _COUNT_VIEWS = """
 import importlib, sys
 import apsw
-from importlib.metadata import entry_points
 package = sys.argv[1]
 views = 0
 def traced(_cursor, statement, _bindings):
@@ -48,8 +45,7 @@ def traced(_cursor, statement, _bindings):
 def watch(connection):
     connection.exec_trace = traced
 apsw.connection_hooks.append(watch)
-(command,) = entry_points(group="console_scripts", name=package)
-importlib.import_module(command.module).main(["search", "printer"])
+importlib.import_module(f"{package}.cli.main").main(["search", "printer"])
 print(views)
 """
 _COUNT_CALLS = """

@@ -1,6 +1,6 @@
 """`python -m plainmind` is the `plainmind` command."""
 
-from plainmind.cli.main import run
+from plainmind.cli import run
 
 if __name__ == "__main__":
     run()

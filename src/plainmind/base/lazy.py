@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import _thread
-import re
+import os
 import sys
 from functools import cached_property
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import re
     from collections.abc import Callable
     from typing import Any
+
+    Entry = tuple[int, bytes, int, dict[str, int], tuple[str | None, ...]]
 
     made_once = cached_property
 else:
@@ -40,7 +43,7 @@ class _Uncompiled:
         self._flags = flags
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(re.compile(self._source, self._flags), name)
+        found = getattr(_EXPRESSIONS.compiled(self._source, self._flags), name)
         setattr(self, name, found)  # from now on as fast as one that was compiled at once
         return found
 
@@ -51,6 +54,111 @@ class _Uncompiled:
 def pattern(source: str, flags: int = 0) -> re.Pattern[str]:
     """Stand for `re.compile(source, flags)`, at no cost until it is used."""
     return _Uncompiled(source, flags)  # type: ignore[return-value]  # to callers it is one
+
+
+# Flags of `re`, which is loaded by the first expression that was never compiled before.
+IGNORECASE, MULTILINE, DOTALL = 2, 8, 16
+
+
+class Expressions:
+    """What `re` has made of expressions, kept in a file from one process to the next, as Python keeps modules.
+
+    Loading `re` takes a cold search four milliseconds, and a few of our expressions for East Asian texts as long each.
+    """
+
+    def __init__(self, path: str | None) -> None:
+        self._path = path
+        self._kept: dict[tuple[str, int], Entry] | None = None
+        self._is_news = False
+
+    def compiled(self, source: str, flags: int) -> re.Pattern[str]:
+        """What `re.compile` gives."""
+        if self._kept is None:
+            self._kept = self._read()
+        flags = int(flags)  # those of `re` are of a kind of their own
+        entry = self._kept.get((source, flags))
+        try:
+            import _sre  # type: ignore[import-not-found]  # of CPython
+
+            if entry is None:
+                entry = self._kept[source, flags] = _compile(source, flags)
+                self._is_news = True
+            used, code, groups, by_name, by_number = entry
+            words = memoryview(code).cast("I").tolist()
+            made: re.Pattern[str] = _sre.compile(source, used, words, groups, by_name, by_number)
+        except (ImportError, AttributeError, TypeError, RuntimeError):  # another Python
+            import re
+
+            return re.compile(source, flags)
+        return made
+
+    def keep(self) -> None:
+        """Let the next process find what this one has compiled, where Python may keep compiled modules."""
+        if not self._is_news or self._path is None or self._kept is None or sys.dont_write_bytecode:
+            return
+        self._is_news = False
+        from marshal import dumps
+
+        content = dumps((_this_python(), {**self._read(), **self._kept}))
+        beside = f"{self._path}.{os.getpid()}"
+        try:
+            with open(beside, "xb") as file:
+                file.write(_checksum(content) + content)
+            os.replace(beside, self._path)
+        except OSError:
+            return  # who installed this may write there, and everybody else does without
+
+    def _read(self) -> dict[tuple[str, int], Entry]:
+        from marshal import loads
+
+        try:
+            with open(self._path or "", "rb") as file:
+                checksum, content = file.read(_CHECKSUM), file.read()
+        except OSError:
+            return {}
+        if checksum != _checksum(content):
+            return {}
+        made_by, kept = loads(content)  # noqa: S302 (beside our modules, which Python reads so)
+        return kept if made_by == _this_python() else {}
+
+
+_CHECKSUM = 8  # bytes
+
+
+def _checksum(content: bytes) -> bytes:
+    import _imp
+
+    return _imp.source_hash(len(content), content)
+
+
+def _this_python() -> tuple[str, int]:
+    import _sre
+
+    return sys.version, _sre.MAGIC
+
+
+def _compile(source: str, flags: int) -> Entry:
+    """Do what `re.compile` does, and give what it makes a pattern of."""
+    from array import array
+    from re import _compiler, _parser  # type: ignore[attr-defined]  # whatever a Python calls them
+
+    tree = _parser.parse(source, flags)
+    code = _compiler._code(tree, flags)  # noqa: SLF001 (what it makes a pattern of is told nowhere else)
+    by_name = dict(tree.state.groupdict)
+    by_number: list[str | None] = [None] * tree.state.groups
+    for name, number in by_name.items():
+        by_number[number] = name
+    return (
+        flags | tree.state.flags,
+        array("I", code).tobytes(),
+        tree.state.groups - 1,
+        by_name,
+        tuple(by_number),
+    )
+
+
+_EXPRESSIONS = Expressions(__spec__.cached and __spec__.cached.removesuffix(".pyc") + ".expressions")
+keep_expressions = _EXPRESSIONS.keep
 
 
 class _AsJsonDoes:

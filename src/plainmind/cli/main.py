@@ -12,7 +12,7 @@ from contextlib import suppress
 from io import TextIOWrapper
 
 from plainmind.base.errors import ConfigError, PlainmindError
-from plainmind.base.lazy import find_by_name
+from plainmind.base.lazy import find_by_name, keep_expressions
 from plainmind.base.value import value
 from plainmind.cli.console import Console, OutputLost
 from plainmind.cli.options import (
@@ -123,14 +123,13 @@ _REFUSALS = {
 
 
 def run() -> NoReturn:
-    """Be the program."""
-    # Looking for garbage cycles costs a search 5 ms on its way and 6 ms at the end, and finds next to nothing.
-    gc.set_threshold(50_000, 20, 100)
+    """Run the command of this process, to its end."""
     # Asking the system for memory again and again costs two more: what malloc once got back, it keeps from then on.
     bytes(_KEPT_BYTES)
     _open_what_is_closed()
     called = os.path.basename(sys.argv[0])
     status = main([called, *sys.argv[1:]] if called == "qmd" else sys.argv[1:])
+    keep_expressions()
     if not status and "threading" not in sys.modules and not atexit._ncallbacks():  # noqa: SLF001 (nothing else tells it)
         # Nothing is left to be done, and what was printed is out: taking everything apart would take a search 3 ms, and
         # the system does it anyway.

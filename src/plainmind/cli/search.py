@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 
 from plainmind.base.errors import PlainmindError
-from plainmind.base.lazy import pattern
+from plainmind.base.lazy import IGNORECASE, pattern
 from plainmind.base.value import replace
 from plainmind.cli.console import Console, age_in_words, first_few, visible
 from plainmind.cli.options import UsageError, day, describe, open_memory, share, text_of, whole_number
@@ -30,7 +29,7 @@ _WORD = pattern(r"\S+")
 # What stands at the beginning of a line and is none of its words.
 _FIELD_OR_ITEM = pattern(r"[\w-]+:|\s+\S|- ")
 _FIELD = pattern(r"[\w-]+:")
-_CALLS = pattern(r"(?:title|alias|aliases|tags?|keywords)\s*:", re.IGNORECASE)
+_CALLS = pattern(r"(?:title|alias|aliases|tags?|keywords)\s*:", IGNORECASE)
 _FIRST_FIELD = 2  # the line of it: above it stands nothing but the mark
 _MARKS_BEFORE = pattern(r"^\s*(?:[-*+>]\s+|#+\s+|\d+[.)]\s+|\[[ xX]\]\s+)*")
 _LEAST_LINES = 4  # of a hit: fewer tell nothing
@@ -262,7 +261,7 @@ def citation(hit: SearchHit) -> str:
 
 # What a question says of where to look, and not of what to look for.
 _FILTERS = pattern(
-    r"""(?<!\S)(?:-(?=[\w"])|-?(?:tag|path|since|until):)(?:"[^"]*"|\S+)|(?<!\S)title:""", re.IGNORECASE
+    r"""(?<!\S)(?:-(?=[\w"])|-?(?:tag|path|since|until):)(?:"[^"]*"|\S+)|(?<!\S)title:""", IGNORECASE
 )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping
 
 from plainmind.base.lazy import pattern
@@ -108,10 +107,10 @@ class Text(Kind):
     def __init__(self, expected: str = "text", *, shape: str | None = None, optional: bool = False) -> None:
         self.expected = expected
         self.optional = optional
-        self._shape = shape
+        self._shape = None if shape is None else pattern(shape)
 
     def _read(self, value: Any) -> str:
-        if not is_clean_text(value) or (self._shape is not None and not re.fullmatch(self._shape, value)):
+        if not is_clean_text(value) or (self._shape is not None and not self._shape.fullmatch(value)):
             raise Unfit(self.expected)
         return value
 
@@ -326,7 +325,7 @@ class Rules(Kind):
         if not isinstance(rule, Mapping) or not set(rule) <= {"action", "match"}:
             raise Unfit(self.expected)
         action = rule.get("action")
-        if not isinstance(action, str) or not re.fullmatch("allow|deny", action):
+        if not isinstance(action, str) or action not in {"allow", "deny"}:
             raise Unfit(self.expected)
         # A misspelt condition must not turn a narrow rule into one that matches everybody.
         found = _text_fields(rule.get("match", {}), ("chatType", "channel", "keyPrefix"), self.expected)

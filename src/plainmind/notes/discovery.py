@@ -5,13 +5,12 @@ from __future__ import annotations
 import errno
 import itertools
 import os
-import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from operator import attrgetter
 
 from plainmind.base.errors import ConfigError, PathNotAllowed, WorkspaceError
-from plainmind.base.lazy import pattern
+from plainmind.base.lazy import IGNORECASE, pattern
 from plainmind.base.model import PRIVATE, FileFailure
 from plainmind.base.value import field, replace, value
 from plainmind.files.safe_open import (
@@ -27,6 +26,7 @@ from plainmind.files.safe_open import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import re
     from typing import TypeAlias
 
     from plainmind.notes.ignore import Ignore
@@ -34,13 +34,15 @@ if TYPE_CHECKING:
 
 EVERY_NOTE = "**/*.md"
 
-_PART = r"(?s:(?:\*\*/)+|\*+|\?|\[!?[^\]/]+\]|\{[^{}]*\}|.)"
+_PART = pattern(r"(?s:(?:\*\*/)+|\*+|\?|\[!?[^\]/]+\]|\{[^{}]*\}|.)")
 
 
 def compile_pattern(pattern: str) -> re.Pattern[str] | None:
     """Make a pattern ready for `fullmatch`; None when it takes every note, which needs no matching at all."""
     if pattern == EVERY_NOTE:
         return None
+    import re
+
     try:
         return re.compile(_as_regex(pattern.removeprefix("./")), re.IGNORECASE)
     except re.error as error:
@@ -51,7 +53,7 @@ def compile_pattern(pattern: str) -> re.Pattern[str] | None:
 
 
 def _as_regex(pattern: str) -> str:
-    return "".join(map(_translate, re.findall(_PART, pattern)))
+    return "".join(map(_translate, _PART.findall(pattern)))
 
 
 def _translate(part: str) -> str:
@@ -66,7 +68,9 @@ def _translate(part: str) -> str:
         return f"(?!/)[^{body[1:]}]" if body.startswith("!") else f"[{body}]"
     if part.startswith("{") and len(part) > 1:
         return "(?:" + "|".join(map(_as_regex, part[1:-1].split(","))) + ")"
-    return re.escape(part)
+    from re import escape
+
+    return escape(part)
 
 
 # First parts of cited paths that are taken: by the workspace itself, and by transcripts.
@@ -494,7 +498,7 @@ CONFLICT_COPY = "a copy left by a sync conflict"
 _CONFLICT = pattern(
     r"\.sync-conflict-|[(（][^()（）]*(?:conflict(?:ed|ing) copy|in Konflikt stehende Kopie|copie en conflit"
     r"|copia en conflicto|競合コピー|冲突(?:的)?副本)[^()（）]*[)）]|\(SFConflict [^()]*\)|\.Conflict\.md$",
-    re.IGNORECASE,
+    IGNORECASE,
 )
 _OF_CONFLICTS = ("onfli", "競合", "冲突")  # one is in every such name
 

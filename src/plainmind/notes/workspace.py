@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import codecs
 import os
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
 from plainmind.base.errors import NotFound, PathNotAllowed, PlainmindError, WorkspaceError
-from plainmind.base.lazy import pattern
+from plainmind.base.lazy import IGNORECASE, pattern
 from plainmind.base.model import (
     PRIVATE,
     SHARED,
@@ -51,7 +50,7 @@ OWN_IGNORE = ".plainmindignore"
 _MOST_NAMES_COMPARED = 5_000
 
 # ASCII digits only: `\d` would also accept the digits of other scripts.
-_DATED_NAME = pattern(r"(?:^|/)([0-9]{4})-([0-9]{2})-([0-9]{2})(?:-[^/]+)?\.md\Z", re.IGNORECASE)
+_DATED_NAME = pattern(r"(?:^|/)([0-9]{4})-([0-9]{2})-([0-9]{2})(?:-[^/]+)?\.md\Z", IGNORECASE)
 
 _LEFT_OUT_HINT = "`plainmind status` lists everything that is left out, and why"
 
@@ -485,6 +484,8 @@ def _wide_encoding(raw: bytes) -> str | None:
 
 def _is_western(raw: bytes) -> bool:
     """Whether bytes that are no UTF-8 are words with an accent here and there, and not UTF-8 that was damaged."""
+    import re
+
     if re.search(_NOT_WESTERN, raw) or re.search(rb"[\xc2-\xf4][\x80-\xbf]", raw):
         return False
     runs = [len(run) for run in re.findall(rb"[\x80-\xff]+", raw)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 import sys
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -11,7 +10,7 @@ from collections.abc import Set as AbstractSet
 from functools import lru_cache
 from itertools import accumulate, repeat
 
-from plainmind.base.lazy import Lock, pattern
+from plainmind.base.lazy import IGNORECASE, Lock, pattern
 from plainmind.base.model import Chunk, TermStatistics, date, split_lines
 from plainmind.base.value import value
 from plainmind.text.terms import (
@@ -30,6 +29,7 @@ from plainmind.text.terms import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import re
     from typing import Any, TypeAlias
 
 
@@ -43,7 +43,7 @@ _RECENT = pattern(
     r"|ahora|actual(?:es|mente)?|todavía|aún|hoy en día|últim[oa]s?|sigue[ns]?|seguimos|a día de hoy|de momento"
     r"|maintenant|actuel\w*|encore|toujours|désormais|à présent|dernière?s?|derniers?|en ce moment"
     r"|adesso|attual\w*|agora|atual\w*)\b",
-    re.IGNORECASE,
+    IGNORECASE,
 )
 _RECENT_HINTS = tuple(
     """

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import partial
 
-from plainmind.base.lazy import pattern
+from plainmind.base.lazy import DOTALL, IGNORECASE, pattern
 from plainmind.base.model import (
     Chunk,
     CitedLines,
@@ -464,7 +463,7 @@ _CHANGE = pattern(
     r"|new|replac\w+|jetzt|statt|nicht mehr|ab sofort|seit|geändert|neu\w*|nun|ahora|ya no|en vez|desde|cambi\w+"
     r"|nuev\w+|maintenant|désormais|ne \w+ plus|depuis|nouve\w+)\b"
     r"|改|不再|现在|現在|变|變|涨|漲|换|換|新|もう|今後|変|から|이제|부터|바뀌|바꿨|새로",
-    re.IGNORECASE,
+    IGNORECASE,
 )
 
 
@@ -561,7 +560,7 @@ def jaccard(one: frozenset[str], other: frozenset[str]) -> float:
 # --- questions that name an identifier ---
 
 _SIGNS = pattern(r"[\W_]+")
-_CODE = pattern(r"(?=.*\d).*[^\W\d_]|.*_", re.DOTALL)
+_CODE = pattern(r"(?=.*\d).*[^\W\d_]|.*_", DOTALL)
 
 
 def lacks_identifier(exact: Iterable[str], texts: Iterable[str]) -> bool:
@@ -569,8 +568,11 @@ def lacks_identifier(exact: Iterable[str], texts: Iterable[str]) -> bool:
     named = [_SIGNS.sub("", term) for term in exact if _CODE.match(term)]
     if not any(named):
         return False
-    there = [_SIGNS.sub("", text.lower()) for text in texts]
-    return any(all(one not in text for text in there) for one in named)
+    there = [text.lower() for text in texts]
+    # Most are there as they are named: then nothing has to be taken out of any text.
+    named = [one for one in named if not any(one in text for text in there)]
+    bare = [_SIGNS.sub("", text) for text in there] if named else []
+    return any(all(one not in text for text in bare) for one in named)
 
 
 def _all_of(weighed: tuple[float, bool, Snippet]) -> str:

@@ -9,7 +9,7 @@ from plainmind.base.lazy import pattern
 from plainmind.base.model import Passage, split_lines
 from plainmind.base.value import value
 from plainmind.text.markdown import Block, read_blocks
-from plainmind.text.terms import WIDE_WEIGHT, weight, wide_run
+from plainmind.text.terms import WIDE_RUN, WIDE_WEIGHT, weight
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def _reach(line: str, start: int, limit: int) -> int:
     if window.isascii():
         return start + len(window)
     room, position = limit, 0
-    for run in wide_run().finditer(window):
+    for run in WIDE_RUN.finditer(window):
         room_for_run = room - (run.start() - position)
         fitting = max(0, room_for_run) // WIDE_WEIGHT
         if fitting < len(run[0]):

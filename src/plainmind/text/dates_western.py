@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 
-from plainmind.base.lazy import pattern
+from plainmind.base.lazy import IGNORECASE, pattern
 from plainmind.base.value import value
 from plainmind.text.spans import (
     MONTHS_OF_SEASON,
@@ -167,7 +167,7 @@ def _case_matters(source: str) -> re.Pattern[str]:
 
 
 def _any_case(source: str) -> re.Pattern[str]:
-    return pattern(source, re.IGNORECASE)
+    return pattern(source, IGNORECASE)
 
 
 # What a query must have in it, for the pattern to be tried.
@@ -451,7 +451,7 @@ def _first(match: Match, name: str) -> str:
 
 
 def _place(names: Sequence[str], words: str) -> int:
-    return next(at for at, name in enumerate(names) if re.fullmatch(name, words, re.IGNORECASE))
+    return next(at for at, name in enumerate(names) if pattern(name, IGNORECASE).fullmatch(words))
 
 
 # Spaces stand for any white space; a name in braces for all that the language calls so.

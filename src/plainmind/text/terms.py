@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
 from operator import add
 
 import Stemmer
 
-from plainmind.base.lazy import ThreadLocal, pattern
+from plainmind.base.lazy import IGNORECASE, ThreadLocal, pattern
 from plainmind.base.model import date, sha256_text, timedelta
 from plainmind.base.value import value
 
@@ -54,7 +52,7 @@ _MAY_HAVE_MARKS = pattern(r"[\u0300-\u135f]")
 _MAY_BE_SPACELESS = pattern(r"[^\0-\u0e00\u1e00-\u2fff\ufe00-\ufe0f\U0001f000-\U0001ffff]")
 _JOINT = pattern(r"://|::|[-./:@\\#+]+")
 _PATH_JOINT = pattern(r"://|[/\\]")
-_CONTRACTED = pattern(r"'(?:ll|re|ve|d|m|s)$", re.IGNORECASE)
+_CONTRACTED = pattern(r"'(?:ll|re|ve|d|m|s)$", IGNORECASE)
 _CAMEL = pattern(r"[a-z][A-Z]|[A-Z]{2}[a-z]{2}")
 _CAMEL_PART = pattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^A-Za-z]+")
 _LETTERS = pattern(r"[^\W\d_]{3,}")
@@ -241,7 +239,7 @@ def whole_names(text: str, asked: Sequence[str] = ()) -> tuple[str, ...]:
 
 def spaceless_stretches(word: str) -> list[str]:
     """Divide a word: at odd positions stands what is written without spaces, at even ones everything else."""
-    return spaceless_run().split(word) if may_be_spaceless(word) else [word]
+    return SPACELESS_RUN.split(word) if may_be_spaceless(word) else [word]
 
 
 def may_be_spaceless(text: str) -> bool:
@@ -454,32 +452,25 @@ _KHMER_BURMESE = r"\u1780-\u17d3\u17dc\u17dd\u1000-\u103f\u1050-\u109d\uaa60-\ua
 WIDE_WEIGHT = 4
 
 
-# Compiled when first needed: ranges beyond the basic plane take milliseconds, which an English query saves.
-@cache
-def spaceless_run() -> re.Pattern[str]:
-    """Match a run of letters of scripts without spaces, as one group."""
-    return re.compile(f"([{_HAN}{_KANA}{_HANGUL}{_THAI_LAO}{_KHMER_BURMESE}]+)")
-
-
-@cache
-def wide_run() -> re.Pattern[str]:
-    """Match East Asian letters, punctuation and full-width forms: about one token each for a model."""
-    return re.compile(
-        r"[\u1100-\u11ff\u2e80-\ua4cf\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef"
-        r"\U00020000-\U0003ffff]+"
-    )
+# A run of letters of scripts without spaces, as one group.
+SPACELESS_RUN = pattern(f"([{_HAN}{_KANA}{_HANGUL}{_THAI_LAO}{_KHMER_BURMESE}]+)")
+# East Asian letters, punctuation and full-width forms: about one token each for a model.
+WIDE_RUN = pattern(
+    r"[\u1100-\u11ff\u2e80-\ua4cf\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef"
+    r"\U00020000-\U0003ffff]+"
+)
 
 
 def weight(text: str) -> int:
     """Measure text in characters of English: four to a token, so that a CJK character counts four."""
     if text.isascii():
         return len(text)
-    return len(text) + (WIDE_WEIGHT - 1) * sum(map(len, wide_run().findall(text)))
+    return len(text) + (WIDE_WEIGHT - 1) * sum(map(len, WIDE_RUN.findall(text)))
 
 
 def letters_without_spaces(text: str) -> int:
     """Count the letters of scripts that are written without spaces."""
-    return sum(map(len, spaceless_run().findall(text)))
+    return sum(map(len, SPACELESS_RUN.findall(text)))
 
 
 def bigrams(run: str) -> list[str]:
@@ -632,24 +623,24 @@ MOST_MONTHS = 24
 # What stands before or after the name of a day makes more of it: all since then, or the weeks before.
 _SINCE = pattern(
     r"\b(?:since|seit|depuis|desde|after|nach|apr[èe]s|despu[ée]s de)\s+(?:the\s+|d(?:em|er)\s+|el\s+|le\s+|la\s+)?$",
-    re.IGNORECASE,
+    IGNORECASE,
 )
 _BEFORE = pattern(
     r"\b(?:before|prior to|until|till|by|vor|bis|avant|jusqu'(?:à|en)|antes de|hasta)\s+"
     r"(?:(?:my|our|the|his|her|their|your|meine[mnr]?|unsere[mnr]?|de[mnr]|mon|ma|mes|le|la|notre|mi|el|nuestr[oa])\s+"
     r"(?:\w+\s+){0,2})?$",
-    re.IGNORECASE,
+    IGNORECASE,
 )
 _SINCE_EAST_ASIAN = pattern(r"\s?(?:以来|以來|以后|以後|之后|之後|から|부터|이후)")
 _BEFORE_EAST_ASIAN = pattern(r"\s?(?:以前|之前|前に|前の|まで|이전|전에|까지)")
-_TOLD_FROM = pattern(r"\s+(?:before|prior to|after|following)\s+(?:the\s+)?", re.IGNORECASE)
-_NEXT_TO = pattern(r"[\s,(（]*(?:(?:the|den|le|el)\s+)?", re.IGNORECASE)
+_TOLD_FROM = pattern(r"\s+(?:before|prior to|after|following)\s+(?:the\s+)?", IGNORECASE)
+_NEXT_TO = pattern(r"[\s,(（]*(?:(?:the|den|le|el)\s+)?", IGNORECASE)
 _UP_TO = pattern(
     r"\s*(?:to|until|till|through|bis|jusqu'(?:à|au)|au|à|hasta|al?|[-–—~〜]|到|至|から|부터)\s*(?:(?:the|zum|den|le|el)\s+)?",
-    re.IGNORECASE,
+    IGNORECASE,
 )
-_AND = pattern(r"\s*(?:and|und|et|y|和|と)\s*(?:(?:the|le|el|dem)\s+)?", re.IGNORECASE)
-_BETWEEN = pattern(r"\b(?:between|zwischen|entre)\s+(?:(?:the|dem|le|el)\s+)?$", re.IGNORECASE)
+_AND = pattern(r"\s*(?:and|und|et|y|和|と)\s*(?:(?:the|le|el|dem)\s+)?", IGNORECASE)
+_BETWEEN = pattern(r"\b(?:between|zwischen|entre)\s+(?:(?:the|dem|le|el)\s+)?$", IGNORECASE)
 _WEEKS_BEFORE = 13
 _WEEKS_BEFORE_A_DAY = 2
 
