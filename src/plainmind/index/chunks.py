@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import repeat
 
 from plainmind.base.errors import EmbeddingError
+from plainmind.base.lazy import Lock
 from plainmind.base.model import Chunk, Document, EmbeddedChunk, Passage, split_lines
 from plainmind.base.value import replace, value
 from plainmind.embed.protocol import COMPUTED_HERE
@@ -194,6 +195,7 @@ class Preparation:
         self.embedder = embedder
         self.identity = embedder.identity  # of all the vectors that are remembered
         self._remembered: dict[_Key, _Made] = {}
+        self._remembering = Lock()  # a provider that is far away is asked by several threads
 
     @classmethod
     def without_vectors(cls, chunking: ChunkingSettings) -> Preparation:
@@ -254,7 +256,8 @@ class Preparation:
     def _prepare_chunks(self, cut: Sequence[Sequence[Chunk]]) -> Prepared:
         keyed = [[(_key(chunk), chunk) for chunk in chunks] for chunks in cut]
         keys = {key: chunk for chunks in keyed for key, chunk in chunks}
-        made = {key: self._remembered[key] for key in keys if key in self._remembered}
+        remembered = self._remembered
+        made = {key: known for key in keys if (known := remembered.get(key)) is not None}
         unknown = {key: chunk for key, chunk in keys.items() if key not in made}
         failure = None
         try:
@@ -278,9 +281,13 @@ class Preparation:
         """Keep the latest; a whole workspace that passes by is not what will be edited next."""
         if len(made) > _MOST_REMEMBERED // 4:
             return
-        remembered = {key: known for key, known in self._remembered.items() if key not in made} | made
-        excess = len(remembered) - _MOST_REMEMBERED
-        self._remembered = dict(list(remembered.items())[max(0, excess) :])
+        remembered = self._remembered
+        with self._remembering:
+            for key, one in made.items():
+                remembered.pop(key, None)  # or it would keep its place among the older ones
+                remembered[key] = one
+            while len(remembered) > _MOST_REMEMBERED:
+                del remembered[next(iter(remembered))]
 
 
 class ChunksOnDemand(Sequence[EmbeddedChunk]):

@@ -279,8 +279,11 @@ class Tally:
         """What the index holds when it held `known` before, and no other process has changed it."""
         if not self.written:
             return known
-        states = {**known, **self.written}
-        return {key: state for key, state in states.items() if state is not None}
+        kept = {key: state for key, state in self.written.items() if state is not None}
+        states = {**known, **kept}
+        for key in self.written.keys() - kept.keys():
+            states.pop(key, None)
+        return states
 
     def follow_up(self) -> Tally:
         """A tally for a second look, which does not ask the provider again for what it has just refused."""

@@ -19,9 +19,9 @@ from __future__ import annotations
 import os
 import stat
 import time
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
+from zlib import crc32
 
 import apsw
 
@@ -81,23 +81,30 @@ class OlderFormat(IndexCorrupt):
     """An earlier version of the program made this index: it has to be made anew, and nothing is wrong with it."""
 
 
+_read_bytes = apsw.VFSFile.xRead
+
+
 class _CheckedFile(apsw.VFSFile):
     """A database whose pages are compared with their checksums; the number of a page is part of its own."""
 
     def xRead(self, amount: int, offset: int) -> bytes:  # noqa: N802 (SQLite's name)
         """Read a page, or the beginning of one; what SQLite looks at before it knows the size of pages is no page."""
+        if amount == _PAGE_BYTES:  # as nearly always, some hundred times in a search
+            page = _read_bytes(self, amount, offset)
+            if crc32(page, offset // _PAGE_BYTES) == _RIGHT and not offset % _PAGE_BYTES:
+                return page
         number, inside = divmod(offset, _PAGE_BYTES)
         if inside or (amount == _HEADER_BYTES and not number):
-            return super().xRead(amount, offset)
-        page = super().xRead(_PAGE_BYTES, offset)
-        if zlib.crc32(page, number) != _RIGHT and (page or number):  # a new database has no first page yet
+            return _read_bytes(self, amount, offset)
+        page = _read_bytes(self, _PAGE_BYTES, offset)
+        if crc32(page, number) != _RIGHT and (page or number):  # a new database has no first page yet
             raise _damage_of(page, number)
         return page if amount == _PAGE_BYTES else page[:amount]
 
     def xWrite(self, data: Any, offset: int) -> None:  # noqa: N802
         """Write a page with its checksum."""
         content = bytes(data)[:-_CHECKSUM_BYTES]
-        checksum = zlib.crc32(content, offset // _PAGE_BYTES)
+        checksum = crc32(content, offset // _PAGE_BYTES)
         super().xWrite(content + checksum.to_bytes(_CHECKSUM_BYTES, "little"), offset)
 
 
