@@ -58,7 +58,7 @@ def test_words_are_cut_alike_before_and_after_it_is_known_how_long_pieces_are(
     monkeypatch.setattr(builtin, "_MANY", 10)
     known = Vocabulary(TEXT, ENDS)
     after = [Tokenizer(known).encode(" ".join(words))]
-    assert known.reach is not None
+    assert known.lengths is not None
     assert before == after
 
 

@@ -57,6 +57,7 @@ _FEW = 400
 # Taking these many words apart takes about as long as finding out how long pieces are, by so much of their beginning.
 _MANY = 8_000
 _BEGINNING = 4
+_SHORT = (3, 2, 1)  # characters, too few for a beginning
 
 
 class Vocabulary:
@@ -69,8 +70,8 @@ class Vocabulary:
         self._few_left = _FEW
         self._known: dict[str, int] = {}
         self.find: Callable[[str], int | None] = self._search
-        # By the beginning of a piece: how long the longest is that begins so. Known once many were looked up.
-        self.reach: Callable[[str, int], int] | None = None
+        # By the beginning of a piece: how long those are that begin so, the longest first. Known once many were looked up.
+        self.lengths: Callable[[str, tuple[int, ...]], tuple[int, ...]] | None = None
         self._many_left = _MANY
 
     def _search(self, piece: str) -> int | None:
@@ -99,14 +100,20 @@ class Vocabulary:
         return self._known.get(piece)
 
     def expect_words(self, count: int) -> None:
-        """Be told that so many words were taken apart; after many, it is worth knowing where no piece is that long."""
+        """Be told that so many words were taken apart; after many, it is worth knowing how long pieces are."""
         self._many_left -= count
-        if self._many_left < 0 and self.reach is None and self._known:
-            reach: dict[str, int] = {}
-            for piece in self._known:  # the longer of two that begin alike comes later
-                beginning = piece[:_BEGINNING]
-                reach[beginning] = max(reach.get(beginning, 0), len(piece))
-            self.reach = reach.get
+        if self._many_left < 0 and self.lengths is None and self._known:
+            by_beginning: dict[str, int] = {}  # a bit for each length
+            for piece in self._known:
+                if len(piece) >= _BEGINNING:
+                    beginning = piece[:_BEGINNING]
+                    by_beginning[beginning] = by_beginning.get(beginning, 0) | 1 << len(piece)
+            # Few of all that could be: those of each are made once.
+            lengths = {
+                bits: (*[at for at in range(bits.bit_length(), 0, -1) if bits >> at & 1], *_SHORT)
+                for bits in set(by_beginning.values())
+            }
+            self.lengths = {beginning: lengths[bits] for beginning, bits in by_beginning.items()}.get
 
 
 class Tokenizer:
@@ -185,18 +192,17 @@ def cut(run: str, vocabulary: Vocabulary) -> list[int]:
     ids: list[int] = []
     mark, longest = ("", _LONGEST_UNSPACED) if is_unspaced(run) else (INSIDE, LONGEST_PIECE)
     before, start, length = "", 0, len(run)
-    reach = vocabulary.reach
+    lengths = vocabulary.lengths
     while start < length:
         rest = before + run[start : start + longest]
-        begun = len(before)
-        end = min(len(rest), reach(rest[:_BEGINNING], _BEGINNING)) if reach else len(rest)
-        while end > begun:
-            found = find(rest[:end])
-            if found is not None:
-                ids.append(found)
-                start += end - begun
-                break
-            end -= 1
+        begun, size = len(before), len(rest)
+        for end in lengths(rest[:_BEGINNING], _SHORT) if lengths else range(size, begun, -1):
+            if begun < end <= size:
+                found = find(rest[:end])
+                if found is not None:
+                    ids.append(found)
+                    start += end - begun
+                    break
         else:
             ids.append(_shared_row(run[start], vocabulary))
             start += 1
