@@ -52,6 +52,7 @@ MOST_SETTING_READERS = 3  # to be lowered to none, never raised
 # What lies in the workspace or in the home is written through `files/`, in the handle of its folder.
 MAY_WRITE_BY_PATH = frozenset(
     {
+        "base/lazy.py",  # beside our compiled modules, as Python writes those
         "cli/export.py",  # into a file that the user names
         "cli/main.py",  # to /dev/null, in the place of a closed stream
         "guests/evaluation/scoring.py",  # into a file that the user names

@@ -70,7 +70,7 @@ class Vocabulary:
         self._few_left = _FEW
         self._known: dict[str, int] = {}
         self.find: Callable[[str], int | None] = self._search
-        # By the beginning of a piece: how long those are that begin so, the longest first. Known once many were looked up.
+        # By the beginning of a piece: how long those are that begin so, longest first. Known once many were looked up.
         self.lengths: Callable[[str, tuple[int, ...]], tuple[int, ...]] | None = None
         self._many_left = _MANY
 
