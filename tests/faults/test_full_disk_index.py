@@ -74,3 +74,17 @@ def test_a_write_that_fills_the_disk_gives_the_room_back(disk: Path, store: Sqli
     put(store, "small.md", "there is room for this")
     assert found_texts(store, "room") == ["there is room for this"]
     store.digest()
+
+
+def test_an_index_is_closed_on_a_disk_without_room_to_tidy_its_log(disk: Path, store: SqliteStore) -> None:
+    put(store, "other.md", *(f"another note {number} {os.urandom(200).hex()}" for number in range(100)))
+    leave(disk, 0)
+
+    store.close()
+
+    assert len(found_texts(store, "another", limit=1_000)) == 100, "what was written stays in the log"
+    (disk / "ballast").unlink()
+    put(store, "small.md", "there is room for this")
+    store.close()
+    assert found_texts(store, "room") == ["there is room for this"]
+    store.digest()

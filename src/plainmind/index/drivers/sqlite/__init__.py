@@ -140,10 +140,13 @@ class Generation:
         for db in self._idle:
             db.close()
         self._idle.clear()
-        if self._writer is not None:
-            self._writer.close()
-            self._writer = None
-        self._lock.release()
+        writer, self._writer = self._writer, None
+        try:
+            if writer is not None:
+                with suppress(apsw.FullError, apsw.IOError):  # what cannot be moved into the file stays in its log
+                    writer.close()
+        finally:
+            self._lock.release()
 
 
 class _Damage(Exception):
