@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext, suppress
 
-from plainmind.base.errors import ConflictError
+from plainmind.base.errors import ConflictError, LockTimeout
 from plainmind.base.lazy import Lock, parse_json
 from plainmind.base.model import (
     FileFailure,
@@ -17,7 +17,15 @@ from plainmind.base.model import (
     SyncReport,
 )
 from plainmind.base.value import replace
-from plainmind.files.system import Erasures, explain_errors, read_file
+from plainmind.files.system import (
+    SYSTEM,
+    Erasures,
+    explain_errors,
+    hold_lock,
+    make_folders,
+    read_file,
+    try_lock,
+)
 from plainmind.index.plan import (
     UNCONDITIONALLY,
     Agreement,
@@ -88,6 +96,26 @@ class Disappearances:
         with explain_errors("read", self._path, outcome="nothing was indexed"), lost:
             entries = parse_json(read_file(self._path).decode())
         return entries if isinstance(entries, dict) else {}
+
+
+# After this long another process that makes an index is taken to hang, and one is made beside it.
+_LONGEST_BUILD_S = 600.0
+
+
+@contextmanager
+def one_builder(folder: str) -> Iterator[bool]:
+    """Let one process at a time make the whole index of a folder; tells whether another one was waited for."""
+    path, operation = os.path.join(folder, "build.lock"), "make the index"
+    with ExitStack() as until_built:
+        with explain_errors("make", folder):
+            make_folders(SYSTEM, folder)
+        held = try_lock(path, operation=operation)
+        if held is not None:
+            until_built.callback(held.release)
+        else:
+            with suppress(LockTimeout):
+                until_built.enter_context(hold_lock(path, operation=operation, timeout_s=_LONGEST_BUILD_S))
+        yield held is None
 
 
 class OpenView:
@@ -188,9 +216,11 @@ class Indexer:
         private: frozenset[Source] = frozenset(),
         clock: Callable[[], float] = time.time,
         on_taken_out: Callable[[], None] = lambda: None,
+        building: Callable[[], AbstractContextManager[bool | None]] = nullcontext,
     ) -> None:
         """`private` sources are not embedded where text is sent away: words alone find what they say.
 
+        `building` is held while a whole index is made: it tells whether another process may have made one meanwhile.
         `on_taken_out` is called after a sync that has taken text out: words of it stay in bytes of the index.
         """
         self._sources = tuple(sources)
@@ -203,6 +233,7 @@ class Indexer:
         self._private = private
         self._clock = clock
         self._on_taken_out = on_taken_out
+        self._building = building
         self._settled = Settled(self._sources)
 
     @property
@@ -253,10 +284,14 @@ class Indexer:
             tally = Tally(progress)
             made, found = self._look_at_everything(tally, conditions, view, force=force)
             if isinstance(found, str):
-                rebuilt = found
-                is_whole = made is not None and conditions.rebuilding == "whole"
-                self._rebuild(rebuilt, tally, conditions, is_whole=is_whole)
-            else:
+                with self._building() as has_waited:
+                    if has_waited and not force:
+                        made, found = self._look_at_everything(tally, conditions, view, force=False)
+                    if isinstance(found, str):
+                        rebuilt = found
+                        is_whole = made is not None and conditions.rebuilding == "whole"
+                        self._rebuild(rebuilt, tally, conditions, is_whole=is_whole)
+            if not isinstance(found, str):
                 try:
                     self._bring_up_to_date(
                         self._store, found, tally, conditions, made=made or self.fingerprint
