@@ -176,6 +176,14 @@ def test_a_note_is_shown_without_what_it_is_called_and_with_what_else_its_fields
     assert cli("search", "is it broken?", "--brief", "-n", "1").out.endswith("  status: broken\n")
 
 
+def test_brief_says_why_when_it_is_asked(cli, harbour):
+    answer = cli("search", "which error was a price list", "--brief", "--explain", "-n", "2")
+    lines = answer.out.splitlines()
+
+    assert len(lines) == 4
+    assert [line.startswith("  why: ") for line in lines] == [False, True, False, True]
+
+
 def test_brief_is_one_line_a_hit(cli, harbour):
     answer = cli("search", "which error was a price list", "--brief", "-n", "2", "--min-score", "0")
 

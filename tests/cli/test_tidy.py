@@ -200,3 +200,10 @@ def test_status_says_that_something_waits(cli, file):
     cli("tidy")
 
     assert "2 proposals wait: `plainmind tidy` shows them" in cli("status").out
+
+
+def test_a_model_is_not_asked_for_what_is_only_shown(cli, workspace):
+    answer = cli("tidy", "--waiting", "--model")
+
+    assert answer.status == 2
+    assert "leave one of them out" in answer.err

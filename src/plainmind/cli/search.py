@@ -10,7 +10,16 @@ from plainmind.base.errors import PlainmindError
 from plainmind.base.lazy import IGNORECASE, pattern
 from plainmind.base.value import replace
 from plainmind.cli.console import Console, age_in_words, first_few, visible
-from plainmind.cli.options import UsageError, day, describe, open_memory, share, text_of, whole_number
+from plainmind.cli.options import (
+    UsageError,
+    day,
+    describe,
+    open_memory,
+    share,
+    stands_beside,
+    text_of,
+    whole_number,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -156,11 +165,11 @@ def _beside_the_question(
     """Where else an answer may be, when none is certain: the folder one is in, conversations, the output of tools."""
     if result.is_certain:
         return
-    from plainmind.config.load import is_folder_of_notes, user_home
-
-    is_default = memory.workspace_origin.kind == "default"
-    if is_default and is_folder_of_notes(os.getcwd(), user_home(os.environ)):
-        yield "the folder you are in holds Markdown too: `plainmind search --workspace . …` searches it"
+    if stands_beside(memory):
+        yield (
+            "the folder you are in holds Markdown too: `plainmind search --workspace . …` searches it, and"
+            " `plainmind init .` makes it a memory of its own"
+        )
     if not os.path.isdir(memory.places.sessions):
         return
     if arguments.tool_output or arguments.source == "memory" or not (rows := memory.sessions.list()):
@@ -286,10 +295,10 @@ def print_hits(
     for number, hit in enumerate(result.hits):
         if brief:
             _print_briefly(console, hit, wanted)
-            continue
-        if number:
-            console.answer()
-        _print_hit(console, hit, wanted, room)
+        else:
+            if number:
+                console.answer()
+            _print_hit(console, hit, wanted, room)
         if hit.explanation is not None:
             why = reason(hit.explanation, words_asked(result), hit.path, today)
             console.answer(console.style(f"  why: {why}", "dim"))

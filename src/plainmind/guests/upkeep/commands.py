@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from plainmind.base.errors import PlainmindError
 from plainmind.base.lazy import pattern
 from plainmind.cli.console import Console, plural, visible
-from plainmind.cli.options import commands_below, describe, open_memory
+from plainmind.cli.options import UsageError, commands_below, describe, open_memory
 from plainmind.guests.upkeep.model import KINDS, MEANINGS, Cite, Edit, Outcome, Proposal, Run, Waiting
 from plainmind.text.note_format import without_note_ids
 
@@ -80,6 +80,10 @@ def run_tidy(arguments: argparse.Namespace, console: Console) -> int:
     """Look, and show what waits."""
     from plainmind.guests.upkeep.desk import Desk, is_due
 
+    if arguments.waiting and arguments.model:
+        raise UsageError(
+            "--waiting looks at nothing, and --model lets a model look", "leave one of them out"
+        )
     with open_memory(arguments) as memory:
         desk = Desk(memory)
         looks = not arguments.waiting and (not arguments.once_a_day or is_due(memory))
