@@ -54,6 +54,41 @@ def test_one_who_has_a_workspace_of_their_own_keeps_it_in_a_folder_with_markdown
     assert "VLAN 40" in cli("search", "printer VLAN", "--workspace", ".").out
 
 
+def test_whoever_looks_for_a_note_beside_their_own_workspace_is_told_where_it_may_be(
+    cli, vault, home, monkeypatch
+):
+    monkeypatch.chdir(home.parent)
+    cli("init")
+    monkeypatch.chdir(vault)
+
+    for command in (("get", "Home/Printer.md"), ("links", "Printer"), ("get", "[[Printer]]")):
+        answer = cli(*command)
+        assert answer.status == 1
+        assert str(home / "workspace") in answer.err
+        assert "--workspace ." in answer.err
+        assert cli(*command, "--workspace", ".").status == 0
+    assert "--workspace ." not in cli("get", "nope.md", "--workspace", ".").err
+
+
+def test_init_beside_ones_own_workspace_says_how_the_folder_becomes_one(cli, vault, home, monkeypatch):
+    monkeypatch.chdir(home.parent)
+    assert "init ." not in cli("init").err
+    monkeypatch.chdir(vault)
+
+    assert "`plainmind init .`" in cli("init").err
+    assert not (vault / ".plainmindignore").exists()
+    assert cli("init", ".").status == 0
+    assert "VLAN 40" in cli("search", "printer VLAN").out
+
+
+def test_a_workspace_that_a_program_has_made_and_nobody_used_is_in_nobodys_way(cli, vault, home):
+    (home / "workspace" / "memory").mkdir(parents=True)
+
+    assert "VLAN 40" in cli("search", "printer VLAN").out
+    (home / "workspace" / "memory" / "2026-02-03.md").write_text("# 2026-02-03\n\n- The modem is blue.\n")
+    assert cli("status", "--json").json["workspaceDir"] == str(home / "workspace")
+
+
 def test_a_folder_that_is_too_wide_is_not_recommended(cli, home, monkeypatch):
     cli("init")
     cli("remember", "The modem is blue.")

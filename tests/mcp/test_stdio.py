@@ -16,6 +16,8 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from tests.cli.terminal import at_a_terminal
 from tests.support.mcp_process import COMMAND, INITIALIZE, McpProcess
 
+from plainmind import Memory
+
 pytestmark = [pytest.mark.timeout(60)]
 
 
@@ -409,6 +411,22 @@ def test_the_first_start_on_a_new_machine_makes_the_workspace(home):
 
     assert (home / "workspace" / saved["structuredContent"]["path"]).exists()
     assert "pier nine" in found["content"][0]["text"]
+
+
+def test_a_start_that_saved_nothing_makes_no_memory_that_others_would_be_searched_for(
+    home, tmp_path, monkeypatch
+):
+    vault = tmp_path / "vault"
+    vault.mkdir()
+    (vault / "Printer.md").write_text("# Printer\n\nIt is on VLAN 40.\n")
+    monkeypatch.chdir(vault)
+    with McpProcess() as server:
+        server.begin()
+        server.call(1, "memory_search", query="where does the heron nest?")
+
+    assert (home / "workspace").is_dir()
+    with Memory() as memory:
+        assert memory.search("which VLAN is the printer on?").hits[0].path == "Printer.md"
 
 
 def test_a_memory_that_lies_where_it_is_started_gets_no_note_of_the_user(home, tmp_path, monkeypatch):

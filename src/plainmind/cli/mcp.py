@@ -171,7 +171,9 @@ def _open_memory(arguments: argparse.Namespace) -> Memory:
     memory = open_memory(arguments, looks_around=False)
     is_ours = arguments.project or memory.workspace_origin.kind == "default"
     if is_ours and not os.path.lexists(memory.workspace):
-        memory.create_workspace()
+        from plainmind.memory.workspace_setup import make_place
+
+        make_place(memory.notes)
     return memory
 
 

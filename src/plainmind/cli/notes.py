@@ -8,7 +8,16 @@ import sys
 
 from plainmind.base.errors import NotFound, PlainmindError, shell_word
 from plainmind.cli.console import Console, OutputLost, plural, size_in_words, visible
-from plainmind.cli.options import describe, open_memory, text_of, text_of_argument, text_of_file, whole_number
+from plainmind.cli.options import (
+    describe,
+    looking_beside,
+    open_memory,
+    stands_beside,
+    text_of,
+    text_of_argument,
+    text_of_file,
+    whole_number,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -78,6 +87,7 @@ def run_init(arguments: argparse.Namespace, console: Console) -> int:
         told = memory.tell_agents() if arguments.write else None
         origin = memory.workspace_origin
         is_folder = memory.is_folder_of_notes
+        is_beside = not created and stands_beside(memory)
         look = memory.look()
     if console.json:
         fields = {"workspaceDir": memory.workspace, "created": list(created), "isFolderOfNotes": is_folder}
@@ -100,6 +110,8 @@ def run_init(arguments: argparse.Namespace, console: Console) -> int:
                 console.say(f"  {name:9}  {_WHAT_IS_WHERE[name]}")
     else:
         console.say(f"{memory.workspace} is a workspace already; nothing was changed")
+    if is_beside:
+        console.hint("the folder you are in holds Markdown too: `plainmind init .` makes it a memory of its own")
     if is_folder:
         _tell_what_is_read(console, look)
     if told is not None:
@@ -305,7 +317,7 @@ Only reads.""",
 
 def run_get(arguments: argparse.Namespace, console: Console) -> int:
     """Print lines."""
-    with open_memory(arguments) as memory:
+    with open_memory(arguments) as memory, looking_beside(memory):
         excerpt = memory.get(arguments.path, first_line=arguments.first_line, line_count=arguments.lines)
     if console.json:
         fields: dict[str, Any] = {
@@ -412,7 +424,7 @@ Only reads.""",
 
 def run_links(arguments: argparse.Namespace, console: Console) -> int:
     """Print what a note leads to, then what leads to it."""
-    with open_memory(arguments) as memory:
+    with open_memory(arguments) as memory, looking_beside(memory):
         found = memory.links(arguments.path)
     if console.json:
         from plainmind.notes.links import as_json

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from types import SimpleNamespace
 
-from plainmind.base.errors import PlainmindError
+from plainmind.base.errors import NotFound, PathNotAllowed, PlainmindError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -316,6 +317,29 @@ def open_memory(
             assumed=assumed,
         )
     return Memory(arguments.workspace, home=arguments.home, config=arguments.settings)
+
+
+def stands_beside(memory: Memory) -> bool:
+    """Whether the folder one is in holds Markdown of its own, and yet the memory is the one that is used everywhere."""
+    if memory.workspace_origin.kind != "default":
+        return False
+    from plainmind.config.load import is_folder_of_notes, user_home
+
+    return is_folder_of_notes(os.getcwd(), user_home(os.environ))
+
+
+@contextmanager
+def looking_beside(memory: Memory) -> Iterator[None]:
+    """Where a note is not there, say that the folder one is in may have it."""
+    try:
+        yield
+    except (NotFound, PathNotAllowed) as error:
+        if stands_beside(memory):
+            here = "the folder you are in holds Markdown too: --workspace . looks there"
+            raise NotFound(
+                f"{error}, in {memory.workspace}", hint=f"{error.hint}; {here}" if error.hint else here
+            ) from error
+        raise
 
 
 def text_of(words: list[str]) -> str:

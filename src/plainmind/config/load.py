@@ -79,8 +79,8 @@ def resolve_workspace(
 ) -> ResolvedWorkspace:
     """Flag, then environment, then configuration, then the nearest one above `cwd`, then ours in `home`.
 
-    Before there is one in `home`, a `cwd` that holds Markdown is a folder of notes. Without `looks_around` nothing that
-    lies in or above `cwd` counts.
+    Before there is something in the one in `home`, a `cwd` that holds Markdown is a folder of notes. Without
+    `looks_around` nothing that lies in or above `cwd` counts.
     """
     if flag is not None:
         if not flag or "\0" in flag:
@@ -92,7 +92,7 @@ def resolve_workspace(
     if configured:
         return ResolvedWorkspace(absolute(configured, home, environ), configured_by or Origin("user"))
     own = os.path.join(home, "workspace")
-    found = _found_around(cwd, user_home(environ), has_own=os.path.isdir(own)) if looks_around else None
+    found = _found_around(cwd, user_home(environ), has_own=_is_begun(own)) if looks_around else None
     return found or ResolvedWorkspace(own, Origin("default"))
 
 
@@ -106,6 +106,16 @@ def _found_around(cwd: str, last: str, *, has_own: bool) -> ResolvedWorkspace | 
             os.path.normpath(cwd), Origin("here", "the folder you are in holds Markdown")
         )
     return None
+
+
+def _is_begun(own: str) -> bool:
+    """Whether a person has made the workspace, or something stands in it: programs make an empty one at their start."""
+    memory = os.path.join(own, "memory")
+    try:
+        names = os.listdir(own)
+        return bool(names) and (names != ["memory"] or bool(os.listdir(memory)))
+    except OSError:
+        return os.path.isdir(own)
 
 
 def index_folder(template: str, *, home: str, agent_id: str, environ: Mapping[str, str]) -> str:

@@ -69,6 +69,12 @@ def create_workspace(notes: Notes, *, of_agent: bool = False) -> tuple[str, ...]
     return tuple(made)
 
 
+def make_place(notes: Notes) -> None:
+    """Make a workspace with nothing in it, for a program that starts: whether it is used is not decided yet."""
+    with explain_errors("create", notes.workspace.path):
+        make_folders(SYSTEM, os.path.join(real_path(notes.workspace.path), "memory"), 0o777)
+
+
 def _holds_notes(workspace: Workspace) -> bool:
     if not os.path.isdir(workspace.path) or not workspace.is_folder_of_notes:
         return False

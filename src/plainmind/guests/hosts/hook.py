@@ -79,7 +79,9 @@ def run_hook(arguments: argparse.Namespace, console: Console) -> int:
     def open_() -> Memory:
         memory = open_memory(arguments, looks_around=False, assumed={"sources": SOURCES})
         if memory.workspace_origin.kind == "default" and not os.path.lexists(memory.workspace):
-            memory.create_workspace()
+            from plainmind.memory.workspace_setup import make_place
+
+            make_place(memory.notes)
         return memory
 
     if arguments.catch_up:
