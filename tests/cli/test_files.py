@@ -163,9 +163,36 @@ def test_edit_alone_opens_the_editor_and_keeps_what_was_there(cli, workspace, mo
 
     answer = cli("edit", "MEMORY.md")
 
-    assert (answer.status, answer.out) == (0, "indexed MEMORY.md again\n")
-    version = cli("history", "MEMORY.md", "--json").json["versions"][0]["id"]
-    assert cli("history", "--show", version, "--json").json["text"].encode() == before
+    assert (answer.status, answer.out) == (0, "changed MEMORY.md\n")
+    assert "quokkas" in cli("search", "quokkas").out
+    versions = cli("history", "MEMORY.md", "--json").json["versions"]
+    assert [version["operation"] for version in versions] == ["edit by hand", "before edit by hand"]
+    assert cli("history", "--show", versions[1]["id"], "--json").json["text"].encode() == before
+
+
+def test_what_was_done_in_the_editor_is_undone(cli, workspace, monkeypatch):
+    cli("edit", "MEMORY.md", "--old", "VLAN 40", "--new", "VLAN 41")
+    before = (workspace / "MEMORY.md").read_bytes()
+    monkeypatch.setenv("EDITOR", "sed -i s/VLAN/LAN/")
+    cli("edit", "MEMORY.md")
+    assert b"VLAN" not in (workspace / "MEMORY.md").read_bytes()
+
+    assert cli("undo").status == 0
+    assert (workspace / "MEMORY.md").read_bytes() == before
+    assert cli("undo").status == 0
+    assert b"VLAN 40" in (workspace / "MEMORY.md").read_bytes()
+
+
+def test_a_note_that_came_while_the_editor_was_open_is_not_undone_with_it(cli, workspace, monkeypatch):
+    cli("remember", "--durable", "Tea, not coffee.")
+    command = f"{sys.executable} -m plainmind remember --durable 'Two sugars.'"
+    monkeypatch.setenv("EDITOR", f"sh -c 'sed -i s/VLAN/LAN/ \"$0\"; {command.replace(chr(39), chr(34))}'")
+    cli("edit", "MEMORY.md")
+    assert b"Two sugars." in (workspace / "MEMORY.md").read_bytes()
+
+    assert "Two sugars." in cli("undo").out
+    assert b"Tea, not coffee." in (workspace / "MEMORY.md").read_bytes()
+    assert b"VLAN" not in (workspace / "MEMORY.md").read_bytes()
 
 
 def test_an_editor_that_fails_is_reported(cli, workspace, monkeypatch):

@@ -247,28 +247,35 @@ def run_edit(arguments: argparse.Namespace, console: Console) -> int:
     return 0
 
 
+_BY_HAND = "edit by hand"
+
+
 def _edit_by_hand(memory: Memory, path: str, console: Console) -> int:
     """Open the file itself, so that the editor shows where it is; what it was is in the history first."""
     import shlex
     import subprocess
+
+    from plainmind.base.model import sha256_bytes
 
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
     if not editor:
         raise PlainmindError(
             "there is no editor to open", hint="set EDITOR, or give the texts with --old and --new"
         )
-    place = memory.keep_version(path, reason="edit by hand")
+    place = memory.keep_version(path, reason=_BY_HAND)
     before = _content(place)
     try:
         ended = subprocess.run([*shlex.split(editor), place], check=False)  # noqa: S603 (the user's own editor)
     except (FileNotFoundError, PermissionError, ValueError) as error:
         raise PlainmindError(f"the editor `{editor}` could not be started", hint="check EDITOR") from error
-    memory.sync()
     changed = _content(place) != before
+    if changed and before is not None and _content(place) is not None:
+        memory.notes.notebook.tell_edited(path, base_hash=sha256_bytes(before), reason=_BY_HAND)
+    memory.sync()
     if console.json:
         console.result({"path": path, "changed": changed, "editorStatus": ended.returncode})
     else:
-        console.say(f"indexed {path} again" if changed else f"{path} is as it was")
+        console.say(f"changed {path}" if changed else f"{path} is as it was")
     if ended.returncode:
         raise PlainmindError(f"the editor ended with status {ended.returncode}", hint=f"look at {place}")
     return 0

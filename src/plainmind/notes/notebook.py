@@ -438,6 +438,20 @@ class Notebook:
             self._history.keep(path.removeprefix("./"), data, reason)
         return place
 
+    def tell_edited(self, path: str, *, base_hash: str, reason: str) -> None:
+        """Tell the history what an editor has made of a file that was kept, so that it can be undone.
+
+        Where something else was written meanwhile it is not told: undoing the edit would take that back, too.
+        """
+        path = path.removeprefix("./")
+        with self._erasures.hold_off():
+            _, data = self.read_bytes(path)
+            new_hash, latest = sha256_bytes(data), self._history.versions(path)[:1]
+            if new_hash != base_hash and latest and latest[0].hash == base_hash:
+                self._history.record(
+                    path, operation=reason, new_hash=new_hash, length=len(data), previous=base_hash
+                )
+
     def _restore(self, version_id: str) -> Edited:
         version = next((v for v in self._history.versions() if v.id == version_id), None)
         if version is None or not version.available:
