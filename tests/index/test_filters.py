@@ -98,6 +98,10 @@ def test_what_a_caller_asks_for_joins_what_the_question_says():
     assert restrict("roses", SearchFilter(frozenset(), EVERY_SCOPE), TODAY)[1].only is None
 
 
+def test_one_path_or_tag_is_not_taken_for_its_letters():
+    assert restriction_of(TODAY, paths="notes/**", tags="#home") == only(paths=("notes/**",), tags=("home",))
+
+
 def test_a_caller_who_names_no_day_is_told_how_to():
     assert restriction_of(TODAY) is None
     with pytest.raises(PlainmindError, match="`since` names no day: whenever") as told:

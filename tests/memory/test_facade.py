@@ -387,6 +387,18 @@ def test_a_search_for_no_hits_is_refused(memory, count):
         memory.search("gateway", max_results=count)
 
 
+def test_one_path_one_tag_and_one_source_need_no_list(memory):
+    assert {hit.path for hit in memory.search("E4021", paths="memory/2026-*").hits} == {"memory/2026-02-10.md"}
+    assert memory.search("E4021", tags="garden").understood == ("only tagged #garden",)
+    assert memory.search("E4021", sources="memory").hits
+
+
+@pytest.mark.parametrize("sources", ["mails", ["memory", "mails"]])
+def test_a_source_that_does_not_exist_is_named(memory, sources):
+    with pytest.raises(PlainmindError, match="there is no source `mails`"):
+        memory.search("E4021", sources=sources)
+
+
 def test_a_source_of_which_nothing_is_indexed_is_not_passed_over_in_silence(memory):
     assert memory.search("gateway", sources=["sessions"]).degraded == ("nothing from `sessions` is indexed",)
     assert memory.search("gateway", sources=["memory", "sessions"]).degraded == ()

@@ -143,8 +143,9 @@ def restriction_of(
     until: dt.date | str | None = None,
 ) -> Restriction | None:
     """What a caller asks for beside the question; None for nothing. Raises PlainmindError for what is no day."""
+    tags = (tags,) if isinstance(tags, str) else tags  # and not one for each of its letters
     only = Restriction(
-        paths=tuple(paths),
+        paths=(paths,) if isinstance(paths, str) else tuple(paths),
         tags=tuple(tag.strip().lstrip("#") for tag in tags),
         since=_day_given("since", since, today),
         until=_day_given("until", until, today),

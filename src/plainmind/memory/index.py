@@ -18,6 +18,7 @@ from plainmind.base.errors import (
 )
 from plainmind.base.lazy import RLock, find_by_name, made_once
 from plainmind.base.model import (
+    SOURCES,
     ProgressCallback,
     SearchFilter,
     SearchResult,
@@ -381,7 +382,13 @@ class Index:
 
     def _asked_for(self, sources: Sequence[Source] | None) -> tuple[Source, ...]:
         """What a question is put to; conversations are taken in when it is one of them."""
-        asked_for = known_sources(sources or self.sources)
+        sources = (sources,) if isinstance(sources, str) else sources or self.sources
+        asked_for = known_sources(sources)
+        if len(asked_for) < len(frozenset(sources)):
+            unknown = ", ".join(sorted(frozenset(sources).difference(asked_for)))
+            raise PlainmindError(
+                f"there is no source `{unknown}`", hint=f"there are {' and '.join(SOURCES)}"
+            )
         if "sessions" in asked_for:
             self.take_in_conversations()
         return asked_for
