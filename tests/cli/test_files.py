@@ -202,6 +202,17 @@ def test_an_editor_that_fails_is_reported(cli, workspace, monkeypatch):
     assert "could not be started" in cli("edit", "MEMORY.md").err
 
 
+def test_an_id_of_a_version_is_understood_where_a_file_could_stand(cli, workspace):
+    before = (workspace / "MEMORY.md").read_text()
+    cli("edit", "MEMORY.md", "--old", "VLAN 40", "--new", "VLAN 41")
+    listed = cli("history")
+    kept = next(line.split()[0] for line in listed.out.splitlines() if " * " in line)
+
+    assert "marked *" in listed.err
+    assert cli("history", kept).out == cli("history", "--show", kept).out == before
+    assert "nothing was changed in nope.md" in cli("history", "nope.md").err
+
+
 def test_history_and_restore_bring_back_what_was(cli, workspace):
     before = (workspace / "MEMORY.md").read_bytes()
     cli("edit", "MEMORY.md", "--old", "VLAN 40", "--new", "VLAN 41")

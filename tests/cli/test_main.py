@@ -170,6 +170,39 @@ def test_a_misspelt_command_is_answered_with_the_nearest(cli):
     assert "did you mean `plainmind search`?" in answer.err
 
 
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [("find", "search"), ("ADD", "remember"), ("rm", "forget"), ("show", "get"), ("Serach", "search")],
+)
+def test_what_other_programs_call_it_leads_to_what_we_call_it(cli, typed, meant):
+    assert f"did you mean `plainmind {meant}`?" in cli(typed, "x").err
+
+
+def test_help_and_version_may_be_typed_as_commands(cli):
+    assert cli("help").out == cli("--help").out
+    assert cli("help", "search").out == cli("search", "--help").out
+    assert cli("version").out == cli("--version").out
+    assert cli("help", "serach").status == 2
+
+
+def test_texts_without_their_options_are_told_how_to_be_given(cli):
+    answer = cli("edit", "MEMORY.md", "VLAN 40", "VLAN 41")
+
+    assert answer.status == 2
+    assert "--old TEXT --new TEXT" in answer.err
+    assert "--help" in cli("edit", "MEMORY.md", "--bogus").err
+
+
+def test_a_file_is_not_made_a_workspace_by_a_hint(cli, tmp_path):
+    (tmp_path / "letter.md").write_text("# Letter\n")
+
+    answer = cli("search", "x", "--workspace", str(tmp_path / "letter.md"))
+
+    assert answer.status == 1
+    assert "is not a folder" in answer.err
+    assert "init" not in answer.err
+
+
 def test_wrong_usage_is_json_too_when_json_is_asked_for(cli):
     answer = cli("search", "--json")
 

@@ -495,10 +495,13 @@ Only reads. Old versions are kept in ~/.plainmind for 90 days, unless the histor
 def run_history(arguments: argparse.Namespace, console: Console) -> int:
     """Print the changes, or one version."""
     with open_memory(arguments) as memory:
-        if arguments.show is not None:
-            return _show(memory, arguments.show, console)
         path = arguments.path and arguments.path.removeprefix("./")
-        versions = memory.history(path)[: arguments.most]
+        versions = [] if arguments.show else memory.history(path)[: arguments.most]
+        shown = arguments.show
+        if path and not versions and any(version.id == path for version in memory.history()):
+            shown = path
+        if shown is not None:
+            return _show(memory, shown, console)
     if console.json:
         console.result({"versions": [_as_json(version) for version in versions]})
         return 0
@@ -512,6 +515,8 @@ def run_history(arguments: argparse.Namespace, console: Console) -> int:
         )
     if not versions:
         console.note(f"nothing was changed {'in ' + path if path else 'through plainmind'} yet")
+    if any(version.available for version in versions):
+        console.hint("what is marked * can be shown, `plainmind history --show ID`, and restored")
     return 0
 
 

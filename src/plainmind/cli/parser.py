@@ -16,6 +16,21 @@ if TYPE_CHECKING:
     from plainmind.cli.main import Command
 
 _TAKING_A_VALUE = ("--workspace", "--home", "--agent", "--config")
+_TYPED_AS_COMMANDS = {"help": "--help", "version": "--version"}
+# What other programs call what we have.
+_OTHER_WORDS = {
+    "search": "ask find grep lookup query recall",
+    "remember": "add append new note save store write",
+    "get": "cat open read show view",
+    "list": "files ls",
+    "forget": "del delete erase remove rm",
+    "history": "diff log",
+    "undo": "revert rollback",
+    "sync": "index reindex refresh update",
+    "config": "configure set settings",
+    "connect": "install setup",
+    "page": "browser gui ui web",
+}
 # No option of ours has one dash and several letters.
 _LEFT_OUT = pattern(r"-[^\W\d_]{2}\S*|-(?:tag|title|path):.+")
 _DESCRIPTION = """\
@@ -64,6 +79,9 @@ class Parser(argparse.ArgumentParser):
 def read_line(argv: Sequence[str], commands: Mapping[str, Command]) -> argparse.Namespace:
     """Read a command line. Raises UsageError, or SystemExit after a help text."""
     name = _command_name(argv)
+    if name in _TYPED_AS_COMMANDS:
+        argv = [*(word for word in argv if word != name), _TYPED_AS_COMMANDS[name]]
+        name = _command_name(argv)
     if name is not None and name not in commands:
         raise _unknown_command(name, commands)
     parser = parser_for([commands[name]] if name else [], listed=commands.values())
@@ -117,7 +135,8 @@ def _command_name(argv: Sequence[str]) -> str | None:
 def _unknown_command(name: str, commands: Iterable[str]) -> UsageError:
     from difflib import get_close_matches
 
-    close = get_close_matches(name[:50], commands, n=1)
+    close = [known for known, others in _OTHER_WORDS.items() if name.lower() in others.split()]
+    close = close or get_close_matches(name[:50].lower(), commands, n=1)
     hint = f"did you mean `plainmind {close[0]}`?" if close else "`plainmind --help` lists all commands"
     return UsageError(f"there is no command `{name[:50]}`", hint)
 
@@ -135,7 +154,9 @@ def _take_words_after_options(
     if unknown or (words and "words" not in vars(arguments)):
         raise UsageError(
             f"unknown {'option' if unknown else 'argument'}: {(unknown or words)[0]}",
-            f"`{help_of} --help` lists what there is",
+            "say which text is which: plainmind edit PATH --old TEXT --new TEXT"
+            if help_of == "plainmind edit" and not unknown
+            else f"`{help_of} --help` lists what there is",
         )
     if words:
         arguments.words = [*arguments.words, *words]

@@ -143,11 +143,10 @@ class Notes:
             ) from refusal
         from plainmind.base.errors import shell_word
 
-        raise WorkspaceError(
-            f"there is no workspace at `{path}`",
-            hint=f"`plainmind init {shell_word(path)}` creates one;"
-            " or mount its disk, or name another with --workspace",
-        )
+        if os.path.lexists(path):
+            raise WorkspaceError(f"`{path}` is not a folder", hint="name the folder that holds the notes")
+        hint = f"`plainmind init {shell_word(path)}` creates one; or mount its disk, or name another with --workspace"
+        raise WorkspaceError(f"there is no workspace at `{path}`", hint=hint)
 
     def require_place(self, count_of_indexed: Callable[[], int]) -> None:
         """Keep a note from landing beneath the disk that the memory is on, where it would not be found again."""
