@@ -388,7 +388,9 @@ def test_a_search_for_no_hits_is_refused(memory, count):
 
 
 def test_one_path_one_tag_and_one_source_need_no_list(memory):
-    assert {hit.path for hit in memory.search("E4021", paths="memory/2026-*").hits} == {"memory/2026-02-10.md"}
+    assert {hit.path for hit in memory.search("E4021", paths="memory/2026-*").hits} == {
+        "memory/2026-02-10.md"
+    }
     assert memory.search("E4021", tags="garden").understood == ("only tagged #garden",)
     assert memory.search("E4021", sources="memory").hits
 

@@ -111,7 +111,9 @@ def run_init(arguments: argparse.Namespace, console: Console) -> int:
     else:
         console.say(f"{memory.workspace} is a workspace already; nothing was changed")
     if is_beside:
-        console.hint("the folder you are in holds Markdown too: `plainmind init .` makes it a memory of its own")
+        console.hint(
+            "the folder you are in holds Markdown too: `plainmind init .` makes it a memory of its own"
+        )
     if is_folder:
         _tell_what_is_read(console, look)
     if told is not None:

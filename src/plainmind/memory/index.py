@@ -382,12 +382,11 @@ class Index:
 
     def _asked_for(self, sources: Sequence[Source] | None) -> tuple[Source, ...]:
         """What a question is put to; conversations are taken in when it is one of them."""
-        sources = (sources,) if isinstance(sources, str) else sources or self.sources
-        asked_for = known_sources(sources)
-        if len(asked_for) < len(frozenset(sources)):
-            unknown = ", ".join(sorted(frozenset(sources).difference(asked_for)))
+        named: frozenset[str] = frozenset((sources,) if isinstance(sources, str) else sources or self.sources)
+        asked_for = known_sources(named)
+        if unknown := sorted(named.difference(asked_for)):
             raise PlainmindError(
-                f"there is no source `{unknown}`", hint=f"there are {' and '.join(SOURCES)}"
+                f"there is no source `{', '.join(unknown)}`", hint=f"there are {' and '.join(SOURCES)}"
             )
         if "sessions" in asked_for:
             self.take_in_conversations()

@@ -81,9 +81,7 @@ def run_tidy(arguments: argparse.Namespace, console: Console) -> int:
     from plainmind.guests.upkeep.desk import Desk, is_due
 
     if arguments.waiting and arguments.model:
-        raise UsageError(
-            "--waiting looks at nothing, and --model lets a model look", "leave one of them out"
-        )
+        raise UsageError("--waiting looks at nothing, and --model lets a model look", "leave one of them out")
     with open_memory(arguments) as memory:
         desk = Desk(memory)
         looks = not arguments.waiting and (not arguments.once_a_day or is_due(memory))

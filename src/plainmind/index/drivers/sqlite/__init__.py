@@ -143,7 +143,9 @@ class Generation:
         writer, self._writer = self._writer, None
         try:
             if writer is not None:
-                with suppress(apsw.FullError, apsw.IOError):  # what cannot be moved into the file stays in its log
+                with suppress(
+                    apsw.FullError, apsw.IOError
+                ):  # what cannot be moved into the file stays in its log
                     writer.close()
         finally:
             self._lock.release()
