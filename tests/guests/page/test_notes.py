@@ -255,6 +255,22 @@ def test_a_change_is_seen_in_the_history_and_taken_back(written):
     assert written.ask("POST", "/v1/history/nothing/restore", {}).status == 404
 
 
+def test_what_an_editor_did_between_two_changes_is_told_by_the_version_kept_after_it(written):
+    file = new_note(written, "by-hand.md")
+    written.ask("PATCH", "/v1/notes/memory/by-hand.md", {"old": "- second", "new": "- wrong"})
+    by_hand = file.read_text().replace("- wrong", "- right")
+    file.write_text(by_hand)
+    written.ask("PATCH", "/v1/notes/memory/by-hand.md", {"old": "- right", "new": "- at last"})
+    listed = written.get("/v1/history?path=memory/by-hand.md")["versions"]
+    kept = next(one for one in listed if one["operation"] == "before edit")
+
+    change = written.get(f"/v1/history/{kept['id']}")
+
+    assert change["text"] == by_hand
+    assert change["before"] is not None
+    assert "- right" not in change["before"]
+
+
 def test_what_is_forgotten_was_shown_first_and_is_gone_for_good(written):
     file = new_note(written, "forget.md", "# New\n\n- keep this\n- the canary is yellow\n- and this\n")
     written.post("/v1/search", {"query": "canary"})

@@ -434,7 +434,8 @@ def read_version(call: Call) -> Reply:
     call.require_owner("the history is its owner's")
     version = _version(call)
     text = decode(call.memory.read_version(version.id)) if version.available else _text_now(call, version)
-    before = None if version.previous is None else call.memory.notes.history.content(version.previous)
+    previous = version.previous or _known_before(call, version)
+    before = None if previous is None else call.memory.notes.history.content(previous)
     row = version_row(version)
     return Reply(
         shapes.Version(
@@ -450,6 +451,15 @@ def read_version(call: Call) -> Reply:
             None if before is None else decode(before),
         )
     )
+
+
+def _known_before(call: Call, version: Version) -> str | None:
+    """What a file was when it was last kept: in between somebody has changed it in another way."""
+    if not version.what.startswith("before "):
+        return None
+    versions = call.memory.history(version.path)
+    older = versions[versions.index(version) + 1 :]
+    return next((one.hash for one in older if one.available and one.text is None), None)
 
 
 def _text_now(call: Call, version: Version) -> str | None:
