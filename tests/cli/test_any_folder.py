@@ -89,6 +89,29 @@ def test_a_workspace_that_a_program_has_made_and_nobody_used_is_in_nobodys_way(c
     assert cli("status", "--json").json["workspaceDir"] == str(home / "workspace")
 
 
+def test_a_vault_that_happens_to_have_a_memory_folder_says_what_it_does_not_read(cli, vault):
+    (vault / "memory").mkdir()
+    (vault / "memory" / "palace.md").write_text("# Palace\n\nThe method of places.\n")
+    (vault / "Pasta.md").write_text("# Pasta\n\nBoil it for eleven minutes.\n")
+
+    answer = cli("search", "how long does pasta boil?")
+
+    assert "3 Markdown files are not read" in answer.err
+    assert "`.plainmindignore`" in answer.err
+    (vault / ".plainmindignore").touch()
+    answer = cli("search", "how long does pasta boil?")
+    assert "eleven minutes" in answer.out
+    assert "not read" not in answer.err
+
+
+def test_an_agents_workspace_with_a_readme_does_not_speak_of_it(cli, vault):
+    (vault / "memory").mkdir()
+    for number in range(5):
+        (vault / "memory" / f"{number}.md").write_text(f"# Palace {number}\n")
+
+    assert "not read" not in cli("search", "zeppelin").err
+
+
 def test_a_folder_that_is_too_wide_is_not_recommended(cli, home, monkeypatch):
     cli("init")
     cli("remember", "The modem is blue.")

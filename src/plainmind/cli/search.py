@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 
 DEGRADED = 3
+_MOST_LOOKED_AT_UNASKED = 5_000
 _MOST_BYTES_READ_UNASKED = 50_000_000
 _SOURCES = {"memory": ("memory",), "sessions": ("sessions",), "all": ("memory", "sessions")}
 _WORD = pattern(r"\S+")
@@ -165,11 +166,7 @@ def _beside_the_question(
     """Where else an answer may be, when none is certain: the folder one is in, conversations, the output of tools."""
     if result.is_certain:
         return
-    if stands_beside(memory):
-        yield (
-            "the folder you are in holds Markdown too: `plainmind search --workspace . …` searches it, and"
-            " `plainmind init .` makes it a memory of its own"
-        )
+    yield from _beside_the_notes(memory)
     if not os.path.isdir(memory.places.sessions):
         return
     if arguments.tool_output or arguments.source == "memory" or not (rows := memory.sessions.list()):
@@ -185,6 +182,21 @@ def _beside_the_question(
         yield "what tools gave was not searched: `plainmind search --tool-output …` looks there"
     elif memory.search_tool_output(result.query, max_results=1).hits:
         yield "the words stand in the output of a tool: `plainmind search --tool-output …` shows it"
+
+
+def _beside_the_notes(memory: Memory) -> Iterator[str]:
+    """Which Markdown nearby was not read."""
+    if stands_beside(memory):
+        yield (
+            "the folder you are in holds Markdown too: `plainmind search --workspace . …` searches it, and"
+            " `plainmind init .` makes it a memory of its own"
+        )
+    if memory.workspace_origin.kind in {"found", "flag"} and not memory.is_folder_of_notes:
+        from plainmind.memory.doctor import unread_in
+
+        unread = unread_in(memory.notes.workspace, most_entries=_MOST_LOOKED_AT_UNASKED, is_more=True)
+        if unread is not None:
+            yield f"{unread}; an empty `.plainmindignore` makes all of it the memory"
 
 
 def _answer(

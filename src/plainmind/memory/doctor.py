@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from plainmind.memory.index import Index
     from plainmind.memory.memory import Memory
+    from plainmind.notes.workspace import Workspace
 
 # What a guest that keeps the index has to say of it, given the facts of the store.
 _STORES = {"postgres": "plainmind.guests.postgres.config:examine"}
@@ -147,20 +148,25 @@ _MOST_LOOKED_AT = 20_000
 
 def _notes_beside(memory: Memory) -> Iterator[Check]:
     """Say of an agent's workspace how much Markdown lies in it that is not read: somebody may expect it to be."""
-    workspace = memory.notes.workspace
+    detail = unread_in(memory.notes.workspace)
+    if detail is not None:
+        hint = "an empty `.plainmindignore` makes all of them the memory, `extraPaths` some of them"
+        yield Check("notes beside", "ok", detail, hint)
+
+
+def unread_in(
+    workspace: Workspace, *, most_entries: int = _MOST_LOOKED_AT, is_more: bool = False
+) -> str | None:
+    """What Markdown of a workspace is not read, in words; with `is_more` only where it is more than what is read."""
     if workspace.is_folder_of_notes:
-        return
+        return None
     read = {found.real for found in workspace.discover().files}
-    beside = sorted(set(markdown_in(workspace.root.real, most_entries=_MOST_LOOKED_AT)) - read)
-    if beside:
-        files = "1 Markdown file is" if len(beside) == 1 else f"{len(beside):,} Markdown files are"
-        first = os.path.relpath(beside[0], workspace.root.real)
-        yield Check(
-            "notes beside",
-            "ok",
-            f"{files} not read, such as {first}: this is an agent's workspace, of MEMORY.md and memory/",
-            "an empty `.plainmindignore` makes all of them the memory, `extraPaths` some of them",
-        )
+    beside = sorted(set(markdown_in(workspace.root.real, most_entries=most_entries)) - read)
+    if not beside or (is_more and len(beside) <= len(read)):
+        return None
+    files = "1 Markdown file is" if len(beside) == 1 else f"{len(beside):,} Markdown files are"
+    first = os.path.relpath(beside[0], workspace.root.real)
+    return f"{files} not read, such as {first}: this is an agent's workspace, of MEMORY.md and memory/"
 
 
 _MOST_SECRETS_NAMED = 20
