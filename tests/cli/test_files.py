@@ -11,6 +11,7 @@ import subprocess
 import sys
 import zipfile
 from datetime import datetime
+from zoneinfo import ZoneInfo
 
 import pytest
 from tests.cli.terminal import COMMAND
@@ -211,6 +212,18 @@ def test_an_id_of_a_version_is_understood_where_a_file_could_stand(cli, workspac
     assert "marked *" in listed.err
     assert cli("history", kept).out == cli("history", "--show", kept).out == before
     assert "nothing was changed in nope.md" in cli("history", "nope.md").err
+
+
+def test_history_tells_the_time_where_one_is_and_what_was_added(cli, workspace):
+    there = ("--config", "userTimezone=Pacific/Kiritimati")
+    cli("remember", "Tea, not coffee.", *there)
+    told = cli("history", "--json").json["versions"][0]["at"]
+    moment = datetime.fromisoformat(told).astimezone(ZoneInfo("Pacific/Kiritimati"))
+
+    line = cli("history", *there).out.splitlines()[0]
+
+    assert f"{moment:%Y-%m-%d %H:%M:%S}" in line
+    assert line.endswith("Tea, not coffee.")
 
 
 def test_history_and_restore_bring_back_what_was(cli, workspace):

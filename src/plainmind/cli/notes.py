@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from plainmind.notes.notebook import Remembered
 
 _MOST_SHOWN = 8
+_MOST_COLUMNS = 50
 
 
 def add_init(parser: argparse.ArgumentParser) -> None:
@@ -504,22 +505,35 @@ def run_history(arguments: argparse.Namespace, console: Console) -> int:
             shown = path
         if shown is not None:
             return _show(memory, shown, console)
+        zone = memory.now().tzinfo
     if console.json:
         console.result({"versions": [_as_json(version) for version in versions]})
         return 0
+    from datetime import datetime
+
     width = max((len(version.what) for version in versions), default=0)
     for version in versions:
         mark = "*" if version.available else " "
-        when = version.at[:19].replace("T", " ")
+        when = f"{datetime.fromisoformat(version.at).astimezone(zone):%Y-%m-%d %H:%M:%S}"
         place = console.style(console.printable(version.path), "path")
+        size = f"{size_in_words(version.length):>9}"
         console.answer(
-            f"{version.id} {mark} {when}  {version.what:{width}} {size_in_words(version.length):>9}  {place}"
+            f"{version.id} {mark} {when}  {version.what:{width}} {size}  {place}{_words_of(version)}"
         )
     if not versions:
         console.note(f"nothing was changed {'in ' + path if path else 'through plainmind'} yet")
     if any(version.available for version in versions):
         console.hint("what is marked * can be shown, `plainmind history --show ID`, and restored")
     return 0
+
+
+def _words_of(version: Version) -> str:
+    """The beginning of a note that was added."""
+    from plainmind.cli.console import fitting
+    from plainmind.text.note_format import without_note_ids
+
+    words = " ".join(without_note_ids(version.text or "").split())
+    return f"  {visible(fitting(words, _MOST_COLUMNS))}" if words else ""
 
 
 def _show(memory: Memory, version_id: str, console: Console) -> int:
