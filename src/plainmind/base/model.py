@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 from array import array
 from collections.abc import Callable, Iterable, Mapping
 
 from plainmind.base.value import field, value
 
 try:
-    from _sha2 import sha256  # type: ignore[import-not-found]  # since Python 3.12
-except ImportError:
-    try:
+    if sys.version_info >= (3, 12):
+        from _sha2 import sha256  # type: ignore[import-not-found]
+    else:
         from _sha256 import sha256  # type: ignore[import-not-found]
-    except ImportError:  # Python was built without its own: then OpenSSL, whose loading costs 2 ms
-        from hashlib import sha256
+except ImportError:  # Python was built without its own: then OpenSSL, whose loading costs 2 ms
+    from hashlib import sha256
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -108,7 +108,7 @@ def asdict(of: Any) -> dict[str, Any]:
 class _Shape:
     """What the methods must know about the class they are called for."""
 
-    __slots__ = ("compared", "few_left", "fields", "frozen", "owner")
+    __slots__ = ("compared", "few_left", "fields", "frozen", "owner", "rows")
 
     def __init__(self, owner: type, known: dict[str, Field], *, frozen: bool) -> None:
         self.owner = owner
@@ -116,6 +116,14 @@ class _Shape:
         self.frozen = frozen
         self.few_left = _FEW
         self.compared = _getter_of([name for name, each in known.items() if each.compare])
+        self.rows: tuple[tuple[str, Callable[[Any, Any], None], Field], ...] = ()  # once one is constructed
+
+    def prepare(self) -> tuple[tuple[str, Callable[[Any, Any], None], Field], ...]:
+        """Note for each field what sets it, of classes that are frozen too."""
+        self.rows = tuple(
+            [(name, getattr(self.owner, name).__set__, each) for name, each in self.fields.items()]
+        )
+        return self.rows
 
     def constructor(self) -> Callable[..., None]:
         """Compile the constructor that one would write by hand for the class, and give it to the class."""
@@ -205,21 +213,26 @@ def _construct(self: Any, /, *given: Any, **named: Any) -> None:
     """Set every field; the constructor of its own that a class gets knows best how to say what does not fit."""
     shape: _Shape = self.__value_shape__
     shape.few_left -= 1
-    values = dict(zip(shape.fields, given, strict=False))
-    fits = shape.few_left >= 0 and len(values) == len(given) and values.keys().isdisjoint(named)
-    if fits:
-        values |= named
-        for name, each in shape.fields.items():
-            if name in values:
-                one = values.pop(name)
-            else:  # as `start` does, which would be a call more for every field
-                one = each.default if each.default_factory is None else each.default_factory()
-            if one is MISSING:
-                fits = False
-                break
-            object.__setattr__(self, name, one)
-    if not fits or values:
+    rows = shape.rows or shape.prepare()
+    if shape.few_left < 0 or len(given) > len(rows):
         shape.constructor()(self, *given, **named)
+        return
+    for row, one in zip(rows, given, strict=False):
+        row[1](self, one)
+    used = 0
+    for name, put, each in rows[len(given) :]:
+        if name in named:
+            one = named[name]
+            used += 1
+        else:  # as `start` does, which would be a call more for every field
+            one = each.default if each.default_factory is None else each.default_factory()
+            if one is MISSING:
+                break
+        put(self, one)
+    else:
+        if used == len(named):
+            return
+    shape.constructor()(self, *given, **named)
 
 
 def _equal(self: Any, other: Any) -> Any:

@@ -184,6 +184,7 @@ _SMALL = 10_000
 _BATCH, _GROWTH_OF_BATCH = 128, 0.3
 _MOST, _GROWTH_OF_MOST = 768, 0.45
 _POOL, _GROWTH_OF_POOL = 4_096, 0.4
+_WORTH_A_POOL = 4  # which is so above some 23,000; with numpy above 10,000, by tenths of a millisecond
 
 # For numbers that spread like a bell curve, in their deviations; that of a unit vector's numbers is 1 / √dims.
 _SLIGHT = 0.6  # a number of a stored vector below this counts for nothing, above it for one
@@ -246,8 +247,9 @@ def effort_for(count: int, limit: int) -> Effort:
     larger = max(1.0, count / _SMALL)
     most = int(more * _MOST * larger**_GROWTH_OF_MOST)
     pool = max(most, int(_POOL * larger**_GROWTH_OF_POOL))
-    # Choosing a pool takes as long as comparing twice as many by weighed signs.
-    return Effort(pool if count > 2 * pool else count, most, int(more * _BATCH * larger**_GROWTH_OF_BATCH))
+    # Choosing a pool takes as long as comparing many times as many by weighed signs, which misses none.
+    pooled = pool if count > _WORTH_A_POOL * pool else count
+    return Effort(pooled, most, int(more * _BATCH * larger**_GROWTH_OF_BATCH))
 
 
 def _half(dims: int) -> int:
