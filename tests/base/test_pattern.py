@@ -149,6 +149,18 @@ def test_nothing_is_kept_where_python_keeps_no_modules(path, monkeypatch):
     assert not path.exists()
 
 
+def test_nobody_else_may_write_what_is_kept(path):
+    before = os.umask(0)
+    try:
+        expressions = Expressions(str(path))
+        expressions.compiled("a", 0)
+        expressions.keep()
+    finally:
+        os.umask(before)
+
+    assert path.stat().st_mode & 0o777 == 0o644
+
+
 def test_where_nothing_can_be_written_all_goes_on_without(path):
     expressions = Expressions(str(path / "no folder"))
     expressions.compiled("a", 0)

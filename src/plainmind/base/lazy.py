@@ -102,7 +102,7 @@ class Expressions:
         content = dumps((_this_python(), {**self._read(), **self._kept}))
         beside = f"{self._path}.{os.getpid()}"
         try:
-            with open(beside, "xb") as file:
+            with open(beside, "xb", opener=_for_everybody_to_read) as file:
                 file.write(_checksum(content) + content)
             os.replace(beside, self._path)
         except OSError:
@@ -123,6 +123,10 @@ class Expressions:
 
 
 _CHECKSUM = 8  # bytes
+
+
+def _for_everybody_to_read(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o644)
 
 
 def _checksum(content: bytes) -> bytes:

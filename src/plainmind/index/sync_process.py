@@ -50,8 +50,8 @@ _LENGTH_BYTES = 8
 _DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG
 _KILL = 9
 
-# Starting takes about as long as preparing a megabyte of text.
-WORTH_IT_BYTES = 3_000_000
+# Starting takes about as long as preparing a megabyte of text, but this process goes on meanwhile.
+WORTH_IT_BYTES = 2_000_000
 _MOST_IN_FLIGHT = 5  # it must not run out of work while this process writes
 _LONGEST_WAIT_S = 60.0
 _END_WITHIN_S = 5.0

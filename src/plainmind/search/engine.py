@@ -332,7 +332,7 @@ class SearchEngine:
                 snippets = _selection().each_once(chain(snippets, grown), pool)
         put_wording_first(snippets, query, asked)
         explanations = self._explanations(query, asked, today) if explain else None
-        hits = self._hits(query, snippets, asked, stake, explanations, today=today)
+        hits = self._hits(query, snippets, asked, stake, explanations, today=today, most=wanted)
         floor = settings.min_score if min_score is None else min_score
         if query.is_empty:  # all that was asked for is what it has to be, and it is
             hits = [replace(hit, score=1.0) for hit in hits]
@@ -380,9 +380,8 @@ class SearchEngine:
         return None, (*degraded, why)
 
     def _mode(self, vector: Vector | None) -> Mode:
-        if vector is None:
-            return "keyword"
-        return "hybrid" if self._settings.use_keywords else "vector"
+        own: Mode = "hybrid" if self._settings.use_keywords else "vector"
+        return "keyword" if vector is None else own
 
     def _rank(
         self,
@@ -525,13 +524,14 @@ class SearchEngine:
         explanations: Explanations | None,
         *,
         today: date,
+        most: int,
     ) -> list[SearchHit]:
+        """What to show: the first `most`, none surer than the one before it; all where diversity chooses."""
         weighed = []
         for snippet in snippets:
             exact = query.has_exact_token(snippet.text)
-            weighed.append(
-                (max(snippet.score, EXACT_TOKEN_FLOOR) if exact else snippet.score, exact, snippet)
-            )
+            worth = max(snippet.score, EXACT_TOKEN_FLOOR) if exact else snippet.score
+            weighed.append((worth, exact, snippet))
         if query.exact:  # it may have lifted one over those before it
             weighed.sort(key=lambda each: -each[0])
         weighed = [each for each in weighed if each[0] >= NOTHING_IN_COMMON]
@@ -541,7 +541,9 @@ class SearchEngine:
         at = None if query.days else about_the_same(weighed, asked)
         if at is not None:
             older = _selection().put_newer_first(weighed, chances, at, query, today)
-        for (worth, exact, snippet), score in zip(weighed, chances, strict=True):
+        is_diverse = self._settings.diversity.enabled
+        shown = weighed if is_diverse else weighed[:most]
+        for (worth, exact, snippet), score in zip(shown, chances, strict=False):
             best, unit = snippet.best
             chunk = best.ranked.chunk
             hit = SearchHit(
@@ -559,7 +561,7 @@ class SearchEngine:
                 worth=worth,
             )
             hits.append(hit)
-        if not self._settings.diversity.enabled:
+        if not is_diverse:
             return hits
         return self._settings.diversity.reorder(
             [(hit, hit.score, frozenset(hit.snippet.split())) for hit in hits]
