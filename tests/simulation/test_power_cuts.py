@@ -31,6 +31,18 @@ def test_no_power_cut_loses_what_was_acknowledged_or_brings_back_what_was_forgot
     assert report.starts > 20
 
 
+@pytest.mark.parametrize(
+    "seed",
+    [500_225],  # what a killed process left of a list of proposals was taken away, and not for good
+)
+def test_a_life_that_went_wrong_once_goes_well(seed):
+    report = Report()
+
+    simulate(seed, report)
+
+    assert report.faults == ()
+
+
 def test_the_same_seed_is_the_same_life():
     first, again = Report(), Report()
 

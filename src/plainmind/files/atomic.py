@@ -63,10 +63,17 @@ def _discard(temporary: str, system: System) -> None:
 
 
 def remove_abandoned(path: str, system: System) -> None:
-    """Remove what killed processes left of earlier tries; the caller holds the lock of `path`."""
+    """Remove what killed processes left of earlier tries, for good; the caller holds the lock of `path`."""
     folder, name = os.path.split(path)
+    folder = folder or "."
     with explain_errors("sweep up beside", path):
-        for entry in system.listdir(folder or "."):
-            match = _TEMPORARY.fullmatch(entry)
-            if match and match["name"] == name:
-                system.unlink(os.path.join(folder, entry))
+        found = [entry for entry in system.listdir(folder) if _is_left_of(entry, name)]
+        for entry in found:
+            system.unlink(os.path.join(folder, entry))
+        if found:  # a power cut would bring back what was forgotten
+            system.fsync_folder(folder)
+
+
+def _is_left_of(entry: str, name: str) -> bool:
+    match = _TEMPORARY.fullmatch(entry)
+    return match is not None and match["name"] == name
