@@ -34,6 +34,11 @@ def kept(path):
     return path
 
 
+def kept_in(path):
+    """The expressions that a process would find."""
+    return {lazy._opened(entry)[:2] for entry in Expressions(str(path))._read().values()}
+
+
 def run_python(program, *arguments):
     plain = {name: text for name, text in os.environ.items() if not name.startswith("COVERAGE")}
     plain.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -120,17 +125,27 @@ def test_what_two_processes_have_compiled_is_kept_of_both(kept):
     other.compiled("b+", 0)
     other.keep()
 
-    assert set(Expressions(str(kept))._read()) == {(SOURCE, lazy.IGNORECASE), ("b+", 0)}
+    assert kept_in(kept) == {(SOURCE, lazy.IGNORECASE), ("b+", 0)}
     assert os.listdir(kept.parent) == [kept.name]
 
 
-@pytest.mark.parametrize("at", [0, 7, 8, 20, 100, -1])
-def test_what_has_changed_on_the_disk_is_compiled_anew(kept, at):
+@pytest.mark.parametrize("at", [0, 3, 4, 12, 40, 150, 200, -1])
+def test_what_has_changed_on_the_disk_is_compiled_anew(kept, at, monkeypatch):
     content = bytearray(kept.read_bytes())
     content[at] ^= 1
     kept.write_bytes(content)
+    compiled = []
+    compile_now = lazy._compile
+    monkeypatch.setattr(lazy, "_compile", lambda *given: compiled.append(given) or compile_now(*given))
 
-    assert Expressions(str(kept))._read() == {}
+    assert Expressions(str(kept)).compiled(SOURCE, lazy.IGNORECASE) == re.compile(SOURCE, re.IGNORECASE)
+    assert compiled == [(SOURCE, lazy.IGNORECASE)]
+
+
+@pytest.mark.parametrize("size", [0, 3, 4, 11, 12, 100, 200])
+def test_what_was_cut_off_is_compiled_anew(kept, size):
+    kept.write_bytes(kept.read_bytes()[:size])
+
     assert Expressions(str(kept)).compiled(SOURCE, lazy.IGNORECASE) == re.compile(SOURCE, re.IGNORECASE)
 
 
@@ -190,4 +205,4 @@ def test_the_command_keeps_what_it_has_compiled(path):
     )
 
     assert found.returncode == 0, found.stderr
-    assert ("a+", 0) in Expressions(str(path))._read()
+    assert ("a+", 0) in kept_in(path)

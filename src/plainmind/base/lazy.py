@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    Entry = tuple[int, bytes, int, dict[str, int], tuple[str | None, ...]]
-
     made_once = cached_property
 else:
 
@@ -64,26 +62,30 @@ class Expressions:
     """What `re` has made of expressions, kept in a file from one process to the next, as Python keeps modules.
 
     Loading `re` takes a cold search four milliseconds, and a few of our expressions for East Asian texts as long each.
+    In the file stand the length of a list, the list, which tells where each entry is, and the entries: of two hundred
+    some ten are used. The list and each entry begin with a checksum.
     """
 
     def __init__(self, path: str | None) -> None:
         self._path = path
-        self._kept: dict[tuple[str, int], Entry] | None = None
+        self._kept: dict[bytes, bytes | memoryview] | None = None  # entries by the names of expressions
         self._is_news = False
 
     def compiled(self, source: str, flags: int) -> re.Pattern[str]:
         """What `re.compile` gives."""
-        if self._kept is None:
-            self._kept = self._read()
         flags = int(flags)  # those of `re` are of a kind of their own
-        entry = self._kept.get((source, flags))
         try:
             import _sre  # type: ignore[import-not-found]  # of CPython
 
-            if entry is None:
-                entry = self._kept[source, flags] = _compile(source, flags)
+            if self._kept is None:
+                self._kept = self._read()
+            name = _name_of(source, flags)
+            row = _opened(self._kept.get(name, b""))
+            if row is None or row[:2] != (source, flags):
+                row = _compile(source, flags)
+                self._kept[name] = _sealed(row)
                 self._is_news = True
-            used, code, groups, by_name, by_number = entry
+            _, _, used, code, groups, by_name, by_number = row
             words = memoryview(code).cast("I").tolist()
             made: re.Pattern[str] = _sre.compile(source, used, words, groups, by_name, by_number)
         except (ImportError, AttributeError, TypeError, RuntimeError):  # another Python
@@ -97,42 +99,70 @@ class Expressions:
         if not self._is_news or self._path is None or self._kept is None or sys.dont_write_bytecode:
             return
         self._is_news = False
-        from marshal import dumps
-
-        content = dumps((_this_python(), {**self._read(), **self._kept}))
+        entries = {**self._read(), **self._kept}
+        places, end = {}, 0
+        for name, entry in entries.items():
+            places[name] = end, end + len(entry)
+            end += len(entry)
+        listed = _sealed((_this_python(), places))
         beside = f"{self._path}.{os.getpid()}"
         try:
             with open(beside, "xb", opener=_for_everybody_to_read) as file:
-                file.write(_checksum(content) + content)
+                file.write(len(listed).to_bytes(_LENGTH) + listed + b"".join(entries.values()))
             os.replace(beside, self._path)
         except OSError:
             return  # who installed this may write there, and everybody else does without
 
-    def _read(self) -> dict[tuple[str, int], Entry]:
-        from marshal import loads
-
+    def _read(self) -> dict[bytes, bytes | memoryview]:
         try:
             with open(self._path or "", "rb") as file:
-                checksum, content = file.read(_CHECKSUM), file.read()
+                content = memoryview(file.read())
         except OSError:
             return {}
-        if checksum != _checksum(content):
+        begin = _LENGTH + int.from_bytes(content[:_LENGTH])
+        found = _opened(content[_LENGTH:begin])
+        if found is None or found[0] != _this_python():
             return {}
-        made_by, kept = loads(content)  # noqa: S302 (beside our modules, which Python reads so)
-        return kept if made_by == _this_python() else {}
+        entries = content[begin:]
+        return {name: entries[start:end] for name, (start, end) in found[1].items()}
 
 
-_CHECKSUM = 8  # bytes
+_LENGTH = 4  # bytes
+_CHECKSUM = 8
 
 
 def _for_everybody_to_read(path: str, flags: int) -> int:
     return os.open(path, flags, 0o644)
 
 
-def _checksum(content: bytes) -> bytes:
+def _name_of(source: str, flags: int) -> bytes:
+    import _imp
+
+    return _imp.source_hash(flags, source.encode("utf-8", "surrogatepass"))
+
+
+def _checksum(content: bytes | memoryview) -> bytes:
     import _imp
 
     return _imp.source_hash(len(content), content)
+
+
+def _sealed(facts: tuple[Any, ...]) -> bytes:
+    from marshal import dumps
+
+    content = dumps(facts)
+    return _checksum(content) + content
+
+
+def _opened(sealed: bytes | memoryview) -> tuple[Any, ...] | None:
+    """What was sealed; None where anything has changed since, or nothing is there."""
+    from marshal import loads
+
+    content = sealed[_CHECKSUM:]
+    if not content or sealed[:_CHECKSUM] != _checksum(content):
+        return None
+    facts: tuple[Any, ...] = loads(content)  # noqa: S302 (beside our modules, which Python reads so)
+    return facts
 
 
 def _this_python() -> tuple[str, int]:
@@ -141,24 +171,18 @@ def _this_python() -> tuple[str, int]:
     return sys.version, _sre.MAGIC
 
 
-def _compile(source: str, flags: int) -> Entry:
-    """Do what `re.compile` does, and give what it makes a pattern of."""
+def _compile(source: str, flags: int) -> tuple[Any, ...]:
+    """Do what `re.compile` does, and give what it makes a pattern of, behind what it is made of."""
     from array import array
     from re import _compiler, _parser  # type: ignore[attr-defined]  # whatever a Python calls them
 
     tree = _parser.parse(source, flags)
-    code = _compiler._code(tree, flags)  # noqa: SLF001 (what it makes a pattern of is told nowhere else)
+    code = array("I", _compiler._code(tree, flags)).tobytes()  # noqa: SLF001 (told nowhere else)
     by_name = dict(tree.state.groupdict)
     by_number: list[str | None] = [None] * tree.state.groups
     for name, number in by_name.items():
         by_number[number] = name
-    return (
-        flags | tree.state.flags,
-        array("I", code).tobytes(),
-        tree.state.groups - 1,
-        by_name,
-        tuple(by_number),
-    )
+    return source, flags, flags | tree.state.flags, code, tree.state.groups - 1, by_name, tuple(by_number)
 
 
 _EXPRESSIONS = Expressions(__spec__.cached and __spec__.cached.removesuffix(".pyc") + ".expressions")
