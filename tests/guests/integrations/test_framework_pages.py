@@ -16,7 +16,7 @@ PAGES = ROOT / "docs" / "guides" / "frameworks"
 PROGRAMS = sorted((ROOT / "examples" / "frameworks").glob("*.py"))
 # What the classes import of frameworks.
 AWAY = {
-    "agent_framework", "autogen_core", "crewai", "google", "langchain", "langchain_core", "langgraph", "llama_index",
+    "agent_framework", "anthropic", "autogen_core", "crewai", "google", "langchain", "langchain_core", "langgraph", "llama_index",
     "pydantic_ai", "smolagents", "strands",
 }  # fmt: skip
 # Which extra each module names.
@@ -32,6 +32,7 @@ CLASSES = {
     "smolagents": "smolagents",
     "strands": "strands",
 }
+OTHERS = {"memory_tool_sdk": "anthropic"}
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda path: path.stem)
@@ -60,7 +61,7 @@ class Away:
 sys.meta_path.insert(0, Away())
 from plainmind.base.errors import PlainmindError
 said = {{}}
-for module in {list(CLASSES)}:
+for module in {[*CLASSES, *OTHERS]}:
     try:
         importlib.import_module("plainmind.guests.integrations." + module)
     except PlainmindError as error:
@@ -73,7 +74,7 @@ print(json.dumps(said))
     return said
 
 
-@pytest.mark.parametrize(("module", "extra"), CLASSES.items())
+@pytest.mark.parametrize(("module", "extra"), [*CLASSES.items(), *OTHERS.items()])
 def test_who_lacks_a_framework_is_told_what_to_type(
     refusals: dict[str, str], module: str, extra: str
 ) -> None:

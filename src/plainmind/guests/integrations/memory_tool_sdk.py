@@ -4,25 +4,30 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from anthropic.lib.tools import BetaAbstractMemoryTool, ToolError
-from anthropic.types.beta import (
-    BetaMemoryTool20250818CreateCommand as Create,
-)
-from anthropic.types.beta import (
-    BetaMemoryTool20250818DeleteCommand as Delete,
-)
-from anthropic.types.beta import (
-    BetaMemoryTool20250818InsertCommand as Insert,
-)
-from anthropic.types.beta import (
-    BetaMemoryTool20250818RenameCommand as Rename,
-)
-from anthropic.types.beta import (
-    BetaMemoryTool20250818StrReplaceCommand as StrReplace,
-)
-from anthropic.types.beta import (
-    BetaMemoryTool20250818ViewCommand as View,
-)
+from plainmind.guests.integrations.framework import FrameworkMissing
+
+try:
+    from anthropic.lib.tools import BetaAbstractMemoryTool, ToolError
+    from anthropic.types.beta import (
+        BetaMemoryTool20250818CreateCommand as Create,
+    )
+    from anthropic.types.beta import (
+        BetaMemoryTool20250818DeleteCommand as Delete,
+    )
+    from anthropic.types.beta import (
+        BetaMemoryTool20250818InsertCommand as Insert,
+    )
+    from anthropic.types.beta import (
+        BetaMemoryTool20250818RenameCommand as Rename,
+    )
+    from anthropic.types.beta import (
+        BetaMemoryTool20250818StrReplaceCommand as StrReplace,
+    )
+    from anthropic.types.beta import (
+        BetaMemoryTool20250818ViewCommand as View,
+    )
+except ImportError as error:
+    raise FrameworkMissing("The package `anthropic`", "anthropic", error) from error
 
 if TYPE_CHECKING:
     from plainmind.guests.integrations.memory_tool import MemoryTool
