@@ -45,12 +45,13 @@ def meet(first, second):
 
 
 def test_a_second_sync_does_not_make_the_index_that_another_is_making(places):
-    reports = {}
+    reports, told = {}, []
     with Memory(**places) as one, Memory(**places) as other:
         meet(
             lambda hold: reports.update(one=one.sync(progress=hold)),
-            lambda: reports.update(other=other.sync()),
+            lambda: reports.update(other=other.sync(progress=told.append)),
         )
+        assert told[0].label == "another process is making the index"
         assert reports["one"].rebuilt == "there is no index yet"
         assert reports["other"].rebuilt is None
         assert reports["other"].indexed == ()

@@ -12,6 +12,7 @@ from plainmind.base.lazy import Lock, parse_json
 from plainmind.base.model import (
     FileFailure,
     IndexFingerprint,
+    Progress,
     ProgressCallback,
     Source,
     SyncReport,
@@ -100,22 +101,34 @@ class Disappearances:
 
 # After this long another process that makes an index is taken to hang, and one is made beside it.
 _LONGEST_BUILD_S = 600.0
+_TOLD_EVERY_S = 0.25
 
 
 @contextmanager
-def one_builder(folder: str) -> Iterator[bool]:
+def one_builder(folder: str, progress: ProgressCallback | None) -> Iterator[bool]:
     """Let one process at a time make the whole index of a folder; tells whether another one was waited for."""
     path, operation = os.path.join(folder, "build.lock"), "make the index"
     with ExitStack() as until_built:
         with explain_errors("make", folder):
             make_folders(SYSTEM, folder)
         held = try_lock(path, operation=operation)
-        if held is not None:
-            until_built.callback(held.release)
-        else:
+        has_to_wait = held is None
+        last = time.monotonic() + _LONGEST_BUILD_S
+        while held is None and time.monotonic() < last:
+            if progress is not None:
+                progress(Progress(0, 0, "another process is making the index"))
             with suppress(LockTimeout):
-                until_built.enter_context(hold_lock(path, operation=operation, timeout_s=_LONGEST_BUILD_S))
-        yield held is None
+                held = until_built.enter_context(
+                    hold_lock(path, operation=operation, timeout_s=_TOLD_EVERY_S)
+                )
+        if held is not None and not has_to_wait:
+            until_built.callback(held.release)
+        yield has_to_wait
+
+
+def anyone_builds(_progress: ProgressCallback | None) -> AbstractContextManager[None]:
+    """What stands for `one_builder` where no other process knows the index."""
+    return nullcontext()
 
 
 class OpenView:
@@ -216,7 +229,7 @@ class Indexer:
         private: frozenset[Source] = frozenset(),
         clock: Callable[[], float] = time.time,
         on_taken_out: Callable[[], None] = lambda: None,
-        building: Callable[[], AbstractContextManager[bool | None]] = nullcontext,
+        building: Callable[[ProgressCallback | None], AbstractContextManager[bool | None]] = anyone_builds,
     ) -> None:
         """`private` sources are not embedded where text is sent away: words alone find what they say.
 
@@ -284,7 +297,7 @@ class Indexer:
             tally = Tally(progress)
             made, found = self._look_at_everything(tally, conditions, view, force=force)
             if isinstance(found, str):
-                with self._building() as has_waited:
+                with self._building(progress) as has_waited:
                     if has_waited and not force:
                         made, found = self._look_at_everything(tally, conditions, view, force=False)
                     if isinstance(found, str):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from functools import partial
 
 from plainmind.base.errors import (
@@ -540,7 +540,7 @@ class Index:
             return made[embedder]
 
     def _new_indexer(self, embedder: Embedder, store: IndexStore | None = None) -> Indexer:
-        from plainmind.index.sync import Disappearances, Indexer, one_builder
+        from plainmind.index.sync import Disappearances, Indexer, anyone_builds, one_builder
 
         sources: list[TextSource] = [*self.more_sources]
         if not any(source.source == "memory" for source in sources):
@@ -557,7 +557,7 @@ class Index:
             erasures=self._notes.erasures,
             private=self.values.private,
             on_taken_out=self._note_remains,
-            building=partial(one_builder, self.values.folder) if store is None else nullcontext,
+            building=partial(one_builder, self.values.folder) if store is None else anyone_builds,
         )
 
     def _new_engine(self, embedder: Embedder) -> SearchEngine:

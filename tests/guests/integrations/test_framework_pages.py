@@ -16,8 +16,8 @@ PAGES = ROOT / "docs" / "guides" / "frameworks"
 PROGRAMS = sorted((ROOT / "examples" / "frameworks").glob("*.py"))
 # What the classes import of frameworks.
 AWAY = {
-    "agent_framework", "anthropic", "autogen_core", "crewai", "google", "langchain", "langchain_core", "langgraph", "llama_index",
-    "pydantic_ai", "smolagents", "strands",
+    "agent_framework", "anthropic", "autogen_core", "crewai", "google", "langchain", "langchain_core", "langgraph",
+    "llama_index", "pydantic_ai", "smolagents", "strands",
 }  # fmt: skip
 # Which extra each module names.
 CLASSES = {
