@@ -167,11 +167,14 @@ def test_two_lines_with_one_id_are_both_kept_and_still_only_once(here, write):
 def test_what_was_deleted_here_does_not_come_back_unless_it_is_asked_for(here, original):
     here.take("openclaw", original)
     here.store.delete(SESSION)
+    unchanged = here.take("openclaw", original)
     add(original, message("e2", "e1", "user", "two"))
 
     report = here.take("openclaw", original)
 
     assert [left.reason for left in report.left_out] == [REMOVED_HERE]
+    assert [left.reason for left in unchanged.left_out] == [REMOVED_HERE]
+    assert unchanged.unchanged == 0
     assert here.store.list() == []
 
     here.take("openclaw", original, again=True)

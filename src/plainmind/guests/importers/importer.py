@@ -398,7 +398,9 @@ class Importer:
             now = fingerprint(path)
             before = shelves.ledger.files.get(path)
             if before is not None and before.fingerprint == now and not self._again:
-                self._tally.unchanged += 1
+                removed = sum(map(shelves.was_removed, before.places))
+                self._tally.left_out += [FileFailure(path, REMOVED_HERE)] * removed
+                self._tally.unchanged += not removed or removed < len(before.places)
                 self._taken |= before.places.keys()
                 return
             read = ReadFile(now, dict(before.places) if before is not None else {})

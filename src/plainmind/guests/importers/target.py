@@ -150,6 +150,7 @@ class Shelves:
         self._news: dict[str, Entry] = {}
         self.ledger = Ledger(self._shelf.places.state_dir, system)
         self._imported: set[str] = set()
+        self._unlisted: set[str] = set()
 
     @property
     def folder(self) -> str:
@@ -191,6 +192,10 @@ class Shelves:
         found = find(self._known, session_id)
         key = found[0] if found is not None else f"{program}:{session_id}"
         return Target(key, session_id, origin, transcript, is_there=is_there, was_removed=was_removed)
+
+    def was_removed(self, session_id: str) -> bool:
+        """Whether a session was imported, and archived or deleted since."""
+        return session_id in self._unlisted and self._was_made_from(session_id) is None
 
     def register(self, target: Target, about: About, name: str, latest_ms: int) -> None:
         """Enter a new session; written down with the next ones, or at the end."""
@@ -247,6 +252,8 @@ class Shelves:
         }
         self.ledger.load()
         self._imported = self.ledger.sessions()
+        listed = (entry.get("sessionId") for entry in self._known.values() if isinstance(entry, dict))
+        self._unlisted = self._imported.difference(listed)
 
     def _entry(self, key: str) -> Entry:
         entry: Entry = self._new.get(key) or self._known[key]
