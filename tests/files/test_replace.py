@@ -11,7 +11,7 @@ from tests.support.faulty_system import FaultySystem
 from plainmind.base.errors import ConflictError, PathNotAllowed, StorageFailure, WouldShrink
 from plainmind.files.atomic import write_atomically
 from plainmind.files.history import History
-from plainmind.files.replace import Replaced, conflict_copies, erase_conflict_copies, replace, sha256_bytes
+from plainmind.files.replace import conflict_copies, erase_conflict_copies, replace, sha256_bytes
 from plainmind.files.system import SYSTEM, System
 
 OLD = b"# Memory\n" + b"- a fact that matters\n" * 20
@@ -26,7 +26,7 @@ class Desk:
         self.state = folder / "state"
         self.history = History(str(self.state / "history"))
 
-    def replace(self, new: bytes, base: bytes | None, system: System = SYSTEM, **options: bool) -> Replaced:
+    def replace(self, new: bytes, base: bytes | None, system: System = SYSTEM, **options: bool) -> str:
         return replace(
             str(self.file),
             new,
@@ -54,7 +54,7 @@ def desk(tmp_path: Path) -> Desk:
 def test_a_replaced_file_keeps_its_mode_and_its_old_text_is_in_the_history(desk: Desk) -> None:
     desk.file.chmod(0o664)
 
-    assert desk.replace(NEW, OLD) == Replaced(sha256_bytes(OLD), sha256_bytes(NEW))
+    assert desk.replace(NEW, OLD) == sha256_bytes(NEW)
 
     assert desk.file.read_bytes() == NEW
     assert desk.file.stat().st_mode & 0o777 == 0o664
@@ -72,7 +72,7 @@ def test_a_replaced_file_keeps_its_mode_and_its_old_text_is_in_the_history(desk:
 def test_a_new_file_is_private_and_so_is_its_folder(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
 
-    assert desk.replace(NEW, None) == Replaced(None, sha256_bytes(NEW))
+    assert desk.replace(NEW, None) == sha256_bytes(NEW)
 
     assert desk.file.stat().st_mode & 0o777 == 0o600
     assert desk.file.parent.stat().st_mode & 0o777 == 0o700
@@ -112,7 +112,7 @@ def test_a_conflict_is_reported_even_if_its_copy_cannot_be_kept(desk: Desk) -> N
 
 def test_trying_again_after_the_change_was_made_is_no_conflict(desk: Desk) -> None:
     desk.replace(NEW, OLD)
-    assert desk.replace(NEW, OLD).new_hash == sha256_bytes(NEW)
+    assert desk.replace(NEW, OLD) == sha256_bytes(NEW)
     assert desk.file.read_bytes() == NEW
 
 

@@ -45,14 +45,6 @@ _SMALL_BYTES = 200  # a file of a few lines may lose half of them without a mist
 
 
 @value
-class Replaced:
-    """What a file was and what it is; `old_hash` is None when it did not exist."""
-
-    old_hash: str | None
-    new_hash: str
-
-
-@value
 class _Current:
     """The file as it was read under the lock."""
 
@@ -73,8 +65,8 @@ def replace(
     allow_shrink: bool = False,
     system: System = SYSTEM,
     timeout_s: float = 10.0,
-) -> Replaced:
-    """Replace a file that still has the content `base_hash` (None: that does not exist yet).
+) -> str:
+    """Replace a file that still has the content `base_hash` (None: that does not exist yet); the hash of the new one.
 
     The old bytes go into the history first, under `name` (the path as cited; by default the path itself).
     When the content is another one by now, ConflictError: nothing is overwritten and `new` is kept as a
@@ -103,7 +95,7 @@ def replace(
         _swap_in(path, new, current, state_dir, system)
         history.record(name, operation=reason, new_hash=new_hash, length=len(new), previous=old_hash)
         _drop(intent, system)
-    return Replaced(old_hash, new_hash)
+    return new_hash
 
 
 def _read_current(path: str, system: System, *, change: str) -> _Current | None:

@@ -271,17 +271,9 @@ class Notebook:
                 f"`{path}` would be read in another encoding than now, and say something else",
                 hint="save the file as UTF-8 in an editor, then try again; nothing was written",
             )
-        replaced = replace(
-            target,
-            edited,
-            base_hash=base_hash or found_hash,
-            state_dir=self._state_dir,
-            history=self._history,
-            reason="edit",
-            name=path,
-            allow_shrink=allow_shrink,
-        )
-        return Edited(path, data.count(b"\n", 0, start) + 1, replaced.new_hash)
+        base = base_hash or found_hash
+        new_hash = self._replace(path, target, edited, base, reason="edit", allow_shrink=allow_shrink)
+        return Edited(path, data.count(b"\n", 0, start) + 1, new_hash)
 
     def change(
         self, wanted: Sequence[tuple[str, str | None, bytes]], *, reason: str, set_id: str | None = None
@@ -328,17 +320,11 @@ class Notebook:
                 )
             known, encode = _as_utf_8(path, data)
             mark = known[: len(BOM_UTF8)] if known.startswith(BOM_UTF8) else b""
-            replaced = replace(
-                target,
-                encode(mark + _in_endings_of(known, text)),
-                base_hash=base_hash,
-                state_dir=self._state_dir,
-                history=self._history,
-                reason="edit",
-                name=path,
-                allow_shrink=allow_shrink,
+            written = encode(mark + _in_endings_of(known, text))
+            new_hash = self._replace(
+                path, target, written, base_hash, reason="edit", allow_shrink=allow_shrink
             )
-            return Edited(path, 1, replaced.new_hash)
+            return Edited(path, 1, new_hash)
 
     def _create(self, path: str, data: bytes) -> Edited:
         check_new_note(path)
@@ -350,28 +336,41 @@ class Notebook:
         target = self._target(path)
         if os.path.lexists(target):
             raise ConflictError(f"`{path}` already exists", hint="choose another name")
-        made = replace(
-            target,
-            data,
-            base_hash=None,
-            state_dir=self._state_dir,
-            history=self._history,
-            reason="create",
-            name=path,
-        )
+        new_hash = self._replace(path, target, data, None, reason="create")
         try:
             self._workspace.locate(path)
         except PathNotAllowed:  # a rule of the workspace leaves it out: it would never be found
             remove(
                 target,
-                base_hash=made.new_hash,
+                base_hash=new_hash,
                 state_dir=self._state_dir,
                 history=self._history,
                 reason=f"{UNDO} {self._history.versions(path)[0].id}",
                 name=path,
             )
             raise
-        return Edited(path, 1, made.new_hash)
+        return Edited(path, 1, new_hash)
+
+    def _replace(
+        self,
+        path: str,
+        target: str,
+        new: bytes,
+        base_hash: str | None,
+        *,
+        reason: str,
+        allow_shrink: bool = True,
+    ) -> str:
+        return replace(
+            target,
+            new,
+            base_hash=base_hash,
+            state_dir=self._state_dir,
+            history=self._history,
+            reason=reason,
+            name=path,
+            allow_shrink=allow_shrink,
+        )
 
     def undo(self) -> Undone:
         """Take back the latest change that was made through here. Raises NotFound, or ConflictError when it cannot."""
@@ -414,17 +413,7 @@ class Notebook:
         target, data = self.read_unchanged(path, base_hash)
         doomed = {line for first, last in ranges for line in range(first, last + 1)}
         kept = b"".join(line for number, line in enumerate(byte_lines(data), 1) if number not in doomed)
-        replaced = replace(
-            target,
-            kept,
-            base_hash=base_hash,
-            state_dir=self._state_dir,
-            history=self._history,
-            reason=reason,
-            name=path,
-            allow_shrink=True,
-        )
-        return replaced.new_hash
+        return self._replace(path, target, kept, base_hash, reason=reason)
 
     def restore(self, version_id: str) -> Edited:
         """Bring back what a file was; what it is now goes into the history first."""
@@ -467,17 +456,7 @@ class Notebook:
             base: str | None = sha256_bytes(current)
         except NotFound:
             target, base = self._target(version.path), None
-        replaced = replace(
-            target,
-            data,
-            base_hash=base,
-            state_dir=self._state_dir,
-            history=self._history,
-            reason="restore",
-            name=version.path,
-            allow_shrink=True,
-        )
-        return Edited(version.path, 1, replaced.new_hash)
+        return Edited(version.path, 1, self._replace(version.path, target, data, base, reason="restore"))
 
     def _put_back(self, version: Version, record: bytes) -> Edited:
         """Add a note to its file again, unless it is there."""
