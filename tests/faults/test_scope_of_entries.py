@@ -73,7 +73,7 @@ def test_nothing_tells_whether_others_have_such_an_entry(tmp_path, who):
     told = []
     for scopes in (seen, EVERYTHING):
         entries = filled(tmp_path / str(len(scopes)), "memory", scopes)
-        box = EntryToolBox(entries, access(who), LIMITS, nonce=lambda: "f00d")
+        box = EntryToolBox(entries, access(who), LIMITS)
         theirs = next(text for text in KEPT if text.scope not in seen)
         calls = [("memory_recall", {"query": query}) for query in ("what is the code for it?", theirs.ask)]
         calls += [("memory_forget", {"what": theirs.ask}), ("memory_store", {"text": theirs.line})]

@@ -364,12 +364,10 @@ class ToolBox:
         memory: AgentMemory,
         tools: Sequence[Tool] = TOOLS,
         *,
-        nonce: Callable[[], str] = new_nonce,
         codes: Codes = OF_THIS_PROCESS,
     ) -> None:
         self._memory = memory
         self._tools = {tool.name: tool for tool in tools}
-        self._nonce = nonce
         self._codes = codes
         self._pool = Pool()
         self._calls: Mapping[str, Callable[..., ToolAnswer]] = {
@@ -432,7 +430,7 @@ class ToolBox:
         )
         shows_citations = self._memory.shows_citations
         answer = answers.search_answer(
-            result, limits, shows_citations=shows_citations, warning=warning, nonce=self._nonce()
+            result, limits, shows_citations=shows_citations, warning=warning, nonce=new_nonce()
         )
         count = len(answer.content["results"])
         given, others = result.hits[:count], result.hits[count:]
@@ -445,7 +443,7 @@ class ToolBox:
         excerpt = self._memory.get(
             path, first_line=first_line, line_count=line_count, max_chars=reading_chars(self._memory.limits)
         )
-        answer = answers.lines_answer(excerpt, self._nonce())
+        answer = answers.lines_answer(excerpt, new_nonce())
         recall.end(lines_of_excerpt(excerpt), answer.text)
         return answer
 
@@ -465,12 +463,12 @@ class ToolBox:
             replace(chosen, lines=lines),
             limits,
             code=self._codes.make(*shown),
-            nonce=self._nonce(),
+            nonce=new_nonce(),
             warning=None if confirm is None else wrong_code("these lines"),
         )
 
     def _status(self) -> ToolAnswer:
-        return answers.status_answer(self._memory.status(), self._nonce())
+        return answers.status_answer(self._memory.status(), new_nonce())
 
     def _explained(self, name: str, error: PlainmindError) -> ToolAnswer:
         code = code_of(error)

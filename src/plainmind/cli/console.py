@@ -232,6 +232,6 @@ def age_in_words(day: str, today: date) -> str:
     return f"{months} months old" if months < 24 else f"{days // 365} years old"
 
 
-def first_few(names: list[str], most: int = 3) -> str:
-    """`a, b, c …`: the first few of a list."""
-    return ", ".join(names[:most]) + (" …" if len(names) > most else "")
+def first_few(names: list[str]) -> str:
+    """`a, b, c …`: the first three of a list."""
+    return ", ".join(names[:3]) + (" …" if len(names) > 3 else "")

@@ -188,13 +188,7 @@ def start_of_line(fd: int, number: int, *, stop: int, system: System = SYSTEM) -
 
 
 def lines_holding(
-    fd: int,
-    wanted: bytes,
-    *,
-    start: int = 0,
-    stop: int,
-    max_line_bytes: int = MAX_LINE_BYTES,
-    system: System = SYSTEM,
+    fd: int, wanted: bytes, *, start: int = 0, stop: int, system: System = SYSTEM
 ) -> Iterator[RawLine]:
     """Give the lines between two offsets that hold some bytes; the others are only searched, as fast as memory is."""
     begin = start
@@ -204,12 +198,9 @@ def lines_holding(
         if at < 0:
             begin += _BLOCK_BYTES
             continue
-        before = next(backwards(fd, end=begin + at, max_line_bytes=max_line_bytes, system=system), None)
+        before = next(backwards(fd, end=begin + at, system=system), None)
         line_start = before.start if before is not None and not before.is_complete else begin + at
-        lines = forwards(
-            fd, start=line_start, number=0, stop=stop, max_line_bytes=max_line_bytes, system=system
-        )
-        line = next(lines)
+        line = next(forwards(fd, start=line_start, number=0, stop=stop, system=system))
         yield line
         begin = line.end
 

@@ -152,7 +152,7 @@ def _weekday(match: Match, today: dt.date) -> Span:
 def _last_weekday(match: Match, today: dt.date) -> Span | None:
     if match["every"]:
         return None  # what happens every week happens on no day
-    return weekday_before(today, _WEEKDAYS[match["weekday"]], or_today=False)
+    return weekday_before(today, _WEEKDAYS[match["weekday"]])
 
 
 def _ago_in_korean(match: Match, today: dt.date) -> Span:

@@ -138,7 +138,7 @@ def _weekday(match: Match, today: dt.date) -> Span:
     which, weekday = (match["which"] or "").lower(), _WEEKDAYS.index(match["weekday"][:3].lower())
     if which in {"this", "next"}:
         return weekday_of_week(today, weekday, 0 if which == "this" else -1)
-    return weekday_before(today, weekday, or_today=False)
+    return weekday_before(today, weekday)
 
 
 def _weekday_in_week(match: Match, today: dt.date) -> Span:
@@ -349,7 +349,7 @@ class _Language:
         yield (
             ("weekday",),
             self.weekday,
-            lambda m, today: weekday_before(today, self._weekday(m), or_today=False),
+            lambda m, today: weekday_before(today, self._weekday(m)),
         )
         yield (
             ("season", "last"),

@@ -82,10 +82,9 @@ def weekend_before(today: dt.date, *, or_now: bool = False) -> Span:
     return days_before(sunday, 1), sunday
 
 
-def weekday_before(today: dt.date, weekday: int, *, or_today: bool) -> Span:
-    """Return the latest such weekday (Monday is 0), today itself only when allowed."""
-    back = (today.weekday() - weekday) % 7
-    return day(days_before(today, back if back or or_today else 7))
+def weekday_before(today: dt.date, weekday: int) -> Span:
+    """Return the latest such weekday (Monday is 0) before today."""
+    return day(days_before(today, (today.weekday() - weekday) % 7 or 7))
 
 
 def weekday_of_week(today: dt.date, weekday: int, weeks_back: int) -> Span:

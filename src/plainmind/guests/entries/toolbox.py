@@ -8,7 +8,7 @@ from functools import partial
 
 from plainmind.agent import answers
 from plainmind.agent.answers import ELLIPSIS, ToolAnswer
-from plainmind.agent.codes import OF_THIS_PROCESS, Codes, wrong_code
+from plainmind.agent.codes import OF_THIS_PROCESS, wrong_code
 from plainmind.agent.pool import Pool, TimedOut
 from plainmind.agent.protocol import Limits
 from plainmind.agent.recall import NOTICE, Recalled, as_data, fence, labels, new_nonce
@@ -68,8 +68,6 @@ class EntryToolBox:
         limits: Limits | None = None,
         *,
         by_itself: ByItself | None = None,
-        nonce: Callable[[], str] = new_nonce,
-        codes: Codes = OF_THIS_PROCESS,
         conversation: str = "",
         redact: Callable[[str], Redacted] | None = None,
         begin_recall: Callable[[str, str], BegunRecall] | None = None,
@@ -82,8 +80,6 @@ class EntryToolBox:
         self._access = access
         self._limits = limits or Limits()
         self._by_itself = by_itself or ByItself()
-        self._nonce = nonce
-        self._codes = codes
         self._conversation = conversation
         self._redact = redact
         self._begin_recall = begin_recall
@@ -145,7 +141,7 @@ class EntryToolBox:
         except PlainmindError as error:
             reason = str(self._for_others(error))
         else:
-            text = fence(self._items(self._veiled_all(found)), self._nonce()) if found.found else ""
+            text = fence(self._items(self._veiled_all(found)), new_nonce()) if found.found else ""
             if recall is not None:
                 recall.end(_recalled_lines(found), text)
             return text
@@ -224,7 +220,7 @@ class EntryToolBox:
             **warning,
         }
         told = "Not stored: an entry that says the same is there already."
-        fenced = fence([_item(twin, f"similarity {stored.similarity:.2f}", self._limits)], self._nonce())
+        fenced = fence([_item(twin, f"similarity {stored.similarity:.2f}", self._limits)], new_nonce())
         return ToolAnswer(content, f"{told}\n{fenced}\nOtherwise i{action[1:]}.")
 
     def _recall(self, query: str, max_results: int | None = None) -> ToolAnswer:
@@ -246,7 +242,7 @@ class EntryToolBox:
         remarks = [f"not everything was consulted: {reason}" for reason in degraded]
         parts = [
             "" if found.found else NOTHING_RECALLED,
-            fence(self._items(found), self._nonce(), remarks=remarks),
+            fence(self._items(found), new_nonce(), remarks=remarks),
         ]
         text = "\n".join(filter(None, parts))
         if recall is not None:
@@ -267,13 +263,13 @@ class EntryToolBox:
         self._check_writing()
         chosen = self._chosen(what)
         exactly = json.dumps([[entry.id, entry.text] for entry in chosen])
-        if confirm is not None and self._codes.take(confirm, self._conversation, exactly):
+        if confirm is not None and OF_THIS_PROCESS.take(confirm, self._conversation, exactly):
             gone = self._entries.forget([entry.id for entry in chosen], scopes=self._writable())
             content = {"status": "forgotten", "total": len(gone), "ids": [entry.id for entry in gone]}
             return ToolAnswer(
                 content, f"Removed for good: {len(gone)} {'entry' if len(gone) == 1 else 'entries'}."
             )
-        code = self._codes.make(self._conversation, exactly)
+        code = OF_THIS_PROCESS.make(self._conversation, exactly)
         shown = [self._veiled(entry) for entry in chosen]
         warning = None if confirm is None else wrong_code("these entries")
         content = {
@@ -285,7 +281,7 @@ class EntryToolBox:
         told = (
             warning,
             f"Nothing was removed yet. {len(chosen)} {'entry' if len(chosen) == 1 else 'entries'} would go for good.",
-            fence([_item(entry, "", self._limits) for entry in shown], self._nonce()),
+            fence([_item(entry, "", self._limits) for entry in shown], new_nonce()),
             f'If the user agrees, call memory_forget again with the same `what` and "confirm": "{code}".',
         )
         return ToolAnswer(content, "\n".join(filter(None, told)), is_error=warning is not None)
@@ -434,15 +430,11 @@ class AllTools:
         entries: EntryToolBox,
         tools: Sequence[Tool] = ALL_TOOLS,
         *,
-        nonce: Callable[[], str] = new_nonce,
-        codes: Codes = OF_THIS_PROCESS,  # that the boxes have too
         on_close: Callable[[], None] = lambda: None,
     ) -> None:
         self._notes = notes
         self._entries = entries
         self._tools = {tool.name: tool for tool in tools}
-        self._nonce = nonce
-        self._codes = codes
         self._on_close = on_close
 
     @property
@@ -492,10 +484,10 @@ class AllTools:
                 "search or recall it first, and give its place, its id or its words",
                 {"status": "not_found"},
             )
-        parts = [self._codes.meaning_of(answer.content["confirm"]) for _, answer in seen]
-        if confirm is not None and self._codes.take(confirm, *parts):
+        parts = [OF_THIS_PROCESS.meaning_of(answer.content["confirm"]) for _, answer in seen]
+        if confirm is not None and OF_THIS_PROCESS.take(confirm, *parts):
             return _joined([box.call("memory_forget", _confirmed(what, answer)) for box, answer in seen])
-        code = self._codes.make(*parts)
+        code = OF_THIS_PROCESS.make(*parts)
         return self._preview([answer.content for _, answer in seen], code, is_wrong=confirm is not None)
 
     def _preview(self, seen: Sequence[Mapping[str, Any]], code: str, *, is_wrong: bool) -> ToolAnswer:
@@ -518,7 +510,7 @@ class AllTools:
             warning,
             f"Nothing was removed yet. {_places(total)} would be removed for good.",
             f"Only the first {len(items)} are shown." if len(items) < total else "",
-            fence(items, self._nonce()),
+            fence(items, new_nonce()),
             f'If the user agrees, call memory_forget again with the same `what` and "confirm": "{code}".',
         )
         return ToolAnswer(content, "\n".join(filter(None, told)), is_error=is_wrong)

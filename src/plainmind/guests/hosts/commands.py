@@ -165,7 +165,7 @@ class _Connecting:
             files = [change.path for change in changes if change.is_needed]
             row: dict[str, Any] = {"host": host.name, "files": files, "problem": None}
             if self._arguments.dry_run:
-                _show_changes(host, changes, console, "would change")
+                _show_changes(host, changes, console)
                 return row
             if self._memory.create_workspace():
                 console.say(f"made a workspace: {self._memory.workspace}")
@@ -440,7 +440,7 @@ def run_disconnect(arguments: argparse.Namespace, console: Console) -> int:
                 connection = chosen[host.name]
                 changes = plan_removal(connection)
                 if arguments.dry_run:
-                    _show_changes(host, changes, console, "would change")
+                    _show_changes(host, changes, console)
                 else:
                     for problem in disconnect(register, connection, changes, site):
                         console.note(problem)
@@ -530,9 +530,9 @@ def _sources(memory: Memory) -> Sequence[str]:
     return memory.sources if memory.has_chosen_sources else SOURCES
 
 
-def _show_changes(host: Host, changes: Iterable[Change], console: Console, what: str) -> None:
+def _show_changes(host: Host, changes: Iterable[Change], console: Console) -> None:
     needed = [change for change in changes if change.is_needed]
-    console.say(f"{console.style(host.title, 'bold')}: {what if needed else 'nothing to change'}")
+    console.say(f"{console.style(host.title, 'bold')}: {'would change' if needed else 'nothing to change'}")
     for change in needed:
         before = (change.current or b"").decode(errors="replace").splitlines()
         after = (change.new or b"").decode(errors="replace").splitlines()

@@ -54,6 +54,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TypeAlias
 
+_PAUSE_S = 2.0  # between two looks at the files, at the least
+
 
 @value
 class Imported:
@@ -492,7 +494,6 @@ def repeat_import(
     path: str,
     *,
     wait: Callable[[float], bool],
-    pause_s: float = 2.0,
 ) -> Iterator[ImportReport]:
     """Import, and again whenever something has been added, until `wait` says that it is enough.
 
@@ -511,7 +512,7 @@ def repeat_import(
         is_first = False
         took = time.monotonic() - started
         yield report
-        if wait(max(pause_s, 10 * took)):
+        if wait(max(_PAUSE_S, 10 * took)):
             return
 
 

@@ -47,12 +47,12 @@ def _conversations(path: str, program: str, read: Read) -> Iterator[Conversation
         ) from error
 
 
-def _require(database: apsw.Connection, path: str, table: str, columns: frozenset[str], program: str) -> None:
+def _require(database: apsw.Connection, path: str, table: str, columns: frozenset[str]) -> None:
     found = {name for (name,) in database.execute(_COLUMNS, {"table": table})}
     missing = sorted(columns - found)
     if missing:
         raise PlainmindError(
-            f"{path} has no `{table}.{missing[0]}`: this version of {program} keeps conversations in another way",
+            f"{path} has no `{table}.{missing[0]}`: this version of opencode keeps conversations in another way",
             hint="nothing was changed; a newer Plainmind may be able to read it",
         )
 
@@ -129,7 +129,7 @@ class OpenCode:
 
 def _sessions_of_opencode(database: apsw.Connection, path: str) -> Iterator[Conversation]:
     for table, columns in _OPENCODE_TABLES.items():
-        _require(database, path, table, columns, "opencode")
+        _require(database, path, table, columns)
     for session, folder, title, parent, created, updated, count in database.execute(_SESSIONS).fetchall():
 
         def items(session: object = session) -> Iterator[Entry]:

@@ -244,14 +244,14 @@ class Bucket:
                 yield term, kept[2 * start : 2 * end], counts[start:end]
 
 
-def merge_from(sizes: Sequence[int], most: int = MOST_SEGMENTS) -> int | None:
+def merge_from(sizes: Sequence[int]) -> int | None:
     """From which segment on all should become one; None while there are few enough to look into.
 
     The newest go together with all before them that are not much larger than what has come together so far: so a
     chunk is merged again only when its segment doubles, however many changes there are.
     """
     small = sum(1 for size in sizes if size < MOST_POSITIONS // 2)
-    if small <= most:
+    if small <= MOST_SEGMENTS:
         return None
     first, total = len(sizes), 0
     for size in reversed(sizes):

@@ -156,13 +156,10 @@ class Transport:
         *,
         deadline: float,
         cap: int = LARGEST_ANSWER,
-        private: Sequence[str] = (),
-        stopped: Callable[[], bool] = never,
     ) -> Any:
-        """Send JSON and return the JSON of a success. Raises NetFailure, which repeats none of `private`."""
+        """Send JSON and return the JSON of a success. Raises NetFailure."""
         body = None if payload is None else as_json(payload)
-        answer = self.send(method, path, body=body, deadline=deadline, cap=cap, stopped=stopped)
-        return self.success_in(answer, private=private)
+        return self.success_in(self.send(method, path, body=body, deadline=deadline, cap=cap))
 
     def stream(
         self,
@@ -209,15 +206,7 @@ class Transport:
             may_redirect=may_redirect,
         )
 
-    def download(
-        self,
-        path: str,
-        to_file: Sink,
-        *,
-        deadline: float,
-        cap: int,
-        stopped: Callable[[], bool] = never,
-    ) -> int:
+    def download(self, path: str, to_file: Sink, *, deadline: float, cap: int) -> int:
         """Write a success into a file and return its size.
 
         Raises NetFailure or StorageFailure; what was written by then is to be thrown away.
@@ -241,7 +230,7 @@ class Transport:
             path,
             body=None,
             headers={},
-            patience=self._patience(deadline, stopped),
+            patience=self._patience(deadline, never),
             read=read,
             repeatable=True,
             may_redirect=False,

@@ -335,11 +335,11 @@ def find_document(desk: Desk, name: str) -> Listed | None:
     return next((each for test in tests for each in desk.documents if test(each)), None)
 
 
-def similar_paths(name: str, documents: Iterable[Listed], most: int = 5) -> list[str]:
-    """Paths that differ from a name in few letters."""
+def similar_paths(name: str, documents: Iterable[Listed]) -> list[str]:
+    """The paths that differ from a name in at most five letters; five of them."""
     wanted = name.lower()
     near = sorted((_distance(each.path.lower(), wanted), each.path) for each in documents)
-    return [path for distance, path in near if distance <= most][:most]
+    return [path for distance, path in near if distance <= 5][:5]
 
 
 def _distance(one: str, other: str) -> int:
