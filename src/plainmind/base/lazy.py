@@ -226,3 +226,10 @@ def find_by_name(target: str) -> Any:
     module, _, attribute = target.partition(":")
     __import__(module)  # `importlib` would take a cold search a millisecond to load
     return getattr(sys.modules[module], attribute)
+
+
+def offers(group: str) -> dict[str, str]:
+    """What other packages offer under names of their own, each as `module:attribute`."""
+    from importlib.metadata import entry_points  # costs some 20 ms, and most people have no plugin
+
+    return {each.name: each.value for each in entry_points(group=group)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from plainmind.base.lazy import pattern
+from plainmind.base.lazy import offers, pattern
 from plainmind.base.value import field, value
 
 TYPE_CHECKING = False
@@ -135,11 +135,7 @@ class OneOf(Kind):
         return self._read(text)
 
     def _is_plugin(self, name: str) -> bool:
-        if self._plugins is None:
-            return False
-        from importlib.metadata import entry_points
-
-        return name in entry_points(group=self._plugins).names
+        return self._plugins is not None and name in offers(self._plugins)
 
 
 class SomeOf(Kind):

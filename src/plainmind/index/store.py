@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 
 from plainmind.base.errors import ConfigError, IndexCorrupt
-from plainmind.base.lazy import find_by_name
+from plainmind.base.lazy import find_by_name, offers
 from plainmind.base.model import EmbeddedChunk, FileState, IndexFingerprint, Source
 
 TYPE_CHECKING = False
@@ -181,9 +181,9 @@ def store_options(driver: str, **settings: str | None) -> Mapping[str, str]:
 
 
 def _factory(driver: str) -> Callable[..., IndexStore]:
-    target = _BUILT_IN.get(driver) or (driver if ":" in driver else _installed().get(driver))
+    target = _BUILT_IN.get(driver) or (driver if ":" in driver else offers(ENTRY_POINTS).get(driver))
     if target is None:
-        known = ", ".join(sorted({*_BUILT_IN, *_installed()}))
+        known = ", ".join(sorted({*_BUILT_IN, *offers(ENTRY_POINTS)}))
         raise ConfigError(f"unknown store: `{driver}`", key="store.driver", hint=f"use one of {known}")
     try:
         found: Callable[..., IndexStore] = find_by_name(target)
@@ -197,10 +197,3 @@ def _factory(driver: str) -> Callable[..., IndexStore]:
             hint=missing or f"`{target}` must name a module and a factory in it",
         ) from error
     return found
-
-
-def _installed() -> Mapping[str, str]:
-    """What other packages offer."""
-    from importlib.metadata import entry_points
-
-    return {each.name: each.value for each in entry_points(group=ENTRY_POINTS)}
