@@ -220,7 +220,6 @@ class Index:
 
             only = restriction_of(today, paths=paths, tags=tags, since=since, until=until)
         where = SearchFilter(frozenset(asked_for), scopes, only)
-
         verdicts = self._verdicts()
         unwanted = None if with_expired else _unwanted(verdicts, frozenset(asked_in))
         heeding = partial(self._heed, verdicts, today, with_expired=with_expired)
@@ -241,21 +240,7 @@ class Index:
                 unwanted=unwanted,
             )
 
-        def ask_index() -> SearchResult:
-            nonlocal before
-            try:
-                result = ask()
-            except IndexCorrupt:
-                # It is set aside by now, and all that it knew stands in the files.
-                before = self._catch_up(progress)
-                try:
-                    result = ask()
-                except IndexCorrupt as error:
-                    told = self._read_files(error, progress)
-                    result = self._without_secrets(ask(self.stand_in[1]))
-                    return replace(result, degraded=(*result.degraded, *told))
-            return self._with_remarks(self._without_secrets(result), before, sources or ())
-
+        ask_index = partial(self._ask_index, ask, before, sources or (), progress)
         if self.backend is None or not query.strip():
             try:
                 return heeding(ask_index())
@@ -279,6 +264,27 @@ class Index:
             explain=explain,
         )
         return heeding(self.backend.search(question, ask_index))
+
+    def _ask_index(
+        self,
+        ask: Callable[..., SearchResult],
+        before: SyncReport,
+        sources: Sequence[Source],
+        progress: ProgressCallback | None,
+    ) -> SearchResult:
+        """What the index answers; `before` says how it was brought up to date. A damaged one is made anew first."""
+        try:
+            result = ask()
+        except IndexCorrupt:
+            # It is set aside by now, and all that it knew stands in the files.
+            before = self._catch_up(progress)
+            try:
+                result = ask()
+            except IndexCorrupt as error:
+                told = self._read_files(error, progress)
+                result = self._without_secrets(ask(self.stand_in[1]))
+                return replace(result, degraded=(*result.degraded, *told))
+        return self._with_remarks(self._without_secrets(result), before, sources)
 
     def _heed(
         self,
