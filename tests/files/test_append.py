@@ -40,7 +40,7 @@ def test_a_new_file_gets_its_header_and_private_modes(note: Path) -> None:
     appended = add(note, header=b"# Monday\n")
 
     assert note.read_bytes() == b"# Monday\n" + RECORD
-    assert appended == Appended(offset=9, length=len(RECORD), created=True)
+    assert appended == Appended(offset=9, created=True)
     assert note.stat().st_mode & 0o777 == 0o600
     assert note.parent.stat().st_mode & 0o777 == 0o700
 
@@ -73,7 +73,7 @@ def test_the_same_id_again_changes_nothing_and_says_where_the_record_stands(note
     again = add(note)
 
     assert note.read_bytes() == before
-    assert again == Appended(first.offset, first.length, created=False, already_there=True)
+    assert again == Appended(first.offset, created=False, already_there=True)
 
 
 def test_a_note_that_a_person_has_changed_is_not_written_again(note: Path) -> None:
@@ -101,7 +101,7 @@ def test_the_torn_copy_of_a_killed_writer_is_completed(note: Path) -> None:
     appended = add(note)
 
     assert note.read_bytes() == b"# Monday\n" + RECORD
-    assert appended == Appended(9, len(RECORD), created=False, already_there=True)
+    assert appended == Appended(9, created=False, already_there=True)
 
 
 def test_a_torn_jsonl_line_is_put_aside_and_cut(note: Path) -> None:

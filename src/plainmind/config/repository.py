@@ -21,7 +21,6 @@ _ADDRESS = pattern(r"(?:\w[\w+.-]*://)?(?:[^@/]*@)?(?P<host>[^:/]+)(?::\d+(?=/))
 class Repository:
     """A repository; `identity` is the same wherever it was cloned to."""
 
-    folder: str
     identity: str
 
     @property
@@ -49,7 +48,7 @@ def repository_of(folder: str) -> Repository | None:
     while True:
         shared = _shared_git_folder(os.path.join(folder, ".git"))
         if shared is not None:
-            return Repository(folder, _origin_in(shared) or os.path.dirname(shared))
+            return Repository(_origin_in(shared) or os.path.dirname(shared))
         above = os.path.dirname(folder)
         if above == folder:
             return None

@@ -62,7 +62,6 @@ class Appended:
     """Where the record now stands."""
 
     offset: int
-    length: int
     created: bool  # the file did not exist before
     already_there: bool = False  # an earlier try had written it
     was_changed: bool = False  # by others, since the last append
@@ -165,9 +164,7 @@ def _try_once(wanted: _Wanted) -> tuple[Appended | None, bytes]:
     finally:
         with suppress(OSError):  # the bytes are synced and read back, or an error is on its way
             wanted.system.close(fd)
-    was_there = found is not None
-    appended = Appended(offset, len(wanted.record), created, already_there=was_there, was_changed=was_changed)
-    return appended, looks
+    return Appended(offset, created, already_there=found is not None, was_changed=was_changed), looks
 
 
 def _looks(status: os.stat_result) -> bytes:

@@ -29,15 +29,10 @@ if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     from plainmind.index.bm25 import Postings
-    from plainmind.index.driver import Part, Segment, View
+    from plainmind.index.driver import Overview, Part, Segment, View
     from plainmind.index.filters import Passing
 
     T = TypeVar("T")
-    from typing import TypeAlias
-
-    from plainmind.index.driver import Overview
-
-    Ranked: TypeAlias = Sequence[tuple[int, float]]
 
 
 # So many vectors are sooner compared than found among all others.

@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from importlib import import_module
+from collections.abc import Callable, Iterator, Mapping
 
 from plainmind.base.errors import ConfigError, PlainmindError
-from plainmind.base.lazy import find_by_name
+from plainmind.base.lazy import find_by_name, offers
 from plainmind.base.model import SearchResult, Source, SyncReport
 from plainmind.base.value import field, replace, value
 from plainmind.files.atomic import write_atomically
@@ -118,11 +117,6 @@ class MemoryBackend(Protocol):
 
     def close(self) -> None:
         """Stop what runs, and leave nothing behind. Closing twice is fine."""
-
-
-def wanted_sources(question: Question, available: Sequence[Source]) -> tuple[Source, ...]:
-    """The sources that a question is about, among those that there are."""
-    return tuple(source for source in available if question.sources is None or source in question.sources)
 
 
 class Record:
@@ -442,13 +436,12 @@ def open_backend(name: str, surroundings: Surroundings) -> MemoryBackend:
 
 
 def _factory(name: str) -> Callable[[Surroundings], MemoryBackend]:
-    target = _BUILT_IN.get(name) or (name if ":" in name else _plugins().get(name))
+    target = _BUILT_IN.get(name) or (name if ":" in name else offers(ENTRY_POINTS).get(name))
     if target is None:
-        known = ", ".join(sorted({"builtin", *_BUILT_IN, *_plugins()}))
+        known = ", ".join(sorted({"builtin", *_BUILT_IN, *offers(ENTRY_POINTS)}))
         raise ConfigError(f"unknown back end: `{name}`", key="backend", hint=f"use one of {known}")
-    module, _, attribute = target.partition(":")
     try:
-        found: Callable[[Surroundings], MemoryBackend] = getattr(import_module(module), attribute)
+        found: Callable[[Surroundings], MemoryBackend] = find_by_name(target)
     except (ImportError, AttributeError, ValueError) as error:
         raise ConfigError(
             f"the back end `{name}` cannot be loaded: {error}",
@@ -456,13 +449,6 @@ def _factory(name: str) -> Callable[[Surroundings], MemoryBackend]:
             hint=f"`{target}` must name a module and a factory in it",
         ) from error
     return found
-
-
-def _plugins() -> Mapping[str, str]:
-    """What other packages offer."""
-    from importlib.metadata import entry_points
-
-    return {each.name: each.value for each in entry_points(group=ENTRY_POINTS)}
 
 
 def make_backend(memory: Memory, values: EngineValues) -> FallbackBackend:

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from plainmind.base.model import EmbedderIdentity, IndexFingerprint, ProgressCallback, SyncReport
     from plainmind.embed.cache import SqliteEmbeddingCache
     from plainmind.embed.protocol import Embedder
-    from plainmind.embed.succession import Choice
     from plainmind.index.plan import Patience
     from plainmind.memory.doctor import Check
     from plainmind.memory.index import Index
@@ -72,10 +71,6 @@ class EmbeddingStatus:
 
 class Providers(Protocol):
     """Makes embedders when they are first needed, and says who embeds and why."""
-
-    @property
-    def choice(self) -> Choice:
-        """Which provider was chosen, and why."""
 
     @property
     def chosen(self) -> Embedder:

@@ -413,14 +413,6 @@ _BYTE_ORDER_MARKS = (
 )
 # Bytes that no Western text of one byte a character has.
 _NOT_WESTERN = rb"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f\x81\x8d\x8f\x90\x9d\xff]"
-# Whose words leave hardly a zero in UTF-16: Cyrillic, Chinese, Japanese, Korean; and the signs between them.
-_WIDE = (
-    ("\u0400", "\u04ff"),
-    ("\u2000", "\u206f"),
-    ("\u3000", "\u9fff"),
-    ("\uac00", "\ud7af"),
-    ("\uff00", "\uffef"),
-)
 _MOST_IN_A_ROW = 3
 _FEWEST_WIDE_BYTES = 16
 

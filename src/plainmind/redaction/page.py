@@ -59,11 +59,6 @@ class Page:
         """Whether one of the words with which rules begin is in the text in any case, or may be."""
         return word in self.narrow if self.absent is None else word not in self.absent
 
-    @property
-    def is_whole(self) -> bool:
-        """Whether nothing was taken out, so that places are those of the original."""
-        return len(self.text) == len(self.original)
-
     def place_of(self, at: int) -> int:
         """Say where a character of `text` stands in the original."""
         if self._parts_until is None:

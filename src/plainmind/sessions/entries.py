@@ -123,9 +123,6 @@ class Transcript(Protocol):
     def end(self) -> int:
         """The place behind the last entry. Raises NotFound."""
 
-    def updated_ms(self) -> int:
-        """When the file was changed last. Raises NotFound."""
-
     def rewrite(self, header: Entry, entries: Iterator[Entry]) -> None:
         """Put a new file in its place, all or nothing; for a fork and for a change of format."""
 

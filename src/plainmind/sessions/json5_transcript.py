@@ -134,11 +134,6 @@ class Json5Transcript:
         """How many entries there are."""
         return len(self._read().entries)
 
-    def updated_ms(self) -> int:
-        """The time of the last change."""
-        with open_plain_file(self.path, system=self._system) as fd:
-            return self._system.fstat(fd).st_mtime_ns // 1_000_000
-
     def rewrite(self, header: Entry, entries: Iterator[Entry]) -> None:
         """Write the document."""
         self._write(header, list(entries))

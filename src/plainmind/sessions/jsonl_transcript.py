@@ -93,11 +93,6 @@ class JsonlTranscript:
         with open_plain_file(self.path, system=self._system) as fd:
             return end_of_last_line(fd, self._system.fstat(fd).st_size, system=self._system)
 
-    def updated_ms(self) -> int:
-        """The time of the last append."""
-        with open_plain_file(self.path, system=self._system) as fd:
-            return self._system.fstat(fd).st_mtime_ns // 1_000_000
-
     def rewrite(self, header: Entry, entries: Iterator[Entry]) -> None:
         """Write beside the place in blocks, sync, and rename."""
         folder, name = os.path.split(self.path)

@@ -135,14 +135,14 @@ class Places:
             found += [f"{folder}/{name}" for name in self._names(folder) if _ARCHIVE.fullmatch(name)]
         return found
 
-    def archived_name(self, path: str, seconds: float, why: str = "reset") -> str:
+    def archived_name(self, path: str, seconds: float) -> str:
         """Choose a name for an archived transcript that nothing has yet, whatever the clock says."""
         stamp = datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H-%M-%S.%f")[:-3] + "Z"
-        name = f"{path}.{why}.{stamp}"
+        name = f"{path}.reset.{stamp}"
         for number in range(2, 10_000):
             if not os.path.lexists(name):
                 return name
-            name = f"{path}.{why}.{stamp}-{number}"
+            name = f"{path}.reset.{stamp}-{number}"
         raise PlainmindError(f"there are too many archives of {path}", hint="delete some of them")
 
     def companions(self, path: str) -> list[str]:
@@ -214,7 +214,6 @@ class Registry:
         self, places: Places, *, preferred: str | None, system: System = SYSTEM, timeout_s: float = 10.0
     ) -> None:
         self.places = places
-        self.notices: list[str] = []  # what was found damaged, and what became of it
         self.finish: Callable[[Sessions], bool] = lambda _: False  # what a killed process has left half done
         self._preferred = preferred
         self._system = system
@@ -314,11 +313,14 @@ class Registry:
         aside = f"{path}.corrupt-{time.time_ns()}"
         write_atomically(aside, damaged, system=self._system)
         sessions = self._gather(salvage_members(damaged))
-        notice = f"{path} was damaged and has been rebuilt with {len(sessions)} sessions; the damaged file is {aside}"
-        self.notices.append(notice)
         import logging
 
-        logging.getLogger(__name__).warning("%s", notice)
+        logging.getLogger(__name__).warning(
+            "%s was damaged and has been rebuilt with %d sessions; the damaged file is %s",
+            path,
+            len(sessions),
+            aside,
+        )
         return sessions
 
     def _gather(self, saved: Sessions) -> Sessions:

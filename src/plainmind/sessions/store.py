@@ -93,10 +93,10 @@ class Session:
         self._add([draft])
         return draft.entry["id"]  # type: ignore[no-any-return]
 
-    def extend(self, many: Iterable[Entry], *, look_back_bytes: int | None = None) -> list[str]:
+    def extend(self, many: Iterable[Entry]) -> list[str]:
         """Add several in their order, some hundreds with one write and one sync; entries that have an `id` keep it."""
         ids: list[str] = []
-        drafts = (self._draft(given, None, look_back_bytes) for given in many)
+        drafts = (self._draft(given, None, None) for given in many)
         while batch := list(islice(drafts, _ENTRIES_A_WRITE)):
             self._add(batch)
             ids += [draft.entry["id"] for draft in batch]
@@ -207,9 +207,9 @@ class Session:
         """Write the counters down; a session that was never closed is only slower to count later."""
         self._settle()
 
-    def path_to(self, at: str | None = None) -> Iterator[Placed]:
-        """The branch that ends at an entry (the newest by default), newest first."""
-        return branch(self.transcript.backwards, leaf=at)
+    def path_to(self) -> Iterator[Placed]:
+        """The branch that ends at the newest entry, newest first."""
+        return branch(self.transcript.backwards)
 
     def _draft(self, given: Entry, chosen: str | None, look_back_bytes: int | None) -> Draft:
         clock = self._store.clock
@@ -308,11 +308,6 @@ class SessionStore:
     def folder(self) -> str:
         """Where everything is."""
         return self._shelf.places.folder
-
-    @property
-    def notices(self) -> tuple[str, ...]:
-        """What was found damaged, and what became of it."""
-        return tuple(self._shelf.registry.notices)
 
     def create(self, key: str, *, id: str | None = None, **fields: object) -> Session:  # noqa: A002
         """Begin a session under a key that is free; `fields` go into its entry. Raises ConflictError."""

@@ -62,7 +62,7 @@ def test_an_answer_to_what_was_not_asked_is_left_out() -> None:
     found, tally = taken([{"id": sha256_text("foreign"), "vector": [1, 0]}])
 
     assert found == {}
-    assert (tally.good, tally.foreign) == (0, 1)
+    assert (tally.good, tally.bad) == (0, 0)
 
 
 def test_equal_answers_to_one_text_are_one_answer_and_different_ones_are_disputed() -> None:

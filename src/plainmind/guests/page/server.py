@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, contextmanager
@@ -47,8 +46,6 @@ if TYPE_CHECKING:
     from plainmind.agent.tools import Tool
     from plainmind.mcp.desk import Desk
     from plainmind.memory.memory import Memory
-
-_log = logging.getLogger(__name__)
 
 STATIC = os.path.join(os.path.dirname(os.path.abspath(__file__)), "static")
 _KINDS = {

@@ -30,7 +30,6 @@ from plainmind.memory.backend import (
     Question,
     Record,
     Surroundings,
-    wanted_sources,
 )
 
 TYPE_CHECKING = False
@@ -79,7 +78,7 @@ class QmdBackend:
         """Ask it, after it has seen what changed, if that can wait no longer."""
         began = time.monotonic()
         deadline = began + question.timeout_s
-        sources = wanted_sources(question, SOURCES)
+        sources = SOURCES if question.sources is None else [one for one in SOURCES if one in question.sources]
         look = self._territory.look()
         if self._options.update_on_search:
             try:

@@ -336,7 +336,6 @@ class Tally:
 
     good: int = 0
     bad: int = 0  # lines without a vector that may be stored
-    foreign: int = 0  # answers to what this job did not ask
     tokens: int = 0
     disputed: set[str] = field(default_factory=set)  # texts with two different answers: neither is kept
 
@@ -390,8 +389,7 @@ def _read_line(
     try:
         line = read(json.loads(row, parse_constant=_refuse))
         if line.hash not in wanted:
-            tally.foreign += 1
-            return None
+            return None  # an answer to what this job did not ask
         (vector,) = check_vectors([line.values], expected_count=1, expected_dims=dims)
     except (ValueError, RecursionError, AnswerUnreadable, BadVector):
         tally.bad += 1
