@@ -294,5 +294,12 @@ def test_every_file_that_a_paper_names_is_there(page):
         assert f"\n{target}:" in (ROOT / "Makefile").read_text(encoding="utf-8"), f"make {target} in {page}"
 
 
+def test_every_module_that_a_module_names_is_beside_it():
+    for module in PACKAGE.rglob("*.py"):
+        for named in re.findall(r"`((?:\w+/)*\w+\.py)`", module.read_text(encoding="utf-8")):
+            places = (module.parent, PACKAGE, ROOT)
+            assert any((place / named).exists() for place in places), f"{named} is named in {module}"
+
+
 def test_the_page_for_coding_agents_stays_short():
     assert len((ROOT / "AGENTS.md").read_text(encoding="utf-8").splitlines()) <= 80

@@ -1,1 +1,1 @@
-"""The agent's side of a memory: who may see what, tools, recalled text as data, flush and a reference agent."""
+"""The agent's side of a memory: who may see what, tools, recalled text as data, what a session begins with."""

@@ -1,4 +1,4 @@
-"""What a place to keep the index must promise; read `memory.py` next, it keeps these promises with dicts."""
+"""What a place to keep the index must promise; `drivers/memory.py` keeps these promises with dicts."""
 
 from __future__ import annotations
 

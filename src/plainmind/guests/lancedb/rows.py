@@ -4,7 +4,7 @@
     FILE     number of the file chunks it has     0         its state, as JSON
     CHUNK    number of its file its place there   its own   context and day as JSON, a line end, the text
     SEGMENT  number of it       buckets it has    its first ids of its chunks, int64
-    BUCKET   number of segment  which bucket      0         postings: `words.py`
+    BUCKET   number of segment  which bucket      0         postings, as `in_buckets` packs them
 
 Bodies are plain bytes: what was erased can be looked for with grep. Numbers are little-endian.
 """

@@ -2,6 +2,6 @@
 
 Read `migrations/0001-generations.sql` first, then `view.py` (what is asked), `segments.py` (how what is searched by
 word is packed) and `change.py` (how it changes), `connections.py` and `session.py` (how the server is reached, and
-what every transaction says about itself), `replica.py` (which server may be asked in its place), and `store.py`,
-which ties them together for the engine in `plainmind.index`.
+what every transaction says about itself), and `store.py`, which ties them together for the engine in
+`plainmind.index`, and knows which replica may be asked in the server's place.
 """
