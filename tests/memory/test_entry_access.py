@@ -17,7 +17,7 @@ from plainmind.base.errors import ConfigError
 from plainmind.base.model import EVERY_SCOPE, PRIVATE, EmbedderIdentity, sha256_text
 from plainmind.guests.chat.access import open_conversation
 from plainmind.guests.entries.access import entry_memory_of, tools_within
-from plainmind.memory.cache import open_cache
+from plainmind.memory.status import open_cache
 
 
 def memory_with(tmp_path, **entries):

@@ -482,7 +482,7 @@ class Index:
     def forget_vectors(self, hashes: Sequence[str]) -> None:
         """Erase vectors of every provider from the cache: it is there even where it is not used any more."""
         if os.path.exists(self.values.cache.path):
-            from plainmind.memory.cache import open_cache
+            from plainmind.memory.status import open_cache
 
             with open_cache(self.values.cache) as cache:
                 cache.forget(hashes)

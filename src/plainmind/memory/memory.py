@@ -44,7 +44,6 @@ if TYPE_CHECKING:  # a search needs none of these, and pays for none of them
     from plainmind.index.index_copy import Copied
     from plainmind.memory.backend import FallbackBackend
     from plainmind.memory.background import BackgroundSync
-    from plainmind.memory.cache import CacheStats
     from plainmind.memory.doctor import Check
     from plainmind.memory.forget import StillThere
     from plainmind.memory.index import Index
@@ -52,7 +51,7 @@ if TYPE_CHECKING:  # a search needs none of these, and pays for none of them
     from plainmind.memory.providers import Confirm, Providers
     from plainmind.memory.scoped import ScopedMemory
     from plainmind.memory.sessions import Conversations, ImportReport
-    from plainmind.memory.status import Status
+    from plainmind.memory.status import CacheStats, Status
     from plainmind.memory.workspace_setup import ExportedFile, ToldAgents
     from plainmind.notes.discovery import Discovery, FoundFile
     from plainmind.notes.links import NoteLinks
@@ -745,7 +744,7 @@ class Memory:
 
     def cache_stats(self) -> CacheStats:
         """What the cache of embeddings holds; it is shared by all workspaces of this agent."""
-        from plainmind.memory.cache import cache_stats
+        from plainmind.memory.status import cache_stats
 
         return cache_stats(self.index.values.cache, is_used=self.index.cache is not None)
 
@@ -758,7 +757,7 @@ class Memory:
         max_bytes: int | None = None,
     ) -> Pruned:
         """Drop vectors that were not used for so many days, those of a provider, and the oldest beyond the bounds."""
-        from plainmind.memory.cache import open_cache
+        from plainmind.memory.status import open_cache
 
         since = None if unused_days is None else int((self.now().timestamp() - unused_days * 86_400) * 1e9)
         with open_cache(self.index.values.cache) as cache:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 from plainmind import __version__
 from plainmind.base.errors import ConfigError, IndexCorrupt, IndexUnavailable, LockTimeout, PlainmindError
@@ -22,6 +23,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from plainmind.embed.cache import Held, SqliteEmbeddingCache
     from plainmind.embed.succession import Choice
     from plainmind.memory.index import Index
     from plainmind.memory.memory import Memory
@@ -333,3 +335,54 @@ def _peak(max_rss: int) -> int:
     import sys
 
     return max_rss if sys.platform == "darwin" else max_rss * 1024
+
+
+# --- the cache of embeddings ---
+
+
+@value
+class CacheStats:
+    """What the cache holds, by who made it, and how much it may hold."""
+
+    path: str
+    is_used: bool  # by the provider that is chosen now
+    held: tuple[Held, ...]
+    file_bytes: int
+    max_entries: int
+    max_bytes: int
+
+    @property
+    def entries(self) -> int:
+        """How many vectors there are."""
+        return sum(held.entries for held in self.held)
+
+    @property
+    def bytes(self) -> int:
+        """How much the vectors take by themselves."""
+        return sum(held.bytes for held in self.held)
+
+
+def cache_stats(values: translation.CacheValues, *, is_used: bool) -> CacheStats:
+    """Look at the cache of an agent; `is_used` by the provider that is chosen now."""
+    with open_cache(values) as cache:
+        held = tuple(cache.contents())
+    return CacheStats(
+        values.path,
+        is_used=is_used,
+        held=held,
+        file_bytes=bytes_under(values.path) + bytes_under(values.path + "-wal"),
+        max_entries=values.max_entries,
+        max_bytes=values.max_bytes,
+    )
+
+
+@contextmanager
+def open_cache(values: translation.CacheValues) -> Iterator[SqliteEmbeddingCache]:
+    """Open the cache, which is there even where the provider of today does not use it."""
+    from plainmind.embed.cache import SqliteEmbeddingCache
+
+    cache = SqliteEmbeddingCache(values.path, max_entries=values.max_entries, max_bytes=values.max_bytes)
+    try:
+        yield cache
+    finally:
+        cache.close()
