@@ -87,7 +87,6 @@ class Surroundings:
     erasures: Erasures  # nothing that was read before an erasure may be kept after it
     environ: Mapping[str, str] = field(repr=False)
     settings: Settings | None = field(default=None, repr=False)  # an engine translates its own section
-    options: Any = None  # of this engine, instead of what the settings say
 
 
 class MemoryBackend(Protocol):

@@ -408,12 +408,12 @@ class Notebook:
 
     def remove_lines(
         self, path: str, ranges: Sequence[tuple[int, int]], *, base_hash: str, reason: str = "forget"
-    ) -> str:
-        """Take lines out of a file, the bytes of all others unchanged; the hash of what is left."""
+    ) -> None:
+        """Take lines out of a file, the bytes of all others unchanged."""
         target, data = self.read_unchanged(path, base_hash)
         doomed = {line for first, last in ranges for line in range(first, last + 1)}
         kept = b"".join(line for number, line in enumerate(byte_lines(data), 1) if number not in doomed)
-        return self._replace(path, target, kept, base_hash, reason=reason)
+        self._replace(path, target, kept, base_hash, reason=reason)
 
     def restore(self, version_id: str) -> Edited:
         """Bring back what a file was; what it is now goes into the history first."""

@@ -174,14 +174,13 @@ def check_id(session_id: str) -> str:
     return session_id
 
 
-def check_key(key: str) -> str:
+def check_key(key: str) -> None:
     """Refuse a key that could not be read aloud or typed."""
     if not key or len(key) > 512 or not key.isprintable():
         raise PlainmindError(
             f"`{key!r:.80}` cannot be a session key",
             hint="use up to 512 printable characters, such as `agent:main:main`",
         )
-    return key
 
 
 # --- the registry: written in one step ---

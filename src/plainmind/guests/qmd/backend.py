@@ -285,8 +285,8 @@ def _left_out(look: Look) -> str | None:
 
 def open_qmd(surroundings: Surroundings) -> QmdBackend:
     """Make it, for a memory; nothing is started or written yet."""
-    options = surroundings.options if isinstance(surroundings.options, QmdOptions) else _options(surroundings)
-    return QmdBackend(surroundings, options, Record(os.path.join(surroundings.folder, "record.json")))
+    record = Record(os.path.join(surroundings.folder, "record.json"))
+    return QmdBackend(surroundings, _options(surroundings), record)
 
 
 def _options(surroundings: Surroundings) -> QmdOptions:

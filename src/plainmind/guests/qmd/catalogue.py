@@ -171,27 +171,19 @@ class Catalogue:
                 entry[key] = given
         self._write()
 
-    def set_context(self, name: str | None, prefix: str, text: str | None) -> bool:
+    def set_context(self, name: str | None, prefix: str, text: str | None) -> None:
         """Say what files are about, everywhere when no collection is named; with None, say it no more."""
-        if name is None:
-            was_there = self.global_context is not None
-            if text is None:
-                self._found.pop("global_context", None)
-            else:
-                self._found["global_context"] = text
-            self._write()
-            return was_there
-        entry = self._entries()[name]
-        contexts = entry.setdefault("context", {})
-        was_there = prefix in contexts
+        entry = self._found if name is None else self._entries()[name]
+        contexts, key = (
+            (entry, "global_context") if name is None else (entry.setdefault("context", {}), prefix)
+        )
         if text is not None:
-            contexts[prefix] = text
+            contexts[key] = text
         else:
-            contexts.pop(prefix, None)
-        if not contexts:
+            contexts.pop(key, None)
+        if not contexts and name is not None:
             del entry["context"]
         self._write()
-        return was_there
 
     def create(self) -> None:
         """Write an index without collections, unless there is one."""
