@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 
 from plainmind.index import bm25
-from plainmind.index.bm25 import Postings, WordPart
+from plainmind.index.bm25 import Postings, WordPart, still_to_come
 from plainmind.index.vectors import Absences, SignPart, sign_distances
 
 TYPE_CHECKING = False
@@ -125,7 +125,7 @@ class _Scores:
         self._scores = np.zeros(len(self._lengths))
         self._known: Array | None = None  # the positions that go on, once there are fewer than all
         self._known_penalties = self._scores
-        still = self._still_to_come(part, weights)
+        still = still_to_come(part, weights, float(penalties[1]) if len(penalties) > 1 else 1.0)
         few: list[tuple[float, Postings]] = []
         for weight, postings, to_come in zip(weights, part.postings, still, strict=True):
             if postings is None:
@@ -193,18 +193,6 @@ class _Scores:
     def _raised_floor(self) -> float:
         """A score that the best `limit` reach, as high as is cheaply known."""
         return max(self._floor, _at_least_reached(self._scores, self._limit))
-
-    def _still_to_come(self, part: WordPart, weights: Sequence[float]) -> list[float]:
-        """For each term, the most that it and all after it can add to a score."""
-        least_penalty = float(self._penalties[1]) if len(self._penalties) > 1 else 1.0
-        still, total = [], 0.0
-        for weight, postings in zip(reversed(weights), reversed(part.postings), strict=True):
-            if postings is not None:
-                most = postings.most
-                total += weight * most / (most + least_penalty)
-            still.append(total)
-        still.reverse()
-        return still
 
 
 @lru_cache(maxsize=8)

@@ -373,7 +373,7 @@ def scores_of_part(
     far, only chunks that are known already go on, and only those that could get there.
     """
     scores: dict[int, float] = {}
-    still = _still_to_come(part, weights, penalties)
+    still = still_to_come(part, weights, penalties[1])
     get = scores.get
     is_pruned = False
     for weight, postings, to_come in zip(weights, part.postings, still, strict=True):
@@ -399,9 +399,8 @@ def scores_of_part(
     return scores
 
 
-def _still_to_come(part: WordPart, weights: Sequence[float], penalties: Penalties) -> list[float]:
-    """For each term, the most that it and all after it can add to a score."""
-    least_penalty = penalties[1]
+def still_to_come(part: WordPart, weights: Sequence[float], least_penalty: float) -> list[float]:
+    """For each term, the most that it and all after it can add to a score; `least_penalty` is that of the shortest."""
     still, total = [], 0.0
     for weight, postings in zip(reversed(weights), reversed(part.postings), strict=True):
         if postings is not None:

@@ -15,6 +15,7 @@ from plainmind.guests.importers.protocol import (
     make_id,
     number_id,
     text_block,
+    text_in,
     tool_result,
     words_of,
 )
@@ -85,13 +86,13 @@ class Translation:
 
     def __call__(self, line: Entry, raw: bytes, number: int) -> tuple[Entry, ...]:
         """Give the entries that a line becomes: none, one, or one for each tool that answered."""
-        own_id = _text(line.get("uuid")) or make_id(number, raw)
+        own_id = text_in(line.get("uuid")) or make_id(number, raw)
         parent = self._copied_parent(line.get("logicalParentUuid") or line.get("parentUuid"))
         bodies = self._bodies(line)
         if not bodies:
             self._skipped[own_id] = parent
             return ()
-        timestamp = _text(line.get("timestamp"))
+        timestamp = text_in(line.get("timestamp"))
         entries: list[Entry] = []
         for count, body in enumerate(bodies, 1):
             entry: Entry = {"type": body["type"], "id": number_id(own_id, count)}
@@ -106,7 +107,7 @@ class Translation:
 
     def _copied_parent(self, parent: object) -> str | None:
         """The entry that stands for a parent: itself, or the nearest before it that was copied."""
-        found = _text(parent)
+        found = text_in(parent)
         for _ in range(len(self._skipped) + 1):
             if found is None or found not in self._skipped:
                 break
@@ -135,12 +136,12 @@ class Translation:
         if not content or line.get("isApiErrorMessage") is True or message.get("model") == "<synthetic>":
             return []
         answer: Entry = {"role": "assistant", "content": content, "provider": "anthropic"}
-        if _text(message.get("model")):
+        if text_in(message.get("model")):
             answer["model"] = message["model"]
         if message.get("id") is None or message["id"] != self._answer:
             answer |= _usage(message.get("usage"))
         self._answer = message.get("id")
-        if _text(message.get("stop_reason")):
+        if text_in(message.get("stop_reason")):
             answer["stopReason"] = message["stop_reason"]
         return [{"type": "message", "message": answer}]
 
@@ -206,7 +207,3 @@ def _usage(usage: object) -> Entry:
     }
     counted = {ours: usage[theirs] for ours, theirs in names.items() if isinstance(usage.get(theirs), int)}
     return {"usage": counted} if counted else {}
-
-
-def _text(found: object) -> str | None:
-    return found if isinstance(found, str) and found else None

@@ -19,6 +19,7 @@ from plainmind.guests.importers.protocol import (
     blocks_of,
     call_block,
     make_id,
+    text_in,
     thinking_block,
     tool_result,
     words_of,
@@ -69,11 +70,11 @@ def _about(path: str, entries: list[Entry]) -> About:
         meta = entries[0]
     name = os.path.basename(path)
     in_name = _ID.findall(name)
-    session_id = _text(meta.get("id")) or (in_name[-1] if in_name else name.partition(".json")[0])
-    header = {key: meta[key] for key in ("timestamp", "cwd") if _text(meta.get(key))}
+    session_id = text_in(meta.get("id")) or (in_name[-1] if in_name else name.partition(".json")[0])
+    header = {key: meta[key] for key in ("timestamp", "cwd") if text_in(meta.get(key))}
     fields = {"cwd": header["cwd"]} if "cwd" in header else {}
     git = meta.get("git")
-    if isinstance(git, dict) and _text(git.get("branch")):
+    if isinstance(git, dict) and text_in(git.get("branch")):
         fields["gitBranch"] = git["branch"]
     return About(session_id, header, fields)
 
@@ -100,7 +101,7 @@ class Translation:
         if body is None:
             return ()
         entry: Entry = {"type": body["type"], "id": make_id(number, raw)}
-        if _text(line.get("timestamp")):
+        if text_in(line.get("timestamp")):
             entry["timestamp"] = line["timestamp"]
         if body["type"] == "compaction":
             entry["firstKeptEntryId"] = entry["id"]
@@ -117,7 +118,7 @@ class Translation:
         return _item(line) if "payload" not in line else None  # before there were envelopes
 
     def _model_change(self, context: Entry) -> Entry | None:
-        model = _text(context.get("model"))
+        model = text_in(context.get("model"))
         if model is None or model == self._model:
             return None
         self._model = model
@@ -160,14 +161,10 @@ def _by_the_model(content: list[Entry]) -> Entry:
 
 
 def _compaction(payload: Entry) -> Entry | None:
-    summary = _text(payload.get("message"))
+    summary = text_in(payload.get("message"))
     return {"type": "compaction", "summary": summary, "tokensBefore": 0} if summary else None
 
 
 def _payload(line: Entry) -> Entry:
     found = line.get("payload")
     return found if isinstance(found, dict) else {}
-
-
-def _text(found: object) -> str | None:
-    return found if isinstance(found, str) and found else None

@@ -14,6 +14,7 @@ from plainmind.guests.importers.protocol import (
     blocks_of,
     call_block,
     make_id,
+    text_in,
     thinking_block,
     tool_result,
 )
@@ -56,7 +57,7 @@ def _about(path: str, events: list[Entry]) -> About:
     where = context if isinstance(context, dict) else {}
     header = {"timestamp": start.get("startTime"), "cwd": where.get("cwd")}
     fields = {"cwd": where.get("cwd"), "gitBranch": where.get("branch")}
-    return About(_text(start.get("sessionId")) or in_path, _texts(header), _texts(fields))
+    return About(text_in(start.get("sessionId")) or in_path, _texts(header), _texts(fields))
 
 
 def translate(event: Entry, raw: bytes, number: int) -> tuple[Entry, ...]:
@@ -64,8 +65,8 @@ def translate(event: Entry, raw: bytes, number: int) -> tuple[Entry, ...]:
     body = _body(event.get("type"), _data(event))
     if body is None:
         return ()
-    entry: Entry = {"type": body["type"], "id": _text(event.get("id")) or make_id(number, raw)}
-    if _text(event.get("timestamp")):
+    entry: Entry = {"type": body["type"], "id": text_in(event.get("id")) or make_id(number, raw)}
+    if text_in(event.get("timestamp")):
         entry["timestamp"] = event["timestamp"]
     if body["type"] == "compaction":
         entry["firstKeptEntryId"] = entry["id"]
@@ -82,17 +83,17 @@ def _body(kind: object, data: Entry) -> Entry | None:
         return _answer(data)
     if kind == "tool.execution_complete":
         return _result(data)
-    summary = _text(data.get("summaryContent"))
+    summary = text_in(data.get("summaryContent"))
     if kind == "session.compaction_complete" and summary:
         return {"type": "compaction", "summary": summary, "tokensBefore": 0}
-    title = _text(data.get("title"))
+    title = text_in(data.get("title"))
     if kind == "session.title_changed" and title:
         return {"type": "session_info", "name": title}
     return None
 
 
 def _answer(data: Entry) -> Entry | None:
-    thought = _text(data.get("reasoningText"))
+    thought = text_in(data.get("reasoningText"))
     content = [thinking_block(thought)] if thought else []
     content += blocks_of(data.get("content"))
     calls = data.get("toolRequests")
@@ -102,7 +103,7 @@ def _answer(data: Entry) -> Entry | None:
     if not content:
         return None
     message: Entry = {"role": "assistant", "content": content, "provider": "github-copilot"}
-    if _text(data.get("model")):
+    if text_in(data.get("model")):
         message["model"] = data["model"]
     return {"type": "message", "message": message}
 
@@ -120,10 +121,6 @@ def _result(data: Entry) -> Entry:
 def _data(event: Entry) -> Entry:
     found = event.get("data")
     return found if isinstance(found, dict) else {}
-
-
-def _text(found: object) -> str | None:
-    return found if isinstance(found, str) and found else None
 
 
 def _texts(found: Entry) -> Entry:

@@ -100,6 +100,11 @@ EXPORTED_BY = "exportedBy"  # of a registry's entry: whose export it was, where 
 FROM_WHERE = "importedFrom"  # of a header and of a registry's entry: {"program": …, "path": …, "id": …}
 
 
+def text_in(found: object) -> str | None:
+    """What another program wrote down, if it is a text that says something."""
+    return found if isinstance(found, str) and found else None
+
+
 def make_id(number: int, raw: bytes) -> str:
     """Name a line that has no id of its own: by its place and its bytes, so that it is the same at every reading."""
     return "x" + sha256_bytes(b"%d:%s" % (number, raw))[:20]
