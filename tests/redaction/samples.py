@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import string
-from urllib.parse import quote
 
 PLAIN = string.ascii_letters + string.digits
 WORD = PLAIN + "_"
@@ -226,10 +225,6 @@ def in_json(snippet):
 
 def in_json_twice(snippet):
     return json.dumps({"line": in_json(snippet)})
-
-
-def in_query(snippet):
-    return f"GET /v1/items?value={quote(snippet, safe='/:=~%')}&page=2 HTTP/1.1"
 
 
 def placed(snippet):

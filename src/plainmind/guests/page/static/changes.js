@@ -1,7 +1,7 @@
 // Changes a person can see before they happen and take back afterwards: a drawn diff, undo, forgetting for good.
 
 import { get, may, note, post, put } from "./api.js";
-import { h, icon, langOf, show } from "./dom.js";
+import { h, langOf, show } from "./dom.js";
 import { diff, inner } from "./diff.js";
 import { confirm, dialog, fail, failure, go, noteHash, sentence, tell, toast, waiting } from "./shell.js";
 import { named, t } from "./words.js";

@@ -2,7 +2,7 @@
 
 import { encoded, get } from "./api.js";
 import { makeList, pageOf, placeLinks, rowOf } from "./lists.js";
-import { button, h } from "./dom.js";
+import { button } from "./dom.js";
 import { empty, fillWith, go, noteHash } from "./shell.js";
 import { placeName } from "./search.js";
 import { t } from "./words.js";

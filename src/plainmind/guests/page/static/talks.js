@@ -1,7 +1,7 @@
 // Conversations: read them, land on a cited line, keep a line as a note.
 
 import { get, may } from "./api.js";
-import { button, h, icon, langOf, show } from "./dom.js";
+import { button, h, icon, langOf } from "./dom.js";
 import { forget, quickNote } from "./changes.js";
 import { makeList, pageOf, rowOf } from "./lists.js";
 import { empty, fail, fillWith, talkHash } from "./shell.js";
