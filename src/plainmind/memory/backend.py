@@ -487,14 +487,15 @@ def _engine_folders(memory: Memory, engine: str, *, of_every_agent: bool) -> Ite
     agents = os.path.join(memory.home, "agents")
     workspace = os.path.basename(memory.places.index)
     if of_every_agent:
-        candidates = [os.path.join(agents, agent, engine, workspace) for agent in _names_in(agents)]
+        candidates = [os.path.join(agents, agent, engine, workspace) for agent in names_in(agents)]
     else:
         of_agent = os.path.join(agents, memory.agent_id, engine)
-        candidates = [os.path.join(of_agent, name) for name in _names_in(of_agent)]
+        candidates = [os.path.join(of_agent, name) for name in names_in(of_agent)]
     return (folder for folder in candidates if os.path.isdir(folder))
 
 
-def _names_in(folder: str) -> list[str]:
+def names_in(folder: str) -> list[str]:
+    """What a folder holds, in order; nothing where there is none."""
     try:
         return sorted(os.listdir(folder))
     except (FileNotFoundError, NotADirectoryError):

@@ -20,7 +20,7 @@ from plainmind.base.value import value
 from plainmind.files.atomic import write_atomically
 from plainmind.files.system import SYSTEM, Erasures, explain_errors, read_file
 from plainmind.guests.qmd.collections import EVERY_NOTE, Collection, key_of_scope
-from plainmind.memory.backend import BackendBusy
+from plainmind.memory.backend import BackendBusy, names_in
 from plainmind.notes.discovery import FoundFile
 from plainmind.notes.source import START, Mark, extent_of
 from plainmind.sessions.transcripts import FOLDER, Transcripts
@@ -259,18 +259,11 @@ def _write(path: str, name: str, text: str) -> None:
 
 def _present(exports: str) -> Iterator[str]:
     """The copies that there are; of other files nothing is known, and nothing removed."""
-    for name in filter(_OUR_FOLDER.fullmatch, _names_in(exports)):
+    for name in filter(_OUR_FOLDER.fullmatch, names_in(exports)):
         folder = os.path.join(exports, name)
-        for file in _names_in(folder):
+        for file in names_in(folder):
             if _NAME.fullmatch(file) or _UNFINISHED.fullmatch(file):
                 yield os.path.join(folder, file)
-
-
-def _names_in(folder: str) -> list[str]:
-    try:
-        return sorted(os.listdir(folder))
-    except (FileNotFoundError, NotADirectoryError):
-        return []
 
 
 def _remove(path: str) -> None:
