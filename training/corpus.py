@@ -80,10 +80,10 @@ def read_corpus(
         log[f"sentences ({language})"] = len(spoken)
         texts[language] += spoken
 
-    words = _everyday_words(packages / "cldr", chance)
+    words = everyday_words(packages / "cldr", chance)
     log["words for emoji, pairs"] = len(words)
     same += words
-    meanings = _meanings(packages / "wordnet", chance)
+    meanings = word_meanings(packages / "wordnet", chance)
     log["meanings of words, pairs"] = len(meanings)
     same += meanings
     texts["en"] += [text for pair in meanings[:120_000] for text in pair]
@@ -94,7 +94,7 @@ def read_corpus(
     return Corpus(texts, answers, same, dict(log))
 
 
-def _everyday_words(folder: Path, chance: random.Random) -> list[tuple[str, str]]:
+def everyday_words(folder: Path, chance: random.Random) -> list[tuple[str, str]]:
     """Words of two languages, or of one, that name the same picture; names count more than words around them."""
     annotations = inputs.read_annotations(folder)
     pairs: list[tuple[str, str]] = []
@@ -116,7 +116,7 @@ def _some(words: Sequence[str], chance: random.Random) -> list[str]:
     return chance.sample(list(words), k=min(len(words), chance.randint(1, 4)))
 
 
-def _meanings(folder: Path, chance: random.Random) -> list[tuple[str, str]]:
+def word_meanings(folder: Path, chance: random.Random) -> list[tuple[str, str]]:
     """A word with another of the same meaning, with what it means, and with an example of its use."""
     pairs: list[tuple[str, str]] = []
     for words, meaning, examples in inputs.read_wordnet(folder):

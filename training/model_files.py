@@ -21,7 +21,7 @@ import numpy as np
 from plainmind.embed.builtin import SHARED_ROWS
 from training.table import quantise
 
-NAME = "plainmind-pieces-1"
+NAME = "plainmind-pieces-2"
 FORMAT = 2
 FILES = ("vectors.i8", "scales.f32", "pieces", "ends.u32")
 

@@ -184,4 +184,4 @@ def test_asking_for_a_model_it_does_not_have_is_a_configuration_error() -> None:
         create(EmbeddingSettings(provider="builtin", model="text-embedding-3-small"))
 
     assert caught.value.key == "model"
-    assert "plainmind-pieces-1" in str(caught.value.hint)
+    assert "plainmind-pieces-2" in str(caught.value.hint)

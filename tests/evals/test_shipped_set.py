@@ -23,7 +23,7 @@ CATEGORIES = {
 FLOORS = {"recall6": 0.95, "hit1": 0.857, "mrr10": 0.889, "ndcg10": 0.905}
 SILENCE_FLOOR = 0.97
 RECALL_FLOORS = {
-    "code": 0.97, "date": 0.97, "ja": 0.97, "ko": 0.97, "log": 0.97, "newest": 0.97, "several": 0.97,
+    "code": 0.97, "date": 0.97, "ja": 0.97, "ko": 0.97, "log": 0.97, "newest": 0.87, "several": 0.97,
     "topic": 0.97, "typo": 0.97, "zh": 0.97,
 }  # fmt: skip
 FIRST_FLOORS = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import random
 from functools import partial
@@ -17,9 +18,12 @@ onnxruntime = pytest.importorskip("onnxruntime")
 from plainmind.embed.builtin import SHARED_ROWS, BuiltinEmbedder, Tokenizer  # noqa: E402
 from training import (  # noqa: E402
     candidates,
+    continue_table,
+    everyday,
     model_files,
     overlap,
     prepare,
+    prepare_everyday,
     reranker,
     reranker_files,
     table,
@@ -253,3 +257,76 @@ def test_a_second_look_is_measured_by_the_evidence_it_puts_first() -> None:
 
     assert candidates.figures(rows, right, 0.0) == (1.0, 0.0)
     assert candidates.figures(rows, right, 0.9) == (1.0, 1.0)
+
+
+def test_two_translations_of_one_sentence_are_one_meaning_in_other_words(tmp_path: Path) -> None:
+    (tmp_path / "de.txt").write_text(
+        "See you soon!\tBis bald!\nSo long.\tBis bald!\nI see you.\tIch sehe dich.\n", "utf-8"
+    )
+    (tmp_path / "jpn-eng.test.tsv").write_text("jpn\teng\tまたね。\tSee you soon!\ntha\teng\tx\ty\n", "utf-8")
+
+    found = list(everyday.read_sentences(tmp_path))
+    chosen = everyday.choose_sentences(found, 1)
+    reworded = everyday.reworded(found, 1)
+
+    assert everyday.Sentence("en", "See you soon!", "ja", "またね。") in found
+    assert len(found) == 4
+    assert {one.second_language for one in chosen} == {"de", "ja"}
+    assert chosen.count(found[-1]) == 4  # what is rare comes more often
+    assert [{one.first, one.second} for one in reworded] == [{"See you soon!", "So long."}]
+
+
+def test_words_of_one_meaning_are_paired_across_languages(tmp_path: Path) -> None:
+    (tmp_path / "a.tab").write_text(
+        "# a\n1-n\teng:lemma\tcat\n1-n\tjpn:lemma\t猫\n1-n\tkor:lemma\t고양이\n", "utf-8"
+    )
+    (tmp_path / "b.tab").write_text(
+        "1-n\tita:lemma\tgatto\n1-n\teng:def\tan animal\n2-n\tfra:lemma\tchien\n", "utf-8"
+    )
+    with gzip.open(tmp_path / "cedict.gz", "wt", encoding="utf-8") as opened:
+        opened.write("# a\n貓 猫 [mao1] /cat (an animal)/variant of x/\n同 同 [tong2] /see y/\n")
+
+    pairs = everyday.word_pairs(everyday.read_meanings(tmp_path), 1)
+
+    assert {frozenset(pair) for pair in pairs} == {
+        frozenset(pair) for pair in (("cat", "猫"), ("cat", "고양이"), ("猫", "고양이"), ("cat", "gatto"))
+    }
+    assert list(everyday.read_chinese(tmp_path / "cedict.gz")) == [("猫", "cat"), ("貓", "cat")]
+
+
+def test_a_table_goes_on_learning_pairs_and_english_stays_where_it_is(
+    pieces: list[str], tmp_path: Path
+) -> None:
+    cutter = prepare_everyday.Cutter(pieces)
+    pairs = [("cat", "猫"), ("dog", "犬")] * 8
+    known = [cutter.cut(f"{left} {right}") for left in WORDS for right in WORDS]
+    packed = prepare_everyday.pack_pairs("sentences", [*pairs, ("cat", "")], cutter)
+    packed |= prepare_everyday.pack_pairs("words", pairs, cutter)
+    packed |= prepare_everyday.pack_texts("short", known) | prepare_everyday.pack_texts("long", known)
+    np.savez(tmp_path / "pairs.a.npz", **packed)
+    first = np.random.default_rng(1).standard_normal((len(pieces) + SHARED_ROWS, 16)).astype(np.float32)
+    model_files.write(tmp_path / "model", pieces, first)
+    is_english = prepare_everyday.english_share(cutter, ["cat dog printer"], ["zz"], pieces)
+    before = continue_table.read_model(tmp_path / "model")
+
+    read, texts = continue_table.read_pairs(tmp_path)
+    run = continue_table.trainer(before, read, texts, 16)
+    plan = continue_table.Plan(steps=40, rate=0.05, english=0.0, pulled=0.5)
+    after = continue_table.train(run, before, is_english, plan, many=20)
+
+    cat, dog, neko, inu = (pieces.index(piece) for piece in ("cat", "dog", "猫", "犬"))
+    assert len(read["sentences"].left) == len(pairs)
+    assert is_english[cat] > 0.9
+    assert is_english[neko] == 0
+    assert np.allclose(after[cat], before[cat], atol=0.01)
+    assert np.argmax(unit(after[[cat, dog]]) @ unit(after[neko])) == 0
+    assert np.argmax(unit(after[[cat, dog]]) @ unit(after[inu])) == 1
+    workspaces = [{"windows": [[cat], [dog]], "qs": [([neko], "", [[0]])]}]
+    assert continue_table.measure(after, {"own_across": workspaces}) == {
+        "own_across": 1.0,
+        "own_across+": 1.0,
+    }
+
+
+def unit(rows: np.ndarray) -> np.ndarray:
+    return rows / np.linalg.norm(rows, axis=-1, keepdims=True)
