@@ -591,7 +591,7 @@ def is_without_identifier(query: ParsedQuery, weighed: Sequence[tuple[float, boo
 # How many of the best chunks are compared with it word by word.
 COMPARED_BY_WORD = 16
 # What a chunk whose words are all like those of the question gains over one whose words are not.
-LIKENESS = 0.6
+LIKENESS = 0.4
 # Where none is as like it as this, none is like it at all: any two texts are a little.
 LEAST_LIKENESS = 0.3
 # The longer a text, the more it has of everything: so much less counts each time that it is e times as long.
