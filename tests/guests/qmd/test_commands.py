@@ -375,3 +375,23 @@ def test_a_link_called_qmd_is_qmd(home):
     assert (wrong.returncode, wrong.stdout, wrong.stderr) == (1, "", "Collection not found: nope\n")
     shutil.rmtree(home / "boat")
     assert qmd("search", "larch", "--json").stdout == "[]\n"
+
+
+def test_what_files_are_about_is_said_and_taken_back_without_a_trace(qmd, home):
+    config = home / ".config/qmd/index.yml"
+    config.parent.mkdir(parents=True)
+    config.write_text(YAML.format(home=home))
+    for place in ("/", "qmd://shed"):
+        assert qmd("context", "add", place, "Tools of Ana")[0] == 0
+    told = json.loads(config.read_text())
+    assert (told["global_context"], told["collections"]["shed"]["context"]) == (
+        "Tools of Ana",
+        {"": "Tools of Ana"},
+    )
+
+    for place in ("/", "qmd://shed"):
+        assert qmd("context", "rm", place)[0] == 0
+
+    kept = json.loads(config.read_text())
+    assert "global_context" not in kept
+    assert "context" not in kept["collections"]["shed"]
