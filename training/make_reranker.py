@@ -1,14 +1,18 @@
-"""Make the reranker from prepared pairs: `python -m training.make_reranker FOLDER OUT`, on a machine with a GPU.
+"""Make the reranker from prepared questions: `python -m training.make_reranker FOLDER OUT`, on a machine with a GPU.
 
-FOLDER holds `rerank.json.xz` (made by `training.prepare`), the weights of both encoders, and candidates to measure on.
+FOLDER holds `questions.*.xz` (made by `training.prepare`), the teacher's weights as `mpnet.*.xz` (made by
+`training.packed`), the words of the encoders as `minilm-tokenizer.json`, and pairs to measure on as `measured.npz`.
+The student goes on from the model that is shipped. The teacher is left in FOLDER, and is not trained again when it is
+there: a lent machine runs no command as long as both take.
 """
 
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import lzma
-from collections.abc import Sequence
+import time
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +20,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from training import candidates, reranker, transformer
-from training.make_table import batched, log
+from training import packed, reranker, reranker_files, transformer
 
 # Talk and everyday questions count for more than headings of manuals.
 BOOST = {
@@ -25,196 +28,124 @@ BOOST = {
     "friendsqa": 3.0,
     "covidqa": 2.0,
     "medquad": 1.5,
-    "dstc9_faq": 1.5,
+    "dstc9_faq": 1.0,
     "xquad": 3.0,
     "sgd_memory": 1.5,
     "molweni": 2.0,
+    "acl": 1.5,
+    "talk_chitchat": 2.0,
+    "talk_topical": 1.5,
+    "talk_changelog": 1.5,
 }
-_NEIGHBOURS = 40
+SHIPPED = Path(__file__).resolve().parent.parent / "packages/plainmind-reranker/src/plainmind_reranker"
+_PART = 14_000_000
+_BEGUN = time.time()
+
+
+def log(text: str) -> None:
+    """Print with the seconds since the start."""
+    print(f"[{time.time() - _BEGUN:6.1f}] {text}", flush=True)
 
 
 def main() -> None:
-    """Mine, train the teacher, distil the student, measure both, write both."""
+    """Find neighbours, train the teacher, distil the student, measure both, write the student."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("out", type=Path)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--teacher-seconds", type=float, default=500)
-    parser.add_argument("--student-seconds", type=float, default=950)
+    parser.add_argument("--teacher-seconds", type=float, default=400)
+    parser.add_argument("--student-seconds", type=float, default=400)
     parser.add_argument("--steps", type=int, help="instead of seconds, for a small try")
-    parser.add_argument("--teacher", type=Path, help="one that was trained before: only distil")
     parser.add_argument("--batch", type=int, default=64)
-    parser.add_argument("--student-batch", type=int, default=128)
-    arguments = parser.parse_args()
-    folder: Path = arguments.folder
-    arguments.out.mkdir(parents=True, exist_ok=True)
-    with lzma.open(folder / "rerank.json.xz", "rt", encoding="utf-8") as opened:
-        prepared: dict[str, Any] = json.load(opened)
-    log(f"{len(prepared['questions'])} questions, {len(prepared['passages'])} passages")
-    tokens = _Words(folder / "minilm-tokenizer.json")
-    questions, passages = tokens.encode(prepared["questions"], 64), tokens.encode(prepared["passages"], 240)
-    minilm = transformer.canonical(transformer.unpack(_arrays(folder, "minilm")))
-    data = _mine(prepared, questions, passages, minilm, folder / "neighbours.npz")
-    log("mined")
-    sets = {file.stem: candidates.read_candidates(file) for file in sorted((folder / "cand").glob("*.jsonl"))}
-    sets.pop("cmrc_zh", None)  # neither encoder reads Chinese
-
-    if arguments.teacher is not None:
-        with np.load(arguments.teacher) as arrays:
-            kept = transformer.unpack({name: arrays[name] for name in arrays.files})
-        teacher = {name: jnp.asarray(array) for name, array in kept.items()}
-    else:
-        mpnet = transformer.canonical(transformer.unpack(_arrays(folder, "mpnet")))
-        stream = reranker.batches(data, transformer.MPNET, arguments.batch, arguments.seed)
+    parser.add_argument("--student-batch", type=int, default=64)
+    parser.add_argument("--only", choices=("teacher", "student"))
+    given = parser.parse_args()
+    given.out.mkdir(parents=True, exist_ok=True)
+    folder: Path = given.folder
+    data = packed.read(folder)
+    log(f"{len(data.questions)} questions, {len(data.passages)} passages")
+    measured = dict(np.load(folder / "measured.npz")) if (folder / "measured.npz").exists() else None
+    tables = _tables(data, folder, given.seed)
+    log("the neighbours are known")
+    kept = folder / "teacher.npz"
+    if not kept.exists():
+        begun = reranker.add_head(_encoder(folder, "mpnet"), given.seed)
         teacher = reranker.train_teacher(
-            reranker.add_head(mpnet, arguments.seed), transformer.MPNET, stream, arguments.teacher_seconds, 3e-5,
-            log, arguments.steps,
-        )  # fmt: skip
-        packed: Any = transformer.pack({k: np.asarray(v) for k, v in teacher.items()})
-        np.savez(arguments.out / "teacher.npz", **packed)
-        log("the teacher is kept")
-
-    reworded = {int(at): text for at, text in prepared["reworded"].items()}
-    encoded = dict(zip(reworded, tokens.encode(list(reworded.values()), 64), strict=True))
-
-    def read(number: int) -> reranker.Pools:
-        pools = reranker.read_pools(
-            data, teacher, transformer.MPNET, transformer.MINILM, encoded, arguments.seed + number
+            begun, transformer.MPNET, tables, given.batch, given.seed, given.teacher_seconds, 3e-5, log, given.steps
         )
-        log(f"the teacher has read {pools.said.size} passages")
-        return pools
-
+        half: Any = {name: np.asarray(one, np.float16) for name, one in teacher.items()}
+        np.savez(kept, **half)
+        log("the teacher is kept")
+        _measure("teacher", teacher, transformer.MPNET, measured, given.out)
+    if given.only == "teacher":
+        return
+    with np.load(kept) as arrays:
+        teacher = {name: jnp.asarray(arrays[name], jnp.float32) for name in arrays.files}
+    numbers = json.loads((folder / "minilm-tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"]
+    shipped = {name: jnp.asarray(one) for name, one in reranker_files.read(SHIPPED, numbers).items()}
+    _measure("shipped", shipped, transformer.MINILM, measured, given.out)
     student = reranker.distil(
-        reranker.add_head(minilm, arguments.seed), transformer.MINILM, read, arguments.student_batch,
-        arguments.seed, arguments.student_seconds, 1.5e-4, log, arguments.steps,
+        shipped, transformer.MINILM, teacher, transformer.MPNET, tables, given.student_batch, given.seed + 1,
+        given.student_seconds, 1.5e-4, log, given.steps,
     )  # fmt: skip
-    half: Any = {k: np.asarray(v, np.float16) for k, v in student.items()}
-    np.savez(arguments.out / "student.npz", **half)
-    _measure("student", sets, _scorer(student, transformer.MINILM, tokens), arguments.out)
-    _measure("teacher", sets, _scorer(teacher, transformer.MPNET, tokens), arguments.out)
+    stream = io.BytesIO()
+    small: Any = {name: np.asarray(one, np.float16) for name, one in student.items()}
+    np.savez(stream, **small)
+    for number, at in enumerate(range(0, len(stream.getvalue()), _PART)):
+        (given.out / f"student.npz.{number}").write_bytes(stream.getvalue()[at : at + _PART])
+    _measure("student", student, transformer.MINILM, measured, given.out)
     log("done")
 
 
-def _measure(name: str, sets: dict[str, list[dict[str, Any]]], score: Any, out: Path) -> None:
-    """Print what an order by these scores finds, and keep the scores, for weighing them against the engine's."""
-    said = candidates.look_again(sets, score)
-    log(f"{name}\n{candidates.report(sets, said)}")
-    half: Any = {key: one.astype(np.float16) for key, one in said.items()}
-    np.savez(out / f"{name}-said.npz", **half)
+def _encoder(folder: Path, name: str) -> transformer.Parameters:
+    whole = b"".join(file.read_bytes() for file in sorted(folder.glob(f"{name}.*.xz")))
+    with np.load(io.BytesIO(lzma.decompress(whole))) as arrays:
+        return transformer.canonical(transformer.unpack({key: arrays[key] for key in arrays.files}))
 
 
-class _Words:
-    """The word pieces that both encoders have, numbered as BERT has them."""
-
-    def __init__(self, file: Path) -> None:
-        from tokenizers import Tokenizer
-
-        self._tokenizer = Tokenizer.from_file(str(file))
-        self._tokenizer.no_padding()
-        self._tokenizer.no_truncation()
-
-    def encode(self, texts: Sequence[str], longest: int) -> list[np.ndarray]:
-        found: list[np.ndarray] = []
-        for at in range(0, len(texts), 20_000):
-            part = self._tokenizer.encode_batch(
-                [one[:3_000] for one in texts[at : at + 20_000]], add_special_tokens=False
-            )
-            found += [np.array(one.ids[:longest], np.int32) for one in part]
-        return found
-
-
-def _arrays(folder: Path, name: str) -> dict[str, np.ndarray]:
-    packed: dict[str, np.ndarray] = {}
-    for file in sorted(folder.glob(f"{name}.*.npz")):
-        with np.load(file) as arrays:
-            packed |= {key: arrays[key] for key in arrays.files}
-    return packed
-
-
-def _mine(
-    prepared: dict[str, Any],
-    questions: list[np.ndarray],
-    passages: list[np.ndarray],
-    encoder: transformer.Parameters,
-    known: Path,
-) -> reranker.Questions:
-    """Questions with passages to tell apart; neighbours that are `known` are not looked for again."""
+def _tables(data: packed.Packed, folder: Path, seed: int) -> reranker.Tables:
+    """Questions with passages to tell apart; neighbours that are known are not looked for again."""
+    known = folder / "neighbours.npy"
     if known.exists():
-        with np.load(known) as arrays:
-            neighbours = arrays["neighbours"]
+        near = np.load(known)
     else:
-        neighbours = _neighbours(prepared, questions, passages, encoder)
-        np.savez_compressed(known, neighbours=neighbours)
-    sources, inverse, counts = np.unique(prepared["source"], return_inverse=True, return_counts=True)
-    weight = np.array([BOOST.get(str(name), 1.0) for name in sources]) * np.sqrt(counts) / counts
-    chances = weight[inverse]
-    return reranker.Questions(
-        questions,
-        passages,
-        np.array(prepared["answer"]),
-        prepared["others"],
-        neighbours,
-        chances / chances.sum(),
+        words = _encoder(folder, "mpnet")["word_embeddings.weight"][4:].astype(np.float32)
+        near = reranker.find_neighbours(data.questions, data.passages, data.answer, words, seed)
+        np.save(known, near)
+    counts = np.bincount(data.source, minlength=len(data.names))
+    weight = np.array([BOOST.get(name, 1.0) for name in data.names]) / np.sqrt(np.maximum(counts, 1))
+    return reranker.make_tables(
+        data.questions, data.passages, data.answer, data.others, weight[data.source], near, data.reworded
     )
 
 
-def _neighbours(
-    prepared: dict[str, Any],
-    questions: list[np.ndarray],
-    passages: list[np.ndarray],
-    encoder: transformer.Parameters,
-) -> np.ndarray:
-    """Passages by the bi-encoder, without those that may well answer too; after them, what our engine found."""
-    parameters = {name: jnp.asarray(array) for name, array in encoder.items()}
-    shape = transformer.MINILM
-    ask = jax.jit(lambda tokens: transformer.mean_vectors(parameters, shape, tokens))
-    marked = [[[shape.begin, *one.tolist(), shape.end] for one in some] for some in (questions, passages)]
-    # A shape takes as long to compile as forty thousand passages take to read.
-    left, right = (batched(ask, some, shape.padding, 192, 1 << 16, (72,)) for some in marked)
-    everything = jnp.asarray(right, jnp.bfloat16)
-    answer = np.array(prepared["answer"])
-    neighbours = np.full((len(questions), _NEIGHBOURS + 16), -1, np.int32)
-    nearest = jax.jit(lambda some: jax.lax.top_k((some @ everything.T).astype(jnp.float32), _NEIGHBOURS + 8))
-    for at in range(0, len(questions), 1024):
-        part = left[at : at + 1024]
-        likeness, found = (np.asarray(one) for one in nearest(jnp.asarray(part, jnp.bfloat16)))
-        own = (part.astype(np.float32) * right[answer[at : at + len(part)]].astype(np.float32)).sum(1)
-        for row in range(len(part)):
-            kept = found[row][(likeness[row] < own[row] + 0.03) & (found[row] != answer[at + row])][
-                :_NEIGHBOURS
-            ]
-            neighbours[at + row, : len(kept)] = kept
-    for at, found_words in prepared.get("engine", {}).items():
-        kept = [one for one in found_words[:16] if one != answer[int(at)]]
-        neighbours[int(at), _NEIGHBOURS : _NEIGHBOURS + len(kept)] = kept
-    return neighbours
+def _measure(name: str, parameters: Any, shape: transformer.Shape, pairs: dict[str, np.ndarray] | None, out: Path) -> None:
+    """Keep what is said of every pair that is measured on, for weighing it against the engine's opinion."""
+    if pairs is None:
+        return
+    small = {key: one.astype(jnp.bfloat16) if one.ndim > 1 else one for key, one in parameters.items()}
+    nothing = np.zeros(1)
+    tables = reranker.Tables(*(jnp.asarray(one) for one in (
+        pairs["questions"], pairs["question_lengths"], pairs["passages"], pairs["passage_lengths"],
+        *(nothing,) * 4, pairs["questions"], pairs["question_lengths"],
+    )))  # fmt: skip
 
+    @jax.jit
+    def score(tables: reranker.Tables, small: Any, rows: jax.Array, passages: jax.Array) -> jax.Array:
+        lengths = tables.passage_lengths[passages]
+        batch = reranker.join(
+            tables, shape, rows, passages[:, None], jnp.zeros_like(lengths)[:, None], lengths[:, None],
+            reranker.POOL_LENGTH,
+        )  # fmt: skip
+        return reranker.scores_of(small, shape, batch)[:, 0]
 
-def _scorer(parameters: Any, shape: transformer.Shape, tokens: _Words) -> Any:
-    ask = jax.jit(lambda some, ids, kinds: transformer.pair_scores(some, shape, ids, kinds))
-
-    def score(pairs: Sequence[tuple[str, str]]) -> np.ndarray:
-        left, right = (
-            tokens.encode([one for one, _ in pairs], 64),
-            tokens.encode([one for _, one in pairs], 240),
-        )
-        offset = 4 if shape.kind == "mpnet" else 0
-        result = []
-        size = min(512, len(pairs))
-        for at in range(0, len(pairs), size):
-            rows = [
-                transformer.join_pair(shape, left[one] + offset, right[one] + offset, reranker.POOL_LENGTH)
-                for one in range(at, min(at + size, len(pairs)))
-            ]
-            ids = np.full((size, reranker.POOL_LENGTH), shape.padding, np.int32)
-            kinds = np.zeros_like(ids)
-            for row, (one, kind) in enumerate(rows):
-                ids[row], kinds[row] = one, kind
-            ids[len(rows) :, 0] = shape.begin
-            result.append(np.asarray(ask(parameters, ids, kinds))[: len(rows)])
-        return np.concatenate(result)
-
-    return score
+    size, total = min(1024, len(pairs["of_question"])), len(pairs["of_question"])
+    said = []
+    for at in range(0, total, size):
+        numbers = np.arange(at, at + size) % total
+        said.append(score(tables, small, pairs["of_question"][numbers], numbers))
+    np.save(out / f"{name}-said.npy", np.concatenate([np.asarray(one) for one in said])[:total])
+    log(f"the {name} is measured")
 
 
 if __name__ == "__main__":

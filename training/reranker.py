@@ -1,18 +1,19 @@
 """Train the reranker: a strong cross-encoder learns from pairs, then a small one learns to score as it does.
 
-A group is one question with the passage that answers it and others that do not: neighbours by the bi-encoder, other
-parts of the same document, results of our own engine, and one by chance. The teacher learns to put the answer first
-(a softmax over the group) and to say whether a passage answers at all (a probability). For the student every question
-gets a pool of such passages, cut to what results of a search show; the teacher reads each pool once, and the student
-learns its scores in groups that are drawn from the pools again and again.
+A group is one question with the passage that answers it and others that do not: neighbours by their words, other parts
+of the same document, and one by chance. The teacher learns to put the answer first (a softmax over the group) and to
+say whether a passage answers at all (a probability). For the student, every step draws new questions with new groups,
+cut as results of a search are; the teacher reads them in the same step, and the student learns its scores.
+
+Everything that groups are drawn from lies on the device as tables of numbers, and so does the chance: a step takes
+nothing from the host but a key.
 """
 
 from __future__ import annotations
 
-import queue
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -21,169 +22,203 @@ import numpy as np
 
 from training import adam, transformer
 
-GROUP = 8
-LENGTH = 192
-POOL = 16  # passages of a question that the teacher reads for the student
+GROUP = 8  # passages of a question that the teacher learns from at once
+POOL = 16  # and the student
+LENGTH = 144
 POOL_LENGTH = 128  # as much as the program gives a reranker
-_SHORTEST, _LONGEST = 24, 110  # of a cut passage
-_TIMES = (
-    5  # that a pool is drawn from: after twenty-five times a student knew it by heart, and no more of others
-)
+NEIGHBOURS = 40
+_BESIDE = 5  # other passages of a document that are kept
+_SHORTEST, _LONGEST = 24, 120  # of a cut passage
 _PROBABILITY = 0.2  # how much "does it answer at all" counts beside "which answers best"
+_DIRECTIONS = 512  # in which words without a likeness point
+_LIKE = 0.7  # how much the likeness of words counts beside their being the same
+_SAME = 0.5  # passages that are more like the answer than this may well hold it
+_SLICE = 16_384  # passages among which a question's neighbours are looked for
 
 
-class Questions(NamedTuple):
-    """What groups are drawn from; tokens without marks, by question and by passage."""
+class Tables(NamedTuple):
+    """What groups are drawn from, on the device; tokens without marks, as BERT numbers them."""
 
-    questions: Sequence[np.ndarray]
-    passages: Sequence[np.ndarray]
-    answer: np.ndarray  # index of a passage, by question
-    others: Sequence[Sequence[int]]  # of the same document
-    neighbours: np.ndarray  # questions × some: indexes of passages, nearest first; -1 where there is none
-    chances: np.ndarray  # of a question being drawn
+    questions: jax.Array  # questions × places
+    question_lengths: jax.Array
+    passages: jax.Array  # passages × places
+    passage_lengths: jax.Array
+    answer: jax.Array  # of a passage, by question
+    beside: jax.Array  # questions × some: passages of the same document; -1 where there is none
+    near: jax.Array  # questions × some: what is like the question; -1 where there is none
+    chances: jax.Array  # of a question being drawn, summed up
+    reworded: jax.Array  # questions × places: the question in other words, or once more
+    reworded_lengths: jax.Array
 
 
 class Batch(NamedTuple):
-    """Groups as an encoder reads them; the answer is the first of each group."""
+    """Groups as an encoder reads them."""
 
-    tokens: Any  # groups × passages × places, in memory or on the device
-    kinds: Any
-
-
-def draw_group(data: Questions, at: int, chance: np.random.Generator) -> list[int]:
-    """Indexes of passages, the answer first, then what is hard to tell from it."""
-    answer = int(data.answer[at])
-    near = data.neighbours[at]
-    near = near[(near >= 0) & (near != answer)]
-    beside = [one for one in data.others[at] if one != answer]
-    chosen: list[int] = []
-    if beside:
-        chosen += chance.choice(beside, size=min(2, len(beside)), replace=False).tolist()
-    wanted = GROUP - 2 - len(chosen)
-    if len(near):
-        chosen += chance.choice(near, size=min(wanted, len(near)), replace=False).tolist()
-    while len(chosen) < GROUP - 1:
-        chosen.append(int(chance.integers(len(data.passages))))
-    return [answer, *chosen]
+    tokens: jax.Array  # groups × passages × places
+    kinds: jax.Array
 
 
-def batches(
-    data: Questions, shape: transformer.Shape, size: int, seed: int, *, ahead: int = 4
-) -> Iterator[Batch]:
-    """Endless batches, made by a thread some steps ahead."""
-    chance = np.random.default_rng(seed)
-    made: queue.Queue[Batch] = queue.Queue(ahead)
-
-    def make() -> None:
-        while True:
-            drawn = chance.choice(len(data.questions), size=size, p=data.chances)
-            groups = [[data.passages[one] for one in draw_group(data, int(at), chance)] for at in drawn]
-            made.put(_batch([data.questions[at] for at in drawn], groups, shape, LENGTH))
-
-    threading.Thread(target=make, daemon=True).start()
-    while True:
-        yield made.get()
+def padded(rows: Sequence[np.ndarray], longest: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rows as one table of two-byte numbers, and their lengths."""
+    table = np.zeros((len(rows), longest), np.uint16)
+    lengths = np.array([min(len(row), longest) for row in rows], np.int32)
+    for at, row in enumerate(rows):
+        table[at, : lengths[at]] = row[:longest]
+    return table, lengths
 
 
-def draw_pool(data: Questions, at: int, chance: np.random.Generator) -> list[np.ndarray]:
-    """Passages to read with a question: two cuts of the answer, then cuts of what is hard to tell from it."""
-    answer = int(data.answer[at])
-    near = data.neighbours[at]
-    near = near[(near >= 0) & (near != answer)]
-    beside = [one for one in data.others[at] if one != answer]
-    chosen = [answer, answer]
-    if beside:
-        chosen += chance.choice(beside, size=min(3, len(beside)), replace=False).tolist()
-    wanted = POOL - 1 - len(chosen)
-    if len(near):
-        chosen += chance.choice(near, size=min(wanted, len(near)), replace=False).tolist()
-    while len(chosen) < POOL:
-        chosen.append(int(chance.integers(len(data.passages))))
-    return [_cut(data.passages[one], chance) for one in chosen]
+def make_tables(
+    questions: Sequence[np.ndarray], passages: Sequence[np.ndarray], answer: np.ndarray,
+    others: Sequence[np.ndarray], chances: np.ndarray, near: np.ndarray,
+    reworded: Mapping[int, np.ndarray], *, longest_question: int = 48, longest_passage: int = 150,
+) -> Tables:  # fmt: skip
+    """Put everything onto the device."""
+    asked, asked_lengths = padded(questions, longest_question)
+    read, read_lengths = padded(passages, longest_passage)
+    again, again_lengths = padded([reworded.get(at, row) for at, row in enumerate(questions)], longest_question)
+    beside = np.full((len(questions), _BESIDE), -1, np.int32)
+    for at, row in enumerate(others):
+        kept = [one for one in row if one != answer[at]][:_BESIDE]
+        beside[at, : len(kept)] = kept
+    summed = np.cumsum(chances / chances.sum())
+    return Tables(*(jnp.asarray(one) for one in (
+        asked, asked_lengths, read, read_lengths, answer.astype(np.int32), beside, near.astype(np.int32),
+        summed.astype(np.float32), again, again_lengths,
+    )))  # fmt: skip
 
 
-def _cut(passage: np.ndarray, chance: np.random.Generator) -> np.ndarray:
-    """Some words in a row, as a result shows some lines of a note."""
-    length = int(chance.integers(_SHORTEST, _LONGEST + 1))
-    start = int(chance.integers(max(0, len(passage) - length) + 1))
-    return passage[start : start + length]
+def find_neighbours(
+    questions: Sequence[np.ndarray], passages: Sequence[np.ndarray], answer: np.ndarray, words: np.ndarray, seed: int,
+    *, among: int = _SLICE, block: int = 1024, longest: int = 150,
+) -> np.ndarray:  # fmt: skip
+    """Passages that share rare words with each question, or have like ones, without those that are like its answer.
 
-
-class Pools(NamedTuple):
-    """What the student learns from; some questions are there twice, in other words."""
-
-    tokens: jax.Array  # questions × POOL × POOL_LENGTH, as the student reads them
-    said: jax.Array  # questions × POOL: the teacher's scores
-    chances: jax.Array  # of a question being drawn, summed up
-
-
-def read_pools(
-    data: Questions, teacher: Any, teacher_shape: transformer.Shape, student_shape: transformer.Shape,
-    reworded: Mapping[int, np.ndarray], seed: int, *, size: int = 64,
-) -> Pools:  # fmt: skip
-    """What the teacher says about a pool of every question.
-
-    The student also reads `reworded` questions, and is to say what the teacher said about the first words.
+    `words` are vectors of the word pieces. Questions of a source stand in a row, and so do their passages; neighbours
+    are looked for in a stretch of the passages around the answers of some questions in a row.
     """
+    among = min(among, len(passages))
+    counts = np.bincount(
+        np.concatenate([np.unique(row) for row in passages]).astype(np.int64), minlength=len(words)
+    )
+    rarity = np.log((len(passages) + 1) / (counts + 1)).astype(np.float32)
     chance = np.random.default_rng(seed)
-    small = {name: one.astype(jnp.bfloat16) if one.ndim > 1 else one for name, one in teacher.items()}
-    said: list[jax.Array] = []
-    first: list[np.ndarray] = []
-    again: list[np.ndarray] = []
-    for begin in range(0, len(data.questions), size):
-        numbers = [at % len(data.questions) for at in range(begin, begin + size)]
-        pools = [draw_pool(data, at, chance) for at in numbers]
-        questions = [data.questions[at] for at in numbers]
-        # Not waited for: the next pools are drawn meanwhile.
-        said.append(_read(small, teacher_shape, _batch(questions, pools, teacher_shape, POOL_LENGTH)))
-        first.append(_batch(questions, pools, student_shape, POOL_LENGTH).tokens.astype(np.uint16))
-        new = [row for row, at in enumerate(numbers) if at in reworded and begin + row == at]
-        if new:
-            asked = [reworded[numbers[row]] for row in new]
-            found = _batch(asked, [pools[row] for row in new], student_shape, POOL_LENGTH)
-            again.append(found.tokens.astype(np.uint16))
-    count = len(data.questions)
-    scores = np.concatenate([np.asarray(one) for one in said])[:count]
-    twice = np.array(sorted(reworded), int)
-    chances = np.concatenate([data.chances, data.chances[twice]])
-    return Pools(
-        jnp.asarray(np.concatenate([np.concatenate(first)[:count], *again])),
-        jnp.asarray(np.concatenate([scores, scores[twice]])),
-        jnp.asarray(np.cumsum(chances / chances.sum())),
+    alike = words - words.mean(0)
+    alike = alike / (np.linalg.norm(alike, axis=1, keepdims=True) + 1e-6)
+    apart = chance.standard_normal((len(words), _DIRECTIONS)).astype(np.float32) / np.sqrt(_DIRECTIONS)
+    table = jnp.asarray(
+        np.concatenate([apart, _LIKE * alike], axis=1) * rarity[:, None], jnp.bfloat16
     )
 
+    @jax.jit
+    def vectors(tokens: jax.Array, lengths: jax.Array) -> jax.Array:
+        mask = jnp.arange(tokens.shape[1])[None] < lengths[:, None]
+        total = (table[tokens] * mask[..., None]).sum(1, dtype=jnp.float32)
+        return (total / (jnp.linalg.norm(total, axis=1, keepdims=True) + 1e-6)).astype(jnp.bfloat16)
 
-def _batch(
-    questions: Sequence[np.ndarray],
-    groups: Sequence[Sequence[np.ndarray]],
-    shape: transformer.Shape,
-    length: int,
-) -> Batch:
-    tokens = np.empty((len(groups), len(groups[0]), length), np.int32)
-    kinds = np.empty_like(tokens)
-    for row, (question, group) in enumerate(zip(questions, groups, strict=True)):
-        asked = _of_shape(question, shape)
-        for place, passage in enumerate(group):
-            tokens[row, place], kinds[row, place] = transformer.join_pair(
-                shape, asked, _of_shape(passage, shape), length
-            )
+    def all_vectors(rows: Sequence[np.ndarray], width: int, size: int) -> jax.Array:
+        tokens, lengths = padded(rows, width)
+        found = []
+        for at in range(0, len(rows), size):
+            part, some = tokens[at : at + size], lengths[at : at + size]
+            room = ((0, size - len(part)), (0, 0))
+            found.append(vectors(np.pad(part, room), np.pad(some, room[:1]))[: len(part)])
+        return jnp.concatenate(found)
+
+    asked, read = all_vectors(questions, 48, 4096), all_vectors(passages, longest, 2048)
+
+    @jax.jit
+    def nearest(start: jax.Array, part: jax.Array, own: jax.Array) -> jax.Array:
+        some = jax.lax.dynamic_slice_in_dim(read, start, among)
+        likeness = (part @ some.T).astype(jnp.float32)
+        same = (read[own] @ some.T).astype(jnp.float32) > _SAME
+        values, places = jax.lax.top_k(jnp.where(same, -1.0, likeness), min(NEIGHBOURS, among))
+        return jnp.where(values > 0, places + start, -1)
+
+    near = np.full((len(questions), NEIGHBOURS), -1, np.int32)
+    for at in range(0, len(questions), block):
+        numbers = np.arange(at, at + block) % len(questions)
+        middle = int(np.median(answer[numbers[: min(block, len(questions) - at)]]))
+        start = min(max(0, middle - int(chance.integers(among // 4, among - among // 4 + 1))), len(passages) - among)
+        found = np.asarray(nearest(jnp.int32(start), asked[numbers], jnp.asarray(answer[numbers])))
+        near[at : at + block, : found.shape[1]] = found[: len(questions) - at]
+    return near
+
+
+def draw(tables: Tables, key: jax.Array, size: int, pool: int, answers: int, beside: int) -> tuple[jax.Array, jax.Array]:
+    """Questions, and the passages to read with each: the answer so many times, then what is hard to tell from it."""
+    of_question, of_near, of_beside, of_chance = jax.random.split(key, 4)
+    rows = jnp.searchsorted(tables.chances, jax.random.uniform(of_question, (size,)))
+    rows = jnp.minimum(rows, len(tables.answer) - 1)
+    wanted = pool - answers
+    luck = jax.random.uniform(of_chance, (size, wanted))
+    anything = jnp.minimum((luck * len(tables.passages)).astype(jnp.int32), len(tables.passages) - 1)
+    chosen = _some_of(tables.near[rows], wanted, of_near)
+    chosen = jnp.where(chosen < 0, anything, chosen)
+    chosen = chosen.at[:, -1].set(anything[:, -1])
+    if beside:
+        parts = _some_of(tables.beside[rows], beside, of_beside)
+        chosen = chosen.at[:, :beside].set(jnp.where(parts < 0, chosen[:, :beside], parts))
+    answer = jnp.repeat(tables.answer[rows][:, None], answers, axis=1)
+    return rows, jnp.concatenate([answer, chosen], axis=1)
+
+
+def _some_of(numbers: jax.Array, count: int, key: jax.Array) -> jax.Array:
+    """So many of each row by chance, each once; -1 where there are no more."""
+    luck = jnp.where(numbers < 0, -1.0, jax.random.uniform(key, numbers.shape))
+    values, places = jax.lax.top_k(luck, min(count, numbers.shape[1]))
+    found = jnp.where(values < 0, -1, jnp.take_along_axis(numbers, places, axis=1))
+    room = count - found.shape[1]
+    return jnp.pad(found, ((0, 0), (0, room)), constant_values=-1) if room else found
+
+
+def cut(lengths: jax.Array, key: jax.Array, *, as_results: bool) -> tuple[jax.Array, jax.Array]:
+    """Where to begin in each passage and how much to read: some words in a row, as a result shows some lines."""
+    of_whether, of_length, of_start = jax.random.split(key, 3)
+    luck = jax.random.uniform(of_length, lengths.shape)
+    if as_results:
+        part = (_SHORTEST + luck * (_LONGEST - _SHORTEST)).astype(jnp.int32)
+        share = 0.4
+    else:
+        part = ((0.7 + 0.3 * luck) * lengths).astype(jnp.int32)
+        share = 0.3
+    is_cut = jax.random.uniform(of_whether, lengths.shape) < share
+    length = jnp.where(is_cut, jnp.minimum(part, lengths), lengths)
+    start = (jax.random.uniform(of_start, lengths.shape) * (lengths - length + 1)).astype(jnp.int32)
+    return start, length
+
+
+def join(
+    tables: Tables, shape: transformer.Shape, rows: jax.Array, passages: jax.Array, start: jax.Array, length: jax.Array,
+    places: int, *, reworded: jax.Array | None = None,
+) -> Batch:  # fmt: skip
+    """Questions with passages as an encoder reads them; both are cut to fit."""
+    offset = 4 if shape.kind == "mpnet" else 0  # mpnet has the same words four places later
+    asked, lengths = tables.questions[rows], tables.question_lengths[rows]
+    if reworded is not None:
+        asked = jnp.where(reworded[:, None], tables.reworded[rows], asked)
+        lengths = jnp.where(reworded, tables.reworded_lengths[rows], lengths)
+    between = len(shape.between)
+    lengths = jnp.minimum(lengths, places // 3)[:, None, None]
+    length = jnp.minimum(length[..., None], places - lengths - 2 - between)
+    place = jnp.arange(places)[None, None]
+    in_question = jnp.clip(place - 1, 0, asked.shape[1] - 1)
+    in_passage = place - 1 - lengths - between
+    words = jnp.take_along_axis(asked[:, None].astype(jnp.int32), in_question, axis=2)
+    at = jnp.clip(start[..., None] + in_passage, 0, tables.passages.shape[1] - 1)
+    said = tables.passages[passages[..., None], at].astype(jnp.int32)
+    tokens = jnp.where(place <= lengths, words + offset, jnp.where(in_passage < 0, shape.end, said + offset))
+    tokens = jnp.where(place == 0, shape.begin, tokens)
+    tokens = jnp.where(in_passage == length, shape.end, tokens)
+    tokens = jnp.where(in_passage > length, shape.padding, tokens)
+    kinds = ((in_passage >= 0) & (in_passage <= length)).astype(jnp.int32)
     return Batch(tokens, kinds)
 
 
-def _of_shape(ids: np.ndarray, shape: transformer.Shape) -> np.ndarray:
-    """Ids are kept as BERT has them; mpnet has the same words four places later."""
-    return ids + 4 if shape.kind == "mpnet" else ids
-
-
-def _scores(parameters: Any, shape: transformer.Shape, batch: Batch) -> jax.Array:
-    groups = batch.tokens.shape[0]
+def scores_of(parameters: Any, shape: transformer.Shape, batch: Batch) -> jax.Array:
+    """A number for each passage of each group."""
     flat = (-1, batch.tokens.shape[-1])
-    tokens, kinds = (jnp.asarray(one).reshape(flat) for one in (batch.tokens, batch.kinds))
-    scores = transformer.pair_scores(parameters, shape, tokens, kinds)
-    return scores.reshape(groups, -1)
-
-
-_read = jax.jit(_scores, static_argnums=1)
+    scores = transformer.pair_scores(parameters, shape, batch.tokens.reshape(flat), batch.kinds.reshape(flat))
+    return scores.reshape(batch.tokens.shape[:2])
 
 
 def _loss_by_answers(scores: jax.Array) -> jax.Array:
@@ -210,100 +245,87 @@ def add_head(parameters: transformer.Parameters, seed: int) -> transformer.Param
     width = parameters["word_embeddings.weight"].shape[1]
     chance = np.random.default_rng(seed)
     return {
-        **{name: jnp.asarray(array) for name, array in parameters.items()},
+        **{name: jnp.asarray(array, jnp.float32) for name, array in parameters.items()},
         "head.weight": jnp.asarray(0.02 * chance.standard_normal((1, width)), jnp.float32),
         "head.bias": jnp.zeros((1,), jnp.float32),
     }
 
 
 def train_teacher(
-    parameters: Any, shape: transformer.Shape, stream: Iterator[Batch], seconds: float, rate: float,
+    parameters: Any, shape: transformer.Shape, tables: Tables, size: int, seed: int, seconds: float, rate: float,
     log: Callable[[str], None], steps: int | None = None,
 ) -> Any:  # fmt: skip
-    """Parameters after so many seconds (or steps)."""
+    """Parameters after so many seconds (or steps) of `size` groups."""
 
-    @jax.jit
-    def step(parameters: Any, moments: Any, batch: Batch, rate: Any) -> tuple[Any, Any, jax.Array]:
-        loss, gradient = jax.value_and_grad(lambda one: _loss_by_answers(_scores(one, shape, batch)))(
-            parameters
-        )
+    @partial(jax.jit, donate_argnums=(0, 1))
+    def step(parameters: Any, moments: Any, tables: Tables, key: jax.Array, rate: Any) -> tuple[Any, Any, jax.Array]:
+        of_group, of_cut = jax.random.split(key)
+        rows, passages = draw(tables, of_group, size, GROUP, 1, 2)
+        start, length = cut(tables.passage_lengths[passages], of_cut, as_results=False)
+        batch = join(tables, shape, rows, passages, start, length, LENGTH)
+        loss, gradient = jax.value_and_grad(lambda one: _loss_by_answers(scores_of(one, shape, batch)))(parameters)
         parameters, moments = adam.update(gradient, moments, parameters, rate)
         return parameters, moments, loss
 
-    return _run(step, parameters, stream, seconds, rate, log, steps)
+    return _run(step, parameters, tables, seed, seconds, rate, log, steps)
 
 
 def distil(
-    student: Any, shape: transformer.Shape, read: Callable[[int], Pools], size: int, seed: int, seconds: float,
-    rate: float, log: Callable[[str], None], steps: int | None = None,
+    student: Any, shape: transformer.Shape, teacher: Any, teacher_shape: transformer.Shape, tables: Tables, size: int,
+    seed: int, seconds: float, rate: float, log: Callable[[str], None], steps: int | None = None,
 ) -> Any:  # fmt: skip
-    """The student's parameters after so many seconds (or steps) of `size` groups from pools that are read in rounds."""
+    """The student's parameters after so many seconds (or steps) of `size` groups that the teacher reads too."""
+    small = {name: one.astype(jnp.bfloat16) if one.ndim > 1 else one for name, one in teacher.items()}
 
-    @jax.jit
+    @partial(jax.jit, donate_argnums=(0, 1))
     def step(
-        parameters: Any, moments: Any, given: tuple[Pools, jax.Array], rate: Any
+        parameters: Any, moments: Any, given: tuple[Tables, Any], key: jax.Array, rate: Any
     ) -> tuple[Any, Any, jax.Array]:
-        batch, said = _draw(given[0], shape, size, given[1])
+        tables, small = given
+        of_group, of_cut, of_words = jax.random.split(key, 3)
+        rows, passages = draw(tables, of_group, size, POOL, 2, 3)
+        start, length = cut(tables.passage_lengths[passages], of_cut, as_results=True)
+        said = scores_of(small, teacher_shape, join(tables, teacher_shape, rows, passages, start, length, POOL_LENGTH))
+        # The student is to say of a question in other words what the teacher says of the first ones.
+        again = jax.random.uniform(of_words, (size,)) < 0.5
+        batch = join(tables, shape, rows, passages, start, length, POOL_LENGTH, reworded=again)
+        better = jnp.argmax(said[:, :2], axis=1)[:, None]
 
         def loss(one: Any) -> jax.Array:
-            scores = _scores(one, shape, batch)
-            return _loss_by_teacher(scores, said) + 0.1 * _loss_by_answers(scores)
+            scores = scores_of(one, shape, batch)
+            answers = jnp.concatenate([jnp.take_along_axis(scores, better, axis=1), scores[:, 2:]], axis=1)
+            return _loss_by_teacher(scores, said) + 0.1 * _loss_by_answers(answers)
 
         value, gradient = jax.value_and_grad(loss)(parameters)
         parameters, moments = adam.update(gradient, moments, parameters, rate)
         return parameters, moments, value
 
-    return _run(step, student, _rounds(read, size, seed), seconds, rate, log, steps)
-
-
-def _rounds(read: Callable[[int], Pools], size: int, seed: int) -> Iterator[tuple[Pools, jax.Array]]:
-    """Pools with a key to draw by; new ones, otherwise cut, before the student knows them by heart."""
-    key = jax.random.key(seed)
-    number = 0
-    while True:
-        pools = read(number)
-        for _ in range(max(1, _TIMES * len(pools.chances) // size)):
-            key, one = jax.random.split(key)
-            yield pools, one
-        number += 1
-
-
-def _draw(pools: Pools, shape: transformer.Shape, size: int, key: jax.Array) -> tuple[Batch, jax.Array]:
-    """Groups from the pools, the better cut of the answer first, and what the teacher said about them."""
-    of_question, of_passage = jax.random.split(key)
-    rows = jnp.searchsorted(pools.chances, jax.random.uniform(of_question, (size,)))
-    rows = jnp.minimum(rows, len(pools.chances) - 1)
-    said = pools.said[rows]
-    answer = jnp.argmax(said[:, :2], 1)
-    luck = jax.random.uniform(of_passage, said.shape)
-    luck = luck.at[jnp.arange(size), answer].set(2.0)
-    _, places = jax.lax.top_k(luck, GROUP)
-    tokens = pools.tokens[rows[:, None], places].astype(jnp.int32)
-    ended = jnp.cumsum(tokens == shape.end, -1) - (tokens == shape.end)
-    kinds = ((ended > 0) & (tokens != shape.padding)).astype(jnp.int32)
-    return Batch(tokens, kinds), jnp.take_along_axis(said, places, 1)
+    return _run(step, student, (tables, small), seed, seconds, rate, log, steps)
 
 
 def _run(
-    step: Callable[..., tuple[Any, Any, jax.Array]], parameters: Any, stream: Iterator[Any], seconds: float,
+    step: Callable[..., tuple[Any, Any, jax.Array]], parameters: Any, given: Any, seed: int, seconds: float,
     rate: float, log: Callable[[str], None], steps: int | None,
 ) -> Any:  # fmt: skip
-    """Parameters after so many seconds (or steps); each step is given what comes next in the stream."""
+    """Parameters after so many seconds (or steps)."""
     moments = adam.start(parameters)
     losses: list[jax.Array] = []
     begun: float | None = None
     at = 0
+    keys = jax.random.key(seed)
     while True:
         share = at / steps if steps else (0.0 if begun is None else (time.time() - begun) / seconds)
         if share >= 1:
             break
-        parameters, moments, loss = step(parameters, moments, next(stream), adam.rate_at(share, rate))
+        parameters, moments, loss = step(
+            parameters, moments, given, jax.random.fold_in(keys, at), adam.rate_at(share, rate)
+        )
         if begun is None:
             loss.block_until_ready()
             begun = time.time()  # compiling does not count
         losses.append(loss)
         at += 1
-        if at % 20 == 0:
+        if at % 10 == 0:
             loss.block_until_ready()  # or the clock would run ahead of the work
         if at % 200 == 0:
             log(f"step {at} loss {float(jnp.stack(losses[-200:]).mean()):.4f}")

@@ -150,6 +150,27 @@ def write(folder: Path, parameters: dict[str, np.ndarray], pieces: list[str], he
     (folder / "model.json").write_text(json.dumps(card, indent=1) + "\n", encoding="utf-8")
 
 
+def read(folder: Path, numbers: dict[str, int]) -> dict[str, np.ndarray]:
+    """The parameters of a model that `write` wrote, for a student that goes on from it; words by their `numbers`."""
+    model = onnx.load(str(folder / "model.onnx"))
+    found = {one.name: numpy_helper.to_array(one) for one in model.graph.initializer}
+    parameters = {}
+    for name, array in found.items():
+        if name.endswith(".rounded"):
+            stem = name.removesuffix(".rounded")
+            parameters[f"{stem}.weight"] = (array.astype(np.float32) * found[f"{stem}.scale"]).T
+        elif name.endswith((".bias", ".weight")):
+            parameters[name] = array.astype(np.float32)
+    parameters["position_embeddings.weight"] = found["places.all"]
+    parameters["head.weight"] = found["head.column"].T
+    words = found["words"].astype(np.float32) * found["words.scale"]
+    every = np.zeros((max(numbers.values()) + 1, words.shape[1]), np.float32)
+    pieces = (folder / "pieces.txt").read_text(encoding="utf-8").split("\n")[:-1]
+    every[[numbers[piece] for piece in pieces]] = words
+    parameters["word_embeddings.weight"] = every
+    return parameters
+
+
 def main() -> None:
     """Write the files of a student that `make_reranker` made."""
     parser = argparse.ArgumentParser(

@@ -5,15 +5,16 @@ from __future__ import annotations
 import gzip
 import json
 import random
-from functools import partial
 from pathlib import Path
 
 import pytest
 
 np = pytest.importorskip("numpy")
-pytest.importorskip("jax", reason="the group `dev` has it")
+jax = pytest.importorskip("jax", reason="the group `dev` has it")
 pytest.importorskip("onnx", reason="the group `dev` has it")
 onnxruntime = pytest.importorskip("onnxruntime")
+
+import jax.numpy as jnp  # noqa: E402
 
 from plainmind.embed.builtin import SHARED_ROWS, BuiltinEmbedder, Tokenizer  # noqa: E402
 from training import (  # noqa: E402
@@ -22,6 +23,7 @@ from training import (  # noqa: E402
     everyday,
     model_files,
     overlap,
+    packed,
     prepare,
     prepare_everyday,
     reranker,
@@ -171,40 +173,100 @@ def test_some_questions_are_asked_again_as_people_type_them() -> None:
     assert prepare.reword(asked, seed=1) == found
 
 
-@pytest.mark.slow
-def test_a_teacher_learns_which_passage_answers_and_a_student_learns_it_from_the_teacher() -> None:
+@pytest.fixture(scope="module")
+def tables() -> reranker.Tables:
     chance = np.random.default_rng(1)
     # Passages with an even number have the word 150, which makes them answers.
-    questions = [np.array([110 + number]) for number in range(12)]
     passages = [np.array([*chance.integers(200, 400, 4), 151 if number % 2 else 150]) for number in range(24)]
-    data = reranker.Questions(
-        questions, passages, 2 * np.arange(12), [[] for _ in range(12)],
-        np.array([[(2 * number + 2 * step + 1) % 24 for step in range(8)] for number in range(12)]),
-        np.full(12, 1 / 12),
+    near = np.array([[(2 * number + 2 * step + 1) % 24 for step in range(8)] for number in range(12)])
+    return reranker.make_tables(
+        [np.array([110 + number]) for number in range(12)], passages, 2 * np.arange(12),
+        [np.array([1, 3]) if number == 5 else np.array([], int) for number in range(12)],
+        np.full(12, 1 / 12), near, {3: np.array([450])}, longest_question=4, longest_passage=6,
     )  # fmt: skip
+
+
+def test_a_group_has_the_answer_first_and_then_what_is_hard_to_tell_from_it(tables: reranker.Tables) -> None:
+    rows, group = reranker.draw(tables, jax.random.key(2), 40, reranker.POOL, 2, 2)
+
+    assert group.shape == (40, reranker.POOL)
+    assert np.array_equal(group[:, 0], 2 * rows)
+    assert np.array_equal(group[:, 1], 2 * rows)
+    assert (np.asarray(group[:, 2:10]) % 2 == 1).all()
+    assert {tuple(sorted(one[2:4])) for one in np.asarray(group)[np.asarray(rows) == 5].tolist()} == {(1, 3)}
+
+
+@pytest.mark.parametrize("shape", [transformer.MINILM, transformer.MPNET])
+def test_a_pair_is_joined_on_the_device_as_it_is_joined_alone(
+    tables: reranker.Tables, shape: transformer.Shape
+) -> None:
+    rows, group = reranker.draw(tables, jax.random.key(2), 6, 8, 1, 0)
+    start, length = reranker.cut(tables.passage_lengths[group], jax.random.key(3), as_results=False)
+    batch = reranker.join(tables, shape, rows, group, start, length, 10)
+    offset = 4 if shape.kind == "mpnet" else 0
+    for row in range(6):
+        for place in range(8):
+            begin, end = int(start[row, place]), int(start[row, place] + length[row, place])
+            words = np.asarray(tables.passages[group[row, place]])[begin:end].astype(int)
+            tokens, kinds = transformer.join_pair(shape, np.array([110 + rows[row]]) + offset, words + offset, 10)
+            assert np.array_equal(batch.tokens[row, place], tokens)
+            assert np.array_equal(batch.kinds[row, place], kinds)
+
+    again = reranker.join(tables, shape, np.array([3]), group[:1], start[:1], length[:1], 10, reworded=np.array([True]))
+    assert int(again.tokens[0, 0, 1]) == 450 + offset
+
+
+def test_neighbours_share_rare_words_and_are_not_the_answer_again() -> None:
+    passages = [np.array([5, 6, 7, 20 + number, 30 + number]) for number in range(8)]
+    passages.append(np.array([5, 6, 7, 20, 30]))  # the first one again
+    passages.append(np.array([5, 20, 40, 41, 42]))  # shares a rare word with it
+    words = np.random.default_rng(4).standard_normal((50, 64)).astype(np.float32)
+    near = reranker.find_neighbours(
+        [np.array([20, 6])], passages, np.array([0]), words, 1, among=10, block=1
+    )
+
+    assert near.shape == (1, reranker.NEIGHBOURS)
+    assert near[0, 0] == 9
+    assert not {0, 8} & set(near[0].tolist())
+
+
+def test_questions_are_carried_in_parts(tmp_path: Path) -> None:
+    made = packed.Packed(
+        [np.array([4, 5]), np.array([6])], [np.array([1, 2, 3]), np.array([9]), np.array([], int)], np.array([1, 0]),
+        [np.array([2, 0]), np.array([], int)], np.array([1, 0]), ["a", "b"], {1: np.array([7, 8])},
+    )  # fmt: skip
+    files = packed.write(tmp_path, made, 200)
+    found = packed.read(tmp_path)
+
+    assert len(files) > 1
+    for field in ("questions", "passages", "others"):
+        for ours, theirs in zip(getattr(found, field), getattr(made, field), strict=True):
+            assert np.array_equal(ours, theirs)
+    assert found.answer.tolist() == [1, 0]
+    assert found.names == ["a", "b"]
+    assert found.reworded[1].tolist() == [7, 8]
+
+
+@pytest.mark.slow
+def test_a_teacher_learns_which_passage_answers_and_a_student_learns_it_from_the_teacher(
+    tables: reranker.Tables,
+) -> None:
     short = 16
-    group = reranker.draw_group(data, 3, chance)
-    assert group[0] == 6
-    assert len(group) == reranker.GROUP
-    assert all(one % 2 for one in group[1:7])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(reranker, "LENGTH", short)
         patch.setattr(reranker, "POOL_LENGTH", short)
+        patch.setattr(reranker, "POOL", 8)
         log: list[str] = []
-        stream = reranker.batches(data, transformer.MPNET, 8, 1)
         start = reranker.add_head(encoder("mpnet", 600), 1)
-        teacher = reranker.train_teacher(start, transformer.MPNET, stream, 0, 3e-3, log.append, steps=40)
-        again = {3: np.array([450])}
-        read = partial(
-            reranker.read_pools, data, teacher, transformer.MPNET, transformer.MINILM, again, size=5
-        )
+        copy = jax.tree.map(jnp.copy, start)
+        teacher = reranker.train_teacher(copy, transformer.MPNET, tables, 8, 1, 0, 3e-3, log.append, steps=40)
         first = reranker.add_head(encoder("bert", 600), 1)
-        student = reranker.distil(first, transformer.MINILM, read, 8, 3, 0, 3e-3, log.append, steps=40)
-        pools = read(0)
-
-    assert pools.tokens.shape == (13, reranker.POOL, short)
-    assert pools.tokens[12, 0, 1] == 450
-    assert np.array_equal(pools.said[12], pools.said[3])
+        copy = jax.tree.map(jnp.copy, first)
+        student = reranker.distil(
+            copy, transformer.MINILM, teacher, transformer.MPNET, tables, 8, 3, 0, 3e-3, log.append, steps=40
+        )
+    questions = [np.array([110])]
+    passages = [np.asarray(row)[:5].astype(int) for row in tables.passages]
 
     def apart(parameters: object, shape: transformer.Shape) -> float:
         """How much higher answers score than the rest."""
@@ -249,6 +311,11 @@ def test_the_files_of_a_reranker_say_what_the_trained_one_says(tmp_path: Path) -
         "word0",
     ]
     assert json.loads((tmp_path / "model.json").read_text())["name"] == reranker_files.NAME
+
+    again = reranker_files.read(tmp_path, {name: at for at, name in enumerate(names)})
+    said = np.asarray(transformer.pair_scores(again, shape, rows, kinds.astype(np.int32)))
+    assert set(again) == set(parameters)
+    assert np.allclose(said, theirs, atol=0.1)
 
 
 def test_a_second_look_is_measured_by_the_evidence_it_puts_first() -> None:
