@@ -1,67 +1,102 @@
-"""Measure a second look: the engine's best results of each question, put into another order.
+"""Record what a reranker is given, once, and judge any reranker by it: `python -m training.candidates DATASET FILE`.
 
-A line of a candidates file is a question with its results: score, text, and which pieces of the evidence each holds.
+A line of the file is a question with its results: what the engine ranked each by, the passage that is read, and which
+pieces of the evidence it holds. Orders are then made as the program makes them, without asking the engine again.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
-from collections.abc import Callable, Sequence
+import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from plainmind.base.model import SOURCES
+from plainmind.guests.evaluation.dataset import read_dataset
+from plainmind.guests.evaluation.scoring import Shown, pieces_of, proves
+from plainmind.memory.memory import Memory
+from plainmind.search.second_look import passage_of
+from plainmind.sessions.transcripts import Transcripts
+
 SHOWN = 6
+RECORDED = 32
+_SNIPPET = 700
 
 
-def read_candidates(file: Path) -> list[dict[str, Any]]:
-    """Questions that have evidence and at least one result."""
-    rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
-    return [row for row in rows if row["n"] and row["c"]]
-
-
-def standard(scores: Sequence[float] | np.ndarray) -> np.ndarray:
-    """Scores of one question with mean 0 and spread 1."""
-    array = np.asarray(scores, np.float64)
-    return np.asarray((array - array.mean()) / (array.std() + 1e-6))
+def record(folder: Path, questions: str = "queries") -> list[dict[str, Any]]:
+    """Every question that has evidence, with its best results."""
+    rows = []
+    for workspace in read_dataset(str(folder), queries=questions):
+        sessions = Path(workspace.folder, "sessions")
+        more = [Transcripts(str(sessions))] if sessions.is_dir() else []
+        settings = {"provider": "builtin", "sync.onSearch": False}
+        with (
+            tempfile.TemporaryDirectory() as home,
+            Memory.from_environment(
+                {}, workspace=workspace.folder, home=home, config=settings, cwd=home, more_sources=more
+            ) as memory,
+        ):
+            memory.sync()
+            for question in workspace.questions:
+                if not question.evidence:
+                    continue
+                pieces = pieces_of(question)
+                hits = memory.search(
+                    question.text, max_results=RECORDED, min_score=0.0, snippet_chars=_SNIPPET, sources=SOURCES,
+                    today=question.today,
+                ).hits  # fmt: skip
+                shown = [
+                    Shown(hit.path, hit.start_line, hit.end_line, len(hit.snippet), hit.score) for hit in hits
+                ]
+                rows.append({
+                    "question": question.text, "category": question.category, "pieces": len(pieces),
+                    "results": [
+                        {
+                            "worth": hit.worth, "passage": passage_of(hit),
+                            "holds": [number for number, piece in enumerate(pieces) if proves(seen, piece)],
+                        }
+                        for hit, seen in zip(hits, shown, strict=True)
+                    ],
+                })  # fmt: skip
+    return rows
 
 
 def figures(
-    rows: Sequence[dict[str, Any]], scores: Sequence[np.ndarray], share: float
+    rows: Sequence[dict[str, Any]], said: Sequence[Sequence[float | None]], weight: float, read: int
 ) -> tuple[float, float]:
-    """(recall at six, share with evidence first) when the second look counts for `share`."""
+    """(recall at six, share with evidence first) when so many results are read and log-odds count for `weight`."""
     recall, first = [], []
-    for row, ours in zip(rows, scores, strict=True):
-        engine = standard([one["s"] for one in row["c"]])
-        order = np.argsort(-((1 - share) * engine + share * standard(ours)), kind="stable")
-        found = {piece for at in order[:SHOWN] for piece in row["c"][at]["g"]}
-        recall.append(len(found) / row["n"])
-        first.append(float(bool(row["c"][order[0]]["g"])))
+    for row, odds in zip(rows, said, strict=True):
+        results = row["results"]
+        known = [one for one in odds[:read] if one is not None]
+        usual = sum(known) / len(known) if known else 0.0
+        mixed = [
+            one["worth"] + weight * (usual if odds[at] is None else odds[at])
+            for at, one in enumerate(results[:read])
+        ]
+        order = [*np.argsort(-np.array(mixed), kind="stable"), *range(len(mixed), len(results))]
+        found = {piece for at in order[:SHOWN] for piece in results[at]["holds"]}
+        recall.append(len(found) / row["pieces"])
+        first.append(bool(results) and bool(results[order[0]]["holds"]))
     return float(np.mean(recall)), float(np.mean(first))
 
 
-def look_again(
-    sets: dict[str, list[dict[str, Any]]], score: Callable[[Sequence[tuple[str, str]]], np.ndarray]
-) -> dict[str, np.ndarray]:
-    """What the second look says about every result, set by set, question after question."""
-    return {
-        name: score([(row["q"], one["t"]) for row in rows for one in row["c"]]) for name, rows in sets.items()
-    }
+def main() -> None:
+    """Record a dataset."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("dataset", type=Path)
+    parser.add_argument("file", type=Path)
+    parser.add_argument(
+        "--questions", default="queries", help="the name of the file of questions, without .jsonl"
+    )
+    given = parser.parse_args()
+    lines = (json.dumps(row, ensure_ascii=False) for row in record(given.dataset, given.questions))
+    given.file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
 
-def report(sets: dict[str, list[dict[str, Any]]], said: dict[str, np.ndarray]) -> str:
-    """One line a set: today, and with the second look at several shares."""
-    lines = []
-    for name, rows in sets.items():
-        flat = said[name]
-        per_row, at = [], 0
-        for row in rows:
-            per_row.append(flat[at : at + len(row["c"])])
-            at += len(row["c"])
-        cells = [
-            f"{share:.2f}: {'{:.3f} / {:.3f}'.format(*figures(rows, per_row, share))}"
-            for share in (0, 0.5, 0.65, 0.8, 1)
-        ]
-        lines.append(f"{name:18} " + "   ".join(cells))
-    return "\n".join(lines)
+if __name__ == "__main__":
+    main()

@@ -1,4 +1,4 @@
-"""Conversations and abstracts of public repositories, read as pairs: `read_more(FOLDER)` is what the reranker learns beside DATA.
+"""Conversations and abstracts of public repositories, read as pairs: what the reranker learns from beside DATA.
 
 Each folder beneath FOLDER holds files of one source, whose name, licence and commit stand in `SOURCES`.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import random
 import re
-import xml.etree.ElementTree as ElementTree
+import xml.etree.ElementTree as ET
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,19 +24,30 @@ class Source(NamedTuple):
     name: str
     origin: str
     licence: str
-    named: bool  # its speakers keep their names
     most: int  # questions of one conversation
+    named: bool = False  # its speakers keep their names
 
 
 SOURCES = (
-    Source("chitchat", "package chitchat-dataset 0.9.0: dataset.json", "MIT", False, 16),
-    Source("topical", "alexa/Topical-Chat at 7c939229: conversations/{test,valid}_*.json", "CDLA-Sharing-1.0", False, 16),
-    Source("changelog", "thechangelog/transcripts at 44a0e16c, without bigtent and news", "CC-BY-SA-4.0", True, 34),
-    Source("qmsum", "Yale-LILY/QMSum at 83d7768c: data/*/all", "MIT", False, 60),
-    Source("acl", "acl-org/acl-anthology at 70ba9735: data/xml of 2016 and later", "CC-BY-4.0", True, 1),
-    Source("pubmedqa", "pubmedqa/pubmedqa: data/ori_pqal.json", "MIT", True, 1),
+    Source("chitchat", "package chitchat-dataset 0.9.0: dataset.json", "MIT", 16),
+    Source(
+        "topical", "alexa/Topical-Chat at 7c939229: conversations/{test,valid}_*.json", "CDLA-Sharing-1.0", 16
+    ),
+    Source(
+        "changelog",
+        "thechangelog/transcripts at 44a0e16c, without bigtent, news",
+        "CC-BY-SA-4.0",
+        34,
+        named=True,
+    ),
+    Source("qmsum", "Yale-LILY/QMSum at 83d7768c: data/*/all", "MIT", 60),
+    Source("acl", "acl-org/acl-anthology at 70ba9735: data/xml of 2016 and later", "CC-BY-4.0", 1),
+    Source("pubmedqa", "pubmedqa/pubmedqa: data/ori_pqal.json", "MIT", 1),
 )
-MOST = {"talk_chitchat": 36_000, "talk_topical": 26_000, "talk_changelog": 52_000, "talk_qmsum": 10_000, "acl": 16_000, "pubmedqa": 1_000}  # fmt: skip
+MOST = {
+    "talk_chitchat": 36_000, "talk_topical": 26_000, "talk_changelog": 52_000, "talk_qmsum": 10_000, "acl": 16_000,
+    "pubmedqa": 1_000,
+}  # fmt: skip
 _LEAST_TURNS = 6
 _MOST_TURNS = 60  # of a conversation that is read as one
 _WORDS = re.compile(r"[a-z][a-z'-]+")
@@ -72,8 +83,8 @@ def read_more(folder: Path, seed: int) -> Iterator[Pair]:
 def _joined(said: Iterator[tuple[str, str]]) -> list[Turn]:
     """What one person says in a row is one turn."""
     turns: list[Turn] = []
-    for speaker, text in said:
-        text = " ".join(text.split())
+    for speaker, spoken in said:
+        text = " ".join(spoken.split())
         if not text:
             continue
         if turns and turns[-1].speaker == speaker:
@@ -107,7 +118,10 @@ def _changelog(folder: Path) -> Iterator[list[Turn]]:
 def _qmsum(folder: Path) -> Iterator[list[Turn]]:
     for file in sorted(folder.rglob("*.json")):
         meeting = json.loads(file.read_text(encoding="utf-8"))
-        said = ((one["speaker"], re.sub(r"\{[^}]*\}|<[^>]*>", "", one["content"])) for one in meeting["meeting_transcripts"])
+        said = (
+            (one["speaker"], re.sub(r"\{[^}]*\}|<[^>]*>", "", one["content"]))
+            for one in meeting["meeting_transcripts"]
+        )
         turns = _joined(said)
         for at in range(0, len(turns), _MOST_TURNS):
             part = turns[at : at + _MOST_TURNS]
@@ -122,8 +136,11 @@ def _abstracts(folder: Path) -> Iterator[Pair]:
     """A title asks for its abstract; others of the same volume do not answer."""
     for file in sorted(folder.glob("*.xml")):
         papers = []
-        for paper in ElementTree.parse(file).getroot().iter("paper"):  # noqa: S314 - a file that we name
-            title, abstract = ("".join(part.itertext()) if part is not None else "" for part in (paper.find("title"), paper.find("abstract")))
+        for paper in ET.parse(file).getroot().iter("paper"):  # noqa: S314 a file that we name
+            title, abstract = (
+                "".join(part.itertext()) if part is not None else ""
+                for part in (paper.find("title"), paper.find("abstract"))
+            )
             if len(title) > 20 and len(abstract) > 300:
                 papers.append((" ".join(title.split()), " ".join(abstract.split())[:900]))
         for at, (title, abstract) in enumerate(papers):

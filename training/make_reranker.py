@@ -1,7 +1,7 @@
 """Make the reranker from prepared questions: `python -m training.make_reranker FOLDER OUT`, on a machine with a GPU.
 
 FOLDER holds `questions.*.xz` (made by `training.prepare`), the teacher's weights as `mpnet.*.xz` (made by
-`training.packed`), the words of the encoders as `minilm-tokenizer.json`, and pairs to measure on as `measured.npz`.
+it too), the words of the encoders as `minilm-tokenizer.json`, and pairs to measure on as `measured.npz`.
 The student goes on from the model that is shipped. The teacher is left in FOLDER, and is not trained again when it is
 there: a lent machine runs no command as long as both take.
 """
@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import io
 import json
-import lzma
 import time
 from pathlib import Path
 from typing import Any
@@ -69,9 +68,17 @@ def main() -> None:
     log("the neighbours are known")
     kept = folder / "teacher.npz"
     if not kept.exists():
-        begun = reranker.add_head(_encoder(folder, "mpnet"), given.seed)
+        begun = reranker.add_head(_encoder(folder), given.seed)
         teacher = reranker.train_teacher(
-            begun, transformer.MPNET, tables, given.batch, given.seed, given.teacher_seconds, 3e-5, log, given.steps
+            begun,
+            transformer.MPNET,
+            tables,
+            given.batch,
+            given.seed,
+            given.teacher_seconds,
+            3e-5,
+            log,
+            given.steps,
         )
         half: Any = {name: np.asarray(one, np.float16) for name, one in teacher.items()}
         np.savez(kept, **half)
@@ -97,10 +104,8 @@ def main() -> None:
     log("done")
 
 
-def _encoder(folder: Path, name: str) -> transformer.Parameters:
-    whole = b"".join(file.read_bytes() for file in sorted(folder.glob(f"{name}.*.xz")))
-    with np.load(io.BytesIO(lzma.decompress(whole))) as arrays:
-        return transformer.canonical(transformer.unpack({key: arrays[key] for key in arrays.files}))
+def _encoder(folder: Path) -> transformer.Parameters:
+    return transformer.canonical(transformer.unpack(packed.read_arrays(folder, "mpnet")))
 
 
 def _tables(data: packed.Packed, folder: Path, seed: int) -> reranker.Tables:
@@ -109,7 +114,7 @@ def _tables(data: packed.Packed, folder: Path, seed: int) -> reranker.Tables:
     if known.exists():
         near = np.load(known)
     else:
-        words = _encoder(folder, "mpnet")["word_embeddings.weight"][4:].astype(np.float32)
+        words = _encoder(folder)["word_embeddings.weight"][4:].astype(np.float32)
         near = reranker.find_neighbours(data.questions, data.passages, data.answer, words, seed)
         np.save(known, near)
     counts = np.bincount(data.source, minlength=len(data.names))
@@ -119,7 +124,9 @@ def _tables(data: packed.Packed, folder: Path, seed: int) -> reranker.Tables:
     )
 
 
-def _measure(name: str, parameters: Any, shape: transformer.Shape, pairs: dict[str, np.ndarray] | None, out: Path) -> None:
+def _measure(
+    name: str, parameters: Any, shape: transformer.Shape, pairs: dict[str, np.ndarray] | None, out: Path
+) -> None:
     """Keep what is said of every pair that is measured on, for weighing it against the engine's opinion."""
     if pairs is None:
         return

@@ -1,17 +1,20 @@
 """Questions and passages as numbers of word pieces, in files that are small enough to be carried to a lent machine.
 
-    questions.N.xz   parts of one stream: counts, then the tokens of every question and passage as whole numbers of two bytes
+questions.NN.xz  parts of one archive: tokens of questions and passages, and what belongs together
+NAME.NN.xz       the same of the weights of an encoder
 """
 
 from __future__ import annotations
 
 import io
 import lzma
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+
+QUESTION, PASSAGE = 48, 150  # the most pieces that are kept of each
 
 
 class Packed(NamedTuple):
@@ -37,7 +40,10 @@ def _rows(counts: np.ndarray, flat: np.ndarray) -> list[np.ndarray]:
 
 def write(folder: Path, packed: Packed, most: int) -> list[Path]:
     """Write files of at most so many bytes each."""
-    arrays: dict[str, np.ndarray] = {"answer": packed.answer.astype(np.int32), "source": packed.source.astype(np.uint8)}
+    arrays: dict[str, np.ndarray] = {
+        "answer": packed.answer.astype(np.int32),
+        "source": packed.source.astype(np.uint8),
+    }
     for name, rows in (("questions", packed.questions), ("passages", packed.passages)):
         arrays[f"{name}.counts"], arrays[f"{name}.flat"] = _flat(rows, np.uint16)
     arrays["others.counts"], arrays["others.flat"] = _flat(packed.others, np.int32)
@@ -47,22 +53,40 @@ def write(folder: Path, packed: Packed, most: int) -> list[Path]:
     # Passages of one document are numbered in a row, so differences are small and pack well.
     arrays["others.flat"] = np.diff(arrays["others.flat"], prepend=0).astype(np.int32)
     arrays["answer"] = np.diff(arrays["answer"], prepend=0).astype(np.int32)
+    return _write(
+        folder, "questions", arrays, most, {"preset": 6, "dict_size": 1 << 26, "lc": 0, "lp": 1, "pb": 1}
+    )
+
+
+def write_weights(folder: Path, name: str, arrays: Mapping[str, np.ndarray], most: int) -> list[Path]:
+    """Write an encoder in files of at most so many bytes each."""
+    return _write(folder, name, arrays, most, {"preset": 1, "lc": 0, "lp": 0, "pb": 0})
+
+
+def read_arrays(folder: Path, name: str) -> dict[str, np.ndarray]:
+    """What files of that name hold together."""
+    whole = b"".join(file.read_bytes() for file in sorted(folder.glob(f"{name}.*.xz")))
+    with np.load(io.BytesIO(lzma.decompress(whole))) as arrays:
+        return {key: arrays[key] for key in arrays.files}
+
+
+def _write(
+    folder: Path, name: str, arrays: Mapping[str, np.ndarray], most: int, packing: dict[str, int]
+) -> list[Path]:
     stream = io.BytesIO()
     np.savez(stream, **arrays)  # type: ignore[arg-type]
-    filters = [{"id": lzma.FILTER_LZMA2, "preset": 6, "dict_size": 1 << 26, "lc": 0, "lp": 1, "pb": 1}]
+    filters = [{"id": lzma.FILTER_LZMA2, **packing}]
     whole = lzma.compress(stream.getvalue(), format=lzma.FORMAT_XZ, filters=filters)
     files = []
     for number, at in enumerate(range(0, len(whole), most)):
-        files.append(folder / f"questions.{number:02d}.xz")
+        files.append(folder / f"{name}.{number:02d}.xz")
         files[-1].write_bytes(whole[at : at + most])
     return files
 
 
 def read(folder: Path) -> Packed:
     """What `write` wrote."""
-    whole = b"".join(file.read_bytes() for file in sorted(folder.glob("questions.*.xz")))
-    with np.load(io.BytesIO(lzma.decompress(whole))) as arrays:
-        found = {name: arrays[name] for name in arrays.files}
+    found = read_arrays(folder, "questions")
     others = np.cumsum(found["others.flat"], dtype=np.int64)
     reworded = _rows(found["reworded.counts"], found["reworded.flat"]) if len(found["reworded.at"]) else []
     return Packed(

@@ -1,62 +1,58 @@
 """Prepare what the training reads: `python -m training.prepare DATA INPUTS EVALS OUT`, on any machine, in minutes.
 
-Writes corpus, vocabulary, the reranker's questions with what our own engine finds for them, and a log with the
+Writes corpus, vocabulary, the reranker's questions as numbers of word pieces, its teacher's weights, and a log with the
 checksum of every input and a count of everything that was left out.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import lzma
 import random
 import re
-import tempfile
+import shutil
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from plainmind.memory.memory import Memory
+import numpy as np
+from tokenizers import Tokenizer
+
 from plainmind.text.terms import STOP_WORDS
-from training import corpus, inputs, overlap, sentence_encoder, vocabulary
+from training import conversations, corpus, inputs, overlap, packed, sentence_encoder, transformer, vocabulary
 
 PIECES = 50_600
-# The most of a source that the reranker learns from.
+# The most of a source that the reranker learns from; of manuals there is no more to learn after some thousands.
 QUESTIONS = {
-    "qmsum": 6_000, "friendsqa": 3_000, "covidqa": 2_000, "medquad": 12_000, "dstc9_faq": 8_000, "molweni": 2_000,
-    "msdocs_support_en": 8_000, "k8s_docs": 6_000, "sgd_memory": 12_000, "optech_podcast": 6_000,
-    "bitcoin_transcripts": 5_000, "xquad": 1_300, "github_docs_en": 6_000, "fastapi_docs": 3_000,
-    "tensorflow_docs": 3_000, "msdocs_winitpro_en": 4_000, "bitcoinops": 3_000, "ethereum_org": 3_000,
-    "chatterbot": 600, "tldr": 4_000, "dotnet_docs_en": 4_000, "msdocs_sql_en": 4_000, "interview_md": 600,
-    "docker_docs_en": 4_000, "cloudflare_docs_en": 4_000, "istio_docs": 3_000, "doris_docs": 3_000,
+    "qmsum": 6_000, "friendsqa": 3_000, "covidqa": 2_000, "medquad": 12_000, "dstc9_faq": 6_000, "molweni": 2_000,
+    "msdocs_support_en": 2_000, "k8s_docs": 2_000, "sgd_memory": 16_000, "optech_podcast": 9_000,
+    "bitcoin_transcripts": 9_000, "xquad": 1_300, "github_docs_en": 2_000, "fastapi_docs": 2_000,
+    "tensorflow_docs": 2_000, "msdocs_winitpro_en": 2_000, "bitcoinops": 2_000, "ethereum_org": 2_000,
+    "chatterbot": 600, "tldr": 2_000, "dotnet_docs_en": 2_000, "msdocs_sql_en": 2_000, "interview_md": 600,
+    "docker_docs_en": 2_000, "cloudflare_docs_en": 2_000, "istio_docs": 2_000, "doris_docs": 2_000,
+    "msdocs_vs_en": 1_500, "msdocs_devops_en": 1_500, **conversations.MOST,
 }  # fmt: skip
-# Whose questions our engine is asked: talk and facts, where words mislead most.
-ASKED = (
-    "qmsum",
-    "friendsqa",
-    "molweni",
-    "sgd_memory",
-    "optech_podcast",
-    "bitcoin_transcripts",
-    "medquad",
-    "covidqa",
-    "xquad",
-)
-_FOUND = 16
+_PART = 15_000_000  # bytes that a lent machine takes at once, beside the repository
+_STEPS = 5.0  # to the spread of a row of the teacher's weights: a sixteenth of it is lost
+_OTHERS = 5
 _OFTEN = 12
 _REWORDED = 0.2  # of the questions, half of them as a few words, half with a slip of the finger
 
 
-def prepare_questions(data: Path, barred: overlap.Grams, seed: int) -> tuple[dict[str, Any], dict[str, int]]:
+def prepare_questions(
+    data: Path, more: Iterable[inputs.Pair], barred: overlap.Grams, seed: int
+) -> tuple[dict[str, Any], dict[str, int]]:
     """English questions and passages for the reranker, and what was left out."""
     chance = random.Random(seed)
     by_source: dict[str, list[inputs.Pair]] = {}
-    for file in ("pairs-permissive.jsonl.xz", "pairs-sharealike.jsonl.xz"):
-        for pair in inputs.read_pairs(data / file):
-            fits = 8 <= len(pair.question) <= 300 and len(pair.passage) >= 40
-            if pair.language == "en" and pair.source in QUESTIONS and fits:
-                by_source.setdefault(pair.source, []).append(pair)
+    files = (data / name for name in ("pairs-permissive.jsonl.xz", "pairs-sharealike.jsonl.xz"))
+    for pair in itertools.chain(more, *(inputs.read_pairs(file) for file in files)):
+        fits = 8 <= len(pair.question) <= 300 and len(pair.passage) >= 40
+        if pair.language == "en" and pair.source in QUESTIONS and fits:
+            by_source.setdefault(pair.source, []).append(pair)
     log: Counter[str] = Counter()
     number: dict[str, int] = {}
 
@@ -73,31 +69,40 @@ def prepare_questions(data: Path, barred: overlap.Grams, seed: int) -> tuple[dic
             log[f"questions: {source}"] += 1
             made["questions"].append(pair.question)
             made["answer"].append(put(pair.passage))
-            made["others"].append([put(one) for one in pair.others[:6] if not overlap.shares(barred, one)])
+            made["others"].append(
+                [put(one) for one in pair.others[:_OTHERS] if not overlap.shares(barred, one)]
+            )
             made["source"].append(source)
     made["passages"] = list(number)
     return made, dict(log)
 
 
-def ask_engine(made: dict[str, Any], sources: Sequence[str], most: int, seed: int) -> dict[str, list[int]]:
-    """For some questions of each source, the passages of that source that our own engine finds, best first."""
-    chance = random.Random(seed)
-    found: dict[str, list[int]] = {}
-    for source in sources:
-        asked = [at for at, one in enumerate(made["source"]) if one == source]
-        passages = sorted({one for at in asked for one in (made["answer"][at], *made["others"][at])})
-        with tempfile.TemporaryDirectory() as folder:
-            notes = Path(folder, "ws", "memory")
-            notes.mkdir(parents=True)
-            for one in passages:
-                (notes / f"p{one}.md").write_text(made["passages"][one], encoding="utf-8")
-            with Memory(notes.parent, home=Path(folder, "home")) as memory:
-                memory.sync()
-                for at in chance.sample(asked, min(most, len(asked))):
-                    hits = memory.search(made["questions"][at], max_results=_FOUND + 1, min_score=0.0).hits
-                    numbers = (int(hit.path.rsplit("/p", 1)[1].removesuffix(".md")) for hit in hits)
-                    found[str(at)] = list(dict.fromkeys(one for one in numbers if one != made["answer"][at]))
-    return found
+def write_questions(made: dict[str, Any], words: Path, out: Path, seed: int) -> None:
+    """Everything as numbers of word pieces, in parts."""
+    names = sorted(set(made["source"]))
+    again = reword(made["questions"], seed)
+    tokenizer = Tokenizer.from_file(str(words))
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+
+    def encode(texts: Sequence[str], longest: int) -> list[np.ndarray]:
+        found = tokenizer.encode_batch(list(texts), add_special_tokens=False)
+        return [np.array(one.ids[:longest], np.uint16) for one in found]
+
+    packed.write(
+        out,
+        packed.Packed(
+            encode(made["questions"], packed.QUESTION),
+            encode(made["passages"], packed.PASSAGE),
+            np.array(made["answer"]),
+            [np.array(one, np.int64) for one in made["others"]],
+            np.array([names.index(one) for one in made["source"]]),
+            names,
+            dict(zip(again, encode(list(again.values()), packed.QUESTION), strict=True)),
+        ),
+        _PART,
+    )
+    shutil.copy(words, out / "minilm-tokenizer.json")
 
 
 def reword(questions: Sequence[str], seed: int) -> dict[int, str]:
@@ -156,10 +161,11 @@ def main() -> None:
     if given.only != "questions":
         _prepare_corpus(given, barred)
     if given.only != "corpus":
-        made, log = prepare_questions(given.data, barred, given.seed)
-        made["engine"] = ask_engine(made, ASKED, 2_500, given.seed)
-        made["reworded"] = reword(made["questions"], given.seed)
-        _write(given.out / "rerank.json.xz", made)
+        more = conversations.read_more(given.packages, given.seed)
+        made, log = prepare_questions(given.data, more, barred, given.seed)
+        write_questions(made, next(given.packages.glob("minilm/**/tokenizer.json")), given.out, given.seed)
+        weights = transformer.read_safetensors(next(given.packages.glob("mpnet/**/model.safetensors")))
+        packed.write_weights(given.out, "mpnet", transformer.pack_small(weights, _STEPS), _PART)
         (given.out / "rerank.log.json").write_text(json.dumps(log, indent=1), encoding="utf-8")
 
 

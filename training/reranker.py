@@ -75,7 +75,9 @@ def make_tables(
     """Put everything onto the device."""
     asked, asked_lengths = padded(questions, longest_question)
     read, read_lengths = padded(passages, longest_passage)
-    again, again_lengths = padded([reworded.get(at, row) for at, row in enumerate(questions)], longest_question)
+    again, again_lengths = padded(
+        [reworded.get(at, row) for at, row in enumerate(questions)], longest_question
+    )
     beside = np.full((len(questions), _BESIDE), -1, np.int32)
     for at, row in enumerate(others):
         kept = [one for one in row if one != answer[at]][:_BESIDE]
@@ -97,17 +99,13 @@ def find_neighbours(
     are looked for in a stretch of the passages around the answers of some questions in a row.
     """
     among = min(among, len(passages))
-    counts = np.bincount(
-        np.concatenate([np.unique(row) for row in passages]).astype(np.int64), minlength=len(words)
-    )
-    rarity = np.log((len(passages) + 1) / (counts + 1)).astype(np.float32)
+    counts = np.bincount(np.concatenate(passages).astype(np.int64), minlength=len(words))
+    rarity = np.maximum(0.0, np.log((len(passages) + 1) / (counts + 1))).astype(np.float32)
     chance = np.random.default_rng(seed)
     alike = words - words.mean(0)
     alike = alike / (np.linalg.norm(alike, axis=1, keepdims=True) + 1e-6)
     apart = chance.standard_normal((len(words), _DIRECTIONS)).astype(np.float32) / np.sqrt(_DIRECTIONS)
-    table = jnp.asarray(
-        np.concatenate([apart, _LIKE * alike], axis=1) * rarity[:, None], jnp.bfloat16
-    )
+    table = jnp.asarray(np.concatenate([apart, _LIKE * alike], axis=1) * rarity[:, None], jnp.bfloat16)
 
     @jax.jit
     def vectors(tokens: jax.Array, lengths: jax.Array) -> jax.Array:
@@ -138,13 +136,17 @@ def find_neighbours(
     for at in range(0, len(questions), block):
         numbers = np.arange(at, at + block) % len(questions)
         middle = int(np.median(answer[numbers[: min(block, len(questions) - at)]]))
-        start = min(max(0, middle - int(chance.integers(among // 4, among - among // 4 + 1))), len(passages) - among)
+        start = min(
+            max(0, middle - int(chance.integers(among // 4, among - among // 4 + 1))), len(passages) - among
+        )
         found = np.asarray(nearest(jnp.int32(start), asked[numbers], jnp.asarray(answer[numbers])))
         near[at : at + block, : found.shape[1]] = found[: len(questions) - at]
     return near
 
 
-def draw(tables: Tables, key: jax.Array, size: int, pool: int, answers: int, beside: int) -> tuple[jax.Array, jax.Array]:
+def draw(
+    tables: Tables, key: jax.Array, size: int, pool: int, answers: int, beside: int
+) -> tuple[jax.Array, jax.Array]:
     """Questions, and the passages to read with each: the answer so many times, then what is hard to tell from it."""
     of_question, of_near, of_beside, of_chance = jax.random.split(key, 4)
     rows = jnp.searchsorted(tables.chances, jax.random.uniform(of_question, (size,)))
@@ -258,12 +260,16 @@ def train_teacher(
     """Parameters after so many seconds (or steps) of `size` groups."""
 
     @partial(jax.jit, donate_argnums=(0, 1))
-    def step(parameters: Any, moments: Any, tables: Tables, key: jax.Array, rate: Any) -> tuple[Any, Any, jax.Array]:
+    def step(
+        parameters: Any, moments: Any, tables: Tables, key: jax.Array, rate: Any
+    ) -> tuple[Any, Any, jax.Array]:
         of_group, of_cut = jax.random.split(key)
         rows, passages = draw(tables, of_group, size, GROUP, 1, 2)
         start, length = cut(tables.passage_lengths[passages], of_cut, as_results=False)
         batch = join(tables, shape, rows, passages, start, length, LENGTH)
-        loss, gradient = jax.value_and_grad(lambda one: _loss_by_answers(scores_of(one, shape, batch)))(parameters)
+        loss, gradient = jax.value_and_grad(lambda one: _loss_by_answers(scores_of(one, shape, batch)))(
+            parameters
+        )
         parameters, moments = adam.update(gradient, moments, parameters, rate)
         return parameters, moments, loss
 
@@ -285,7 +291,9 @@ def distil(
         of_group, of_cut, of_words = jax.random.split(key, 3)
         rows, passages = draw(tables, of_group, size, POOL, 2, 3)
         start, length = cut(tables.passage_lengths[passages], of_cut, as_results=True)
-        said = scores_of(small, teacher_shape, join(tables, teacher_shape, rows, passages, start, length, POOL_LENGTH))
+        said = scores_of(
+            small, teacher_shape, join(tables, teacher_shape, rows, passages, start, length, POOL_LENGTH)
+        )
         # The student is to say of a question in other words what the teacher says of the first ones.
         again = jax.random.uniform(of_words, (size,)) < 0.5
         batch = join(tables, shape, rows, passages, start, length, POOL_LENGTH, reworded=again)

@@ -25,16 +25,19 @@ ASKER = talk._person("I", CHANCE)
     ],
 )
 def test_a_question_to_somebody_becomes_one_about_him(asked: str, made: str) -> None:
-    assert talk.ask_back(asked, ANNA, "Ben", CHANCE) == made
+    assert talk.ask_back(asked, ANNA, "Ben") == made
 
 
 def test_whoever_keeps_the_notes_asks_about_himself() -> None:
-    assert talk.ask_back("Have you ever been to Rome?", ASKER, "Ben", CHANCE) == "Have I ever been to Rome?"
+    assert talk.ask_back("Have you ever been to Rome?", ASKER, "Ben") == "Have I ever been to Rome?"
 
 
-@pytest.mark.parametrize("asked", ["How are you doing today?", "Is it raining there now?", "Can you tell me more about it?", "You?"])
+@pytest.mark.parametrize(
+    "asked",
+    ["How are you doing today?", "Is it raining there now?", "Can you tell me more about it?", "You?"],
+)
 def test_a_question_that_is_about_nobody_is_none(asked: str) -> None:
-    assert talk.ask_back(asked, ANNA, "Ben", CHANCE) is None
+    assert talk.ask_back(asked, ANNA, "Ben") is None
 
 
 def questions_of(sentence: str) -> set[str]:
@@ -59,30 +62,41 @@ def test_a_conversation_gives_questions_with_their_answers_and_what_does_not_ans
         ("a", "It is dark green, with a silver bell on it."), ("b", "I love that colour on old bicycles."),
         *((who, f"Let us talk about the weather number {day} again.") for day in range(20) for who in "ab"),
     ]  # fmt: skip
-    made = list(talk.make_questions([talk.Turn(*one) for one in said], {}, random.Random(5), most=50, named=False))
+    made = list(
+        talk.make_questions([talk.Turn(*one) for one in said], {}, random.Random(5), most=50, named=False)
+    )
 
     painted = [one for one in made if "paint" in one.question]
     assert painted
     assert all("painted the fence" in one.passage for one in painted)
     assert all("painted the fence" not in other for one in painted for other in one.others)
     assert any(one.others for one in made)
-    again = list(talk.make_questions([talk.Turn(*one) for one in said], {}, random.Random(5), most=50, named=False))
+    again = list(
+        talk.make_questions([talk.Turn(*one) for one in said], {}, random.Random(5), most=50, named=False)
+    )
     assert again == made
 
 
 def test_each_source_is_read(tmp_path: Path) -> None:
-    turns = ["Where do you live now?", "I live in a house near the old harbour of Bergen.", "I moved to Oslo last year."] * 4
+    texts = [
+        "Where do you live now?",
+        "I live in a house near the harbour of Bergen.",
+        "I moved to Oslo last year.",
+    ]
+    said = [("ab"[at % 2], text) for at, text in enumerate(texts * 4)]
     files = {
-        "chitchat/dataset.json": {"1": {"messages": [[{"sender": "ab"[at % 2], "text": text}] for at, text in enumerate(turns)]}},
-        "topical/test.json": {"1": {"content": [{"agent": "ab"[at % 2], "message": text} for at, text in enumerate(turns)]}},
-        "qmsum/data/1.json": {"meeting_transcripts": [{"speaker": "AB"[at % 2], "content": text + " {gap}"} for at, text in enumerate(turns)]},
+        "chitchat/dataset.json": {"1": {"messages": [[{"sender": who, "text": text}] for who, text in said]}},
+        "topical/test.json": {"1": {"content": [{"agent": who, "message": text} for who, text in said]}},
+        "qmsum/1.json": {
+            "meeting_transcripts": [{"speaker": who, "content": f"{text} {{gap}}"} for who, text in said]
+        },
         "pubmedqa/ori_pqal.json": {"1": {"QUESTION": "Does it help?", "CONTEXTS": ["It does."]}},
-    }  # fmt: skip
+    }
     for name, content in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(json.dumps(content), encoding="utf-8")
     (tmp_path / "changelog").mkdir()
-    spoken = "".join(f"**{('Ann Lee', 'Bo Dahl')[at % 2]}:** {text}\n\n" for at, text in enumerate(turns))
+    spoken = "".join(f"**{'Ann Lee' if who == 'a' else 'Bo Dahl'}:** {text}\n\n" for who, text in said)
     (tmp_path / "changelog" / "one.md").write_text(spoken, encoding="utf-8")
     (tmp_path / "acl").mkdir()
     paper = f"<paper><title>How birds find their way home</title><abstract>{'They remember. ' * 40}</abstract></paper>"

@@ -208,11 +208,15 @@ def test_a_pair_is_joined_on_the_device_as_it_is_joined_alone(
         for place in range(8):
             begin, end = int(start[row, place]), int(start[row, place] + length[row, place])
             words = np.asarray(tables.passages[group[row, place]])[begin:end].astype(int)
-            tokens, kinds = transformer.join_pair(shape, np.array([110 + rows[row]]) + offset, words + offset, 10)
+            tokens, kinds = transformer.join_pair(
+                shape, np.array([110 + rows[row]]) + offset, words + offset, 10
+            )
             assert np.array_equal(batch.tokens[row, place], tokens)
             assert np.array_equal(batch.kinds[row, place], kinds)
 
-    again = reranker.join(tables, shape, np.array([3]), group[:1], start[:1], length[:1], 10, reworded=np.array([True]))
+    again = reranker.join(
+        tables, shape, np.array([3]), group[:1], start[:1], length[:1], 10, reworded=np.array([True])
+    )
     assert int(again.tokens[0, 0, 1]) == 450 + offset
 
 
@@ -221,9 +225,7 @@ def test_neighbours_share_rare_words_and_are_not_the_answer_again() -> None:
     passages.append(np.array([5, 6, 7, 20, 30]))  # the first one again
     passages.append(np.array([5, 20, 40, 41, 42]))  # shares a rare word with it
     words = np.random.default_rng(4).standard_normal((50, 64)).astype(np.float32)
-    near = reranker.find_neighbours(
-        [np.array([20, 6])], passages, np.array([0]), words, 1, among=10, block=1
-    )
+    near = reranker.find_neighbours([np.array([20, 6])], passages, np.array([0]), words, 1, among=10, block=1)
 
     assert near.shape == (1, reranker.NEIGHBOURS)
     assert near[0, 0] == 9
@@ -319,11 +321,32 @@ def test_the_files_of_a_reranker_say_what_the_trained_one_says(tmp_path: Path) -
 
 
 def test_a_second_look_is_measured_by_the_evidence_it_puts_first() -> None:
-    rows = [{"q": "?", "n": 1, "c": [{"s": 0.9, "t": "no", "g": []}, {"s": 0.1, "t": "yes", "g": [0]}]}]
-    right = [np.array([0.0, 1.0])]
+    results = [{"worth": 0.4, "passage": "no", "holds": []}, {"worth": 0.3, "passage": "yes", "holds": [0]}]
+    rows = [{"question": "?", "category": "", "pieces": 1, "results": results}]
 
-    assert candidates.figures(rows, right, 0.0) == (1.0, 0.0)
-    assert candidates.figures(rows, right, 0.9) == (1.0, 1.0)
+    assert candidates.figures(rows, [[0.0, 1.0]], 0.03, 2) == (1.0, 0.0)
+    assert candidates.figures(rows, [[0.0, 9.0]], 0.03, 2) == (1.0, 1.0)
+    assert candidates.figures(rows, [[0.0, 9.0]], 0.03, 1) == (1.0, 0.0)
+    assert candidates.figures(rows, [[None, 9.0]], 0.03, 2) == (1.0, 0.0)
+
+
+def test_what_a_reranker_is_given_is_recorded_with_the_evidence_that_it_holds(tmp_path: Path) -> None:
+    (tmp_path / "memory").mkdir()
+    (tmp_path / "memory" / "car.md").write_text("# Car\n\nThe car was sold in May.\n", encoding="utf-8")
+    asked = {
+        "query": "When was the car sold?",
+        "category": "x",
+        "gold": [{"path": "memory/car.md", "line_start": 3, "line_end": 3}],
+    }
+    nothing = {"query": "Who is the mayor?", "category": "x", "gold": []}
+    lines = (json.dumps({"id": str(number), **one}) for number, one in enumerate((asked, nothing)))
+    (tmp_path / "queries.jsonl").write_text("\n".join(lines), encoding="utf-8")
+
+    (row,) = candidates.record(tmp_path)
+
+    assert row["pieces"] == 1
+    assert row["results"][0]["holds"] == [0]
+    assert "sold in May" in row["results"][0]["passage"]
 
 
 def test_two_translations_of_one_sentence_are_one_meaning_in_other_words(tmp_path: Path) -> None:
