@@ -74,10 +74,8 @@ def figures(
         results = row["results"]
         known = [one for one in odds[:read] if one is not None]
         usual = sum(known) / len(known) if known else 0.0
-        mixed = [
-            one["worth"] + weight * (usual if odds[at] is None else odds[at])
-            for at, one in enumerate(results[:read])
-        ]
+        read_odds = [usual if one is None else one for one in odds[:read]]
+        mixed = [one["worth"] + weight * said_of for one, said_of in zip(results, read_odds, strict=False)]
         order = [*np.argsort(-np.array(mixed), kind="stable"), *range(len(mixed), len(results))]
         found = {piece for at in order[:SHOWN] for piece in results[at]["holds"]}
         recall.append(len(found) / row["pieces"])

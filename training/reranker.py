@@ -111,7 +111,10 @@ def find_neighbours(
     def vectors(tokens: jax.Array, lengths: jax.Array) -> jax.Array:
         mask = jnp.arange(tokens.shape[1])[None] < lengths[:, None]
         total = (table[tokens] * mask[..., None]).sum(1, dtype=jnp.float32)
-        return (total / (jnp.linalg.norm(total, axis=1, keepdims=True) + 1e-6)).astype(jnp.bfloat16)
+        unit: jax.Array = (total / (jnp.linalg.norm(total, axis=1, keepdims=True) + 1e-6)).astype(
+            jnp.bfloat16
+        )
+        return unit
 
     def all_vectors(rows: Sequence[np.ndarray], width: int, size: int) -> jax.Array:
         tokens, lengths = padded(rows, width)

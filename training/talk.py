@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
 from typing import NamedTuple
 
@@ -27,8 +27,9 @@ WOMEN = _listed(
 )
 MEN = _listed(
     "Ben Tom Jack Oliver Harry George Leo Max Paul Peter Mark Luke Simon Adam David Daniel Michael James Robert "
-    "William Andrew Kevin Brian Steve Jason Eric Ryan Aaron Carlos Diego Ahmed Omar Raj Arjun Wei Kenji Hiro Lars Sven Pierre "
-    "Marco Luca Ivan Igor Victor Hugo Felix Oscar Sam Alex Chris Nick Greg Dave Frank Henry Walter Martin Philip Neil"
+    "William Andrew Kevin Brian Steve Jason Eric Ryan Aaron Carlos Diego Ahmed Omar Raj Arjun Wei Kenji Hiro Lars Sven "
+    "Pierre Marco Luca Ivan Igor Victor Hugo Felix Oscar Sam Alex Chris Nick Greg Dave Frank Henry Walter Martin "
+    "Philip Neil"
 )
 _IRREGULAR = {
     "went": "go", "got": "get", "had": "have", "did": "do", "made": "make", "took": "take", "came": "come",
@@ -56,7 +57,8 @@ _IRREGULAR = {
 _PRESENT = _listed(
     "like love want need hate enjoy live work play study teach own use watch read write cook run prefer think believe "
     "remember know have drive speak collect listen travel plan hope wish feel miss buy drink eat sing dance paint "
-    "build wear follow support attend spend save fear dislike understand agree disagree recommend volunteer sleep exercise"
+    "build wear follow support attend spend save fear dislike understand agree disagree recommend volunteer sleep "
+    "exercise"
 )
 _FILLERS = re.compile(
     r"^(?:(?:yeah|yes|yep|no|nope|well|oh|ooh|ok|okay|so|and|awesome|sorry|interesting|great|totally|same|ha|hahaha|"
@@ -103,7 +105,8 @@ _ENDS = re.compile(
 _TIMES = re.compile(
     r",? ?\b(?:yesterday|today|tonight|tomorrow|recently|"
     r"last (?:night|week|weekend|month|year|summer|winter|spring|fall)|this (?:morning|week|weekend|month|year|summer)|"
-    r"next (?:week|weekend|month|year|summer)|(?:a|two|three|few|several|\d+) (?:days?|weeks?|months?|years?) ago|on (?:mon|tues|wednes|thurs|fri|satur|sun)day|in (?:19|20)\d\d)\b",
+    r"next (?:week|weekend|month|year|summer)|(?:a|two|three|few|several|\d+) (?:days?|weeks?|months?|years?) ago|"
+    r"on (?:mon|tues|wednes|thurs|fri|satur|sun)day|in (?:19|20)\d\d)\b",
     re.IGNORECASE,
 )
 
@@ -168,7 +171,8 @@ _AUXILIARIES = (  # what is asked of a listener, and what is said of him and of 
     ("have you", "has", "have"), ("aren't you", "isn't", "am"), ("did you", "did", "did"),
     ("would you", "would", "would"), ("will you", "will", "will"), ("can you", "can", "can"),
     ("could you", "could", "could"), ("should you", "should", "should"),
-    ("you are", "is", "am"), ("you're", "is", "am"), ("you've", "has", "have"), ("you have", "has", "have"), ("you were", "was", "was"),
+    ("you are", "is", "am"), ("you're", "is", "am"), ("you've", "has", "have"),
+    ("you have", "has", "have"), ("you were", "was", "was"),
 )  # fmt: skip
 
 
@@ -208,7 +212,10 @@ def ask_about(sentence: str, person: _Person, listener: str, chance: random.Rand
     if not 4 <= len(text.split()) <= 30 or "?" in text:
         return None
     short = _TIMES.sub("", _ENDS.sub("", text))
-    for pattern, ask in ((_WILL, _of_plans), (_HAVE, _of_past), (_AM, _of_being), (_MINE, _of_things)):
+    asking: tuple[tuple[re.Pattern[str], Callable[..., list[str]]], ...] = (
+        (_WILL, _of_plans), (_HAVE, _of_past), (_AM, _of_being), (_MINE, _of_things),
+    )  # fmt: skip
+    for pattern, ask in asking:
         if (found := pattern.match(short)) is not None:
             parts = [part.lower() for part in found.groups()[:-1]]
             rest = _swapped(found.groups()[-1].strip(" ,."), person, listener)
