@@ -99,8 +99,9 @@ class Disappearances:
         return entries if isinstance(entries, dict) else {}
 
 
-# After this long another process that makes an index is taken to hang, and one is made beside it.
-_LONGEST_BUILD_S = 600.0
+# Nobody waits for longer than this: a process that was stopped may hold an index for ever. Then another one is
+# made beside it.
+_LONGEST_BUILD_S = 30.0
 _TOLD_EVERY_S = 0.25
 
 
