@@ -208,7 +208,7 @@ def _row_as_json(row: Listed) -> dict[str, Any]:
 
 
 def _minute(milliseconds: int) -> str:
-    from plainmind.sessions.transcript_reader import local_minute
+    from plainmind.sessions.transcripts import local_minute
 
     return local_minute(milliseconds, None) or "at no time"
 

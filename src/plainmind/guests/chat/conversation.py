@@ -39,8 +39,7 @@ from plainmind.guests.chat.models.protocol import (
     tokens_of,
 )
 from plainmind.guests.chat.models.protocol import FAILED as BROKEN_OFF
-from plainmind.sessions.branch import Context
-from plainmind.sessions.entries import Entry, id_of
+from plainmind.sessions.entries import Context, Entry, id_of
 from plainmind.sessions.store import Session, SessionStore
 
 TYPE_CHECKING = False
