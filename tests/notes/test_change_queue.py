@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from plainmind.notes import change_queue
-from plainmind.notes.change_queue import ChangeQueue
+from plainmind.notes.change_queue import ChangeQueue, Inotify, is_local, open_inotify
 from plainmind.notes.discovery import ExtraPath
-from plainmind.notes.inotify import Inotify, is_local, open_inotify
 from plainmind.notes.workspace import Workspace
 
 CHANGER = Path(__file__).parents[1] / "support" / "file_changer.py"

@@ -38,9 +38,8 @@ if TYPE_CHECKING:  # a search needs none of these, and pays for none of them
     from plainmind.embed.cache import Pruned
     from plainmind.embed.protocol import Embedder
     from plainmind.embed.succession import Choice
-    from plainmind.files.history import History, Version
+    from plainmind.files.history import History, Tombstones, Version
     from plainmind.files.system import Erasures
-    from plainmind.files.tombstones import Tombstones
     from plainmind.index.index_copy import Copied
     from plainmind.memory.backend import FallbackBackend
     from plainmind.memory.background import BackgroundSync
@@ -98,7 +97,7 @@ class Notes:
     @made_once
     def tombstones(self) -> Tombstones:
         """What was forgotten lately."""
-        from plainmind.files.tombstones import Tombstones
+        from plainmind.files.history import Tombstones
 
         return Tombstones(self.values.tombstones)
 

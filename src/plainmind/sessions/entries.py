@@ -123,7 +123,7 @@ class Transcript(Protocol):
         """Give what stands before a place, or everything, last one first."""
 
     def countable(self, after: int, before: int) -> Iterator[Entry]:
-        """Give at least those entries between two places that change a counter (`usage.py`)."""
+        """Give at least those entries between two places that change a counter."""
 
     def end(self) -> int:
         """The place behind the last entry. Raises NotFound."""
