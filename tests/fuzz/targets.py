@@ -21,8 +21,8 @@ from plainmind.agent.scope import THE_OWNER
 from plainmind.base.errors import PlainmindError
 from plainmind.base.model import SearchFilter, split_lines
 from plainmind.base.value import value
-from plainmind.config.document import parse_document
-from plainmind.config.show import set_user_value, unset_user_value
+from plainmind.config.edit import set_user_value, unset_user_value
+from plainmind.config.keys import parse_document
 from plainmind.files.history import History
 from plainmind.guests.page.call import Keeper
 from plainmind.guests.page.gate import Gate

@@ -162,7 +162,7 @@ def _open_memory(arguments: argparse.Namespace) -> Memory:
     """Open the memory that was named, never one that was only found; ours is made when it is not there yet."""
     if arguments.project:
         from plainmind.config.load import home_folder
-        from plainmind.config.repository import project_workspace
+        from plainmind.memory.workspace_setup import project_workspace
 
         if arguments.workspace is not None:
             raise UsageError("--project and --workspace name two memories", "leave one of them out")

@@ -32,9 +32,9 @@ if TYPE_CHECKING:  # a search needs none of these, and pays for none of them
     from plainmind.agent.recalls import Asker, RecallLog
     from plainmind.agent.scope import SearchContext
     from plainmind.base.errors import ConfigError
+    from plainmind.config.edit import Row
     from plainmind.config.load import Loaded, Origin
     from plainmind.config.settings import Settings
-    from plainmind.config.show import Row
     from plainmind.embed.cache import Pruned
     from plainmind.embed.protocol import Embedder
     from plainmind.embed.succession import Choice
@@ -314,7 +314,7 @@ class Memory:
 
     def list_settings(self) -> Sequence[Row]:
         """Every setting with its value and where that comes from; of a secret only whether it is set."""
-        from plainmind.config.show import rows
+        from plainmind.config.edit import rows
 
         return rows(self._loaded)
 
