@@ -76,8 +76,8 @@ def test_mcp_gives_notes_as_resources_whose_address_says_where_they_are_from(mem
     from mcp import Client
 
     from plainmind.mcp.desk import Desk
-    from plainmind.mcp.server import server_of
-    from plainmind.mcp.tools import chosen_tools
+    from plainmind.mcp.http import server_of
+    from plainmind.mcp.offers import chosen_tools
 
     desk = Desk(memory.within(THE_OWNER), chosen_tools(None, read_only=False, connector=True))
 

@@ -30,10 +30,9 @@ from plainmind.guests.page.server import PageApp
 from plainmind.guests.page.tokens import RIGHTS, Caller, Callers, PageSessions, TokenFile
 from plainmind.guests.upkeep.commands import decisions_in
 from plainmind.guests.upkeep.desk import Desk
-from plainmind.mcp.desk import Task
-from plainmind.mcp.service import open_desk
+from plainmind.mcp.desk import Task, open_desk
+from plainmind.mcp.offers import offered_tools
 from plainmind.mcp.stdio import Wire, _Bell, _Conversation
-from plainmind.mcp.tools import offered_tools
 from plainmind.notes.workspace import decode
 from plainmind.search.engine import restricted
 from plainmind.search.pages import parse

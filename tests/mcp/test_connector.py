@@ -7,7 +7,7 @@ from tests.support.poisoned_notes import held
 
 from plainmind.agent.protocol import Limits
 from plainmind.agent.scope import SearchContext
-from plainmind.mcp.tools import Connector
+from plainmind.mcp.offers import Connector
 
 
 def answer_of(result):

@@ -6,7 +6,7 @@ from tests.support.poisoned_notes import held
 
 from plainmind.agent.scope import SearchContext
 from plainmind.base.errors import NotFound
-from plainmind.mcp.resources import address_of, cited_by, place_in, split_citation
+from plainmind.mcp.offers import address_of, cited_by, place_in, split_citation
 
 GROUP = SearchContext("anna", "group", "agent:main:telegram:group:-100", "telegram", "-100")
 OPEN = {"scope": {"default": "allow", "rules": []}}

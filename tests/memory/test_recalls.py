@@ -19,7 +19,7 @@ from plainmind.base.errors import NotFound, PlainmindError
 from plainmind.guests.hosts.hook import serve_lines
 from plainmind.guests.hosts.turns import Session, Turns
 from plainmind.mcp.desk import Desk, client_of
-from plainmind.mcp.tools import CONNECTOR_TOOLS, Connector
+from plainmind.mcp.offers import CONNECTOR_TOOLS, Connector
 
 GROUP = SearchContext("anna", "group", "agent:main:telegram:group:7", channel="telegram", group="7")
 OTHER_GROUP = SearchContext("bo", "group", "agent:main:telegram:group:8", channel="telegram", group="8")

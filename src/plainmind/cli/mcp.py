@@ -123,7 +123,7 @@ def _serve_on_wire(arguments: argparse.Namespace, console: Console) -> None:
         console.note("waiting for an MCP client on standard input; Ctrl-C ends it")
         console.hint("`plainmind mcp --help` shows how a client starts this; --http serves over HTTP")
     wire = take_wire()  # before anything might print
-    from plainmind.mcp.service import serve_on_wire
+    from plainmind.mcp.desk import serve_on_wire
 
     memory = _open_memory(arguments)
     serve_on_wire(memory, context_of(arguments), _tools(arguments, memory), wire)
@@ -138,9 +138,9 @@ def _serve_at_address(arguments: argparse.Namespace, console: Console) -> None:
         raise PlainmindError(
             "MCP over HTTP needs a package that is not installed", hint=f"install it: {install_hint('mcp')}"
         )
+    from plainmind.mcp.desk import serve_at_address
     from plainmind.mcp.guard import token_in, token_path
     from plainmind.mcp.http import door_of, listen, url_of
-    from plainmind.mcp.service import serve_at_address
 
     memory = _open_memory(arguments)
     context, tools = context_of(arguments), _tools(arguments, memory)
@@ -186,7 +186,7 @@ def _log_to_stderr() -> None:
 
 
 def _tools(arguments: argparse.Namespace, memory: Memory) -> Sequence[Tool]:
-    from plainmind.mcp.tools import offered_tools
+    from plainmind.mcp.offers import offered_tools
 
     return offered_tools(
         memory, arguments.tools, read_only=arguments.read_only, connector=arguments.connector
