@@ -9,10 +9,9 @@ from functools import partial
 from threading import Lock
 
 from plainmind import __version__
-from plainmind.agent.pool import Pool
-from plainmind.agent.prompt import recall_section
 from plainmind.agent.recalls import Asker
-from plainmind.agent.tools import ToolBox, for_mcp
+from plainmind.agent.tool_calls import Pool
+from plainmind.agent.tools import ToolBox, for_mcp, recall_section
 from plainmind.base.errors import PlainmindError
 from plainmind.base.lazy import find_by_name
 from plainmind.base.value import value
@@ -32,9 +31,9 @@ if TYPE_CHECKING:
     from typing import Any, Protocol, TypeAlias
 
     from plainmind.agent.answers import ToolAnswer
-    from plainmind.agent.pool import Job
     from plainmind.agent.protocol import AgentMemory, Tools
     from plainmind.agent.scope import SearchContext
+    from plainmind.agent.tool_calls import Job
     from plainmind.agent.tools import Tool
     from plainmind.mcp.guard import Door
     from plainmind.mcp.stdio import Wire

@@ -22,7 +22,7 @@ import uvicorn
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from plainmind.agent.pool import TimedOut
+from plainmind.agent.tool_calls import TimedOut
 from plainmind.base.errors import PlainmindError
 from plainmind.base.lazy import find_by_name
 from plainmind.mcp.desk import IDENTITY, Client, Desk, Refusal, Task, client_of, refusal_of

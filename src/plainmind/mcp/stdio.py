@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
-from plainmind.agent.pool import Job, TimedOut
+from plainmind.agent.tool_calls import Job, TimedOut
 from plainmind.base.errors import PlainmindError
 from plainmind.base.value import record, value
 from plainmind.mcp.desk import (
