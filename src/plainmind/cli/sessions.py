@@ -378,7 +378,7 @@ def _add_export(add: Add) -> None:
 
 def run_export_session(arguments: argparse.Namespace, console: Console) -> int:
     """Write one session."""
-    from plainmind.cli.export import new_file
+    from plainmind.cli.notes import new_file
     from plainmind.memory.session_pages import find_session, without_secrets
 
     with open_memory(arguments) as memory:

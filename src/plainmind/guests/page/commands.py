@@ -137,7 +137,7 @@ def run_page(arguments: argparse.Namespace, console: Console) -> int:
 
 def _export(arguments: argparse.Namespace, console: Console) -> int:
     from plainmind.cli.console import plural
-    from plainmind.cli.export import new_file
+    from plainmind.cli.notes import new_file
     from plainmind.guests.page.export import make_page
 
     target = os.path.abspath(arguments.export)
