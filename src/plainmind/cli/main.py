@@ -58,7 +58,7 @@ _IN_ORDER = (
     Command("history", "cli.changes", "show what was changed, and what files were before"),
     Command("restore", "cli.changes", "bring back what a file was"),
     Command("undo", "cli.changes", "take back the latest note or edit"),
-    Command("recalls", "cli.recalls", "show what agents asked and were given, and say what it was worth"),
+    Command("recalls", "cli.sessions", "show what agents asked and were given, and say what it was worth"),
     Command("tidy", "guests.upkeep.commands", "show what could be tidied, and accept or reject it"),
     Command("sync", "cli.index", "bring the index up to date now"),
     Command("watch", "cli.index", "keep the index up to date until you stop it"),

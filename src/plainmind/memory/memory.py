@@ -40,15 +40,14 @@ if TYPE_CHECKING:  # a search needs none of these, and pays for none of them
     from plainmind.embed.succession import Choice
     from plainmind.files.history import History, Tombstones, Version
     from plainmind.files.system import Erasures
-    from plainmind.index.index_copy import Copied
     from plainmind.memory.backend import FallbackBackend
     from plainmind.memory.background import BackgroundSync
     from plainmind.memory.doctor import Check
     from plainmind.memory.forget import StillThere
     from plainmind.memory.index import Index
-    from plainmind.memory.policy import Policy
+    from plainmind.memory.indexes import Copied
     from plainmind.memory.providers import Confirm, Providers
-    from plainmind.memory.scoped import ScopedMemory
+    from plainmind.memory.scoped import Policy, ScopedMemory
     from plainmind.memory.sessions import Conversations, ImportReport
     from plainmind.memory.status import CacheStats, Status
     from plainmind.memory.workspace_setup import ExportedFile, ToldAgents
@@ -284,7 +283,7 @@ class Memory:
     @made_once
     def policy(self) -> Policy:
         """Who may see what."""
-        from plainmind.memory.policy import Checkpoint, Policy
+        from plainmind.memory.scoped import Checkpoint, Policy
 
         checkpoint = Checkpoint(self.notes.workspace.scope_of, self.conversations.scopes)
         return Policy(translation.policy_values(self.settings), checkpoint)

@@ -30,9 +30,9 @@ from plainmind.base.value import record, replace, value
 from plainmind.files.jsonl import RawLine, forwards, start_of_line
 from plainmind.files.safe_open import Root, check_relative, file_refusal, in_words, name_refusal, printable
 from plainmind.files.system import SYSTEM, explain_errors, read_range
-from plainmind.notes.change_queue import ChangeQueue, Since
 from plainmind.notes.discovery import AS_IT_IS, Discovery, FoundFile, Reading, system_reason
 from plainmind.notes.source import START, Mark, Trail, Unreadable, begins_alike, ends_alike, hash_of_rest
+from plainmind.notes.watcher import ChangeQueue, Since
 from plainmind.sessions.entries import MAX_DOCUMENT_BYTES, Entry, Message, entries_in, message_of
 
 TYPE_CHECKING = False

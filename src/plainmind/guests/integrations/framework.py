@@ -22,7 +22,7 @@ from plainmind.base.lazy import RLock, find_by_name, made_once
 from plainmind.base.model import sha256_text
 from plainmind.base.value import replace, value
 from plainmind.memory.memory import Memory
-from plainmind.memory.policy import denial
+from plainmind.memory.scoped import denial
 from plainmind.notes.scopes import scope_of_session
 
 TYPE_CHECKING = False
