@@ -12,9 +12,8 @@ from tests.support.poisoned_notes import CASES, INVISIBLE, held
 from tests.support.scripted_chat_model import Say
 
 from plainmind import Memory
-from plainmind.agent.protocol import Limits
 from plainmind.agent.recall import TAG, as_data
-from plainmind.agent.scope import THE_OWNER, access_of
+from plainmind.agent.scope import THE_OWNER, Limits, access_of
 from plainmind.embed.protocol import NoEmbedder
 from plainmind.guests.entries.memory import open_entries
 from plainmind.guests.entries.toolbox import EntryToolBox

@@ -6,8 +6,8 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 
-from plainmind.agent.protocol import Limits
 from plainmind.agent.recall import NOTICE, Recalled, as_data, fence, labels, lines_of
+from plainmind.agent.scope import Limits
 from plainmind.base.lazy import pattern
 from plainmind.base.model import Excerpt, SearchHit, SearchResult
 from plainmind.base.value import replace, value

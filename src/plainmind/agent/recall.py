@@ -18,8 +18,8 @@ from plainmind.notes.workspace import day_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from plainmind.agent.protocol import AgentMemory
     from plainmind.agent.recalls import Asker
+    from plainmind.agent.scope import AgentMemory
     from plainmind.base.model import Excerpt, SearchHit
 
 TAG = "recalled-memory"

@@ -7,9 +7,9 @@ from functools import partial
 
 from plainmind.agent import answers
 from plainmind.agent.answers import ToolAnswer, reading_chars
-from plainmind.agent.protocol import AgentMemory
 from plainmind.agent.recall import new_nonce
 from plainmind.agent.recalls import lines_of_excerpt, lines_of_hits
+from plainmind.agent.scope import AgentMemory
 from plainmind.agent.tool_calls import (
     OF_THIS_PROCESS,
     Call,

@@ -79,26 +79,19 @@ They are kept in ~/.plainmind/agents/main/sessions (`sessions.path` moves it), o
 
 
 def _add_search(add: Add) -> None:
-    from plainmind.cli.search import add_search
+    from plainmind.cli.search import add_search, run_search
 
     text = "find what was said, by meaning and by word"
     example = 'plainmind sessions search "which wood for the hull?"'
-    searching = add("search", text, example, run_search_sessions)
+    searching = add("search", text, example, run_search)
     add_search(searching)
     describe(
         searching,
         "Find what was said, by meaning and by word. Conversations are indexed for it, if they were not.",
         examples=(example,),
-        run=run_search_sessions,
+        run=run_search,
     )
     searching.set_defaults(source="sessions")
-
-
-def run_search_sessions(arguments: argparse.Namespace, console: Console) -> int:
-    """Search in conversations alone."""
-    from plainmind.cli.search import run_search
-
-    return run_search(arguments, console)
 
 
 def run_list(arguments: argparse.Namespace, console: Console) -> int:

@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from typing import Any, Protocol, TypeAlias
 
     from plainmind.agent.answers import ToolAnswer
-    from plainmind.agent.protocol import AgentMemory, Tools
-    from plainmind.agent.scope import SearchContext
+    from plainmind.agent.scope import AgentMemory, SearchContext, Tools
     from plainmind.agent.tool_calls import Job
     from plainmind.agent.tools import Tool
     from plainmind.mcp.guard import Door

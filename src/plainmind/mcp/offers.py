@@ -19,7 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from plainmind.agent.protocol import AgentMemory, Tools
+    from plainmind.agent.scope import AgentMemory, Tools
     from plainmind.base.model import SearchHit
     from plainmind.memory.memory import Memory
     from plainmind.memory.scoped import ScopedMemory

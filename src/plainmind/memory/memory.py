@@ -28,9 +28,8 @@ if TYPE_CHECKING:  # a search needs none of these, and pays for none of them
     from types import TracebackType
     from typing import Any, Self
 
-    from plainmind.agent.protocol import Limits
     from plainmind.agent.recalls import Asker, RecallLog
-    from plainmind.agent.scope import SearchContext
+    from plainmind.agent.scope import Limits, SearchContext
     from plainmind.base.errors import ConfigError
     from plainmind.config.edit import Row
     from plainmind.config.load import Loaded, Origin

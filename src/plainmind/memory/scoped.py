@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from datetime import date
     from typing import Any, Protocol, TypeVar
 
-    from plainmind.agent.protocol import Limits
+    from plainmind.agent.scope import Limits
     from plainmind.agent.start_context import StartContext
     from plainmind.base.model import NewerLine, SearchHit, Source
     from plainmind.memory.memory import Memory

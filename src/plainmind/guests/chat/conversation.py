@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import date
 
-from plainmind.agent.protocol import AgentMemory, Tools, TurnHooks
 from plainmind.agent.recalls import lines_of_start
+from plainmind.agent.scope import AgentMemory, Tools, TurnHooks
 from plainmind.agent.tools import ToolBox, recall_section
 from plainmind.base.value import value
 from plainmind.guests.chat.context import (

@@ -8,9 +8,8 @@ from functools import partial
 
 from plainmind.agent import answers
 from plainmind.agent.answers import ELLIPSIS, ToolAnswer
-from plainmind.agent.protocol import Limits
 from plainmind.agent.recall import NOTICE, Recalled, as_data, fence, labels, new_nonce
-from plainmind.agent.scope import NOTHING, Access
+from plainmind.agent.scope import NOTHING, Access, Limits
 from plainmind.agent.tool_calls import (
     OF_THIS_PROCESS,
     Call,

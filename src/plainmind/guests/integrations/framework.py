@@ -29,7 +29,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, ParamSpec, Self, TypeVar
 
-    from plainmind.agent.protocol import Tools, TurnHooks
+    from plainmind.agent.scope import Tools, TurnHooks
     from plainmind.agent.tools import Tool
     from plainmind.base.model import SearchHit
     from plainmind.sessions.store import Session

@@ -17,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from plainmind.agent.protocol import Tools
+    from plainmind.agent.scope import Tools
     from plainmind.guests.upkeep.desk import Desk
     from plainmind.memory.memory import Memory
     from plainmind.memory.scoped import ScopedMemory
