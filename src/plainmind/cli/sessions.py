@@ -591,10 +591,9 @@ def _line_of_recall(number: int, one: RecalledLines, console: Console) -> str:
 
 
 def _place_of_recall(one: RecalledLines) -> str:
-    if not one.start_line:
-        return one.path
-    last = f"-L{one.end_line}" if one.end_line > one.start_line else ""
-    return f"{one.path}#L{one.start_line}{last}"
+    from plainmind.base.model import CitedLines
+
+    return str(CitedLines(one.path, one.start_line, one.end_line)) if one.start_line else one.path
 
 
 def _question_of_recall(recall: Recall) -> str:

@@ -144,6 +144,11 @@ class Task:
     seconds: float | None = None  # None: it is waited for as long as it takes
     late: Callable[[], Result] | None = None
 
+    def give_up(self) -> Result:
+        """Answer without its result, after the time is over."""
+        assert self.late is not None  # what has a deadline says what comes after it
+        return self.late()
+
 
 def instructions_for(memory: AgentMemory, tools: Iterable[Tool]) -> str | None:
     """What a model should know about the tools before it uses any; None when there is nothing to say."""

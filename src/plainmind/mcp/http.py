@@ -148,15 +148,10 @@ async def _carry_out(desk: Desk, task: Task, places: anyio.CapacityLimiter) -> d
         try:
             job = desk.start(task, wake)
         except TimedOut:
-            return _late(task)
+            return task.give_up()
         with anyio.move_on_after(task.seconds):
             await ended.wait()
-        return job.result() if job.is_done else _late(task)
-
-
-def _late(task: Task) -> dict[str, Any]:
-    assert task.late is not None  # what has a deadline says what comes after it
-    return task.late()
+        return job.result() if job.is_done else task.give_up()
 
 
 _WAITING = 100

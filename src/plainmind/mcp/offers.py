@@ -13,6 +13,7 @@ from plainmind.agent.tool_calls import Call
 from plainmind.agent.tools import TOOLS, Tool, ToolAnswer, ToolBox
 from plainmind.base.errors import NotFound, PlainmindError
 from plainmind.base.lazy import find_by_name, pattern
+from plainmind.base.model import CitedLines
 from plainmind.base.value import value
 
 TYPE_CHECKING = False
@@ -145,7 +146,7 @@ class Connector:
 
 def _result(hit: SearchHit, nonce: str) -> dict[str, str]:
     """A model chooses by this what to fetch: a title with the place, and how the text begins, as data."""
-    lines = place_in(hit.start_line, hit.end_line)
+    lines = str(CitedLines("", hit.start_line, hit.end_line))
     begins = shorten(hit, _BEGINNING_CHARS)
     piece = Recalled(hit.path, begins.snippet, begins.start_line, begins.end_line, hit.source)
     return {
@@ -272,7 +273,7 @@ _MARKDOWN = "text/markdown"
 
 
 def address_of(path: str, lines: str = "") -> str:
-    """The address of a file; `lines` are what `place_in` gives."""
+    """The address of a file; `lines` are `#L3-L7`, or `#L5` for one."""
     from urllib.parse import quote
 
     return PREFIX + quote(path, safe="/") + lines
@@ -293,11 +294,6 @@ def cited_by(address: str) -> str:
         raise NotFound(
             f"`{address[:200]}` is no address of a memory file", hint="its path is not UTF-8"
         ) from None
-
-
-def place_in(first_line: int, last_line: int) -> str:
-    """`#L3-L7`, or `#L5` for one line."""
-    return f"#L{first_line}" if last_line <= first_line else f"#L{first_line}-L{last_line}"
 
 
 def split_citation(cited: str) -> tuple[str, int]:

@@ -45,7 +45,7 @@ LINE_TYPES = frozenset(
 )  # fmt: skip
 
 # A raw tab in a string is against the rules of JSON, and found in real transcripts. So is NaN, which becomes a string.
-_DECODER = json.JSONDecoder(strict=False, parse_constant=str)
+DECODER = json.JSONDecoder(strict=False, parse_constant=str)
 _COMPACT = (",", ":")
 _STRICT = json.JSONEncoder(ensure_ascii=False, separators=_COMPACT, allow_nan=False)
 _LENIENT = json.JSONEncoder(ensure_ascii=False, separators=_COMPACT)
@@ -54,7 +54,7 @@ _BEGINNING = '{"type"'
 _MOST_FOR_PARENT = 200  # bytes
 _MOST_TRIES = 64
 _MOST_EFFORT = 10  # times the length of a line, so that a hostile one does not take for ever
-_LATEST_MS = 253_402_300_799_999  # the end of the year 9999, where `datetime` ends
+LATEST_MS = 253_402_300_799_999  # the end of the year 9999, where `datetime` ends
 _FIRST_MS = 10**11  # a smaller number counts seconds: as milliseconds it would be before April 1973
 
 
@@ -224,7 +224,7 @@ def line_of(entry: Entry, *, is_copy: bool = False) -> bytes:
 
 def _decode(text: str) -> object:
     try:
-        return _DECODER.decode(text)
+        return DECODER.decode(text)
     except (ValueError, RecursionError):
         return None
 
@@ -260,7 +260,7 @@ def _decode_at(text: str, at: int) -> tuple[Entry, int] | None:
     if not text.startswith("{", at):
         return None
     try:
-        found, end = _DECODER.raw_decode(text, at)
+        found, end = DECODER.raw_decode(text, at)
     except (ValueError, RecursionError):
         return None
     return (found, end) if isinstance(found, dict) else None
@@ -276,7 +276,7 @@ def _is_entry(found: Entry) -> bool:
 def _milliseconds(stamp: object) -> int | None:
     if isinstance(stamp, str):
         return _read_iso(stamp)
-    if isinstance(stamp, bool) or not isinstance(stamp, int | float) or not 0 < stamp <= _LATEST_MS:
+    if isinstance(stamp, bool) or not isinstance(stamp, int | float) or not 0 < stamp <= LATEST_MS:
         return None
     return int(stamp if stamp >= _FIRST_MS else stamp * 1000)
 
@@ -289,7 +289,7 @@ def _read_iso(stamp: str) -> int | None:
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
     found = round(moment.timestamp() * 1000)
-    return found if 0 < found <= _LATEST_MS else None
+    return found if 0 < found <= LATEST_MS else None
 
 
 # --- writing a line ---

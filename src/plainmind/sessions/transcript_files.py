@@ -37,6 +37,8 @@ from plainmind.files.system import (
     write_all,
 )
 from plainmind.sessions.entries import (
+    DECODER,
+    LATEST_MS,
     MAX_DOCUMENT_BYTES,
     VERSION,
     Draft,
@@ -203,9 +205,7 @@ JsonObject: TypeAlias = "dict[str, Any]"
 
 _DOCUMENT_VERSION = 2
 _OURS = frozenset({"sessionId", "createdAt", "updatedAt", "messages", "compactedHistory", "events", "header"})
-_LATEST_MS = 253_402_300_799_999  # the end of the year 9999
 _UNREADABLE = "plainmind.unreadable"
-_DECODER = json.JSONDecoder(strict=False, parse_constant=str)
 _MEMBER = pattern(r'"(?:[^"\\]|\\.){1,1000}"\s{0,100}:\s{0,100}(?=\{)', re.DOTALL)
 _OBJECT = pattern(r'\{\s{0,100}"(?:id|role|entry)"\s{0,100}:')
 
@@ -500,7 +500,7 @@ def _stamp(entry: Entry, name: str) -> JsonObject:
 
 
 def _iso(stamp: object) -> str | None:
-    if isinstance(stamp, bool) or not isinstance(stamp, int) or not 0 < stamp <= _LATEST_MS:
+    if isinstance(stamp, bool) or not isinstance(stamp, int) or not 0 < stamp <= LATEST_MS:
         return None
     return iso(stamp / 1000)
 
@@ -515,7 +515,7 @@ def read_object(data: bytes) -> dict[str, Any] | None:
     """Read an object; None when the bytes are not one."""
     text = data.decode("utf-8", "replace").removeprefix("\ufeff")
     try:
-        found = _DECODER.decode(text)
+        found = DECODER.decode(text)
     except (ValueError, RecursionError):
         found = _read_json5(text)
     return found if isinstance(found, dict) else None
@@ -524,7 +524,7 @@ def read_object(data: bytes) -> dict[str, Any] | None:
 def is_plain(data: bytes) -> bool:
     """Whether it is JSON, and so has no comments that writing it again would lose."""
     try:
-        _DECODER.decode(data.decode())
+        DECODER.decode(data.decode())
     except (ValueError, RecursionError):
         return False
     return True
@@ -557,7 +557,7 @@ def salvage_messages(data: bytes) -> list[dict[str, Any]]:
 def _object_at(text: str, at: int) -> tuple[dict[str, Any] | None, int]:
     """Decode the object that begins here; without one, go on behind its brace."""
     try:
-        found, end = _DECODER.raw_decode(text, at)
+        found, end = DECODER.raw_decode(text, at)
     except (ValueError, RecursionError):
         return None, at + 1
     return found, end
