@@ -463,10 +463,10 @@ def test_marks_know_a_line_again_without_its_list_mark_and_id():
 
 
 def test_a_clock_that_was_set_far_ahead_hides_no_recall(memory, monkeypatch):
-    from plainmind.files import jsonl
+    from plainmind.files import append
 
-    monkeypatch.setattr(jsonl, "_last_ms", (1 << 48) - 2)
-    monkeypatch.setattr(jsonl, "_last", "7ZZZZZZZZY" + "0" * 16)
+    monkeypatch.setattr(append, "_last_ms", (1 << 48) - 2)
+    monkeypatch.setattr(append, "_last", "7ZZZZZZZZY" + "0" * 16)
     begun = memory.within(THE_OWNER).begin_recall("search", "which gateway?", asker=Asker("mcp"))
     begun.end([], "the gateway runs in the cellar")
 

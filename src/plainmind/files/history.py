@@ -16,9 +16,8 @@ from plainmind.base.errors import NotFound, PlainmindError, StorageFailure
 from plainmind.base.lazy import pattern
 from plainmind.base.model import sha256_bytes
 from plainmind.base.value import replace, value
-from plainmind.files.append import Tail, append
+from plainmind.files.append import Clock, Tail, append, new_id
 from plainmind.files.atomic import write_atomically
-from plainmind.files.jsonl import Clock, new_id
 from plainmind.files.system import (
     SYSTEM,
     System,

@@ -25,9 +25,9 @@ from plainmind.base.errors import (
 )
 from plainmind.base.model import sha256_bytes
 from plainmind.base.value import value
+from plainmind.files.append import new_id
 from plainmind.files.atomic import put_in_place, remove_abandoned, write_atomically, write_temporary
 from plainmind.files.history import UNDO, History, Version, scrub
-from plainmind.files.jsonl import new_id
 from plainmind.files.system import (
     SYSTEM,
     System,

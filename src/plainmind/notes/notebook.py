@@ -20,9 +20,9 @@ from plainmind.base.errors import (
 from plainmind.base.lazy import pattern
 from plainmind.base.model import PRIVATE, sha256_bytes, split_lines
 from plainmind.base.value import value
-from plainmind.files.append import Appended, Tail, append
+from plainmind.files.append import Appended, Tail, append, new_id
 from plainmind.files.history import APPEND, UNDO, History, Version
-from plainmind.files.jsonl import new_id, open_plain_file
+from plainmind.files.jsonl import open_plain_file
 from plainmind.files.replace import ChangeSets, FileChange, remove, replace, settle_changes
 from plainmind.files.safe_open import check_relative, name_refusal
 from plainmind.files.system import Erasures, explain_errors, hold_lock, lock_path_for

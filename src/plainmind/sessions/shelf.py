@@ -18,8 +18,8 @@ from weakref import WeakValueDictionary, ref
 
 from plainmind.base.errors import ConflictError, NotFound, PlainmindError
 from plainmind.base.lazy import pattern
+from plainmind.files.append import Clock, new_id
 from plainmind.files.atomic import remove_abandoned, write_atomically
-from plainmind.files.jsonl import Clock, new_id
 from plainmind.files.system import System, explain_errors, hold_lock, lock_path_for, make_folders
 from plainmind.sessions.entries import (
     COUNTERS,

@@ -17,7 +17,7 @@ from plainmind.base.errors import (
     WorkspaceError,
 )
 from plainmind.base.value import value
-from plainmind.files.jsonl import Clock, new_id
+from plainmind.files.append import Clock, new_id
 from plainmind.files.system import SYSTEM, System
 from plainmind.sessions.entries import (
     COUNTERS,

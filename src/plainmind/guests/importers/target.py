@@ -12,8 +12,9 @@ from plainmind.base.errors import NotFound
 from plainmind.base.lazy import pattern
 from plainmind.base.model import sha256_text
 from plainmind.base.value import record, value
+from plainmind.files.append import Clock
 from plainmind.files.atomic import remove_abandoned, write_atomically
-from plainmind.files.jsonl import Clock, open_plain_file
+from plainmind.files.jsonl import open_plain_file
 from plainmind.files.system import (
     SYSTEM,
     System,

@@ -291,7 +291,7 @@ def _has_lancedb() -> bool:
 
 def new_name() -> str:
     """A name for a conversation that its framework has none for."""
-    from plainmind.files.jsonl import new_id
+    from plainmind.files.append import new_id
 
     return new_id()
 
