@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from plainmind.config.show import Reference
+    from plainmind.config.edit import Reference
 
 HEAD = """# Settings
 
@@ -21,7 +21,7 @@ may not set is marked, with the reason.
 
 def settings_page() -> str:
     """Return the page: every setting with its default."""
-    from plainmind.config.show import schema_reference
+    from plainmind.config.edit import schema_reference
 
     return "\n".join([HEAD, *(section(one) for one in schema_reference())])
 

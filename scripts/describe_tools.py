@@ -60,8 +60,7 @@ TYPES = {"string": "text", "integer": "whole number", "number": "number", "boole
 
 def tools_page() -> str:
     """Return the page: every tool with its arguments and its answer."""
-    from plainmind.agent.prompt import recall_section
-    from plainmind.agent.tools import TOOLS, VERSION
+    from plainmind.agent.tools import TOOLS, VERSION, recall_section
     from plainmind.guests.entries.tools import FORGET_EVERYWHERE, RECALL, STORE
     from plainmind.guests.integrations.memory_tool import ARGUMENTS, DEFINITION
 

@@ -37,10 +37,7 @@ WRITING = ("plainmind.notes.notebook", "plainmind.files.append", "plainmind.file
 # What changes an index, or reads text that is new.
 CHANGING = (
     *(f"plainmind.index.{name}" for name in ("driver", "writer", "digest")),
-    *(
-        f"plainmind.index.drivers.sqlite.{name}"
-        for name in ("build", "contents", "vector_copies", "segments", "writer")
-    ),
+    *(f"plainmind.index.drivers.sqlite.{name}" for name in ("build", "contents", "vector_copies", "writer")),
     *("plainmind.files.atomic", "plainmind.text.chunking", "plainmind.text.note_format", "unicodedata"),
 )
 LESSER = ("plainmind.memory.doctor", "plainmind.memory.forget", "plainmind.memory.status")

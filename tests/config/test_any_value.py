@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from tests.support.settings import load_settings
 
 from plainmind.base.errors import ConfigError
+from plainmind.config.edit import get_value, rows
 from plainmind.config.keys import all_keys
 from plainmind.config.load import Loaded
-from plainmind.config.show import get_value, rows
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tests.support.settings import load_settings
 
 from plainmind.base.errors import ConfigError
+from plainmind.config.edit import get_value, rows, schema_reference, set_user_value
 from plainmind.config.load import Origin
-from plainmind.config.show import get_value, rows, schema_reference, set_user_value
 from plainmind.guests.qmd.config import QmdConfig
 from plainmind.guests.remote.config import RemoteConfig
 

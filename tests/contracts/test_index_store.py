@@ -7,10 +7,12 @@ import threading
 from array import array
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.index.conftest import make_desk
 from tests.support.examples import examples
 from tests.support.index_contents import (
     DIMS,
@@ -25,14 +27,17 @@ from tests.support.index_contents import (
     seen_by,
     vector,
 )
+from tests.support.plain_store import PlainStore
 from tests.support.stores import DRIVERS, PARAMS, open_for_test
 
 from plainmind.base.errors import BadVector, ConflictError, IndexUnavailable
 from plainmind.base.model import EVERY_SCOPE, PRIVATE, SHARED, Restriction, SearchFilter
+from plainmind.embed.builtin import BuiltinEmbedder
 from plainmind.index.drivers.memory import MemoryStore
 from plainmind.index.protocol import keyword_candidates, vector_candidates
 
 MEMORY_ONLY = SearchFilter(sources=frozenset({"memory"}), scopes=EVERY_SCOPE)
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "workspace"
 STUDIO = "the gateway runs on a Mac Studio"
 HETZNER = "the gateway moved to Hetzner"
 
@@ -1021,6 +1026,16 @@ def test_the_digest_tells_apart_what_answers_differently(store):
     store.replace_file(file_state("a.md", scope=SHARED), chunks)
     seen.add(store.digest())
     assert len(seen) == 9
+
+
+def test_the_same_notes_have_the_same_digest_wherever_they_are_kept(unbuilt, tmp_path):
+    digests = []
+    for name, each in (("here", unbuilt), ("plain", PlainStore())):
+        report = make_desk(tmp_path / name, EXAMPLES, store=each, embedder=BuiltinEmbedder()).indexer.sync()
+        assert len(report.indexed) == len(list(EXAMPLES.rglob("*.md")))
+        digests.append(each.digest())
+
+    assert digests[0] == digests[1]
 
 
 # --- life ----------------------------------------------------------------------------------------------------

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from plainmind import Memory
-from plainmind.agent.codes import Codes
 from plainmind.agent.scope import THE_OWNER, SearchContext
+from plainmind.agent.tool_calls import Codes
 from plainmind.agent.tools import ToolBox
 from plainmind.guests.entries.access import tools_within
 

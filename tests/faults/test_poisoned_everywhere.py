@@ -12,9 +12,8 @@ from tests.support.poisoned_notes import CASES, INVISIBLE, held
 from tests.support.scripted_chat_model import Say
 
 from plainmind import Memory
-from plainmind.agent.protocol import Limits
 from plainmind.agent.recall import TAG, as_data
-from plainmind.agent.scope import THE_OWNER, access_of
+from plainmind.agent.scope import THE_OWNER, Limits, access_of
 from plainmind.embed.protocol import NoEmbedder
 from plainmind.guests.entries.memory import open_entries
 from plainmind.guests.entries.toolbox import EntryToolBox
@@ -76,8 +75,8 @@ def test_mcp_gives_notes_as_resources_whose_address_says_where_they_are_from(mem
     from mcp import Client
 
     from plainmind.mcp.desk import Desk
-    from plainmind.mcp.server import server_of
-    from plainmind.mcp.tools import chosen_tools
+    from plainmind.mcp.http import server_of
+    from plainmind.mcp.offers import chosen_tools
 
     desk = Desk(memory.within(THE_OWNER), chosen_tools(None, read_only=False, connector=True))
 

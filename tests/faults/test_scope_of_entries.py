@@ -8,8 +8,7 @@ import re
 import pytest
 from tests.support.scope_world import CONTEXTS, EVERYTHING, MORE_QUERIES, RULES, TEXTS, fill, opened
 
-from plainmind.agent.protocol import Limits
-from plainmind.agent.scope import Rule, access_of
+from plainmind.agent.scope import Limits, Rule, access_of
 from plainmind.embed.builtin import BuiltinEmbedder
 from plainmind.guests.chat.conversation import Listener
 from plainmind.guests.entries.access import entry_memory_of, tools_within

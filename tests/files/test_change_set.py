@@ -9,8 +9,8 @@ import pytest
 
 from plainmind.base.errors import ConflictError, StorageFailure
 from plainmind.base.model import sha256_bytes
-from plainmind.files.change_set import ChangeSets, FileChange
 from plainmind.files.history import History
+from plainmind.files.replace import ChangeSets, FileChange
 from plainmind.files.system import System
 
 

@@ -1,4 +1,4 @@
-"""The history: what was there before, what we changed, what may be kept, and what must go."""
+"""The history: what was before, what we changed, what may be kept, what must go, and what must not come back."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from plainmind.base.errors import NotFound, StorageFailure
+from plainmind.base.errors import NotFound, PlainmindError, StorageFailure
 from plainmind.base.model import sha256_bytes
-from plainmind.files.history import APPEND, History, Problem
+from plainmind.files import history as module
+from plainmind.files.history import APPEND, History, Problem, Tombstones
 
 DAY = 86_400.0
 
@@ -267,8 +268,6 @@ def test_the_journal_is_plain_json_lines(history: History, tmp_path: Path) -> No
 def test_a_long_journal_is_searched_only_at_its_end(
     history: History, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from plainmind.files import history as module
-
     monkeypatch.setattr(module, "_RECENT_JOURNAL_BYTES", 400)
     history.keep("MEMORY.md", b"one", "edit")
     for number in range(5):
@@ -306,3 +305,88 @@ def test_paths_are_found_by_what_their_old_contents_had(history: History) -> Non
 
     assert history.paths_with(lambda data: b"apple" in data) == ["a.md"]
     assert history.paths_with(lambda data: b"plum" in data) == []
+
+
+HOUR = 3600.0
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "state" / "tombstones.jsonl"
+
+
+def test_what_is_buried_is_buried_in_every_process_at_once(file: Path, clock: Clock) -> None:
+    here, there = Tombstones(str(file), clock=clock), Tombstones(str(file), clock=clock)
+    assert not there.is_buried("aa")
+
+    here.bury(["aa", "bb", "aa"])
+    assert there.is_buried("aa")
+    there.bury(["cc"])
+
+    assert [here.is_buried(text_hash) for text_hash in ("aa", "bb", "cc", "dd")] == [True, True, True, False]
+
+
+def test_burying_nothing_writes_nothing(file: Path) -> None:
+    Tombstones(str(file)).bury([])
+    assert not file.exists()
+
+
+def test_a_tombstone_stands_for_a_day_even_if_the_clock_goes_back(file: Path, clock: Clock) -> None:
+    stones = Tombstones(str(file), clock=clock)
+    stones.bury(["aa"])
+    clock.now -= 100 * HOUR
+    assert stones.is_buried("aa")
+    clock.now += 100 * HOUR + 23 * HOUR
+    assert stones.is_buried("aa")
+    clock.now += 2 * HOUR
+    assert not stones.is_buried("aa")
+
+
+def test_the_later_of_two_burials_counts(file: Path, clock: Clock) -> None:
+    stones = Tombstones(str(file), clock=clock)
+    stones.bury(["aa"])
+    clock.now -= 10 * HOUR
+    stones.bury(["aa"])
+    clock.now += 25 * HOUR
+    assert stones.is_buried("aa")
+
+
+def test_a_file_that_has_grown_is_rid_of_what_expired(
+    file: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "COMPACT_ABOVE_BYTES", 2_000)
+    stones = Tombstones(str(file), clock=clock)
+    stones.bury(f"{number:064}" for number in range(100))
+    clock.now += 20 * HOUR
+    stones.bury(["kept"])
+    clock.now += 5 * HOUR
+    stones.bury(["new"])
+
+    assert file.stat().st_size < 1_000
+    assert stones.is_buried("kept")
+    assert stones.is_buried("new")
+    assert not stones.is_buried(f"{1:064}")
+
+
+def test_lines_that_cannot_be_read_hide_no_others(file: Path, clock: Clock) -> None:
+    stones = Tombstones(str(file), clock=clock)
+    stones.bury(["aa"])
+    with file.open("ab") as lines:
+        lines.write(b'no json\n[]\n{"at": 1}\n{"at": "x", "hashes": []}\n')
+    stones.bury(["bb"])
+    assert stones.is_buried("aa")
+    assert stones.is_buried("bb")
+
+
+def test_a_file_that_cannot_be_read_is_an_error_and_not_an_empty_one(file: Path) -> None:
+    file.mkdir(parents=True)
+    with pytest.raises(PlainmindError, match="could not read"):
+        Tombstones(str(file)).is_buried("aa")
+
+
+def test_a_removed_file_means_that_nothing_is_buried(file: Path, clock: Clock) -> None:
+    stones = Tombstones(str(file), clock=clock)
+    stones.bury(["aa"])
+    assert stones.is_buried("aa")
+    file.unlink()
+    assert not stones.is_buried("aa")

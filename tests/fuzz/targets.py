@@ -21,8 +21,8 @@ from plainmind.agent.scope import THE_OWNER
 from plainmind.base.errors import PlainmindError
 from plainmind.base.model import SearchFilter, split_lines
 from plainmind.base.value import value
-from plainmind.config.document import parse_document
-from plainmind.config.show import set_user_value, unset_user_value
+from plainmind.config.edit import set_user_value, unset_user_value
+from plainmind.config.keys import parse_document
 from plainmind.files.history import History
 from plainmind.guests.page.call import Keeper
 from plainmind.guests.page.gate import Gate
@@ -30,10 +30,9 @@ from plainmind.guests.page.server import PageApp
 from plainmind.guests.page.tokens import RIGHTS, Caller, Callers, PageSessions, TokenFile
 from plainmind.guests.upkeep.commands import decisions_in
 from plainmind.guests.upkeep.desk import Desk
-from plainmind.mcp.desk import Task
-from plainmind.mcp.service import open_desk
+from plainmind.mcp.desk import Task, open_desk
+from plainmind.mcp.offers import offered_tools
 from plainmind.mcp.stdio import Wire, _Bell, _Conversation
-from plainmind.mcp.tools import offered_tools
 from plainmind.notes.workspace import decode
 from plainmind.search.engine import restricted
 from plainmind.search.pages import parse

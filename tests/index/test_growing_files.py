@@ -283,7 +283,7 @@ def test_a_file_that_was_indexed_while_it_was_fresh_is_not_read_again(talk, monk
     talk.say("one", "two")
     talk.clock.now = talk.file.stat().st_mtime + 1
     talk.sync()
-    monkeypatch.setattr("plainmind.sessions.transcript_reader.begins_alike", None)  # reads every byte
+    monkeypatch.setattr("plainmind.sessions.transcripts.begins_alike", None)  # reads every byte
 
     report = talk.sync(patience=Patience("words"))
 

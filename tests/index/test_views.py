@@ -11,7 +11,7 @@ from tests.support.index_contents import EVERYWHERE, fingerprint, put, vector
 from tests.support.plain_store import PlainStore
 
 from plainmind.base.model import EVERY_SCOPE, SearchFilter
-from plainmind.index.drivers.sqlite import SqliteStore, segments, vector_copies
+from plainmind.index.drivers.sqlite import SqliteStore, vector_copies, writer
 from plainmind.index.drivers.sqlite import view as sqlite_view
 from plainmind.index.protocol import keyword_candidates, vector_candidates
 
@@ -56,9 +56,9 @@ def test_every_view_sees_what_it_began_with(tmp_path, monkeypatch, seed):
     # Small segments, which fill and move all the time, and vectors that are looked for in rough copies, or in a block.
     if seed % 2:
         monkeypatch.setattr(vector_copies, "MOST_BLOCK_BYTES", 0)
-    monkeypatch.setattr(segments, "_MANY_HOLES", 8)
-    monkeypatch.setattr(segments, "_LEAST_CAPACITY", 16)
-    monkeypatch.setattr(segments, "_MOST_CAPACITY", 64)
+    monkeypatch.setattr(writer, "_MANY_HOLES", 8)
+    monkeypatch.setattr(writer, "_LEAST_CAPACITY", 16)
+    monkeypatch.setattr(writer, "_MOST_CAPACITY", 64)
     monkeypatch.setattr(sqlite_view, "EXACT_UP_TO", 10)
     dice = random.Random(seed)
     store, expected = SqliteStore(str(tmp_path / "index")), PlainStore(fingerprint())

@@ -10,8 +10,8 @@ from tests.support.command_line import as_plain_user, cli, home, process, worksp
 from plainmind import Memory
 from plainmind.agent.scope import THE_OWNER
 from plainmind.mcp.desk import Desk
-from plainmind.mcp.server import server_of
-from plainmind.mcp.tools import chosen_tools
+from plainmind.mcp.http import server_of
+from plainmind.mcp.offers import chosen_tools
 
 __all__ = ["as_plain_user", "cli", "home", "process", "workspace"]
 

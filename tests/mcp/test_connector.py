@@ -5,9 +5,8 @@ import json
 import pytest
 from tests.support.poisoned_notes import held
 
-from plainmind.agent.protocol import Limits
-from plainmind.agent.scope import SearchContext
-from plainmind.mcp.tools import Connector
+from plainmind.agent.scope import Limits, SearchContext
+from plainmind.mcp.offers import Connector
 
 
 def answer_of(result):

@@ -22,8 +22,8 @@ from plainmind.guests.entries.access import entry_memory_of, entry_tools_of
 from plainmind.guests.entries.toolbox import AllTools
 from plainmind.guests.entries.tools import ALL_TOOLS, ENTRY_TOOLS, FORGET, FORGET_EVERYWHERE
 from plainmind.mcp.desk import Desk
-from plainmind.mcp.server import server_of
-from plainmind.mcp.tools import chosen_tools, has_entry_tools
+from plainmind.mcp.http import server_of
+from plainmind.mcp.offers import chosen_tools, has_entry_tools
 
 SWITCHED_ON = {"PLAINMIND_ENTRIES_ENABLED": "true", "PLAINMIND_ENTRIES_DRIVER": "sqlite"}
 _WITHOUT_LANCEDB = """
@@ -83,7 +83,7 @@ def test_tools_that_need_the_entries_are_told_from_those_that_do_not():
 
 
 def test_to_choose_tools_nothing_is_loaded_that_keeps_or_finds_entries():
-    program = "import sys, plainmind.mcp.tools; print(*sys.modules)"
+    program = "import sys, plainmind.mcp.offers; print(*sys.modules)"
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
 
     loaded = {name for name in ended.stdout.split() if name.startswith("plainmind.")}

@@ -6,7 +6,8 @@ from tests.support.poisoned_notes import held
 
 from plainmind.agent.scope import SearchContext
 from plainmind.base.errors import NotFound
-from plainmind.mcp.resources import address_of, cited_by, place_in, split_citation
+from plainmind.base.model import CitedLines
+from plainmind.mcp.offers import address_of, cited_by, split_citation
 
 GROUP = SearchContext("anna", "group", "agent:main:telegram:group:-100", "telegram", "-100")
 OPEN = {"scope": {"default": "allow", "rules": []}}
@@ -146,8 +147,8 @@ def test_a_group_sees_its_own_files_alone(with_client, workspace):
 def test_addresses_lead_back_to_what_they_were_made_from():
     for path in ("MEMORY.md", "memory/a b.md", "memory/50%.md", "memory/#1?.md", "memory/日記.md"):
         assert cited_by(address_of(path)) == path
-        assert cited_by(address_of(path, place_in(3, 7))) == path + "#L3-L7"
-    assert place_in(5, 5) == "#L5"
+        assert cited_by(address_of(path, str(CitedLines("", 3, 7)))) == path + "#L3-L7"
+    assert str(CitedLines("", 5, 5)) == "#L5"
     assert split_citation("memory/#1.md#L12-L15") == ("memory/#1.md", 12)
     assert split_citation("MEMORY.md") == ("MEMORY.md", 1)
     with pytest.raises(NotFound):

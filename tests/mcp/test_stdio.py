@@ -112,9 +112,9 @@ def test_questions_are_read_from_a_file_too_and_from_a_last_line_without_an_end(
 NOISY = """\
     import os, subprocess, sys
     sys.argv = ["plainmind", "mcp"]
-    from plainmind.mcp import service
+    from plainmind.mcp.desk import Desk
 
-    plain = service.Desk.__init__
+    plain = Desk.__init__
 
     def noisy(self, *given, **named):
         print("a library says hello")
@@ -125,7 +125,7 @@ NOISY = """\
         assert sys.stdin.read() == "", "what the client sends is not for others"
         plain(self, *given, **named)
 
-    service.Desk.__init__ = noisy
+    Desk.__init__ = noisy
     from plainmind.cli.main import main
     sys.exit(main(["mcp"]))
 """

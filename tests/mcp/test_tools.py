@@ -10,7 +10,7 @@ from tests.support.poisoned_notes import held
 from plainmind.agent.scope import THE_OWNER, SearchContext
 from plainmind.base.errors import PlainmindError
 from plainmind.mcp.desk import Desk
-from plainmind.mcp.tools import chosen_tools
+from plainmind.mcp.offers import chosen_tools
 
 ALL = ["memory_search", "memory_get", "memory_append", "memory_edit", "memory_forget", "memory_status"]
 WRITERS = {"memory_append", "memory_edit", "memory_forget"}

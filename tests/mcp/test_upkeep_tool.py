@@ -7,8 +7,8 @@ import pytest
 from plainmind import Memory
 from plainmind.agent.scope import THE_OWNER, SearchContext
 from plainmind.guests.upkeep.desk import Desk
-from plainmind.mcp.service import open_desk
-from plainmind.mcp.tools import box_of, chosen_tools
+from plainmind.mcp.desk import open_desk
+from plainmind.mcp.offers import box_of, chosen_tools
 
 FILE = "memory/house.md"
 OLD = "- The boiler is serviced in May"

@@ -7,7 +7,7 @@ import pytest
 from plainmind.agent.scope import Access
 from plainmind.base.errors import ScopeDenied
 from plainmind.base.model import EVERY_SCOPE, PRIVATE, SHARED
-from plainmind.memory.policy import Checkpoint, file_of
+from plainmind.memory.scoped import Checkpoint, file_of
 from plainmind.notes.notebook import ForgottenLines
 
 OWNERS = Access(is_allowed=True, scopes=EVERY_SCOPE, writes=PRIVATE)

@@ -21,7 +21,7 @@ from plainmind.guests.remote.providers import Providers
 from plainmind.guests.upkeep.config import tidy_values
 from plainmind.memory import translation
 from plainmind.memory.backend import Surroundings
-from plainmind.memory.policy import Checkpoint, Policy
+from plainmind.memory.scoped import Checkpoint, Policy
 
 # With these every part and every guest has something to do, so that each of their settings counts.
 USUAL = {

@@ -327,7 +327,7 @@ def test_killed_between_the_halves_the_same_again_does_the_rest(workspace, home,
 
 STEPS = (
     ("plainmind.guests.entries.entry_file", "EntryFile.remove"),
-    ("plainmind.files.tombstones", "Tombstones.bury"),
+    ("plainmind.files.history", "Tombstones.bury"),
     ("plainmind.memory.forget", "erase_conflict_copies"),
     ("plainmind.memory.index", "Index.forget_vectors"),
     ("plainmind.memory.forget", "Forgetting._erase_for_other_agents"),

@@ -19,7 +19,7 @@ from plainmind.base.errors import NotFound, PlainmindError
 from plainmind.guests.hosts.hook import serve_lines
 from plainmind.guests.hosts.turns import Session, Turns
 from plainmind.mcp.desk import Desk, client_of
-from plainmind.mcp.tools import CONNECTOR_TOOLS, Connector
+from plainmind.mcp.offers import CONNECTOR_TOOLS, Connector
 
 GROUP = SearchContext("anna", "group", "agent:main:telegram:group:7", channel="telegram", group="7")
 OTHER_GROUP = SearchContext("bo", "group", "agent:main:telegram:group:8", channel="telegram", group="8")
@@ -463,10 +463,10 @@ def test_marks_know_a_line_again_without_its_list_mark_and_id():
 
 
 def test_a_clock_that_was_set_far_ahead_hides_no_recall(memory, monkeypatch):
-    from plainmind.files import ids
+    from plainmind.files import append
 
-    monkeypatch.setattr(ids, "_last_ms", (1 << 48) - 2)
-    monkeypatch.setattr(ids, "_last", "7ZZZZZZZZY" + "0" * 16)
+    monkeypatch.setattr(append, "_last_ms", (1 << 48) - 2)
+    monkeypatch.setattr(append, "_last", "7ZZZZZZZZY" + "0" * 16)
     begun = memory.within(THE_OWNER).begin_recall("search", "which gateway?", asker=Asker("mcp"))
     begun.end([], "the gateway runs in the cellar")
 

@@ -66,7 +66,7 @@ def test_the_registry_is_read_again_only_when_it_has_changed(folder, monkeypatch
     scopes = SessionScopes(str(folder))
     scopes("sessions/a.jsonl")
     monkeypatch.setattr(
-        "plainmind.sessions.json5_transcript.read_object", lambda _: pytest.fail("read again")
+        "plainmind.sessions.transcript_files.read_object", lambda _: pytest.fail("read again")
     )
 
     assert scopes("sessions/a.jsonl") == "group:7"

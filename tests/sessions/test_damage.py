@@ -14,8 +14,8 @@ from tests.support.faulty_system import FaultySystem
 
 from plainmind.files import group_append
 from plainmind.sessions.entries import line_of
-from plainmind.sessions.jsonl_transcript import JsonlTranscript
 from plainmind.sessions.store import Session, SessionStore
+from plainmind.sessions.transcript_files import JsonlTranscript
 
 HEADER = line_of({"type": "session", "version": 3, "id": "one", "timestamp": "2026-02-10T09:30:00.000Z"})
 

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plainmind.sessions.entries import line_of
-from plainmind.sessions.json5_transcript import document_of, entries_of
 from plainmind.sessions.store import SessionStore
+from plainmind.sessions.transcript_files import document_of, entries_of
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(10**15), 10**15) | st.text(max_size=8),
@@ -249,9 +249,9 @@ def test_a_document_that_grew_too_large_says_what_to_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from plainmind.base.errors import PlainmindError
-    from plainmind.sessions import json5_transcript
+    from plainmind.sessions import transcript_files
 
-    monkeypatch.setattr(json5_transcript, "MAX_DOCUMENT_BYTES", 2_000)
+    monkeypatch.setattr(transcript_files, "MAX_DOCUMENT_BYTES", 2_000)
     session = SessionStore(tmp_path, format="json5").create("k")
     session.append({"role": "user", "content": "short"})
     with pytest.raises(PlainmindError, match="too large") as caught:

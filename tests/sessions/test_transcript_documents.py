@@ -11,9 +11,9 @@ from plainmind.base.errors import PathNotAllowed
 from plainmind.notes.excerpt import read_excerpt
 from plainmind.notes.source import START
 from plainmind.notes.workspace import Workspace
-from plainmind.sessions import transcript_reader
-from plainmind.sessions.json5_transcript import entries_of, read_object, salvage_messages
+from plainmind.sessions import transcripts
 from plainmind.sessions.store import SessionStore
+from plainmind.sessions.transcript_files import entries_of, read_object, salvage_messages
 from plainmind.sessions.transcripts import Transcripts
 
 
@@ -99,7 +99,7 @@ def test_a_document_is_shown_by_its_entries(source, tmp_path):
 
 
 def test_a_document_too_large_to_be_read_whole_says_so(source, monkeypatch):
-    monkeypatch.setattr(transcript_reader, "MAX_DOCUMENT_BYTES", 10)
+    monkeypatch.setattr(transcripts, "MAX_DOCUMENT_BYTES", 10)
 
     with pytest.raises(PathNotAllowed, match="cannot be read whole"):
         source.read(source.locate("sessions/chats/one.json5"))

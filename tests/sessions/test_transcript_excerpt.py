@@ -12,8 +12,7 @@ from tests.support.transcript_files import line, message
 from plainmind.base.errors import NotFound, PathNotAllowed, PlainmindError
 from plainmind.notes.excerpt import read_excerpt
 from plainmind.notes.workspace import Workspace
-from plainmind.sessions.transcript_reader import read_messages
-from plainmind.sessions.transcripts import Transcripts
+from plainmind.sessions.transcripts import Transcripts, read_messages
 
 
 @pytest.fixture

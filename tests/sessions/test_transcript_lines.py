@@ -16,7 +16,7 @@ from plainmind.base.value import replace
 from plainmind.files import jsonl
 from plainmind.notes.discovery import AS_IT_IS, Reading
 from plainmind.notes.source import START, Extent, Mark, begins_alike, ends_alike, extent_of
-from plainmind.sessions.transcript_reader import LineReader
+from plainmind.sessions.transcripts import LineReader
 
 
 def read(raw, begin=START, characters=None, zone=UTC, redact=lambda text: text):
@@ -60,7 +60,7 @@ def test_lines_that_cannot_be_read_are_counted_and_cost_no_other():
 
 
 def test_a_line_too_long_to_be_read_is_passed_over(monkeypatch):
-    monkeypatch.setattr("plainmind.sessions.transcript_reader.forwards", _short_lines)
+    monkeypatch.setattr("plainmind.sessions.transcripts.forwards", _short_lines)
     raw = line("user", "before") + b"x" * 5_000 + b"\n" + line("user", "after")
 
     lines = read_at_once(raw)

@@ -12,7 +12,7 @@ from tests.simulation.disk import Disk
 from tests.simulation.power import cut_again_and_again, reason_to_leave_out
 from tests.simulation.run import Report, simulate
 
-from plainmind.files.change_set import ChangeSets
+from plainmind.files.replace import ChangeSets
 
 CPU_SECONDS = 4.0  # `make sim` goes on for an hour
 LEAST_SEEDS = 4

@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.support.scripted_chat_model import KEY, Script, ScriptedModel, scripted_model
 
-from plainmind.agent.protocol import AgentMemory
+from plainmind.agent.scope import AgentMemory
 from plainmind.guests.chat.access import context_of_session
 from plainmind.guests.chat.context import RoomSettings
 from plainmind.guests.chat.conversation import Conversation, ConversationSettings, Listener

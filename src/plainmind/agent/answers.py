@@ -6,10 +6,10 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 
-from plainmind.agent.protocol import Limits
 from plainmind.agent.recall import NOTICE, Recalled, as_data, fence, labels, lines_of
+from plainmind.agent.scope import Limits
 from plainmind.base.lazy import pattern
-from plainmind.base.model import Excerpt, SearchHit, SearchResult
+from plainmind.base.model import CitedLines, Excerpt, SearchHit, SearchResult
 from plainmind.base.value import replace, value
 from plainmind.notes.workspace import day_of
 
@@ -147,16 +147,11 @@ def _hit(hit: SearchHit, careful: tuple[str, ...], *, shows_citations: bool) -> 
     if careful:
         fields["careful"] = list(careful)
     if shows_citations:
-        fields["citation"] = citation(hit.path, hit.start_line, hit.end_line)
+        fields["citation"] = str(CitedLines(hit.path, hit.start_line, hit.end_line))
         # A note could end with such a line itself, and name another file.
         own = _SOURCE.sub(r"\\\g<0>", hit.snippet)
         fields["snippet"] = f"{own}\n\nSource: {fields['citation']}"
     return fields
-
-
-def citation(path: str, first: int, last: int) -> str:
-    """`memory/2026-02-10.md#L3-L7`, or `#L5` for a single line."""
-    return f"{path}#L{first}" if last <= first else f"{path}#L{first}-L{last}"
 
 
 def lines_answer(excerpt: Excerpt, nonce: str) -> ToolAnswer:
@@ -194,14 +189,14 @@ def note_answer(note: Remembered) -> ToolAnswer:
         "id": note.id,
     }
     return ToolAnswer(
-        content, f"Saved as {citation(note.path, note.start_line, note.end_line)} (id {note.id})."
+        content, f"Saved as {CitedLines(note.path, note.start_line, note.end_line)} (id {note.id})."
     )
 
 
 def edit_answer(edited: Edited) -> ToolAnswer:
     """Where the new text stands; what it says was just written."""
     content = {"status": "ok", "path": edited.path, "line": edited.line}
-    return ToolAnswer(content, f"Changed at {citation(edited.path, edited.line, edited.line)}.")
+    return ToolAnswer(content, f"Changed at {CitedLines(edited.path, edited.line, edited.line)}.")
 
 
 def exactly(chosen: Forgotten) -> str:
@@ -243,7 +238,7 @@ def forget_preview(
 
 def forget_answer(gone: Forgotten) -> ToolAnswer:
     """What went, without saying it again."""
-    places = [citation(one.path, one.start_line, one.end_line) for one in gone.lines]
+    places = [str(CitedLines(one.path, one.start_line, one.end_line)) for one in gone.lines]
     content = {
         "status": "forgotten",
         "total": len(places),

@@ -11,15 +11,15 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 
 from plainmind.base.lazy import pattern
-from plainmind.base.model import CERTAIN, SHARED_FOLDER, is_transcript
+from plainmind.base.model import CERTAIN, SHARED_FOLDER, CitedLines, is_transcript
 from plainmind.base.value import value
 from plainmind.notes.scopes import folder_of_scope, scope_of_path
 from plainmind.notes.workspace import day_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from plainmind.agent.protocol import AgentMemory
     from plainmind.agent.recalls import Asker
+    from plainmind.agent.scope import AgentMemory
     from plainmind.base.model import Excerpt, SearchHit
 
 TAG = "recalled-memory"
@@ -174,10 +174,7 @@ def _labels(item: Recalled) -> tuple[str, ...]:
 def _place(item: Recalled) -> str:
     """Where it is from; a name with what headings are made of is put in quotes, so that it cannot go on as one."""
     path = json.dumps(item.path, ensure_ascii=False) if _OF_HEADINGS.search(item.path) else item.path
-    if not item.first_line:
-        return path
-    last = f"-L{item.last_line}" if item.last_line > item.first_line else ""
-    return f"{path}#L{item.first_line}{last}"
+    return str(CitedLines(path, item.first_line, item.last_line)) if item.first_line else path
 
 
 def _origin(item: Recalled) -> str:

@@ -18,9 +18,8 @@ from plainmind.base.errors import NotFound, PlainmindError
 from plainmind.base.lazy import pattern
 from plainmind.base.model import PRIVATE, Excerpt, SearchHit, split_lines
 from plainmind.base.value import field, replace, value
-from plainmind.files.append import Tail, append
+from plainmind.files.append import Tail, append, new_id, time_of
 from plainmind.files.atomic import write_atomically
-from plainmind.files.ids import new_id, time_of
 from plainmind.files.jsonl import add_line, backwards, lines_holding, objects_in, open_plain_file
 from plainmind.files.system import SYSTEM, explain_errors, read_file
 from plainmind.text.note_format import mark_of

@@ -123,7 +123,7 @@ def _serve_on_wire(arguments: argparse.Namespace, console: Console) -> None:
         console.note("waiting for an MCP client on standard input; Ctrl-C ends it")
         console.hint("`plainmind mcp --help` shows how a client starts this; --http serves over HTTP")
     wire = take_wire()  # before anything might print
-    from plainmind.mcp.service import serve_on_wire
+    from plainmind.mcp.desk import serve_on_wire
 
     memory = _open_memory(arguments)
     serve_on_wire(memory, context_of(arguments), _tools(arguments, memory), wire)
@@ -138,9 +138,9 @@ def _serve_at_address(arguments: argparse.Namespace, console: Console) -> None:
         raise PlainmindError(
             "MCP over HTTP needs a package that is not installed", hint=f"install it: {install_hint('mcp')}"
         )
+    from plainmind.mcp.desk import serve_at_address
     from plainmind.mcp.guard import token_in, token_path
     from plainmind.mcp.http import door_of, listen, url_of
-    from plainmind.mcp.service import serve_at_address
 
     memory = _open_memory(arguments)
     context, tools = context_of(arguments), _tools(arguments, memory)
@@ -162,7 +162,7 @@ def _open_memory(arguments: argparse.Namespace) -> Memory:
     """Open the memory that was named, never one that was only found; ours is made when it is not there yet."""
     if arguments.project:
         from plainmind.config.load import home_folder
-        from plainmind.config.repository import project_workspace
+        from plainmind.memory.workspace_setup import project_workspace
 
         if arguments.workspace is not None:
             raise UsageError("--project and --workspace name two memories", "leave one of them out")
@@ -186,7 +186,7 @@ def _log_to_stderr() -> None:
 
 
 def _tools(arguments: argparse.Namespace, memory: Memory) -> Sequence[Tool]:
-    from plainmind.mcp.tools import offered_tools
+    from plainmind.mcp.offers import offered_tools
 
     return offered_tools(
         memory, arguments.tools, read_only=arguments.read_only, connector=arguments.connector

@@ -1,36 +1,36 @@
-"""`init`, `remember`, `edit`, `get`, `list`, `links`, `history`, `restore` and `undo`: the files of the memory."""
+"""`init`, `remember`, `get`, `list`, `links` and `export`: the files of the memory."""
 
 from __future__ import annotations
 
 import argparse
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
-from plainmind.base.errors import NotFound, PlainmindError, shell_word
-from plainmind.cli.console import Console, OutputLost, plural, size_in_words, visible
+from plainmind.base.errors import PlainmindError, shell_word
+from plainmind.cli.console import SCHEMA_VERSION, Console, OutputLost, plural, size_in_words, visible
 from plainmind.cli.options import (
     describe,
     looking_beside,
     open_memory,
     stands_beside,
     text_of,
-    text_of_argument,
-    text_of_file,
     whole_number,
 )
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import IO, Any
 
-    from plainmind.files.history import Version
     from plainmind.memory.memory import Memory
+    from plainmind.memory.workspace_setup import ExportedFile
     from plainmind.notes.discovery import Discovery
     from plainmind.notes.links import Link
     from plainmind.notes.notebook import Remembered
 
+
 _MOST_SHOWN = 8
-_MOST_COLUMNS = 50
 
 
 def add_init(parser: argparse.ArgumentParser) -> None:
@@ -200,96 +200,6 @@ def _tell_where(note: Remembered, console: Console) -> None:
         console.note(f"{are} no longer in {note.path}: an editor may have saved an older text over it")
         for name in note.missing:
             console.hint(f"`plainmind restore {name}` puts it back, `plainmind forget {name}` lets it go")
-
-
-def add_edit(parser: argparse.ArgumentParser) -> None:
-    """Say what `edit` takes."""
-    describe(
-        parser,
-        """\
-Replace a text that stands exactly once in a file; or, without --old, open the file in $VISUAL or $EDITOR.
-
-Changes the file in the workspace. What it was before is kept: `plainmind history` lists it.""",
-        examples=(
-            'plainmind edit MEMORY.md --old "VLAN 40" --new "VLAN 41"',
-            "plainmind edit memory/network.md",
-        ),
-        run=run_edit,
-    )
-    parser.add_argument("path", metavar="PATH", help="the file, as a search cites it")
-    old = parser.add_mutually_exclusive_group()
-    old.add_argument("--old", metavar="TEXT", help="the text to replace, to the letter")
-    old.add_argument("--old-file", metavar="FILE", help="the same, read from a file; - is stdin")
-    new = parser.add_mutually_exclusive_group()
-    new.add_argument("--new", metavar="TEXT", help="the text to put there; may be empty")
-    new.add_argument("--new-file", metavar="FILE", help="the same, read from a file; - is stdin")
-    parser.add_argument(
-        "--allow-shrink", action="store_true", help="also when most of the file goes with the edit"
-    )
-
-
-def run_edit(arguments: argparse.Namespace, console: Console) -> int:
-    """Replace text, or let the user's editor do it."""
-    if arguments.old_file == "-" and arguments.new_file == "-":
-        raise PlainmindError("stdin can only be one of the two texts", hint="save the other one to a file")
-    # The old text may be bytes that are no UTF-8, just as they stand in the file; new ones are not added.
-    old = arguments.old if arguments.old_file is None else text_of_file(arguments.old_file)
-    new = arguments.new and text_of_argument(arguments.new)
-    new = new if arguments.new_file is None else text_of_file(arguments.new_file)
-    if (old is None) != (new is None):
-        missing = "--old" if old is None else "--new"
-        raise PlainmindError(f"{missing} is missing", hint="give both texts, or neither to open your editor")
-    with open_memory(arguments) as memory:
-        if old is None or new is None:
-            return _edit_by_hand(memory, arguments.path, console)
-        edited = memory.edit(arguments.path, old, new, allow_shrink=arguments.allow_shrink)
-    if console.json:
-        console.result({"path": edited.path, "line": edited.line, "hash": edited.hash})
-    else:
-        console.say(f"changed {console.style(f'{edited.path}:{edited.line}', 'path')}")
-    return 0
-
-
-_BY_HAND = "edit by hand"
-
-
-def _edit_by_hand(memory: Memory, path: str, console: Console) -> int:
-    """Open the file itself, so that the editor shows where it is; what it was is in the history first."""
-    import shlex
-    import subprocess
-
-    from plainmind.base.model import sha256_bytes
-
-    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
-    if not editor:
-        raise PlainmindError(
-            "there is no editor to open", hint="set EDITOR, or give the texts with --old and --new"
-        )
-    place = memory.keep_version(path, reason=_BY_HAND)
-    before = _content(place)
-    try:
-        ended = subprocess.run([*shlex.split(editor), place], check=False)  # noqa: S603 (the user's own editor)
-    except (FileNotFoundError, PermissionError, ValueError) as error:
-        raise PlainmindError(f"the editor `{editor}` could not be started", hint="check EDITOR") from error
-    changed = _content(place) != before
-    if changed and before is not None and _content(place) is not None:
-        memory.notes.notebook.tell_edited(path, base_hash=sha256_bytes(before), reason=_BY_HAND)
-    memory.sync()
-    if console.json:
-        console.result({"path": path, "changed": changed, "editorStatus": ended.returncode})
-    else:
-        console.say(f"changed {path}" if changed else f"{path} is as it was")
-    if ended.returncode:
-        raise PlainmindError(f"the editor ended with status {ended.returncode}", hint=f"look at {place}")
-    return 0
-
-
-def _content(place: str) -> bytes | None:
-    try:
-        with open(place, "rb") as file:
-            return file.read()
-    except FileNotFoundError:  # the editor removed it
-        return None
 
 
 _DEFAULT_LINES = 120
@@ -474,151 +384,125 @@ def _place_of(link: Link) -> str:
     return f"{link.path}:{link.target_line}" if link.target_line else f"{link.path} (has no `{part}`)"
 
 
-def add_history(parser: argparse.ArgumentParser) -> None:
-    """Say what `history` takes."""
+def add_export(parser: argparse.ArgumentParser) -> None:
+    """Say what `export` takes."""
     describe(
         parser,
         """\
-Show what was changed through plainmind, newest first. Versions marked * can be shown and restored.
+Write every file of the memory into one: JSON lines (path, text, day, sha256, bytes) or a zip of the Markdown files.
 
-Only reads. Old versions are kept in ~/.plainmind for 90 days, unless the history's settings say otherwise.""",
+Goes to stdout, or to the file that --output names; an existing file is not overwritten.""",
         examples=(
-            "plainmind history MEMORY.md",
-            "plainmind history --show 01JM2V7Q9Z5W8K3B4N6P7R8S9T",
+            "plainmind export > memory.jsonl",
+            "plainmind export --format zip --output memory.zip",
         ),
-        run=run_history,
+        run=run_export,
     )
-    parser.add_argument("path", metavar="PATH", nargs="?", help="only changes of this file")
-    parser.add_argument(
-        "-n", dest="most", metavar="N", type=whole_number(1), default=30, help="at most N (30)"
-    )
-    parser.add_argument("--show", metavar="ID", help="print what the file was in this version")
+    parser.add_argument("--format", choices=("jsonl", "zip"), default="jsonl", help="what to write (jsonl)")
+    parser.add_argument("-o", "--output", metavar="FILE", help="where to write it (stdout)")
+    parser.add_argument("--force", action="store_true", help="overwrite FILE")
 
 
-def run_history(arguments: argparse.Namespace, console: Console) -> int:
-    """Print the changes, or one version."""
+def run_export(arguments: argparse.Namespace, console: Console) -> int:
+    """Write all files."""
     with open_memory(arguments) as memory:
-        path = arguments.path and arguments.path.removeprefix("./")
-        versions = [] if arguments.show else memory.history(path)[: arguments.most]
-        shown = arguments.show
-        if path and not versions and any(version.id == path for version in memory.history()):
-            shown = path
-        if shown is not None:
-            return _show(memory, shown, console)
-        zone = memory.now().tzinfo
+        files = memory.export()
+        if arguments.output is None:
+            if arguments.format == "zip" and console.is_terminal:
+                raise PlainmindError("a zip file is nothing for a terminal", hint="add --output memory.zip")
+            sys.stdout.flush()
+            _write(files, arguments.format, sys.stdout.buffer)
+            return 0
+        with new_file(os.path.abspath(arguments.output), overwrite=arguments.force) as stream:
+            count = _write(files, arguments.format, stream)
+    size = os.path.getsize(arguments.output)
     if console.json:
-        console.result({"versions": [_as_json(version) for version in versions]})
-        return 0
-    from datetime import datetime
+        fields = {"output": os.path.abspath(arguments.output), "format": arguments.format}
+        console.result({**fields, "files": count, "bytes": size})
+    else:
+        console.say(f"wrote {plural(count, 'file')} to {arguments.output} ({size_in_words(size)})")
+    return 0
 
-    width = max((len(version.what) for version in versions), default=0)
-    for version in versions:
-        mark = "*" if version.available else " "
-        when = f"{datetime.fromisoformat(version.at).astimezone(zone):%Y-%m-%d %H:%M:%S}"
-        place = console.style(console.printable(version.path), "path")
-        size = f"{size_in_words(version.length):>9}"
-        console.answer(
-            f"{version.id} {mark} {when}  {version.what:{width}} {size}  {place}{_words_of(version)}"
+
+def _write(files: Iterator[ExportedFile], form: str, stream: IO[bytes]) -> int:
+    return _write_zip(files, stream) if form == "zip" else _write_lines(files, stream)
+
+
+def _write_lines(files: Iterator[ExportedFile], stream: IO[bytes]) -> int:
+    import json
+
+    count = 0
+    for file in files:
+        count += 1
+        fields = {
+            "schema_version": SCHEMA_VERSION,
+            "path": file.path,
+            "text": file.text,
+            "day": file.day,
+            "sha256": file.sha256,
+            "bytes": file.bytes,
+        }
+        stream.write(json.dumps(fields, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
+    stream.flush()
+    return count
+
+
+def _write_zip(files: Iterator[ExportedFile], stream: IO[bytes]) -> int:
+    from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
+
+    count = 0
+    with ZipFile(stream, "w", ZIP_DEFLATED) as archive:
+        for file in files:
+            count += 1
+            # A fixed time: the same memory gives the same bytes.
+            entry = ZipInfo(file.path.lstrip("/"), date_time=(1980, 1, 1, 0, 0, 0))
+            entry.compress_type = ZIP_DEFLATED
+            entry.external_attr = 0o600 << 16
+            archive.writestr(entry, file.raw)
+    return count
+
+
+@contextmanager
+def new_file(path: str, *, overwrite: bool) -> Iterator[IO[bytes]]:
+    """Write beside the target and rename: a half-written export never has the name that was asked for."""
+    from tempfile import mkstemp
+
+    folder = os.path.dirname(path)
+    if not os.path.isdir(folder):
+        raise PlainmindError(f"there is no folder {folder}", hint="make it, or choose another place")
+    if os.path.lexists(path):
+        _check_overwriting(path, overwrite=overwrite)
+    descriptor, temporary = mkstemp(dir=folder, prefix=".export-", suffix=".tmp")
+    try:
+        with open(descriptor, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        _give_name(temporary, path, overwrite=overwrite)
+    finally:
+        with suppress(FileNotFoundError):
+            os.unlink(temporary)
+
+
+def _give_name(temporary: str, path: str, *, overwrite: bool) -> None:
+    if not overwrite:
+        try:
+            os.link(temporary, path)  # unlike a rename, refuses when something is there
+        except FileExistsError:
+            _check_overwriting(path, overwrite=False)
+        except OSError:
+            if os.path.lexists(path):
+                _check_overwriting(path, overwrite=False)
+        else:
+            return
+    # Asked for, or a file system without hard links.
+    os.replace(temporary, path)
+
+
+def _check_overwriting(path: str, *, overwrite: bool) -> None:
+    if os.path.lexists(path) and not os.path.isfile(path):
+        raise PlainmindError(f"{path} is not a file; nothing was written", hint="choose another name")
+    if not overwrite:
+        raise PlainmindError(
+            f"{path} exists already; nothing was written", hint="choose another name, or add --force"
         )
-    if not versions:
-        console.note(f"nothing was changed {'in ' + path if path else 'through plainmind'} yet")
-    if any(version.available for version in versions):
-        console.hint("what is marked * can be shown, `plainmind history --show ID`, and restored")
-    return 0
-
-
-def _words_of(version: Version) -> str:
-    """The beginning of a note that was added."""
-    from plainmind.cli.console import fitting
-    from plainmind.text.note_format import without_note_ids
-
-    words = " ".join(without_note_ids(version.text or "").split())
-    return f"  {visible(fitting(words, _MOST_COLUMNS))}" if words else ""
-
-
-def _show(memory: Memory, version_id: str, console: Console) -> int:
-    data = memory.read_version(version_id)
-    if console.json:
-        version = next((known for known in memory.history() if known.id == version_id), None)
-        if version is None:
-            raise NotFound(f"there is no version `{version_id}`", hint="`plainmind history` lists them")
-        console.result({**_as_json(version), "text": data.decode("utf-8", "replace")})
-    elif console.is_terminal:
-        console.answer(console.printable(data.decode("utf-8", "replace").removesuffix("\n")))
-    else:
-        sys.stdout.flush()
-        sys.stdout.buffer.write(data)  # to the byte: it may be on its way into a file
-    return 0
-
-
-def _as_json(version: Version) -> dict[str, Any]:
-    return {
-        "id": version.id,
-        "at": version.at,
-        "path": version.path,
-        "operation": version.operation,
-        "bytes": version.length,
-        "hash": version.hash,
-        "previous": version.previous,
-        "available": version.available,
-    }
-
-
-def add_restore(parser: argparse.ArgumentParser) -> None:
-    """Say what `restore` takes."""
-    describe(
-        parser,
-        """\
-Bring back what a file was. What it is now goes into the history first, so this can be undone too. The id of a note puts
-the note back that an editor has saved over, at the end of its file.
-
-Changes the file in the workspace.""",
-        examples=("plainmind history MEMORY.md", "plainmind restore 01JM2V7Q9Z5W8K3B4N6P7R8S9T"),
-        run=run_restore,
-    )
-    parser.add_argument("version", metavar="ID", help="a version marked * in `plainmind history`")
-
-
-def run_restore(arguments: argparse.Namespace, console: Console) -> int:
-    """Write an old version over the file."""
-    with open_memory(arguments) as memory:
-        restored = memory.restore(arguments.version)
-    if console.json:
-        console.result({"path": restored.path, "hash": restored.hash})
-    else:
-        console.say(f"restored {console.style(restored.path, 'path')}")
-    return 0
-
-
-def add_undo(parser: argparse.ArgumentParser) -> None:
-    """Say what `undo` takes."""
-    describe(
-        parser,
-        """\
-Take back the latest change that was made through Plainmind: a note, an edit, a restored version. Again, the one before.
-A file that somebody has changed since stays as it is, and what was forgotten stays forgotten.
-
-Changes the file in the workspace; the history keeps what it was.""",
-        examples=("plainmind undo",),
-        run=run_undo,
-    )
-
-
-def run_undo(arguments: argparse.Namespace, console: Console) -> int:
-    """Take back one change and say which."""
-    from plainmind.text.note_format import without_note_ids
-
-    with open_memory(arguments) as memory:
-        undone = memory.undo()
-    text = without_note_ids(undone.text).strip()
-    if console.json:
-        paths = [undone.path, *undone.others]
-        console.result({"path": undone.path, "operation": undone.operation, "text": text, "paths": paths})
-        return 0
-    place = console.style(undone.path, "path")
-    what = "a note in" if undone.operation == "append" else f"the latest {undone.operation} of"
-    others = f" and {plural(len(undone.others), 'other file')}" if undone.others else ""
-    console.say(f"took back {what} {place}{others}")
-    for line in console.printable(text).split("\n") if text else ():
-        console.say(f"  {line}".rstrip())
-    return 0

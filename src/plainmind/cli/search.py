@@ -276,8 +276,9 @@ def _explain_nothing(console: Console, result: SearchResult, *, is_empty: bool, 
 
 def citation(hit: SearchHit) -> str:
     """`memory/network.md#L3-L7`, or `#L5` for one line."""
-    last = "" if hit.end_line == hit.start_line else f"-L{hit.end_line}"
-    return f"{hit.path}#L{hit.start_line}{last}"
+    from plainmind.base.model import CitedLines
+
+    return str(CitedLines(hit.path, hit.start_line, hit.end_line))
 
 
 # What a question says of where to look, and not of what to look for.

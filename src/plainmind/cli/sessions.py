@@ -1,4 +1,4 @@
-"""`sessions`: list, show, search, export and change conversations."""
+"""`sessions` and `recalls`: what was said, and what agents asked of the memory, were given or were not."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from plainmind.base.errors import PlainmindError
 from plainmind.cli.console import Console, is_terminal, plural, size_in_words
 from plainmind.cli.options import (
     commands_below,
+    day,
     describe,
     open_memory,
     text_of_argument,
@@ -22,11 +23,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, TypeAlias
 
+    from plainmind.agent.recalls import Recall, RecalledLines
     from plainmind.memory.session_pages import Clean, Listed, Shown
     from plainmind.sessions.entries import Entry
     from plainmind.sessions.store import Session
 
     Add: TypeAlias = Callable[[str, str, str, Callable[..., int]], argparse.ArgumentParser]
+
 
 _NAME_HELP = "its key, its id, or the beginning of one"
 
@@ -76,26 +79,19 @@ They are kept in ~/.plainmind/agents/main/sessions (`sessions.path` moves it), o
 
 
 def _add_search(add: Add) -> None:
-    from plainmind.cli.search import add_search
+    from plainmind.cli.search import add_search, run_search
 
     text = "find what was said, by meaning and by word"
     example = 'plainmind sessions search "which wood for the hull?"'
-    searching = add("search", text, example, run_search_sessions)
+    searching = add("search", text, example, run_search)
     add_search(searching)
     describe(
         searching,
         "Find what was said, by meaning and by word. Conversations are indexed for it, if they were not.",
         examples=(example,),
-        run=run_search_sessions,
+        run=run_search,
     )
     searching.set_defaults(source="sessions")
-
-
-def run_search_sessions(arguments: argparse.Namespace, console: Console) -> int:
-    """Search in conversations alone."""
-    from plainmind.cli.search import run_search
-
-    return run_search(arguments, console)
 
 
 def run_list(arguments: argparse.Namespace, console: Console) -> int:
@@ -208,7 +204,7 @@ def _row_as_json(row: Listed) -> dict[str, Any]:
 
 
 def _minute(milliseconds: int) -> str:
-    from plainmind.sessions.transcript_reader import local_minute
+    from plainmind.sessions.transcripts import local_minute
 
     return local_minute(milliseconds, None) or "at no time"
 
@@ -378,7 +374,7 @@ def _add_export(add: Add) -> None:
 
 def run_export_session(arguments: argparse.Namespace, console: Console) -> int:
     """Write one session."""
-    from plainmind.cli.export import new_file
+    from plainmind.cli.notes import new_file
     from plainmind.memory.session_pages import find_session, without_secrets
 
     with open_memory(arguments) as memory:
@@ -414,3 +410,197 @@ def _pieces(session: Session, form: str, clean: Clean) -> Iterator[bytes]:
     if form == "markdown":
         return as_markdown(session, clean, title_of(clean(entry_of(session))))
     return as_messages(session, clean) if form == "messages" else as_lines(session, clean)
+
+
+_USUAL_MOST = 20
+_KINDS = {"read": "(read)", "start": "(began a session)"}
+
+
+def add_recalls(parser: argparse.ArgumentParser) -> None:
+    """Say what `recalls` takes."""
+    describe(
+        parser,
+        """\
+Show what agents asked this memory and which lines they were given, through MCP, hooks, chat and other programs. Without
+a word more, lists the latest. A search that you type yourself is not among them.
+
+Kept on this machine alone, in ~/.plainmind/state, for 90 days (`recalls.days`); secrets in questions are hidden, and of
+the lines only their place is kept. `forget` takes out what concerns it. `recalls.enabled` switches it off.""",
+        examples=(
+            "plainmind recalls",
+            "plainmind recalls show 01KA5XB2",
+            "plainmind recalls judge 01KA5XB2 outdated --line 2",
+        ),
+        run=run_list_recalls,
+    )
+    parser.set_defaults(most=_USUAL_MOST, day=None, cursor=None)
+    add = commands_below(parser)
+
+    listing = add(
+        "list", "list recalls, the latest first", "plainmind recalls list --day 2026-11-16", run_list_recalls
+    )
+    listing.add_argument(
+        "-n", dest="most", metavar="N", type=whole_number(1), default=_USUAL_MOST, help="at most N (20)"
+    )
+    listing.add_argument("--day", metavar="DAY", type=day, help="only those of a day such as 2026-11-16")
+    listing.add_argument(
+        "--after", dest="cursor", metavar="CURSOR", help="go on behind what was listed before"
+    )
+    showing = add(
+        "show", "show one recall with its lines", "plainmind recalls show 01KA5XB2", run_show_recall
+    )
+    showing.add_argument("id", metavar="ID", help="its id, or the beginning of it")
+    judging = add(
+        "judge",
+        "say what a line was worth: later searches heed it",
+        "plainmind recalls judge 01KA5XB2 useful",
+        run_judge_recall,
+    )
+    judging.add_argument("id", metavar="ID", help="its id, or the beginning of it")
+    judging.add_argument(
+        "verdict",
+        metavar="VERDICT",
+        choices=("useful", "wrong", "outdated", "never-again", "none"),
+        help="useful, wrong, outdated, never-again; none takes it back",
+    )
+    judging.add_argument(
+        "--line",
+        metavar="N",
+        type=whole_number(1),
+        default=1,
+        help="which of its lines, as `show` counts (1)",
+    )
+    add("clear", "remove all recalls; verdicts stay", "plainmind recalls clear", run_clear_recalls)
+
+
+def run_list_recalls(arguments: argparse.Namespace, console: Console) -> int:
+    """Print one line a recall."""
+    with open_memory(arguments) as memory:
+        log = memory.recalls
+        wanted = None if arguments.day is None else arguments.day.isoformat()
+        page = log.page(arguments.most, cursor=arguments.cursor, day=wanted)
+    if console.json:
+        console.result(
+            {"recalls": [recall_as_json(recall) for recall in page.recalls], "cursor": page.cursor}
+        )
+        return 0
+    for recall in page.recalls:
+        _print_recall_row(recall, console)
+    if not page.recalls:
+        console.note("no agent has asked anything yet" if log.is_on else "recalls are not written down")
+        console.hint(
+            "`plainmind connect` lets an agent use this memory"
+            if log.is_on
+            else "`plainmind config set recalls.enabled true` switches it on"
+        )
+    elif page.cursor is not None:
+        console.hint(f"there are more: plainmind recalls list --after {page.cursor}")
+    return 0
+
+
+def run_show_recall(arguments: argparse.Namespace, console: Console) -> int:
+    """Print one recall."""
+    with open_memory(arguments) as memory:
+        recall = memory.recalls.get(arguments.id)
+    _print_recall(recall, console)
+    return 0
+
+
+def run_judge_recall(arguments: argparse.Namespace, console: Console) -> int:
+    """Set a verdict, and print the recall as it is now."""
+    with open_memory(arguments) as memory:
+        verdict = "" if arguments.verdict == "none" else arguments.verdict
+        recall = memory.recalls.judge(arguments.id, verdict, line=arguments.line)
+    _print_recall(recall, console)
+    return 0
+
+
+def run_clear_recalls(arguments: argparse.Namespace, console: Console) -> int:
+    """Remove all recalls."""
+    with open_memory(arguments) as memory:
+        days = memory.recalls.clear()
+    if console.json:
+        console.result({"days": days})
+    else:
+        console.say(f"removed the recalls of {plural(days, 'day')}")
+    return 0
+
+
+def recall_as_json(recall: Recall) -> dict[str, Any]:
+    """A recall for programs."""
+    return {
+        "id": recall.id,
+        "at": recall.at,
+        "kind": recall.kind,
+        "question": recall.question,
+        "surface": recall.surface,
+        "host": recall.host,
+        "session": recall.session,
+        "agent": recall.agent,
+        "scope": recall.scope,
+        "tokens": recall.tokens,
+        "milliseconds": recall.milliseconds,
+        "lines": [
+            {
+                "path": one.path,
+                "startLine": one.start_line,
+                "endLine": one.end_line,
+                "bestLine": one.best_line,
+                "score": one.score,
+                "given": one.is_given,
+                "reason": one.reason,
+                "verdict": one.verdict,
+            }
+            for one in recall.lines
+        ],
+    }
+
+
+def _print_recall_row(recall: Recall, console: Console) -> None:
+    if console.quiet:
+        console.answer(recall.id)
+        return
+    when = console.style(recall.at[:16].replace("T", " "), "dim")
+    who = console.style(console.printable(recall.host or recall.surface), "path")
+    more = console.style(f"{_counts_of_recall(recall)}  {recall.id}", "dim")
+    console.answer(f"{when}  {who}  {console.printable(_question_of_recall(recall))}  {more}")
+
+
+def _print_recall(recall: Recall, console: Console) -> None:
+    if console.json:
+        console.result(recall_as_json(recall))
+        return
+    who = "  ".join(filter(None, (recall.surface, recall.host, recall.session)))
+    console.say(console.style(console.printable(_question_of_recall(recall)), "bold"))
+    spent = f"{recall.tokens} tokens  {recall.milliseconds:g} ms"
+    console.say(
+        console.style(f"{recall.at.replace('T', ' ')}  {console.printable(who)}  {spent}  {recall.id}", "dim")
+    )
+    for number, one in enumerate(recall.lines, 1):
+        console.answer(_line_of_recall(number, one, console))
+    if not recall.lines:
+        console.note("nothing was found")
+
+
+def _line_of_recall(number: int, one: RecalledLines, console: Console) -> str:
+    place = console.style(console.printable(_place_of_recall(one)), "path")
+    score = "   " if one.score is None else f"{one.score:.2f}"
+    outcome = console.style(f"not given: {one.reason}" if one.reason else "given", "dim")
+    verdict = f"  {console.style(one.verdict, 'yellow')}" if one.verdict else ""
+    return f"{number:>3}  {score}  {place}  {outcome}{verdict}"
+
+
+def _place_of_recall(one: RecalledLines) -> str:
+    from plainmind.base.model import CitedLines
+
+    return str(CitedLines(one.path, one.start_line, one.end_line)) if one.start_line else one.path
+
+
+def _question_of_recall(recall: Recall) -> str:
+    return _KINDS.get(recall.kind) or f"“{recall.question}”"
+
+
+def _counts_of_recall(recall: Recall) -> str:
+    withheld = len(recall.withheld)
+    others = f", {withheld} not" if withheld else ""
+    return f"{len(recall.given)} given{others}  {recall.tokens} tokens  {recall.milliseconds:g} ms"

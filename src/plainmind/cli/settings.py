@@ -12,8 +12,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from plainmind.config.edit import Change, Write
     from plainmind.config.load import Loaded, ResolvedWorkspace
-    from plainmind.config.show import Change, Write
 
 
 def add_config(parser: argparse.ArgumentParser) -> None:
@@ -72,7 +72,7 @@ Changes go to plainmind.json5 in ~/.plainmind; comments in it stay.""",
 
 def run_list_settings(arguments: argparse.Namespace, console: Console) -> int:
     """Print every setting."""
-    from plainmind.config.show import rows
+    from plainmind.config.edit import rows
 
     loaded, _ = _load(arguments)
     shown = [row for row in rows(loaded) if row.origin.kind != "default" or not arguments.only_set]
@@ -100,8 +100,8 @@ def run_list_settings(arguments: argparse.Namespace, console: Console) -> int:
 
 def run_get_setting(arguments: argparse.Namespace, console: Console) -> int:
     """Print one value, or a section."""
+    from plainmind.config.edit import get_value
     from plainmind.config.keys import canonical, known_key
-    from plainmind.config.show import get_value
 
     loaded, _ = _load(arguments)
     value = get_value(loaded, arguments.key)
@@ -131,8 +131,8 @@ def run_set_setting(arguments: argparse.Namespace, console: Console) -> int:
 
 def run_unset_setting(arguments: argparse.Namespace, console: Console) -> int:
     """Take one value out of the user's file, and say what counts now."""
+    from plainmind.config.edit import get_value, unset_user_value
     from plainmind.config.load import home_folder
-    from plainmind.config.show import get_value, unset_user_value
 
     home = home_folder(_environ(arguments))
     change = unset_user_value(home, arguments.key, write=_writer(home, "config unset"))
@@ -197,7 +197,7 @@ def run_import_openclaw(arguments: argparse.Namespace, console: Console) -> int:
     found = read_openclaw(path, agent_id=loaded.settings.agent_id)
     change = set_value(arguments, "openclawConfig", path)
     loaded, _ = _load(arguments)
-    from plainmind.config.show import get_value
+    from plainmind.config.edit import get_value
 
     taken = {key: get_value(loaded, key) for key in sorted(found.values)}
     if console.json:
@@ -235,8 +235,8 @@ def _load(arguments: argparse.Namespace) -> tuple[Loaded, ResolvedWorkspace]:
 
 def set_value(arguments: argparse.Namespace, key: str, value: str) -> Change:
     """Write one value to the user's file."""
+    from plainmind.config.edit import set_user_value
     from plainmind.config.load import home_folder
-    from plainmind.config.show import set_user_value
 
     home = home_folder(_environ(arguments))
     return set_user_value(home, key, value, write=_writer(home, "config set"))

@@ -312,8 +312,7 @@ def _file_layer(path: str, kind: Any, *, follow_symlinks: bool = True) -> list[L
         return []
     except (OSError, ValueError):
         pass  # said below, with the reason
-    from plainmind.config.document import parse_document, read_bytes
-    from plainmind.config.keys import CheckedLayer
+    from plainmind.config.keys import CheckedLayer, parse_document, read_bytes
 
     data = read_bytes(path, follow_symlinks=follow_symlinks)
     if data is None:
@@ -341,7 +340,7 @@ def _refuse_paths_outside(workspace: str, paths: Iterable[ExtraPath], file: str)
         real = os.path.realpath(os.path.join(root, extra.path))
         leaves = os.path.commonpath([root, real]) != root or extra.path.startswith("~")
         if leaves or (extra.pattern is not None and {"", ".."} & set(extra.pattern.split("/"))):
-            from plainmind.config.document import printable, printable_path
+            from plainmind.config.keys import printable, printable_path
 
             raise ConfigError(
                 f"a project file may not set `extraPaths` to `{printable(extra.path)}`, "
@@ -354,7 +353,7 @@ def _refuse_paths_outside(workspace: str, paths: Iterable[ExtraPath], file: str)
 def _refuse_sharing(paths: Iterable[ExtraPath], file: str) -> None:
     """Keep a file that came with a project from opening its folders to groups and other people."""
     if any(extra.scope is not None for extra in paths):
-        from plainmind.config.document import printable_path
+        from plainmind.config.keys import printable_path
 
         raise ConfigError(
             f"a project file may not set the `scope` of `extraPaths`: {SHOWS} (in {printable_path(file)})",
@@ -460,7 +459,7 @@ def _strongest(layers: list[Layer], name: str, default: Any) -> tuple[Any, Origi
 def _only_one(folder: str, names: tuple[str, ...]) -> str | None:
     found = [path for name in names if os.path.lexists(path := os.path.join(folder, name))]
     if len(found) > 1:
-        from plainmind.config.document import printable_path
+        from plainmind.config.keys import printable_path
 
         both = " and ".join(printable_path(path) for path in found)
         raise ConfigError(f"there are {both}", hint="move the settings into one of them")

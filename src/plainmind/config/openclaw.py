@@ -6,8 +6,16 @@ from collections.abc import Iterator, Mapping
 
 from plainmind.base.errors import ConfigError
 from plainmind.base.value import field, record
-from plainmind.config.document import parse_document, printable, printable_path, read_bytes
-from plainmind.config.keys import canonical, find_key, is_section, known_key
+from plainmind.config.keys import (
+    canonical,
+    find_key,
+    is_section,
+    known_key,
+    parse_document,
+    printable,
+    printable_path,
+    read_bytes,
+)
 from plainmind.config.kinds import Unfit
 from plainmind.config.load import referenced_variable
 

@@ -624,8 +624,8 @@ class Erasures:
     @contextmanager
     def run_alone(self) -> Iterator[None]:
         """Erase in a block: nothing is indexed meanwhile, and nothing later that was read before."""
+        from plainmind.files.append import new_id
         from plainmind.files.atomic import write_atomically
-        from plainmind.files.ids import new_id
 
         with hold_lock(self._lock, operation="forget", timeout_s=_ERASURE_TIMEOUT_S, is_urgent=True):
             write_atomically(self._mark, new_id().encode())

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from typing import Literal, TypeAlias
 
     from plainmind.index.protocol import IndexStore
-    from plainmind.notes.change_queue import Since
     from plainmind.notes.source import TextSource
+    from plainmind.notes.watcher import Since
 
 FileKey: TypeAlias = "tuple[Source, str]"
 Revision: TypeAlias = "tuple[int, int]"

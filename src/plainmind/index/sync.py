@@ -53,11 +53,11 @@ if TYPE_CHECKING:
     from typing import Any
 
     from plainmind.embed.protocol import Embedder
+    from plainmind.index.changed_files import FileReader
     from plainmind.index.chunks import Preparation
-    from plainmind.index.file_reader import FileReader
     from plainmind.index.protocol import IndexReader, IndexStore
-    from plainmind.notes.change_queue import Since
     from plainmind.notes.source import TextSource
+    from plainmind.notes.watcher import Since
 
 
 REMOVED = "removed.json"  # beside the index as long as words of what was taken out may stand in its bytes
@@ -496,8 +496,10 @@ class Indexer:
             return {}
         left: dict[str, Left] = {}
         for some, is_patient in self._by_patience(run, source, files):
-            from plainmind.index.file_reader import pending_bytes  # not for a search that finds all as it was
-            from plainmind.index.file_writer import FileWriter
+            from plainmind.index.changed_files import (
+                FileWriter,
+                pending_bytes,  # not for a search that finds all as it was
+            )
             from plainmind.index.sync_process import batches, preparer_for
 
             size = sum(pending_bytes(found, run.known.get((source.source, found.path))) for found in some)
@@ -518,7 +520,7 @@ class Indexer:
         self, run: Run, source: TextSource, files: Sequence[FoundFile]
     ) -> list[tuple[Sequence[FoundFile], bool]]:
         """Which files are to be indexed with all they should have, and which by words for now: those with True."""
-        from plainmind.index.file_reader import is_due
+        from plainmind.index.changed_files import is_due
 
         grows = source.growing
         patience = run.conditions.patience
@@ -541,7 +543,7 @@ class Indexer:
         return [(due, False)] if due else []
 
     def _reader(self, run: Run, source: TextSource, *, by_words: bool = False) -> FileReader:
-        from plainmind.index.file_reader import FileReader
+        from plainmind.index.changed_files import FileReader
 
         return FileReader(run, source, erasures=self._erasures, clock=self._clock, by_words=by_words)
 

@@ -19,8 +19,8 @@ from contextlib import suppress
 from plainmind.base.errors import PlainmindError
 from plainmind.base.model import Chunk, Document, EmbeddedChunk, EmbedderIdentity
 from plainmind.embed.protocol import COMPUTED_HERE, EmbeddingSettings, create_embedder, usable_cores
+from plainmind.index.changed_files import ReadFile
 from plainmind.index.chunks import LARGE, Preparation, Prepared
-from plainmind.index.file_reader import ReadFile
 from plainmind.index.plan import ChunkingSettings
 from plainmind.text.terms import TERMS_VERSION
 

@@ -1,30 +1,42 @@
-"""What a server of one memory answers, whatever carries its messages: every method of MCP, its result or a refusal."""
+"""What a server of one memory answers, whatever carries its messages: every method of MCP; and who serves it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import socket
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from threading import Lock
 
 from plainmind import __version__
-from plainmind.agent.pool import Pool
-from plainmind.agent.prompt import recall_section
 from plainmind.agent.recalls import Asker
-from plainmind.agent.tools import ToolBox, for_mcp
+from plainmind.agent.tool_calls import Pool
+from plainmind.agent.tools import ToolBox, for_mcp, recall_section
 from plainmind.base.errors import PlainmindError
+from plainmind.base.lazy import find_by_name
 from plainmind.base.value import value
-from plainmind.mcp.prompts import prompt_messages, prompts_with
-from plainmind.mcp.resources import resource_page, resource_templates, resource_text
-from plainmind.mcp.tools import CONNECTOR_TOOLS, Connector
+from plainmind.mcp.offers import (
+    CONNECTOR_TOOLS,
+    Connector,
+    box_of,
+    prompt_messages,
+    prompts_with,
+    resource_page,
+    resource_templates,
+    resource_text,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Protocol, TypeAlias
 
     from plainmind.agent.answers import ToolAnswer
-    from plainmind.agent.pool import Job
-    from plainmind.agent.protocol import AgentMemory, Tools
+    from plainmind.agent.scope import AgentMemory, SearchContext, Tools
+    from plainmind.agent.tool_calls import Job
     from plainmind.agent.tools import Tool
+    from plainmind.mcp.guard import Door
+    from plainmind.mcp.stdio import Wire
+    from plainmind.memory.memory import Memory
     from plainmind.memory.scoped import ScopedMemory
 
     Result: TypeAlias = dict[str, Any]
@@ -131,6 +143,11 @@ class Task:
     work: Callable[[], Result]
     seconds: float | None = None  # None: it is waited for as long as it takes
     late: Callable[[], Result] | None = None
+
+    def give_up(self) -> Result:
+        """Answer without its result, after the time is over."""
+        assert self.late is not None  # what has a deadline says what comes after it
+        return self.late()
 
 
 def instructions_for(memory: AgentMemory, tools: Iterable[Tool]) -> str | None:
@@ -344,3 +361,75 @@ def _text_in(params: Params, name: str) -> str:
     if not isinstance(found, str):
         raise Refusal(INVALID_PARAMS, f"`{name}` must be there, and a text")
     return found
+
+
+# What a host's hooks are answered by, where they call a tool and start no program.
+_HOOK = "plainmind.guests.hosts.hook:answer_call"
+# What clients show to a person, of the extension MCP Apps.
+_HOSTED = "plainmind.guests.page.hosted:View"
+
+
+def serve_on_wire(memory: Memory, context: SearchContext, tools: Sequence[Tool], wire: Wire) -> None:
+    """Serve one client over standard input and output, until it closes its end or a signal comes."""
+    from plainmind.mcp.stdio import serve_stdio
+
+    with open_desk(memory, context, tools) as desk:
+        serve_stdio(desk, wire)
+
+
+def serve_at_address(
+    memory: Memory,
+    context: SearchContext,
+    tools: Sequence[Tool],
+    *,
+    bound: socket.socket,
+    door: Door,
+    started: Callable[[], None],
+) -> None:
+    """Serve over HTTP until a signal comes; `started` is called when clients can connect."""
+    import anyio
+
+    from plainmind.mcp.http import serve_http, server_of
+
+    with open_desk(memory, context, tools) as desk:
+        anyio.run(serve_http, server_of(desk), bound, door, started)
+
+
+@contextmanager
+def open_desk(memory: Memory, context: SearchContext, tools: Sequence[Tool]) -> Iterator[Desk]:
+    """Open the desk of a memory, and close the memory when nothing is using it any more."""
+    desk = desk_of(memory, context, tools)
+    fresh = memory.kept_fresh(_warn)
+    try:
+        with fresh:
+            yield desk
+    finally:
+        # A call that takes longer than is waited for keeps its files; to be cut off does no harm to any of them.
+        if desk.close() and not fresh.is_running:
+            memory.close()
+
+
+def desk_of(memory: Memory, context: SearchContext, tools: Sequence[Tool], token: str = "") -> Desk:
+    """A desk over a memory that others use too; `token` is the name of the one that its clients show."""
+    scoped = memory.within(context, asker=Asker("mcp"))
+
+    def open_box(visited: ScopedMemory) -> tuple[Tools, Callable[[], None]]:
+        return box_of(memory, visited, tools)
+
+    def hook(event: Mapping[str, Any]) -> str:
+        answer: str = find_by_name(_HOOK)(memory, event)
+        return answer
+
+    def open_view() -> View:
+        view: View = find_by_name(_HOSTED)(memory)
+        return view
+
+    # It recalls and keeps everything: for the owner, where notes may be written.
+    has_hook = scoped.access.sees_everything and any(tool.name == "memory_append" for tool in tools)
+    return Desk(scoped, tools, open_box, hook if has_hook else None, open_view, token=token)
+
+
+def _warn(problem: str) -> None:
+    import logging
+
+    logging.getLogger(__name__).warning("while keeping the index up to date: %s", problem)

@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
-from plainmind.agent.pool import Job, TimedOut
+from plainmind.agent.tool_calls import Job, TimedOut
 from plainmind.base.errors import PlainmindError
 from plainmind.base.value import record, value
 from plainmind.mcp.desk import (
@@ -391,7 +391,7 @@ class _Conversation:
             try:
                 asked.job = self._desk.start(asked.task, self._bell.ring)
             except TimedOut:
-                self._give(asked, _late(asked.task))
+                self._give(asked, asked.task.give_up)
                 continue
             if asked.task.seconds is not None:
                 asked.until = time.monotonic() + asked.task.seconds
@@ -407,7 +407,7 @@ class _Conversation:
                 self._give(asked, asked.job.result)
             elif asked.until is not None and now >= asked.until:
                 self._running.remove(asked)
-                self._give(asked, _late(asked.task))
+                self._give(asked, asked.task.give_up)
 
     def _give(self, asked: _Asked, result: Callable[[], Mapping[str, Any]]) -> None:
         try:
@@ -438,11 +438,6 @@ class _Conversation:
             self._unsent[0] = data[written:]
         else:
             self._unsent.popleft()
-
-
-def _late(task: Task) -> Callable[[], Mapping[str, Any]]:
-    assert task.late is not None  # what has a deadline says what comes after it
-    return task.late
 
 
 def _is_unanswered(message: Any) -> bool:

@@ -28,28 +28,25 @@ if TYPE_CHECKING:  # a search needs none of these, and pays for none of them
     from types import TracebackType
     from typing import Any, Self
 
-    from plainmind.agent.protocol import Limits
     from plainmind.agent.recalls import Asker, RecallLog
-    from plainmind.agent.scope import SearchContext
+    from plainmind.agent.scope import Limits, SearchContext
     from plainmind.base.errors import ConfigError
+    from plainmind.config.edit import Row
     from plainmind.config.load import Loaded, Origin
     from plainmind.config.settings import Settings
-    from plainmind.config.show import Row
     from plainmind.embed.cache import Pruned
     from plainmind.embed.protocol import Embedder
     from plainmind.embed.succession import Choice
-    from plainmind.files.history import History, Version
+    from plainmind.files.history import History, Tombstones, Version
     from plainmind.files.system import Erasures
-    from plainmind.files.tombstones import Tombstones
-    from plainmind.index.index_copy import Copied
     from plainmind.memory.backend import FallbackBackend
     from plainmind.memory.background import BackgroundSync
     from plainmind.memory.doctor import Check
     from plainmind.memory.forget import StillThere
     from plainmind.memory.index import Index
-    from plainmind.memory.policy import Policy
+    from plainmind.memory.indexes import Copied
     from plainmind.memory.providers import Confirm, Providers
-    from plainmind.memory.scoped import ScopedMemory
+    from plainmind.memory.scoped import Policy, ScopedMemory
     from plainmind.memory.sessions import Conversations, ImportReport
     from plainmind.memory.status import CacheStats, Status
     from plainmind.memory.workspace_setup import ExportedFile, ToldAgents
@@ -98,7 +95,7 @@ class Notes:
     @made_once
     def tombstones(self) -> Tombstones:
         """What was forgotten lately."""
-        from plainmind.files.tombstones import Tombstones
+        from plainmind.files.history import Tombstones
 
         return Tombstones(self.values.tombstones)
 
@@ -285,7 +282,7 @@ class Memory:
     @made_once
     def policy(self) -> Policy:
         """Who may see what."""
-        from plainmind.memory.policy import Checkpoint, Policy
+        from plainmind.memory.scoped import Checkpoint, Policy
 
         checkpoint = Checkpoint(self.notes.workspace.scope_of, self.conversations.scopes)
         return Policy(translation.policy_values(self.settings), checkpoint)
@@ -315,7 +312,7 @@ class Memory:
 
     def list_settings(self) -> Sequence[Row]:
         """Every setting with its value and where that comes from; of a secret only whether it is set."""
-        from plainmind.config.show import rows
+        from plainmind.config.edit import rows
 
         return rows(self._loaded)
 

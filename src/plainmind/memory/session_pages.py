@@ -11,8 +11,8 @@ from plainmind.base.errors import NotFound, PlainmindError
 from plainmind.base.lazy import pattern
 from plainmind.base.model import SearchHit, split_lines
 from plainmind.base.value import value
-from plainmind.sessions.changes import ARCHIVED
 from plainmind.sessions.entries import Entry, Transcript, line_of, message_of, text_of, time_of
+from plainmind.sessions.shelf import ARCHIVED
 from plainmind.sessions.store import Session, SessionStore
 
 TYPE_CHECKING = False
@@ -192,7 +192,7 @@ def _openai(entry: Entry) -> dict[str, Any] | None:
 def _moment(time_ms: int | None) -> str:
     from datetime import UTC
 
-    from plainmind.sessions.transcript_reader import local_minute
+    from plainmind.sessions.transcripts import local_minute
 
     minute = None if time_ms is None else local_minute(time_ms, UTC)
     return f", {minute} UTC" if minute else ""

@@ -157,7 +157,7 @@ class SessionScopes:
 def _read(places: Places, registry: str) -> dict[str, str]:
     from plainmind.files.system import read_file
     from plainmind.notes.scopes import scope_of_session
-    from plainmind.sessions.json5_transcript import read_object
+    from plainmind.sessions.transcript_files import read_object
 
     try:
         sessions = read_object(read_file(registry, most=_MOST_BYTES)) or {}
@@ -179,6 +179,6 @@ def _read(places: Places, registry: str) -> dict[str, str]:
 
 
 def _entries_in(data: bytes) -> Sequence[Entry]:
-    from plainmind.sessions.json5_transcript import document_entries
+    from plainmind.sessions.transcript_files import document_entries
 
     return document_entries(data)

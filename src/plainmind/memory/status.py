@@ -12,7 +12,7 @@ from plainmind.base.errors import ConfigError, IndexCorrupt, IndexUnavailable, L
 from plainmind.base.lazy import find_by_name
 from plainmind.base.model import FileFailure, FileState, IndexFingerprint, Source
 from plainmind.base.value import value
-from plainmind.files.tombstones import COMPACT_ABOVE_BYTES
+from plainmind.files.history import COMPACT_ABOVE_BYTES
 from plainmind.index.plan import WITHOUT_VECTORS, SyncPlan, plan_sync
 from plainmind.index.reader import IndexCounts
 from plainmind.index.sync import NO_INDEX_YET

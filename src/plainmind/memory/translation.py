@@ -18,9 +18,8 @@ if TYPE_CHECKING:
     from datetime import tzinfo
     from typing import Any
 
-    from plainmind.agent.protocol import Limits
     from plainmind.agent.recalls import RecallValues
-    from plainmind.agent.scope import Rule
+    from plainmind.agent.scope import Limits, Rule
     from plainmind.base.model import Source
     from plainmind.config.kinds import ExtraPath as ConfiguredPath
     from plainmind.config.load import Loaded, ResolvedWorkspace
@@ -498,7 +497,7 @@ def scope_rules(settings: Settings) -> tuple[Rule, ...]:
 
 def limits_of(settings: Settings) -> Limits:
     """Translate how much recalled text may reach a model."""
-    from plainmind.agent.protocol import Limits
+    from plainmind.agent.scope import Limits
 
     limits = settings.limits
     return Limits(

@@ -20,12 +20,10 @@ from plainmind.base.errors import (
 from plainmind.base.lazy import pattern
 from plainmind.base.model import PRIVATE, sha256_bytes, split_lines
 from plainmind.base.value import value
-from plainmind.files.append import Appended, Tail, append
-from plainmind.files.change_set import ChangeSets, FileChange
+from plainmind.files.append import Appended, Tail, append, new_id
 from plainmind.files.history import APPEND, UNDO, History, Version
-from plainmind.files.ids import new_id
 from plainmind.files.jsonl import open_plain_file
-from plainmind.files.replace import remove, replace, settle_changes
+from plainmind.files.replace import ChangeSets, FileChange, remove, replace, settle_changes
 from plainmind.files.safe_open import check_relative, name_refusal
 from plainmind.files.system import Erasures, explain_errors, hold_lock, lock_path_for
 from plainmind.notes.discovery import MAX_DEPTH, is_conflict_copy

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any, Protocol
 
-    from plainmind.notes.change_queue import Since
+    from plainmind.notes.watcher import Since
 else:
     Protocol = object
 

@@ -37,7 +37,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from plainmind.notes.change_queue import ChangeQueue, Since
+    from plainmind.notes.watcher import ChangeQueue, Since
 
 
 MAX_FILE_BYTES = 16_000_000
@@ -136,7 +136,7 @@ class Workspace:
         known = self._queues.get("changes")
         if known is not None:
             return known
-        from plainmind.notes.change_queue import ChangeQueue
+        from plainmind.notes.watcher import ChangeQueue
 
         anchors = partial(_anchors, self.root, (self._daily, *self._extras))
         made = ChangeQueue(anchors, has_looked=self._has_looked)

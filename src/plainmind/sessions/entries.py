@@ -1,8 +1,12 @@
-"""Entries of a transcript: read from a line and written to one, what they say, and which one the next follows.
+"""Entries of a transcript: read and written, what they say, which of them lead to the present, and what they have cost.
 
 A transcript is JSONL, one entry a line: a header `{"type":"session",…}`, then messages and what happened between them.
 Entries stay plain dictionaries, so that types and fields which this version does not know survive. No input makes
 reading raise.
+
+The registry is not rewritten for every message: it holds the counters as of some place in the transcript, and that
+place (`plainmind.countedTo`). A reader counts on from there; compacting, resetting, updating and closing
+write the result down. So a counter can be old in the file, but never wrong, doubled or lost.
 """
 
 from __future__ import annotations
@@ -30,6 +34,7 @@ Entry: TypeAlias = "dict[str, Any]"
 
 VERSION = 3  # of the header that we write; OpenClaw wrote 1 to 4, all are read
 FORMATS = ("jsonl", "json5")
+MAX_DOCUMENT_BYTES = 64 << 20  # as JSON5 a session is read and written whole
 IN_CONTEXT = frozenset({"message", "custom_message", "branch_summary"})
 SPEAKERS = {"user": "User", "assistant": "Assistant"}
 LINE_TYPES = frozenset(
@@ -40,7 +45,7 @@ LINE_TYPES = frozenset(
 )  # fmt: skip
 
 # A raw tab in a string is against the rules of JSON, and found in real transcripts. So is NaN, which becomes a string.
-_DECODER = json.JSONDecoder(strict=False, parse_constant=str)
+DECODER = json.JSONDecoder(strict=False, parse_constant=str)
 _COMPACT = (",", ":")
 _STRICT = json.JSONEncoder(ensure_ascii=False, separators=_COMPACT, allow_nan=False)
 _LENIENT = json.JSONEncoder(ensure_ascii=False, separators=_COMPACT)
@@ -49,7 +54,7 @@ _BEGINNING = '{"type"'
 _MOST_FOR_PARENT = 200  # bytes
 _MOST_TRIES = 64
 _MOST_EFFORT = 10  # times the length of a line, so that a hostile one does not take for ever
-_LATEST_MS = 253_402_300_799_999  # the end of the year 9999, where `datetime` ends
+LATEST_MS = 253_402_300_799_999  # the end of the year 9999, where `datetime` ends
 _FIRST_MS = 10**11  # a smaller number counts seconds: as milliseconds it would be before April 1973
 
 
@@ -118,7 +123,7 @@ class Transcript(Protocol):
         """Give what stands before a place, or everything, last one first."""
 
     def countable(self, after: int, before: int) -> Iterator[Entry]:
-        """Give at least those entries between two places that change a counter (`usage.py`)."""
+        """Give at least those entries between two places that change a counter."""
 
     def end(self) -> int:
         """The place behind the last entry. Raises NotFound."""
@@ -219,7 +224,7 @@ def line_of(entry: Entry, *, is_copy: bool = False) -> bytes:
 
 def _decode(text: str) -> object:
     try:
-        return _DECODER.decode(text)
+        return DECODER.decode(text)
     except (ValueError, RecursionError):
         return None
 
@@ -255,7 +260,7 @@ def _decode_at(text: str, at: int) -> tuple[Entry, int] | None:
     if not text.startswith("{", at):
         return None
     try:
-        found, end = _DECODER.raw_decode(text, at)
+        found, end = DECODER.raw_decode(text, at)
     except (ValueError, RecursionError):
         return None
     return (found, end) if isinstance(found, dict) else None
@@ -271,7 +276,7 @@ def _is_entry(found: Entry) -> bool:
 def _milliseconds(stamp: object) -> int | None:
     if isinstance(stamp, str):
         return _read_iso(stamp)
-    if isinstance(stamp, bool) or not isinstance(stamp, int | float) or not 0 < stamp <= _LATEST_MS:
+    if isinstance(stamp, bool) or not isinstance(stamp, int | float) or not 0 < stamp <= LATEST_MS:
         return None
     return int(stamp if stamp >= _FIRST_MS else stamp * 1000)
 
@@ -284,7 +289,7 @@ def _read_iso(stamp: str) -> int | None:
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
     found = round(moment.timestamp() * 1000)
-    return found if 0 < found <= _LATEST_MS else None
+    return found if 0 < found <= LATEST_MS else None
 
 
 # --- writing a line ---
@@ -409,3 +414,204 @@ def refuse_too_long(entry_halves: Halves) -> None:
 def _in_order(entry: Entry) -> Entry:
     first = {name: entry[name] for name in ("type", "id", "parentId", "timestamp") if name in entry}
     return first | entry
+
+
+# Entries before a place, or all, last one first.
+ReadBackwards: TypeAlias = "Callable[[int | None], Iterator[Placed]]"
+
+_ANY = object()  # whichever comes next is wanted
+
+
+@value
+class Context:
+    """What a model would be given: the summary of what was compacted, then the entries since, oldest first."""
+
+    summary: str | None
+    entries: tuple[Entry, ...]
+
+    @property
+    def messages(self) -> tuple[dict[str, Any], ...]:
+        """The entries as messages; what a program or another branch had to say comes in the user's role."""
+        return tuple(_as_message(entry) for entry in self.entries)
+
+
+def branch(read: ReadBackwards, *, leaf: str | None = None) -> Iterator[Placed]:
+    """Follow `parentId` from an entry (the newest by default) to the first, newest first.
+
+    Entries of other branches are passed over. Where the trail is lost, because a line is damaged or was deleted by
+    hand, the entry that stands before it in the file is taken for its parent: better one too many than the rest lost.
+    """
+    wanted: object = _ANY if leaf is None else leaf
+    place: int | None = None
+    is_found = leaf is None
+    is_lost_once = False
+    while True:
+        trail = _Trail(wanted, is_lost_once=is_lost_once)
+        for placed in read(place):
+            if trail.passes(placed):
+                is_found = True
+                place = placed.start
+                yield placed
+            if trail.is_over:
+                return
+        if not trail.is_lost or not is_found:
+            return
+        wanted, is_lost_once = _ANY, True
+
+
+class _Trail:
+    """Where we are on the way back."""
+
+    def __init__(self, wanted: object, *, is_lost_once: bool) -> None:
+        self._wanted = wanted
+        self._is_lost_once = is_lost_once
+        self._has_passed_others = False
+        self.is_over = False
+
+    @property
+    def is_lost(self) -> bool:
+        return isinstance(self._wanted, str)
+
+    def passes(self, placed: Placed) -> bool:
+        """Whether this entry, earlier than all before, is on the branch."""
+        entry = placed.entry
+        if entry is None:
+            if self.is_lost and not self._has_passed_others:
+                self._wanted = _ANY  # in a file without branches the unreadable line was the parent
+            return False
+        name = id_of(entry)
+        if self._wanted is None and name is not None:
+            self.is_over = True
+            return False
+        if self._wanted is _ANY and entry.get("type") == "leaf":
+            if not self._is_lost_once:  # or the same pointer would lead astray for ever
+                self._wanted = leads_to(entry)
+            return False
+        if self._wanted is not None and self._wanted is not _ANY and name != self._wanted:
+            self._has_passed_others = True
+            return False
+        # An entry without id is of a version that had no branches: all before it lead to it.
+        self._wanted = _ANY if name is None else parent_of(entry)
+        self._has_passed_others = False
+        return True
+
+
+def context_of(read: ReadBackwards, nth: Callable[[int], int | None]) -> Context:
+    """Gather what follows the last compaction or reset, and what that one kept; `nth` gives the place of an entry."""
+    reading = ContextBackwards(read, nth)
+    entries = tuple(reading)[::-1]
+    summary = reading.boundary.get("summary") if reading.boundary is not None else None
+    return Context(summary if isinstance(summary, str) else None, entries)
+
+
+class ContextBackwards:
+    """The entries of a context, newest first, read as they are asked for."""
+
+    def __init__(self, read: ReadBackwards, nth: Callable[[int], int | None]) -> None:
+        self.boundary: Entry | None = (
+            None  # the compaction or reset that it begins with, once that is reached
+        )
+        self._read = read
+        self._nth = nth
+
+    def __iter__(self) -> Iterator[Entry]:
+        path = branch(self._read)
+        for placed in path:
+            entry = placed.entry or {}
+            if entry.get("type") in {"compaction", "reset"}:
+                self.boundary = entry
+                yield from _entries_kept(path, _first_kept(entry, self._nth))
+                return
+            if entry.get("type") in IN_CONTEXT:
+                yield entry
+
+
+def _entries_kept(path: Iterator[Placed], first: object) -> list[Entry]:
+    """What a boundary kept of the entries before it; what is said to be kept but is not there keeps nothing."""
+    kept: list[Entry] = []
+    for placed in path if first is not None else ():
+        entry = placed.entry or {}
+        if entry.get("type") in IN_CONTEXT:
+            kept.append(entry)
+        if id_of(entry) == first or placed.start == first:
+            return kept
+    return []
+
+
+def _first_kept(boundary: Entry, nth: Callable[[int], int | None]) -> object:
+    """The id of the first entry that stays, or its place (version 1 counted entries); None when none stays."""
+    name = boundary.get("firstKeptEntryId")
+    if isinstance(name, str) and name and name != id_of(boundary):
+        return name
+    index = boundary.get("firstKeptEntryIndex")
+    return nth(index) if isinstance(index, int) and name is None else None
+
+
+def _as_message(entry: Entry) -> dict[str, Any]:
+    message = entry.get("message")
+    if isinstance(message, dict):
+        return message
+    content = entry.get("content") if entry.get("type") == "custom_message" else entry.get("summary")
+    return {"role": "user", "content": content if content is not None else ""}
+
+
+COUNTERS = ("inputTokens", "outputTokens", "totalTokens", "compactionCount")
+_MARK = "plainmind"
+_INPUT = ("input", "inputTokens", "input_tokens")
+_OUTPUT = ("output", "outputTokens", "output_tokens")
+_TOTAL = ("totalTokens", "total_tokens")
+_CACHED = ("cacheRead", "cacheWrite")
+
+
+def place_of_count(entry: Entry) -> int | None:
+    """Up to which place the counters are counted; None when another program keeps them."""
+    mark = entry.get(_MARK)
+    found = mark.get("countedTo") if isinstance(mark, dict) else None
+    return found if isinstance(found, int) and found >= 0 else None
+
+
+def with_place_of_count(entry: Entry, place: int) -> Entry:
+    """Note up to which place the counters are counted."""
+    mark = entry.get(_MARK)
+    return {**entry, _MARK: {**(mark if isinstance(mark, dict) else {}), "countedTo": place}}
+
+
+def count_on(entry: Entry, lines: Iterable[Entry]) -> Entry:
+    """Count on: sums of what went in and out, and how full the context was at the last answer (`totalTokens`)."""
+    counters = {name: _number(entry.get(name)) for name in COUNTERS}
+    for line in lines:
+        kind = line.get("type")
+        if kind == "message":
+            _count_message(counters, line.get("message"))
+        elif kind == "compaction":
+            counters["compactionCount"] += 1
+            counters["totalTokens"] = _number(line.get("tokensAfter"))
+        elif kind == "reset":
+            counters["totalTokens"] = 0
+    return entry | {name: count for name, count in counters.items() if count or name in entry}
+
+
+def may_count(line: bytes) -> bool:
+    """Whether a line could change a counter: most cannot, and need not be decoded."""
+    return b'"usage"' in line or b'"compaction"' in line or b'"reset"' in line
+
+
+def _count_message(counters: dict[str, int], message: Any) -> None:
+    usage = message.get("usage") if isinstance(message, dict) else None
+    if not isinstance(usage, dict):
+        return
+    read, written = _first(usage, _INPUT), _first(usage, _OUTPUT)
+    counters["inputTokens"] += read
+    counters["outputTokens"] += written
+    cached = sum(_number(usage.get(name)) for name in _CACHED)
+    counters["totalTokens"] = _first(usage, _TOTAL) or read + written + cached
+
+
+def _first(usage: dict[str, Any], names: tuple[str, ...]) -> int:
+    return next((_number(usage[name]) for name in names if name in usage), 0)
+
+
+def _number(found: object) -> int:
+    if isinstance(found, bool) or not isinstance(found, int | float):
+        return 0
+    return int(found) if 0 <= found < 1e15 else 0

@@ -25,9 +25,8 @@ from plainmind.files.system import (
     make_folders,
     read_range,
 )
-from plainmind.sessions.entries import Entry, entries_in, time_of
-from plainmind.sessions.json5_transcript import read_object, salvage_members
-from plainmind.sessions.usage import with_place_of_count
+from plainmind.sessions.entries import Entry, entries_in, time_of, with_place_of_count
+from plainmind.sessions.transcript_files import read_object, salvage_members
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

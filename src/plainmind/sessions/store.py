@@ -17,13 +17,27 @@ from plainmind.base.errors import (
     WorkspaceError,
 )
 from plainmind.base.value import value
-from plainmind.files.ids import Clock, new_id
+from plainmind.files.append import Clock, new_id
 from plainmind.files.system import SYSTEM, System
-from plainmind.sessions.branch import Context, ContextBackwards, branch, context_of
-from plainmind.sessions.entries import FORMATS, Draft, Entry, Placed, Transcript, complete_entry, id_of, iso
+from plainmind.sessions.entries import (
+    COUNTERS,
+    FORMATS,
+    Context,
+    ContextBackwards,
+    Draft,
+    Entry,
+    Placed,
+    Transcript,
+    branch,
+    complete_entry,
+    context_of,
+    id_of,
+    iso,
+    place_of_count,
+    with_place_of_count,
+)
 from plainmind.sessions.registry import REGISTRIES, Sessions, check_id, check_key
 from plainmind.sessions.shelf import STRUCTURE, Shelf, find, refuse_taken
-from plainmind.sessions.usage import COUNTERS, place_of_count, with_place_of_count
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -406,7 +420,7 @@ class SessionStore:
 
     def fork(self, session: Session | str, key: str, *, at: str | None = None, **fields: object) -> Session:
         """Begin a session under a free key with the branch of another up to an entry, which stays as it is."""
-        from plainmind.sessions.changes import fork
+        from plainmind.sessions.shelf import fork
 
         check_key(key)
         origin = self.open(session) if isinstance(session, str) else session
@@ -415,7 +429,7 @@ class SessionStore:
 
     def archive(self, name: str) -> str:
         """Put a session away and free its key; the path of the archive, which stays searchable."""
-        from plainmind.sessions.changes import archive
+        from plainmind.sessions.shelf import archive
 
         return archive(self._shelf, name)
 
@@ -425,13 +439,13 @@ class SessionStore:
 
     def delete(self, name: str) -> None:
         """Remove a session, by key or id, or an archive, by its name: transcript, torn lines, copies, entry."""
-        from plainmind.sessions.changes import delete
+        from plainmind.sessions.shelf import delete
 
         delete(self._shelf, name)
 
     def convert(self, format: str, name: str | None = None) -> int:  # noqa: A002
         """Write a session (all of them, and the registry's name, without `name`) in the other format; how many."""
-        from plainmind.sessions.changes import convert
+        from plainmind.sessions.shelf import convert
 
         _check_format(format)
         names = [name] if name is not None else [row.key for row in self.list()]

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plainmind.agent.answers import fit, reading_chars, shorten
-from plainmind.agent.protocol import Limits
+from plainmind.agent.scope import Limits
 from plainmind.base.model import SearchHit
 from plainmind.base.value import replace
 

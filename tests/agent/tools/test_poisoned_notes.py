@@ -9,9 +9,8 @@ import pytest
 from tests.support.poisoned_notes import ATTACKS, CASES, FRAMES, INVISIBLE, held
 
 from plainmind import Memory
-from plainmind.agent.prompt import recall_section
 from plainmind.agent.scope import THE_OWNER
-from plainmind.agent.tools import TOOLS, ToolBox, for_anthropic, for_mcp, for_openai
+from plainmind.agent.tools import TOOLS, ToolBox, for_anthropic, for_mcp, for_openai, recall_section
 
 
 @pytest.fixture(scope="module")

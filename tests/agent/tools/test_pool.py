@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from plainmind.agent.pool import Pool, TimedOut
+from plainmind.agent.tool_calls import Pool, TimedOut
 
 
 @pytest.fixture

@@ -7,9 +7,8 @@ from jsonschema import Draft202012Validator
 from tests.support.checked_tools import CheckedTools
 from tests.support.hashing_embedder import HashingEmbedder
 
-from plainmind.agent.protocol import Limits
 from plainmind.agent.recall import TAG
-from plainmind.agent.scope import THE_OWNER, Rule, SearchContext, access_of
+from plainmind.agent.scope import THE_OWNER, Limits, Rule, SearchContext, access_of
 from plainmind.agent.tools import for_anthropic, for_mcp, for_openai, for_openai_chat
 from plainmind.base.model import EVERY_SCOPE, PRIVATE, SHARED
 from plainmind.guests.entries.memory import EntryMemory

@@ -20,9 +20,8 @@ from plainmind.guests.chat.models.protocol import ChatModelSettings
 from plainmind.guests.net.address import is_same_place, split_base_url
 from plainmind.memory.memory import Memory
 from plainmind.notes.scopes import group_in_key, is_key_of_direct_chat, person_in_key
-from plainmind.sessions.entries import Entry
+from plainmind.sessions.entries import Entry, place_of_count, with_place_of_count
 from plainmind.sessions.store import Session, SessionStore
-from plainmind.sessions.usage import place_of_count, with_place_of_count
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

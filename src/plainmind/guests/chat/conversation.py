@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import date
 
-from plainmind.agent.prompt import recall_section
-from plainmind.agent.protocol import AgentMemory, Tools, TurnHooks
 from plainmind.agent.recalls import lines_of_start
-from plainmind.agent.tools import ToolBox
+from plainmind.agent.scope import AgentMemory, Tools, TurnHooks
+from plainmind.agent.tools import ToolBox, recall_section
 from plainmind.base.value import value
 from plainmind.guests.chat.context import (
     INTERRUPTED,
@@ -39,8 +38,7 @@ from plainmind.guests.chat.models.protocol import (
     tokens_of,
 )
 from plainmind.guests.chat.models.protocol import FAILED as BROKEN_OFF
-from plainmind.sessions.branch import Context
-from plainmind.sessions.entries import Entry, id_of
+from plainmind.sessions.entries import Context, Entry, id_of
 from plainmind.sessions.store import Session, SessionStore
 
 TYPE_CHECKING = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 
-from plainmind.agent.protocol import AgentMemory
+from plainmind.agent.scope import AgentMemory
 from plainmind.agent.tools import APPEND as NOTES_APPEND
 from plainmind.agent.tools import takes
 from plainmind.base.errors import ConflictError, PlainmindError, ScopeDenied

@@ -22,7 +22,7 @@ from plainmind.base.errors import (
 from plainmind.base.model import EVERY_SCOPE, sha256_text
 from plainmind.base.value import replace
 from plainmind.embed.protocol import Embedder
-from plainmind.files.ids import new_id
+from plainmind.files.append import new_id
 from plainmind.guests.entries.entry_file import Entries, EntryFile
 from plainmind.guests.entries.entry_index import EntryIndex, Near
 from plainmind.guests.entries.model import (

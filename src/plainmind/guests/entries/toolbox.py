@@ -8,12 +8,19 @@ from functools import partial
 
 from plainmind.agent import answers
 from plainmind.agent.answers import ELLIPSIS, ToolAnswer
-from plainmind.agent.codes import OF_THIS_PROCESS, wrong_code
-from plainmind.agent.pool import Pool, TimedOut
-from plainmind.agent.protocol import Limits
 from plainmind.agent.recall import NOTICE, Recalled, as_data, fence, labels, new_nonce
-from plainmind.agent.scope import NOTHING, Access
-from plainmind.agent.tool_calls import Call, Misuse, answer_call, carry_out, code_of
+from plainmind.agent.scope import NOTHING, Access, Limits
+from plainmind.agent.tool_calls import (
+    OF_THIS_PROCESS,
+    Call,
+    Misuse,
+    Pool,
+    TimedOut,
+    answer_call,
+    carry_out,
+    code_of,
+    wrong_code,
+)
 from plainmind.agent.tools import Tool, ToolBox
 from plainmind.base.errors import NotFound, PlainmindError, ScopeDenied
 from plainmind.base.model import PRIVATE, SHARED

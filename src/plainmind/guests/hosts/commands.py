@@ -493,7 +493,7 @@ def _open(arguments: argparse.Namespace) -> Memory:
     memory = open_memory(arguments, looks_around=False)
     if not arguments.project or arguments.workspace is not None:
         return memory
-    from plainmind.config.repository import project_workspace, repository_of
+    from plainmind.memory.workspace_setup import project_workspace, repository_of
 
     if repository_of(os.getcwd()) is None:
         return memory

@@ -20,7 +20,7 @@ from plainmind.base.errors import (
 from plainmind.base.lazy import find_by_name
 from plainmind.base.model import FileFailure, Progress, ProgressCallback
 from plainmind.base.value import field, record, value
-from plainmind.files.ids import Clock
+from plainmind.files.append import Clock
 from plainmind.files.jsonl import MAX_LINE_BYTES, open_plain_file
 from plainmind.files.system import SYSTEM, System
 from plainmind.guests.importers.originals import find_originals, fingerprint

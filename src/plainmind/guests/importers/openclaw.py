@@ -31,7 +31,7 @@ from plainmind.guests.importers.protocol import (
     make_id,
 )
 from plainmind.sessions.entries import Entry, entries_in
-from plainmind.sessions.json5_transcript import read_object
+from plainmind.sessions.transcript_files import read_object
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

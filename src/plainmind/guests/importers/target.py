@@ -12,8 +12,8 @@ from plainmind.base.errors import NotFound
 from plainmind.base.lazy import pattern
 from plainmind.base.model import sha256_text
 from plainmind.base.value import record, value
+from plainmind.files.append import Clock
 from plainmind.files.atomic import remove_abandoned, write_atomically
-from plainmind.files.ids import Clock
 from plainmind.files.jsonl import open_plain_file
 from plainmind.files.system import (
     SYSTEM,
@@ -25,11 +25,10 @@ from plainmind.files.system import (
     read_range,
 )
 from plainmind.guests.importers.protocol import FROM_WHERE, About, ReadPosition
-from plainmind.sessions.entries import Entry, Transcript
-from plainmind.sessions.json5_transcript import read_object
+from plainmind.sessions.entries import Entry, Transcript, with_place_of_count
 from plainmind.sessions.registry import Sessions
 from plainmind.sessions.shelf import Shelf, find
-from plainmind.sessions.usage import with_place_of_count
+from plainmind.sessions.transcript_files import read_object
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

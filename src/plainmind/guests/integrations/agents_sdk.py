@@ -15,8 +15,7 @@ import asyncio
 from plainmind.agent.scope import SearchContext
 from plainmind.agent.tools import Tool, for_openai
 from plainmind.guests.integrations.framework import FrameworkMemory, FrameworkMissing, Given, new_name
-from plainmind.sessions.branch import Context
-from plainmind.sessions.entries import Entry, parent_of
+from plainmind.sessions.entries import Context, Entry, parent_of
 from plainmind.sessions.store import Session
 
 TYPE_CHECKING = False

@@ -22,14 +22,14 @@ from plainmind.base.lazy import RLock, find_by_name, made_once
 from plainmind.base.model import sha256_text
 from plainmind.base.value import replace, value
 from plainmind.memory.memory import Memory
-from plainmind.memory.policy import denial
+from plainmind.memory.scoped import denial
 from plainmind.notes.scopes import scope_of_session
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, ParamSpec, Self, TypeVar
 
-    from plainmind.agent.protocol import Tools, TurnHooks
+    from plainmind.agent.scope import Tools, TurnHooks
     from plainmind.agent.tools import Tool
     from plainmind.base.model import SearchHit
     from plainmind.sessions.store import Session
@@ -291,7 +291,7 @@ def _has_lancedb() -> bool:
 
 def new_name() -> str:
     """A name for a conversation that its framework has none for."""
-    from plainmind.files.ids import new_id
+    from plainmind.files.append import new_id
 
     return new_id()
 

@@ -10,9 +10,9 @@ import os
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any
 
-from plainmind.agent.prompt import recall_section
 from plainmind.agent.scope import SearchContext
 from plainmind.agent.tools import Tool as MemoryTool
+from plainmind.agent.tools import recall_section
 from plainmind.files.system import hold_lock
 from plainmind.guests.integrations.framework import (
     FrameworkMemory,

@@ -14,10 +14,9 @@ from plainmind.base.value import replace
 from plainmind.guests.page.gate import header_map, token_in
 from plainmind.guests.page.problems import Problem
 from plainmind.guests.page.tokens import Caller, Callers
+from plainmind.mcp.desk import desk_of
 from plainmind.mcp.guard import Refused, refuse
-from plainmind.mcp.http import mcp_app
-from plainmind.mcp.server import server_of
-from plainmind.mcp.service import desk_of
+from plainmind.mcp.http import mcp_app, server_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

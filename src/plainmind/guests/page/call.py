@@ -7,9 +7,9 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from threading import Lock
 
-from plainmind.agent.codes import Codes
 from plainmind.agent.recalls import Asker
 from plainmind.agent.scope import SearchContext
+from plainmind.agent.tool_calls import Codes
 from plainmind.base.errors import NotFound, PathNotAllowed, PlainmindError, ScopeDenied
 from plainmind.base.value import value
 from plainmind.guests.page import shapes

@@ -137,7 +137,7 @@ def run_page(arguments: argparse.Namespace, console: Console) -> int:
 
 def _export(arguments: argparse.Namespace, console: Console) -> int:
     from plainmind.cli.console import plural
-    from plainmind.cli.export import new_file
+    from plainmind.cli.notes import new_file
     from plainmind.guests.page.export import make_page
 
     target = os.path.abspath(arguments.export)
@@ -198,10 +198,10 @@ def _serve(arguments: argparse.Namespace, tell: Callable[[Running, str], None]) 
     from plainmind.guests.page.running import Running, hold_place, tell_running
     from plainmind.guests.page.server import PageApp, run_server
     from plainmind.guests.page.tokens import RIGHTS, Callers, PageSessions, TokenFile
+    from plainmind.mcp.desk import open_desk
     from plainmind.mcp.guard import token_in
     from plainmind.mcp.http import door_of
-    from plainmind.mcp.service import open_desk
-    from plainmind.mcp.tools import offered_tools
+    from plainmind.mcp.offers import offered_tools
 
     logging.basicConfig(
         stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s"

@@ -10,7 +10,7 @@ from plainmind.base.errors import ConflictError, NotFound, PlainmindError
 from plainmind.base.lazy import find_by_name, pattern
 from plainmind.base.model import split_lines
 from plainmind.base.value import replace
-from plainmind.files.ids import new_id
+from plainmind.files.append import new_id
 from plainmind.guests.upkeep.changes import Plan, fit
 from plainmind.guests.upkeep.config import TidyValues, tidy_values
 from plainmind.guests.upkeep.ledger import Ledger

@@ -11,7 +11,7 @@ from plainmind.base.errors import PlainmindError
 from plainmind.base.lazy import pattern
 from plainmind.base.model import PRIVATE, split_lines
 from plainmind.base.value import value
-from plainmind.files.ids import time_of
+from plainmind.files.append import time_of
 from plainmind.notes.workspace import Workspace, decode
 from plainmind.text.front_matter import read_front_matter
 from plainmind.text.function_words import of_another_language

@@ -7,8 +7,7 @@ from functools import partial
 
 from plainmind.agent import answers
 from plainmind.agent.answers import ToolAnswer
-from plainmind.agent.pool import Pool
-from plainmind.agent.tool_calls import Call, answer_call, carry_out, code_of
+from plainmind.agent.tool_calls import Call, Pool, answer_call, carry_out, code_of
 from plainmind.agent.tools import Tool, gives, takes
 from plainmind.base.errors import NotFound, PlainmindError, ScopeDenied
 from plainmind.base.model import PRIVATE, split_lines
@@ -18,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from plainmind.agent.protocol import Tools
+    from plainmind.agent.scope import Tools
     from plainmind.guests.upkeep.desk import Desk
     from plainmind.memory.memory import Memory
     from plainmind.memory.scoped import ScopedMemory

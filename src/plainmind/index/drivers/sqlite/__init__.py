@@ -1,8 +1,8 @@
 """The index in SQLite: a folder of generations, one file each, for many threads and processes at once.
 
 Vectors and keywords are written in the same transaction as their chunk. Read `schema.sql` first, then `view.py` (how
-what is searched is packed, and read), `segments.py` and `writer.py` (how it changes), `build.py` (how a new
-generation is filled), `files.py` (which file is the index now), and this module, which ties them together.
+what is searched is packed, and read), `writer.py` (how it changes), `build.py` (how a new generation is filled),
+`files.py` (which file is the index now), and this module, which ties them together.
 """
 
 from __future__ import annotations

@@ -21,14 +21,16 @@ from plainmind.index.drivers.sqlite.files import (
     rows,
     setting,
 )
-from plainmind.index.drivers.sqlite.segments import Packed, fill, reserve
 from plainmind.index.drivers.sqlite.view import MOST, deflate_text
 from plainmind.index.drivers.sqlite.writer import (
     AT_ONCE,
+    Packed,
     Ready,
     SqliteChange,
     erase_traces,
+    fill,
     next_contents,
+    reserve,
     write_fingerprint,
 )
 from plainmind.index.reader import Reader

@@ -12,7 +12,6 @@ from plainmind.base.value import value
 from plainmind.index.digest import contradiction
 from plainmind.index.driver import ChunkContents, SegmentContents
 from plainmind.index.drivers.sqlite.files import rows, setting
-from plainmind.index.drivers.sqlite.segments import all_postings
 from plainmind.index.drivers.sqlite.view import (
     Segment,
     all_segments,
@@ -24,6 +23,7 @@ from plainmind.index.drivers.sqlite.view import (
     read_scopes,
     read_signs,
 )
+from plainmind.index.drivers.sqlite.writer import all_postings
 from plainmind.index.vectors import signs_of, signs_width
 
 _FILES = "SELECT id, path, source, hash, scope, chunks, tallest FROM files"

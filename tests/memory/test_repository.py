@@ -5,7 +5,7 @@ import subprocess
 import pytest
 
 from plainmind.base.errors import PlainmindError
-from plainmind.config.repository import project_workspace, repository_of
+from plainmind.memory.workspace_setup import project_workspace, repository_of
 
 
 def git(*words, cwd):

@@ -1,9 +1,9 @@
-"""Which tools a server offers, and `search` and `fetch` in the fixed shapes that ChatGPT's connectors ask for."""
+"""What a server offers: tools, `search` and `fetch` for ChatGPT's connectors, files as resources, and prompts."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 
 from plainmind.agent.answers import shorten
@@ -11,17 +11,20 @@ from plainmind.agent.recall import Recalled, as_data, fence, lines_of, new_nonce
 from plainmind.agent.recalls import lines_of_excerpt, lines_of_hits
 from plainmind.agent.tool_calls import Call
 from plainmind.agent.tools import TOOLS, Tool, ToolAnswer, ToolBox
-from plainmind.base.errors import PlainmindError
-from plainmind.base.lazy import find_by_name
-from plainmind.mcp.resources import address_of, place_in, split_citation
+from plainmind.base.errors import NotFound, PlainmindError
+from plainmind.base.lazy import find_by_name, pattern
+from plainmind.base.model import CitedLines
+from plainmind.base.value import value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from plainmind.agent.protocol import AgentMemory, Tools
+    from plainmind.agent.scope import AgentMemory, Tools
     from plainmind.base.model import SearchHit
     from plainmind.memory.memory import Memory
+    from plainmind.memory.scoped import ScopedMemory
+    from plainmind.notes.discovery import FoundFile
 
 
 _BEGINNING_CHARS = 200
@@ -143,7 +146,7 @@ class Connector:
 
 def _result(hit: SearchHit, nonce: str) -> dict[str, str]:
     """A model chooses by this what to fetch: a title with the place, and how the text begins, as data."""
-    lines = place_in(hit.start_line, hit.end_line)
+    lines = str(CitedLines("", hit.start_line, hit.end_line))
     begins = shorten(hit, _BEGINNING_CHARS)
     piece = Recalled(hit.path, begins.snippet, begins.start_line, begins.end_line, hit.source)
     return {
@@ -257,3 +260,208 @@ def _refuse_writers(names: Sequence[str], known: Mapping[str, Tool]) -> None:
     for name in names:
         if name in known and not known[name].is_read_only:
             raise PlainmindError(f"`{name}` writes, and --read-only was given", hint="leave one of them out")
+
+
+# What is given here is in the names of the protocol, and needs no SDK.
+PREFIX = "memory:///"
+TEMPLATE = "memory:///{+path}"
+
+_CITED = pattern(r"(?P<path>.*?)#L(?P<first>[0-9]{1,9})(?:-L?[0-9]{1,9})?")
+_PAGE = 100
+_MOST_RESOURCE_CHARS = 1_000_000
+_MARKDOWN = "text/markdown"
+
+
+def address_of(path: str, lines: str = "") -> str:
+    """The address of a file; `lines` are `#L3-L7`, or `#L5` for one."""
+    from urllib.parse import quote
+
+    return PREFIX + quote(path, safe="/") + lines
+
+
+def cited_by(address: str) -> str:
+    """The path, with its lines if it names any, that an address stands for. Raises NotFound."""
+    from urllib.parse import unquote
+
+    path, mark, lines = address.removeprefix(PREFIX).partition("#")
+    try:
+        if not address.startswith(PREFIX):
+            raise NotFound(
+                f"`{address[:200]}` is no address of a memory file", hint=f"they begin with {PREFIX}"
+            )
+        return unquote(path, errors="strict") + mark + lines
+    except UnicodeDecodeError:
+        raise NotFound(
+            f"`{address[:200]}` is no address of a memory file", hint="its path is not UTF-8"
+        ) from None
+
+
+def split_citation(cited: str) -> tuple[str, int]:
+    """The path and the first line of a citation; line 1 when it names none."""
+    found = _CITED.fullmatch(cited)
+    return (found["path"], int(found["first"])) if found else (cited, 1)
+
+
+def resource_page(memory: ScopedMemory, cursor: str | None) -> dict[str, Any]:
+    """One page of the files, by path; the cursor is the last path of the page before."""
+    after = "" if cursor is None else _path_of(cursor)
+    files = sorted((file for file in memory.list() if file.path > after), key=lambda file: file.path)
+    page = files[:_PAGE]
+    answer: dict[str, Any] = {"resources": [_resource(file) for file in page]}
+    if len(files) > len(page):
+        answer["nextCursor"] = _cursor_after(page[-1].path)
+    return answer
+
+
+def resource_text(memory: ScopedMemory, address: str) -> dict[str, Any]:
+    """The text of one file, or of the lines that the address names (`#L3-L7`).
+
+    A client puts it before a model: it stands between marks, as whatever is recalled.
+    """
+    recall = memory.begin_recall("read")
+    excerpt = memory.get(cited_by(address), line_count=None, max_chars=_MOST_RESOURCE_CHARS)
+    text = fence((lines_of(excerpt),), new_nonce())
+    recall.end(lines_of_excerpt(excerpt), text)
+    if excerpt.next_line is not None and "#" not in address:
+        text += f"\n(cut here: the file goes on at line {excerpt.next_line})"
+    return {"contents": [{"uri": address, "mimeType": _kind_of(excerpt.path), "text": text}]}
+
+
+def _kind_of(path: str) -> str:
+    return _MARKDOWN if path.lower().endswith(".md") else "text/plain"  # a conversation
+
+
+def resource_templates() -> dict[str, Any]:
+    """How addresses are made from paths and citations."""
+    file = {
+        "name": "memory-file",
+        "title": "A memory file",
+        "uriTemplate": TEMPLATE,
+        "description": "A file of the memory by its path, as results cite it: MEMORY.md, memory/2026-02-10.md#L3-L7.",
+    }
+    day = {
+        "name": "memory-day",
+        "title": "The log of a day",
+        "uriTemplate": "memory:///memory/{day}.md",
+        "description": "What was noted on a day, such as 2026-02-10.",
+        "mimeType": _MARKDOWN,
+    }
+    return {"resourceTemplates": [file, day]}
+
+
+def _resource(file: FoundFile) -> dict[str, Any]:
+    facts = {
+        "uri": address_of(file.path),
+        "name": " ".join(as_data(file.path).split()),
+        "mimeType": _MARKDOWN,
+        "size": file.size,
+    }
+    changed = file.changed_at
+    return facts if changed is None else {**facts, "annotations": {"lastModified": changed}}
+
+
+def _cursor_after(path: str) -> str:
+    import base64
+
+    return base64.urlsafe_b64encode(path.encode()).decode()
+
+
+def _path_of(cursor: str) -> str:
+    import base64
+
+    try:
+        return base64.b64decode(cursor, altchars=b"-_", validate=True).decode()
+    except ValueError:
+        raise PlainmindError("this cursor was not given by this server") from None
+
+
+_MOST_ARGUMENT_CHARS = 4_000  # of an argument
+
+
+@value
+class Prompt:
+    """A prompt with one argument. `searches` says whether what is found for it comes along, between marks."""
+
+    name: str
+    title: str
+    description: str
+    argument: str
+    about: str  # the argument
+    tool: str  # without it the prompt is not offered
+    words: str
+    searches: bool = True
+
+
+_PROMPTS = (
+    Prompt(
+        "recall",
+        "Answer from memory",
+        "Answer a question from the memory, with the places that say so.",
+        "question",
+        "What you want to know.",
+        "memory_search",
+        "Answer this from my memory, and name the places that you take it from:\n\n{given}\n\n"
+        "This is what a first search found. If it does not answer the question, search in other words with"
+        " memory_search; if that finds nothing either, say so.",
+    ),
+    Prompt(
+        "remember",
+        "Keep in memory",
+        "Save something to the memory, so that it makes sense in a year.",
+        "text",
+        "What to keep.",
+        "memory_append",
+        "Save this to my memory with memory_append, in sentences that make sense in a year and without this"
+        " conversation; `durable` if it stays true, as a preference or a fact about a person does. Then tell me in"
+        " one line what you saved and where.\n\n{given}",
+        searches=False,
+    ),
+    Prompt(
+        "what-do-you-know-about",
+        "What do you know about …",
+        "Gather everything that the memory says about a person, a project or a thing.",
+        "topic",
+        "A person, a project, a thing.",
+        "memory_search",
+        "Tell me everything that my memory says about this: {given}\n\n"
+        "Below is what a first search found. Search again with memory_search under other names and words, read around"
+        " what you find with memory_get, and then put it in order: what is so now, what was before and when it changed,"
+        " what is open. Name the place of each, and say where two places contradict each other.",
+    ),
+)
+
+
+def prompts_with(tool_names: Collection[str]) -> list[dict[str, Any]]:
+    """The prompts that can be followed with these tools, as MCP lists them."""
+    return [
+        {
+            "name": one.name,
+            "title": one.title,
+            "description": one.description,
+            "arguments": [{"name": one.argument, "description": one.about, "required": True}],
+        }
+        for one in _PROMPTS
+        if one.tool in tool_names
+    ]
+
+
+def prompt_messages(
+    tool_names: Collection[str], name: str, arguments: Mapping[str, Any], search: Callable[[str], str]
+) -> dict[str, Any]:
+    """The prompt with its argument filled in, in the user's role; `search` gives fenced text. Raises PlainmindError."""
+    known = [one for one in _PROMPTS if one.tool in tool_names]
+    prompt = next((one for one in known if one.name == name), None)
+    if prompt is None:
+        names = ", ".join(one.name for one in known)
+        raise PlainmindError(f"there is no prompt `{name[:100]}` here", hint=f"choose from {names}")
+    given = arguments.get(prompt.argument)
+    if not isinstance(given, str) or not given.strip():
+        raise PlainmindError(
+            f"the prompt `{name}` needs `{prompt.argument}`", hint="give it as a text that is not empty"
+        )
+    given = given.strip()[:_MOST_ARGUMENT_CHARS]
+    told = [prompt.words.format(given=given)]
+    if prompt.searches:
+        told.append(search(given))
+    message = {"role": "user", "content": {"type": "text", "text": "\n\n".join(told)}}
+    return {"description": prompt.description, "messages": [message]}

@@ -1,4 +1,6 @@
-"""A transcript as one document that people read: every change writes it whole, so it is for short conversations.
+"""The two forms of a transcript: lines of JSONL that are only ever added to, and one JSON5 document that people read.
+
+Every change writes a document whole, so it is for short conversations:
 
     {"sessionId": …, "version": 2, "createdAt": …, "updatedAt": …,
      "messages": [{"id": …, "role": "user", "content": …, "timestamp": …}, …],
@@ -16,22 +18,40 @@ import os
 import re
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 
 from plainmind.base.errors import ConflictError, PlainmindError
 from plainmind.base.lazy import pattern
 from plainmind.base.value import value
-from plainmind.files.atomic import remove_abandoned, write_atomically
-from plainmind.files.jsonl import open_plain_file
-from plainmind.files.system import SYSTEM, System, hold_lock, lock_path_for, read_range
+from plainmind.files.atomic import put_in_place, remove_abandoned, write_atomically
+from plainmind.files.group_append import Addition, GroupAppender
+from plainmind.files.jsonl import RawLine, backwards, end_of_last_line, forwards, open_plain_file
+from plainmind.files.system import (
+    SYSTEM,
+    System,
+    explain_errors,
+    hold_lock,
+    lock_path_for,
+    make_folders,
+    read_range,
+    write_all,
+)
 from plainmind.sessions.entries import (
+    DECODER,
+    LATEST_MS,
+    MAX_DOCUMENT_BYTES,
     VERSION,
     Draft,
     Entry,
     Placed,
+    entries_in,
     halves,
     id_of,
     iso,
+    join_halves,
     leads_to,
+    line_of,
+    may_count,
     refuse_too_long,
     time_of,
 )
@@ -40,14 +60,152 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, TypeAlias
 
+
+_BLOCK_BYTES = 1 << 20
+
+
+class JsonlTranscript:
+    """One JSONL file. Opening and adding read its end only, however long it is."""
+
+    format = "jsonl"
+
+    def __init__(
+        self, path: str, *, state_dir: str, system: System = SYSTEM, timeout_s: float = 10.0
+    ) -> None:
+        self.path = path
+        self._system = system
+        self._appender = GroupAppender(
+            path,
+            state_dir=state_dir,
+            # Not a method of ours: each would hold the other, and the file stay open until garbage is looked for.
+            read_last=partial(_read_last, system),
+            join=join_halves,
+            is_record=_has_id,
+            system=system,
+            timeout_s=timeout_s,
+        )
+
+    def create(self, header: Entry) -> None:
+        """Make the file with its header; the caller holds the lock of the registry."""
+        if os.path.lexists(self.path):
+            raise ConflictError(f"{self.path} exists already", hint="choose another session id")
+        write_atomically(self.path, line_of(header), system=self._system)
+
+    def header(self) -> Entry | None:
+        """Read the first line."""
+        with open_plain_file(self.path, system=self._system) as fd:
+            line = next(forwards(fd, system=self._system), None)
+        found = entries_in(line.data).entries if line is not None else ()
+        return found[0] if found and found[0].get("type") == "session" else None
+
+    def add(self, drafts: Sequence[Draft]) -> None:
+        """Add lines, with those of other threads, in one write and one sync."""
+        additions = list(map(_addition, drafts))
+        self._appender.add(additions)
+        for draft, addition in zip(drafts, additions, strict=True):
+            draft.already_there = addition.already_there
+
+    def entries(self, after: int = 0) -> Iterator[Placed]:
+        """Read forwards, one line at a time."""
+        with open_plain_file(self.path, system=self._system) as fd:
+            for line in forwards(fd, start=after, system=self._system):
+                yield from _place(line)
+
+    def backwards(self, before: int | None = None) -> Iterator[Placed]:
+        """Read backwards, one line at a time."""
+        with open_plain_file(self.path, system=self._system) as fd:
+            for line in backwards(fd, end=before, system=self._system):
+                yield from reversed(_place(line))
+
+    def countable(self, after: int, before: int) -> Iterator[Entry]:
+        """Decode only the lines that could change a counter."""
+        with open_plain_file(self.path, system=self._system) as fd:
+            for line in forwards(fd, start=after, stop=before, system=self._system):
+                if may_count(line.data):
+                    yield from entries_in(line.data).entries
+
+    def end(self) -> int:
+        """The offset behind the last whole line."""
+        with open_plain_file(self.path, system=self._system) as fd:
+            return end_of_last_line(fd, self._system.fstat(fd).st_size, system=self._system)
+
+    def rewrite(self, header: Entry, entries: Iterator[Entry]) -> None:
+        """Write beside the place in blocks, sync, and rename."""
+        folder, name = os.path.split(self.path)
+        temporary = os.path.join(folder, f".{name}.{os.getpid()}.{os.urandom(8).hex()}.tmp")
+        with explain_errors("write", self.path):
+            make_folders(self._system, folder)
+            fd = self._system.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+            try:
+                try:
+                    for block in _blocks(header, entries):
+                        write_all(self._system, fd, block)
+                    self._system.fsync(fd)
+                finally:
+                    self._system.close(fd)
+            except BaseException:
+                self._system.unlink(temporary)
+                raise
+            put_in_place(temporary, self.path, self._system)
+            self._system.fsync_folder(folder)
+
+
+def _read_last(system: System, fd: int, size: int) -> str | None:
+    for line in backwards(fd, end=size, system=system):
+        for entry in reversed(entries_in(line.data).entries):
+            if entry.get("type") == "session":
+                return None
+            if entry.get("type") == "leaf" or id_of(entry) is not None:
+                return leads_to(entry)
+    return None
+
+
+def _addition(draft: Draft) -> Addition:
+    entry = draft.entry
+    written = halves(entry)
+    refuse_too_long(written)
+    look_back = draft.look_back_bytes if draft.is_retry else 0
+    name = id_of(entry)
+    return Addition(name or "", written, leads_to(entry) if entry.get("type") == "leaf" else name, look_back)
+
+
+def _has_id(line: bytes, entry_id: str) -> bool:
+    return any(id_of(entry) == entry_id for entry in entries_in(line).entries)
+
+
+def _place(line: RawLine) -> list[Placed]:
+    found = entries_in(line.data)
+    damaged = found.is_damaged or line.is_too_long
+    if not line.is_complete and damaged and not found.entries:
+        return []  # still being written, or torn: the next append puts it aside
+    rows = [
+        Placed(entry, line.number, line.start, line.end)
+        for entry in found.entries
+        if entry.get("type") != "session"
+    ]
+    if damaged:
+        rows.append(Placed(None, line.number, line.start, line.end, line.data))
+    return rows
+
+
+def _blocks(header: Entry, entries: Iterator[Entry]) -> Iterator[bytes]:
+    """Gather lines to blocks that are worth a write each."""
+    pending = [line_of(header, is_copy=True)]
+    length = 0
+    for entry in entries:
+        pending.append(line_of(entry, is_copy=True))
+        length += len(pending[-1])
+        if length > _BLOCK_BYTES:
+            yield b"".join(pending)
+            pending, length = [], 0
+    yield b"".join(pending)
+
+
 JsonObject: TypeAlias = "dict[str, Any]"
 
-MAX_DOCUMENT_BYTES = 64 << 20
 _DOCUMENT_VERSION = 2
 _OURS = frozenset({"sessionId", "createdAt", "updatedAt", "messages", "compactedHistory", "events", "header"})
-_LATEST_MS = 253_402_300_799_999  # the end of the year 9999
 _UNREADABLE = "plainmind.unreadable"
-_DECODER = json.JSONDecoder(strict=False, parse_constant=str)
 _MEMBER = pattern(r'"(?:[^"\\]|\\.){1,1000}"\s{0,100}:\s{0,100}(?=\{)', re.DOTALL)
 _OBJECT = pattern(r'\{\s{0,100}"(?:id|role|entry)"\s{0,100}:')
 
@@ -342,7 +500,7 @@ def _stamp(entry: Entry, name: str) -> JsonObject:
 
 
 def _iso(stamp: object) -> str | None:
-    if isinstance(stamp, bool) or not isinstance(stamp, int) or not 0 < stamp <= _LATEST_MS:
+    if isinstance(stamp, bool) or not isinstance(stamp, int) or not 0 < stamp <= LATEST_MS:
         return None
     return iso(stamp / 1000)
 
@@ -357,7 +515,7 @@ def read_object(data: bytes) -> dict[str, Any] | None:
     """Read an object; None when the bytes are not one."""
     text = data.decode("utf-8", "replace").removeprefix("\ufeff")
     try:
-        found = _DECODER.decode(text)
+        found = DECODER.decode(text)
     except (ValueError, RecursionError):
         found = _read_json5(text)
     return found if isinstance(found, dict) else None
@@ -366,7 +524,7 @@ def read_object(data: bytes) -> dict[str, Any] | None:
 def is_plain(data: bytes) -> bool:
     """Whether it is JSON, and so has no comments that writing it again would lose."""
     try:
-        _DECODER.decode(data.decode())
+        DECODER.decode(data.decode())
     except (ValueError, RecursionError):
         return False
     return True
@@ -399,7 +557,7 @@ def salvage_messages(data: bytes) -> list[dict[str, Any]]:
 def _object_at(text: str, at: int) -> tuple[dict[str, Any] | None, int]:
     """Decode the object that begins here; without one, go on behind its brace."""
     try:
-        found, end = _DECODER.raw_decode(text, at)
+        found, end = DECODER.raw_decode(text, at)
     except (ValueError, RecursionError):
         return None, at + 1
     return found, end

@@ -12,7 +12,7 @@ from tests.support.stores import DRIVERS, open_for_test
 from plainmind.base.errors import IndexUnavailable
 from plainmind.index.chunks import terms_of
 from plainmind.index.drivers.memory import MemoryStore
-from plainmind.index.index_copy import copy_index
+from plainmind.memory.indexes import copy_index
 
 
 def put(store, path, *texts, source="memory", scope="private"):

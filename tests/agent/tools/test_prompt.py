@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from plainmind.agent.prompt import recall_section
+from plainmind.agent.tools import recall_section
 
 EVERY_TOOL = ("memory_search", "memory_get", "memory_append", "memory_forget", "memory_status")
 
