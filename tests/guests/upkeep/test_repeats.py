@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from plainmind.guests.upkeep.word_order import turns_round
+from plainmind.guests.upkeep.repeats import turns_round
 
 
 @pytest.mark.parametrize(
