@@ -1,19 +1,26 @@
-"""The page as one HTML file: its modules in one script, its styles, its texts, and nothing that is loaded."""
+"""The page as one HTML file, with nothing that is loaded: inside other programs, and to take away with the notes."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
 import json
+import os
 from collections.abc import Mapping
 from importlib.resources import files
 
+from plainmind.base.errors import NotFound
 from plainmind.base.lazy import pattern
+from plainmind.base.model import SHARED, split_lines
+from plainmind.base.value import value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import re
     from typing import Any
+
+    from plainmind.memory.memory import Memory
+
 
 # How the modules of the page are written: names in braces, nothing by default, no name that gets another value.
 _IMPORT = pattern(r'import ?\{([^}]*)\} ?from ?"\./(\w+\.js)";?')
@@ -93,3 +100,56 @@ def _with_needs(text: str) -> str:
         return f'const {{{found[1].replace(" as ", ": ")}}} = need("{found[2]}");'
 
     return _IMPORT_LATER.sub(r'need("\1")', _IMPORT.sub(need, text))
+
+
+# --- one file to take away: the notes and the page that searches them, without server and network ---
+
+
+@value
+class Exported:
+    """What an export took along."""
+
+    files: int
+    left_out: int  # those that not everyone may see
+    html: str
+
+
+def make_page(memory: Memory, *, with_private: bool) -> Exported:
+    """The notes that may be taken along, secrets hidden, and the page, as one HTML file. NotFound when none may."""
+    listed = memory.list()
+    taken = [found for found in listed if with_private or found.scope == SHARED]
+    if not taken:
+        raise NotFound(
+            "there is no note to take along"
+            if not listed
+            else f"none of the {len(listed)} notes is shared with everyone",
+            hint="write one first"
+            if not listed
+            else "add --with-private to take all along: whoever has the file reads them",
+        )
+    hide = memory.redactor().without_secrets
+    taken.sort(key=lambda found: found.path)
+    notes = [_note(found.path, found.scope, hide(memory.text_of(found))) for found in taken]
+    kept = {
+        "notes": notes,
+        "texts": page_texts(),
+        "today": memory.now().date().isoformat(),
+        "title": os.path.basename(memory.workspace),
+    }
+    return Exported(len(notes), len(listed) - len(taken), make_html(kept, "offline.js"))
+
+
+def _note(path: str, scope: str, text: str) -> Mapping[str, Any]:
+    from plainmind.notes.workspace import day_of
+    from plainmind.text.front_matter import note_names
+
+    names = note_names(path, split_lines(text))
+    title = names.title or names.name
+    return {
+        "path": path,
+        "scope": scope,
+        "day": day_of(path),
+        "title": title,
+        "tags": list(names.tags),
+        "text": text,
+    }

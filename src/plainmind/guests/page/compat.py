@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from plainmind.base.errors import PlainmindError
 from plainmind.guests.page import mem0, memory_stores, vector_stores
 from plainmind.guests.page.call import Call, Reply
-from plainmind.guests.page.problems import Problem
 from plainmind.guests.page.table import Operation
+from plainmind.guests.page.wire import Problem
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

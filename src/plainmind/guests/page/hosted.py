@@ -11,10 +11,9 @@ from plainmind.base.errors import PlainmindError
 from plainmind.base.lazy import pattern
 from plainmind.guests.page.bundle import make_html, page_texts, script_beside
 from plainmind.guests.page.call import Call, Keeper
-from plainmind.guests.page.problems import Problem, problem_of
+from plainmind.guests.page.gate import Caller, Callers, PageSessions, TokenFile
 from plainmind.guests.page.table import Operation, operations
-from plainmind.guests.page.tokens import Caller, Callers, PageSessions, TokenFile
-from plainmind.guests.page.wire import as_json, read
+from plainmind.guests.page.wire import Problem, as_json, problem_of, read
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from plainmind.base.model import (
 from plainmind.base.value import replace
 from plainmind.guests.page import requests, shapes
 from plainmind.guests.page.call import Call, Preview, Reply, page_of
-from plainmind.guests.page.problems import Problem
+from plainmind.guests.page.wire import Problem
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
