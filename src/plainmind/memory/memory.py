@@ -62,7 +62,7 @@ if TYPE_CHECKING:  # a search needs none of these, and pays for none of them
     from plainmind.sessions.store import SessionStore
 
 _PROVIDERS = "plainmind.guests.remote.providers:open_providers"
-_CHOICE = "plainmind.guests.remote.access:choice_of"
+_CHOICE = "plainmind.guests.remote.providers:choice_of"
 _PREPARE_SERVER = "plainmind.guests.postgres.config:prepare_server"
 
 
