@@ -57,7 +57,7 @@ MAY_WRITE_BY_PATH = frozenset(
         "cli/main.py",  # to /dev/null, in the place of a closed stream
         "guests/evaluation/scoring.py",  # into a file that the user names
         "guests/importers/originals.py",  # into a folder of its own that nobody else can name
-        "guests/local/hub.py",  # models, in a cache that other programs share
+        "guests/local/model_files.py",  # models, in a cache that other programs share
         "guests/net/files.py",  # the same
         "guests/qmd/keeper.py",  # to /dev/null
         "mcp/stdio.py",  # to /dev/null

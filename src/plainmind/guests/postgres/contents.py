@@ -9,11 +9,10 @@ from operator import itemgetter
 
 from plainmind.base.model import Chunk, FileState, IndexFingerprint, Source
 from plainmind.base.value import value
+from plainmind.guests.postgres.change import Segments
+from plainmind.guests.postgres.connections import KINDS, Published, Session, Tables, from_stored
 from plainmind.guests.postgres.migrations import NEWEST
-from plainmind.guests.postgres.segments import Segments
-from plainmind.guests.postgres.session import KINDS, Published, Session, Tables
 from plainmind.guests.postgres.view import position_of
-from plainmind.guests.postgres.wire import from_stored
 from plainmind.index.digest import contradiction
 from plainmind.index.driver import ChunkContents, SegmentContents
 from plainmind.index.vectors import choose_dots

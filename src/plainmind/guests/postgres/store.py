@@ -18,18 +18,18 @@ from plainmind.base.model import Chunk, IndexFingerprint, Source
 from plainmind.base.value import asdict, replace, value
 from plainmind.guests.postgres.change import InBulk, PostgresChange
 from plainmind.guests.postgres.config import DEFAULT_SCHEMA, DSN_KEY, READ_DSN_KEY, safe_dsn, valid_schema
-from plainmind.guests.postgres.connections import Connections
-from plainmind.guests.postgres.contents import PostgresContents, facts_of, sizes_of
-from plainmind.guests.postgres.migrations import NEWEST, check_not_newer, prepare, vector_schema, version_of
-from plainmind.guests.postgres.session import (
+from plainmind.guests.postgres.connections import (
     KINDS,
     STATEMENT_S,
+    Connections,
     GenerationGone,
     Published,
     Session,
     Tables,
     fingerprint_json,
 )
+from plainmind.guests.postgres.contents import PostgresContents, facts_of, sizes_of
+from plainmind.guests.postgres.migrations import NEWEST, check_not_newer, prepare, vector_schema, version_of
 from plainmind.guests.postgres.view import PostgresCache, PostgresView
 from plainmind.index.reader import Reader
 from plainmind.index.store import Store

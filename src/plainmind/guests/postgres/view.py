@@ -16,12 +16,14 @@ from types import MappingProxyType
 from plainmind.base.errors import IndexCorrupt
 from plainmind.base.model import EVERY_SCOPE, Chunk, FileState, IndexFingerprint, SearchFilter, Source
 from plainmind.base.value import replace, value
-from plainmind.guests.postgres.session import Published, Tables, only_scopes
-from plainmind.guests.postgres.wire import (
+from plainmind.guests.postgres.connections import (
     HalfVector,
     Ids,
+    Published,
+    Tables,
     file_name,
     from_stored,
+    only_scopes,
     term_key,
     to_stored,
     unsigned_64,

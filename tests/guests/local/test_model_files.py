@@ -13,8 +13,8 @@ from tests.support.model_files import encoder_facts, need_onnxruntime, write_ggu
 
 from plainmind.base.errors import ConfigError, EmbeddingError, TransientEmbeddingError
 from plainmind.base.model import Progress
-from plainmind.guests.local.hub import Hub, HubFile, is_hub_name, is_hub_uri, parse_uri
 from plainmind.guests.local.llama import LocalEmbedder, LocalSettings
+from plainmind.guests.local.model_files import Hub, HubFile, is_hub_name, is_hub_uri, parse_uri
 from plainmind.guests.local.onnx import OnnxEmbedder, OnnxSettings
 
 MODEL = random.Random(1).randbytes(3_000_000)
