@@ -25,7 +25,7 @@ from plainmind.guests.chat.context import (
     with_reminder,
 )
 from plainmind.guests.chat.flush import FAILED, SAVED, Flush, Flushed, FlushSettings, block_of, is_mark
-from plainmind.guests.chat.models.protocol import (
+from plainmind.guests.chat.model import (
     ABORTED,
     LENGTH,
     ChatFailure,
@@ -38,7 +38,7 @@ from plainmind.guests.chat.models.protocol import (
     tokens_in,
     tokens_of,
 )
-from plainmind.guests.chat.models.protocol import FAILED as BROKEN_OFF
+from plainmind.guests.chat.model import FAILED as BROKEN_OFF
 from plainmind.sessions.branch import Context
 from plainmind.sessions.entries import Entry, id_of
 from plainmind.sessions.store import Session, SessionStore

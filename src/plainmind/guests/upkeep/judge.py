@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from plainmind.memory.memory import Memory
 
 _MODEL = "plainmind.guests.chat.access:chat_model_of"
-_REQUEST = "plainmind.guests.chat.models.protocol:Request"
+_REQUEST = "plainmind.guests.chat.model:Request"
 _ANSWER_TOKENS = 1_000
 _LEAST_LINES_TOKENS = 200
 _MOST_LINES = 400

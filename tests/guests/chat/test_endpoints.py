@@ -8,8 +8,8 @@ import pytest
 from tests.support.scripted_chat_model import KEY, Call, Say, in_order
 
 from plainmind.agent.tools import APPEND, SEARCH
-from plainmind.guests.chat.models.endpoint import EndpointModel, create_chat_model, dialect_of
-from plainmind.guests.chat.models.protocol import (
+from plainmind.guests.chat.endpoint import EndpointModel, create_chat_model, dialect_of
+from plainmind.guests.chat.model import (
     LENGTH,
     STOPPED,
     TOOL_USE,

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plainmind.guests.net import events
-from plainmind.guests.net.events import EventReader, EventTooLarge, ServerEvent
+from plainmind.guests.chat import dialects
+from plainmind.guests.chat.dialects import EventReader, EventTooLarge, ServerEvent
 
 
 def read(*pieces: bytes) -> list[ServerEvent]:
@@ -50,7 +50,7 @@ def test_bytes_that_are_no_text_do_not_stop_the_stream():
 
 @pytest.mark.parametrize("piece", [b"data: " + b"x" * 40, b"x" * 70])
 def test_an_event_without_end_is_given_up(monkeypatch, piece):
-    monkeypatch.setattr(events, "LARGEST_EVENT", 100)
+    monkeypatch.setattr(dialects, "LARGEST_EVENT", 100)
     reader = EventReader()
 
     def read_on() -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.support.scripted_chat_model import KEY, scripted_model
 
-from plainmind.guests.chat.models.endpoint import EndpointModel, dialect_of
-from plainmind.guests.chat.models.protocol import ChatModelSettings
+from plainmind.guests.chat.endpoint import EndpointModel, dialect_of
+from plainmind.guests.chat.model import ChatModelSettings
 from plainmind.guests.net.failures import RetryPolicy
 
 QUICK = RetryPolicy(first_pause_s=0.001, longest_pause_s=0.001)

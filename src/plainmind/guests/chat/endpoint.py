@@ -10,10 +10,17 @@ from random import random
 
 from plainmind.base.errors import ConfigError
 from plainmind.base.value import replace
-from plainmind.guests.chat.models.anthropic import AnthropicDialect
-from plainmind.guests.chat.models.dialect import AnswerReader, Dialect, ErrorSent
-from plainmind.guests.chat.models.openai import OpenAIDialect
-from plainmind.guests.chat.models.protocol import (
+from plainmind.guests.chat.dialects import (
+    AnswerReader,
+    AnthropicDialect,
+    Dialect,
+    ErrorSent,
+    EventReader,
+    EventTooLarge,
+    OpenAIDialect,
+    ServerEvent,
+)
+from plainmind.guests.chat.model import (
     ABORTED,
     ChatFailure,
     ChatModelSettings,
@@ -22,7 +29,6 @@ from plainmind.guests.chat.models.protocol import (
     never,
     unheard,
 )
-from plainmind.guests.net.events import EventReader, EventTooLarge, ServerEvent
 from plainmind.guests.net.failures import (
     Abandoned,
     AddressRefused,

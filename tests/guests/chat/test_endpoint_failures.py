@@ -10,10 +10,10 @@ from tests.support.scripted_chat_model import KEY, Call, Say, in_order
 
 from plainmind.agent.tools import APPEND, SEARCH
 from plainmind.base.errors import ConfigError
-from plainmind.guests.chat.models.endpoint import EndpointModel, create_chat_model, dialect_of
-from plainmind.guests.chat.models.protocol import ABORTED, ChatFailure, ChatModelSettings, Request
-from plainmind.guests.net.connection import Patience
+from plainmind.guests.chat.endpoint import EndpointModel, create_chat_model, dialect_of
+from plainmind.guests.chat.model import ABORTED, ChatFailure, ChatModelSettings, Request
 from plainmind.guests.net.failures import RetryPolicy
+from plainmind.guests.net.transport import Patience
 
 QUICK = RetryPolicy(first_pause_s=0.001, longest_pause_s=0.001)
 HELLO = Request("Be brief.", ({"role": "user", "content": "Which wood?"},), (SEARCH, APPEND))
@@ -135,7 +135,7 @@ def test_a_server_that_falls_silent_is_given_up(dialect, serve):
 
 
 def test_an_event_without_end_is_given_up(serve, monkeypatch):
-    monkeypatch.setattr("plainmind.guests.net.events.LARGEST_EVENT", 1000)
+    monkeypatch.setattr("plainmind.guests.chat.dialects.LARGEST_EVENT", 1000)
     model, _ = serve("openai", in_order(Say(body=b"data: " + b"x" * 5000)))
 
     with pytest.raises(ChatFailure, match="no end"):
