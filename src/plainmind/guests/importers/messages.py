@@ -8,26 +8,26 @@ from collections.abc import Iterator
 from plainmind.base.errors import PlainmindError
 from plainmind.base.model import sha256_text
 from plainmind.guests.importers.originals import (
-    MOST_DOCUMENT_BYTES,
-    JsonlConversation,
-    ListedConversation,
-    decode_document,
-    first_entries,
-    read_document,
-)
-from plainmind.guests.importers.protocol import (
     EXPORTED_BY,
+    MOST_DOCUMENT_BYTES,
     About,
     Conversation,
+    JsonlConversation,
+    ListedConversation,
     NothingToTake,
     Original,
     ReadPiece,
     ReadPosition,
     blocks_of,
     call_block,
+    decode_document,
+    first_entries,
     make_id,
     number_id,
+    read_document,
+    spoken,
     tool_result,
+    unspoken,
 )
 from plainmind.sessions.entries import Entry, iso, time_of
 
@@ -258,16 +258,13 @@ def _bodies(found: Entry) -> list[Entry]:
     role = _role(found)
     if role == "tool":
         call = found.get("tool_call_id", found.get("name"))
-        return [{"type": "message", "message": tool_result(call, content, name=found.get("name"))}]
+        return [tool_result(call, content, name=found.get("name"))]
     blocks = [*blocks_of(content), *_calls(found)]
     if role is None or not blocks:
         return []
     if role == "system":
-        return [{"type": "custom_message", "customType": _SYSTEM, "content": blocks, "display": False}]
-    message: Entry = {"role": role, "content": blocks}
-    if isinstance(found.get("model"), str):
-        message["model"] = found["model"]
-    return [{"type": "message", "message": message}]
+        return [unspoken(_SYSTEM, blocks)]
+    return [spoken(role, blocks, model=found.get("model"))]
 
 
 def _role(found: Entry) -> str | None:

@@ -24,7 +24,7 @@ from plainmind.files.system import (
     make_folders,
     read_range,
 )
-from plainmind.guests.importers.protocol import FROM_WHERE, About, ReadPosition
+from plainmind.guests.importers.originals import FROM_WHERE, About, ReadPosition
 from plainmind.sessions.entries import Entry, Transcript
 from plainmind.sessions.json5_transcript import read_object
 from plainmind.sessions.registry import Sessions
