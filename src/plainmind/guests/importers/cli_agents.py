@@ -348,7 +348,7 @@ class RecordedConversation:
         return place == ReadPosition()
 
     def pieces(self, after: ReadPosition) -> Iterator[ReadPiece]:  # noqa: ARG002 (always the beginning)
-        """Fold the log into messages, then translate_gemini them."""
+        """Fold the log into messages, then translate them."""
         messages: dict[str, Entry] = {}
         lines: dict[str, int] = {}
         for piece in self.records:
