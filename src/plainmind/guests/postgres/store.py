@@ -28,9 +28,8 @@ from plainmind.guests.postgres.connections import (
     Tables,
     fingerprint_json,
 )
-from plainmind.guests.postgres.contents import PostgresContents, facts_of, sizes_of
 from plainmind.guests.postgres.migrations import NEWEST, check_not_newer, prepare, vector_schema, version_of
-from plainmind.guests.postgres.view import PostgresCache, PostgresView
+from plainmind.guests.postgres.view import PostgresCache, PostgresContents, PostgresView, facts_of, sizes_of
 from plainmind.index.reader import Reader
 from plainmind.index.store import Store
 
