@@ -22,22 +22,18 @@ from plainmind.guests.page.wire import Problem
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, TypeAlias
-
-    from plainmind.memory.memory import Memory
-    from plainmind.notes.discovery import FoundFile
-
-    Listing: TypeAlias = Mapping[str, FoundFile]
-    from typing import TypeVar
+    from typing import Any, TypeAlias, TypeVar
 
     from plainmind.guests.page.days import LineCounts
     from plainmind.guests.page.network import Network, NoteMap
+    from plainmind.memory.memory import Memory
     from plainmind.memory.scoped import ScopedMemory
     from plainmind.memory.session_pages import Listed
     from plainmind.notes.discovery import FoundFile
     from plainmind.notes.notebook import Forgotten
     from plainmind.notes.workspace import Workspace
 
+    Listing: TypeAlias = Mapping[str, FoundFile]
     T = TypeVar("T")
 
 
@@ -272,8 +268,6 @@ class Keeper:
 
     def session_rows(self, call: Call) -> Sequence[Listed]:
         """The conversations as they were a moment ago: to list them, the end of each is read."""
-        import os
-
         from plainmind.memory.session_pages import list_sessions
 
         until, rows = self._rows

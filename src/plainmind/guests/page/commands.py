@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from plainmind.base.errors import PlainmindError
-from plainmind.cli.console import Console
+from plainmind.cli.console import Console, plural
 from plainmind.cli.options import UsageError, commands_below, describe, open_memory, whole_number, wrong_value
 
 TYPE_CHECKING = False
@@ -136,7 +136,6 @@ def run_page(arguments: argparse.Namespace, console: Console) -> int:
 
 
 def _export(arguments: argparse.Namespace, console: Console) -> int:
-    from plainmind.cli.console import plural
     from plainmind.cli.export import new_file
     from plainmind.guests.page.bundle import make_page
 

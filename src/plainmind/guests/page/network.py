@@ -11,7 +11,7 @@ from threading import Lock
 
 from plainmind.base.errors import PlainmindError
 from plainmind.base.model import sha256_text, split_lines
-from plainmind.base.value import value
+from plainmind.base.value import asdict, value
 from plainmind.files.atomic import write_atomically
 from plainmind.files.system import explain_errors, read_file
 from plainmind.guests.page import requests, shapes
@@ -21,18 +21,15 @@ from plainmind.notes.workspace import day_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import TypeAlias
-
-    from plainmind.notes.discovery import FoundFile
-
-    Stamp: TypeAlias = tuple[int, int, int]
-    Edges: TypeAlias = Mapping[str, Counter[str]]
-    from typing import Any
+    from typing import Any, TypeAlias
 
     import numpy as np
 
     from plainmind.base.model import FileState, Vector
+    from plainmind.notes.discovery import FoundFile
 
+    Stamp: TypeAlias = tuple[int, int, int]
+    Edges: TypeAlias = Mapping[str, Counter[str]]
     Row: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
 
 
@@ -323,8 +320,6 @@ class NoteMap:
             return None  # another version wrote it: it is made anew
 
     def _write(self, made: Projection) -> None:
-        from plainmind.base.value import asdict
-
         write_atomically(self._path, json.dumps(asdict(made)).encode() + b"\n")
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from functools import partial
+from contextlib import asynccontextmanager, contextmanager, nullcontext
 from importlib.util import find_spec
 from urllib.parse import parse_qsl
 
@@ -431,33 +430,6 @@ def has_mcp() -> bool:
     return find_spec("mcp") is not None
 
 
-async def _serve(
-    app: PageApp,
-    desk: Desk,
-    tools: Sequence[Tool],
-    door: Door,
-    bound: socket.socket,
-    *,
-    started: Callable[[], None],
-    tls: tuple[str, str] | None,
-) -> None:
-    async with AsyncExitStack() as stack:
-        mcp: ASGIApp | None = None
-        if has_mcp():
-            mcp = agents = Agents(app.memory, tools, door, app.gate.callers)
-            await stack.enter_async_context(agents.run(desk))
-
-        async def both(scope: Scope, receive: Receive, send: Send) -> None:
-            is_mcp = mcp is not None and scope["type"] == "http" and scope["path"] == MCP_PATH
-            chosen: Any = mcp if is_mcp else app
-            await chosen(scope, receive, send)
-
-        def knows_token(headers: list[tuple[bytes, bytes]]) -> bool:
-            return door.knows_token(headers) or app.gate.knows_token(headers)
-
-        await serve_app(both, bound, knows_token, started, tls=tls, stopping=app.end_streams)
-
-
 def run_server(
     app: PageApp,
     desk: Desk,
@@ -469,7 +441,21 @@ def run_server(
     tls: tuple[str, str] | None,
 ) -> None:
     """Serve until a signal says stop: MCP at its path, all the rest by the page."""
+    mcp = Agents(app.memory, tools, door, app.gate.callers) if has_mcp() else None
+
+    async def both(scope: Scope, receive: Receive, send: Send) -> None:
+        is_mcp = mcp is not None and scope["type"] == "http" and scope["path"] == MCP_PATH
+        chosen: Any = mcp if is_mcp else app
+        await chosen(scope, receive, send)
+
+    def knows_token(headers: list[tuple[bytes, bytes]]) -> bool:
+        return door.knows_token(headers) or app.gate.knows_token(headers)
+
+    async def serve() -> None:
+        async with mcp.run(desk) if mcp is not None else nullcontext():
+            await serve_app(both, bound, knows_token, started, tls=tls, stopping=app.end_streams)
+
     try:
-        anyio.run(partial(_serve, app, desk, tools, door, bound, started=started, tls=tls))
+        anyio.run(serve)
     finally:
         app.close()

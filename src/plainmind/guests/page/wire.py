@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import sys
 from collections.abc import Callable, Mapping
 
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 
     T = TypeVar("T")
     Schema: TypeAlias = dict[str, Any]
-    from typing import Any
 
 
 _PLAIN: Mapping[str, tuple[type | tuple[type, ...], str, str]] = {
@@ -232,9 +230,6 @@ def _schema(kind: Kind, named: dict[str, Schema]) -> Schema:
     return {**found, "type": [found["type"], "null"]}
 
 
-_log = logging.getLogger(__name__)
-
-
 # --- what a request gets that is not carried out (RFC 9457) ---
 
 
@@ -313,7 +308,9 @@ def problem_of(error: BaseException) -> Problem:
     if isinstance(error, PlainmindError):
         kind = next((kind for of, kind in _OF_ERRORS if isinstance(error, of)), "bad-request")
         return Problem(kind, str(error), error.hint)
-    _log.error("a request failed", exc_info=error)
+    import logging
+
+    logging.getLogger(__name__).error("a request failed", exc_info=error)
     return Problem(
         "failed", f"this failed inside ({type(error).__name__})", "the log of the server tells more"
     )

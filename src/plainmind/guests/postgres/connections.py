@@ -31,12 +31,11 @@ from plainmind.index.vectors import BYTES_PER_NUMBER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, TypeVar
+    from typing import Any, LiteralString, TypeVar
 
     R = TypeVar("R")
     T = TypeVar("T")
     Waiting = Generator[Any, Any, R]
-    from typing import Any, LiteralString
 
 
 MOST_CONNECTIONS = 16

@@ -39,11 +39,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, LiteralString, TypeAlias
 
+    from psycopg import Cursor
+
     from plainmind.guests.postgres.connections import Connection
 
     Part: TypeAlias = "tuple[Segment, None]"
     Expected: TypeAlias = tuple[bytes, SearchFilter, int]  # a query, and for whom and how many
-    from psycopg import Cursor
 
 
 MOST = 65_536  # chunks of a segment: positions are uint16

@@ -21,13 +21,12 @@ from plainmind.text.terms import fold, normalize, stem
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import TypeAlias
 
     from plainmind.base.model import Vector
 
     Embed: TypeAlias = Callable[[Sequence[str]], Sequence[Vector | None]]
-    from collections.abc import Sequence
-
     Run: TypeAlias = tuple[int, list[str]]  # its place in the other sentence, and its words
 
 
