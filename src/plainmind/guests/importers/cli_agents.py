@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
 
 from plainmind.base.lazy import pattern
-from plainmind.base.value import value
 from plainmind.files.system import read_file
 from plainmind.guests.importers.originals import (
     About,
     Conversation,
     JsonlConversation,
-    ListedConversation,
     NothingToTake,
     Original,
     ReadPiece,
     ReadPosition,
+    WholeConversation,
     blocks_of,
     call_block,
     first_entries,
     folders_below,
+    lines_as_they_are,
+    listed_conversation,
     make_id,
     read_document,
     spoken,
@@ -96,7 +98,7 @@ def _from_document(path: str) -> Iterator[Conversation]:
         return
     session = document.get("session")
     about = _about_codex(path, [session] if isinstance(session, dict) else [])
-    yield ListedConversation(path, about, items, CodexTranslation())
+    yield listed_conversation(about, items, CodexTranslation())
 
 
 class CodexTranslation:
@@ -301,19 +303,15 @@ class Gemini:
             messages = document.get("messages") if isinstance(document, dict) else None
             if not isinstance(document, dict) or not isinstance(messages, list):
                 raise NothingToTake("it has no `messages`")
-            yield ListedConversation(path, _about_gemini(path, document), messages, translate_gemini)
+            yield listed_conversation(_about_gemini(path, document), messages, translate_gemini)
             return
-        records = list(JsonlConversation(path, About(""), lambda: _as_it_is).pieces(ReadPosition()))
+        records = list(lines_as_they_are(path))
         head: Entry = {}
         for piece in records:
             for found in piece.entries:
                 changes = found.get("$set")
                 head |= changes if isinstance(changes, dict) else {} if "id" in found else found
-        yield RecordedConversation(_about_gemini(path, head), tuple(records))
-
-
-def _as_it_is(found: Entry, raw: bytes, number: int) -> tuple[Entry, ...]:  # noqa: ARG001
-    return (found,)
+        yield WholeConversation(_about_gemini(path, head), partial(_fold, records))
 
 
 def _about_gemini(path: str, head: Entry) -> About:
@@ -333,37 +331,26 @@ def _project_of(path: str) -> str | None:
         return None  # the conversation is whole without it
 
 
-@value
-class RecordedConversation:
-    """A conversation as a log: a message that is told again, with what its tools answered, is still one message.
+def _fold(records: Sequence[ReadPiece]) -> Iterator[ReadPiece]:
+    """The messages of a log: one that is told again, with what its tools answered, is still one message.
 
     What was taken back later was said, and is kept.
     """
-
-    about: About
-    records: tuple[ReadPiece, ...]
-
-    def still_has(self, place: ReadPosition) -> bool:
-        """Only of the beginning one can be sure: what was said may be told again."""
-        return place == ReadPosition()
-
-    def pieces(self, after: ReadPosition) -> Iterator[ReadPiece]:  # noqa: ARG002 (always the beginning)
-        """Fold the log into messages, then translate them."""
-        messages: dict[str, Entry] = {}
-        lines: dict[str, int] = {}
-        for piece in self.records:
-            if piece.damage is not None:
-                yield ReadPiece(piece.number, ReadPosition(), damage=piece.damage)
-            for found in piece.entries:
-                changes = found.get("$set")
-                told = changes.get("messages") if isinstance(changes, dict) else [found]
-                for message in told if isinstance(told, list) else ():
-                    if isinstance(message, dict) and "type" in message:
-                        key = text_in(message.get("id")) or f"{piece.number}"
-                        messages[key] = messages.get(key, {}) | message
-                        lines.setdefault(key, piece.number)
-        for key, message in messages.items():
-            yield ReadPiece(lines[key], ReadPosition(), translate_gemini(message, key.encode(), lines[key]))
+    messages: dict[str, Entry] = {}
+    lines: dict[str, int] = {}
+    for piece in records:
+        if piece.damage is not None:
+            yield ReadPiece(piece.number, ReadPosition(), damage=piece.damage)
+        for found in piece.entries:
+            changes = found.get("$set")
+            told = changes.get("messages") if isinstance(changes, dict) else [found]
+            for message in told if isinstance(told, list) else ():
+                if isinstance(message, dict) and "type" in message:
+                    key = text_in(message.get("id")) or f"{piece.number}"
+                    messages[key] = messages.get(key, {}) | message
+                    lines.setdefault(key, piece.number)
+    for key, message in messages.items():
+        yield ReadPiece(lines[key], ReadPosition(), translate_gemini(message, key.encode(), lines[key]))
 
 
 def translate_gemini(message: Entry, raw: bytes, number: int) -> tuple[Entry, ...]:

@@ -244,9 +244,9 @@ def _title(text: str) -> str:
     return f"{kept.rpartition(' ')[0] or kept}…"
 
 
-def begin_session(copying: SessionCopy, target: Target, known: Iterable[str] = ()) -> bool:
+def begin_session(copying: SessionCopy, target: Target) -> bool:
     """Write a new transcript, whole or not at all; False when the conversation has nothing to say."""
-    fresh = copying.fresh(known)
+    fresh = copying.fresh(())
     first = next(fresh, None)
     if first is None:
         return False

@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from importlib import import_module
 
 from plainmind.base.errors import NotFound, PathNotAllowed, PlainmindError
@@ -387,6 +388,15 @@ class JsonlConversation:
                     yield piece
 
 
+def lines_as_they_are(path: str) -> Iterator[ReadPiece]:
+    """Every line of a file, as its program wrote it."""
+    return JsonlConversation(path, About(""), lambda: _as_it_is).pieces(ReadPosition())
+
+
+def _as_it_is(found: Entry, raw: bytes, number: int) -> tuple[Entry, ...]:  # noqa: ARG001
+    return (found,)
+
+
 def first_entries(path: str, most: int = _FIRST_LINES) -> list[Entry]:
     """Read what stands in the first lines. Raises PlainmindError when the file cannot be read."""
     found: list[Entry] = []
@@ -549,26 +559,33 @@ _DECODER = json.JSONDecoder(strict=False, parse_constant=str)
 
 
 @value
-class ListedConversation:
-    """A conversation whose messages stand in a list; what was read before is read again and recognised."""
+class WholeConversation:
+    """A conversation that is read as a whole each time; what was read before is recognised."""
 
-    path: str
     about: About
-    items: Sequence[object]
-    translate: Translate
+    read: Callable[[], Iterable[ReadPiece]]
 
     def still_has(self, place: ReadPosition) -> bool:
-        """Only of the beginning one can be sure: a list may have changed anywhere."""
+        """Only of the beginning one can be sure: it may have changed anywhere."""
         return place == ReadPosition()
 
     def pieces(self, after: ReadPosition) -> Iterator[ReadPiece]:  # noqa: ARG002 (always the beginning)
-        """Translate all messages."""
-        for number, item in enumerate(self.items, 1):
-            if not isinstance(item, dict):
-                yield ReadPiece(number, ReadPosition(), damage=UNREADABLE)
-                continue
-            raw = json.dumps(item, sort_keys=True, separators=(",", ":")).encode()
-            yield ReadPiece(number, ReadPosition(), self.translate(item, raw, number))
+        """All of it."""
+        yield from self.read()
+
+
+def listed_conversation(about: About, items: Sequence[object], translate: Translate) -> WholeConversation:
+    """A conversation whose messages stand in a list."""
+    return WholeConversation(about, partial(_pieces_of_list, items, translate))
+
+
+def _pieces_of_list(items: Sequence[object], translate: Translate) -> Iterator[ReadPiece]:
+    for number, item in enumerate(items, 1):
+        if not isinstance(item, dict):
+            yield ReadPiece(number, ReadPosition(), damage=UNREADABLE)
+            continue
+        raw = json.dumps(item, sort_keys=True, separators=(",", ":")).encode()
+        yield ReadPiece(number, ReadPosition(), translate(item, raw, number))
 
 
 @value
