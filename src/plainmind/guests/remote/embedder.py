@@ -323,6 +323,9 @@ def transport_for(wire: Wire, settings: RemoteSettings) -> Transport:
     )
 
 
+# --- several requests at once, all good or none at all ---
+
+
 # These say nothing about whether the provider works: most of them are our own decision not to ask.
 _NOT_ITS_FAULT = (Abandoned, AddressRefused, BudgetSpent, ProviderPaused, TextRefused, TextTooLong)
 _POLICY = RetryPolicy()

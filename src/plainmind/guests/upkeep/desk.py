@@ -47,6 +47,9 @@ if TYPE_CHECKING:
     from plainmind.memory.memory import Memory
 
 
+# --- the ledger ---
+
+
 _REVIEW = "review.txt"
 _FILES = ("proposals.jsonl", "rejected.txt", "accepted.txt", "judged.txt", "last-run.json")
 _ACCEPTING = "accepting.jsonl"
@@ -231,6 +234,9 @@ def _read(line: bytes) -> Proposal | None:
         return proposal_from(json.loads(line))
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
+
+
+# --- the desk ---
 
 
 _JUDGE = "plainmind.guests.upkeep.judge:ask_model"  # imports what speaks to models, which rules do not need

@@ -19,11 +19,15 @@ from plainmind.base.value import replace
 from plainmind.guests.upkeep.config import TidyValues
 from plainmind.guests.upkeep.desk import Ledger
 from plainmind.guests.upkeep.model import Maker, ModelUse, Proposal
-from plainmind.guests.upkeep.outdated import has_other_value, is_another_person, is_newer, says_otherwise
-from plainmind.guests.upkeep.outdated import proposal as superseded_proposal
+from plainmind.guests.upkeep.outdated import (
+    has_other_value,
+    is_another_person,
+    is_newer,
+    says_otherwise,
+    superseded_proposal,
+)
 from plainmind.guests.upkeep.repeats import turns_round
-from plainmind.guests.upkeep.structure import is_boilerplate, is_known
-from plainmind.guests.upkeep.structure import proposal as keep_proposal
+from plainmind.guests.upkeep.structure import is_boilerplate, is_known, keep_proposal
 from plainmind.guests.upkeep.survey import Line, Survey
 from plainmind.text.chunking import estimated_tokens
 from plainmind.text.sentences import adds_nothing, is_for_the_assistant, words_of

@@ -20,6 +20,9 @@ from plainmind.text.sentences import denied_parts, is_negated, names_of, numbers
 from plainmind.text.terms import document_terms, fold, stem
 from plainmind.text.validity import expiring, superseded
 
+# --- superseded: a newer line contradicts; always a question, never an act ---
+
+
 _LABEL = pattern(
     r"^\**(?P<label>[^:：=*]{2,60}?)\**\s?(?::\**\s|：\**\s?|\s=\s|\s(?:is|are|ist|sind|heißt|lautet)\s|[是为叫])\s*"
     r"(?P<value>\S.*)$"
@@ -92,7 +95,7 @@ def updates(survey: Survey) -> Iterator[Proposal]:
         if old.is_log or old.is_record or (old.path, old.number) in seen or old.has_more:
             continue
         seen.add((old.path, old.number))
-        yield proposal(old, new, survey)
+        yield superseded_proposal(old, new, survey)
 
 
 def _by_label(lines: Iterable[Line], survey: Survey) -> Iterator[tuple[Line, Line]]:
@@ -306,7 +309,7 @@ def _differs(old: str, new: str, survey: Survey) -> bool:
     return bool(first - last) and bool(last - before)
 
 
-def proposal(old: Line, new: Line, survey: Survey) -> Proposal:
+def superseded_proposal(old: Line, new: Line, survey: Survey) -> Proposal:
     """Ask whether a line is no longer true."""
     until = new.day or survey.today
     said = f" of {new.day}" if new.day else ""
@@ -323,6 +326,9 @@ def proposal(old: Line, new: Line, survey: Survey) -> Proposal:
         ),
         f"{new}{said} says otherwise; is this one no longer true?",
     )
+
+
+# --- stale and expiry: until when a line holds, in its own words ---
 
 
 _MONTHS = {
@@ -410,14 +416,14 @@ def endings(survey: Survey) -> Iterator[Proposal]:
             continue
         over = (today - end).days
         if over >= _OVER_FOR_DAYS:
-            yield _proposal(
+            yield _end_proposal(
                 "stale",
                 line,
                 end,
                 f"it was over on {end}; marked so, it stays in the file and is out of recall",
             )
         elif over < 0 and is_said:
-            yield _proposal(
+            yield _end_proposal(
                 "expiry",
                 line,
                 end,
@@ -483,7 +489,7 @@ def _date(found: re.Match[str], near: dt.date) -> dt.date | None:
         return None  # no calendar has it
 
 
-def _proposal(kind: str, line: Line, end: dt.date, reason: str) -> Proposal:
+def _end_proposal(kind: str, line: Line, end: dt.date, reason: str) -> Proposal:
     new = expiring(line.text, until=end.isoformat())
     return Proposal(
         kind,

@@ -260,6 +260,9 @@ def _proposal(kind: str, kept: Line, other: Line, reason: str) -> Proposal:
     )
 
 
+# --- whether the order of the words makes a difference ---
+
+
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 

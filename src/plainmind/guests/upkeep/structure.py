@@ -277,6 +277,9 @@ def _size(raw: Sequence[str], first: int, last: int) -> int:
     return sum(len(line) + 1 for line in raw[first - 1 : last])
 
 
+# --- keep for good: a decision or preference in a log that was asked for again and again, copied as it stands ---
+
+
 _LASTING = frozenset({"decision", "preference"})
 _LEAST_TIMES = 2  # different questions, or days on which it was asked for
 _LEAST_TERMS = 3
@@ -322,7 +325,7 @@ def lasting(survey: Survey, asked: Mapping[tuple[str, int], Asked], into: str) -
             continue
         if is_boilerplate(line, survey) or is_known(line, survey):
             continue
-        yield proposal(line, line.words, into, _reason(often))
+        yield keep_proposal(line, line.words, into, _reason(often))
 
 
 def _reason(often: Asked) -> str:
@@ -332,7 +335,7 @@ def _reason(often: Asked) -> str:
     return f"a decision or preference that was asked for on {days} days, and stands in a log alone"
 
 
-def proposal(line: Line, words: str, into: str, reason: str) -> Proposal:
+def keep_proposal(line: Line, words: str, into: str, reason: str) -> Proposal:
     """Copy what a line says into the curated memory, with the way back to it."""
     new = f"- {words} (from {line})"
     return Proposal(
