@@ -40,18 +40,6 @@ if TYPE_CHECKING:
     from plainmind.memory.providers import Asked, EmbeddingStatus
 
 
-def open_providers(
-    loaded: Loaded,
-    environ: Mapping[str, str],
-    *,
-    home: str,
-    cache: CacheValues,
-    buried: Callable[[str], bool],
-) -> Providers:
-    """Make what embeds for a memory; nothing is asked yet."""
-    return Providers(loaded, environ, home=home, cache=cache, buried=buried)
-
-
 _ALL_DAYS = 400  # as long as the ledger remembers
 
 
