@@ -39,8 +39,8 @@ happened since: load everything anew.
 def v1_page() -> str:
     """Return the page: every operation with what it takes and gives, then every value."""
     from plainmind.guests.page.gate import MOST_BODY_BYTES
-    from plainmind.guests.page.problems import KINDS
     from plainmind.guests.page.table import document
+    from plainmind.guests.page.wire import KINDS
 
     said = document()
     problems = "\n".join(

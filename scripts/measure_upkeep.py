@@ -14,12 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from plainmind.embed.builtin import BuiltinEmbedder
-from plainmind.guests.upkeep.endings import endings
-from plainmind.guests.upkeep.lasting import Asked, lasting
 from plainmind.guests.upkeep.model import Proposal
+from plainmind.guests.upkeep.outdated import endings, updates
 from plainmind.guests.upkeep.repeats import repeats
+from plainmind.guests.upkeep.structure import Asked, lasting
 from plainmind.guests.upkeep.survey import Survey, read_page
-from plainmind.guests.upkeep.updates import updates
 
 ROOT = Path(__file__).resolve().parent.parent / "evals" / "upkeep"
 MEASURED = ("repeated and restated", "superseded", "keep", "stale", "expiry")

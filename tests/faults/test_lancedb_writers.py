@@ -101,11 +101,11 @@ UNTIRING = textwrap.dedent(
     import sys
     from datetime import timedelta
     from tests.support.index_contents import fingerprint, put
-    from plainmind.guests.lancedb import local_place, table
+    from plainmind.guests.lancedb import place, table
     from plainmind.guests.lancedb.store import LanceStore
 
     table._TIDY_AFTER, table._KEPT = 2, timedelta(milliseconds=1)
-    local_place._READERS_TIMEOUT_S = 0.05
+    place._READERS_TIMEOUT_S = 0.05
     store = LanceStore(sys.argv[1])
     for turn in range(40):
         put(store, f"{turn % 3}.md", f"turn {turn}")

@@ -25,9 +25,8 @@ from plainmind.config.edit import set_user_value, unset_user_value
 from plainmind.config.keys import parse_document
 from plainmind.files.history import History
 from plainmind.guests.page.call import Keeper
-from plainmind.guests.page.gate import Gate
+from plainmind.guests.page.gate import RIGHTS, Caller, Callers, Gate, PageSessions, TokenFile
 from plainmind.guests.page.server import PageApp
-from plainmind.guests.page.tokens import RIGHTS, Caller, Callers, PageSessions, TokenFile
 from plainmind.guests.upkeep.commands import decisions_in
 from plainmind.guests.upkeep.desk import Desk
 from plainmind.mcp.desk import Task, open_desk

@@ -16,8 +16,14 @@ from plainmind.guests.chat import access as chat_access
 from plainmind.guests.chat.access import conversation_settings
 from plainmind.guests.entries import access as entry_access
 from plainmind.guests.qmd import backend as qmd
-from plainmind.guests.remote.access import access_to, choice_of, model_folder, model_for, remote_settings
-from plainmind.guests.remote.providers import Providers
+from plainmind.guests.remote.providers import (
+    Providers,
+    access_to,
+    choice_of,
+    model_folder,
+    model_for,
+    remote_settings,
+)
 from plainmind.guests.upkeep.config import tidy_values
 from plainmind.memory import translation
 from plainmind.memory.backend import Surroundings

@@ -11,7 +11,7 @@ import pytest
 from tests.support.settings import load_settings
 
 from plainmind.config.load import Loaded
-from plainmind.guests.remote.access import access_to, choice_of, model_for, remote_settings
+from plainmind.guests.remote.providers import access_to, choice_of, model_for, remote_settings
 
 SECRET = "sk-very-secret-0123456789"
 

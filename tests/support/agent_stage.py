@@ -14,9 +14,9 @@ from plainmind.agent.scope import AgentMemory
 from plainmind.guests.chat.access import context_of_session
 from plainmind.guests.chat.context import RoomSettings
 from plainmind.guests.chat.conversation import Conversation, ConversationSettings, Listener
+from plainmind.guests.chat.endpoint import EndpointModel, dialect_of
 from plainmind.guests.chat.flush import Flush, Flushed, FlushSettings
-from plainmind.guests.chat.models.endpoint import EndpointModel, dialect_of
-from plainmind.guests.chat.models.protocol import ChatModelSettings, ToolCall
+from plainmind.guests.chat.model import ChatModelSettings, ToolCall
 from plainmind.guests.net.failures import RetryPolicy
 from plainmind.memory.memory import Memory
 from plainmind.sessions.store import Session, SessionStore

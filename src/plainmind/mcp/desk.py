@@ -366,7 +366,7 @@ def _text_in(params: Params, name: str) -> str:
 # What a host's hooks are answered by, where they call a tool and start no program.
 _HOOK = "plainmind.guests.hosts.hook:answer_call"
 # What clients show to a person, of the extension MCP Apps.
-_HOSTED = "plainmind.guests.page.hosted:View"
+_HOSTED = "plainmind.guests.page.bundle:View"
 
 
 def serve_on_wire(memory: Memory, context: SearchContext, tools: Sequence[Tool], wire: Wire) -> None:

@@ -174,7 +174,7 @@ ENTRY_TOOLS: tuple[Tool, ...] = find_by_name("plainmind.guests.entries.tools:ENT
 ALL_TOOLS: tuple[Tool, ...] = find_by_name("plainmind.guests.entries.tools:ALL_TOOLS")
 # So is the one that proposes changes; it is offered to whoever names it.
 UPKEEP_TOOLS: tuple[Tool, ...] = find_by_name("plainmind.guests.upkeep.toolbox:UPKEEP_TOOLS")
-_WITH_PROPOSALS = "plainmind.guests.upkeep.toolbox:with_proposals"
+_WITH_PROPOSALS = "plainmind.guests.upkeep.toolbox:WithProposals"
 _ARE_ENTRIES_ON = "plainmind.guests.entries.access:are_entries_on"
 _REQUIRE_ENTRIES = "plainmind.guests.entries.access:require_entries"
 _JOIN_TOOLS = "plainmind.guests.entries.access:join_tools"

@@ -58,8 +58,8 @@ if TYPE_CHECKING:  # a search needs none of these, and pays for none of them
     from plainmind.redaction.engine import Redactor
     from plainmind.sessions.store import SessionStore
 
-_PROVIDERS = "plainmind.guests.remote.providers:open_providers"
-_CHOICE = "plainmind.guests.remote.access:choice_of"
+_PROVIDERS = "plainmind.guests.remote.providers:Providers"
+_CHOICE = "plainmind.guests.remote.providers:choice_of"
 _PREPARE_SERVER = "plainmind.guests.postgres.config:prepare_server"
 
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 # What guests add: facts by name, given the memory.
 _GUESTS = (
-    "plainmind.guests.chat.flushes:status_facts",
+    "plainmind.guests.chat.config:status_facts",
     "plainmind.guests.entries.access:status_facts",
     "plainmind.guests.upkeep.desk:status_facts",
 )

@@ -7,7 +7,7 @@ from tests.support.agent_stage import MAIN, ROOM, staged
 from tests.support.scripted_chat_model import Say, in_order
 
 from plainmind.guests.chat.conversation import compact, kept
-from plainmind.guests.chat.models.protocol import ChatFailure
+from plainmind.guests.chat.model import ChatFailure
 
 
 def test_a_summary_takes_the_place_of_all_but_the_latest_messages(tmp_path):

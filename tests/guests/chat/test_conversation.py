@@ -11,7 +11,7 @@ from tests.support.scripted_chat_model import Call, Say, in_order
 
 from plainmind.base.errors import StorageFailure
 from plainmind.guests.chat.context import INTERRUPTED, RoomSettings
-from plainmind.guests.chat.models.protocol import ABORTED, ChatFailure
+from plainmind.guests.chat.model import ABORTED, ChatFailure
 
 BOTH = pytest.mark.parametrize("dialect", ["openai", "anthropic"])
 TOO_LONG = Say(status=400, body={"error": {"message": "maximum context length is 9 tokens"}})

@@ -14,7 +14,7 @@ from plainmind.guests.chat.context import (
     to_answer,
     unfinished,
 )
-from plainmind.guests.chat.models.protocol import ToolCall
+from plainmind.guests.chat.model import ToolCall
 
 
 def user(text="hello"):

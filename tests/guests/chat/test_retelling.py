@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from plainmind.agent.tools import TOOLS
 from plainmind.guests.chat.context import cut, retold
-from plainmind.guests.chat.models.protocol import Reply, Request, ToolCall, estimated_usage, tokens_in
+from plainmind.guests.chat.model import Reply, Request, ToolCall, estimated_usage, tokens_in
 from plainmind.text.chunking import estimated_tokens
 
 SAID = (

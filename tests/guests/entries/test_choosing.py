@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from plainmind.guests.entries.entry_file import entries_meant, entries_that_say
 from plainmind.guests.entries.model import Entry
-from plainmind.guests.entries.sentences import entries_meant, entries_that_say
 from plainmind.text.note_format import format_note
 
 TEA = Entry("01TEA", "Anna prefers  green Tea", "preference", 0.7, 0)

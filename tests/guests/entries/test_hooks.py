@@ -13,7 +13,7 @@ from plainmind.guests.chat.access import context_of_session
 from plainmind.guests.chat.context import with_reminder
 from plainmind.guests.chat.conversation import Conversation, ConversationSettings
 from plainmind.guests.chat.flush import FlushSettings
-from plainmind.guests.chat.models.protocol import ChatFailure
+from plainmind.guests.chat.model import ChatFailure
 from plainmind.guests.entries.access import entry_folder, entry_memory_of, tools_within
 from plainmind.guests.entries.entry_file import EntryFile
 from plainmind.guests.entries.toolbox import last_words

@@ -6,7 +6,7 @@ import json
 
 import pytest
 import zstandard
-from tests.guests.importers.test_codex import FILE, SESSION, TODAY, line, message
+from tests.guests.importers.test_cli_agents import FILE, SESSION, TODAY, line, message
 
 from plainmind.guests.importers import originals
 from plainmind.guests.importers.originals import CannotUnpack, unpack

@@ -17,7 +17,7 @@ from tests.support.small_disk import small_disk_at
 from plainmind.base.errors import IndexCorrupt, IndexUnavailable, PlainmindError
 from plainmind.files.system import System
 from plainmind.guests.lancedb import table
-from plainmind.guests.lancedb.local_place import LocalPlace, LocalTurn
+from plainmind.guests.lancedb.place import LocalPlace, LocalTurn
 from plainmind.guests.lancedb.store import LanceStore
 from plainmind.index.protocol import keyword_candidates
 

@@ -25,7 +25,7 @@ from tests.support.index_contents import (
 from plainmind.base.errors import ConflictError, IndexCorrupt, IndexUnavailable
 from plainmind.base.model import SearchFilter
 from plainmind.guests.lancedb import table
-from plainmind.guests.lancedb.local_place import LocalPlace
+from plainmind.guests.lancedb.place import LocalPlace
 from plainmind.guests.lancedb.store import LanceStore, open_lance_store
 from plainmind.guests.lancedb.table import GenerationTable
 from plainmind.index.protocol import keyword_candidates, vector_candidates
@@ -122,7 +122,7 @@ def test_text_that_a_rebuild_has_caught_up_on_losing_is_in_no_file_of_it(store, 
 
 
 def test_a_view_of_erased_text_ends_with_a_clear_word(store, tmp_path, monkeypatch):
-    monkeypatch.setattr("plainmind.guests.lancedb.local_place._READERS_TIMEOUT_S", 0.1)
+    monkeypatch.setattr("plainmind.guests.lancedb.place._READERS_TIMEOUT_S", 0.1)
     put(store, "a.md", SECRET)
     other = LanceStore(str(tmp_path))
 
@@ -164,7 +164,7 @@ def test_many_changes_leave_few_segments_fragments_and_no_old_files(store, tmp_p
 @pytest.fixture
 def no_block(monkeypatch):
     """Every index is too large to have its vectors compared in memory."""
-    monkeypatch.setattr("plainmind.guests.lancedb.vectors.MOST_BYTES", -1)
+    monkeypatch.setattr("plainmind.guests.lancedb.overview.MOST_BYTES", -1)
 
 
 def test_an_index_larger_than_what_is_compared_here_is_searched_by_lancedb_with_the_filter(store, no_block):
@@ -194,7 +194,7 @@ def test_whichever_way_vectors_are_compared_the_answer_is_the_same(store, monkey
     side_by_side = ask()
     put(store, "a.md", *(f"note {number}" for number in range(3, 700)))
     after_a_change = ask()
-    monkeypatch.setattr("plainmind.guests.lancedb.vectors.MOST_BYTES", -1)
+    monkeypatch.setattr("plainmind.guests.lancedb.overview.MOST_BYTES", -1)
     assert ask() == after_a_change
     monkeypatch.setattr("plainmind.guests.lancedb.view.EXACT_UP_TO", 0)
     assert ask() == after_a_change
@@ -205,7 +205,7 @@ def test_whichever_way_vectors_are_compared_the_answer_is_the_same(store, monkey
 @pytest.mark.slow
 @pytest.mark.timeout(120)
 def test_a_large_index_is_searched_through_an_index_and_finds_the_nearest(store, monkeypatch, no_block):
-    monkeypatch.setattr("plainmind.guests.lancedb.vectors.INDEX_FROM", 3_000)
+    monkeypatch.setattr("plainmind.guests.lancedb.overview.INDEX_FROM", 3_000)
     with store.rebuild(fingerprint(), reason="a test") as fresh:
         for part in range(4):
             put(fresh, f"{part}.md", *(f"note {part} {number}" for number in range(1_000)))

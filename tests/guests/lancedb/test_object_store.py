@@ -19,7 +19,7 @@ from tests.support.index_contents import fingerprint, found_texts, near_texts, p
 from tests.support.s3_server import ObjectStore, running_object_store
 
 from plainmind.base.errors import ConflictError, IndexCorrupt, IndexUnavailable, LockTimeout
-from plainmind.guests.lancedb.remote_place import RemotePlace, RemoteTurn
+from plainmind.guests.lancedb.place import RemotePlace, RemoteTurn
 from plainmind.guests.lancedb.store import LanceStore
 
 ENDPOINT = os.environ.get("PLAINMIND_TEST_S3")
@@ -133,11 +133,11 @@ def test_who_was_overtaken_publishes_nothing(bucket, options):
 HOST = textwrap.dedent(
     """
     import sys, time
-    from plainmind.guests.lancedb import remote_place
+    from plainmind.guests.lancedb import place
 
-    remote_place._LEASE_S = 3.0
+    place._LEASE_S = 3.0
     uri, *options = sys.argv[1:]
-    with remote_place.RemotePlace(uri, dict(each.split("=", 1) for each in options)).turn("change the index"):
+    with place.RemotePlace(uri, dict(each.split("=", 1) for each in options)).turn("change the index"):
         print("taken", flush=True)
         time.sleep(600)
     """
@@ -161,7 +161,7 @@ def test_a_host_that_died_in_its_turn_is_waited_for_and_no_longer(store, options
 
 
 def test_whoever_waits_too_long_for_another_host_is_told(bucket, options, monkeypatch):
-    monkeypatch.setattr("plainmind.guests.lancedb.remote_place._TIMEOUT_S", 0.3)
+    monkeypatch.setattr("plainmind.guests.lancedb.place._TIMEOUT_S", 0.3)
     first, second = (RemotePlace(f"s3://{bucket}/memory", options) for _ in range(2))
     with (
         first.turn("change the index"),
@@ -180,7 +180,7 @@ def test_a_rebuild_in_an_object_store_is_published_at_once(store):
 
 
 def test_a_turn_that_takes_longer_than_its_lease_is_kept(bucket, options, monkeypatch):
-    monkeypatch.setattr("plainmind.guests.lancedb.remote_place._LEASE_S", 3.0)
+    monkeypatch.setattr("plainmind.guests.lancedb.place._LEASE_S", 3.0)
     place = RemotePlace(f"s3://{bucket}/memory", options)
     with place.turn("change the index") as turn:
         began = time.time()

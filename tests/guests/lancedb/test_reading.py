@@ -12,9 +12,9 @@ from tests.support.examples import examples
 from tests.support.index_contents import EVERYWHERE, fingerprint, near_texts, put, vector
 from tests.support.s3_server import running_object_store
 
-from plainmind.guests.lancedb import vectors
+from plainmind.guests.lancedb import overview
+from plainmind.guests.lancedb.overview import VectorBlock, fits, read_block
 from plainmind.guests.lancedb.store import LanceStore
-from plainmind.guests.lancedb.vectors import VectorBlock, fits, read_block
 from plainmind.index.protocol import keyword_candidates, vector_candidates
 
 DIMS = 16
@@ -102,7 +102,7 @@ def test_twice_the_wanted_by_bytes_have_the_wanted_among_them(count, seed, share
 @pytest.mark.parametrize("with_exact", [True, False])
 def test_a_block_takes_over_what_the_one_before_it_had(monkeypatch, with_exact):
     if not with_exact:
-        monkeypatch.setattr(vectors, "MOST_BYTES", 50 * (DIMS + 4))
+        monkeypatch.setattr(overview, "MOST_BYTES", 50 * (DIMS + 4))
     rows = unit_rows(40, 1)
     before = filled(rows, {7})
     ids = np.concatenate(
@@ -126,7 +126,7 @@ def test_a_block_takes_over_what_the_one_before_it_had(monkeypatch, with_exact):
 def test_vectors_that_are_kept_as_they_are_come_from_where_they_were_not(monkeypatch):
     rows = unit_rows(40, 1)
     with monkeypatch.context() as patched:
-        patched.setattr(vectors, "MOST_BYTES", 50 * (DIMS + 4))
+        patched.setattr(overview, "MOST_BYTES", 50 * (DIMS + 4))
         before = filled(rows, set())
     after = read_block(before.ids, DIMS, lambda wanted: [(wanted, rows[wanted])], before)
 

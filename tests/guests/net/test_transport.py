@@ -20,7 +20,6 @@ from tests.support.providers.server import KEY, Provider, serving
 from tests.support.waiting import until
 
 from plainmind.base.errors import ConfigError, StorageFailure
-from plainmind.guests.net.connection import PatientSocket
 from plainmind.guests.net.failures import (
     Abandoned,
     AddressRefused,
@@ -33,7 +32,7 @@ from plainmind.guests.net.failures import (
     Unreachable,
     Untrusted,
 )
-from plainmind.guests.net.transport import Transport
+from plainmind.guests.net.transport import PatientSocket, Transport
 
 Conversation = Callable[[socket.socket], None]
 

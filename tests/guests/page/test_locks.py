@@ -17,8 +17,8 @@ from tests.support.page_server import PageServer
 
 from plainmind.agent.scope import THE_OWNER
 from plainmind.base.errors import PlainmindError
+from plainmind.guests.page.gate import Callers, PageSessions, TokenFile
 from plainmind.guests.page.server import STATIC
-from plainmind.guests.page.tokens import Callers, PageSessions, TokenFile
 
 pytestmark = pytest.mark.timeout(90)
 

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from plainmind import Memory, SearchContext
-from plainmind.guests.page.events import Journal
+from plainmind.guests.page.call import Journal
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -232,7 +232,7 @@ def test_another_context_sees_only_what_is_shared_with_it(written):
     shared.mkdir(parents=True, exist_ok=True)
     (shared / "open.md").write_text("# Open\n\nThe clubhouse is in Onomichi. #club\n")
     context = SearchContext("anna", "direct", "", channel="telegram")
-    from plainmind.guests.page.tokens import TokenFile
+    from plainmind.guests.page.gate import TokenFile
 
     token = TokenFile(str(written.home)).add("anna", ("read", "write", "forget", "review"), context, "today")
 
@@ -260,7 +260,7 @@ def test_another_context_sees_only_what_is_shared_with_it(written):
 
 def test_a_program_is_given_notes_without_secrets_and_what_it_was_given_is_written_down(written):
     from plainmind.agent.scope import THE_OWNER
-    from plainmind.guests.page.tokens import TokenFile
+    from plainmind.guests.page.gate import TokenFile
 
     secret = "sk-ant-api03-" + "A1b2C3d4" * 12
     note = written.workspace / "memory" / "keys.md"

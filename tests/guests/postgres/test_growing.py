@@ -93,7 +93,7 @@ def test_a_chunk_without_any_term_survives_packing(store):
 
 
 def test_a_build_writes_segments_as_they_fill(store, monkeypatch):
-    monkeypatch.setattr("plainmind.guests.postgres.segments.MOST", 64)
+    monkeypatch.setattr("plainmind.guests.postgres.change.MOST", 64)
     monkeypatch.setattr(change, "MOST", 64)
     with store.rebuild(fingerprint(), reason="a test") as fresh:
         for number in range(10):

@@ -11,8 +11,8 @@ from tests.support.postgres_server import APP_ROLE, SCHEMA, open_postgres_store,
 
 from plainmind.base.errors import IndexUnavailable
 from plainmind.base.model import PRIVATE, SHARED
+from plainmind.guests.postgres.connections import KINDS
 from plainmind.guests.postgres.migrations import prepare
-from plainmind.guests.postgres.session import KINDS
 from plainmind.guests.postgres.store import PostgresStore
 from plainmind.index.protocol import keyword_candidates, vector_candidates
 

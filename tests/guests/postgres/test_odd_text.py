@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plainmind.guests.postgres.wire import from_stored, to_stored
+from plainmind.guests.postgres.connections import from_stored, to_stored
 
 ODD = st.text(st.sampled_from("a\x00\ud800\udfff\U0010fffdf0�é中"), max_size=12)
 

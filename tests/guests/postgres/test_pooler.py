@@ -11,7 +11,7 @@ from tests.support.pooler import pooled, pooler_program
 from tests.support.postgres_server import SCHEMA, open_postgres_store, running_server
 
 from plainmind.base.errors import IndexUnavailable
-from plainmind.guests.postgres.session import locks_of
+from plainmind.guests.postgres.connections import locks_of
 from plainmind.guests.postgres.store import PostgresStore
 
 pytestmark = [

@@ -14,7 +14,7 @@ from tests.support.index_contents import fingerprint, found_texts, put
 from tests.support.postgres_server import SCHEMA, open_postgres_store, running_server
 
 from plainmind.base.errors import IndexUnavailable
-from plainmind.guests.postgres.session import GenerationGone, Session
+from plainmind.guests.postgres.connections import GenerationGone, Session
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ import pytest
 from tests.support.damage import Attack, Specimen
 from tests.support.postgres_server import SCHEMA, running_server
 
-from plainmind.guests.postgres.session import KINDS
+from plainmind.guests.postgres.connections import KINDS
 
 FULL = os.environ.get("PLAINMIND_FAULTS") == "full"
 SAMPLE = 3

@@ -21,9 +21,9 @@ from tests.support.postgres_server import (
 )
 
 from plainmind.base.errors import IndexUnavailable, LockTimeout
-from plainmind.guests.postgres import session
+from plainmind.guests.postgres import connections
+from plainmind.guests.postgres.connections import locks_of
 from plainmind.guests.postgres.migrations import prepare
-from plainmind.guests.postgres.session import locks_of
 from plainmind.guests.postgres.store import PostgresStore
 
 
@@ -57,7 +57,7 @@ def test_a_server_that_does_not_answer_any_more_is_given_up(opened, monkeypatch)
     if not (running_server().folder / "data").exists():
         pytest.skip("the processes of this server are not here")
     store = opened()
-    monkeypatch.setattr(session, "_FOR_THE_ANSWER_S", 1 - session.STATEMENT_S)
+    monkeypatch.setattr(connections, "_FOR_THE_ANSWER_S", 1 - connections.STATEMENT_S)
 
     def look():
         with store.reading() as reader:

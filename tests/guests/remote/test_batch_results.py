@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from plainmind.base.model import Vector, sha256_text
 from plainmind.guests.net.failures import AnswerUnreadable
-from plainmind.guests.remote.batch_endpoint import AnswerLine
 from plainmind.guests.remote.job_steps import Tally, first_code, largest_output, vectors_in
+from plainmind.guests.remote.vendors import AnswerLine
 
 WANTED = [sha256_text(str(number)) for number in range(5)]
 

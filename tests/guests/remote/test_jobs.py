@@ -20,7 +20,7 @@ from plainmind.base.model import Vector, sha256_text
 from plainmind.embed.cache import CachedEmbedder, SqliteEmbeddingCache
 from plainmind.guests.net.failures import Abandoned
 from plainmind.guests.remote.batch_jobs import BatchingEmbedder, create_batching
-from plainmind.guests.remote.client import transport_for
+from plainmind.guests.remote.embedder import transport_for
 from plainmind.guests.remote.failures import VectorsPending
 from plainmind.guests.remote.ledger import Ledger
 from plainmind.guests.remote.wire import wire_for

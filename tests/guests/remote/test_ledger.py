@@ -14,8 +14,7 @@ import pytest
 
 from plainmind.base.errors import StorageFailure
 from plainmind.guests.net.failures import QuotaSpent, ServerTrouble
-from plainmind.guests.remote.breaker import BreakerPolicy
-from plainmind.guests.remote.failures import ProviderPaused
+from plainmind.guests.remote.failures import BreakerPolicy, ProviderPaused
 from plainmind.guests.remote.ledger import JobRecord, Ledger, Usage
 from plainmind.guests.remote.wire import ProviderKey
 

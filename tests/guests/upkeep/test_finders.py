@@ -10,14 +10,12 @@ import pytest
 
 from plainmind import Memory
 from plainmind.embed.builtin import BuiltinEmbedder
-from plainmind.guests.upkeep.endings import endings
-from plainmind.guests.upkeep.lasting import Asked, lasting
 from plainmind.guests.upkeep.model import Proposal
+from plainmind.guests.upkeep.outdated import endings, updates
 from plainmind.guests.upkeep.repeats import repeats
-from plainmind.guests.upkeep.structure import structure, too_large
+from plainmind.guests.upkeep.structure import Asked, lasting, structure, too_large
 from plainmind.guests.upkeep.survey import Survey, read_page
 from plainmind.guests.upkeep.survey import survey as look
-from plainmind.guests.upkeep.updates import updates
 
 TODAY = "2026-11-16"
 

@@ -14,9 +14,9 @@ from plainmind.config.settings import Settings
 from plainmind.guests.chat.config import ChatConfig, FlushConfig
 from plainmind.guests.chat.context import RoomSettings
 from plainmind.guests.chat.conversation import PROMPT, Conversation, ConversationSettings
+from plainmind.guests.chat.endpoint import EndpointModel, create_chat_model, dialect_of
 from plainmind.guests.chat.flush import REQUEST, SYSTEM, FlushSettings
-from plainmind.guests.chat.models.endpoint import EndpointModel, create_chat_model, dialect_of
-from plainmind.guests.chat.models.protocol import ChatModelSettings
+from plainmind.guests.chat.model import ChatModelSettings
 from plainmind.guests.net.address import is_same_place, split_base_url
 from plainmind.memory.memory import Memory
 from plainmind.notes.scopes import group_in_key, is_key_of_direct_chat, person_in_key

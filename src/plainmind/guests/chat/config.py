@@ -1,9 +1,10 @@
-"""The settings of the chat model and of the flush before a compaction, `chat.*` and `memoryFlush.*`."""
+"""The settings of the chat model and of the flush before a compaction, and what `status` tells of both."""
 
 # ruff: noqa: FBT003 -- the first argument of `setting` is the default, often True or False
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 
 from plainmind.base.value import value
@@ -19,6 +20,12 @@ from plainmind.config.kinds import (
     Whole,
     setting,
 )
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from plainmind.memory.memory import Memory
 
 
 @value
@@ -97,3 +104,34 @@ class FlushConfig:
     system_prompt: str | None = setting(
         None, Text(optional=True), SPEAKS, "The system prompt of that turn, instead of ours."
     )
+
+
+def status_facts(memory: Memory, *, deep: bool) -> dict[str, Any]:  # noqa: ARG001 (as every guest is asked)
+    """What `status` says of the chat model and of the last flush."""
+    chat = None
+    if memory.settings.guests.get("chat.model"):  # nothing of a chat is loaded for those who have none
+        from plainmind.guests.chat.access import chat_destination
+
+        chat = chat_destination(memory.settings)
+    return {"chat": chat, "lastFlush": last_flush(memory.sessions_folder())}
+
+
+def last_flush(folder: str) -> dict[str, Any] | None:
+    """The latest flush of any conversation in a folder, whether it worked or not; None when there was none."""
+    if not os.path.isdir(folder):
+        return None
+    from plainmind.sessions.store import SessionStore
+
+    flushes = [flush for row in SessionStore(folder).list() for flush in _flushes_of(row.key, row.entry)]
+    return max(flushes, key=lambda flush: int(flush["at"]), default=None)
+
+
+def _flushes_of(key: str, entry: Mapping[str, Any]) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    if isinstance(entry.get("memoryFlushAt"), int):
+        note = entry.get("memoryFlushNote")
+        found.append({"session": key, "at": entry["memoryFlushAt"], "ok": True, "note": note})
+    failure = entry.get("memoryFlushFailure")
+    if isinstance(failure, dict) and isinstance(failure.get("at"), int):
+        found.append({"session": key, "at": failure["at"], "ok": False, "reason": str(failure.get("reason"))})
+    return found

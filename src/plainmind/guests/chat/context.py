@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from plainmind.agent.recall import new_nonce
 from plainmind.base.value import value
-from plainmind.guests.chat.models.protocol import FAILED, Message, ToolCall
+from plainmind.guests.chat.model import FAILED, Message, ToolCall
 from plainmind.sessions.entries import SPEAKERS, storable, text_of
 from plainmind.text.chunking import estimated_tokens
 

@@ -24,7 +24,7 @@ from plainmind.guests.chat.context import (
     with_reminder,
 )
 from plainmind.guests.chat.flush import FAILED, SAVED, Flush, Flushed, FlushSettings, block_of, is_mark
-from plainmind.guests.chat.models.protocol import (
+from plainmind.guests.chat.model import (
     ABORTED,
     LENGTH,
     ChatFailure,
@@ -37,7 +37,7 @@ from plainmind.guests.chat.models.protocol import (
     tokens_in,
     tokens_of,
 )
-from plainmind.guests.chat.models.protocol import FAILED as BROKEN_OFF
+from plainmind.guests.chat.model import FAILED as BROKEN_OFF
 from plainmind.sessions.entries import Context, Entry, id_of
 from plainmind.sessions.store import Session, SessionStore
 

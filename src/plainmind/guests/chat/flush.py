@@ -13,7 +13,7 @@ from plainmind.base.lazy import pattern
 from plainmind.base.model import sha256_text
 from plainmind.base.value import replace, value
 from plainmind.guests.chat.context import RoomSettings, cut, retold
-from plainmind.guests.chat.models.protocol import (
+from plainmind.guests.chat.model import (
     ABORTED,
     ChatFailure,
     ChatModel,

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from types import FrameType, ModuleType
     from typing import Any
 
-    from plainmind.guests.chat.models.protocol import Reply, ToolCall
+    from plainmind.guests.chat.model import Reply, ToolCall
     from plainmind.memory.memory import Memory
 
 _AFTER_CHAT = "plainmind.guests.upkeep.desk:after_chat"
@@ -50,7 +50,7 @@ class Chat:
 
     def take_lines(self, lines: Iterator[str], *, resume: bool) -> int:
         """Take each line as a turn, for a program: the first failure ends it."""
-        from plainmind.guests.chat.models.protocol import ChatFailure
+        from plainmind.guests.chat.model import ChatFailure
 
         try:
             if resume and self._turn(None) is False:

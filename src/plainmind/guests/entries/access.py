@@ -267,13 +267,13 @@ class EntryKeeper:
 
     def meant_by(self, what: str, among: Sequence[Entry]) -> list[Entry]:
         """Those that have the words of a text."""
-        from plainmind.guests.entries.sentences import entries_meant
+        from plainmind.guests.entries.entry_file import entries_meant
 
         return entries_meant(among, what)
 
     def saying(self, lines: Sequence[str], among: Sequence[Entry]) -> list[Entry]:
         """Those that say the same as a line."""
-        from plainmind.guests.entries.sentences import entries_that_say
+        from plainmind.guests.entries.entry_file import entries_that_say
 
         return entries_that_say(among, lines)
 

@@ -1,4 +1,4 @@
-"""The file of entries: one JSON object a line, for people to read and edit; everything else is made from it."""
+"""The file of entries, one JSON object a line, for people to read and edit; and which of them some words mean."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from types import MappingProxyType
 
+from plainmind.base.lazy import pattern
 from plainmind.files.append import Tail, append
 from plainmind.files.atomic import remove_abandoned, write_atomically
 from plainmind.files.system import SYSTEM, explain_errors, hold_lock, make_folders, read_file
@@ -17,6 +18,7 @@ from plainmind.guests.entries.model import Entry, entry_of
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TypeAlias
+
 
 Signature: TypeAlias = tuple[int, int, int]
 Entries: TypeAlias = Mapping[str, Entry]
@@ -155,3 +157,43 @@ def _read(line: bytes) -> Entry | None:
 
 def _written(entry: Entry) -> bytes:
     return json.dumps(entry.as_json(), ensure_ascii=True, separators=(",", ":")).encode("ascii") + b"\n"
+
+
+# --- which entries are meant ---
+
+
+# What stands around the words of a note: the mark of a list item, the time it was written, and its id.
+_AROUND = pattern(r"^\s*(?:[-*+]\s+|\d+[.)]\s+)?(?:\d\d:\d\d\s+)?|\s*<!-- m:[0-9A-Za-z_-]+ -->\s*$")
+
+_BARE_WORD = pattern(r"\w+")
+_WITHOUT_SPACES = "\u0e00"  # the first of the scripts that put none between words
+
+
+def entries_meant(entries: Iterable[Entry], what: str) -> list[Entry]:
+    """The entry with this id; else those with this text, or with all of its words in any order, in whatever case."""
+    what, everything = what.strip(), list(entries)
+    if same := [entry for entry in everything if entry.id == what]:
+        return same
+    wanted = folded(what)
+    return [entry for entry in everything if wanted and _has(folded(entry.text), wanted)]
+
+
+def _has(text: str, wanted: str) -> bool:
+    """A part of a word is no word: who has the code of a door forgotten does not mean a postcode."""
+    if wanted in text:
+        return True
+    own, words = set(_BARE_WORD.findall(text)), _BARE_WORD.findall(wanted)
+    return bool(words) and all(
+        word in own or (max(word) >= _WITHOUT_SPACES and word in text) for word in words
+    )
+
+
+def entries_that_say(entries: Iterable[Entry], lines: Iterable[str]) -> list[Entry]:
+    """The entries that say what one of these lines of notes says, no more and no less."""
+    said = {folded(_AROUND.sub("", line)) for line in lines} - {""}
+    return [entry for entry in entries if folded(entry.text) in said]
+
+
+def folded(text: str) -> str:
+    """A text without what two of the same words may differ in: case and space."""
+    return " ".join(text.casefold().split())

@@ -20,10 +20,10 @@ from plainmind.base.errors import (
     StorageFailure,
 )
 from plainmind.base.model import EVERY_SCOPE, sha256_text
-from plainmind.base.value import replace
+from plainmind.base.value import replace, value
 from plainmind.embed.protocol import Embedder
 from plainmind.files.append import new_id
-from plainmind.guests.entries.entry_file import Entries, EntryFile
+from plainmind.guests.entries.entry_file import Entries, EntryFile, folded
 from plainmind.guests.entries.entry_index import EntryIndex, Near
 from plainmind.guests.entries.model import (
     USUAL_IMPORTANCE,
@@ -34,10 +34,8 @@ from plainmind.guests.entries.model import (
     checked,
     checked_id,
 )
-from plainmind.guests.entries.sentences import MOST_CHARS as CAPTURED_CHARS
-from plainmind.guests.entries.sentences import proposal_of
 from plainmind.index.protocol import IndexStore
-from plainmind.text.sentences import adds_nothing, same_words
+from plainmind.text.sentences import adds_nothing, category_of, same_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,6 +56,10 @@ _LEAST_CANDIDATES = 24
 _MOST_WAITING = 200  # proposals of a scope; more than that nobody reviews
 # An unimportant entry has to match better: by so much at most.
 _WORTH_OF_IMPORTANCE = 0.15
+# A message that may be worth keeping is a few sentences.
+_LEAST_CAPTURED = 10
+CAPTURED_CHARS = 500
+_MOST_LINES = 4
 
 
 class EntryMemory:
@@ -257,17 +259,17 @@ class EntryMemory:
         with self._file.changing("propose entries"):
             _, entries = self._file.read()
             own = [entry for entry in entries.values() if entry.scope == scope]
-            known = {_folded(entry.text) for entry in own}
+            known = {folded(entry.text) for entry in own}
             room = _MOST_WAITING - sum(entry.is_waiting for entry in own)
             for each in proposals:
-                if _folded(each.text) in known or len(added) >= room:
+                if folded(each.text) in known or len(added) >= room:
                     continue
                 entry = Entry(
                     new_id(self._clock), each.text, each.category, each.importance, self._now_ms(), scope,
                     origin="captured", is_waiting=True,
                 )  # fmt: skip
                 self._file.add(entry)
-                known.add(_folded(each.text))
+                known.add(folded(each.text))
                 added.append(entry)
         return tuple(added)
 
@@ -385,6 +387,24 @@ class EntryMemory:
         return int(self._clock() * 1000)
 
 
+@value
+class Proposal:
+    """Something to keep, if somebody agrees."""
+
+    text: str
+    category: str
+    importance: float
+
+
+def proposal_of(message: str, most_chars: int = CAPTURED_CHARS) -> Proposal | None:
+    """What of a person's message may be worth keeping; None for nearly all of them."""
+    text = message.strip()
+    if not _LEAST_CAPTURED <= len(text) <= most_chars or text.count("\n") >= _MOST_LINES:
+        return None
+    found = category_of(text)
+    return None if found is None else Proposal(text, *found)
+
+
 def _scored(entry: Entry, near: Near) -> RecalledEntry:
     """Either of both is enough, both together are better; of two that match alike the more important comes first."""
     meaning = _WORTH_OF_SIMILARITY * near.similarity**2
@@ -404,10 +424,6 @@ def _check_scope(scope: str) -> None:
 
 def _once(reasons: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(reasons))
-
-
-def _folded(text: str) -> str:
-    return " ".join(text.casefold().split())
 
 
 def open_entries(

@@ -25,10 +25,9 @@ from plainmind.agent.tools import Tool, ToolBox
 from plainmind.base.errors import NotFound, PlainmindError, ScopeDenied
 from plainmind.base.model import PRIVATE, SHARED
 from plainmind.base.value import replace, value
-from plainmind.guests.entries.memory import LEAST_SCORE, EntryMemory
+from plainmind.guests.entries.entry_file import entries_meant
+from plainmind.guests.entries.memory import CAPTURED_CHARS, LEAST_SCORE, EntryMemory
 from plainmind.guests.entries.model import CATEGORIES, USUAL_IMPORTANCE, Entry, Recall, RecalledEntry
-from plainmind.guests.entries.sentences import MOST_CHARS as CAPTURED_CHARS
-from plainmind.guests.entries.sentences import entries_meant
 from plainmind.guests.entries.tools import (
     ALL_TOOLS,
     ENTRY_TOOLS,

@@ -22,6 +22,7 @@ from plainmind.guests.hosts.catalogue import Host, Placed, Server, Site, tree_fi
 from plainmind.guests.hosts.edits import (
     Edit,
     missing_keys,
+    read_json,
     says_nothing,
     with_edit,
     without_edit,
@@ -278,8 +279,6 @@ def _without(file: ChangedFile, current: bytes | None) -> bytes | None:
 def _is_empty(text: str, file: ChangedFile) -> bool:
     if says_nothing(text):
         return True
-    from plainmind.guests.hosts.edits import read_json
-
     ours = {
         edit.keys[0]: edit.content for edit in file.edits if edit.kind == "member" and len(edit.keys) == 1
     }

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from plainmind.base.errors import PlainmindError
+from plainmind.base.errors import LockTimeout, PlainmindError
 from plainmind.base.lazy import find_by_name
 from plainmind.base.value import value
 
@@ -358,7 +358,6 @@ def is_settled(memory: Memory) -> bool:
     path = _catch_up_lock(memory)
     if not os.path.exists(path):
         return True
-    from plainmind.base.errors import LockTimeout
     from plainmind.files.system import hold_lock
 
     try:

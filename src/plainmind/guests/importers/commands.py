@@ -113,7 +113,7 @@ def _import_one(
     memory: Memory, arguments: argparse.Namespace, program: str, path: str, console: Console | None
 ) -> ImportReport:
     if program == _NOTES:
-        from plainmind.guests.importers.auto_memory import copy_notes
+        from plainmind.guests.importers.claude_code import copy_notes
 
         return copy_notes(memory, path, again=arguments.again, is_rehearsal=arguments.dry_run)
     with console.progress("importing") if console is not None else nullcontext(None) as progress:
@@ -152,7 +152,7 @@ def _usual_place(program: str) -> str:
 
 def _found_here() -> Iterator[tuple[str, str, list[str]]]:
     """Each program that has something to import here: its place, and the files."""
-    from plainmind.guests.importers.auto_memory import find_notes
+    from plainmind.guests.importers.claude_code import find_notes
     from plainmind.guests.importers.importer import reader_of
     from plainmind.guests.importers.originals import find_originals
 
@@ -285,7 +285,7 @@ def _watch(arguments: argparse.Namespace, path: str, console: Console) -> int:
     with _until_stopped() as stop, open_memory(arguments) as memory:
         console.say(f"importing from {path} (Ctrl-C ends it)")
         if arguments.program == _NOTES:
-            from plainmind.guests.importers.auto_memory import copy_notes
+            from plainmind.guests.importers.claude_code import copy_notes
             from plainmind.guests.importers.importer import repeat_import
 
             reports: Iterator[ImportReport] = repeat_import(

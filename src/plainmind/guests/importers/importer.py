@@ -23,8 +23,7 @@ from plainmind.base.value import field, record, value
 from plainmind.files.append import Clock
 from plainmind.files.jsonl import MAX_LINE_BYTES, open_plain_file
 from plainmind.files.system import SYSTEM, System
-from plainmind.guests.importers.originals import find_originals, fingerprint
-from plainmind.guests.importers.protocol import (
+from plainmind.guests.importers.originals import (
     EXPORTED_BY,
     FROM_WHERE,
     Conversation,
@@ -34,6 +33,8 @@ from plainmind.guests.importers.protocol import (
     ReadPiece,
     ReadPosition,
     clean_entry,
+    find_originals,
+    fingerprint,
     line_of_origin,
     with_origin,
 )
@@ -243,9 +244,9 @@ def _title(text: str) -> str:
     return f"{kept.rpartition(' ')[0] or kept}…"
 
 
-def begin_session(copying: SessionCopy, target: Target, known: Iterable[str] = ()) -> bool:
+def begin_session(copying: SessionCopy, target: Target) -> bool:
     """Write a new transcript, whole or not at all; False when the conversation has nothing to say."""
-    fresh = copying.fresh(known)
+    fresh = copying.fresh(())
     first = next(fresh, None)
     if first is None:
         return False
@@ -318,9 +319,9 @@ FolderOf: TypeAlias = Callable[["str | None"], str]
 _READERS = {
     "openclaw": "openclaw:OpenClaw",
     "claude-code": "claude_code:ClaudeCode",
-    "codex": "codex:Codex",
-    "copilot": "copilot:Copilot",
-    "gemini": "gemini:Gemini",
+    "codex": "cli_agents:Codex",
+    "copilot": "cli_agents:Copilot",
+    "gemini": "cli_agents:Gemini",
     "opencode": "sqlite_chats:OpenCode",
     "cursor": "sqlite_chats:Cursor",
     "messages": "messages:Messages",

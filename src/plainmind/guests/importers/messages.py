@@ -4,30 +4,33 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from functools import partial
 
 from plainmind.base.errors import PlainmindError
 from plainmind.base.model import sha256_text
 from plainmind.guests.importers.originals import (
-    MOST_DOCUMENT_BYTES,
-    JsonlConversation,
-    ListedConversation,
-    decode_document,
-    first_entries,
-    read_document,
-)
-from plainmind.guests.importers.protocol import (
     EXPORTED_BY,
+    MOST_DOCUMENT_BYTES,
     About,
     Conversation,
+    JsonlConversation,
     NothingToTake,
     Original,
     ReadPiece,
     ReadPosition,
+    WholeConversation,
     blocks_of,
     call_block,
+    decode_document,
+    first_entries,
+    lines_as_they_are,
+    listed_conversation,
     make_id,
     number_id,
+    read_document,
+    spoken,
     tool_result,
+    unspoken,
 )
 from plainmind.sessions.entries import Entry, iso, time_of
 
@@ -83,7 +86,7 @@ class Messages:
             yield from _in_archive(path)
         elif not path.endswith(".jsonl"):
             document = read_document(path)
-            yield from _in_document(path, stem, document)
+            yield from _in_document(stem, document)
             if (reason := _reason_for_nothing(document)) is not None:
                 raise NothingToTake(reason)
         elif any(_messages_of(entry) is not None for entry in first_entries(path, 8)):
@@ -104,7 +107,7 @@ def _in_archive(path: str) -> Iterator[Conversation]:
                     raise PlainmindError(f"{info.filename} is too large", hint="unpack it and split it")
                 with archive.open(info) as file:
                     document = decode_document(file.read(MOST_DOCUMENT_BYTES), f"{path}:{info.filename}")
-                yield from _in_document(path, f"{_stem(path)}-{_stem(info.filename)}", document)
+                yield from _in_document(f"{_stem(path)}-{_stem(info.filename)}", document)
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
         raise PlainmindError(f"{path} cannot be unpacked: {error}", hint="unpack it by hand") from error
     if not pages:
@@ -160,58 +163,36 @@ def _stem(path: str) -> str:
     return f"{name}-{sha256_text(os.path.realpath(path))[:8]}"
 
 
-def _in_document(path: str, stem: str, document: object) -> Iterator[Conversation]:
+def _in_document(stem: str, document: object) -> Iterator[Conversation]:
     if isinstance(document, dict):
         inner = document.get("conversations")
         if isinstance(inner, list) and any(_is_conversation(item) for item in inner):
             document = inner
         else:
-            yield from _conversation(path, stem, document)
+            yield from _conversation(stem, document)
             return
     items = document if isinstance(document, list) else []
     if any(_is_conversation(item) for item in items):
         for position, item in enumerate(items, 1):
-            yield from _conversation(path, f"{stem}-{position}", item)
+            yield from _conversation(f"{stem}-{position}", item)
     elif items:
-        yield ListedConversation(path, About(stem), items, translate_message)
+        yield listed_conversation(About(stem), items, translate_message)
 
 
 def _one_a_line(path: str, stem: str) -> Iterator[Conversation]:
-    lines = JsonlConversation(path, About(stem), lambda: _as_it_is)
-    for piece in lines.pieces(ReadPosition()):
+    for piece in lines_as_they_are(path):
         for found in piece.entries:
-            yield from _conversation(path, f"{stem}-{piece.number}", found)
+            yield from _conversation(f"{stem}-{piece.number}", found)
         if piece.damage is not None:
-            yield _Damaged(
-                About(f"{stem}-{piece.number}"), ReadPiece(piece.number, ReadPosition(), damage=piece.damage)
-            )
-
-
-def _as_it_is(found: Entry, raw: bytes, number: int) -> tuple[Entry, ...]:  # noqa: ARG001
-    return (found,)
-
-
-class _Damaged:
-    """A line that should have been a conversation."""
-
-    def __init__(self, about: About, piece: ReadPiece) -> None:
-        self.about = about
-        self._piece = piece
-
-    def still_has(self, place: ReadPosition) -> bool:
-        """Nothing was ever read of it."""
-        return place == ReadPosition()
-
-    def pieces(self, after: ReadPosition) -> Iterator[ReadPiece]:  # noqa: ARG002
-        """Give nothing but the damage."""
-        yield self._piece
+            damaged = ReadPiece(piece.number, ReadPosition(), damage=piece.damage)
+            yield WholeConversation(About(f"{stem}-{piece.number}"), partial(iter, [damaged]))
 
 
 def _is_conversation(found: object) -> bool:
     return isinstance(found, dict) and _messages_of(found) is not None
 
 
-def _conversation(path: str, fallback: str, found: object) -> Iterator[Conversation]:
+def _conversation(fallback: str, found: object) -> Iterator[Conversation]:
     messages = _messages_of(found) if isinstance(found, dict) else None
     if messages is None or not isinstance(found, dict):
         return
@@ -223,7 +204,7 @@ def _conversation(path: str, fallback: str, found: object) -> Iterator[Conversat
     )
     fields |= {EXPORTED_BY: exporter} if exporter else {}
     name = next((found[key] for key in ("conversation_id", *_IDS) if _is_name(found.get(key))), fallback)
-    yield ListedConversation(path, About(str(name), header, fields), messages, translate_message)
+    yield listed_conversation(About(str(name), header, fields), messages, translate_message)
 
 
 def _messages_of(found: Entry) -> list[object] | None:
@@ -258,16 +239,13 @@ def _bodies(found: Entry) -> list[Entry]:
     role = _role(found)
     if role == "tool":
         call = found.get("tool_call_id", found.get("name"))
-        return [{"type": "message", "message": tool_result(call, content, name=found.get("name"))}]
+        return [tool_result(call, content, name=found.get("name"))]
     blocks = [*blocks_of(content), *_calls(found)]
     if role is None or not blocks:
         return []
     if role == "system":
-        return [{"type": "custom_message", "customType": _SYSTEM, "content": blocks, "display": False}]
-    message: Entry = {"role": role, "content": blocks}
-    if isinstance(found.get("model"), str):
-        message["model"] = found["model"]
-    return [{"type": "message", "message": message}]
+        return [unspoken(_SYSTEM, blocks)]
+    return [spoken(role, blocks, model=found.get("model"))]
 
 
 def _role(found: Entry) -> str | None:

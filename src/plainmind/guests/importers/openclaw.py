@@ -15,20 +15,19 @@ from plainmind.files.system import SYSTEM, read_range
 from plainmind.guests.importers.originals import (
     PARTLY_READABLE,
     UNREADABLE,
-    CannotUnpack,
-    JsonlConversation,
-    Translate,
-    first_entries,
-    open_untouched,
-    unpack,
-)
-from plainmind.guests.importers.protocol import (
     About,
+    CannotUnpack,
     Conversation,
+    JsonlConversation,
     Original,
     ReadPiece,
     ReadPosition,
+    Translate,
+    first_entries,
+    folders_below,
     make_id,
+    open_untouched,
+    unpack,
 )
 from plainmind.sessions.entries import Entry, entries_in
 from plainmind.sessions.transcript_files import read_object
@@ -283,8 +282,7 @@ class OpenClaw:
 
     def folders(self, path: str) -> list[str]:
         """In a state folder only the agents have conversations."""
-        below = os.path.join(path, "agents")
-        return [below] if os.path.isdir(below) else [path]
+        return folders_below(path, "agents")
 
     def original(self, path: str, given: str) -> Original | None:
         """Transcripts and archives of a sessions folder, and the database."""

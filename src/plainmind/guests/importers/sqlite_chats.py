@@ -8,17 +8,21 @@ from collections.abc import Callable, Iterable, Iterator
 
 from plainmind.base.errors import PlainmindError
 from plainmind.base.lazy import pattern
-from plainmind.guests.importers.originals import StoredConversation, Translate, open_untouched
-from plainmind.guests.importers.protocol import (
+from plainmind.guests.importers.originals import (
     About,
     Conversation,
     NothingToTake,
     Original,
+    StoredConversation,
+    Translate,
     call_block,
     make_id,
+    open_untouched,
+    spoken,
     text_block,
     thinking_block,
     tool_result,
+    unspoken,
 )
 from plainmind.sessions.entries import Entry, iso, time_of
 
@@ -80,11 +84,6 @@ def _time(found: object) -> Entry:
 def _entries(own_id: str, when: Entry, bodies: Iterable[tuple[str, Entry]]) -> tuple[Entry, ...]:
     """Entries of one message: each has the message's id, and a name when it is not what was said."""
     return tuple({"type": body["type"], "id": f"{own_id}{name}", **when, **body} for name, body in bodies)
-
-
-def _spoken(role: str, content: list[Entry], **more: str) -> Entry:
-    given = {name: found for name, found in more.items() if found}
-    return {"type": "message", "message": {"role": role, "content": content, **given}}
 
 
 # --- opencode: sessions, messages and their parts are rows ---
@@ -171,13 +170,7 @@ def _of_subagent(message: Entry, raw: bytes, number: int) -> tuple[Entry, ...]:
         return entries
     kept = ("id", "timestamp")
     return tuple(
-        {
-            "type": "custom_message",
-            **{name: entry[name] for name in kept if name in entry},
-            "customType": _TASK,
-            "content": entry["message"]["content"],
-            "display": False,
-        }
+        {name: entry[name] for name in kept if name in entry} | unspoken(_TASK, entry["message"]["content"])
         for entry in entries
     )
 
@@ -193,28 +186,28 @@ def _bodies_of_opencode(message: Entry) -> Iterator[tuple[str, Entry]]:
     text = "\n".join(text for text in texts if text)
     if role == "user":
         if text:
-            yield "", _spoken("user", [text_block(text)])
+            yield "", spoken("user", [text_block(text)])
         return
     if role != "assistant":
         return
-    made_by = {"provider": _text(message.get("providerID")), "model": _text(message.get("modelID"))}
+    made_by = {"provider": message.get("providerID"), "model": message.get("modelID")}
     thoughts = [_text(part.get("text")) for part in parts if part.get("type") == "reasoning"]
     thought = "\n".join(thought for thought in thoughts if thought)
     if thought:
-        yield ".thoughts", _spoken("assistant", [thinking_block(thought)], **made_by)
+        yield ".thoughts", spoken("assistant", [thinking_block(thought)], **made_by)
     calls = (part for part in parts if part.get("type") == "tool")
     for count, part in enumerate(calls, 1):
         found = part.get("state")
         state = found if isinstance(found, dict) else {}
         block = call_block(part.get("callID"), part.get("tool"), state.get("input"))
-        yield f".call{count}", _spoken("assistant", [block], **made_by)
+        yield f".call{count}", spoken("assistant", [block], **made_by)
         answer = state.get("output", state.get("error"))
         if _text(answer):
             failed = state.get("status") == "error"
             result = tool_result(part.get("callID"), answer, name=part.get("tool"), is_error=failed)
-            yield f".answer{count}", {"type": "message", "message": result}
+            yield f".answer{count}", result
     if text:
-        yield "", _spoken("assistant", [text_block(text)], **made_by)
+        yield "", spoken("assistant", [text_block(text)], **made_by)
 
 
 # --- Cursor: values of JSON by key; a conversation names its messages, each of which is a value of its own ---
@@ -324,17 +317,17 @@ def _bodies_of_cursor(bubble: Entry) -> Iterator[tuple[str, Entry]]:
     thinking = bubble.get("thinking")
     thought = _text(thinking.get("text")) if isinstance(thinking, dict) else _text(thinking)
     if thought:
-        yield ".thoughts", _spoken("assistant", [thinking_block(thought)])
+        yield ".thoughts", spoken("assistant", [thinking_block(thought)])
     text = _text(bubble.get("text")) or _text(bubble.get("rawText"))
     if text.strip():
-        yield "", _spoken(role, [text_block(text)])
+        yield "", spoken(role, [text_block(text)])
     tool = bubble.get("toolFormerData")
     if isinstance(tool, dict) and _text(tool.get("name")):
         call = tool.get("toolCallId")
         block = call_block(call, tool["name"], tool.get("rawArgs", tool.get("params")))
-        yield ".call", _spoken("assistant", [block])
+        yield ".call", spoken("assistant", [block])
         answer = tool.get("result")
         if _text(answer):
             failed = tool.get("status") == "error"
             result = tool_result(call, answer, name=tool["name"], is_error=failed)
-            yield ".answer", {"type": "message", "message": result}
+            yield ".answer", result

@@ -24,7 +24,7 @@ from plainmind.files.system import (
     make_folders,
     read_range,
 )
-from plainmind.guests.importers.protocol import FROM_WHERE, About, ReadPosition
+from plainmind.guests.importers.originals import FROM_WHERE, About, ReadPosition
 from plainmind.sessions.entries import Entry, Transcript, with_place_of_count
 from plainmind.sessions.registry import Sessions
 from plainmind.sessions.shelf import Shelf, find

@@ -13,8 +13,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
-from plainmind.agent.recall import remind, without_recalled
-from plainmind.agent.recalls import Asker
+from plainmind.agent.recall import Recalled, fence, new_nonce, remind, without_recalled
+from plainmind.agent.recalls import Asker, lines_of_hits
 from plainmind.agent.scope import NOTHING, OWNER, THE_OWNER, SearchContext
 from plainmind.base.errors import NotFound, PlainmindError, ScopeDenied
 from plainmind.base.extras import install_hint
@@ -128,9 +128,6 @@ class FrameworkMemory:
 
     def found(self, query: str, *, max_results: int | None = None) -> list[tuple[SearchHit, str]]:
         """What answers a question, best first, each piece between marks of its own; it goes into the recall log."""
-        from plainmind.agent.recall import Recalled, fence, new_nonce
-        from plainmind.agent.recalls import lines_of_hits
-
         recall = self.mine.begin_recall("search", query, asker=self._asker)
         hits = self.mine.search(query, max_results=max_results).hits
         pieces = [

@@ -10,14 +10,11 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 from plainmind.base.errors import ConfigError, IndexCorrupt, IndexUnavailable, PlainmindError
 from plainmind.base.model import Chunk, IndexFingerprint, Source
 from plainmind.base.value import replace
-from plainmind.guests.lancedb.contents import LanceContents, facts_of, sizes_of
 from plainmind.guests.lancedb.library import TableFault, plain_faults, refusal
-from plainmind.guests.lancedb.local_place import LocalPlace
-from plainmind.guests.lancedb.pointer import Place, Pointer, Turn
-from plainmind.guests.lancedb.remote_place import RemotePlace
+from plainmind.guests.lancedb.place import LocalPlace, Place, Pointer, RemotePlace, Turn
 from plainmind.guests.lancedb.rows import chunk_body
 from plainmind.guests.lancedb.table import Draft, GenerationTable, next_generation, open_table
-from plainmind.guests.lancedb.view import LanceView, new_cache
+from plainmind.guests.lancedb.view import LanceContents, LanceView, facts_of, new_cache, sizes_of
 from plainmind.index.reader import Reader
 from plainmind.index.store import Store
 

@@ -9,10 +9,10 @@ from itertools import islice
 from plainmind.base.errors import ConflictError
 from plainmind.base.model import FileState, IndexFingerprint, Source
 from plainmind.base.value import replace, value
-from plainmind.guests.lancedb import vectors
+from plainmind.guests.lancedb import overview
 from plainmind.guests.lancedb.library import with_faults
-from plainmind.guests.lancedb.overview import Segment
-from plainmind.guests.lancedb.pointer import Pointer, generation_of
+from plainmind.guests.lancedb.overview import Segment, fits
+from plainmind.guests.lancedb.place import Pointer, generation_of
 from plainmind.guests.lancedb.rows import (
     BUCKET,
     CHUNK,
@@ -31,7 +31,6 @@ from plainmind.guests.lancedb.rows import (
     schema,
     table_of,
 )
-from plainmind.guests.lancedb.vectors import fits
 from plainmind.guests.lancedb.view import LanceView, new_cache
 from plainmind.index.bm25 import Collected
 from plainmind.index.driver import KnownFile, PreparedChunk
@@ -336,11 +335,11 @@ class GenerationTable:
     def index_vectors(self, chunk_count: int) -> None:
         """Give vectors that are too many to be kept in memory an index, so that a search looks into a part of them."""
         dims = self.pointer.dims
-        if not dims or chunk_count < vectors.INDEX_FROM or fits(chunk_count, dims):
+        if not dims or chunk_count < overview.INDEX_FROM or fits(chunk_count, dims):
             return
         from lancedb.index import IvfSq
 
-        partitions = vectors.partitions_for(chunk_count)
+        partitions = overview.partitions_for(chunk_count)
         self._table.create_index("vector", config=IvfSq(distance_type="dot", num_partitions=partitions))
         self._table.checkout_latest()
         self.pointer = replace(self.pointer, version=self._table.version)

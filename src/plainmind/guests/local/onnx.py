@@ -16,8 +16,15 @@ from plainmind.base.extras import install_hint
 from plainmind.base.model import EmbedderIdentity, ProgressCallback
 from plainmind.base.value import value
 from plainmind.embed.protocol import EmbeddingSettings, usable_cores
-from plainmind.guests.local.hub import DEFAULT_CACHE_DIR, Hub, is_hub_name
-from plainmind.guests.local.model_traits import PromptedEmbedder, Prompts, fingerprint, prompts_for
+from plainmind.guests.local.model_files import (
+    DEFAULT_CACHE_DIR,
+    Hub,
+    PromptedEmbedder,
+    Prompts,
+    fingerprint,
+    is_hub_name,
+    prompts_for,
+)
 
 DEFAULT_MODEL = "BAAI/bge-small-en-v1.5"
 MODEL_FILES = ("onnx/model.onnx", "model.onnx")

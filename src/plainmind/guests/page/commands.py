@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from plainmind.base.errors import PlainmindError
-from plainmind.cli.console import Console
+from plainmind.cli.console import Console, plural
 from plainmind.cli.options import UsageError, commands_below, describe, open_memory, whole_number, wrong_value
 
 TYPE_CHECKING = False
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     import socket
 
     from plainmind.agent.scope import SearchContext
+    from plainmind.guests.page.gate import TokenFile
     from plainmind.guests.page.running import Running
-    from plainmind.guests.page.tokens import TokenFile
     from plainmind.memory.memory import Memory
 
 _HOST, _PORT = "127.0.0.1", 8738
@@ -136,9 +136,8 @@ def run_page(arguments: argparse.Namespace, console: Console) -> int:
 
 
 def _export(arguments: argparse.Namespace, console: Console) -> int:
-    from plainmind.cli.console import plural
     from plainmind.cli.notes import new_file
-    from plainmind.guests.page.export import make_page
+    from plainmind.guests.page.bundle import make_page
 
     target = os.path.abspath(arguments.export)
     with open_memory(arguments) as memory:
@@ -193,11 +192,10 @@ def _serve(arguments: argparse.Namespace, tell: Callable[[Running, str], None]) 
 
     from plainmind.agent.scope import THE_OWNER
     from plainmind.guests.page.call import Keeper
-    from plainmind.guests.page.gate import Gate
+    from plainmind.guests.page.gate import RIGHTS, Callers, Gate, PageSessions, TokenFile
     from plainmind.guests.page.parts import warm_entries
     from plainmind.guests.page.running import Running, hold_place, tell_running
     from plainmind.guests.page.server import PageApp, run_server
-    from plainmind.guests.page.tokens import RIGHTS, Callers, PageSessions, TokenFile
     from plainmind.mcp.desk import open_desk
     from plainmind.mcp.guard import token_in
     from plainmind.mcp.http import door_of
@@ -325,7 +323,7 @@ def _rights(text: str) -> Sequence[str]:
 
 def run_list_tokens(arguments: argparse.Namespace, console: Console) -> int:
     """Print one line a token."""
-    from plainmind.guests.page.tokens import context_facts
+    from plainmind.guests.page.gate import context_facts
 
     with open_memory(arguments) as memory:
         known = _token_file(memory).all()
@@ -397,6 +395,6 @@ def run_revoke_token(arguments: argparse.Namespace, console: Console) -> int:
 
 
 def _token_file(memory: Memory) -> TokenFile:
-    from plainmind.guests.page.tokens import TokenFile
+    from plainmind.guests.page.gate import TokenFile
 
     return TokenFile(memory.home)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from plainmind.base.errors import PlainmindError
-from plainmind.guests.page import mem0, memory_stores, vector_stores
+from plainmind.guests.page import mem0, stores
 from plainmind.guests.page.call import Call, Reply
-from plainmind.guests.page.problems import Problem
 from plainmind.guests.page.table import Operation
+from plainmind.guests.page.wire import Problem
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,27 +18,27 @@ COMPAT = "/compat/"
 
 _STORE = "/compat/anthropic/v1/memory_stores/{store}"
 _ANTHROPIC = (
-    ("GET", "/compat/anthropic/v1/memory_stores", "read", memory_stores.list_stores),
-    ("POST", "/compat/anthropic/v1/memory_stores", "write", memory_stores.create_store),
-    ("GET", _STORE, "read", memory_stores.read_store),
-    ("GET", _STORE + "/memories", "read", memory_stores.list_memories),
-    ("POST", _STORE + "/memories", "write", memory_stores.create_memory),
-    ("GET", _STORE + "/memories/{memory}", "read", memory_stores.read_memory),
-    ("POST", _STORE + "/memories/{memory}", "write", memory_stores.update_memory),
-    ("DELETE", _STORE + "/memories/{memory}", "write", memory_stores.delete_memory),
-    ("GET", _STORE + "/memory_versions", "read", memory_stores.list_versions),
-    ("GET", _STORE + "/memory_versions/{version}", "read", memory_stores.read_version),
-    ("POST", _STORE + "/memory_versions/{version}/redact", "forget", memory_stores.redact_version),
+    ("GET", "/compat/anthropic/v1/memory_stores", "read", stores.list_memory_stores),
+    ("POST", "/compat/anthropic/v1/memory_stores", "write", stores.create_memory_store),
+    ("GET", _STORE, "read", stores.read_memory_store),
+    ("GET", _STORE + "/memories", "read", stores.list_memories),
+    ("POST", _STORE + "/memories", "write", stores.create_memory),
+    ("GET", _STORE + "/memories/{memory}", "read", stores.read_memory),
+    ("POST", _STORE + "/memories/{memory}", "write", stores.update_memory),
+    ("DELETE", _STORE + "/memories/{memory}", "write", stores.delete_memory),
+    ("GET", _STORE + "/memory_versions", "read", stores.list_versions),
+    ("GET", _STORE + "/memory_versions/{version}", "read", stores.read_version),
+    ("POST", _STORE + "/memory_versions/{version}/redact", "forget", stores.redact_version),
 )
 _OPENAI = (
-    ("GET", "/compat/openai/v1/vector_stores", "read", vector_stores.list_stores),
-    ("GET", "/compat/openai/v1/vector_stores/{store}", "read", vector_stores.read_store),
-    ("POST", "/compat/openai/v1/vector_stores/{store}/search", "read", vector_stores.search),
+    ("GET", "/compat/openai/v1/vector_stores", "read", stores.list_vector_stores),
+    ("GET", "/compat/openai/v1/vector_stores/{store}", "read", stores.read_vector_store),
+    ("POST", "/compat/openai/v1/vector_stores/{store}/search", "read", stores.search_vectors),
 )
 _QMD = (
-    ("GET", "/compat/qmd/health", "", vector_stores.tell_health),
-    ("POST", "/compat/qmd/query", "read", vector_stores.query),
-    ("POST", "/compat/qmd/search", "read", vector_stores.query),
+    ("GET", "/compat/qmd/health", "", stores.tell_health),
+    ("POST", "/compat/qmd/query", "read", stores.query),
+    ("POST", "/compat/qmd/search", "read", stores.query),
 )
 _MEM0 = (
     ("GET", "/compat/mem0/v1/ping/", "read", mem0.ping),

@@ -15,8 +15,8 @@ from plainmind.base.errors import PlainmindError, ScopeDenied
 from plainmind.base.lazy import find_by_name
 from plainmind.base.model import EVERY_SCOPE, PRIVATE
 from plainmind.guests.page.call import Call, Reply
-from plainmind.guests.page.problems import Problem
-from plainmind.guests.page.vector_stores import whole
+from plainmind.guests.page.stores import whole
+from plainmind.guests.page.wire import Problem
 from plainmind.notes.scopes import person_scope
 
 TYPE_CHECKING = False

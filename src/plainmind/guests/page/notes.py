@@ -9,6 +9,7 @@ from plainmind.base.errors import ConflictError, NotFound, PlainmindError
 from plainmind.base.lazy import pattern
 from plainmind.base.model import (
     EVERY_SCOPE,
+    SearchResult,
     is_transcript,
     known_sources,
     sha256_bytes,
@@ -18,14 +19,14 @@ from plainmind.base.model import (
 from plainmind.base.value import replace
 from plainmind.guests.page import requests, shapes
 from plainmind.guests.page.call import Call, Preview, Reply, page_of
-from plainmind.guests.page.problems import Problem
+from plainmind.guests.page.wire import Problem
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import date
     from typing import Any
 
-    from plainmind.base.model import SearchHit, SearchResult
+    from plainmind.base.model import SearchHit
     from plainmind.files.history import Version
     from plainmind.notes.discovery import FoundFile
     from plainmind.notes.notebook import Forgotten
@@ -73,8 +74,6 @@ def search(call: Call) -> Reply:
 
 
 def _no_result(query: str) -> SearchResult:
-    from plainmind.base.model import SearchResult
-
     return SearchResult(query, (), "none", "", "hybrid")
 
 

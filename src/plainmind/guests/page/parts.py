@@ -1,4 +1,4 @@
-"""What other parts keep: the recall log of the kernel; entries and proposals of guests that are found by name."""
+"""How the memory is, and what its other parts keep: sessions, status, settings; recalls, entries, proposals."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 
+from plainmind import __version__
 from plainmind.base.errors import PlainmindError
 from plainmind.base.lazy import find_by_name
 from plainmind.base.model import EVERY_SCOPE, PRIVATE
 from plainmind.guests.page import requests, shapes
 from plainmind.guests.page.call import Call, Reply, page_of
-from plainmind.guests.page.problems import Problem
-from plainmind.guests.page.wire import read
+from plainmind.guests.page.gate import RIGHTS, Caller
+from plainmind.guests.page.wire import Problem, read
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,6 +29,87 @@ _ENTRIES = "plainmind.guests.entries.access:entry_memory_of"
 _ENTRIES_ON = "plainmind.guests.entries.access:are_entries_on"
 _HAS_ENTRIES = "plainmind.guests.entries.access:has_entries"
 _UPKEEP = "plainmind.guests.upkeep.desk:Desk"
+
+
+# --- the session of who asks ---
+
+
+def begin_session(call: Call) -> Reply:
+    """Open a session of the page; its code works once."""
+    if call.header("sec-fetch-site") != "same-origin":
+        raise Problem("origin", "only the page itself can begin a session", "open it with `plainmind page`")
+    begun = call.keeper.callers.sessions.begin(call.body.code)
+    if begun is None:
+        raise Problem(
+            "unauthorized",
+            "this code was used already, is older than a minute, or was never given",
+            "run `plainmind page` again",
+            more={"type": "urn:plainmind:code"},
+        )
+    token, caller = begun
+    return Reply(_session(call, caller, token), 201)
+
+
+def read_session(call: Call) -> Reply:
+    """Say who is asking."""
+    return Reply(_session(call, call.caller, None))
+
+
+def end_session(call: Call) -> Reply:
+    """Sign out of the page; a named token goes on."""
+    call.keeper.callers.sessions.end(call.token)
+    return Reply(None, 204)
+
+
+def make_code(call: Call) -> Reply:
+    """Make a code that opens the page once."""
+    code, seconds = call.keeper.callers.sessions.make_code()
+    return Reply(shapes.CodeMade(code, seconds), 201)
+
+
+def _session(call: Call, caller: Caller, token: str | None) -> shapes.Session:
+    memory = call.memory
+    end = None if caller.expires_at is None else datetime.fromtimestamp(caller.expires_at, UTC)
+    return shapes.Session(
+        caller.name,
+        tuple(right for right in RIGHTS if right in caller.rights),
+        call.keeper.is_read_only,
+        caller.is_owner,
+        None if end is None else end.isoformat(timespec="seconds"),
+        memory.workspace if caller.is_owner else "",
+        memory.agent_id,
+        __version__,
+        memory.now().date().isoformat(),
+        tuple(memory.sources),
+        caller.is_owner and keeps_entries(memory),
+        token,
+    )
+
+
+# --- how the memory is ---
+
+
+def read_status(call: Call) -> Reply:
+    """What is known, where it is kept and what leaves this machine."""
+    if call.caller.is_owner:
+        return Reply(dict(call.memory.status().facts))
+    return Reply(dict(call.scoped.status()))
+
+
+def read_doctor(call: Call) -> Reply:
+    """Look for everything that could be wrong."""
+    call.require_owner("checks are for the owner")
+    checks = call.memory.doctor()
+    rows = tuple(shapes.Check(one.name, one.verdict, one.detail, one.hint) for one in checks)
+    return Reply(shapes.Checks(all(one.verdict != "problem" for one in rows), rows))
+
+
+def list_settings(call: Call) -> Reply:
+    """Every setting with its origin; of a secret only whether it is set."""
+    call.require_owner("settings are for the owner")
+    rows = call.memory.list_settings()
+    shown = tuple(shapes.Setting(row.key, row.value, str(row.origin), row.doc) for row in rows)
+    return Reply(shapes.SettingList(shown, call.memory.remarks))
 
 
 # --- recalls ---

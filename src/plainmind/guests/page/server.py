@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, contextmanager
-from functools import partial
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager, nullcontext
 from importlib.util import find_spec
 from urllib.parse import parse_qsl
 
@@ -15,27 +14,27 @@ from starlette.routing import compile_path
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from plainmind.base.errors import PlainmindError
-from plainmind.base.model import sha256_bytes
-from plainmind.base.value import value
-from plainmind.guests.page.call import Call, Keeper, Reply
+from plainmind.base.model import sha256_bytes, sha256_text
+from plainmind.base.value import replace, value
+from plainmind.guests.page.call import Call, Event, Keeper, Lookout, Reply
 from plainmind.guests.page.compat import COMPAT, compatible_operations, refusal
-from plainmind.guests.page.events import Event, Lookout
 from plainmind.guests.page.gate import (
     HEADERS,
     MOST_BODY_BYTES,
+    Caller,
+    Callers,
     Gate,
     check_body,
     header_map,
     token_in,
     too_large,
 )
-from plainmind.guests.page.problems import Problem, problem_of
 from plainmind.guests.page.table import Operation, listen, operations
-from plainmind.guests.page.tokens import Caller
-from plainmind.guests.page.wire import as_json, read
+from plainmind.guests.page.wire import Problem, as_json, problem_of, read
+from plainmind.mcp.desk import desk_of
 from plainmind.mcp.guard import PATH as MCP_PATH
-from plainmind.mcp.guard import Door
-from plainmind.mcp.http import serve_app
+from plainmind.mcp.guard import Door, Refused, refuse
+from plainmind.mcp.http import mcp_app, serve_app, server_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,9 +42,13 @@ if TYPE_CHECKING:
     import socket
     from typing import Any
 
+    from anyio.abc import TaskGroup, TaskStatus
+
     from plainmind.agent.tools import Tool
     from plainmind.mcp.desk import Desk
+    from plainmind.mcp.guard import Door
     from plainmind.memory.memory import Memory
+
 
 STATIC = os.path.join(os.path.dirname(os.path.abspath(__file__)), "static")
 _KINDS = {
@@ -357,38 +360,79 @@ def _json(facts: object) -> bytes:
     return json.dumps(facts, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
 
 
+# --- MCP beside the page: the owner's token has all tools, a named one those that it has the right for ---
+
+
+def right_for(tool: Tool) -> str:
+    """The right that a token needs for a tool."""
+    if tool.is_read_only:
+        return "read"
+    return "forget" if tool.name == "memory_forget" else "write"
+
+
+class Agents:
+    """An application that serves each client of MCP by the token that it shows."""
+
+    def __init__(self, memory: Memory, tools: Sequence[Tool], door: Door, callers: Callers) -> None:
+        """`door` is the owner's; who may come by another token, `callers` know."""
+        self._memory, self._tools, self._door, self._callers = memory, tools, door, callers
+        self._apps: dict[str, ASGIApp] = {}  # by the hash of the token
+        self._opening = anyio.Lock()
+
+    @asynccontextmanager
+    async def run(self, desk: Desk) -> AsyncIterator[None]:
+        """Serve within a block; `desk` is the owner's."""
+        async with mcp_app(server_of(desk), self._door) as self._of_owner, anyio.create_task_group() as tasks:
+            self._tasks: TaskGroup = tasks
+            yield
+            tasks.cancel_scope.cancel()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        token, caller = self._caller_of(scope)
+        if caller is None:
+            await self._of_owner(scope, receive, send)  # or of nobody, which it says
+        elif "read" not in caller.rights:
+            await refuse(
+                Refused(403, f"the token `{caller.name}` has no right to read, which MCP needs"), send
+            )
+        else:
+            await (await self._app_of(token, caller))(scope, receive, send)
+
+    def _caller_of(self, scope: Scope) -> tuple[str, Caller | None]:
+        """The named token of a request and whose it is; a session of the page is for the page alone."""
+        try:
+            token = token_in(header_map(scope["headers"]))
+            caller = self._callers.find(token)
+        except (Problem, PlainmindError):
+            return "", None
+        return (token, caller) if caller is not None and caller.is_named else ("", None)
+
+    async def _app_of(self, token: str, caller: Caller) -> ASGIApp:
+        hashed = sha256_text(token)
+        async with self._opening:
+            if hashed not in self._apps:
+                self._apps[hashed] = await self._tasks.start(self._keep_app, token, caller)
+            return self._apps[hashed]
+
+    async def _keep_app(self, token: str, caller: Caller, *, task_status: TaskStatus[ASGIApp]) -> None:
+        """Hold the sessions of one token open until the server ends; a revoked one finds no way to them."""
+        tools = [tool for tool in self._tools if right_for(tool) in caller.rights]
+        desk = desk_of(self._memory, caller.context, tools, caller.name)
+        try:
+            async with mcp_app(server_of(desk), replace(self._door, token=token)) as app:
+                task_status.started(app)
+                await anyio.sleep_forever()
+        finally:
+            desk.close()
+
+
+# --- both of them ---
+
+
 def has_mcp() -> bool:
     """Whether what carries MCP over HTTP is installed."""
     return find_spec("mcp") is not None
-
-
-async def _serve(
-    app: PageApp,
-    desk: Desk,
-    tools: Sequence[Tool],
-    door: Door,
-    bound: socket.socket,
-    *,
-    started: Callable[[], None],
-    tls: tuple[str, str] | None,
-) -> None:
-    async with AsyncExitStack() as stack:
-        mcp: ASGIApp | None = None
-        if has_mcp():
-            from plainmind.guests.page.agents import Agents
-
-            mcp = agents = Agents(app.memory, tools, door, app.gate.callers)
-            await stack.enter_async_context(agents.run(desk))
-
-        async def both(scope: Scope, receive: Receive, send: Send) -> None:
-            is_mcp = mcp is not None and scope["type"] == "http" and scope["path"] == MCP_PATH
-            chosen: Any = mcp if is_mcp else app
-            await chosen(scope, receive, send)
-
-        def knows_token(headers: list[tuple[bytes, bytes]]) -> bool:
-            return door.knows_token(headers) or app.gate.knows_token(headers)
-
-        await serve_app(both, bound, knows_token, started, tls=tls, stopping=app.end_streams)
 
 
 def run_server(
@@ -402,7 +446,21 @@ def run_server(
     tls: tuple[str, str] | None,
 ) -> None:
     """Serve until a signal says stop: MCP at its path, all the rest by the page."""
+    mcp = Agents(app.memory, tools, door, app.gate.callers) if has_mcp() else None
+
+    async def both(scope: Scope, receive: Receive, send: Send) -> None:
+        is_mcp = mcp is not None and scope["type"] == "http" and scope["path"] == MCP_PATH
+        chosen: Any = mcp if is_mcp else app
+        await chosen(scope, receive, send)
+
+    def knows_token(headers: list[tuple[bytes, bytes]]) -> bool:
+        return door.knows_token(headers) or app.gate.knows_token(headers)
+
+    async def serve() -> None:
+        async with mcp.run(desk) if mcp is not None else nullcontext():
+            await serve_app(both, bound, knows_token, started, tls=tls, stopping=app.end_streams)
+
     try:
-        anyio.run(partial(_serve, app, desk, tools, door, bound, started=started, tls=tls))
+        anyio.run(serve)
     finally:
         app.close()

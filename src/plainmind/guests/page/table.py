@@ -6,10 +6,9 @@ from collections.abc import Callable
 
 from plainmind import __version__
 from plainmind.base.value import value
-from plainmind.guests.page import days, health, network, note_map, notes, parts, requests, shapes
+from plainmind.guests.page import days, network, notes, parts, requests, shapes
 from plainmind.guests.page.call import Call, Reply
-from plainmind.guests.page.problems import KINDS
-from plainmind.guests.page.wire import parameters_of, schema_of
+from plainmind.guests.page.wire import KINDS, parameters_of, schema_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -140,19 +139,19 @@ _SESSION = (
         "POST",
         "/v1/session",
         "Begin a session of the page with a code",
-        health.begin_session,
+        parts.begin_session,
         shapes.Session,
         right="",
         body=requests.Code,
         status=201,
     ),
-    _make("GET", "/v1/session", "Who is asking", health.read_session, shapes.Session, right="any"),
-    _make("DELETE", "/v1/session", "End the session", health.end_session, None, right="any", status=204),
+    _make("GET", "/v1/session", "Who is asking", parts.read_session, shapes.Session, right="any"),
+    _make("DELETE", "/v1/session", "End the session", parts.end_session, None, right="any", status=204),
     _make(
         "POST",
         "/v1/codes",
         "Make a code for the page; only `plainmind page` can",
-        health.make_code,
+        parts.make_code,
         shapes.CodeMade,
         right="open",
         body=requests.Nothing,
@@ -310,12 +309,12 @@ _NETWORK = (
         query=requests.GraphQuery,
         slow=True,
     ),
-    _make("GET", "/v1/map", "Every note at a place by its meaning", note_map.read_map, shapes.Map, slow=True),
+    _make("GET", "/v1/map", "Every note at a place by its meaning", network.read_map, shapes.Map, slow=True),
     _make(
         "POST",
         "/v1/map",
         "Give all notes new places",
-        note_map.make_map,
+        network.make_map,
         shapes.Map,
         right="write",
         body=requests.Nothing,
@@ -425,7 +424,7 @@ _HEALTH = (
         "GET",
         "/v1/status",
         "What is known and where it is kept",
-        health.read_status,
+        parts.read_status,
         None,
         slow=True,
         gives="application/json",
@@ -434,11 +433,11 @@ _HEALTH = (
         "GET",
         "/v1/doctor",
         "Look for everything that could be wrong",
-        health.read_doctor,
+        parts.read_doctor,
         shapes.Checks,
         slow=True,
     ),
-    _make("GET", "/v1/settings", "Every setting, without secrets", health.list_settings, shapes.SettingList),
+    _make("GET", "/v1/settings", "Every setting, without secrets", parts.list_settings, shapes.SettingList),
 )
 _ABOUT = (
     _make(

@@ -1,11 +1,23 @@
-"""Values as JSON: written, read with a sentence about what does not fit, and described as a JSON schema."""
+"""Values as JSON: written, read and described as a JSON schema; and what a request gets that is not carried out."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
 
-from plainmind.base.errors import PlainmindError
+from plainmind.base.errors import (
+    ConflictError,
+    EmbeddingError,
+    IndexUnavailable,
+    LockTimeout,
+    NotFound,
+    PathNotAllowed,
+    PlainmindError,
+    ScopeDenied,
+    StorageFailure,
+    WorkspaceError,
+    WouldShrink,
+)
 from plainmind.base.value import MISSING, Field, fields, value
 
 TYPE_CHECKING = False
@@ -14,6 +26,7 @@ if TYPE_CHECKING:
 
     T = TypeVar("T")
     Schema: TypeAlias = dict[str, Any]
+
 
 _PLAIN: Mapping[str, tuple[type | tuple[type, ...], str, str]] = {
     "str": (str, "string", "a text"),
@@ -215,3 +228,89 @@ def _schema(kind: Kind, named: dict[str, Schema]) -> Schema:
     if "$ref" in found:
         return {"anyOf": [found, {"type": "null"}]}
     return {**found, "type": [found["type"], "null"]}
+
+
+# --- what a request gets that is not carried out (RFC 9457) ---
+
+
+# What each kind of problem is called, and the status that goes with it.
+KINDS: Mapping[str, tuple[int, str]] = {
+    "bad-request": (400, "The request cannot be understood"),
+    "unauthorized": (401, "A token is needed"),
+    "session-over": (401, "The session is over"),
+    "code": (409, "The code does not work any more"),
+    "forbidden": (403, "This is not allowed here"),
+    "host": (403, "Another host was meant"),
+    "origin": (403, "Pages of other sites may not ask here"),
+    "not-found": (404, "There is no such thing"),
+    "method": (405, "This cannot be done with it"),
+    "too-slow": (408, "The body took too long"),
+    "conflict": (409, "It does not fit what is there"),
+    "would-shrink": (409, "Most of the file would go"),
+    "stale": (412, "The file has changed meanwhile"),
+    "too-large": (413, "The body is too large"),
+    "media-type": (415, "The body must be JSON"),
+    "precondition-required": (428, "Say which version is meant"),
+    "too-many": (503, "Too much is going on"),
+    "failed": (500, "This failed inside"),
+    "absent": (501, "A part is not there"),
+    "unavailable": (503, "The memory cannot be used just now"),
+}
+# The first that fits: subclasses stand before what they are of.
+_OF_ERRORS: tuple[tuple[type[PlainmindError], str], ...] = (
+    (ScopeDenied, "forbidden"),
+    (NotFound, "not-found"),
+    (PathNotAllowed, "forbidden"),
+    (WouldShrink, "would-shrink"),
+    (ConflictError, "conflict"),
+    (WorkspaceError, "unavailable"),
+    (LockTimeout, "unavailable"),
+    (StorageFailure, "unavailable"),
+    (IndexUnavailable, "unavailable"),
+    (EmbeddingError, "unavailable"),
+)
+
+
+class Problem(Exception):
+    """A request that is not carried out, and why. Never holds what only the owner may read."""
+
+    def __init__(
+        self,
+        kind: str,
+        detail: str,
+        hint: str | None = None,
+        *,
+        more: Mapping[str, Any] | None = None,
+        headers: tuple[tuple[str, str], ...] = (),
+    ) -> None:
+        super().__init__(detail)
+        self.kind = kind
+        self.status, self.title = KINDS[kind]
+        self.hint = hint
+        self.more = more or {}
+        self.headers = headers
+
+    def as_json(self) -> dict[str, Any]:
+        """The body that is sent."""
+        said = {
+            "type": f"urn:plainmind:{self.kind}",
+            "title": self.title,
+            "status": self.status,
+            "detail": str(self),
+        }
+        return {**said, **({"hint": self.hint} if self.hint else {}), **self.more}
+
+
+def problem_of(error: BaseException) -> Problem:
+    """Say of an error what the one who asked may know; our own mistakes go to the log."""
+    if isinstance(error, Problem):
+        return error
+    if isinstance(error, PlainmindError):
+        kind = next((kind for of, kind in _OF_ERRORS if isinstance(error, of)), "bad-request")
+        return Problem(kind, str(error), error.hint)
+    import logging
+
+    logging.getLogger(__name__).error("a request failed", exc_info=error)
+    return Problem(
+        "failed", f"this failed inside ({type(error).__name__})", "the log of the server tells more"
+    )

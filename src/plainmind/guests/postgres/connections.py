@@ -1,29 +1,42 @@
-"""Connections to a server: a pool, deadlines for a server that says nothing, and its errors in our words.
+"""How a server is spoken to: connections with deadlines, what every transaction says first, values on their way.
 
 A connection is lent to one thread at a time and used again: a new one costs more than a search.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import logging
+import struct
 import threading
 import time
-from collections.abc import Callable, Generator, Iterator
+import zlib
+from array import array
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 import psycopg
-from psycopg import IsolationLevel, errors
+from psycopg import IsolationLevel, errors, sql
+from psycopg.abc import Buffer
+from psycopg.adapt import Dumper, Loader
+from psycopg.pq import Format
+from psycopg.types import TypeInfo
 
 from plainmind.base.errors import IndexCorrupt, IndexUnavailable, LockTimeout, StorageFailure
-from plainmind.guests.postgres import wire
+from plainmind.base.lazy import pattern
+from plainmind.base.model import EVERY_SCOPE, IndexFingerprint, Source
+from plainmind.base.value import asdict, value
+from plainmind.index.vectors import BYTES_PER_NUMBER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, TypeVar
+    from typing import Any, LiteralString, TypeVar
 
     R = TypeVar("R")
     T = TypeVar("T")
     Waiting = Generator[Any, Any, R]
+
 
 MOST_CONNECTIONS = 16
 # Longer than a statement may take by its own deadline, which the server keeps as long as it lives.
@@ -249,7 +262,347 @@ def _register_types(db: Connection) -> None:
     if row is None:
         raise no_vectors()
     halfvec, halfvecs, process, *_ = row
-    wire.register(db, halfvec, halfvecs)
+    register(db, halfvec, halfvecs)
     if process != db.info.backend_pid:
         # There is a pooler between: what was prepared for one server process another does not know.
         db.prepare_threshold = None
+
+
+# --- what every transaction says first: whose rows it may touch, in which schema, and how long it may take ---
+
+
+KINDS = ("files", "chunks", "vectors", "segments", "positions", "postings")
+ALL_SCOPES = "*"
+STATEMENT_S = 60
+# A host that sleeps, or is cut off, must not keep the others from an index; the server forgets it after this.
+_IDLE_S = 600
+_FOR_THE_ANSWER_S = 15  # that a server which has ended a statement says so
+_MOST_SCANNED = "100000"  # where most of what is near is hidden
+
+_INTRODUCE = """SELECT set_config('plainmind.agent', %(agent)s, true),
+                       set_config('plainmind.scopes', '*', true),
+                       set_config('search_path', %(path)s, true),
+                       set_config('statement_timeout', %(statement)s, true),
+                       set_config('lock_timeout', %(lock)s, true),
+                       set_config('idle_in_transaction_session_timeout', %(idle)s, true),
+                       set_config('jit', 'off', true)"""
+# A search among vectors goes through their graph where they have one, whatever the planner thinks of it.
+_INTRODUCE_READER = f"""{_INTRODUCE},
+                       set_config('hnsw.iterative_scan', 'relaxed_order', true),
+                       set_config('hnsw.max_scan_tuples', %(scanned)s, true),
+                       set_config('enable_seqscan', 'off', true), set_config('enable_sort', 'off', true),
+                       set_config('plan_cache_mode', 'force_generic_plan', true)"""
+_NARROW = "SELECT set_config('plainmind.scopes', %s, true)"
+_LOCK_INDEX = "SELECT pg_advisory_xact_lock(%s, id) FROM indexes WHERE agent = %s AND workspace = %s"
+_PUBLISHED = """SELECT i.id, g.id, g.fingerprint, g.dims, g.graph, g.revision, g.contents,
+                       pg_try_advisory_xact_lock_shared(%(lock)s, g.id)
+                       AND (SELECT bool_and(to_regclass(kind || '_' || g.id) IS NOT NULL)
+                              FROM unnest(%(kinds)s::text[]) AS kind)
+                  FROM indexes i LEFT JOIN generations g ON g.id = i.published
+                 WHERE i.agent = %(agent)s AND i.workspace = %(workspace)s"""
+_GENERATION = """SELECT index, id, fingerprint, dims, graph, revision, contents,
+                        pg_try_advisory_xact_lock_shared(%(lock)s, id)
+                   FROM generations WHERE id = %(generation)s"""
+
+
+@value
+class Locks:
+    """The first halves of advisory locks; the second is the number of an index or of a generation."""
+
+    index: int  # held while an index is changed or published; by a builder with the number of a generation, negated
+    generation: int  # shared by those who read or build a generation, so that it is not dropped
+
+
+def locks_of(schema: str) -> Locks:
+    """The locks of one installation: others may share its server."""
+    return Locks(_number(f"{schema}.indexes"), _number(f"{schema}.generations"))
+
+
+def _number(name: str) -> int:
+    return zlib.crc32(name.encode()) - 2**31
+
+
+class Tables:
+    """SQL for one generation: the same statements, each with the tables of that generation."""
+
+    def __init__(self, generation: int) -> None:
+        self.generation = generation
+        self._names = {kind: sql.Identifier(f"{kind}_{generation}") for kind in KINDS}
+        self._texts: dict[tuple[LiteralString, int], LiteralString] = {}
+
+    def __call__(self, statement: LiteralString, *, limit: int = 0) -> LiteralString:
+        """A statement in which `{files}` stands for the table of files, and so on.
+
+        Where it has a `{limit}`, that is the number itself: a plan for any number at all is one without a graph.
+        """
+        found = self._texts.get((statement, limit))
+        if found is None:
+            made = sql.SQL(statement).format(**self._names, limit=sql.Literal(limit))
+            found = self._texts[statement, limit] = made.as_string()
+        return found
+
+
+class GenerationGone(Exception):
+    """Another generation was published, and this one dropped, while a view of it was being opened: look again."""
+
+    def __init__(self, generation: int = 0) -> None:
+        super().__init__(generation)
+        self.generation = generation
+
+
+@value
+class Published:
+    """The generation that a transaction works on."""
+
+    index: int
+    generation: int
+    fingerprint: IndexFingerprint
+    dims: int
+    graph: bool
+    revision: int
+    contents: int
+    is_kept: bool  # its tables are there, and are not dropped before the transaction ends
+
+    def refuse_strangers(self) -> None:
+        """Raise IndexCorrupt if a program that is none of ours has changed a row since it was built."""
+        if self.contents < 0:
+            raise IndexCorrupt(
+                "the index is damaged: another program has changed rows of it",
+                hint="run `plainmind sync --force`: it is rebuilt from your notes",
+            )
+
+
+@value
+class Session:
+    """Who uses which index of which installation."""
+
+    schema: str
+    vectors: str  # the schema that pgvector is in
+    agent: str
+    workspace: str
+    wait_s: float = 30.0  # for a lock that another holds
+
+    @property
+    def locks(self) -> Locks:
+        """The locks of the installation."""
+        return locks_of(self.schema)
+
+    def introduce(self, db: Connection, *, statement_s: int = STATEMENT_S, idle_s: int = _IDLE_S) -> None:
+        """Say whose rows this transaction may touch: without it there are none.
+
+        No statement may take longer than `statement_s`, and no pause between two than `idle_s`; 0 is for any.
+        """
+        db.execute(_INTRODUCE, self._parameters(db, statement_s, idle_s))
+
+    def _parameters(
+        self, db: Connection, statement_s: int = STATEMENT_S, idle_s: int = _IDLE_S
+    ) -> dict[str, str]:
+        db.patience_s = statement_s + _FOR_THE_ANSWER_S
+        return {
+            "agent": self.agent,
+            "path": f"{self.schema}, {self.vectors}",
+            "statement": f"{statement_s}s",
+            "lock": f"{int(1000 * self.wait_s)}ms",
+            "idle": f"{idle_s}s",
+        }
+
+    def look_up(self, db: Connection, *, first: Sequence[LiteralString] = ()) -> Published | None:
+        """Begin a view: find what is published, and keep it from being dropped.
+
+        `first` is what has to be done before it is settled what the view sees.
+        """
+        asked = self._asked()
+        with db.pipeline():
+            for statement in first:
+                db.execute(statement)
+            db.execute(_INTRODUCE_READER, {**self._parameters(db), "scanned": _MOST_SCANNED})
+            row = db.execute(_PUBLISHED, asked)
+        found = published_in(row.fetchone())
+        if found is not None and not found.is_kept:
+            raise GenerationGone(found.generation)
+        return found
+
+    def generation(self, db: Connection, number: int) -> Published | None:
+        """Find one generation, published or not, and keep it from being dropped."""
+        row = db.execute(_GENERATION, {"lock": self.locks.generation, "generation": number}).fetchone()
+        return published_in(row)
+
+    def lock(
+        self, db: Connection, *, statement_s: int = STATEMENT_S, idle_s: int = _IDLE_S
+    ) -> Published | None:
+        """Begin a change: until the transaction ends, this index is not changed or published by others."""
+        with db.pipeline():
+            self.introduce(db, statement_s=statement_s, idle_s=idle_s)
+            db.execute(_LOCK_INDEX, (self.locks.index, self.agent, self.workspace))
+        # Not in the pipeline: after one the server does not begin to count how long a transaction idles.
+        return published_in(db.execute(_PUBLISHED, self._asked()).fetchone())
+
+    def _asked(self) -> dict[str, Any]:
+        return {
+            "lock": self.locks.generation,
+            "agent": self.agent,
+            "workspace": self.workspace,
+            "kinds": list(KINDS),
+        }
+
+
+@contextmanager
+def only_scopes(db: Connection, scopes: frozenset[str]) -> Iterator[None]:
+    """Let the server itself hide the rows of all other scopes from the statements of a block."""
+    if scopes == EVERY_SCOPE:
+        yield
+        return
+    with db.pipeline():
+        db.execute(_NARROW, (scopes_json(scopes),))
+        yield
+        db.execute(_NARROW, (ALL_SCOPES,))
+
+
+def scopes_json(scopes: Iterable[str]) -> str:
+    """Scopes as the server reads them."""
+    return json.dumps([to_stored(scope) for scope in sorted(scopes)])
+
+
+def published_in(row: tuple[Any, ...] | None) -> Published | None:
+    """What a row says; None when nothing was ever published."""
+    if row is None or row[1] is None:
+        return None
+    index, number, fingerprint, dims, graph, revision, contents, is_kept = row
+    return Published(
+        index, number, fingerprint_of(fingerprint), dims, graph, revision, contents, bool(is_kept)
+    )
+
+
+def fingerprint_json(fingerprint: IndexFingerprint) -> str:
+    """A fingerprint as a row keeps it."""
+    return json.dumps(asdict(fingerprint))
+
+
+def fingerprint_of(stored: str) -> IndexFingerprint:
+    """How an index is made."""
+    try:
+        return IndexFingerprint.from_facts(json.loads(stored))
+    except (ValueError, TypeError, KeyError) as error:
+        raise IndexCorrupt(
+            "the index does not say how it was made", hint="run `plainmind sync --force`"
+        ) from error
+
+
+# --- values on their way to the server and back: any text at all, names and numbers, vectors, long lists of ids ---
+
+
+# A private character of the last plane: it stands before what is spelled out, and spells itself out too.
+_MARK = "\U0010fffd"
+_UNSTORABLE = pattern("[\x00\ud800-\udfff\U0010fffd]")
+_SPELLED = pattern("\U0010fffd([0-9a-f]{4})")
+_OWN = "ffff"  # spells the mark
+_KEY_CHARACTERS = 200  # an index takes no longer keys
+_HEADER = struct.Struct(">HH")  # the number of dimensions, and nothing
+_LIST = struct.Struct(">iiIii")  # one dimension, no NULL, of int8, so many, counted from one
+
+
+def to_stored(text: str) -> str:
+    """The form in which a text is stored: nearly always itself.
+
+    PostgreSQL takes no NUL and no lone surrogate: those few are spelled out.
+    """
+    if "\x00" not in text and _MARK not in text:
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            pass
+        else:
+            return text
+    return _UNSTORABLE.sub(
+        lambda found: _MARK + (_OWN if found[0] == _MARK else f"{ord(found[0]):04x}"), text
+    )
+
+
+def from_stored(stored: str) -> str:
+    """The text that was stored."""
+    if _MARK not in stored:
+        return stored
+    return _SPELLED.sub(lambda found: _MARK if found[1] == _OWN else chr(int(found[1], 16)), stored)
+
+
+def file_name(source: Source, path: str) -> bytes:
+    """By what a file is found: its path may be too long for an index."""
+    return hashlib.sha256(json.dumps([source, path]).encode()).digest()
+
+
+def term_key(term: str) -> str:
+    """By what a term is found: itself, unless it is too long for an index."""
+    if len(term) <= _KEY_CHARACTERS:
+        return term
+    # No term has a control character in it, so that none looks like the key of another.
+    return "\x01" + hashlib.sha256(term.encode()).hexdigest()
+
+
+def signed_64(number: int) -> int:
+    """Fit an unsigned 64-bit number, an inode, into a signed one; `unsigned_64` undoes it."""
+    return number - 2**64 if number >= 2**63 else number
+
+
+def unsigned_64(number: int) -> int:
+    """Undo `signed_64`."""
+    return number + 2**64 if number < 0 else number
+
+
+@value
+class HalfVector:
+    """A packed vector on its way to the server."""
+
+    packed: bytes
+
+
+@value
+class Ids:
+    """Many ids on their way to the server: a list of numbers would take ten times as long."""
+
+    numbers: array[int]  # int64
+
+
+class _IdsDumper(Dumper):
+    format = Format.BINARY
+    oid = 1016  # of an array of int8
+
+    def dump(self, obj: Ids) -> Buffer:
+        count = len(obj.numbers)
+        numbers = array("q", obj.numbers)
+        numbers.byteswap()
+        packed = numbers.tobytes()
+        out = bytearray(12 * count)  # of each: how many bytes it has, in four, then those
+        out[3::12] = bytes((8,)) * count
+        for place in range(8):
+            out[4 + place :: 12] = packed[place::8]
+        return _LIST.pack(1, 0, 20, count, 1) + out
+
+
+def register(db: psycopg.Connection[Any], halfvec: int, halfvecs: int) -> None:
+    """Let a connection send and read vectors: `halfvec` is their type on this server, `halfvecs` that of arrays."""
+
+    class HalfVectorDumper(Dumper):
+        format = Format.BINARY
+        oid = halfvec
+
+        def dump(self, obj: HalfVector) -> Buffer:
+            return _HEADER.pack(len(obj.packed) // BYTES_PER_NUMBER, 0) + _swap_bytes(obj.packed)
+
+    TypeInfo("halfvec", halfvec, halfvecs).register(db)
+    db.adapters.register_dumper(HalfVector, HalfVectorDumper)
+    db.adapters.register_dumper(Ids, _IdsDumper)
+    db.adapters.register_loader(halfvec, _HalfVectorLoader)
+
+
+class _HalfVectorLoader(Loader):
+    format = Format.BINARY
+
+    def load(self, data: Buffer) -> bytes:
+        return _swap_bytes(bytes(data)[_HEADER.size :])
+
+
+def _swap_bytes(numbers: bytes) -> bytes:
+    """Change between the byte order of the machine, which is little-endian, and that of the network."""
+    swapped = array("H", numbers)
+    swapped.byteswap()
+    return swapped.tobytes()

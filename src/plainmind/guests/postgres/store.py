@@ -18,19 +18,18 @@ from plainmind.base.model import Chunk, IndexFingerprint, Source
 from plainmind.base.value import asdict, replace, value
 from plainmind.guests.postgres.change import InBulk, PostgresChange
 from plainmind.guests.postgres.config import DEFAULT_SCHEMA, DSN_KEY, READ_DSN_KEY, safe_dsn, valid_schema
-from plainmind.guests.postgres.connections import Connections
-from plainmind.guests.postgres.contents import PostgresContents, facts_of, sizes_of
-from plainmind.guests.postgres.migrations import NEWEST, check_not_newer, prepare, vector_schema, version_of
-from plainmind.guests.postgres.session import (
+from plainmind.guests.postgres.connections import (
     KINDS,
     STATEMENT_S,
+    Connections,
     GenerationGone,
     Published,
     Session,
     Tables,
     fingerprint_json,
 )
-from plainmind.guests.postgres.view import PostgresCache, PostgresView
+from plainmind.guests.postgres.migrations import NEWEST, check_not_newer, prepare, vector_schema, version_of
+from plainmind.guests.postgres.view import PostgresCache, PostgresContents, PostgresView, facts_of, sizes_of
 from plainmind.index.reader import Reader
 from plainmind.index.store import Store
 
@@ -411,7 +410,7 @@ class PostgresBuild:
     def finish(self) -> None:
         """Make everything found, and found fast."""
         self._flush()
-        with self._changing("finish a rebuild", statement_s=_LONG_S) as change:
+        with self.changing("finish a rebuild", statement_s=_LONG_S) as change:
             change.make_graph_if_large(self._fingerprint.embedder.dims)
             change.db.execute(_ANALYZE, (self._tables.generation,))
 
@@ -434,9 +433,22 @@ class PostgresBuild:
         with self._look("read the index") as (db, now):
             yield Reader(PostgresView(db, PostgresCache(now.generation), now))
 
-    def changing(self, operation: str) -> AbstractContextManager[PostgresChange]:
+    @contextmanager
+    def changing(self, operation: str, *, statement_s: int = STATEMENT_S) -> Iterator[PostgresChange]:
         """Make a change in a transaction of its own, or in that of the changes it is joined with."""
-        return self._changing(operation)
+        with self._one_at_a_time:
+            if self._joint is not None:
+                change, failures = self._joint
+                try:
+                    yield change
+                except BaseException:
+                    failures.append(True)
+                    raise
+                return
+            begin = partial(self._begin, statement_s=statement_s)
+            with self._connections.transaction(begin, operation) as (db, now):
+                yield PostgresChange(db, self._tables, now.fingerprint, self._bulk)
+            self._write_full_segments()
 
     @contextmanager
     def joined(self) -> Iterator[None]:
@@ -445,7 +457,7 @@ class PostgresBuild:
             if self._joint is not None:
                 yield  # of a block that is joined already
                 return
-            with self._changing("index files") as change:
+            with self.changing("index files") as change:
                 failures: list[bool] = []
                 self._joint = (change, failures)
                 try:
@@ -467,7 +479,7 @@ class PostgresBuild:
     def erase(self, source: Source, paths: Sequence[str]) -> None:
         """Drop files and every trace of them."""
         self._flush()
-        with self._changing("erase files") as change:
+        with self.changing("erase files") as change:
             for path in paths:
                 change.remove(source, path)
             change.wipe_removed()
@@ -490,22 +502,6 @@ class PostgresBuild:
 
     def close(self) -> None:
         """Do nothing: the end of the `build()` block closes it."""
-
-    @contextmanager
-    def _changing(self, operation: str, *, statement_s: int = STATEMENT_S) -> Iterator[PostgresChange]:
-        with self._one_at_a_time:
-            if self._joint is not None:
-                change, failures = self._joint
-                try:
-                    yield change
-                except BaseException:
-                    failures.append(True)
-                    raise
-                return
-            begin = partial(self._begin, statement_s=statement_s)
-            with self._connections.transaction(begin, operation) as (db, now):
-                yield PostgresChange(db, self._tables, now.fingerprint, self._bulk)
-            self._write_full_segments()
 
     @contextmanager
     def _look(self, operation: str) -> Iterator[tuple[Connection, Published]]:

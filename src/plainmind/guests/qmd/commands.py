@@ -725,13 +725,13 @@ def _mcp(desk: Desk, words: Sequence[str]) -> int:
 
 
 def _skill(desk: Desk, words: Sequence[str]) -> None:
-    from plainmind.guests.qmd.skill import skill
+    from plainmind.guests.qmd.server import skill
 
     print(skill(desk.line, words))
 
 
 def _skills(desk: Desk, words: Sequence[str]) -> None:
-    from plainmind.guests.qmd.skill import skills
+    from plainmind.guests.qmd.server import skills
 
     print(skills(desk.line, words))
 

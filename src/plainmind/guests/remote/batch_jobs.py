@@ -23,14 +23,20 @@ from plainmind.embed.protocol import EmbeddingCache, FullEmbedder, Keep
 from plainmind.files.system import try_lock
 from plainmind.guests.net.failures import Abandoned, AnswerTooLarge, KeyRefused, NetFailure, QuotaSpent, mask
 from plainmind.guests.net.transport import Transport
-from plainmind.guests.remote.batch_endpoint import JobView, endpoint_for
-from plainmind.guests.remote.breaker import Breaker, BreakerPolicy, permission
-from plainmind.guests.remote.client import transport_for
 from plainmind.guests.remote.config import RemoteSettings
-from plainmind.guests.remote.embedder import RemoteEmbedder
-from plainmind.guests.remote.failures import BudgetSpent, ProviderPaused, VectorsPending, embedding_error
+from plainmind.guests.remote.embedder import RemoteEmbedder, transport_for
+from plainmind.guests.remote.failures import (
+    Breaker,
+    BreakerPolicy,
+    BudgetSpent,
+    ProviderPaused,
+    VectorsPending,
+    embedding_error,
+    permission,
+)
 from plainmind.guests.remote.job_steps import PLANNED, Portion, Steps, hashes_of, portions
 from plainmind.guests.remote.ledger import JobRecord, Ledger
+from plainmind.guests.remote.vendors import JobView, endpoint_for
 from plainmind.guests.remote.wire import Wire, price_of, provider_key, wire_for
 from plainmind.text.chunking import estimated_tokens
 

@@ -22,9 +22,9 @@ from plainmind.base.value import field, record, replace, value
 from plainmind.embed.protocol import EmbeddingCache, check_vectors
 from plainmind.guests.net.failures import AnswerUnreadable, NetFailure
 from plainmind.guests.net.transport import Transport
-from plainmind.guests.remote.batch_endpoint import AnswerLine, BatchEndpoint, JobView, Unlisted
 from plainmind.guests.remote.failures import BudgetSpent
 from plainmind.guests.remote.ledger import JobRecord, Ledger
+from plainmind.guests.remote.vendors import AnswerLine, BatchEndpoint, JobView, Unlisted
 from plainmind.guests.remote.wire import ProviderKey
 
 # A job is `PLANNED` before anything is sent, `UPLOADED` when the id of its file is saved, `RUNNING` when its own id

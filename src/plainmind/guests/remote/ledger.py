@@ -19,7 +19,7 @@ import apsw
 from plainmind.base.errors import StorageFailure
 from plainmind.base.value import field, value
 from plainmind.embed.cache import Damaged, SharedFile, inode_of, set_aside, write_transaction
-from plainmind.guests.remote.breaker import Breaker, BreakerPolicy
+from plainmind.guests.remote.failures import Breaker, BreakerPolicy
 from plainmind.guests.remote.wire import ProviderKey
 
 _Outcome = TypeVar("_Outcome")

@@ -143,18 +143,14 @@ REMOTE_PROVIDERS = ("openai", "gemini", "voyage")
 
 def wire_for(name: str, settings: RemoteSettings) -> Wire:
     """Choose the wire format; base64 only where its provider is known to have it."""
+    from plainmind.guests.remote.vendors import GeminiWire, OpenAIWire, VoyageWire
+
     packed = settings.base_url is None
     if name == "openai":
-        from plainmind.guests.remote.openai import OpenAIWire
-
         return OpenAIWire(packed=packed)
     if name == "voyage":
-        from plainmind.guests.remote.voyage import VoyageWire
-
         return VoyageWire(packed=packed)
     if name == "gemini":
-        from plainmind.guests.remote.gemini import GeminiWire
-
         return GeminiWire()
     raise ConfigError(
         f"unknown remote embedding provider: `{name}`",

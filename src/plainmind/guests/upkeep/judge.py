@@ -17,14 +17,18 @@ from plainmind.base.lazy import find_by_name
 from plainmind.base.model import PRIVATE, sha256_text
 from plainmind.base.value import replace
 from plainmind.guests.upkeep.config import TidyValues
-from plainmind.guests.upkeep.lasting import is_boilerplate, is_known
-from plainmind.guests.upkeep.lasting import proposal as keep_proposal
-from plainmind.guests.upkeep.ledger import Ledger
+from plainmind.guests.upkeep.desk import Ledger
 from plainmind.guests.upkeep.model import Maker, ModelUse, Proposal
+from plainmind.guests.upkeep.outdated import (
+    has_other_value,
+    is_another_person,
+    is_newer,
+    says_otherwise,
+    superseded_proposal,
+)
+from plainmind.guests.upkeep.repeats import turns_round
+from plainmind.guests.upkeep.structure import is_boilerplate, is_known, keep_proposal
 from plainmind.guests.upkeep.survey import Line, Survey
-from plainmind.guests.upkeep.updates import has_other_value, is_another_person, is_newer, says_otherwise
-from plainmind.guests.upkeep.updates import proposal as superseded_proposal
-from plainmind.guests.upkeep.word_order import turns_round
 from plainmind.text.chunking import estimated_tokens
 from plainmind.text.sentences import adds_nothing, is_for_the_assistant, words_of
 from plainmind.text.terms import fold, stem
@@ -36,7 +40,7 @@ if TYPE_CHECKING:
     from plainmind.memory.memory import Memory
 
 _MODEL = "plainmind.guests.chat.access:chat_model_of"
-_REQUEST = "plainmind.guests.chat.models.protocol:Request"
+_REQUEST = "plainmind.guests.chat.model:Request"
 _ANSWER_TOKENS = 1_000
 _LEAST_LINES_TOKENS = 200
 _MOST_LINES = 400

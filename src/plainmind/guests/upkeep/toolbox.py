@@ -64,11 +64,6 @@ PROPOSE = Tool(
 UPKEEP_TOOLS: tuple[Tool, ...] = (PROPOSE,)
 
 
-def with_proposals(memory: Memory, scoped: ScopedMemory, others: Tools) -> WithProposals:
-    """A box of tools, and the one that proposes."""
-    return WithProposals(memory, scoped, others)
-
-
 class WithProposals:
     """The tools of another box, and `memory_propose`. Safe to share between threads."""
 

@@ -14,8 +14,7 @@ from psycopg import sql
 
 from plainmind.base.errors import IndexUnavailable
 from plainmind.guests.postgres.config import safe_dsn, valid_schema
-from plainmind.guests.postgres.connections import Connection, first_line, no_vectors, plain_errors
-from plainmind.guests.postgres.session import locks_of
+from plainmind.guests.postgres.connections import Connection, first_line, locks_of, no_vectors, plain_errors
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

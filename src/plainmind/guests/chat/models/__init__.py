@@ -1,1 +1,0 @@
-"""Chat models: what an agent asks of one, and the two languages in which endpoints are asked."""
