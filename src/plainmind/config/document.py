@@ -51,6 +51,18 @@ def _describe_text(text: str, *, secret: bool) -> str:
     return "text" if secret or len(text) > 60 else f"the text {short}"
 
 
+def describe_typed(text: str, *, secret: bool) -> str:
+    """Say what was typed where text stands for a value of any kind: `["a"]` is a list."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return describe_found(text, secret=secret)
+    if not isinstance(value, list | dict):
+        return describe_found(text, secret=secret)
+    kind = "list" if isinstance(value, list) else "object"
+    return describe_found(value, secret=True) if secret or len(text) > 60 else f"the {kind} {printable(text)}"
+
+
 # json5 takes about 13 µs a byte: a file much larger than any configuration would look like a hang.
 MAX_BYTES = 512 * 1024
 _JSON5_PLACE = pattern(r":(\d+) .* at column (\d+)$", re.DOTALL)

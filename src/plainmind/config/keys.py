@@ -9,7 +9,7 @@ from functools import cache
 from plainmind.base.errors import ConfigError
 from plainmind.base.lazy import find_by_name
 from plainmind.base.value import MISSING, value
-from plainmind.config.document import describe_found, printable, printable_path
+from plainmind.config.document import describe_found, describe_typed, printable, printable_path
 from plainmind.config.kinds import Kind, Number, OneOf, Unfit, Whole
 from plainmind.config.load import PREFIX, Layer, Origin
 from plainmind.config.settings import GUEST_SECTIONS, Settings, members
@@ -201,7 +201,9 @@ class CheckedLayer(Layer):
             elif isinstance(given, Mapping):
                 self.put_all(given, spelled, depth + 1)
             else:
-                raise _wrong(spelled, "an object of settings", given, self.origin, secret=True)
+                raise _wrong(
+                    spelled, "an object of settings", describe_found(given, secret=True), self.origin
+                )
 
     def put(self, key: Key, spelled: str, value: Any, origin: Origin) -> None:
         """Check one value and keep it. Raises ConfigError."""
@@ -266,18 +268,19 @@ def check_value(key: Key, value: Any, spelled: str, origin: Origin, *, as_text: 
     """
     if isinstance(value, os.PathLike):
         value = os.fspath(value)
+    is_typed = as_text and isinstance(value, str)
     try:
-        return key.kind.from_text(value) if as_text and isinstance(value, str) else key.kind.read(value)
+        return key.kind.from_text(value) if is_typed else key.kind.read(value)
     except Unfit as unfit:
-        error = _wrong(spelled, str(unfit), value, origin, secret=key.secret)
+        describe = describe_typed if is_typed else describe_found
+        error = _wrong(spelled, str(unfit), describe(value, secret=key.secret), origin)
         if isinstance(key.kind, OneOf) and isinstance(value, str):
             close = nearest(value, key.kind.names)
             error.hint = f"did you mean `{close}`?" if close else None
         raise error from None
 
 
-def _wrong(spelled: str, expected: str, value: Any, origin: Origin, *, secret: bool) -> ConfigError:
-    found = describe_found(value, secret=secret)
+def _wrong(spelled: str, expected: str, found: str, origin: Origin) -> ConfigError:
     return ConfigError(
         f"`{printable(spelled)}` must be {expected}, not {found}{_place(origin)}", key=canonical(spelled)
     )
