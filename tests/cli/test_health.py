@@ -249,3 +249,14 @@ def test_doctor_mentions_folders_that_are_for_an_id_in_whatever_channel_once(cli
     assert [check["verdict"] for check in found] == ["ok"]
     assert "memory/shared-with/group--100, memory/shared-with/person-anna" in found[0]["detail"]
     assert "CHANNEL" in found[0]["hint"]
+
+
+def test_a_line_with_two_secrets_is_named_once_and_both_are_counted(cli, workspace):
+    (workspace / "MEMORY.md").write_text(
+        "# Memory\n\n- db: password=Xq7vR2mPz9Lk and password=Wt5nB8sYd3Jh\n"
+    )
+
+    said = cli("doctor").out
+
+    assert said.count("MEMORY.md:3: password") == 1
+    assert "2 secrets in notes" in said

@@ -347,6 +347,8 @@ def run_get(arguments: argparse.Namespace, console: Console) -> int:
         console.answer(
             console.printable(without_note_ids(excerpt.text))
         )  # ids are for programs, which read JSON
+    elif excerpt.first_line == 1:
+        console.note(f"{excerpt.path} holds no text")
     else:
         console.note(f"{excerpt.path} has no line {excerpt.first_line}")
     if excerpt.next_line is not None:
