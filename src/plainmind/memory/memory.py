@@ -19,7 +19,6 @@ from plainmind.base.model import (
 from plainmind.config.load import load_here
 from plainmind.files.system import SYSTEM, explain_errors, make_folders
 from plainmind.memory import translation
-from plainmind.memory.translation import NotesValues
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # a search needs none of these, and pays for none of them
@@ -69,7 +68,7 @@ _PREPARE_SERVER = "plainmind.guests.postgres.config:prepare_server"
 class Notes:
     """The files of a memory: read, written, and what they were before. A command opens only what it uses."""
 
-    def __init__(self, values: NotesValues, now: Callable[[], datetime]) -> None:
+    def __init__(self, values: translation.NotesValues, now: Callable[[], datetime]) -> None:
         self.making = RLock()  # again and again: parts are made of parts
         self.values = values
         self._now = now
@@ -197,8 +196,9 @@ class Memory:
         more_sources: Sequence[TextSource] = (),
         looks_around: bool = True,
         assumed: Mapping[str, Any] | None = None,
+        broken: list[ConfigError] | None = None,
     ) -> Self:
-        """A memory in another environment than that of this process, with sources that no setting names.
+        """A memory in another environment, with sources that no setting names; what is `broken` in them is told there.
 
         Without `looks_around` none in or above `cwd` is taken; what is `assumed` holds where nobody has set it.
         """
@@ -212,6 +212,7 @@ class Memory:
             more_sources=more_sources,
             looks_around=looks_around,
             assumed=assumed,
+            broken=broken,
         )
         return memory
 
@@ -226,11 +227,11 @@ class Memory:
         more_sources: Sequence[TextSource] = (),
         looks_around: bool = True,
         assumed: Mapping[str, Any] | None = None,
+        broken: list[ConfigError] | None = None,
     ) -> None:
         """Read the configuration. Nothing else is opened before it is needed."""
         if home is not None:
-            home = os.path.abspath(os.path.expanduser(os.fspath(home)))
-            environ = {**environ, "PLAINMIND_HOME": home}
+            environ = {**environ, "PLAINMIND_HOME": os.path.abspath(os.path.expanduser(os.fspath(home)))}
         loaded, resolved = load_here(
             workspace_flag=None if workspace is None else os.fspath(workspace),
             cwd=cwd,
@@ -238,6 +239,7 @@ class Memory:
             environ=environ,
             looks_around=looks_around,
             assumed=assumed,
+            broken=broken,
         )
         self.making = RLock()
         self.environ = environ
@@ -247,7 +249,7 @@ class Memory:
         self._values = translation.memory_values(loaded, self.places)
         with explain_errors("create", self.places.home):
             make_folders(SYSTEM, self.places.home)
-        if translation.has_parts_that_may_be_missing(loaded.settings):
+        if broken is None and translation.has_parts_that_may_be_missing(loaded.settings):
             _ = self.index.engine  # whatever keeps it from working is said now, not by the first search
 
     @made_once
