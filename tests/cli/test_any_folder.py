@@ -289,3 +289,16 @@ def test_the_notes_beside_an_agents_memory_are_told(cli, vault):
 
     assert "2 Markdown files are not read" in told["detail"]
     assert ".plainmindignore" in told["hint"]
+
+
+def test_a_note_that_is_linked_twice_in_a_line_is_shown_once(cli, vault):
+    (vault / "Recall.md").write_text("# Recall\n")
+    (vault / "Precision.md").write_text("High [[Recall]] is low [[Precision]], and low [[Recall]] is high.\n")
+
+    leads = cli("links", "Precision").out
+    led_to = cli("links", "Recall").out
+
+    assert leads.count("line 1: Recall.md") == 1
+    assert "links to 2 places" in leads
+    assert led_to.count("Precision.md:1") == 1
+    assert "linked from 1 place" in led_to

@@ -450,8 +450,12 @@ def run_links(arguments: argparse.Namespace, console: Console) -> int:
         shown = ", ".join(values)
         if shown:
             console.answer(f"  {label}: {visible(shown)}")
-    console.answer(f"links to {plural(len(found.links), 'place')}" if found.links else "links to nothing")
-    for link in found.links:
+    links, backlinks = (
+        dict.fromkeys(found.links),
+        dict.fromkeys(found.backlinks),
+    )  # twice in a line is shown once
+    console.answer(f"links to {plural(len(links), 'place')}" if links else "links to nothing")
+    for link in links:
         place = (
             console.style(visible(_place_of(link)), "path")
             if link.path
@@ -459,10 +463,8 @@ def run_links(arguments: argparse.Namespace, console: Console) -> int:
         )
         label = f"  as {visible(link.label)!r}" if link.label else ""
         console.answer(f"  line {link.line}: {'embeds ' if link.is_embed else ''}{place}{label}")
-    console.answer(
-        f"linked from {plural(len(found.backlinks), 'place')}" if found.backlinks else "linked from nowhere"
-    )
-    for back in found.backlinks:
+    console.answer(f"linked from {plural(len(backlinks), 'place')}" if backlinks else "linked from nowhere")
+    for back in backlinks:
         place = console.style(f"{visible(back.path)}:{back.line}", "path")
         console.answer(f"  {place}  {console.printable(back.text)}")
     return 0
