@@ -24,7 +24,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:  # a search needs none of these, and pays for none of them
     from datetime import date, datetime
     from threading import Event
-    from types import TracebackType
     from typing import Any, Self
 
     from plainmind.agent.protocol import Limits
@@ -351,10 +350,11 @@ class Memory:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
+
+    def __repr__(self) -> str:
+        return f"Memory({self.places.workspace.path!r})"
 
     @property
     def workspace(self) -> str:
@@ -421,7 +421,7 @@ class Memory:
 
     def get(
         self,
-        path: str,
+        path: str | os.PathLike[str],
         *,
         first_line: int = 1,
         line_count: int | None = EXCERPT_LINES,
@@ -430,7 +430,7 @@ class Memory:
         """Read lines of a memory file; `path` may be a citation such as `MEMORY.md#L3-L7`, or a link: `[[Note]]`."""
         from plainmind.notes.excerpt import MAX_CHARS, read_excerpt
 
-        if path.startswith("[["):
+        if (path := os.fspath(path)).startswith("[["):
             from plainmind.notes.links import locate_link
 
             path, line = locate_link(self.notes.workspace, path)
