@@ -86,3 +86,4 @@ def test_what_only_older_versions_have_is_asked_for_in_words(cli, workspace):
 
     assert answer.status == 1
     assert "whether what is left of it may go" in answer.err
+    assert "removed it from 1 older version" in cli("forget", "barometer", "--yes").out

@@ -102,9 +102,9 @@ def _show(chosen: Forgotten, console: Console) -> None:
 def _what_went(forgotten: Forgotten) -> str:
     lines = sum(part.end_line - part.start_line + 1 for part in forgotten.lines)
     entries, past = len(forgotten.entries), forgotten.versions_cleaned
-    if not lines and not entries and not past:
-        return "what was left of it in the index"
-    went = [plural(lines, "line")] if lines or not entries else []
+    if not lines and not entries:
+        return f"it from {plural(past, 'older version')}" if past else "what was left of it in the index"
+    went = [plural(lines, "line")] if lines else []
     went += [plural(entries, "entry", "entries")] if entries else []
     return " and ".join(went) + (f", also from {plural(past, 'older version')}" if past else "")
 
