@@ -327,6 +327,8 @@ def test_a_citation_of_one_line_names_one_line():
         ("电池可以用三年", "电池 三年", ["电池", "三年"]),
         ("naïve Gastgeber", "naive", ["naïve"]),
         ("la «revisión», cada marzo", "revisión", ["revisión"]),
+        ("under a [[Gateway Host|old host]]", "host", ["Host", "host"]),
+        ("|gateway|tern|", "gateway", ["gateway"]),
         ("`ERR_LEDGER_SKEW`: the clock", "ERR_LEDGER_SKEW", ["ERR_LEDGER_SKEW"]),
     ],
 )

@@ -36,7 +36,7 @@ _SHOWN_AS_ZERO = 0.005
 _MOST_LOOKED_AT_UNASKED = 5_000
 _MOST_BYTES_READ_UNASKED = 50_000_000
 _SOURCES = {"memory": ("memory",), "sessions": ("sessions",), "all": ("memory", "sessions")}
-_WORD = pattern(r"\S+")
+_WORD = pattern(r"[^\s|]+")  # a bar stands between cells, and between a link and its label
 # What stands at the beginning of a line and is none of its words.
 _FIELD_OR_ITEM = pattern(r"[\w-]+:|\s+\S|- ")
 _FIELD = pattern(r"[\w-]+:")

@@ -100,6 +100,22 @@ def test_who_opens_the_page_and_types_is_searching(person, notes):
     expect(page.get_by_role("dialog", name="New note")).to_be_visible()
 
 
+def test_a_row_of_results_is_words_and_no_markup(person, notes):
+    notes.write(
+        "memory/roc.md",
+        "---\naliases: [orchid meter]\n---\n\nThe area under an [[Orchid Meter Sign|orchid meter curve]].\n",
+    )
+    page = person.open()
+    ask(page, "area under the orchid meter curve")
+    row = page.get_by_role("option").first
+    expect(row).to_contain_text("%")
+    expect(row).to_contain_text("The area under an")
+    expect(row).not_to_contain_text("[[")
+    expect(row).not_to_contain_text("]]")
+    expect(row).not_to_contain_text("---")
+    expect(row.locator("mark", has_text="|")).to_have_count(0)
+
+
 def test_a_list_that_is_drawn_while_its_question_is_taken_back_goes_on(person, notes):
     for number in range(30):
         notes.write(f"memory/barges/{number}.md", f"# Barge {number}\n\n- Barge {number} carries gravel.\n")

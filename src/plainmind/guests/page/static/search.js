@@ -49,7 +49,8 @@ function drawHit(index) {
   const hit = state.hits[index];
   if (!hit) return null; // the question was just taken back, and the list is still the old one
   const from = Math.max(0, hit.lines.findIndex((line) => line.line === hit.bestLine));
-  const text = hit.lines.slice(from, from + 3);
+  const isRule = ({ parts }) => /^\s*(-{3,})?\s*$/.test(parts.join(""));
+  const text = hit.lines.slice(from).filter((line) => !isRule(line)).slice(0, 3);
   const name = placeName(hit);
   return [
     h(".top", h("b", { lang: langOf(name) }, name),
