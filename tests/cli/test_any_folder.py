@@ -70,6 +70,18 @@ def test_whoever_looks_for_a_note_beside_their_own_workspace_is_told_where_it_ma
     assert "--workspace ." not in cli("get", "nope.md", "--workspace", ".").err
 
 
+def test_whoever_remembers_beside_their_own_workspace_is_told_where_it_went(cli, vault, home, monkeypatch):
+    (home / "workspace").mkdir(parents=True)
+    (home / "workspace" / "MEMORY.md").write_text("# Memory\n")
+
+    beside = cli("remember", "The boiler is serviced in May.")
+    monkeypatch.chdir(home / "workspace")
+    within = cli("remember", "The boiler is green.")
+
+    assert f"that is in {home / 'workspace'}; `plainmind init .` makes a memory" in beside.err
+    assert "that is in" not in within.err
+
+
 def test_init_beside_ones_own_workspace_says_how_the_folder_becomes_one(cli, vault, home, monkeypatch):
     monkeypatch.chdir(home.parent)
     assert "init ." not in cli("init").err

@@ -178,3 +178,8 @@ def test_what_was_typed_is_called_what_it_is(cli, key, typed, said):
     assert refused.status == 1
     assert said in refused.err
     assert "hidden" not in refused.err
+
+
+def test_a_setting_that_is_like_no_other_is_not_guessed(cli):
+    assert "did you mean" not in cli("config", "set", "ignore", "drafts").err
+    assert "did you mean `query.maxResults`?" in cli("config", "set", "maxResult", "3").err

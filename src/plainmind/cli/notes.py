@@ -175,8 +175,13 @@ def run_remember(arguments: argparse.Namespace, console: Console) -> int:
     text = text_of(arguments.words)
     with open_memory(arguments) as memory:
         note = memory.remember(text, durable=arguments.durable)
+        elsewhere = memory.workspace if stands_beside(memory) else None
     try:
         _tell_where(note, console)
+        if elsewhere is not None:
+            console.hint(
+                f"that is in {elsewhere}; `plainmind init .` makes a memory of the folder you are in"
+            )
         sys.stdout.flush()
     except BrokenPipeError:
         raise

@@ -167,7 +167,7 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
         by_form.setdefault(name.lower(), name)
     for name in tuple(by_form.values()):  # `apiKey` for `remote.apiKey`
         by_form.setdefault(name.rpartition(".")[2].lower(), name)
-    close = get_close_matches(word, by_form, n=1, cutoff=0.7)
+    close = get_close_matches(word, by_form, n=1, cutoff=0.75)
     return by_form[close[0]] if close else None
 
 
