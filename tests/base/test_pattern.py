@@ -184,6 +184,22 @@ def test_where_nothing_can_be_written_all_goes_on_without(path):
     assert expressions.compiled("a", 0).search("a")
 
 
+def test_a_full_disk_leaves_no_part_of_what_was_to_be_kept(kept):
+    before = kept.read_bytes()
+
+    found = run_python(
+        "import resource, sys; from plainmind.base.lazy import Expressions;"
+        "expressions = Expressions(sys.argv[1]); expressions.compiled('c+', 0);"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100));"
+        "expressions.keep(); print(bool(expressions.compiled('c+', 0).search('c')))",
+        str(kept),
+    )
+
+    assert found.stdout.split() == ["True"], found.stderr
+    assert os.listdir(kept.parent) == [kept.name]
+    assert kept.read_bytes() == before
+
+
 def test_a_python_that_is_made_otherwise_compiles_as_ever(path, monkeypatch):
     def missing(_source, _flags):
         raise ImportError

@@ -70,6 +70,18 @@ def test_whoever_looks_for_a_note_beside_their_own_workspace_is_told_where_it_ma
     assert "--workspace ." not in cli("get", "nope.md", "--workspace", ".").err
 
 
+def test_whoever_remembers_beside_their_own_workspace_is_told_where_it_went(cli, vault, home, monkeypatch):
+    (home / "workspace").mkdir(parents=True)
+    (home / "workspace" / "MEMORY.md").write_text("# Memory\n")
+
+    beside = cli("remember", "The boiler is serviced in May.")
+    monkeypatch.chdir(home / "workspace")
+    within = cli("remember", "The boiler is green.")
+
+    assert f"that is in {home / 'workspace'}; `plainmind init .` makes a memory" in beside.err
+    assert "that is in" not in within.err
+
+
 def test_init_beside_ones_own_workspace_says_how_the_folder_becomes_one(cli, vault, home, monkeypatch):
     monkeypatch.chdir(home.parent)
     assert "init ." not in cli("init").err
@@ -289,3 +301,16 @@ def test_the_notes_beside_an_agents_memory_are_told(cli, vault):
 
     assert "2 Markdown files are not read" in told["detail"]
     assert ".plainmindignore" in told["hint"]
+
+
+def test_a_note_that_is_linked_twice_in_a_line_is_shown_once(cli, vault):
+    (vault / "Recall.md").write_text("# Recall\n")
+    (vault / "Precision.md").write_text("High [[Recall]] is low [[Precision]], and low [[Recall]] is high.\n")
+
+    leads = cli("links", "Precision").out
+    led_to = cli("links", "Recall").out
+
+    assert leads.count("line 1: Recall.md") == 1
+    assert "links to 2 places" in leads
+    assert led_to.count("Precision.md:1") == 1
+    assert "linked from 1 place" in led_to

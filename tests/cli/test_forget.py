@@ -67,3 +67,23 @@ def test_at_a_terminal_it_asks_first(workspace, reply, status, gone):
     assert "The printer is on VLAN 40." in printed
     assert ended == status
     assert ("VLAN 40" not in (workspace / "MEMORY.md").read_text()) is gone
+
+
+def test_what_is_shown_before_it_goes_has_no_ids(cli, workspace):
+    cli("remember", "The spare key hangs behind the barometer.")
+
+    shown = cli("forget", "barometer", "--dry-run").out
+
+    assert "The spare key hangs behind the barometer." in shown
+    assert "<!--" not in shown
+
+
+def test_what_only_older_versions_have_is_asked_for_in_words(cli, workspace):
+    cli("remember", "The spare key hangs behind the barometer.")
+    cli("undo")
+
+    answer = cli("forget", "barometer")
+
+    assert answer.status == 1
+    assert "whether what is left of it may go" in answer.err
+    assert "removed it from 1 older version" in cli("forget", "barometer", "--yes").out

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import shutil
+import sys
+
+import pytest
 
 PROMISED = {
     "backend", "provider", "model", "files", "chunks", "dirty", "workspaceDir", "dbPath", "sources", "sourceCounts",
@@ -249,3 +252,62 @@ def test_doctor_mentions_folders_that_are_for_an_id_in_whatever_channel_once(cli
     assert [check["verdict"] for check in found] == ["ok"]
     assert "memory/shared-with/group--100, memory/shared-with/person-anna" in found[0]["detail"]
     assert "CHANNEL" in found[0]["hint"]
+
+
+def test_a_line_with_two_secrets_is_named_once_and_both_are_counted(cli, workspace):
+    (workspace / "MEMORY.md").write_text(
+        "# Memory\n\n- db: password=Xq7vR2mPz9Lk and password=Wt5nB8sYd3Jh\n"
+    )
+
+    said = cli("doctor").out
+
+    assert said.count("MEMORY.md:3: password") == 1
+    assert "2 secrets in notes" in said
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{ query: { maxResults: 'six' } }", "`query.maxResults` must be a whole number"),
+        ("{ query: { maxResults: 6 ", "is not valid JSON5 at line 1"),
+        ("{ quary: {} }", "unknown setting `quary`"),
+        ("", "plainmind.json5 is empty"),
+    ],
+)
+def test_doctor_says_what_is_broken_in_the_settings_and_goes_on(cli, workspace, home, text, said):
+    home.mkdir()
+    (home / "plainmind.json5").write_text(text)
+
+    answer = cli("doctor")
+
+    assert answer.status == 1
+    assert answer.out.startswith("✗ settings: ")
+    assert said in answer.out.splitlines()[0]
+    assert "✓ workspace: " in answer.out
+    assert "✓ embedding: " in answer.out
+    assert cli("search", "anything").status == 1  # everybody else is told, and waits
+
+
+def test_doctor_goes_on_with_a_broken_variable_and_a_broken_file_of_a_project(cli, workspace, monkeypatch):
+    monkeypatch.setenv("PLAINMIND_QUERY_MAXRESULTS", "six")
+    (workspace / ".plainmind.json5").write_text("{ remote: { apiKey: 'mine' } }")
+
+    lines = [line for line in cli("doctor").out.splitlines() if line.startswith("✗")]
+
+    assert len(lines) == 2
+    assert "`query.maxResults` must be a whole number" in lines[0]
+    assert "a project file may not set `remote.apiKey`" in lines[1]
+
+
+def test_doctor_goes_on_where_the_chosen_store_is_not_installed(cli, workspace, home, monkeypatch):
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    home.mkdir()
+    (home / "plainmind.json5").write_text(
+        "{ store: { driver: 'postgres', dsn: 'postgresql://nobody@127.0.0.1:1/x' } }"
+    )
+
+    answer = cli("doctor")
+
+    assert answer.status == 1
+    assert "✓ workspace: " in answer.out
+    assert "✗ index: " in answer.out

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import subprocess
+import zlib
 
 import pytest
 from tests.cli.terminal import COMMAND
@@ -130,3 +131,22 @@ def test_a_look_that_failed_is_not_called_up_to_date(capsys):
     _print_sync(SyncReport(degraded=("the disk is gone",)), Console())
 
     assert "could not look for changes" in capsys.readouterr().out
+
+
+def test_a_picture_that_is_called_a_note_is_named_and_left_out(cli, workspace):
+    (workspace / "memory").mkdir(exist_ok=True)
+    picture = workspace / "memory" / "picture.md"
+    picture.write_bytes(zlib.compress(bytes(range(256)) * 40) + b" lighthouse ")
+    os.utime(picture, (1_700_000_000, 1_700_000_000))
+
+    synced = cli("sync")
+    again = cli("sync")
+    found = cli("search", "lighthouse")
+
+    assert "left out: memory/picture.md: it holds no text" in synced.err
+    assert "picture" not in again.err
+    assert "picture.md" not in found.out
+    assert "! files without text: memory/picture.md: it holds no text" in cli("doctor").out
+    shown = cli("get", "memory/picture.md")
+    assert shown.out == ""
+    assert "memory/picture.md holds no text" in shown.err

@@ -162,6 +162,13 @@ def test_wrong_usage_is_one_error_and_one_hint_with_status_2(cli, argv, complain
     assert complaint in answer.err
 
 
+def test_a_misspelt_option_is_set_right(cli):
+    assert "did you mean `--tag`?" in cli("search", "q", "--tags", "garden").err
+    assert "did you mean `--workspace`?" in cli("sync", "--workspce=notes").err
+    assert "did you mean `--json`?" in cli("sessions", "list", "--jsn").err
+    assert "did you mean" not in cli("search", "q", "--frob").err
+
+
 def test_a_misspelt_command_is_answered_with_the_nearest(cli):
     answer = cli("serach", "q")
 

@@ -327,6 +327,8 @@ def test_a_citation_of_one_line_names_one_line():
         ("电池可以用三年", "电池 三年", ["电池", "三年"]),
         ("naïve Gastgeber", "naive", ["naïve"]),
         ("la «revisión», cada marzo", "revisión", ["revisión"]),
+        ("under a [[Gateway Host|old host]]", "host", ["Host", "host"]),
+        ("|gateway|tern|", "gateway", ["gateway"]),
         ("`ERR_LEDGER_SKEW`: the clock", "ERR_LEDGER_SKEW", ["ERR_LEDGER_SKEW"]),
     ],
 )
@@ -433,3 +435,37 @@ def test_without_a_question_what_passes_a_filter_is_listed(cli, workspace):
 
     assert {hit["path"] for hit in listed["results"]} == {"memory/2026-02-10.md"}
     assert {hit["score"] for hit in listed["results"]} == {1.0}
+
+
+def test_a_brief_hit_shows_the_title_that_was_asked_for_and_its_line(cli, workspace):
+    (workspace / "memory" / "precision.md").write_text(
+        '---\nmodule: "PR"\n\nalias: [PPV]\n---\n\n# Precision\n\nMore or less the opposite of recall.\n'
+    )
+
+    first = cli("search", "precision", "--brief").out.splitlines()[0]
+
+    assert first.endswith("memory/precision.md:7  Precision: More or less the opposite of recall.")
+
+
+def test_a_brief_hit_of_a_quotation_has_no_marks(cli, workspace):
+    (workspace / "memory" / "quoted.md").write_text("# Letters\n\n>The ferryman sleeps until noon.\n")
+
+    assert "memory/quoted.md:3  The ferryman sleeps" in cli("search", "ferryman sleeps", "--brief").out
+
+
+def test_hits_without_a_chance_are_left_out_beside_a_better_one(cli, workspace):
+    for number in range(8):
+        (workspace / "memory" / f"{number}.md").write_text(f"# Heap {number}\n\nGravel, sand and clay.\n")
+    (workspace / "memory" / "ferry.md").write_text("# Ferry\n\nThe ferryman sleeps until noon.\n")
+
+    few = cli("search", "when does the ferryman sleep")
+    asked = cli("search", "when does the ferryman sleep", "-n", "5")
+    by_score = cli("search", "when does the ferryman sleep", "--min-score", "0")
+
+    assert "0.00  " not in few.out
+    assert "with a score of 0.00 left out; --min-score 0 shows them" in few.err
+    for every in (asked, by_score):
+        assert "0.00  " in every.out
+        assert "left out" not in every.err
+    scores = [hit["score"] for hit in cli("search", "when does the ferryman sleep", "--json").json["results"]]
+    assert min(scores) < 0.005 < max(scores)

@@ -160,3 +160,26 @@ def test_unset_of_what_is_not_set_says_what_counts(cli):
 
     assert answer.out == "query.maxResults = 6, the default\n"
     assert "not set in your own file" in answer.err
+
+
+@pytest.mark.parametrize(
+    ("key", "typed", "said"),
+    [
+        ("sources", '["memory", "nope"]', 'not the list ["memory", "nope"]'),
+        ("query.maxResults", "[1,2]", "not the list [1,2]"),
+        ("provider", '{"a": 1}', 'not the object {"a": 1}'),
+        ("query.maxResults", "some", "not the text 'some'"),
+        ("remote.headers", '["Bearer hidden"]', "not a list"),
+    ],
+)
+def test_what_was_typed_is_called_what_it_is(cli, key, typed, said):
+    refused = cli("config", "set", key, typed)
+
+    assert refused.status == 1
+    assert said in refused.err
+    assert "hidden" not in refused.err
+
+
+def test_a_setting_that_is_like_no_other_is_not_guessed(cli):
+    assert "did you mean" not in cli("config", "set", "ignore", "drafts").err
+    assert "did you mean `query.maxResults`?" in cli("config", "set", "maxResult", "3").err

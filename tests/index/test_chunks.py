@@ -26,6 +26,37 @@ def test_ids_of_notes_are_not_indexed_and_lines_stay_where_they_are():
     assert chunk.text == "- one\n- two"
 
 
+@pytest.mark.parametrize(
+    "drawing",
+    [
+        "## Drawing\n```compressed-json\nN4KAkARALgngDgUwgLgAQQQDwMYEMA2AlgC\n\nABF0qARibgAzAjDliBJuCAAt\n```\n%%",
+        '# Drawing\n\n```json\n{\n\t"strokeColor": "#000"\n}\n```\n%%',
+        '# Drawing\n```json\n{"strokeColor": 1}',
+    ],
+)
+def test_of_a_drawing_only_its_words_are_indexed_and_lines_stay_where_they_are(drawing):
+    text = "---\nexcalidraw-plugin: parsed\n---\n\n# Text Elements\nLogin page ^gLjw8zfC\n\n" + drawing
+    chunks = chunks_of(Document("drawings/login.excalidraw.md", "memory", text), ChunkingSettings())
+    indexed = "\n".join(chunk.text for chunk in chunks)
+
+    assert "Login page" in indexed
+    assert "strokeColor" not in indexed
+    assert "N4KAk" not in indexed
+    assert "ABF0q" not in indexed
+    (words,) = [chunk for chunk in chunks if "Login page" in chunk.text]
+    assert "Login page ^gLjw8zfC" in text.split("\n")[words.start_line - 1 : words.end_line]
+
+
+def test_json_in_a_note_that_is_no_drawing_is_indexed():
+    text = '# Drawing\n\n```json\n{"strokeColor": 1}\n```\n'
+    (chunk,) = chunks_of(Document("memory/a.md", "memory", text), ChunkingSettings())
+    beside = "---\nexcalidraw-plugin: parsed\n---\n# Drawing\nwords\n```json\n{}\n```\n"
+    chunks = chunks_of(Document("memory/b.md", "memory", beside), ChunkingSettings())
+
+    assert "strokeColor" in chunk.text
+    assert "{}" in "\n".join(one.text for one in chunks)
+
+
 def test_a_line_map_leads_back_to_the_original_lines():
     document = Document("sessions/a.jsonl", "sessions", "User: hi\nAssistant: hello", None, (4, 6))
     chunks = chunks_of(document, ChunkingSettings())

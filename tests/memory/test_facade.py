@@ -2,6 +2,7 @@ import os
 import threading
 from contextlib import suppress
 from datetime import date
+from pathlib import Path
 
 import pytest
 
@@ -499,3 +500,31 @@ def test_a_pipe_in_the_place_of_the_index_is_not_waited_for(memory, workspace, h
         os.mkfifo(file)
     with Memory(workspace, home=home) as other, pytest.raises(PathNotAllowed, match="is not a plain file"):
         other.search("printer")
+
+
+def test_a_memory_says_which_one_it_is(tmp_path):
+    with Memory(tmp_path, home=tmp_path / "home") as memory:
+        assert repr(memory) == f"Memory({str(tmp_path)!r})"
+
+
+def test_a_file_is_read_by_a_path_of_pathlib_too(tmp_path):
+    (tmp_path / "MEMORY.md").write_text("# Memory\n\n- The key hangs here.\n")
+    with Memory(tmp_path, home=tmp_path / "home") as memory:
+        assert memory.get(Path("MEMORY.md"), first_line=3).text == "- The key hangs here."
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda memory: memory.remember(42), "a note is text (str), not int"),
+        (lambda memory: memory.remember(None, durable=True), "a note is text (str), not NoneType"),
+        (lambda memory: memory.search(None), "a question is text (str), not NoneType"),
+        (lambda memory: memory.search(["gateway"]), "a question is text (str), not list"),
+        (lambda memory: memory.get(5), "not int"),
+    ],
+)
+def test_a_program_that_gives_no_text_is_told_so(tmp_path, call, said):
+    (tmp_path / "MEMORY.md").write_text("# Memory\n")
+    with Memory(tmp_path, home=tmp_path / "home") as memory, pytest.raises(TypeError) as refused:
+        call(memory)
+    assert said in str(refused.value)

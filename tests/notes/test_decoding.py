@@ -1,9 +1,13 @@
+import sys
+import zlib
+from pathlib import Path
+
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from plainmind.base.model import split_lines
-from plainmind.notes.workspace import decode, encoding_of
+from plainmind.notes.workspace import decode, encoding_of, is_text
 
 
 @pytest.mark.parametrize(
@@ -81,3 +85,36 @@ def test_a_text_in_an_older_encoding_is_read_as_what_it_is(more):
     assert decode(words.encode("cp1252")) == words
     assert decode(words.encode("utf-16-le")) == words
     assert decode(words.encode("utf-16-be")) == words
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"",
+        b"# A note\n\twith a tab\f\r\n",
+        "Grüße aus Köln\n".encode("latin-1"),
+        "笔记：网关在柏林。\n".encode("gbk"),
+        "Привет, как дела?\n".encode("koi8-r"),
+        "日本語のメモ\n".encode("iso2022_jp"),
+        "UTF-16 of one line\n".encode("utf-16"),
+        "UTF-16 without a mark\n".encode("utf-16-le"),
+        b"a note that a crash has left with zeros" + bytes(4_000),
+        b"N\bNA\bAM\bME\bE\n\x1b[1mbold\x1b[0m\n",
+        b"one stray \x02 in a note as long as this one, which nobody would call a program for it\n",
+    ],
+)
+def test_a_text_is_one_in_whatever_encoding(raw):
+    assert is_text(raw)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"PK\x03\x04zip\0\0\0\x01\x02\x03 hello",
+        b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\x01\x90\0\0\x01,\x08\x02\0\0\0",
+        zlib.compress(repr(range(5_000)).encode() + repr([n * n for n in range(5_000)]).encode()),
+        Path(sys.executable).resolve().read_bytes()[:100_000],
+    ],
+)
+def test_pictures_programs_and_archives_are_no_text(raw):
+    assert not is_text(raw)

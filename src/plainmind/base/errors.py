@@ -94,6 +94,12 @@ class BadVector(EmbeddingError):
     """A provider answered with something that must not be stored."""
 
 
+def check_text(given: object, what: str) -> None:
+    """Tell a program at once that it gave something else than text, and not from some depth. Raises TypeError."""
+    if not isinstance(given, str):
+        raise TypeError(f"{what} is text (str), not {type(given).__name__}")
+
+
 def shell_word(text: str) -> str:
     """Quote a text for a command line, so that a command in a hint can be typed as it stands."""
     if _ONE_SHELL_WORD.fullmatch(text):

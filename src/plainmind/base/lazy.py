@@ -110,8 +110,13 @@ class Expressions:
             with open(beside, "xb", opener=_for_everybody_to_read) as file:
                 file.write(len(listed).to_bytes(_LENGTH) + listed + b"".join(entries.values()))
             os.replace(beside, self._path)
-        except OSError:
-            return  # who installed this may write there, and everybody else does without
+        except FileExistsError:
+            return  # of a process of this number on another machine
+        except OSError:  # who installed this may write there, and everybody else does without
+            try:
+                os.unlink(beside)  # a full disk leaves a part of it
+            except OSError:
+                return
 
     def _read(self) -> dict[bytes, bytes | memoryview]:
         try:

@@ -19,6 +19,7 @@ from plainmind.cli.options import (
     text_of_file,
     whole_number,
 )
+from plainmind.text.note_format import without_note_ids
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -193,7 +194,7 @@ def _show(chosen: Forgotten, console: Console) -> None:
     for lines in chosen.lines:
         last = "" if lines.end_line == lines.start_line else f"-{lines.end_line}"
         console.answer(console.style(f"{console.printable(lines.path)}:{lines.start_line}{last}", "path"))
-        for line in console.printable(lines.text).split("\n"):
+        for line in console.printable(without_note_ids(lines.text)).split("\n"):
             console.answer(f"  {line}".rstrip())
     for entry in chosen.entries:
         whose = "" if entry.scope == PRIVATE else f" for {entry.scope}"
@@ -205,9 +206,9 @@ def _show(chosen: Forgotten, console: Console) -> None:
 def _what_went(forgotten: Forgotten) -> str:
     lines = sum(part.end_line - part.start_line + 1 for part in forgotten.lines)
     entries, past = len(forgotten.entries), forgotten.versions_cleaned
-    if not lines and not entries and not past:
-        return "what was left of it in the index"
-    went = [plural(lines, "line")] if lines or not entries else []
+    if not lines and not entries:
+        return f"it from {plural(past, 'older version')}" if past else "what was left of it in the index"
+    went = [plural(lines, "line")] if lines else []
     went += [plural(entries, "entry", "entries")] if entries else []
     return " and ".join(went) + (f", also from {plural(past, 'older version')}" if past else "")
 
@@ -245,12 +246,13 @@ def _name(names: Sequence[str], placeholder: str) -> str:
 def _agree(chosen: Forgotten, console: Console) -> bool:
     places = len(chosen.lines) + len(chosen.entries)
     if console.json or not is_terminal(sys.stdin):
+        what = plural(places, "place") if places else "what is left of it"
         raise PlainmindError(
-            f"nobody is there to ask whether {plural(places, 'place')} may go; nothing was removed",
+            f"nobody is there to ask whether {what} may go; nothing was removed",
             hint="--yes removes it without asking, --dry-run only shows it",
         )
     print(
-        f"Remove {'this' if places == 1 else 'these'} for good? [y/N] ",
+        f"Remove {'these' if places > 1 else 'this'} for good? [y/N] ",
         end="",
         file=sys.stderr,
         flush=True,

@@ -15,6 +15,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from plainmind.base.errors import ConfigError
+    from plainmind.memory.doctor import Check
     from plainmind.redaction.findings import Redacted
 
 
@@ -278,10 +280,17 @@ Only reads; with --verify it makes the index anew in ~/.plainmind and compares."
     )
 
 
+def _broken_settings(error: ConfigError) -> Check:
+    from plainmind.memory.doctor import Check
+
+    return Check("settings", "problem", f"{error}; what follows is without these settings", error.hint)
+
+
 def run_doctor(arguments: argparse.Namespace, console: Console) -> int:
     """Print what was looked at."""
-    with open_memory(arguments) as memory:
-        checks = memory.doctor(verify=arguments.verify)
+    unread: list[ConfigError] = []
+    with open_memory(arguments, broken=unread) as memory:
+        checks = [*map(_broken_settings, unread), *memory.doctor(verify=arguments.verify)]
     broken = any(check.verdict == "problem" for check in checks)
     if console.json:
         rows = [

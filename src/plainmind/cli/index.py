@@ -13,6 +13,7 @@ from plainmind.cli.console import (
     visible,
 )
 from plainmind.cli.options import commands_below, describe, open_memory, whole_number, wrong_value
+from plainmind.notes.source import NO_TEXT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -172,8 +173,12 @@ def _print_notes(report: SyncReport, console: Console) -> None:
         console.note(f"and {len(report.removed) - _MOST_NAMED:,} more, which --json names")
     for failure in report.failed:
         console.note(f"not indexed: {failure.path}: {failure.reason}")
-    if report.skipped:
-        console.note(f"{plural(len(report.skipped), 'file')} left out; `plainmind status` says why")
+    without_text = [left for left in report.skipped if left.reason == NO_TEXT]
+    for left in without_text[:_MOST_NAMED]:
+        console.note(f"left out: {visible(left.path)}: {NO_TEXT}")
+    if len(without_text) < len(report.skipped):
+        left_out = plural(len(report.skipped) - len(without_text), "file")
+        console.note(f"{left_out} left out; `plainmind status` says why")
     if report.withheld:
         console.note(
             f"{plural(len(report.withheld), 'file')} missing on disk, kept in the index until it is sure they are gone"

@@ -175,8 +175,13 @@ def run_remember(arguments: argparse.Namespace, console: Console) -> int:
     text = text_of(arguments.words)
     with open_memory(arguments) as memory:
         note = memory.remember(text, durable=arguments.durable)
+        elsewhere = memory.workspace if stands_beside(memory) else None
     try:
         _tell_where(note, console)
+        if elsewhere is not None:
+            console.hint(
+                f"that is in {elsewhere}; `plainmind init .` makes a memory of the folder you are in"
+            )
         sys.stdout.flush()
     except BrokenPipeError:
         raise
@@ -257,6 +262,8 @@ def run_get(arguments: argparse.Namespace, console: Console) -> int:
         console.answer(
             console.printable(without_note_ids(excerpt.text))
         )  # ids are for programs, which read JSON
+    elif excerpt.first_line == 1:
+        console.note(f"{excerpt.path} holds no text")
     else:
         console.note(f"{excerpt.path} has no line {excerpt.first_line}")
     if excerpt.next_line is not None:
@@ -358,8 +365,12 @@ def run_links(arguments: argparse.Namespace, console: Console) -> int:
         shown = ", ".join(values)
         if shown:
             console.answer(f"  {label}: {visible(shown)}")
-    console.answer(f"links to {plural(len(found.links), 'place')}" if found.links else "links to nothing")
-    for link in found.links:
+    links, backlinks = (
+        dict.fromkeys(found.links),
+        dict.fromkeys(found.backlinks),
+    )  # twice in a line is shown once
+    console.answer(f"links to {plural(len(links), 'place')}" if links else "links to nothing")
+    for link in links:
         place = (
             console.style(visible(_place_of(link)), "path")
             if link.path
@@ -367,10 +378,8 @@ def run_links(arguments: argparse.Namespace, console: Console) -> int:
         )
         label = f"  as {visible(link.label)!r}" if link.label else ""
         console.answer(f"  line {link.line}: {'embeds ' if link.is_embed else ''}{place}{label}")
-    console.answer(
-        f"linked from {plural(len(found.backlinks), 'place')}" if found.backlinks else "linked from nowhere"
-    )
-    for back in found.backlinks:
+    console.answer(f"linked from {plural(len(backlinks), 'place')}" if backlinks else "linked from nowhere")
+    for back in backlinks:
         place = console.style(f"{visible(back.path)}:{back.line}", "path")
         console.answer(f"  {place}  {console.printable(back.text)}")
     return 0

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from datetime import date
     from typing import Any, NoReturn
 
+    from plainmind.base.errors import ConfigError
     from plainmind.memory.memory import Memory
 
 
@@ -297,24 +298,29 @@ MOST_BYTES = 64_000_000
 
 
 def open_memory(
-    arguments: argparse.Namespace, *, looks_around: bool = True, assumed: Mapping[str, Any] | None = None
+    arguments: argparse.Namespace,
+    *,
+    looks_around: bool = True,
+    assumed: Mapping[str, Any] | None = None,
+    broken: list[ConfigError] | None = None,
 ) -> Memory:
     """Open the memory that the options name, or else the settings, or else what lies where this is typed.
 
     Without `looks_around` the last does not count: what other programs start is started anywhere; what is `assumed` for
-    them holds where nobody has set it.
+    them holds where nobody has set it. What is `broken` in the settings is an error, or is put into that list.
     """
     from plainmind.memory.memory import Memory
 
-    if not looks_around:
+    if not looks_around or broken is not None:
         return Memory.from_environment(
             os.environ,
             cwd=os.getcwd(),
             workspace=arguments.workspace,
             home=arguments.home,
             config=arguments.settings,
-            looks_around=False,
+            looks_around=looks_around,
             assumed=assumed,
+            broken=broken,
         )
     return Memory(arguments.workspace, home=arguments.home, config=arguments.settings)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from plainmind.base.lazy import pattern
 from plainmind.cli.console import columns
@@ -88,7 +88,7 @@ def read_line(argv: Sequence[str], commands: Mapping[str, Command]) -> argparse.
     left_out = [word for word in argv if _LEFT_OUT.fullmatch(word)] if "search" in argv[:2] else []
     arguments, rest = parser.parse_known_args([word for word in argv if word not in left_out])
     _take_words_after_options(
-        arguments, [*rest, *left_out], left_out, help_of=f"plainmind {name}" if name else "plainmind"
+        arguments, [*rest, *left_out], left_out, parser, help_of=f"plainmind {name}" if name else "plainmind"
     )
     fill_in_shared_options(arguments)
     arguments.command = name
@@ -141,8 +141,31 @@ def _unknown_command(name: str, commands: Iterable[str]) -> UsageError:
     return UsageError(f"there is no command `{name[:50]}`", hint)
 
 
+def _unknown_option(word: str, parser: argparse.ArgumentParser, help_of: str) -> UsageError:
+    from difflib import get_close_matches
+
+    name = word.partition("=")[0]
+    close = get_close_matches(name[:50].lower(), sorted(set(_long_options(parser))), n=1, cutoff=0.75)
+    hint = f"did you mean `{close[0]}`? " if close else ""
+    return UsageError(f"unknown option: {word}", f"{hint}`{help_of} --help` lists what there is")
+
+
+def _long_options(parser: argparse.ArgumentParser) -> Iterator[str]:
+    """The options of a parser, and of those below it."""
+    for action in parser._actions:  # noqa: SLF001 (argparse tells them nowhere else)
+        yield from (name for name in action.option_strings if name.startswith("--"))
+        if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
+            for below in action.choices.values():
+                yield from _long_options(below)
+
+
 def _take_words_after_options(
-    arguments: argparse.Namespace, rest: list[str], left_out: Sequence[str], *, help_of: str
+    arguments: argparse.Namespace,
+    rest: list[str],
+    left_out: Sequence[str],
+    parser: argparse.ArgumentParser,
+    *,
+    help_of: str,
 ) -> None:
     """Let words go on after an option: `search red -n 3 apples`. argparse gives only the first run of words.
 
@@ -151,11 +174,13 @@ def _take_words_after_options(
     words = rest[1:] if rest[:1] == ["--"] else rest
     known = ("-", *left_out)
     unknown = [word for word in words if word.startswith("-") and word not in known] if words is rest else []
-    if unknown or (words and "words" not in vars(arguments)):
+    if unknown:
+        raise _unknown_option(unknown[0], parser, help_of)
+    if words and "words" not in vars(arguments):
         raise UsageError(
-            f"unknown {'option' if unknown else 'argument'}: {(unknown or words)[0]}",
+            f"unknown argument: {words[0]}",
             "say which text is which: plainmind edit PATH --old TEXT --new TEXT"
-            if help_of == "plainmind edit" and not unknown
+            if help_of == "plainmind edit"
             else f"`{help_of} --help` lists what there is",
         )
     if words:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from plainmind.base.errors import PlainmindError
 from plainmind.base.lazy import IGNORECASE, pattern
 from plainmind.base.value import replace
-from plainmind.cli.console import Console, age_in_words, first_few, visible
+from plainmind.cli.console import Console, age_in_words, first_few, plural, visible
 from plainmind.cli.options import (
     UsageError,
     day,
@@ -32,16 +32,17 @@ if TYPE_CHECKING:
 
 
 DEGRADED = 3
+_SHOWN_AS_ZERO = 0.005
 _MOST_LOOKED_AT_UNASKED = 5_000
 _MOST_BYTES_READ_UNASKED = 50_000_000
 _SOURCES = {"memory": ("memory",), "sessions": ("sessions",), "all": ("memory", "sessions")}
-_WORD = pattern(r"\S+")
+_WORD = pattern(r"[^\s|]+")  # a bar stands between cells, and between a link and its label
 # What stands at the beginning of a line and is none of its words.
 _FIELD_OR_ITEM = pattern(r"[\w-]+:|\s+\S|- ")
 _FIELD = pattern(r"[\w-]+:")
 _CALLS = pattern(r"(?:title|alias|aliases|tags?|keywords)\s*:", IGNORECASE)
 _FIRST_FIELD = 2  # the line of it: above it stands nothing but the mark
-_MARKS_BEFORE = pattern(r"^\s*(?:[-*+>]\s+|#+\s+|\d+[.)]\s+|\[[ xX]\]\s+)*")
+_MARKS_BEFORE = pattern(r"^\s*(?:[-*+]\s+|>\s*|#+\s+|\d+[.)]\s+|\[[ xX]\]\s+)*")
 _LEAST_LINES = 4  # of a hit: fewer tell nothing
 _PUNCTUATION = "\"'`*_.,;:!?()[]{}<>…“”‘’"
 
@@ -142,7 +143,11 @@ def run_search(arguments: argparse.Namespace, console: Console) -> int:
             whole = not console.is_terminal or arguments.snippet_chars is not None
             if result.hits and not result.is_certain:
                 console.note("nothing certain was found; this is nearest:")
-            print_hits(console, result, today=today, whole=whole, brief=arguments.brief)
+            shown = replace(result, hits=tuple(_worth_a_look(result.hits, arguments)))
+            print_hits(console, shown, today=today, whole=whole, brief=arguments.brief)
+            if len(shown.hits) < len(result.hits):
+                left = plural(len(result.hits) - len(shown.hits), "hit")
+                console.note(f"{left} with a score of 0.00 left out; --min-score 0 shows them")
             if not result.hits:
                 # How much others have is not known here.
                 is_empty = not _asks_several(arguments) and not memory.status()["files"]
@@ -152,12 +157,18 @@ def run_search(arguments: argparse.Namespace, console: Console) -> int:
     return DEGRADED if arguments.strict and (result.degraded or result.fallback) else 0
 
 
+def _worth_a_look(hits: Sequence[SearchHit], arguments: argparse.Namespace) -> Iterator[SearchHit]:
+    """What a person is shown beside a better hit, unless so many hits were asked for, or a score."""
+    is_asked = arguments.min_score is not None or arguments.max_results is not None
+    return (hit for hit in hits if is_asked or hit.score >= _SHOWN_AS_ZERO or hits[0].score < _SHOWN_AS_ZERO)
+
+
 def _has_a_word(result: SearchResult) -> bool:
     """Whether any hit has a word of the question, or is only near to it."""
-    from plainmind.text.terms import document_terms, query_terms
+    from plainmind.text.terms import query_terms
 
     wanted = frozenset(query_terms(result.query).terms)
-    return any(not wanted.isdisjoint(document_terms(hit.snippet)) for hit in result.hits)
+    return any(_has_words(hit.snippet, wanted) for hit in result.hits)
 
 
 def _beside_the_question(
@@ -297,7 +308,7 @@ def print_hits(
 ) -> None:
     """Print all hits, each whole or as much as fits the terminal, then on stderr what was not consulted."""
     wanted: AbstractSet[str] = frozenset()
-    if console.has_colors:
+    if console.has_colors or brief:
         from plainmind.text.terms import query_terms
 
         wanted = frozenset(query_terms(words_asked(result)).terms)
@@ -344,11 +355,15 @@ def _print_briefly(console: Console, hit: SearchHit, wanted: AbstractSet[str]) -
     best = hit.best_line - hit.start_line
     best = best if 0 <= best < len(lines) else 0
     told, under = _below_front_matter(lines)
-    below = lines[best if best in told else max(best, under) :]
+    if best not in told:
+        best = max(best, under)
+    elif best < under and _has_words(lines[under], wanted) and not _has_words(lines[best], wanted):
+        best = under  # the title is what was asked for, and the field only stands above it
+    below = lines[best:]
     text = _words_alone(below[0])
     if below[0].startswith("#"):
         text = ": ".join([text, *[_words_alone(line) for line in below[1:] if line.strip()][:1]])
-    place = f"{visible(hit.path)}:{hit.best_line or hit.start_line}"
+    place = f"{visible(hit.path)}:{hit.start_line + best}"
     if console.is_terminal:
         from plainmind.cli.console import columns, fitting
 
@@ -359,13 +374,19 @@ def _print_briefly(console: Console, hit: SearchHit, wanted: AbstractSet[str]) -
     )
 
 
+def _has_words(line: str, wanted: AbstractSet[str]) -> bool:
+    from plainmind.text.terms import document_terms
+
+    return not wanted.isdisjoint(document_terms(line))
+
+
 def _below_front_matter(lines: list[str]) -> tuple[dict[int, str], int]:
     """The fields at the top of a note that tell something, by their places, and where its words begin.
 
     What a note is called, and its tags, answer nothing: they have led to it.
     """
     end = lines.index("---") if "---" in lines else 0
-    is_matter = end and all(_FIELD_OR_ITEM.match(line) for line in lines[:end])
+    is_matter = end and all(_FIELD_OR_ITEM.match(line) for line in lines[:end] if line.strip())
     below = [at for at, line in enumerate(lines) if at > end and line.strip()] if is_matter else []
     if not below:
         return {}, 0

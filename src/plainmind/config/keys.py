@@ -56,6 +56,18 @@ def _describe_text(text: str, *, secret: bool) -> str:
     return "text" if secret or len(text) > 60 else f"the text {short}"
 
 
+def describe_typed(text: str, *, secret: bool) -> str:
+    """Say what was typed where text stands for a value of any kind: `["a"]` is a list."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return describe_found(text, secret=secret)
+    if not isinstance(value, list | dict):
+        return describe_found(text, secret=secret)
+    kind = "list" if isinstance(value, list) else "object"
+    return describe_found(value, secret=True) if secret or len(text) > 60 else f"the {kind} {printable(text)}"
+
+
 # json5 takes about 13 µs a byte: a file much larger than any configuration would look like a hang.
 MAX_BYTES = 512 * 1024
 _JSON5_PLACE = pattern(r":(\d+) .* at column (\d+)$", re.DOTALL)
@@ -330,7 +342,7 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
         by_form.setdefault(name.lower(), name)
     for name in tuple(by_form.values()):  # `apiKey` for `remote.apiKey`
         by_form.setdefault(name.rpartition(".")[2].lower(), name)
-    close = get_close_matches(word, by_form, n=1, cutoff=0.7)
+    close = get_close_matches(word, by_form, n=1, cutoff=0.75)
     return by_form[close[0]] if close else None
 
 
@@ -364,7 +376,9 @@ class CheckedLayer(Layer):
             elif isinstance(given, Mapping):
                 self.put_all(given, spelled, depth + 1)
             else:
-                raise _wrong(spelled, "an object of settings", given, self.origin, secret=True)
+                raise _wrong(
+                    spelled, "an object of settings", describe_found(given, secret=True), self.origin
+                )
 
     def put(self, key: Key, spelled: str, value: Any, origin: Origin) -> None:
         """Check one value and keep it. Raises ConfigError."""
@@ -429,18 +443,19 @@ def check_value(key: Key, value: Any, spelled: str, origin: Origin, *, as_text: 
     """
     if isinstance(value, os.PathLike):
         value = os.fspath(value)
+    is_typed = as_text and isinstance(value, str)
     try:
-        return key.kind.from_text(value) if as_text and isinstance(value, str) else key.kind.read(value)
+        return key.kind.from_text(value) if is_typed else key.kind.read(value)
     except Unfit as unfit:
-        error = _wrong(spelled, str(unfit), value, origin, secret=key.secret)
+        describe = describe_typed if is_typed else describe_found
+        error = _wrong(spelled, str(unfit), describe(value, secret=key.secret), origin)
         if isinstance(key.kind, OneOf) and isinstance(value, str):
             close = nearest(value, key.kind.names)
             error.hint = f"did you mean `{close}`?" if close else None
         raise error from None
 
 
-def _wrong(spelled: str, expected: str, value: Any, origin: Origin, *, secret: bool) -> ConfigError:
-    found = describe_found(value, secret=secret)
+def _wrong(spelled: str, expected: str, found: str, origin: Origin) -> ConfigError:
     return ConfigError(
         f"`{printable(spelled)}` must be {expected}, not {found}{_place(origin)}", key=canonical(spelled)
     )

@@ -262,14 +262,16 @@ def load_here(
     environ: Mapping[str, str],
     looks_around: bool = True,
     assumed: Mapping[str, Any] | None = None,
+    broken: list[ConfigError] | None = None,
 ) -> tuple[Loaded, ResolvedWorkspace]:
     """Find the workspace and read every layer for it, each file once. Raises ConfigError.
 
     `flags` may be nested or dotted, and a flag that is None was not given. What is `assumed` holds where nobody has set
-    it.
+    it. With a list for what is `broken`, a file that cannot be understood is told there and left out, and so are
+    variables.
     """
     home = home_folder(environ)
-    above, below = _layers_of_the_user(home, flags, environ)
+    above, below = _layers_of_the_user(home, flags, environ, broken)
     configured, origin = _strongest([*below, *above], "workspace", None)
     if origin.kind in {"environment", "flag"} and configured is not None:
         configured = absolute(configured, cwd, environ)
@@ -284,7 +286,8 @@ def load_here(
     )
     program = Origin("program")
     weakest = [Layer(program, dict(assumed), dict.fromkeys(assumed, program))] if assumed else []
-    return _combine([*weakest, *below, *_project_layer(workspace.path), *above]), workspace
+    project = _understood(lambda: _project_layer(workspace.path), broken)
+    return _combine([*weakest, *below, *project, *above]), workspace
 
 
 def user_file(home: str) -> str:
@@ -293,16 +296,27 @@ def user_file(home: str) -> str:
 
 
 def _layers_of_the_user(
-    home: str, flags: Mapping[str, Any], environ: Mapping[str, str]
+    home: str, flags: Mapping[str, Any], environ: Mapping[str, str], broken: list[ConfigError] | None
 ) -> tuple[list[Layer], list[Layer]]:
     """Read the layers above and those below the project's, each from the weakest to the strongest."""
-    below = _file_layer(user_file(home), "user")
-    above = [*_environment_layer(environ), *_flag_layer(flags)]
+    below = _understood(lambda: _file_layer(user_file(home), "user"), broken)
+    above = [*_understood(lambda: _environment_layer(environ), broken), *_flag_layer(flags)]
     path, _ = _strongest([*below, *above], "openclawConfig", None)
     if path is not None:
+        place = absolute(path, home, environ)
         agent, _ = _strongest([*below, *above], "agentId", "main")
-        return above, [_openclaw_layer(absolute(path, home, environ), agent), *below]
+        return above, [*_understood(lambda: [_openclaw_layer(place, agent)], broken), *below]
     return above, below
+
+
+def _understood(read: Callable[[], list[Layer]], broken: list[ConfigError] | None) -> list[Layer]:
+    try:
+        return read()
+    except ConfigError as error:
+        if broken is None:
+            raise
+        broken.append(error)
+        return []
 
 
 def _file_layer(path: str, kind: Any, *, follow_symlinks: bool = True) -> list[Layer]:

@@ -25,7 +25,7 @@ from plainmind.index.plan import (
     unmatched_mtime,
 )
 from plainmind.notes.discovery import FoundFile
-from plainmind.notes.source import START, Extent, Mark, extent_of
+from plainmind.notes.source import NO_TEXT, START, Extent, Mark, extent_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -100,6 +100,8 @@ class FileReader:
             except PlainmindError as error:
                 self._note_failure(found, error)
                 continue
+            if state.size and not document.text:
+                self._run.tally.unreadable.append(FileFailure(found.path, NO_TEXT))
             state = self._with_time(state)
             key = state.source, state.path
             before = self._run.known.get(key)

@@ -22,8 +22,12 @@ if TYPE_CHECKING:
     from plainmind.embed.protocol import Embedder
 
 
+_DRAWING_MARK = "excalidraw-plugin:"  # in the front matter of a note that is a drawing of Excalidraw
+_FRONT_CHARS = 2_000  # that such a mark stands within
+
+
 def chunks_of(document: Document, settings: ChunkingSettings) -> list[Chunk]:
-    """Cut a document; the ids of machine notes are left out, line numbers stay."""
+    """Cut a document; the ids of machine notes and the data of drawings are left out, line numbers stay."""
     from plainmind.text.note_format import (  # not for a search that has nothing to cut
         ID_MARK,
         without_note_ids,
@@ -32,6 +36,10 @@ def chunks_of(document: Document, settings: ChunkingSettings) -> list[Chunk]:
     text = document.text
     if ID_MARK in text:
         text = "\n".join(without_note_ids(line) for line in split_lines(text))
+    if _DRAWING_MARK in text[:_FRONT_CHARS]:
+        from plainmind.text.markdown import without_drawing
+
+        text = "\n".join(without_drawing(split_lines(text)))
     passages = _messages(text, settings) if document.source == "sessions" else _passages(text, settings)
     if document.source == "memory" and document.day is None and document.days is None:
         passages = [part for passage in passages for part in _by_day(passage)]

@@ -15,6 +15,7 @@ from plainmind.base.value import value
 from plainmind.config.load import home_folder, user_home
 from plainmind.files.system import hold_lock, try_lock
 from plainmind.notes.discovery import CONFLICT_COPY, markdown_in
+from plainmind.notes.source import NO_TEXT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ def examine(memory: Memory, *, verify: bool) -> list[Check]:
         _former_home,  # before anything else has made the new one
         _workspace,
         _skipped_files,
+        _files_without_text,
         _conflicted_copies,
         _notes_beside,
         _secrets,
@@ -93,7 +95,7 @@ def _workspace(memory: Memory) -> Iterator[Check]:
     if found.root_missing:
         yield Check("workspace", "problem", f"{path} cannot be read", "check its permissions and its disk")
         return
-    files = f"{len(found.files)} {'file' if len(found.files) == 1 else 'files'}"
+    files = f"{len(found.files):,} {'file' if len(found.files) == 1 else 'files'}"
     yield Check("workspace", "ok", f"{path}: {files} ({memory.places.workspace.reason})")
     for file in found.files:
         if not os.access(file.real, os.R_OK):
@@ -115,6 +117,17 @@ def _skipped_files(memory: Memory) -> Iterator[Check]:
     if on_purpose:
         names = "1 name is" if on_purpose == 1 else f"{on_purpose} names are"
         yield Check("skipped files", "ok", f"{names} hidden or ignored; `plainmind status` lists them")
+
+
+def _files_without_text(memory: Memory) -> Iterator[Check]:
+    """Name pictures, programs and the like that are called `.md`."""
+    for file in memory.notes.workspace.discover().files:
+        try:
+            document, state = memory.notes.workspace.read(file)
+        except (PlainmindError, OSError):
+            continue  # said by another check
+        if state.size and not document.text:
+            yield Check("files without text", "warning", f"{file.path}: {NO_TEXT}", "nothing of it is found")
 
 
 _MERGE = "merge it by hand, then delete the copy"
@@ -184,13 +197,15 @@ def _secrets(memory: Memory) -> Iterator[Check]:
         for found in redactor.redact(text).found:
             line = len(split_lines(f"{text[: found.start]}."))
             places.append(f"{file.path}:{line}: {found.kind}")
+    count = len(places)
+    places = list(dict.fromkeys(places))  # two in one line are named once
     if not places:
         return
     hidden = memory.policy.values.hides_secrets
     for place in places[:_MOST_SECRETS_NAMED]:
         yield Check("secrets", "warning", place)
     left = (
-        f"; {len(places) - _MOST_SECRETS_NAMED} more are not named here"
+        f"; {len(places) - _MOST_SECRETS_NAMED:,} more places are not named here"
         if len(places) > _MOST_SECRETS_NAMED
         else ""
     )
@@ -198,7 +213,7 @@ def _secrets(memory: Memory) -> Iterator[Check]:
     yield Check(
         "secrets",
         "warning",
-        f"{len(places)} {'secret' if len(places) == 1 else 'secrets'} in notes{left}; {shown}",
+        f"{count:,} {'secret' if count == 1 else 'secrets'} in notes{left}; {shown}",
         "keep secrets in a password manager, and in the note where to look; `plainmind redact FILE` shows the lines",
     )
 

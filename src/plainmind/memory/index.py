@@ -15,6 +15,7 @@ from plainmind.base.errors import (
     PlainmindError,
     StorageFailure,
     WorkspaceError,
+    check_text,
 )
 from plainmind.base.lazy import RLock, find_by_name, made_once
 from plainmind.base.model import (
@@ -206,6 +207,7 @@ class Index:
         lines whose time is over are left out, and those that a person never wants to see again, and the transcripts of
         the conversation that it is `asked_in`.
         """
+        check_text(query, "a question")
         if max_results is not None and max_results < 1:
             raise PlainmindError(f"max_results is {max_results}", hint="ask for at least one hit")
         values = self.values

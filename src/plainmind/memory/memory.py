@@ -19,13 +19,11 @@ from plainmind.base.model import (
 from plainmind.config.load import load_here
 from plainmind.files.system import SYSTEM, explain_errors, make_folders
 from plainmind.memory import translation
-from plainmind.memory.translation import NotesValues
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # a search needs none of these, and pays for none of them
     from datetime import date, datetime
     from threading import Event
-    from types import TracebackType
     from typing import Any, Self
 
     from plainmind.agent.recalls import Asker, RecallLog
@@ -66,7 +64,7 @@ _PREPARE_SERVER = "plainmind.guests.postgres.config:prepare_server"
 class Notes:
     """The files of a memory: read, written, and what they were before. A command opens only what it uses."""
 
-    def __init__(self, values: NotesValues, now: Callable[[], datetime]) -> None:
+    def __init__(self, values: translation.NotesValues, now: Callable[[], datetime]) -> None:
         self.making = RLock()  # again and again: parts are made of parts
         self.values = values
         self._now = now
@@ -194,8 +192,9 @@ class Memory:
         more_sources: Sequence[TextSource] = (),
         looks_around: bool = True,
         assumed: Mapping[str, Any] | None = None,
+        broken: list[ConfigError] | None = None,
     ) -> Self:
-        """A memory in another environment than that of this process, with sources that no setting names.
+        """A memory in another environment, with sources that no setting names; what is `broken` in them is told there.
 
         Without `looks_around` none in or above `cwd` is taken; what is `assumed` holds where nobody has set it.
         """
@@ -209,6 +208,7 @@ class Memory:
             more_sources=more_sources,
             looks_around=looks_around,
             assumed=assumed,
+            broken=broken,
         )
         return memory
 
@@ -223,11 +223,11 @@ class Memory:
         more_sources: Sequence[TextSource] = (),
         looks_around: bool = True,
         assumed: Mapping[str, Any] | None = None,
+        broken: list[ConfigError] | None = None,
     ) -> None:
         """Read the configuration. Nothing else is opened before it is needed."""
         if home is not None:
-            home = os.path.abspath(os.path.expanduser(os.fspath(home)))
-            environ = {**environ, "PLAINMIND_HOME": home}
+            environ = {**environ, "PLAINMIND_HOME": os.path.abspath(os.path.expanduser(os.fspath(home)))}
         loaded, resolved = load_here(
             workspace_flag=None if workspace is None else os.fspath(workspace),
             cwd=cwd,
@@ -235,6 +235,7 @@ class Memory:
             environ=environ,
             looks_around=looks_around,
             assumed=assumed,
+            broken=broken,
         )
         self.making = RLock()
         self.environ = environ
@@ -244,7 +245,7 @@ class Memory:
         self._values = translation.memory_values(loaded, self.places)
         with explain_errors("create", self.places.home):
             make_folders(SYSTEM, self.places.home)
-        if translation.has_parts_that_may_be_missing(loaded.settings):
+        if broken is None and translation.has_parts_that_may_be_missing(loaded.settings):
             _ = self.index.engine  # whatever keeps it from working is said now, not by the first search
 
     @made_once
@@ -346,10 +347,11 @@ class Memory:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
+
+    def __repr__(self) -> str:
+        return f"Memory({self.places.workspace.path!r})"
 
     @property
     def workspace(self) -> str:
@@ -416,7 +418,7 @@ class Memory:
 
     def get(
         self,
-        path: str,
+        path: str | os.PathLike[str],
         *,
         first_line: int = 1,
         line_count: int | None = EXCERPT_LINES,
@@ -425,7 +427,7 @@ class Memory:
         """Read lines of a memory file; `path` may be a citation such as `MEMORY.md#L3-L7`, or a link: `[[Note]]`."""
         from plainmind.notes.excerpt import MAX_CHARS, read_excerpt
 
-        if path.startswith("[["):
+        if (path := os.fspath(path)).startswith("[["):
             from plainmind.notes.links import locate_link
 
             path, line = locate_link(self.notes.workspace, path)

@@ -15,6 +15,7 @@ from plainmind.base.errors import (
     PlainmindError,
     StorageFailure,
     WorkspaceError,
+    check_text,
     shell_word,
 )
 from plainmind.base.lazy import pattern
@@ -572,6 +573,7 @@ def _removed_since() -> ConflictError:
 
 
 def _check_note(text: str) -> str:
+    check_text(text, "a note")
     text = text.replace("\x00", "").strip()
     if not text:
         raise PlainmindError("there is nothing to remember", hint="give the text of the note")

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 else:
     Protocol = object
 
+NO_TEXT = "it holds no text"  # why nothing is found of a file that is listed
 TAIL_BYTES = 4_096
 _MOST_RECENT_BYTES = 1 << 16
 _DIGEST_CHARS = 32

@@ -202,11 +202,12 @@ class Workspace:
     def read(self, file: FoundFile | str) -> tuple[Document, FileState]:
         """Read a file that was found, or one by its cited path: the text, and what the file looked like.
 
+        A picture or a program that is called `.md` has no text.
         Raises PathNotAllowed, NotFound or WorkspaceError.
         """
         found = self.locate(file) if isinstance(file, str) else file
         raw, status = found.root.read(found.relative, max_bytes=self.max_file_bytes)
-        document = Document(found.path, self.source, decode(raw), day_of(found.path))
+        document = Document(found.path, self.source, decode(raw) if is_text(raw) else "", day_of(found.path))
         hashed = sha256_bytes(raw)
         return document, FileState(
             found.path,
@@ -414,6 +415,8 @@ _BYTE_ORDER_MARKS = (
 # Bytes that no Western text of one byte a character has.
 _NOT_WESTERN = rb"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f\x81\x8d\x8f\x90\x9d\xff]"
 _MOST_IN_A_ROW = 3
+# Bytes that hardly stand in a text, whatever its encoding; `man` and colours use others that only steer.
+_NOT_IN_TEXT = bytes((*range(1, 8), *range(14, 27), *range(28, 32), 127))
 _FEWEST_WIDE_BYTES = 16
 
 
@@ -445,6 +448,13 @@ def encoding_of(raw: bytes) -> str:
     except UnicodeDecodeError:
         return "cp1252" if _is_western(raw) else UTF_8
     return UTF_8
+
+
+def is_text(raw: bytes) -> bool:
+    """Whether the bytes are text in some encoding; zeros do not count, which a crash may have left."""
+    asked = raw[:_ASKED_BYTES]
+    steering = len(asked) - len(asked.translate(None, _NOT_IN_TEXT))
+    return steering * 50 <= len(asked) - asked.count(0) or encoding_of(raw) != UTF_8
 
 
 def _wide_encoding(raw: bytes) -> str | None:

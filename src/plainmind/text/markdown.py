@@ -15,8 +15,21 @@ _FENCE = pattern(r"[ \t]*(`{3,}(?=[^`]*$)|~{3,})")
 _ITEM = pattern(r"[ \t]*(?:[-*+]|\d{1,9}[.)])(?:[ \t]|$)")
 _FRONT_MATTER_ENDS = ("---", "...")
 _LONGEST_TITLE = 80
+_DRAWING = pattern(r"#{1,2} Drawing[ \t]*$")
+_DRAWN = pattern(r"```(?:compressed-)?json[ \t]*$")
 # Only lines that start with one of these need a closer look than "text".
 _MARKERS = frozenset("#=-`~*+0123456789")
+
+
+def without_drawing(lines: Sequence[str]) -> list[str]:
+    """Empty the lines that draw, in a note that is a drawing; its words stand above them."""
+    kept, is_drawing, is_drawn = [], False, False
+    for line in lines:
+        begins = is_drawing and not is_drawn and bool(_DRAWN.match(line))
+        kept.append("" if begins or is_drawn else line)
+        is_drawn = begins or (is_drawn and not line.startswith("```"))
+        is_drawing = not is_drawn and (bool(_DRAWING.match(line)) or (is_drawing and not line.strip()))
+    return kept
 
 
 @record

@@ -87,6 +87,53 @@ def test_a_fact_is_found_and_the_page_says_why(person):
     assert page.url.endswith("#/note/memory/network.md:7")
 
 
+def test_who_opens_the_page_and_types_is_searching(person, notes):
+    notes.write("memory/nettle.md", "# Nettle tea\n\n- It steeps for nine minutes.\n")
+    page = person.open()
+    page.keyboard.type("nettle tea")  # `n`, `e` and others are keys as well
+    expect(page.get_by_role("option").first).to_contain_text("memory/nettle.md")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("searchbox", name="Search")).to_have_value("")
+    page.keyboard.press("Escape")
+    page.keyboard.press("n")
+    expect(page.get_by_role("dialog", name="New note")).to_be_visible()
+
+
+def test_a_row_of_results_is_words_and_no_markup(person, notes):
+    notes.write(
+        "memory/roc.md",
+        "---\naliases: [orchid meter]\n---\n\nThe area under an [[Orchid Meter Sign|orchid meter curve]].\n",
+    )
+    page = person.open()
+    ask(page, "area under the orchid meter curve")
+    row = page.get_by_role("option").first
+    expect(row).to_contain_text("%")
+    expect(row).to_contain_text("The area under an")
+    expect(row).not_to_contain_text("[[")
+    expect(row).not_to_contain_text("]]")
+    expect(row).not_to_contain_text("---")
+    expect(row.locator("mark", has_text="|")).to_have_count(0)
+
+
+def test_a_list_that_is_drawn_while_its_question_is_taken_back_goes_on(person, notes):
+    for number in range(30):
+        notes.write(f"memory/barges/{number}.md", f"# Barge {number}\n\n- Barge {number} carries gravel.\n")
+    page = person.open()
+    ask(page, "which barge carries gravel")
+    expect(page.get_by_role("option").first).to_contain_text("%")
+    waiting = []
+    page.route("**/v1/notes?**", lambda route: waiting.append(route))  # noqa: PLW0108 (it asks how many it takes)
+    ask(page, "")
+    wait_until(lambda: page.evaluate("1") and waiting)
+    page.set_viewport_size({"width": 1280, "height": 500})
+    page.set_viewport_size({"width": 1280, "height": 1400})
+    page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    for request in waiting:
+        request.continue_()
+    expect(page.get_by_text("newest change first")).to_be_visible()
+
+
 def test_by_keyboard_alone_a_line_is_found_corrected_and_the_correction_taken_back(person, notes):
     notes.write("memory/kettle.md", "# Kettle\n\n- The kettle stands in the kitchen.\n- It is red.\n")
     before = notes.read("memory/kettle.md")
@@ -403,6 +450,7 @@ def test_a_note_that_is_gone_says_so_and_a_server_that_is_gone_too(person, notes
 
 def test_a_new_note_is_on_the_disk_and_can_be_taken_back(person, notes):
     page = person.open()
+    page.keyboard.press("Escape")
     page.keyboard.press("n")
     page.keyboard.type("The lighthouse keeper likes marzipan.")
     page.keyboard.press("Control+Enter")

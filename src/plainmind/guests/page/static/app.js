@@ -205,7 +205,10 @@ async function start() {
   addEventListener("hashchange", route);
   addEventListener("keydown", onKey);
   addEventListener("beforeunload", (event) => { if (reader.isUnsaved()) event.preventDefault(); });
-  route();
+  await route();
+  // Who types at once is searching; but a telephone would bring up its keyboard, and in a host one types to the host.
+  const isAsked = ["", "#/"].includes(location.hash) && !document.querySelector("dialog[open]");
+  if (isAsked && isWide() && window.parent === window) search.focus();
   if (isAlone()) return;
   listen(tell, (isLive) => {
     live.classList.toggle("on", isLive);

@@ -116,6 +116,7 @@ export function plain(text, isStart = true) {
   return line
     .replace(/<!-- m:[\w-]+ -->|\*\*|~~|`/g, "")
     .replace(/!?\[\[([^\]|]*\|)?([^\]]*)\]\]/g, "$2")
+    .replace(/!?\[\[|\]\]/g, "") // of a link in which a word is marked
     .replace(/!?\[([^\]]*)\]\([^)]*\)/g, "$1");
 }
 

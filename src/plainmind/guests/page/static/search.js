@@ -47,8 +47,10 @@ export function placeName(row) {
 
 function drawHit(index) {
   const hit = state.hits[index];
+  if (!hit) return null; // the question was just taken back, and the list is still the old one
   const from = Math.max(0, hit.lines.findIndex((line) => line.line === hit.bestLine));
-  const text = hit.lines.slice(from, from + 3);
+  const isRule = ({ parts }) => /^\s*(-{3,})?\s*$/.test(parts.join(""));
+  const text = hit.lines.slice(from).filter((line) => !isRule(line)).slice(0, 3);
   const name = placeName(hit);
   return [
     h(".top", h("b", { lang: langOf(name) }, name),
@@ -262,12 +264,14 @@ function make() {
         rows.node.focus();
         if (rows.at < 0) rows.go(0);
         if (event.key === "Enter") rows.open(Math.max(0, rows.at));
-      } else if (event.key === "Escape" && input.value) {
+      } else if (event.key === "Escape") {
         event.preventDefault();
         event.stopPropagation();
+        if (!input.value) return rows.node.isConnected ? rows.node.focus() : input.blur();
         input.value = "";
         typed();
-      }
+      } else if (event.key === "/" && !input.value) event.preventDefault(); // the key that leads here
+      return undefined;
     },
   });
   filterRow = h(".filters", { hidden: true });
