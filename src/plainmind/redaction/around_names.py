@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 
@@ -38,6 +37,10 @@ from plainmind.redaction.plausible import (
     is_scrambled,
 )
 from plainmind.redaction.tables import is_heading
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import re
 
 
 @value
@@ -154,8 +157,8 @@ _STATEMENT_ENDS = pattern(r"[.!](?:\s|$)|[。！\n]")
 _SENTENCE_ENDS = pattern(r"[.!?](?:\s|$)|[。！？\n]")
 # `kettle613=Lantern` is a password; of other equals signs what stands before them is a name.
 _TOKEN = pattern(
-    r"(?<![?&\w])(?:[A-Za-z]{3,16}[0-9]{2,4}=[A-Za-z]{3,16}|[A-Z][a-z]{2,15}=[a-z]{3,16}[0-9]{2,4})(?![\w=])"
-    r"|(?<![?&])[!#$%*+\-./0-9:?@A-Z^_a-z~][!#$%&*+\-./0-9:?@A-Z^_a-z~]{5,}+={0,2}(?!=)"
+    r"[!#$%*+\-./0-9:?@A-Z^_a-z~](?=[^\s]{5})(?<![?&].)(?:(?<![\w].)(?:(?<=[A-Za-z])[A-Za-z]{2,15}[0-9]{2,4}=[A-Za-z]{3,16}"
+    r"|(?<=[A-Z])[a-z]{2,15}=[a-z]{3,16}[0-9]{2,4})(?![\w=])|[!#$%&*+\-./0-9:?@A-Z^_a-z~]{5,}+={0,2}(?!=))"
 )
 _ENDS = ".:)]}*_,;"
 _WITHIN = 96  # a value without an equals sign is not looked for farther away
@@ -207,10 +210,14 @@ def _is_odd_piece(piece: str) -> bool:
 
 def _may_follow(name: Name, around: str, low: str, end: int) -> bool:
     """Whether a value may stand behind a name: near it, or in one of the next lines if there are any."""
-    if name.sort in _OF_WORDS or low.find("\n", end, end + _BELOW_WITHIN) >= 0 or _HAS_PARTS.search(low):
+    if name.sort in _OF_WORDS or low.find("\n", end, end + _BELOW_WITHIN) >= 0:
         return True
     limit = end + _WITHIN + _LONG_VALUE
-    return _has_made_up(around, low, end, limit) or _A_QUOTATION.search(low, end, limit) is not None
+    return (
+        _has_made_up(around, low, end, limit)
+        or _A_QUOTATION.search(low, end, limit) is not None
+        or _HAS_PARTS.search(low) is not None
+    )
 
 
 _LONG_VALUE = 64
@@ -280,16 +287,21 @@ def _of_name(name: Name, around: str, low: str, called: re.Match[str]) -> tuple[
 
 def _of_name_before(name: Name, around: str, low: str, called: tuple[int, int]) -> tuple[Found, ...]:
     """Find the value behind a name, what it was before, and others like it."""
-    start, end = called
+    end = called[1]
+    has_parts = name.sort in _OF_WORDS or _HAS_PARTS.search(low)
+    if not has_parts:
+        assigned = _span(_ASSIGNED.match(low, end), around)
+        if assigned and _is_secret(name, around, assigned, has_sign=True):
+            return ((*assigned, name.kind), *_others(name, around, low, assigned[1]))
     over = _SENTENCE_ENDS.search(low, end, end + _WITHIN)
     leads = list(_LEADS.finditer(low, end, over.start() if over else end + _WITHIN))
-    has_parts = name.sort in _OF_WORDS or _HAS_PARTS.search(low)
     first = _in_parts(name, around, low, end, leads) if has_parts else None
-    first = first or _value_of(name, around, low, (start, end), leads)
+    first = first or _directly_behind(name, around, low, called)
+    led_to = _led_to(name, around, low, leads, end)
+    first = first or led_to or _farther_away(name, around, low, called)
     if first is None:
         return ()
-    led_to = _led_to(name, around, low, leads, end) or first
-    before = [(*led_to, name.kind)] if led_to[1] <= first[0] else []  # `changed from … to …`
+    before = [(*led_to, name.kind)] if led_to and led_to[1] <= first[0] else []  # `changed from … to …`
     return (*before, (*first, name.kind), *_others(name, around, low, first[1]))
 
 
@@ -363,9 +375,8 @@ def _in_parts(
     return None
 
 
-def _value_of(
-    name: Name, around: str, low: str, called: tuple[int, int], leads: list[re.Match[str]]
-) -> tuple[int, int] | None:
+def _directly_behind(name: Name, around: str, low: str, called: tuple[int, int]) -> tuple[int, int] | None:
+    """A value that a sign, a field or a flag gives to the name."""
     start, end = called
     ways = [_ASSIGNED, _IN_FIELD]
     if low.startswith(_DIRECTIVES, start) or (
@@ -378,9 +389,12 @@ def _value_of(
         span = _span(way.match(low, end), around)
         if span and _is_secret(name, around, span, has_sign=way is _ASSIGNED):
             return span
-    span = _led_to(name, around, low, leads, end)
-    if span:
-        return span
+    return None
+
+
+def _farther_away(name: Name, around: str, low: str, called: tuple[int, int]) -> tuple[int, int] | None:
+    """A value beside the name, below it, in an answer, or before it."""
+    start, end = called
     is_over = low.find("\n", end, end + _BELOW_WITHIN) < 0
     for way in (_ADJACENT,) if is_over else (_ADJACENT, _FOUND_BELOW, _ANSWERED, _REPLIED):
         span = _span(way.match(low, end), around)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import re
-
 from plainmind.base.lazy import pattern
 from plainmind.base.value import value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import re
 
 # Everything here is in lower case and without accents, as `Page` gives it.
 
@@ -65,7 +67,7 @@ NAMES: tuple[Name, ...] = (
     _name(PASSWORD, "p@ss", rf"p@ss(?:w[o0*]r[dt]|wd)?{_OVER}"),
     _name(PASSWORD, "p*ss", rf"p\*ssw[o0*]r[dt]{_OVER}"),
     *(
-        _name(PASSWORD, f"p{joint}a{joint}s{joint}s", re.escape(joint.join("password")) + _OVER)
+        _name(PASSWORD, f"p{joint}a{joint}s{joint}s", f"\\{joint}".join("password") + _OVER)
         for joint in (" ", ".", "-", "_", "*")
     ),
     _name(PASSWORD, "authtok", rf"authtok{_OVER}"),
