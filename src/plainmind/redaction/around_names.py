@@ -118,13 +118,15 @@ _DIRECTIVES = ("pass ", "masterauth ", "rootpw ", "identified by ")
 _ADJACENT = pattern(
     rf"{_CLOSE}[ \t,(]{{1,3}}(?:(?:still|now|again|new|old|currently|noch|jetzt|neu|alt|encore|toujours|todavia|ahora|aun)[: ])?{_VALUE}"  # noqa: E501
 )
+# When somebody has said it.
+_STAMP = r"(?:\[?[0-9]{1,2}:[0-9]{2}(?::[0-9]{2})?(?: ?[ap]m)?\]?[ ,-]{1,3})?"
 # A question, and an answer that is nothing else; or a sentence, and what is new below it.
 _ANSWERED = pattern(
-    rf"""[^\r\n]{{0,60}}?[?.:？。][ \t"'*]{{0,3}}(?:\r?\n[ \t>]{{0,8}}){{1,2}}(?:[-*] )?(?:[^\s:][^\r\n:]{{0,24}}: ?)?{_VALUE}(?=["'`.!]{{0,2}}[ \t]*+(?:[\r\n]|$))"""  # noqa: E501
+    rf"""[^\r\n]{{0,60}}?[?.:？。][ \t"'*]{{0,3}}(?:\r?\n[ \t>]{{0,8}}){{1,2}}(?:[-*] )?{_STAMP}(?:[^\s:][^\r\n:]{{0,24}}: ?)?{_VALUE}(?=["'`.!]{{0,2}}[ \t]*+(?:[\r\n]|$))"""  # noqa: E501
 )
 # Somebody asks, and somebody answers.
 _REPLIED = pattern(
-    rf"""[^\r\n]{{0,60}}+\r?\n[^\s:][^\r\n:]{{0,24}}: ?(?:(?:sure|yes|yep|ok|oh|its?|it's|it is|try|use|c'est|es|ist|oui|si|ja)[,: ]{{1,2}}){{0,3}}"""  # noqa: E501
+    rf"""[^\r\n]{{0,60}}+\r?\n{_STAMP}[^\s:][^\r\n:]{{0,24}}: ?(?:(?:sure|yes|yep|ok|oh|its?|it's|it is|try|use|c'est|es|ist|oui|si|ja)[,: ]{{1,2}}){{0,3}}"""  # noqa: E501
     rf"""{_VALUE}(?=["'`.!]{{0,2}}[ \t]*+(?:[\r\n]|$))"""
 )
 _GROUPED = pattern(r"""[ \t]{0,4}[\\"'`*]{0,4}[ ]?([a-z0-9]{4,6}(?:[ -][a-z0-9]{4,6}){3,15})(?![a-z0-9])""")
@@ -321,7 +323,26 @@ def _of_login(name: Name, around: str, low: str, end: int) -> tuple[Found, ...]:
     for given in _QUOTED_ARGUMENT.finditer(around, call.start(1), call.end(1)) if call else ():
         if is_made_up(given[1]):
             return ((*given.span(1), name.kind),)
-    return ()
+    return _led_to_by_login(name, around, low, end)
+
+
+# `our shared login (…) uses …`, `für den Zugang nimmst du …`: what nobody would say, and no name of somebody.
+_LOGIN_LEADS = pattern(
+    r"(?:[^\r\n.!?;]|\.(?=[a-z])){0,64}?"
+    r"(?: (?:is|was|uses|ist|lautet|est|c'est|es|era|nimmst du|brauchst du|use)(?: now| jetzt)?[ :]|: ?)"
+    + _VALUE
+)
+_OPENS = ("login", "log in", "sign in", "zugang", "acces")
+_SIGN_OF_PASSWORD = pattern(r"[!?#$%&*]")
+
+
+def _led_to_by_login(name: Name, around: str, low: str, end: int) -> tuple[Found, ...]:
+    if name.anchor not in _OPENS:
+        return ()
+    span = _span(_LOGIN_LEADS.match(low, end), around)
+    given = around[span[0] : span[1]] if span else ""
+    is_one = is_odd(given) or (is_made_up(given) and _SIGN_OF_PASSWORD.search(given) is not None)
+    return ((*span, name.kind),) if span and is_one and not is_known_mix(given) else ()
 
 
 _TO_PARTS = tuple(
@@ -619,7 +640,7 @@ _ABOVE = pattern(r"""(?:^|\n)[ \t>*•-]{0,6}["'`]{0,3}([^\s"'`]{6,}+)["'`]{0,3}
 _IS_BELOW = pattern(rf"[ \t^↑(\[*_>-]{{0,8}}(?:{_WORD} ){{0,4}}")
 _CLOSE_BELOW = 24
 _ALONE_BELOW = pattern(
-    r"""[^\r\n]{0,64}+(?:\r?\n[ \t>]*+(?:`{3}[a-z]{0,12}|[=~-]{2,80}+)?){1,4}+(?:[-*•] )?["'`*]{0,3}([^\s"'`,;|]{8,}+)["'`*]{0,3}[ \t]*+(?=[\r\n]|$)"""  # noqa: E501
+    r"""[^\r\n]{0,64}+(?:\r?\n[A-Za-z][A-Za-z ,.!:']{1,20}+(?=\r?\n))?(?:\r?\n[ \t>]*+(?:`{3}[a-z]{0,12}|[=~-]{2,80}+)?){1,4}+(?:[-*•] )?["'`*]{0,3}([^\s"'`,;|]{8,}+)["'`*]{0,3}[ \t]*+(?=[\r\n]|$)"""  # noqa: E501
 )
 
 

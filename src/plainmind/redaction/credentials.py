@@ -157,7 +157,7 @@ _FLAGS = (
     _Flag((" -X",), pattern(f" -X {_ARGUMENT}"), pattern("snmp"), is_sure=False),
     _Flag((" -c",), pattern(f" -c {_ARGUMENT}"), pattern("snmp"), is_sure=False),
     _Flag((" -k",), pattern(f" -k {_ARGUMENT}"), pattern("openssl"), is_sure=False),
-    _Flag((" -p",), pattern(f" -p {_ARGUMENT}"), pattern("security unlock|ncftp|rdesktop"), is_sure=False),
+    _Flag((" -p",), pattern(f" -p {_ARGUMENT}"), pattern("security unlock|ncftp|rdesktop|useradd|usermod"), is_sure=False),  # noqa: E501
     _Flag((" -t",), pattern(f" -t {_ARGUMENT}"), pattern("auth|login|token"), is_sure=False),
     _Flag((" -u",), pattern(r" -u [^\s,]{1,64},([^\s\"']{4,128}+)"), pattern("ftp"), is_sure=False),
     _Flag((" /p",), pattern(f" /p:{_ARGUMENT}"), pattern("rdp")),

@@ -100,6 +100,9 @@ _LEAST_SCRAMBLED = 8
 _LONG_SCRAMBLED = 12
 _CHANGES_OF_CASE = pattern("[a-z][A-Z]|[A-Z][A-Z][a-z]")
 _LEAST_CHANGES = 3
+_SMALL_LETTERS = pattern("[a-z]{3}")
+_RUNS = pattern("[a-z]++|[A-Z]++")
+_LEAST_RUNS = 4
 _LEAST_DIFFERENT_LETTERS = 5
 _CAMEL = pattern("(?:[A-Z]?[a-z]{2,32}+|[A-Z]{1,6}(?=[A-Z][a-z]|$)){1,16}+")
 _LEAST_WORDS, _MOST_WORDS = 4, 24
@@ -152,7 +155,9 @@ def is_password(value: str, *, is_quoted: bool) -> bool:  # noqa: PLR0911
         return False
     if is_quoted and not _WESTERN.search(value):
         return False
-    if not value.isalnum() and (_is_code(value) or _DOTTED_NAME.match(value)):
+    if not value.isalnum() and (
+        _is_code(value) or (_DOTTED_NAME.match(value) and not _TWO_WORDS.fullmatch(value))
+    ):
         return False
     if is_stand_in(value) or _NAME.match(value):
         return False
@@ -176,8 +181,12 @@ def is_scrambled(value: str) -> bool:
         return False
     rare = len(_RARE_PAIR.findall(low))
     is_mixed = not (value.islower() or value.isupper())
-    if is_mixed and len(_CHANGES_OF_CASE.findall(value)) >= _LEAST_CHANGES and not _CAMEL.fullmatch(value):
-        return rare > 0
+    if is_mixed and not _CAMEL.fullmatch(value):
+        # `pCSRTPLXxD`: capitals here and there, and never three small letters in a row.
+        if not _SMALL_LETTERS.search(value) and len(_RUNS.findall(value)) >= _LEAST_RUNS:
+            return True
+        if len(_CHANGES_OF_CASE.findall(value)) >= _LEAST_CHANGES:
+            return rare > 0
     if len(value) < _LONG_SCRAMBLED:
         return rare * 2 >= len(value)
     return rare * 5 >= len(value) or len(_USUAL_PAIR.findall(low)) * 20 < len(value) * 9
