@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 _SHORT, _VERY_SHORT = 6_000, 300
 _PART = 4_096
 # A part in which more words are found than this is none that people wrote.
-_MOST_IN_PART = 400
+_MOST_IN_PART = 256
 
 
 class Part:
@@ -211,7 +211,7 @@ def look_through(page: Page) -> None:
             beginning.look_through(pairs, _MOST_IN_PART * _BEGINNING // _PART)
             part.is_crowded = beginning.is_crowded
         if not part.is_crowded:
-            seen.update(pair for _, pair in part.look_through(pairs, _MOST_IN_PART))
+            seen.update(map(_second, part.look_through(pairs, _MOST_IN_PART)))
         is_crowded = part.is_crowded
         page.parts.append(part)
     if not any(part.is_crowded for part in page.parts):
@@ -222,7 +222,7 @@ def look_through(page: Page) -> None:
 _BEGINNING = _PART // 8
 
 
-_first = itemgetter(0)
+_first, _second = itemgetter(0), itemgetter(1)
 
 
 def _names_of(places: Iterable[Place], page: Page) -> Iterator[Place]:

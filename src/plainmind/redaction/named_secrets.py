@@ -157,7 +157,7 @@ _SHORTLY_BEFORE, _SHORTLY_AFTER = 48, 64
 _NOT_KNOWN: Found = (0, 0, "")
 # A sign that assigns, and behind it something in quotation marks or with a digit or a sign in it.
 _SIGN = pattern(
-    r"""[:=>|,(\t→](?<![:=>|,(\t→].)[:=>|,(\[{\\ *]{0,12}+[^\s0-9!#$%&*^~"'`]{0,24}+[0-9!#$%&*^~"'`]"""
+    r"""[:=>|,(\t→](?<![:=>|,(\t→].)[:=>|,(\[{\\ *]{0,12}+(?=[^\s]{4})[^\s0-9!#$%&*^~"'`]{0,24}+[0-9!#$%&*^~"'`]"""
 )
 _MOST_SIGNS = 128
 

@@ -167,7 +167,7 @@ _LETTERS_IN_ORDER = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 @cache
 def _read_otherwise() -> frozenset[str]:
     ranges = ((0xFF01, 0xFF5E), (0x1D400, 0x1D6A3), (0x1D7CE, 0x1D7FF), *_RANGES_OF_NOTHING)
-    return frozenset(chr(code) for first, last in ranges for code in range(first, last + 1)).union(_PLAIN)
+    return frozenset(_PLAIN).union(*(map(chr, range(first, last + 1)) for first, last in ranges))
 
 
 @cache

@@ -41,16 +41,10 @@ _NEAR_PIN = 64
 def short_names_in(page: Page) -> Iterator[Found]:
     """Report PINs, and the tokens that are called PAT."""
     low, text = page.low, page.text
-    at = low.find("pat")
-    while at >= 0:
-        end = at + 3
-        if not low[end : end + 1].isalnum():
-            found = _PAT.match(low, at)
-            if found is not None:
-                end = found.end()
-                if is_key(text[found.start(1) : end]):
-                    yield *found.span(1), "token"
-        at = low.find("pat", end)
+    if "pat" in low:
+        for found in _PAT.finditer(low):
+            if is_key(text[found.start(1) : found.end(1)]):
+                yield *found.span(1), "token"
     if page.has("pin") and page.has_digits:
         for word in _A_PIN.finditer(low):
             before = max(0, word.start() - _NEAR_PIN)
